@@ -17,11 +17,20 @@ def main(asked):
     work = Path(asked["work"])
     opts = salt.config.minion_config(None)
     opts.update(
-        file_client="local", id="t0", file_roots={"base": [asked["roots"]]}, pillar_roots={"base": [f"{work}/pillar"]},
-        root_dir=str(work), cachedir=f"{work}/salt", pki_dir=f"{work}/pki", sock_dir=f"{work}/sock",
-        log_file=f"{work}/log", conf_file=f"{work}/minion", extension_modules=f"{work}/ext", __role="minion",
+        file_client="local",
+        id="t0",
+        file_roots={"base": [asked["roots"]]},
+        pillar_roots={"base": [f"{work}/pillar"]},
+        root_dir=str(work),
+        cachedir=f"{work}/salt",
+        pki_dir=f"{work}/pki",
+        sock_dir=f"{work}/sock",
+        log_file=f"{work}/log",
+        conf_file=f"{work}/minion",
+        extension_modules=f"{work}/ext",
+        __role="minion",
         __cli="salt-minion",
-    )  # fmt: skip
+    )
     opts["grains"] = salt.loader.grains(opts)
     opts["grains"]["id"] = "t0"
     functions = salt.loader.minion_mods(opts, utils=salt.loader.utils(opts))

@@ -101,18 +101,22 @@ def states(fleet: Fleet, venvs: Venvs) -> list[Contender]:
         Contender("pushsalt apply", pushsalt(fleet, "apply", "*", "bench", "--out", "json"), unchanged),
         Contender(
             "asyncssh loop, python3 that stats the files",
-            [sys.executable, HERE / "loop.py", fleet.json, str(WIDTH), PYTHON_STAT], _times(f"{FILES}\n", len(fleet)),
+            [sys.executable, HERE / "loop.py", fleet.json, str(WIDTH), PYTHON_STAT],
+            _times(f"{FILES}\n", len(fleet)),
         ),
         Contender("pyinfra", _pyinfra(fleet, venvs, _deploy(fleet)), _times("] No changes", count), heavy=True),
         Contender(
-            "ansible + mitogen", [venvs.bin("mitogen", "ansible-playbook"), *playbook], in_order, True,
+            "ansible + mitogen",
+            [venvs.bin("mitogen", "ansible-playbook"), *playbook],
+            in_order,
+            True,
             _mitogen(fleet, venvs),
         ),
         Contender("ansible", [venvs.bin("ansible", "ansible-playbook"), *playbook], in_order, True, _ansible(fleet)),
         Contender(
             "salt-ssh", _salt_ssh(fleet, venvs, "state.apply", "bench", "--out=json", "--static"), unchanged, heavy=True
         ),
-    ]  # fmt: skip
+    ]
 
 
 def _sources(fleet: Fleet) -> Path:
@@ -185,9 +189,13 @@ def _salt_ssh(fleet: Fleet, venvs: Venvs, *words: str) -> list[str | Path]:
     folder = fleet.work / "salt"
     folder.mkdir(exist_ok=True)
     options = {
-        "root_dir": str(folder), "pki_dir": str(folder / "pki"), "cachedir": str(folder / "cache"),
-        "log_file": str(folder / "log"), "ssh_log_file": str(folder / "ssh-log"), "ssh_max_procs": WIDTH,
+        "root_dir": str(folder),
+        "pki_dir": str(folder / "pki"),
+        "cachedir": str(folder / "cache"),
+        "log_file": str(folder / "log"),
+        "ssh_log_file": str(folder / "ssh-log"),
+        "ssh_max_procs": WIDTH,
         "file_roots": {"base": [str(_sources(fleet))]},
-    }  # fmt: skip
+    }
     (folder / "master").write_text(yaml.safe_dump(options))
     return [venvs.bin("salt", "salt-ssh"), "-c", folder, "--roster-file", fleet.roster, "*", *words]

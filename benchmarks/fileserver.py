@@ -168,9 +168,12 @@ def salts(what: str, place: str, cache: str, files: int, depth: int) -> dict[str
 
     opts = salt.config.master_config(None)
     opts.update(
-        cachedir=cache, __role="master", file_roots={"base": [place]}, fileserver_backend=["roots"],
+        cachedir=cache,
+        __role="master",
+        file_roots={"base": [place]},
+        fileserver_backend=["roots"],
         fileserver_list_cache_time=0,
-    )  # fmt: skip
+    )
     if what == "git":
         opts.update(fileserver_backend=["gitfs"], gitfs_remotes=[f"file://{place}"], gitfs_provider="gitpython")
     found = {}
@@ -214,8 +217,10 @@ def readers(place: str) -> dict[str, float]:
     objects = Objects(Path(place))
     names = subprocess.run(
         ["git", f"--git-dir={place}", "ls-tree", "-r", "--format=%(objectname)", "master"],
-        check=True, capture_output=True, text=True,
-    ).stdout.split()[:10_000]  # fmt: skip
+        check=True,
+        capture_output=True,
+        text=True,
+    ).stdout.split()[:10_000]
     found = {}
 
     def timed(name, read) -> None:  # type: ignore[no-untyped-def]

@@ -59,9 +59,15 @@ class Fleet:
 
     def _ssh_config(self) -> str:
         lines = [
-            "Host *", f"IdentityFile {self.key}", "IdentitiesOnly yes", f"UserKnownHostsFile {self.known_hosts}",
-            "GlobalKnownHostsFile none", "StrictHostKeyChecking yes", "BatchMode yes", "LogLevel ERROR",
-        ]  # fmt: skip
+            "Host *",
+            f"IdentityFile {self.key}",
+            "IdentitiesOnly yes",
+            f"UserKnownHostsFile {self.known_hosts}",
+            "GlobalKnownHostsFile none",
+            "StrictHostKeyChecking yes",
+            "BatchMode yes",
+            "LogLevel ERROR",
+        ]
         for host in self.hosts:
             lines += [f"Host {host.id}", f"HostName {host.host}", f"Port {host.port}", f"User {host.user}"]
         return "\n".join(lines) + "\n"
@@ -78,9 +84,12 @@ class Fleet:
 
     def _paramiko(self, host: Host) -> dict[str, Any]:
         return {
-            "ssh_hostname": host.host, "ssh_port": host.port, "ssh_user": host.user, "ssh_key": str(self.key),
+            "ssh_hostname": host.host,
+            "ssh_port": host.port,
+            "ssh_user": host.user,
+            "ssh_key": str(self.key),
             "ssh_known_hosts_file": str(self.known_hosts),
-        }  # fmt: skip
+        }
 
 
 @contextlib.contextmanager

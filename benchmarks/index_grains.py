@@ -27,9 +27,11 @@ QUERIES = {
     "-P ipv4:10.0.(1|2).1": [("regex", r"ipv4:10\.0\.(1|2)\.1")],
     "-S 10.0.3.0/24": [("subnet", "10.0.3.0/24")],
     "-C G@os:Debian and G@ipv4:10.0.1.* and P@roles:^web": [
-        ("glob", "os:Debian"), ("glob", "ipv4:10.0.1.*"), ("regex", "roles:^web"),
+        ("glob", "os:Debian"),
+        ("glob", "ipv4:10.0.1.*"),
+        ("regex", "roles:^web"),
     ],
-}  # fmt: skip
+}
 now = time.perf_counter
 
 

@@ -60,9 +60,14 @@ def write(folder: str, size: int, count: int) -> dict[str, Any]:
         took, used = time.perf_counter() - began, time.process_time() - used
     times.sort()
     return {
-        "seconds": took, "cpu": used, "median": times[len(times) // 2], "p99.9": times[int(len(times) * 0.999)],
-        "max": times[-1], "segments": most_segments, "log": most_log,
-    }  # fmt: skip
+        "seconds": took,
+        "cpu": used,
+        "median": times[len(times) // 2],
+        "p99.9": times[int(len(times) * 0.999)],
+        "max": times[-1],
+        "segments": most_segments,
+        "log": most_log,
+    }
 
 
 def ask(folder: str, question: str) -> dict[str, Any]:
@@ -77,9 +82,13 @@ def ask(folder: str, question: str) -> dict[str, Any]:
     took, cpu = time.perf_counter() - began, time.process_time() - used
     status = Path("/proc/self/status").read_text()
     return {
-        "import": imported, "import cpu": imported_cpu, "seconds": took, "cpu": cpu, "found": bool(found),
+        "import": imported,
+        "import cpu": imported_cpu,
+        "seconds": took,
+        "cpu": cpu,
+        "found": bool(found),
         "MiB": int(status.partition("VmHWM:")[2].split()[0]) / 1024,
-    }  # fmt: skip
+    }
 
 
 def measure(way: str, count: int, work: Path) -> dict[str, Any]:

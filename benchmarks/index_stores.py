@@ -139,8 +139,10 @@ class Salt:
         Path(folder).mkdir(exist_ok=True)
         self.store = _ResourceIndexStore(f"{folder}/resource_index.by_id.mmap")
         self.by_type, self.by_manager, self.compact = (
-            self.store.rids_by_type, self.store.resources_by_minion, self.store.compact,
-        )  # fmt: skip
+            self.store.rids_by_type,
+            self.store.resources_by_minion,
+            self.store.compact,
+        )
 
     def build(self) -> None:
         from salt.utils.resource_registry import _encode_by_id_value

@@ -58,8 +58,11 @@ def main() -> None:
     parser.add_argument("--hosts", type=int, default=1000)
     options = parser.parse_args()
     checkouts = [ROOT, *([options.beside.resolve()] if options.beside else [])]
-    cases = {"1 host": (1, False), f"{options.hosts} alike": (options.hosts, False),
-             f"{options.hosts} different": (options.hosts, True)}  # fmt: skip
+    cases = {
+        "1 host": (1, False),
+        f"{options.hosts} alike": (options.hosts, False),
+        f"{options.hosts} different": (options.hosts, True),
+    }
     for name, (count, different) in cases.items():
         with tempfile.TemporaryDirectory() as place:
             folder = Path(place)

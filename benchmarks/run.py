@@ -77,9 +77,13 @@ class Bench:
             argv = [sys.executable, HERE / "measure.py", cost_file, str(self.plan.limit), *each.argv]
             with output.open("wb") as stream:
                 subprocess.run(
-                    argv, stdout=stream, stderr=subprocess.STDOUT, cwd=home, check=True,
+                    argv,
+                    stdout=stream,
+                    stderr=subprocess.STDOUT,
+                    cwd=home,
+                    check=True,
                     env={**contenders.environment(home), **each.env},
-                )  # fmt: skip
+                )
             cost: dict[str, float] = json.loads(cost_file.read_text())
             text = output.read_text("utf-8", "replace")
         # The first round may change something; from then on the output must show that the work was done.

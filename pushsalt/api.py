@@ -161,9 +161,7 @@ class Client:
     def stream_clean(self, selection: Selection, options: JobOptions | None = None) -> AsyncIterator[TargetReturn]:
         return self._stream(selection, Job("clean", "clean", options=options or JobOptions()))
 
-    def raw(
-        self, selection: Selection, command: str, options: JobOptions | None = None
-    ) -> dict[str, TargetReturn]:
+    def raw(self, selection: Selection, command: str, options: JobOptions | None = None) -> dict[str, TargetReturn]:
         """Run a command by each target's own shell, without Python: ``stdout``, ``stderr``, ``retcode``."""
         return self._wait(self.raw_async(selection, command, options))
 

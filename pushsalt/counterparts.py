@@ -154,10 +154,15 @@ def _hidden(lines: list[str], others: Sequence[str], budget: _Budget) -> list[st
         before, _, rest = other.partition(MASK)
         after = rest.rpartition(MASK)[2]
         whole = not (before.strip() or after.strip())
-        beside = [] if whole else [
-            at for at, line in enumerate(lines)
-            if len(line) >= len(before) + len(after) and line.startswith(before) and line.endswith(after)
-        ]  # fmt: skip
+        beside = (
+            []
+            if whole
+            else [
+                at
+                for at, line in enumerate(lines)
+                if len(line) >= len(before) + len(after) and line.startswith(before) and line.endswith(after)
+            ]
+        )
         if beside:
             for at in beside:
                 if MASK not in lines[at]:

@@ -52,9 +52,7 @@ class Kind:
 
 
 KINDS: Final[Mapping[str, Kind]] = {
-    "renderers": Kind(
-        "pushsalt.render.renderers", "renderers", ("render",), installed_first=True, every_env=True
-    ),
+    "renderers": Kind("pushsalt.render.renderers", "renderers", ("render",), installed_first=True, every_env=True),
     "matchers": Kind("pushsalt.targeting.matchers", "matchers", ("match", "SOURCE")),
     "outputters": Kind("pushsalt.outputters", "output", ("output",)),
     "transport": Kind("pushsalt.transport", "transport", ("connect",), mixed=True),
@@ -303,9 +301,7 @@ def _check(kind: str, module: ModuleType) -> None:
 _files: dict[tuple[Path, int, int], ModuleType] = {}
 
 
-def _from_file(
-    kind: str, path: Path, dunders: Mapping[str, Any] | None = None, *, whole: bool = True
-) -> ModuleType:
+def _from_file(kind: str, path: Path, dunders: Mapping[str, Any] | None = None, *, whole: bool = True) -> ModuleType:
     """``whole``: it has to have what its kind needs."""
     path = path.resolve()
     status = path.stat()

@@ -9,9 +9,12 @@ from pathlib import Path
 from typing import BinaryIO
 
 _KINDS = {
-    stat.S_IFIFO: "a named pipe", stat.S_IFCHR: "a device", stat.S_IFBLK: "a device", stat.S_IFSOCK: "a socket",
+    stat.S_IFIFO: "a named pipe",
+    stat.S_IFCHR: "a device",
+    stat.S_IFBLK: "a device",
+    stat.S_IFSOCK: "a socket",
     stat.S_IFDIR: "a folder",
-}  # fmt: skip
+}
 
 
 def descriptor_of(path: str | Path, flags: int = 0) -> int:

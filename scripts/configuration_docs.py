@@ -1,6 +1,6 @@
 """Makes docs/configuration.md, a reference of every configuration option, from the option table (pushsalt/options.py).
 
-    python scripts/configuration_docs.py     writes the page (make docs)
+python scripts/configuration_docs.py     writes the page (make docs)
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ def _default(value: Any) -> str:
     if value is UNSET or value is None or value == "":
         return ""
     text = yaml.safe_dump(value, default_flow_style=True, width=10_000, sort_keys=False).strip().removesuffix("\n...")
-    return f"`{text}`" if len(text) <= 90 else f"`{text[:text.rfind(',', 0, 80)]}, …`"
+    return f"`{text}`" if len(text) <= 90 else f"`{text[: text.rfind(',', 0, 80)]}, …`"
 
 
 def main() -> int:

@@ -20,24 +20,78 @@ PAGE = ROOT / "docs" / "imports.md"
 
 #: Name of a layer, what it is for, and its packages and modules.
 LAYERS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
-    ("base", "types, errors, files, words", (
-        "ages", "counterparts", "errors", "excerpt", "lazy", "memo", "model", "nearest", "privatefolder", "regular",
-        "trust", "discover", "events", "job", "plan", "plugins", "redact", "yamlio", "cliargs", "options",
-    )),
+    (
+        "base",
+        "types, errors, files, words",
+        (
+            "ages",
+            "counterparts",
+            "errors",
+            "excerpt",
+            "lazy",
+            "memo",
+            "model",
+            "nearest",
+            "privatefolder",
+            "regular",
+            "trust",
+            "discover",
+            "events",
+            "job",
+            "plan",
+            "plugins",
+            "redact",
+            "yamlio",
+            "cliargs",
+            "options",
+        ),
+    ),
     ("stores", "what is kept on this machine", ("index", "cache", "bundle", "ca", "files")),
-    ("core", "rendering and compiling, inventory and targeting: pure, no network", (
-        "render", "compile", "pillar", "inventory", "targeting", "serializers",
-    )),
-    ("sources", "programs and plug-ins of the controller, secrets, git, file servers, transports", (
-        "programs", "plugincommands", "rosters", "sdb", "sources", "config", "transport", "git", "fileserver",
-        "ext_pillar", "tops", "formula",
-    )),
-    ("targets", "sessions, selection, one target as Salt's minion sees itself, render processes", (
-        "session", "select", "modules", "minion", "functions", "children",
-    )),
+    (
+        "core",
+        "rendering and compiling, inventory and targeting: pure, no network",
+        (
+            "render",
+            "compile",
+            "pillar",
+            "inventory",
+            "targeting",
+            "serializers",
+        ),
+    ),
+    (
+        "sources",
+        "programs and plug-ins of the controller, secrets, git, file servers, transports",
+        (
+            "programs",
+            "plugincommands",
+            "rosters",
+            "sdb",
+            "sources",
+            "config",
+            "transport",
+            "git",
+            "fileserver",
+            "ext_pillar",
+            "tops",
+            "formula",
+        ),
+    ),
+    (
+        "targets",
+        "sessions, selection, one target as Salt's minion sees itself, render processes",
+        (
+            "session",
+            "select",
+            "modules",
+            "minion",
+            "functions",
+            "children",
+        ),
+    ),
     ("jobs", "one job on many targets", ("run", "api")),
     ("presentation", "what people see and type", ("display", "outputters", "log", "check", "cli", "demo", "__main__")),
-)  # fmt: skip
+)
 
 
 def order() -> list[str]:

@@ -40,16 +40,18 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
         "Benchmarks": sorted(place for place in OUTSIDE.values() if place.startswith("benchmarks/")),
         "Modules": [
             "modules/index.md",
-            *({title: _names(docs, f"modules/{kind}")} for kind, title in
-              (("states", "State modules"), ("modules", "Execution modules"))),
+            *(
+                {title: _names(docs, f"modules/{kind}")}
+                for kind, title in (("states", "State modules"), ("modules", "Execution modules"))
+            ),
         ],
-    }  # fmt: skip
+    }
 
     def filled(entries: list[Any]) -> list[Any]:
         found = []
         for entry in entries:
             if isinstance(entry, dict):
-                (title, below), = entry.items()
+                ((title, below),) = entry.items()
                 entry = {title: lists[title] if not below else filled(below)}
             found.append(entry)
         return found

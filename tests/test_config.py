@@ -283,10 +283,14 @@ def test_a_folder_without_configuration(load, tmp_path):
 
 @pytest.mark.parametrize(
     "text, name, value",
-    [("failhard: 'yes'", "failhard", True), ("gitfs_depth: '3'", "gitfs_depth", 3),
-     ("gitfs_base: 3006", "gitfs_base", "3006"),
-     ("fileserver_backend: git", "fileserver_backend", ["git"]), ("renderer:", "renderer", "jinja|yaml")],
-)  # fmt: skip
+    [
+        ("failhard: 'yes'", "failhard", True),
+        ("gitfs_depth: '3'", "gitfs_depth", 3),
+        ("gitfs_base: 3006", "gitfs_base", "3006"),
+        ("fileserver_backend: git", "fileserver_backend", ["git"]),
+        ("renderer:", "renderer", "jinja|yaml"),
+    ],
+)
 def test_what_salt_takes_for_a_value(load, tree, text, name, value):
     tree(**{"pushsalt.yaml": text})
     assert load().opts[name] == value
@@ -314,9 +318,14 @@ def test_minion_opts(load, tree):
     target = Target("web1", minion_opts={"id": "evil", "custom": {"a": 1}, "test": True, "state_top": "t.sls"})
     opts = minion_opts(config, target)
     assert {key: opts[key] for key in ("id", "__role", "__cli", "file_client", "test", "saltenv", "pillarenv")} == {
-        "id": "web1", "__role": "minion", "__cli": "salt-minion", "file_client": "local", "test": True,
-        "saltenv": "dev", "pillarenv": "dev",
-    }  # fmt: skip
+        "id": "web1",
+        "__role": "minion",
+        "__cli": "salt-minion",
+        "file_client": "local",
+        "test": True,
+        "saltenv": "dev",
+        "pillarenv": "dev",
+    }
     assert (opts["custom"], opts["state_top"]) == ({"a": 1}, "t.sls")
     assert "my_own" not in opts  # of the controller's configuration, which no minion sees
     assert opts["disabled_requisites"] == ["onfail"]

@@ -30,9 +30,15 @@ log = logging.getLogger("pushsalt.test")
 
 @pytest.mark.parametrize(
     "number, line",
-    [(logging.WARNING, "[WARNING ] x\n"), (logging.ERROR, "[ERROR   ] x\n"), (logging.CRITICAL, "[CRITICAL] x\n"),
-     (logging.INFO, "[INFO    ] x\n"), (5, "[TRACE   ] x\n"), (15, "[PROFILE ] x\n")],
-)  # fmt: skip
+    [
+        (logging.WARNING, "[WARNING ] x\n"),
+        (logging.ERROR, "[ERROR   ] x\n"),
+        (logging.CRITICAL, "[CRITICAL] x\n"),
+        (logging.INFO, "[INFO    ] x\n"),
+        (5, "[TRACE   ] x\n"),
+        (15, "[PROFILE ] x\n"),
+    ],
+)
 def test_shape(handler, number, line):
     configure(handler, "all")
     log.log(number, "%s", "x")
@@ -102,8 +108,10 @@ def test_a_file_gets_times_ids_and_a_level_of_its_own(handler, tmp_path):
     rows = path.read_text().splitlines()
     line = r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3} \[pushsalt.test *:\d+ *\]\[(\w+) *\]\[\d+\] (.*)"
     assert [re.fullmatch(line, row).groups() for row in (rows[0], rows[1], rows[2])] == [
-        ("DEBUG", "connecting with **********"), ("WARNING", "web1: from it"), ("WARNING", "web2: no name"),
-    ]  # fmt: skip
+        ("DEBUG", "connecting with **********"),
+        ("WARNING", "web1: from it"),
+        ("WARNING", "web2: no name"),
+    ]
     assert rows[3] == "    forged" and path.stat().st_mode & 0o777 == 0o600
 
 

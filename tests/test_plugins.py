@@ -27,8 +27,12 @@ def test_every_kind_has_its_package(kind):
 def test_folders_of_a_configuration(tmp_path):
     opts = {"module_dirs": ["/m"], "file_roots": {"base": ["/srv/salt"], "dev": ["/dev-salt"]}}
     assert [str(path) for path in plugins.folders("outputters", opts)] == [
-        "/m/_output", "/m/output", "/m/_outputters", "/m/outputters", "/srv/salt/_output",
-    ]  # fmt: skip
+        "/m/_output",
+        "/m/output",
+        "/m/_outputters",
+        "/m/outputters",
+        "/srv/salt/_output",
+    ]
     assert plugins.folders("renderers", {}) == ()
     # a master's own; what a minion keeps under this name are copies
     assert Path("/x/pillar") in plugins.folders("ext_pillar", {"extension_modules": "/x"})

@@ -68,9 +68,26 @@ def test_base64_wherever_the_value_begins(shift):
 
 @pytest.mark.parametrize(
     "value",
-    ["", "a", "short", "true", "root", "admin", "password", "Password", "123456789", "5432", "10.0.0.1", "2024-01-01",
-     "production", None, True, 1234567890, "      "],
-)  # fmt: skip
+    [
+        "",
+        "a",
+        "short",
+        "true",
+        "root",
+        "admin",
+        "password",
+        "Password",
+        "123456789",
+        "5432",
+        "10.0.0.1",
+        "2024-01-01",
+        "production",
+        None,
+        True,
+        1234567890,
+        "      ",
+    ],
+)
 def test_short_and_common_values_are_left_alone(value):
     hide = redactor(value)
     assert not hide
@@ -116,9 +133,12 @@ def test_keys_ids_and_names_stay():
     hide.add_pillar({"users": {"carol": {"password": "carolina"}}, "db_token": "x7Kq2m9ZpT4w"})
     assert hide.text("su carolina") == f"su {MASK}"
     state = {
-        "__id__": "add carolina", "__sls__": "users.carolina", "name": "carolina", "comment": "for carolina",
+        "__id__": "add carolina",
+        "__sls__": "users.carolina",
+        "name": "carolina",
+        "comment": "for carolina",
         "changes": {"/home/carolina": "made", "passwd": "carolina"},
-    }  # fmt: skip
+    }
     key = "group_|-add carolina_|-carolina_|-present"
     shown = {**state, "comment": f"for {MASK}", "changes": {"/home/carolina": "made", "passwd": MASK}}
     assert hide.data({key: state}) == {key: shown}
@@ -206,10 +226,25 @@ def test_secret_keys_are_the_configurations():
 
 @pytest.mark.parametrize(
     "key",
-    ["password", "db_passwd", "Client-Secret", "auth_token", "ssh_private_key", "API_KEY", "pwd", "DB_PWD",
-     "mysql.pass", "https_pass", "key-passphrase", "aws_secret_access_key", "access-key", "s3.key", "wpa_psk",
-     "tailscale_authkey"],
-)  # fmt: skip
+    [
+        "password",
+        "db_passwd",
+        "Client-Secret",
+        "auth_token",
+        "ssh_private_key",
+        "API_KEY",
+        "pwd",
+        "DB_PWD",
+        "mysql.pass",
+        "https_pass",
+        "key-passphrase",
+        "aws_secret_access_key",
+        "access-key",
+        "s3.key",
+        "wpa_psk",
+        "tailscale_authkey",
+    ],
+)
 def test_default_keys(key):
     assert Redactor().is_secret_key(key)
     assert Redactor(OPTIONS["secret_keys"].default).is_secret_key(key)  # one list, not two
@@ -237,12 +272,22 @@ def test_what_everybody_may_see_is_no_secret():
 
 def test_passwords_of_urls_are_hidden_by_their_place():
     hide = Redactor()
-    for text in ("https://me:hunter2@example.org/x.git", "fatal: 'amqp://guest:guest@mq/%2f' is down", "a://:x@b c://:y@d"):
+    for text in (
+        "https://me:hunter2@example.org/x.git",
+        "fatal: 'amqp://guest:guest@mq/%2f' is down",
+        "a://:x@b c://:y@d",
+    ):
         shown = hide.text(text)
         assert shown.count(MASK) == text.count("@") and shown.replace(MASK, "") != text
         assert not any(word in shown for word in ("hunter2", ":guest", ":x", ":y"))
-    for text in ("http://localhost:8080/a@b", "git@github.com:a/b", "https://me@example.org", "http://x:80\nmail a@b",
-                 r"^https?://([^:]*):(.*)@(.*)$", "https://{user}:{password}@host"):  # fmt: skip
+    for text in (
+        "http://localhost:8080/a@b",
+        "git@github.com:a/b",
+        "https://me@example.org",
+        "http://x:80\nmail a@b",
+        r"^https?://([^:]*):(.*)@(.*)$",
+        "https://{user}:{password}@host",
+    ):
         assert hide.text(text) is text
     assert hide.data({"url": ["ssh://u:hunter2@h"]}) == {"url": [f"ssh://u:{MASK}@h"]}
 
@@ -352,20 +397,32 @@ OLD = "OldSecret99"
         ({"v": OLD, "w": "same"}, {"v": NEW, "w": "same"}, {"v": MASK, "w": "same"}, {"v": MASK, "w": "same"}),
         ({"v": NEW}, {"v": OLD, "n": 1}, {"v": MASK}, {"v": MASK, "n": 1}),
         (["a", OLD, 3], ["a", NEW, 4], ["a", MASK, 3], ["a", MASK, 4]),
-        ({"a": [{"b": f"x\npw={OLD}"}]}, {"a": [{"b": f"y\npw={NEW}"}]},
-         {"a": [{"b": f"x\npw={MASK}"}]}, {"a": [{"b": f"y\npw={MASK}"}]}),
+        (
+            {"a": [{"b": f"x\npw={OLD}"}]},
+            {"a": [{"b": f"y\npw={NEW}"}]},
+            {"a": [{"b": f"x\npw={MASK}"}]},
+            {"a": [{"b": f"y\npw={MASK}"}]},
+        ),
         ([OLD, "a", 1], ["a", NEW], [MASK, "a", 1], ["a", MASK]),
         ([{"v": OLD}], [{"v": NEW}, {"v": "x"}], [MASK], [{"v": MASK}, {"v": "x"}]),
         (OLD, ["x", {"v": NEW}], MASK, ["x", {"v": MASK}]),
         ({"v": [OLD]}, {"v": NEW}, {"v": MASK}, {"v": MASK}),
-        ({"v": None, "w": "", "x": []}, {"v": NEW, "w": NEW, "x": [NEW]},
-         {"v": None, "w": "", "x": []}, {"v": MASK, "w": MASK, "x": [MASK]}),
+        (
+            {"v": None, "w": "", "x": []},
+            {"v": NEW, "w": NEW, "x": [NEW]},
+            {"v": None, "w": "", "x": []},
+            {"v": MASK, "w": MASK, "x": [MASK]},
+        ),
         (None, {"v": NEW}, None, {"v": MASK}),
         ({OLD}, {NEW}, {MASK}, {MASK}),
-        ({"v": "left", "w": ["x"]}, {"v": "right", "w": ["y", "z"], "x": NEW},
-         {"v": "left", "w": ["x"]}, {"v": "right", "w": ["y", "z"], "x": MASK}),
+        (
+            {"v": "left", "w": ["x"]},
+            {"v": "right", "w": ["y", "z"], "x": NEW},
+            {"v": "left", "w": ["x"]},
+            {"v": "right", "w": ["y", "z"], "x": MASK},
+        ),
     ],
-)  # fmt: skip
+)
 @pytest.mark.parametrize("sides", [("old", "new"), ("before", "after"), ("Previous", "New")])
 def test_the_former_one_within_the_sides_of_a_pair_is_hidden(old, new, shown_old, shown_new, sides):
     data = {"changes": dict(zip(sides, (old, new), strict=True))}

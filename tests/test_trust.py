@@ -61,9 +61,12 @@ def test_foreign_text_has_no_engine_that_runs_python(engine: str) -> None:
 
 #: Who may say that a text is the operator's: the file server, rosters, pillar files, words of the command line.
 MAY_TRUST = {
-    "pushsalt/check/rendering.py", "pushsalt/ext_pillar/file_tree.py", "pushsalt/inventory/kinds.py",
-    "pushsalt/render/pipeline.py", "pushsalt/minion/minion.py",
-}  # fmt: skip
+    "pushsalt/check/rendering.py",
+    "pushsalt/ext_pillar/file_tree.py",
+    "pushsalt/inventory/kinds.py",
+    "pushsalt/render/pipeline.py",
+    "pushsalt/minion/minion.py",
+}
 
 
 def test_trust_is_given_at_few_places() -> None:
@@ -120,9 +123,7 @@ def test_what_formulas_do_with_their_data_goes_on() -> None:
         "{{ dict(a=1) }} {{ range(3) | list }} {{ 'a,b'.split(',') | join('-') }} {{ salt.test.get('z') }} "
         "{{ salt['test.get']('q').upper() }} {{ 'x' | method_call('upper') }} {{ 2 ** 10 }}"
     )
-    assert rendered(text) == (
-        "{'a': [1, 3], 'b': 2} 3 <y> m a-b 1 2 {'a': 1} [0, 1, 2] a-b z Q X 1024"
-    )
+    assert rendered(text) == ("{'a': [1, 3], 'b': 2} 3 <y> m a-b 1 2 {'a': 1} [0, 1, 2] a-b z Q X 1024")
 
 
 def test_opts_that_a_template_changes_let_no_renderer_in(tmp_path: Path) -> None:

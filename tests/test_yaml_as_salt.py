@@ -12,9 +12,7 @@ import pytest
 from pushsalt.serializers import yaml as serializer
 from pushsalt.yamlio import HAS_LIBYAML, YamlError, dump_yaml, load_yaml
 
-CASES = [
-    json.loads(line) for line in (Path(__file__).parent / "cases/yaml/salt.jsonl").read_text("utf-8").splitlines()
-]
+CASES = [json.loads(line) for line in (Path(__file__).parent / "cases/yaml/salt.jsonl").read_text("utf-8").splitlines()]
 
 
 def decoded(value):

@@ -120,9 +120,18 @@ def test_lines_of_keys_and_items():
     data, lines = load_yaml_with_lines("\na:\n  - b\n  - c: 1\n    d: 2\nx: &q {y: 1}\nz:\n  <<: *q\n  k: 1\n")
     assert data == {"a": ["b", {"c": 1, "d": 2}], "x": {"y": 1}, "z": {"y": 1, "k": 1}}
     assert lines == {
-        (): 2, ("a",): 2, ("a", 0): 3, ("a", 1): 4, ("a", 1, "c"): 4, ("a", 1, "d"): 5,
-        ("x",): 6, ("x", "y"): 6, ("z",): 7, ("z", "y"): 6, ("z", "k"): 9,
-    }  # fmt: skip
+        (): 2,
+        ("a",): 2,
+        ("a", 0): 3,
+        ("a", 1): 4,
+        ("a", 1, "c"): 4,
+        ("a", 1, "d"): 5,
+        ("x",): 6,
+        ("x", "y"): 6,
+        ("z",): 7,
+        ("z", "y"): 6,
+        ("z", "k"): 9,
+    }
 
 
 scalars = (

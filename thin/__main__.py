@@ -71,8 +71,15 @@ def _served(channel, state, store, ahead):
         ahead.listen()
     pid = os.fork()
     if pid == 0:
-        _worker(theirs, err_write, life_read, state, store, ahead, (
-            channel.up, channel.down, ours.detach(), err_read, life_write, lock_fd))
+        _worker(
+            theirs,
+            err_write,
+            life_read,
+            state,
+            store,
+            ahead,
+            (channel.up, channel.down, ours.detach(), err_read, life_write, lock_fd),
+        )
     for fd in (theirs.detach(), err_write, life_read):
         os.close(fd)
     work = relay.Relay(channel, ours, err_read, pid, state)

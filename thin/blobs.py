@@ -268,7 +268,7 @@ class _File(object):
         self._sha.update(piece)
         rest = memoryview(piece)
         while rest:
-            rest = rest[os.write(self._handle, rest):]
+            rest = rest[os.write(self._handle, rest) :]
         self._size += len(piece)
 
     def end(self, blobs, digest):

@@ -27,7 +27,9 @@ except ImportError:
 FRAME_LIMIT = 64 * 1024 * 1024
 #: errno -> of what a process may have only so much, and the letter of ulimit and the name in setrlimit(2) for it
 LIMITS = {
-    11: ("processes", "u", "NPROC"), 12: ("memory", "v", "AS"), 24: ("open files", "n", "NOFILE"),
+    11: ("processes", "u", "NPROC"),
+    12: ("memory", "v", "AS"),
+    24: ("open files", "n", "NOFILE"),
     27: ("the size of files", "f", "FSIZE"),
 }
 DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -122,7 +124,10 @@ def stamp(name, dir_fd):
 def names(p):
     """File names of the archive and of the image."""
     return "thin-%s.tar" % p["sha"], "thin-%s-%s-%x-%s.img" % (
-        p["sha"], sys.implementation.cache_tag, sys.hexversion, sha256(p["key"]).hexdigest()[:12],
+        p["sha"],
+        sys.implementation.cache_tag,
+        sys.hexversion,
+        sha256(p["key"]).hexdigest()[:12],
     )
 
 
@@ -139,8 +144,11 @@ def read_image(name, dir_fd, key):
 def hello(p, path, **fields):
     """The H frame."""
     known = [
-        ("python", "%d.%d.%d" % sys.version_info[:3]), ("exe", sys.executable), ("uid", os.geteuid()),
-        ("pid", os.getpid()), ("dir", path),
+        ("python", "%d.%d.%d" % sys.version_info[:3]),
+        ("exe", sys.executable),
+        ("uid", os.geteuid()),
+        ("pid", os.getpid()),
+        ("dir", path),
     ]
     send(frame(p["nonce"], b"H", known + sorted(fields.items())))
 
@@ -160,8 +168,18 @@ def warm(p):
         return None
     hello(p, path, have=1, warm=1)
     return dict(
-        p, home=home, path=path, dir_fd=dir_fd, tar=tar, image=image, header=header, data=data, archive=None,
-        received=False, pending=b"", fresh={},
+        p,
+        home=home,
+        path=path,
+        dir_fd=dir_fd,
+        tar=tar,
+        image=image,
+        header=header,
+        data=data,
+        archive=None,
+        received=False,
+        pending=b"",
+        fresh={},
     )
 
 

@@ -11,13 +11,54 @@ from thin.utils import args as signatures
 log = getLogger(__name__)
 
 #: Keys of a chunk that are for the engine, not arguments of the state.
-INTERNAL = REQUISITES | REQUISITES_IN | frozenset((
-    "fun", "state", "check_cmd", "cmd_opts_exclude", "failhard", "onlyif", "unless", "creates", "retry", "order",
-    "parallel", "reload_modules", "reload_grains", "reload_pillar", "runas", "runas_password", "no_log", "fire_event",
-    "saltenv", "umask", "use", "use_in", "provider", "__env__", "__sls__", "__id__", "__sls_included_from__",
-    "__orchestration_jid__", "__pub_user", "__pub_arg", "__pub_jid", "__pub_fun", "__pub_tgt", "__pub_ret",
-    "__pub_pid", "__pub_tgt_type", "__prereq__", "__prerequiring__", "__umask__", slots.REFUSED,
-))
+INTERNAL = (
+    REQUISITES
+    | REQUISITES_IN
+    | frozenset(
+        (
+            "fun",
+            "state",
+            "check_cmd",
+            "cmd_opts_exclude",
+            "failhard",
+            "onlyif",
+            "unless",
+            "creates",
+            "retry",
+            "order",
+            "parallel",
+            "reload_modules",
+            "reload_grains",
+            "reload_pillar",
+            "runas",
+            "runas_password",
+            "no_log",
+            "fire_event",
+            "saltenv",
+            "umask",
+            "use",
+            "use_in",
+            "provider",
+            "__env__",
+            "__sls__",
+            "__id__",
+            "__sls_included_from__",
+            "__orchestration_jid__",
+            "__pub_user",
+            "__pub_arg",
+            "__pub_jid",
+            "__pub_fun",
+            "__pub_tgt",
+            "__pub_ret",
+            "__pub_pid",
+            "__pub_tgt_type",
+            "__prereq__",
+            "__prerequiring__",
+            "__umask__",
+            slots.REFUSED,
+        )
+    )
+)
 
 #: What only a state that takes anything gets to see.
 FOR_SOME = INTERNAL | frozenset(("aggregate", "__agg__"))
@@ -56,8 +97,12 @@ class Caller(object):
         errors = self._verify(low)
         check, said, whole = bool(low.get("__prereq__")), None, True
         if errors:
-            ret = {"result": False, "name": low.get("name"), "changes": {},
-                   "comment": "".join("%s\n" % error for error in errors)}
+            ret = {
+                "result": False,
+                "name": low.get("name"),
+                "changes": {},
+                "comment": "".join("%s\n" % error for error in errors),
+            }
         else:
             given = self._guarded(low)
             said = given.get("comment") if isinstance(given, dict) else None
@@ -93,8 +138,10 @@ class Caller(object):
         """Why the chunk cannot be called; nothing when it can."""
         errors = ['Missing "%s" data' % key for key in ("state", "fun", "name") if key not in low]
         if low.get("name") and not isinstance(low["name"], str):
-            errors.append("ID '%s' in SLS '%s' is not formed as a string, but is a %s" % (
-                low["name"], low.get("__sls__"), type(low["name"]).__name__))
+            errors.append(
+                "ID '%s' in SLS '%s' is not formed as a string, but is a %s"
+                % (low["name"], low.get("__sls__"), type(low["name"]).__name__)
+            )
         if "umask" in low:
             umask = low.pop("umask")
             try:
@@ -107,11 +154,16 @@ class Caller(object):
         if full not in self.states:
             if "__sls__" not in low:
                 return ["Specified state '%s' was not found" % full]
-            return ["State '%s' was not found in SLS '%s'" % (full, low["__sls__"]),
-                    "Reason: %s" % self.states.missing(full)]
+            return [
+                "State '%s' was not found in SLS '%s'" % (full, low["__sls__"]),
+                "Reason: %s" % self.states.missing(full),
+            ]
         shape = signatures.spec(self.states[full])
-        return ["Missing parameter %s for state %s" % (name, full)
-                for name in shape.args[:len(shape.args) - len(shape.defaults)] if name not in low]
+        return [
+            "Missing parameter %s for state %s" % (name, full)
+            for name in shape.args[: len(shape.args) - len(shape.defaults)]
+            if name not in low
+        ]
 
     # the call
 
@@ -120,7 +172,8 @@ class Caller(object):
         full, kwargs = "%s.%s" % (low["state"], low["fun"]), {}
         self.context["runas"] = low.get("runas")
         self.context["runas_password"] = (
-            low["password"] if low["state"] == "cmd" and "password" in low else low.get("runas_password"))
+            low["password"] if low["state"] == "cmd" and "password" in low else low.get("runas_password")
+        )
         test = self.opts.get("test", False)
         if low.get("__prereq__"):
             self.opts["test"] = True
@@ -134,8 +187,10 @@ class Caller(object):
                     ret.update(verdict, __sls__=low.get("__sls__"), __id__=low.get("__id__"))
             if ret["result"] is False:
                 ret = self._executed(low, full, function, args, kwargs)
-            if "check_cmd" in low and ("%s.mod_run_check_cmd" % low["state"] not in self.states
-                                       or "check_cmd" not in signatures.spec(function).optional):
+            if "check_cmd" in low and (
+                "%s.mod_run_check_cmd" % low["state"] not in self.states
+                or "check_cmd" not in signatures.spec(function).optional
+            ):
                 ret.update(guards.check_cmd(low, self.functions))
             return ret
         except (Exception, SystemExit) as exc:
@@ -151,8 +206,12 @@ class Caller(object):
 
     def _executed(self, low, full, function, args, kwargs):
         if self._mock:
-            return {"name": args[0] if args else kwargs["name"], "comment": "Not called, mocked", "changes": {},
-                    "result": True}
+            return {
+                "name": args[0] if args else kwargs["name"],
+                "comment": "Not called, mocked",
+                "changes": {},
+                "result": True,
+            }
         ret = self._forbidden(low, full)
         if ret is not None:
             return ret
@@ -180,22 +239,30 @@ class Caller(object):
             elif isinstance(kwargs.get("env"), str):
                 env = kwargs["env"]
         return {
-            "__low__": dict(low), "__running__": self._engine.running, "__lowstate__": self._engine.chunks,
-            "__instance_id__": str(id(self._engine)), "__env__": str(env), "__user__": self.opts.get("user", "UNKNOWN"),
+            "__low__": dict(low),
+            "__running__": self._engine.running,
+            "__lowstate__": self._engine.chunks,
+            "__instance_id__": str(id(self._engine)),
+            "__env__": str(env),
+            "__user__": self.opts.get("user", "UNKNOWN"),
         }
 
     def _forbidden(self, low, full):
         """A return when ``global_state_conditions`` has conditions for this state and none of them holds."""
         conditions = self.opts.get("global_state_conditions")
         found = []
-        for pattern, entries in (conditions.items() if isinstance(conditions, dict) else ()):
+        for pattern, entries in conditions.items() if isinstance(conditions, dict) else ():
             if pattern in ("*", full, low["state"]):
                 entries = [entries] if isinstance(entries, str) else entries
                 found.extend(self.functions["match.compound"](entry) for entry in entries)
         if not found or any(found):
             return None
-        return {"name": low["name"], "changes": {}, "result": None,
-                "comment": "Failed to meet global state conditions. State not called."}
+        return {
+            "name": low["name"],
+            "changes": {},
+            "result": None,
+            "comment": "Failed to meet global state conditions. State not called.",
+        }
 
     # after the call
 
@@ -325,8 +392,10 @@ def retry_rules(given):
             elif name in RETRY:
                 log.warning("An invalid value was passed for the retry %s, using default value '%s'", name, rules[name])
     elif given is not True:
-        log.warning("State is set to retry, but retry: True or a valid dict for retry configuration was not found. "
-                    "Using retry defaults")
+        log.warning(
+            "State is set to retry, but retry: True or a valid dict for retry configuration was not found. "
+            "Using retry defaults"
+        )
     return rules
 
 
@@ -339,8 +408,10 @@ def _pause(rules):
 
 
 def _would_retry(rules):
-    return ("The state would be retried every %(interval)s seconds (with a splay of up to %(splay)s seconds) "
-            "a maximum of %(attempts)s times or until a result of %(until)s is returned" % rules)
+    return (
+        "The state would be retried every %(interval)s seconds (with a splay of up to %(splay)s seconds) "
+        "a maximum of %(attempts)s times or until a result of %(until)s is returned" % rules
+    )
 
 
 def _attempt(attempt, result, comment):

@@ -17,8 +17,10 @@ def call(function, name, args, kwargs, opts, cli=False):
         if shape.keywords is None:
             wrong = [key for key in kwargs if key not in shape.args and key not in shape.kwonly]
             if wrong:
-                raise SaltInvocationError("The following keyword arguments are not valid: %s" % ", ".join(
-                    "%s=%s" % (key, kwargs[key]) for key in wrong))
+                raise SaltInvocationError(
+                    "The following keyword arguments are not valid: %s"
+                    % ", ".join("%s=%s" % (key, kwargs[key]) for key in wrong)
+                )
         else:
             kwargs = dict(kwargs, **_published(name, args, kwargs, opts))
     try:
@@ -35,8 +37,13 @@ def _published(name, args, kwargs, opts):
     if kwargs:
         arg.append(dict(kwargs, __kwarg__=True))
     return {
-        "__pub_fun": name, "__pub_arg": arg, "__pub_jid": opts.get("jid") or jid(), "__pub_ret": "",
-        "__pub_tgt": opts.get("id"), "__pub_tgt_type": "glob", "__pub_user": opts.get("user", "root"),
+        "__pub_fun": name,
+        "__pub_arg": arg,
+        "__pub_jid": opts.get("jid") or jid(),
+        "__pub_ret": "",
+        "__pub_tgt": opts.get("id"),
+        "__pub_tgt_type": "glob",
+        "__pub_user": opts.get("user", "root"),
     }
 
 

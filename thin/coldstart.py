@@ -28,8 +28,18 @@ def cold(p):
     if not have:
         archive, pending = receive(p["size"], p["sha"])
     return dict(
-        p, home=home, path=path, dir_fd=dir_fd, tar=tar, image=image, header=header, data=data, archive=archive,
-        received=not have, pending=pending, fresh={},
+        p,
+        home=home,
+        path=path,
+        dir_fd=dir_fd,
+        tar=tar,
+        image=image,
+        header=header,
+        data=data,
+        archive=archive,
+        received=not have,
+        pending=pending,
+        fresh={},
     )
 
 

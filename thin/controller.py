@@ -146,10 +146,21 @@ class Controller(object):
             data = self._text(digest)
             if data is not None:
                 return data
-        answer = self._ask({
-            "k": "template", "key": key, "url": source, "text": text, "saltenv": saltenv, "engine": engine,
-            "context": context, "defaults": defaults, "tag": tag, "sls": sls, "names": names,
-        })
+        answer = self._ask(
+            {
+                "k": "template",
+                "key": key,
+                "url": source,
+                "text": text,
+                "saltenv": saltenv,
+                "engine": engine,
+                "context": context,
+                "defaults": defaults,
+                "tag": tag,
+                "sls": sls,
+                "names": names,
+            }
+        )
         data = answer["text"]
         return data.encode("utf-8", "surrogateescape") if isinstance(data, str) else bytes(data)
 

@@ -69,7 +69,7 @@ class Custom(Store):
 
     def path(self, name):
         """The path below the file roots, for messages: ``_modules/mine.py``."""
-        return "_" + super(Custom, self).path(name)[len("thin/"):]
+        return "_" + super(Custom, self).path(name)[len("thin/") :]
 
     def module_name(self, full):
         """What the loaded module is called, as Salt calls it: ``salt.loaded.ext.module.mine``."""

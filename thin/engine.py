@@ -36,9 +36,7 @@ class Engine(object):
     ``jobs`` runs chunks in parallel (thin.parallel.Jobs); None: ``parallel`` is ignored. ``mock``: nothing is called.
     """
 
-    def __init__(
-        self, loaders, on_start=None, on_done=None, collect_grains=None, jobs=None, mock=False, on_event=None
-    ):
+    def __init__(self, loaders, on_start=None, on_done=None, collect_grains=None, jobs=None, mock=False, on_event=None):
         self.loaders = loaders
         self.opts = loaders.opts
         self.running = {}  # tag -> return
@@ -204,8 +202,13 @@ class Engine(object):
         if tag in self.checks:
             # The check said what would change; since its prereq failed, nothing did.
             ret = self.checks[tag]
-            ret.update(changes={}, __run_num__=self._caller.number(), name=low.get("name"), __sls__=low.get("__sls__"),
-                       __id__=low.get("__id__"))
+            ret.update(
+                changes={},
+                __run_num__=self._caller.number(),
+                name=low.get("name"),
+                __sls__=low.get("__sls__"),
+                __id__=low.get("__id__"),
+            )
             ret.setdefault("start_time", clock(time.time()))
             ret.setdefault("duration", 0.0)
             self.running[tag] = ret
@@ -238,10 +241,16 @@ class Engine(object):
         for part in inner:
             sub_tag = tag_of(part["low"])
             sub = {
-                "name": low.get("name"), "changes": part["changes"], "result": part["result"],
-                "duration": part.get("duration", 0.0), "start_time": part.get("start_time", clock(time.time())),
-                "comment": part.get("comment", ""), "__state_ran__": True, "__run_num__": self._caller.inner_number(),
-                "__sls__": low.get("__sls__"), "__id__": low.get("__id__"),
+                "name": low.get("name"),
+                "changes": part["changes"],
+                "result": part["result"],
+                "duration": part.get("duration", 0.0),
+                "start_time": part.get("start_time", clock(time.time())),
+                "comment": part.get("comment", ""),
+                "__state_ran__": True,
+                "__run_num__": self._caller.inner_number(),
+                "__sls__": low.get("__sls__"),
+                "__id__": low.get("__id__"),
             }
             self.running[sub_tag] = sub
             self._reported.add(sub_tag)
@@ -314,8 +323,13 @@ class Engine(object):
     def _unknown_listen(self, errors, state, name):
         tag = "Listen_Error_|-listen_%s_|-listen_%s_|-Listen_Error" % (name, state)
         errors[tag] = {
-            "comment": "Referenced state %s: %s does not exist" % (state, name), "name": "listen_%s:%s" % (state, name),
-            "result": False, "changes": {}, "__id__": "listen_%s" % name, "__sls__": None, "duration": 0.0,
+            "comment": "Referenced state %s: %s does not exist" % (state, name),
+            "name": "listen_%s:%s" % (state, name),
+            "result": False,
+            "changes": {},
+            "__id__": "listen_%s" % name,
+            "__sls__": None,
+            "duration": 0.0,
             "start_time": clock(time.time()),
         }
 
@@ -336,9 +350,15 @@ class Engine(object):
             name = "%s.%s" % (low["state"], low["fun"])
             for pattern in patterns:
                 if fnmatch.fnmatch(name, pattern):
-                    found[tag_of(low)] = not_run(low, False, (
-                        'The state function "%s" is currently disabled by "%s", to re-enable, run state.enable %s.' % (
-                            name, pattern, pattern)), self._caller.number())
+                    found[tag_of(low)] = not_run(
+                        low,
+                        False,
+                        (
+                            'The state function "%s" is currently disabled by "%s", to re-enable, run state.enable %s.'
+                            % (name, pattern, pattern)
+                        ),
+                        self._caller.number(),
+                    )
                     break
         self.running.update(found)
         for tag in found:
@@ -355,7 +375,7 @@ class Engine(object):
         return self._jobs.tags() if self._jobs is not None else ()
 
     def _collect_jobs(self):
-        for low, ret in (self._jobs.finished() if self._jobs is not None else ()):
+        for low, ret in self._jobs.finished() if self._jobs is not None else ():
             tag = tag_of(low)
             if tag in self.running:
                 self.running[tag].update(ret)

@@ -92,8 +92,11 @@ def _complaint(guard, entry):
         text = "no `fun` argument in %s: %s" % (guard, entry)
         log.warning("%s", text)
         return text
-    return "onlyif execution failed, bad type passed" if guard == "onlyif" else (
-        "unless condition is false, bad type passed")
+    return (
+        "onlyif execution failed, bad type passed"
+        if guard == "onlyif"
+        else ("unless condition is false, bad type passed")
+    )
 
 
 def _holds(guard, entry, low, functions, context, failed):
@@ -103,8 +106,9 @@ def _holds(guard, entry, low, functions, context, failed):
     """
     if isinstance(entry, str):
         try:
-            return functions["cmd.retcode"](
-                entry, ignore_retcode=True, python_shell=True, **_command_arguments(low)) == 0
+            return (
+                functions["cmd.retcode"](entry, ignore_retcode=True, python_shell=True, **_command_arguments(low)) == 0
+            )
         except CommandExecutionError as exc:
             log.debug("%s: %s", guard, exc)
             return failed
@@ -114,7 +118,8 @@ def _holds(guard, entry, low, functions, context, failed):
     name, args, path = kwargs.pop("fun"), kwargs.pop("args", []), kwargs.pop("get_return", None)
     context.pop("retcode", None)
     result = functions[name](
-        *[slots.fill(arg, functions) for arg in args], **{key: slots.fill(kwargs[key], functions) for key in kwargs})
+        *[slots.fill(arg, functions) for arg in args], **{key: slots.fill(kwargs[key], functions) for key in kwargs}
+    )
     if path:
         result = data.traverse_dict_and_list(result, path)
     return False if context.get("retcode") else bool(result)

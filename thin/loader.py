@@ -21,9 +21,21 @@ from thin import log
 
 #: Dunders that a module may use although nobody filled them.
 EMPTY = {
-    "__env__": "base", "__low__": dict, "__lowstate__": list, "__running__": dict, "__instance_id__": "",
-    "__proxy__": dict, "__file_client__": None, "__context__": dict, "__pillar__": dict, "__grains__": dict,
-    "__salt__": dict, "__states__": dict, "__utils__": dict, "__opts__": dict, "__user__": "root",
+    "__env__": "base",
+    "__low__": dict,
+    "__lowstate__": list,
+    "__running__": dict,
+    "__instance_id__": "",
+    "__proxy__": dict,
+    "__file_client__": None,
+    "__context__": dict,
+    "__pillar__": dict,
+    "__grains__": dict,
+    "__salt__": dict,
+    "__states__": dict,
+    "__utils__": dict,
+    "__opts__": dict,
+    "__user__": "root",
 }
 
 
@@ -104,9 +116,29 @@ def _filling(name):
 
 
 for _name in (
-    "__contains__", "__delitem__", "__eq__", "__getitem__", "__ior__", "__iter__", "__len__", "__ne__", "__or__",
-    "__repr__", "__reversed__", "__ror__", "__setitem__", "clear", "copy", "get", "items", "keys", "pop", "popitem",
-    "setdefault", "update", "values",
+    "__contains__",
+    "__delitem__",
+    "__eq__",
+    "__getitem__",
+    "__ior__",
+    "__iter__",
+    "__len__",
+    "__ne__",
+    "__or__",
+    "__repr__",
+    "__reversed__",
+    "__ror__",
+    "__setitem__",
+    "clear",
+    "copy",
+    "get",
+    "items",
+    "keys",
+    "pop",
+    "popitem",
+    "setdefault",
+    "update",
+    "values",
 ):
     if hasattr(dict, _name):
         setattr(LazyDict, _name, _filling(_name))
@@ -240,8 +272,12 @@ class Loader(object):
             self._load(virtual)
         near = [known for known in self._functions if known.split(".", 1)[0] in modules]
         found = matching.close(str(name), near, count, 0.75)
-        return found or ["%s.%s" % (virtual, function) for virtual in modules
-                         if "%s.%s" % (virtual, function) in self._functions][:count]
+        return (
+            found
+            or [
+                "%s.%s" % (virtual, function) for virtual in modules if "%s.%s" % (virtual, function) in self._functions
+            ][:count]
+        )
 
     # loading
 

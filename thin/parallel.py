@@ -122,8 +122,12 @@ class _Job(object):
         self._sock.close()
         os.waitpid(self._pid, 0)
         if self.ret is None:
-            self.ret = {"result": False, "comment": "Parallel process failed to return", "name": self.low["name"],
-                        "changes": {}}
+            self.ret = {
+                "result": False,
+                "comment": "Parallel process failed to return",
+                "name": self.low["name"],
+                "changes": {},
+            }
         return True
 
 

@@ -294,7 +294,8 @@ def _collect(result, feed, out, err, stdin, deadline):
         for number in others:
             poll.unregister(number)
         if ended is not None and (
-                time.monotonic() > look + 1 or not (left | set(others)).intersection(number for number, _ in ready)):
+            time.monotonic() > look + 1 or not (left | set(others)).intersection(number for number, _ in ready)
+        ):
             _drain(left)
             break  # what it said has been read; in a second at most, where others go on talking
         for number, _ in ready:
@@ -311,7 +312,7 @@ def _collect(result, feed, out, err, stdin, deadline):
                     raise
                 over = not unsent
                 try:
-                    unsent = unsent[os.write(feed, unsent[:65536]):]
+                    unsent = unsent[os.write(feed, unsent[:65536]) :]
                 except BlockingIOError:
                     continue
                 except OSError:  # it does not read on

@@ -341,8 +341,11 @@ def _died(status):
     if os.WIFSIGNALED(status):
         number = os.WTERMSIG(status)
         names = [name for name in dir(signal) if name.startswith("SIG") and getattr(signal, name) == number]
-        why = {"SIGXCPU": ": the limit on processor time (ulimit -t)", "SIGXFSZ": ": the limit on the size of files "
-               "(ulimit -f)", "SIGKILL": ": by the system, when there is no more memory, or by somebody"}
+        why = {
+            "SIGXCPU": ": the limit on processor time (ulimit -t)",
+            "SIGXFSZ": ": the limit on the size of files (ulimit -f)",
+            "SIGKILL": ": by the system, when there is no more memory, or by somebody",
+        }
         more = " (%s)%s" % (names[0], why.get(names[0], "")) if names else ""
         return "killed by signal %d%s" % (number, more)
     return "it exited with status %d" % os.WEXITSTATUS(status)

@@ -19,12 +19,23 @@ Salt: ``salt/utils/requisite.py`` and ``State._check_requisites``.
 """
 
 #: Requisites that make a chunk wait, in the order in which they are looked at.
-WAITING = ("require", "require_any", "watch", "watch_any", "prereq", "onfail", "onfail_any", "onfail_all",
-           "onchanges", "onchanges_any")
+WAITING = (
+    "require",
+    "require_any",
+    "watch",
+    "watch_any",
+    "prereq",
+    "onfail",
+    "onfail_any",
+    "onfail_all",
+    "onchanges",
+    "onchanges_any",
+)
 
 #: Every key of a chunk that is a requisite, in either direction.
 REQUISITES = frozenset(WAITING + ("prerequired", "listen", "onfail_stop"))
 REQUISITES_IN = frozenset(("onchanges_in", "onfail_in", "prereq_in", "watch_in", "require_in", "listen_in"))
+
 
 def tag_of(low):
     """The key of a chunk's return: ``state_|-id_|-name_|-function``."""
@@ -66,7 +77,8 @@ class Graph(object):
         for node in before:
             tags = self._groups[node] if isinstance(node, int) else node if isinstance(node, tuple) else (node,)
             found.extend(
-                (requisite, self.chunks[other]) for requisite in before[node] for other in tags if other != tag)
+                (requisite, self.chunks[other]) for requisite in before[node] for other in tags if other != tag
+            )
         return found
 
     def group(self, low):

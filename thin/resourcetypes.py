@@ -93,8 +93,11 @@ def own_files(kind, name, own, runtime):
 
 def _each(types, name, wrong):
     """(id, what is said of it) of each resource of a type; why there is none, or less, goes to ``wrong``."""
-    ids = types.call(name, "discover", types.opts) if types.has(name, "discover") else (
-        types.declared[name].get("resource_ids") or [])
+    ids = (
+        types.call(name, "discover", types.opts)
+        if types.has(name, "discover")
+        else (types.declared[name].get("resource_ids") or [])
+    )
     if isinstance(ids, (str, bytes)) or not hasattr(ids, "__iter__"):
         raise CommandExecutionError("discover() gave %s, not a list of ids" % type(ids).__name__)
     inside, seen, end = types.has(name, "enter"), set(), time.monotonic() + GRAINS_TIME
@@ -214,13 +217,15 @@ class Packages(loader.Loader):
         if name in self._modules:
             return
         if name in self._reasons:
-            raise CommandExecutionError("it cannot be loaded%s" % (
-                ": %s" % self._reasons[name] if self._reasons[name] else " here"))
+            raise CommandExecutionError(
+                "it cannot be loaded%s" % (": %s" % self._reasons[name] if self._reasons[name] else " here")
+            )
         from thin.utils import matching
 
         near = matching.close(name, list(self._files()))
-        raise CommandExecutionError("there is no such resource type%s" % (
-            " (nearest: %s)" % ", ".join(near) if near else ""))
+        raise CommandExecutionError(
+            "there is no such resource type%s" % (" (nearest: %s)" % ", ".join(near) if near else "")
+        )
 
     def path(self, name):
         """The file that a type's package was loaded from, for messages."""
@@ -244,7 +249,7 @@ class TypeFiles(object):
             self.is_package = lambda full: source.is_package(self._at(full))
 
     def _at(self, full):
-        return "thin." + self._home + full[len("thin."):]
+        return "thin." + self._home + full[len("thin.") :]
 
     def virtual_index(self, kind):
         return self._source.virtual_index(self._home + kind)
@@ -272,8 +277,12 @@ class Plain(object):
         self._runtime, self._own = runtime, own
         self._manager_opts = dict(opts, id=said.get("manager") or opts.get("id"))
         self.manager = loader.Loaders(
-            self._manager_opts, runtime, grains=machine, pillar=pillar(opts, declared),
-            overlays=dict.fromkeys(("modules", "states", "utils"), own))
+            self._manager_opts,
+            runtime,
+            grains=machine,
+            pillar=pillar(opts, declared),
+            overlays=dict.fromkeys(("modules", "states", "utils"), own),
+        )
         self._manager_opts["grains"], self._manager_opts["pillar"] = self.manager.grains, self.manager.pillar
         self.types = Types(self.manager, runtime, own, declared)
         self.types.about(self.type, self.id)
@@ -281,9 +290,18 @@ class Plain(object):
         overlays = {kind: own_files(kind, self.type, own, runtime) for kind in ("modules", "states")}
         overlays["utils"] = list(own) + [runtime]
         self.loaders = loader.Loaders(
-            opts, custom.Nothing(), grains=grains, pillar=pillar_of, context=self.manager.context, overlays=overlays,
-            extra={"__resource__": self.types.resource, "__resource_funcs__": self.types.functions,
-                   "__minion__": self.manager.modules})
+            opts,
+            custom.Nothing(),
+            grains=grains,
+            pillar=pillar_of,
+            context=self.manager.context,
+            overlays=overlays,
+            extra={
+                "__resource__": self.types.resource,
+                "__resource_funcs__": self.types.functions,
+                "__minion__": self.manager.modules,
+            },
+        )
         for kind in (self.loaders.modules, self.loaders.states):
             kind._words = self._refuse
         self.loaders.modules._beyond = self._beyond

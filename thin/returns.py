@@ -17,8 +17,15 @@ def clock(seconds):
 def not_run(low, result, comment, number):
     """The return of a state that was not called."""
     return {
-        "changes": {}, "result": result, "duration": 0.0, "start_time": clock(time.time()), "comment": comment,
-        "__state_ran__": False, "__run_num__": number, "__sls__": low.get("__sls__"), "__id__": low.get("__id__"),
+        "changes": {},
+        "result": result,
+        "duration": 0.0,
+        "start_time": clock(time.time()),
+        "comment": comment,
+        "__state_ran__": False,
+        "__run_num__": number,
+        "__sls__": low.get("__sls__"),
+        "__id__": low.get("__id__"),
         "name": low.get("name"),
     }
 
@@ -36,22 +43,34 @@ def failed(low, exc):
     if isinstance(exc, SystemExit):
         place = traceback.extract_tb(exc.__traceback__)[-1]
         words = "%s, line %s: it ends the program: sys.exit(%r)" % (place.filename, place.lineno, exc.code)
-        return {"result": False, "name": low.get("name", low.get("__id__")), "changes": {},
-                "comment": "An exception occurred in this state: " + words}
+        return {
+            "result": False,
+            "name": low.get("name", low.get("__id__")),
+            "changes": {},
+            "comment": "An exception occurred in this state: " + words,
+        }
     text = "".join(traceback.format_exception(type(exc), exc, exc.__traceback__))
     log.debug("An exception occurred in this state: %s", exc)
-    return {"result": False, "name": low.get("name", low.get("__id__")), "changes": {},
-            "comment": "An exception occurred in this state: %s" % text}
+    return {
+        "result": False,
+        "name": low.get("name", low.get("__id__")),
+        "changes": {},
+        "comment": "An exception occurred in this state: %s" % text,
+    }
 
 
 def unified(ret):
     """A state's answer as a well-formed return: what is malformed becomes a failure that says so."""
     problem = malformed(ret)
-    for part in (ret.get("sub_state_run") or () if not problem else ()):
+    for part in ret.get("sub_state_run") or () if not problem else ():
         problem = problem or malformed(part, ("changes", "result", "low"))
     if problem:
-        return {"result": False, "name": "later", "changes": {},
-                "comment": "An exception occurred in this state: %s" % problem}
+        return {
+            "result": False,
+            "name": "later",
+            "changes": {},
+            "comment": "An exception occurred in this state: %s" % problem,
+        }
     for part in [ret] + list(ret.get("sub_state_run") or ()):
         if isinstance(part.get("comment"), (list, tuple)):
             part["comment"] = "\n".join(_text(line) for line in part["comment"])

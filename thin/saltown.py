@@ -67,7 +67,8 @@ class Fallback(object):
         version = "Salt %s" % self._told["version"]
         if sys.version_info[:2] < tuple(self._told["python"]):
             need = "%s, whose own module would do it, needs Python %d.%d or newer; this target has %d.%d" % (
-                (version,) + tuple(self._told["python"]) + sys.version_info[:2])
+                (version,) + tuple(self._told["python"]) + sys.version_info[:2]
+            )
             target._reasons[virtual] = need
             return False
         answer = self._request({"k": "find", "kind": kind, "name": name})
@@ -86,9 +87,15 @@ class Fallback(object):
 
     def _proxy(self, kind, name, answer, space):
         def call(args, kwargs):
-            message = {"k": "call", "kind": kind, "name": name, "args": args, "kwargs": kwargs,
-                       "test": bool(self._loaders.opts.get("test")),
-                       "dunders": {word: space[word] for word in answer["wants"] if word in space}}
+            message = {
+                "k": "call",
+                "kind": kind,
+                "name": name,
+                "args": args,
+                "kwargs": kwargs,
+                "test": bool(self._loaders.opts.get("test")),
+                "dunders": {word: space[word] for word in answer["wants"] if word in space},
+            }
             log.getLogger(__name__).info("%s is done by Salt %s's own module", name, self._told["version"])
             ret = answered(self._request(message))
             if kind == "states" and isinstance(ret, dict) and "result" in ret:
@@ -151,10 +158,13 @@ def described(function):
         return [value] if plain(value) else []
 
     return {
-        "args": shape.args, "defaults": [wrapped(value) for value in shape.defaults], "varargs": shape.varargs,
+        "args": shape.args,
+        "defaults": [wrapped(value) for value in shape.defaults],
+        "varargs": shape.varargs,
         "keywords": shape.keywords,
-        "kwonly": [[name, None if value is signatures.REQUIRED else wrapped(value)]
-                   for name, value in shape.kwonly.items()],
+        "kwonly": [
+            [name, None if value is signatures.REQUIRED else wrapped(value)] for name, value in shape.kwonly.items()
+        ],
     }
 
 
@@ -181,7 +191,7 @@ def function_of(name, shape, call):
     text = "def function(%s):\n" % ", ".join(words)
     positional = []
     if shape["varargs"]:
-        positional, named = shape["args"], named[len(shape["args"]):]
+        positional, named = shape["args"], named[len(shape["args"]) :]
         text += "    _args = [%s] + list(%s)\n" % ("".join(arg + ", " for arg in positional), shape["varargs"])
     else:
         text += "    _args = []\n"
@@ -296,7 +306,9 @@ class _Requests(object):
             return {"reason": target._reasons.get(name.partition(".")[0]) or ""}
         space = target.module(name)
         return {
-            "spec": described(function), "doc": function.__doc__, "module": space["__name__"],
+            "spec": described(function),
+            "doc": function.__doc__,
+            "module": space["__name__"],
             "wants": _mentioned(space["__name__"]),
         }
 
@@ -442,13 +454,17 @@ class Source(object):
             if self._absent.get(name):
                 raise ImportError(
                     "%s is a C extension, which cannot travel: install the package of %s for %s on this target"
-                    % (name, top, sys.executable), name=name)
+                    % (name, top, sys.executable),
+                    name=name,
+                )
             if name in self._absent:
                 return None
         if sys.version_info[:2] < tuple(least):
             raise ImportError(
                 "%s as Salt's Python has it needs Python %d.%d; this target has %d.%d: install its package here"
-                % ((top,) + tuple(least) + sys.version_info[:2]), name=name)
+                % ((top,) + tuple(least) + sys.version_info[:2]),
+                name=name,
+            )
         return _spec(name, self, self._files[name][0])
 
     def _replaced(self, name):

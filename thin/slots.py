@@ -61,7 +61,7 @@ def evaluate(slot, functions):
         return slot
     result = functions[name](*args, **kwargs)
     call, _, suffix = parts[2].partition("~")
-    path = call[call.rfind(")") + 1:] if ")" in call else ""  # there may be a ~ inside of the brackets
+    path = call[call.rfind(")") + 1 :] if ")" in call else ""  # there may be a ~ inside of the brackets
     if "." in path:
         result = data.traverse_dict_and_list(result, path.split(".", 1)[1].strip(), None, ".")
     if suffix:

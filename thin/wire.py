@@ -117,12 +117,25 @@ HEAD = struct.Struct(">cI")
 #: anything. A field that is not named here is not read (pushsalt.session.intake).
 _MAYBE = type(None)
 UP = {
-    "ready": {"python": str, "grains": (dict, _MAYBE), "uid": (int, _MAYBE), "user": (str, _MAYBE),
-              "pid": (int, _MAYBE), "warnings": (list, _MAYBE)},
+    "ready": {
+        "python": str,
+        "grains": (dict, _MAYBE),
+        "uid": (int, _MAYBE),
+        "user": (str, _MAYBE),
+        "pid": (int, _MAYBE),
+        "warnings": (list, _MAYBE),
+    },
     "error": {"kind": str, "message": str, "hint": (str, _MAYBE), "tb": (str, _MAYBE)},
     "ret": {"re": (int, _MAYBE), "ret": object, "retcode": object, "salt": (str, _MAYBE)},
-    "exc": {"re": (int, _MAYBE), "type": str, "message": str, "tb": (str, _MAYBE), "known": (bool, _MAYBE),
-            "nearest": (list, _MAYBE), "hint": (str, _MAYBE)},
+    "exc": {
+        "re": (int, _MAYBE),
+        "type": str,
+        "message": str,
+        "tb": (str, _MAYBE),
+        "known": (bool, _MAYBE),
+        "nearest": (list, _MAYBE),
+        "hint": (str, _MAYBE),
+    },
     "need": {"re": (int, _MAYBE), "digests": list, "parts": (dict, _MAYBE)},
     "start": {"tag": str},
     "state": {"tag": str, "ret": dict},
@@ -135,8 +148,18 @@ QUESTIONS = {
     "file": {"url": object, "saltenv": object, "have": (list, _MAYBE), "stat": object, "part": object},
     "files": {"files": list, "saltenv": object},
     "tree": {"url": object, "saltenv": object},
-    "template": {"key": object, "url": object, "text": object, "saltenv": object, "engine": object,
-                 "context": object, "defaults": object, "tag": object, "sls": object, "names": object},
+    "template": {
+        "key": object,
+        "url": object,
+        "text": object,
+        "saltenv": object,
+        "engine": object,
+        "context": object,
+        "defaults": object,
+        "tag": object,
+        "sls": object,
+        "names": object,
+    },
     "salt": {"module": object, "import": object, "digests": object},
     "pillar": {},
     "ask": {"fun": object, "args": (list, _MAYBE), "kwargs": (dict, _MAYBE)},
@@ -175,7 +198,7 @@ def _tame(value, depth=0):
         return {_tame(key, depth + 1): _tame(item, depth + 1) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
         return [_tame(item, depth + 1) for item in value]
-    if isinstance(value, int) and not -(2 ** 63) <= value < 2 ** 64:
+    if isinstance(value, int) and not -(2**63) <= value < 2**64:
         return str(value)
     return value
 
@@ -185,8 +208,15 @@ def unpack(data):
     size = len(data)
     try:
         message = msgpack.unpackb(
-            data, raw=False, strict_map_key=False, unicode_errors="surrogateescape",
-            max_str_len=size, max_bin_len=size, max_array_len=size, max_map_len=size, max_ext_len=0,
+            data,
+            raw=False,
+            strict_map_key=False,
+            unicode_errors="surrogateescape",
+            max_str_len=size,
+            max_bin_len=size,
+            max_array_len=size,
+            max_map_len=size,
+            max_ext_len=0,
         )
     except Exception as exc:  # msgpack's own classes differ between its two implementations
         raise ValueError("not a msgpack message: %s" % exc)
@@ -237,7 +267,7 @@ class Frames(object):
             cut = at if at >= 0 else max(0, len(buffer) - skip + 1)
             if cut:
                 self.skipped += cut
-                self.noise += buffer[:max(0, min(cut, 4096 - len(self.noise)))]
+                self.noise += buffer[: max(0, min(cut, 4096 - len(self.noise)))]
                 del buffer[:cut]
             if self.skipped > NOISE_LIMIT:
                 raise ValueError("more than %d bytes that are no frame" % NOISE_LIMIT)
@@ -253,12 +283,12 @@ class Frames(object):
         if len(buffer) < end:
             return None
         if length <= SMALL_LIMIT:
-            payload = bytes(buffer[skip + HEAD.size:end])
+            payload = bytes(buffer[skip + HEAD.size : end])
             del buffer[:end]
         else:  # no copy of what is large
             payload, self._buffer = buffer, buffer[end:]
             del payload[end:]
-            del payload[:skip + HEAD.size]
+            del payload[: skip + HEAD.size]
         return kind, payload
 
 

@@ -113,8 +113,15 @@ class Worker(object):
 
             saltown.install(self.loaders, message["salt"])
         self.opts["grains"], self.opts["pillar"] = self.loaders.grains, self.loaders.pillar
-        ready = {"k": "ready", "python": "%d.%d.%d" % sys.version_info[:3], "grains": None, "warnings": warnings,
-                 "uid": os.geteuid(), "user": _user(), "pid": os.getpid()}
+        ready = {
+            "k": "ready",
+            "python": "%d.%d.%d" % sys.version_info[:3],
+            "grains": None,
+            "warnings": warnings,
+            "uid": os.geteuid(),
+            "user": _user(),
+            "pid": os.getpid(),
+        }
         try:
             if message.get("want_grains"):
                 ready["grains"] = dict(self.loaders.grains)
@@ -126,8 +133,15 @@ class Worker(object):
                 text = "grains cannot be collected: %s" % text
             else:
                 kind, text = "resource_unreachable", "its grains cannot be had: %s" % exc
-            self.channel.send({"k": "error", "kind": kind, "hint": "run with `-l debug` for the details",
-                               "message": text, "tb": _traceback()})
+            self.channel.send(
+                {
+                    "k": "error",
+                    "kind": kind,
+                    "hint": "run with `-l debug` for the details",
+                    "message": text,
+                    "tb": _traceback(),
+                }
+            )
             return
         self.channel.send(ready)
         for message in held:
@@ -146,7 +160,8 @@ class Worker(object):
 
             self._resource = resource["type"], False
             self._plain = resourcetypes.Plain(
-                resource, self.opts, runtime, own, self._collect_machine, self._collect, link.pillar)
+                resource, self.opts, runtime, own, self._collect_machine, self._collect, link.pillar
+            )
             self.loaders = self._plain.loaders
             return self._plain.manager
         overlays, extra = dict.fromkeys(("modules", "states", "utils"), own), None
@@ -159,7 +174,8 @@ class Worker(object):
             for kind in ("modules", "states"):
                 overlays[kind] = resourcetypes.own_files(kind, resource["type"], own, runtime) + own
         self.loaders = loader.Loaders(
-            self.opts, runtime, grains=self._collect, pillar=link.pillar, overlays=overlays, extra=extra)
+            self.opts, runtime, grains=self._collect, pillar=link.pillar, overlays=overlays, extra=extra
+        )
         return self.loaders
 
     def _own(self):
@@ -197,9 +213,18 @@ class Worker(object):
         try:
             function = self.loaders.modules[fun]
         except KeyError as exc:
-            self.channel.send({"k": "exc", "re": message["n"], "type": "KeyError", "message": str(exc), "tb": "",
-                               "known": False, "nearest": self.loaders.modules.nearest(fun),
-                               "hint": self._plain.offer() if self._plain is not None else ""})
+            self.channel.send(
+                {
+                    "k": "exc",
+                    "re": message["n"],
+                    "type": "KeyError",
+                    "message": str(exc),
+                    "tb": "",
+                    "known": False,
+                    "nearest": self.loaders.modules.nearest(fun),
+                    "hint": self._plain.offer() if self._plain is not None else "",
+                }
+            )
             return
         from thin import calls
 
@@ -227,16 +252,28 @@ class Worker(object):
             self._transfers = import_module("thin.utils.transfer").Transfers(self.controller, self.blobs)
 
         def need(wanted):
-            self.channel.send({"k": "need", "re": message["n"], "digests": [digest for digest, _ in wanted],
-                               "parts": dict(item for item in wanted if item[1])})
+            self.channel.send(
+                {
+                    "k": "need",
+                    "re": message["n"],
+                    "digests": [digest for digest, _ in wanted],
+                    "parts": dict(item for item in wanted if item[1]),
+                }
+            )
 
         self._answer(message, lambda: self._transfers.answer(message, need))
 
     def on_run(self, message):
         need = self.controller.begin(message.get("files"), message.get("templates"), message.get("wants") or ())
         if need:
-            self.channel.send({"k": "need", "re": message["n"], "digests": [digest for digest, _ in need],
-                               "parts": dict(item for item in need if item[1])})
+            self.channel.send(
+                {
+                    "k": "need",
+                    "re": message["n"],
+                    "digests": [digest for digest, _ in need],
+                    "parts": dict(item for item in need if item[1]),
+                }
+            )
         self._answer(message, lambda: self._run(message))
         self.controller.end()
         for call in message.get("then") or ():  # not before: what runs may be interrupted by other calls
@@ -262,8 +299,12 @@ class Worker(object):
 
                 jobs = waiting.current = parallel.Jobs(self.opts.get("state_max_parallel"))
             engine.Engine(
-                self.loaders, collect_grains=lambda: self._collect(True), jobs=jobs, mock=bool(message.get("mock")),
-                on_start=lambda tag: self.channel.send({"k": "start", "tag": tag}), on_done=done,
+                self.loaders,
+                collect_grains=lambda: self._collect(True),
+                jobs=jobs,
+                mock=bool(message.get("mock")),
+                on_start=lambda tag: self.channel.send({"k": "start", "tag": tag}),
+                on_done=done,
                 on_event=lambda name, ret: self.channel.send({"k": "event", "name": name, "ret": ret}),
             ).run(chunks, *_named(chunks, message))
         finally:
@@ -294,8 +335,9 @@ class Worker(object):
                     self.channel.send({"k": "error", "kind": kind, "message": text, "tb": _traceback()})
                     return
             name, text = describe(exc)
-            self.channel.send({"k": "exc", "re": number, "type": name, "message": text, "tb": _traceback(),
-                               "known": True})
+            self.channel.send(
+                {"k": "exc", "re": number, "type": name, "message": text, "tb": _traceback(), "known": True}
+            )
 
     def _collect(self, refresh=False):
         found = self._collect_machine() if self._plain is None else self._plain.grains(refresh)
@@ -343,8 +385,11 @@ def _named(chunks, message):
     def tags(numbers):
         return None if numbers is None else [tag_of(chunks[number]) for number in numbers]
 
-    return tags(message.get("declared")), [tags(group) for group in message.get("groups") or ()], tags(
-        message.get("only"))
+    return (
+        tags(message.get("declared")),
+        [tags(group) for group in message.get("groups") or ()],
+        tags(message.get("only")),
+    )
 
 
 def describe(exc):

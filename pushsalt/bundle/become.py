@@ -53,38 +53,61 @@ METHODS: Final = {
     method.name: method
     for method in (
         Method(
-            "sudo", lambda b: ["sudo", "-H", *(["-S", "-p", b.mark] if b.asks else ["-n"]), "-u", b.user, "--"],
+            "sudo",
+            lambda b: ["sudo", "-H", *(["-S", "-p", b.mark] if b.asks else ["-n"]), "-u", b.user, "--"],
             (
-                ("sudo_denied", r"is not in the sudoers file|is not allowed to (execute|run)|may not run sudo"
-                 r"|not allowed to set|unknown user"),
+                (
+                    "sudo_denied",
+                    r"is not in the sudoers file|is not allowed to (execute|run)|may not run sudo"
+                    r"|not allowed to set|unknown user",
+                ),
                 ("sudo_password_wrong", r"incorrect password attempt|Sorry, try again"),
-                ("sudo_password_required",
-                 r"a password is required|terminal is required|no tty present|must have a tty|askpass"),
+                (
+                    "sudo_password_required",
+                    r"a password is required|terminal is required|no tty present|must have a tty|askpass",
+                ),
             ),
-            "allow it in sudoers there", "allow NOPASSWD in sudoers there", asks_with_mark=True,
+            "allow it in sudoers there",
+            "allow NOPASSWD in sudoers there",
+            asks_with_mark=True,
         ),
         Method(
-            "su", lambda b: ["/bin/sh", "-c", _SU, "pushsalt", _RUN, b.user],
+            "su",
+            lambda b: ["/bin/sh", "-c", _SU, "pushsalt", _RUN, b.user],
             (
-                ("sudo_denied", r"does not exist|[Uu]nknown (id|login|user)|[Pp]ermission denied|expired|not available"
-                 r"|not in the correct group"),
+                (
+                    "sudo_denied",
+                    r"does not exist|[Uu]nknown (id|login|user)|[Pp]ermission denied|expired|not available"
+                    r"|not in the correct group",
+                ),
                 ("sudo_password_wrong", r"[Aa]uthentication failure|incorrect password|Sorry"),
             ),
-            "see /etc/pam.d/su there", "log in as that user", "that user's own", always_asks=True,
+            "see /etc/pam.d/su there",
+            "log in as that user",
+            "that user's own",
+            always_asks=True,
         ),
         Method(
-            "doas", lambda b: ["doas", *([] if b.asks else ["-n"]), "-u", b.user, "--"],
+            "doas",
+            lambda b: ["doas", *([] if b.asks else ["-n"]), "-u", b.user, "--"],
             (
                 ("sudo_denied", r"not permitted|not enabled|unknown user"),
                 ("sudo_password_wrong", r"(Authentication|Authorization) failed"),
                 ("sudo_password_required", r"(Authentication|Authorization) required|tty is required"),
             ),
-            "allow it in doas.conf there", "allow nopass in doas.conf there", terminal=True,
+            "allow it in doas.conf there",
+            "allow nopass in doas.conf there",
+            terminal=True,
         ),
         Method(
-            "run0", lambda b: [
-                "run0", *([] if b.asks else ["--no-ask-password"]), *(["--pipe"] if b.tty else []), "--background=",
-                f"--user={b.user}", "--",
+            "run0",
+            lambda b: [
+                "run0",
+                *([] if b.asks else ["--no-ask-password"]),
+                *(["--pipe"] if b.tty else []),
+                "--background=",
+                f"--user={b.user}",
+                "--",
             ],
             (
                 ("sudo_denied", r"Failed to resolve user|[Uu]nknown user|No such process"),
@@ -92,11 +115,14 @@ METHODS: Final = {
                 ("sudo_password_wrong", r"AUTHENTICATION FAILED"),
                 ("sudo_denied", r"Access denied|Permission denied"),
             ),
-            "allow it in polkit's rules there", "allow it without one in polkit's rules there", terminal=True,
-            denied=217, reads_after=0.3,
+            "allow it in polkit's rules there",
+            "allow it without one in polkit's rules there",
+            terminal=True,
+            denied=217,
+            reads_after=0.3,
         ),
     )
-}  # fmt: skip
+}
 
 
 @dataclass(frozen=True)

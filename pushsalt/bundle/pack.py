@@ -73,9 +73,12 @@ def build(root: Path = THIN) -> tuple[bytes, bytes]:
     apart = sorted(_dotted(name) for name in contents if name.endswith(".py") and name not in first)
     packages = [name.removesuffix(".__init__") for name in apart if name.endswith(".__init__")]
     table = {
-        "sha": hashlib.sha256(more).hexdigest(), "size": len(more), "digest": hashlib.sha256(travelling).hexdigest(),
-        "names": " ".join(name.removesuffix(".__init__") for name in apart), "packages": " ".join(packages),
-    }  # fmt: skip
+        "sha": hashlib.sha256(more).hexdigest(),
+        "size": len(more),
+        "digest": hashlib.sha256(travelling).hexdigest(),
+        "names": " ".join(name.removesuffix(".__init__") for name in apart),
+        "packages": " ".join(packages),
+    }
     index = _index(contents, first) + f"MORE = {pprint.pformat(table, width=120)}\n".encode()
     files = [(name, data) for name, data in contents.items() if name in first]
     return archive([*files, ("thin/_index.py", index)]), travelling
@@ -147,9 +150,22 @@ def _header(name: str, size: int) -> bytes:
     if len(encoded) > 100:
         raise ValueError(f"{name}: the name is too long for the archive")
     fields = [
-        encoded.ljust(100, b"\0"), b"0000644\0", b"0000000\0", b"0000000\0", b"%011o\0" % size, b"00000000000\0",
-        b" " * 8, b"0", bytes(100), b"ustar\x0000", bytes(32), bytes(32), b"0000000\0", b"0000000\0", bytes(155 + 12),
-    ]  # fmt: skip
+        encoded.ljust(100, b"\0"),
+        b"0000644\0",
+        b"0000000\0",
+        b"0000000\0",
+        b"%011o\0" % size,
+        b"00000000000\0",
+        b" " * 8,
+        b"0",
+        bytes(100),
+        b"ustar\x0000",
+        bytes(32),
+        bytes(32),
+        b"0000000\0",
+        b"0000000\0",
+        bytes(155 + 12),
+    ]
     checksum = sum(b"".join(fields))
     fields[6] = b"%06o\0 " % checksum
     return b"".join(fields)

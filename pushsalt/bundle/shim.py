@@ -25,15 +25,19 @@ from pushsalt.model import Target
 
 #: Interpreters to try, best first, unless the inventory names one.
 CANDIDATES = (
-    "python3", *(f"python3.{minor}" for minor in range(14, 5, -1)), "/usr/libexec/platform-python",
-    "/usr/local/bin/python3", "/opt/homebrew/bin/python3", "/usr/pkg/bin/python3",
-)  # fmt: skip
+    "python3",
+    *(f"python3.{minor}" for minor in range(14, 5, -1)),
+    "/usr/libexec/platform-python",
+    "/usr/local/bin/python3",
+    "/opt/homebrew/bin/python3",
+    "/usr/pkg/bin/python3",
+)
 NO_PYTHON = 81
 
 # Neither text has single quotes, backslashes or exclamation marks: some login shell would change them. Nor are there
 # two spaces in a row: a forced command that ends in an unquoted `eval $SSH_ORIGINAL_COMMAND` would make one of them.
 _SCRIPT = (
-    'b=$1; n=$2; s=$3; shift 3; for p; do shift; '
+    "b=$1; n=$2; s=$3; shift 3; for p; do shift; "
     'command -v "$p" >/dev/null 2>&1 && exec "$p" -I -S -c "$b" "$n" "$s" "$@"; done; '
     "f=none; for p in python python2; do command -v $p >/dev/null 2>&1 && f=$($p -V 2>&1) && break; done; "
     "i=unknown; [ -r /etc/os-release ] && i=$(. /etc/os-release; echo $ID); k=no_python; "
@@ -91,7 +95,8 @@ def as_user(target: Target, words: list[str], become: Become | None) -> list[str
 def _plain(target: Target, setting: str, value: str) -> str:
     if value.startswith("-") or _UNQUOTABLE.search(value):
         raise TargetError(
-            "bootstrap_failed", f"{target.id}: {setting} {value!r} cannot be given to a command safely",
+            "bootstrap_failed",
+            f"{target.id}: {setting} {value!r} cannot be given to a command safely",
             f"set {setting} to a name without quotes, backslashes, exclamation marks or a leading dash",
         )
     return value

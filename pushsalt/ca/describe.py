@@ -27,9 +27,12 @@ def describe(folder: Folder) -> dict[str, Any]:
         data["problems"].append(exc.message)
         return data
     data["manifest"] = {
-        "name": manifest.name, "serial": manifest.serial, "issued": date(manifest.issued), "verified": True,
+        "name": manifest.name,
+        "serial": manifest.serial,
+        "issued": date(manifest.issued),
+        "verified": True,
         "expires": date(manifest.expires),
-    }  # fmt: skip
+    }
     if time.time() >= manifest.expires:
         data["problems"].append(f"the root's signature ended on {date(manifest.expires)}")
     elif time.time() >= manifest.expires - SOON:
@@ -63,9 +66,12 @@ def manifest_data(found: Manifest) -> dict[str, Any]:
             data[f"{kind}_authorities"] = [key.fingerprint for key in keys]
         environments[name] = data
     return {
-        "name": found.name, "serial": found.serial, "issued": date(found.issued), "expires": date(found.expires),
+        "name": found.name,
+        "serial": found.serial,
+        "issued": date(found.issued),
+        "expires": date(found.expires),
         "environments": environments,
-    }  # fmt: skip
+    }
 
 
 def describe_manifest(folder: Folder, path: Path) -> dict[str, Any]:
@@ -121,13 +127,18 @@ def certificate_data(found: Certificate) -> dict[str, Any]:
     now = time.time()
     state = "valid" if found.valid_after <= now < found.valid_before else "expired"
     return {
-        "for": "host" if found.host else "user", "state": "not yet valid" if now < found.valid_after else state,
-        "key_id": found.key_id, "serial": found.serial, "principals": list(found.principals),
+        "for": "host" if found.host else "user",
+        "state": "not yet valid" if now < found.valid_after else state,
+        "key_id": found.key_id,
+        "serial": found.serial,
+        "principals": list(found.principals),
         "valid_after": date(found.valid_after),
         "valid_before": "forever" if found.valid_before == FOREVER else date(found.valid_before),
-        "public_key": found.key.fingerprint, "authority": found.authority.fingerprint, "critical": found.critical,
+        "public_key": found.key.fingerprint,
+        "authority": found.authority.fingerprint,
+        "critical": found.critical,
         "extensions": list(found.extensions),
-    }  # fmt: skip
+    }
 
 
 def _environment(folder: Folder, manifest: Manifest, name: str, problems: list[str]) -> dict[str, Any]:
@@ -143,13 +154,17 @@ def _environment(folder: Folder, manifest: Manifest, name: str, problems: list[s
     return {
         "user_authorities": [_key(folder, key) for key in env.user_authorities],
         "host_authorities": [_key(folder, key) for key in env.host_authorities],
-        "roles": list(env.roles), "hosts": list(env.hosts), "user_max": env.user_max, "host_max": env.host_max,
-        "revoked": krl["revoked"] if krl else None, "krl_version": krl["version"] if krl else None,
+        "roles": list(env.roles),
+        "hosts": list(env.hosts),
+        "user_max": env.user_max,
+        "host_max": env.host_max,
+        "revoked": krl["revoked"] if krl else None,
+        "krl_version": krl["version"] if krl else None,
         "signed": {
             kind: {"all": len(found), "not_ended": sum(e.get("valid_before", "") > now for e in found)}
             for kind, found in signed.items()
         },
-    }  # fmt: skip
+    }
 
 
 def _key(folder: Folder, key: PublicKey) -> dict[str, str]:

@@ -138,9 +138,17 @@ def _acceptable(folder: Folder, key: PublicKey, path: Path) -> PublicKey:
 
 
 def _sign(
-    folder: Folder, env: str, rules: Environment, key: PublicKey, key_id: str, principals: tuple[str, ...], valid: int,
-    options: Sequence[str], *, host: bool,
-) -> Certificate:  # fmt: skip
+    folder: Folder,
+    env: str,
+    rules: Environment,
+    key: PublicKey,
+    key_id: str,
+    principals: tuple[str, ...],
+    valid: int,
+    options: Sequence[str],
+    *,
+    host: bool,
+) -> Certificate:
     """Have ssh-keygen sign, and check that it is what was asked for and not revoked. Raises CaError."""
     authority = rules.authorities(host)[0]
     serial = folder.next_serial()
@@ -172,11 +180,16 @@ def _sign(
 
 def _entry(action: str, env: str, certificate: Certificate) -> dict[str, Any]:
     return {
-        "action": action, "env": env, "serial": certificate.serial, "key_id": certificate.key_id,
-        "principals": list(certificate.principals), "valid_after": date(certificate.valid_after),
-        "valid_before": date(certificate.valid_before), "public_key": certificate.key.line,
+        "action": action,
+        "env": env,
+        "serial": certificate.serial,
+        "key_id": certificate.key_id,
+        "principals": list(certificate.principals),
+        "valid_after": date(certificate.valid_after),
+        "valid_before": date(certificate.valid_before),
+        "public_key": certificate.key.line,
         "authority": certificate.authority.fingerprint,
-    }  # fmt: skip
+    }
 
 
 def _place(path: Path, certificate: Certificate, comment: str) -> None:

@@ -46,8 +46,11 @@ class Environment:
         return {
             "user_authorities": [key.line for key in self.user_authorities],
             "host_authorities": [key.line for key in self.host_authorities],
-            "roles": list(self.roles), "hosts": list(self.hosts), "user_max": self.user_max, "host_max": self.host_max,
-        }  # fmt: skip
+            "roles": list(self.roles),
+            "hosts": list(self.hosts),
+            "user_max": self.user_max,
+            "host_max": self.host_max,
+        }
 
 
 @dataclass(frozen=True)
@@ -60,9 +63,13 @@ class Manifest:
 
     def encode(self) -> bytes:
         data = {
-            "format": FORMAT, "name": self.name, "serial": self.serial, "issued": self.issued, "expires": self.expires,
+            "format": FORMAT,
+            "name": self.name,
+            "serial": self.serial,
+            "issued": self.issued,
+            "expires": self.expires,
             "environments": {name: env.as_data() for name, env in sorted(self.environments.items())},
-        }  # fmt: skip
+        }
         return (json.dumps(data, indent=1, sort_keys=True) + "\n").encode()
 
     def environment(self, name: str) -> Environment:
@@ -77,9 +84,7 @@ class Manifest:
 
     def authorities(self) -> list[PublicKey]:
         """Every authority of every environment."""
-        return [
-            key for env in self.environments.values() for key in (*env.user_authorities, *env.host_authorities)
-        ]  # fmt: skip
+        return [key for env in self.environments.values() for key in (*env.user_authorities, *env.host_authorities)]
 
 
 def decode(data: bytes, root: PublicKey, where: str) -> Manifest:
@@ -89,10 +94,12 @@ def decode(data: bytes, root: PublicKey, where: str) -> Manifest:
         if not isinstance(found, dict) or found.get("format") != FORMAT:
             raise ValueError(f"its format is not {FORMAT!r}")
         manifest = Manifest(
-            name=_text(found["name"]), serial=_whole(found["serial"]), issued=_whole(found["issued"]),
+            name=_text(found["name"]),
+            serial=_whole(found["serial"]),
+            issued=_whole(found["issued"]),
             expires=_whole(found["expires"]),
             environments={names.environment(name): _environment(env) for name, env in found["environments"].items()},
-        )  # fmt: skip
+        )
         keys = [root.blob, *(key.blob for key in manifest.authorities())]
         if len(set(keys)) != len(keys):
             raise ValueError("a key has two tasks: each authority must have a key of its own")
@@ -124,9 +131,13 @@ def _environment(data: Any) -> Environment:
     if not users or not hosts:
         raise ValueError("an environment has no authority")
     return Environment(
-        users, hosts, tuple(names.role(name) for name in data["roles"]),
-        tuple(names.host_pattern(text) for text in data["hosts"]), _whole(data["user_max"]), _whole(data["host_max"]),
-    )  # fmt: skip
+        users,
+        hosts,
+        tuple(names.role(name) for name in data["roles"]),
+        tuple(names.host_pattern(text) for text in data["hosts"]),
+        _whole(data["user_max"]),
+        _whole(data["host_max"]),
+    )
 
 
 def _key(line: Any) -> PublicKey:

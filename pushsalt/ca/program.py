@@ -59,10 +59,15 @@ def run(
     terminal = asks and stdin is None and _is_terminal()
     try:
         done = subprocess.run(
-            list(argv), input=stdin, stdin=None if stdin is not None or terminal else subprocess.DEVNULL,
-            stdout=subprocess.PIPE, stderr=None if terminal else subprocess.PIPE, check=False, timeout=patience,
+            list(argv),
+            input=stdin,
+            stdin=None if stdin is not None or terminal else subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=None if terminal else subprocess.PIPE,
+            check=False,
+            timeout=patience,
             env={**os.environ, **({"SSH_AUTH_SOCK": AGENT.get()} if AGENT.get() else {}), "LC_ALL": "C"},
-        )  # fmt: skip
+        )
     except FileNotFoundError:
         raise CaError(f"there is no {argv[0]} on this machine", hint="install OpenSSH's client programs") from None
     except OSError as exc:

@@ -31,9 +31,12 @@ def for_environment(folder: Folder, env: str) -> dict[str, Any]:
     krl = folder.krl(env)
     describe(krl)
     return {
-        "env": env, "manifest": manifest.serial, "user_authorities": [key.line for key in found.user_authorities],
-        "revoked": base64.b64encode(regular.read_bytes(krl)).decode(), "known_hosts": known_hosts(folder, env),
-    }  # fmt: skip
+        "env": env,
+        "manifest": manifest.serial,
+        "user_authorities": [key.line for key in found.user_authorities],
+        "revoked": base64.b64encode(regular.read_bytes(krl)).decode(),
+        "known_hosts": known_hosts(folder, env),
+    }
 
 
 def host_certificates(folder: Folder, env: str, id: str) -> dict[str, str]:

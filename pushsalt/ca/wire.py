@@ -115,10 +115,18 @@ def parse_certificate(text: str) -> Certificate:
         raise WireError(f"it is for neither users nor hosts ({purpose})")
     key = b"".join(len(part).to_bytes(4, "big") + part for part in (kind.encode(), *fields))
     return Certificate(
-        line=f"{name} {base64.b64encode(blob).decode()}", host=purpose == 2, serial=serial, key_id=key_id,
-        principals=principals, valid_after=after, valid_before=before, critical=critical, extensions=extensions,
-        key=PublicKey(kind, key, bits=_bits(kind, fields)), authority=_authority(signer),
-    )  # fmt: skip
+        line=f"{name} {base64.b64encode(blob).decode()}",
+        host=purpose == 2,
+        serial=serial,
+        key_id=key_id,
+        principals=principals,
+        valid_after=after,
+        valid_before=before,
+        critical=critical,
+        extensions=extensions,
+        key=PublicKey(kind, key, bits=_bits(kind, fields)),
+        authority=_authority(signer),
+    )
 
 
 def _authority(blob: bytes) -> PublicKey:

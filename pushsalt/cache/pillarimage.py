@@ -107,10 +107,17 @@ def _current(bank: PillarBank, look: bool) -> Image:
     if image.changes > max(_CHANGED, image.part.rows // _PART):
         image = _made(image)
         bank.images.put("all", _packed(image))
-    bank.images.put("since", {
-        "of": image.made, "folder": image.folder, "looked": image.looked, "gone": list(image.gone),
-        "touched": image.touched, "fresh": image.fresh,
-    })  # fmt: skip
+    bank.images.put(
+        "since",
+        {
+            "of": image.made,
+            "folder": image.folder,
+            "looked": image.looked,
+            "gone": list(image.gone),
+            "touched": image.touched,
+            "fresh": image.fresh,
+        },
+    )
     return image
 
 

@@ -140,8 +140,11 @@ class TemplateStore:
                 return
         try:
             with os.scandir(descriptor) as entries:
-                known = sorted((status.st_mtime, status.st_size, entry.name) for entry in entries
-                               if (status := entry.stat(follow_symlinks=False)))  # fmt: skip
+                known = sorted(
+                    (status.st_mtime, status.st_size, entry.name)
+                    for entry in entries
+                    if (status := entry.stat(follow_symlinks=False))
+                )
         except OSError:
             return
         number, size, now = len(known), sum(entry[1] for entry in known), time.time()

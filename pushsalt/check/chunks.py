@@ -52,9 +52,11 @@ def look_at(result: CompileResult, minion: Minion, subject: Subject, pillar: Map
             continue
         seen.add(id(chunk))
         for rule, message, key, hint in (
-            *_misspelt(chunk, minion, functions), *_modes(chunk), *_files(chunk, minion, subject, pillar),
+            *_misspelt(chunk, minion, functions),
+            *_modes(chunk),
+            *_files(chunk, minion, subject, pillar),
             *_unguarded(chunk),
-        ):  # fmt: skip
+        ):
             places = result.sources.where(chunk, chunk["__id__"], chunk["state"], key)
             path, line = (places[0].path, places[0].line) if places else (subject.root, 0)
             level = "warning" if rule == "misspelt-argument" else BY_NAME[rule].level
@@ -228,6 +230,9 @@ def _failed(message: str, path: str, chunk: Chunk) -> Finding:
     place = _AT.search(message)
     head = re.sub(r"^Rendering \S+ failed: |; line \d+$", "", message.split("\n", 1)[0])
     return finding(
-        "template", f"the template of '{chunk['__id__']}' fails: {head}",
-        place["path"] if place else path, int(place["line"]) if place else 0, detail=message,
-    )  # fmt: skip
+        "template",
+        f"the template of '{chunk['__id__']}' fails: {head}",
+        place["path"] if place else path,
+        int(place["line"]) if place else 0,
+        detail=message,
+    )

@@ -50,10 +50,18 @@ class Finding:
 
     def as_data(self) -> dict[str, Any]:
         return {
-            "code": self.code, "name": RULES[self.code].name, "level": self.level, "message": self.message,
-            "path": self.path, "line": self.line or None, "column": self.column or None, "hint": self.hint,
-            "systems": list(self.systems), "sls": list(self.sls), "at": [list(pair) for pair in self.at],
-        }  # fmt: skip
+            "code": self.code,
+            "name": RULES[self.code].name,
+            "level": self.level,
+            "message": self.message,
+            "path": self.path,
+            "line": self.line or None,
+            "column": self.column or None,
+            "hint": self.hint,
+            "systems": list(self.systems),
+            "sls": list(self.sls),
+            "at": [list(pair) for pair in self.at],
+        }
 
 
 def finding(name: str, message: str, path: str, line: int | None = 0, column: int | None = 0, **more: Any) -> Finding:

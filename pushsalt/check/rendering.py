@@ -73,8 +73,10 @@ class _Compiled:
     paths: frozenset[str]
 
     def has(self, wanted: Finding) -> bool:
-        return any((found.path, found.line, found.message) == (wanted.path, wanted.line, wanted.message)
-                   for found in self.findings)  # fmt: skip
+        return any(
+            (found.path, found.line, found.message) == (wanted.path, wanted.line, wanted.message)
+            for found in self.findings
+        )
 
 
 def _is_found(

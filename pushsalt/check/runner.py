@@ -86,11 +86,17 @@ def check(settings: Settings, options: Options, reporter: Reporter, progress: Pr
     found = subjects([path for path in paths if path is not None], config, [str(root) for root in settings.file_roots])
     hosts = _inventory_grains(project) if any(subject.project for subject in found) else []
     tasks = [
-        _Task(subject, name, with_inventory(grains, hosts) if subject.project else grains, settings, options.pillar,
-              options.limits)
+        _Task(
+            subject,
+            name,
+            with_inventory(grains, hosts) if subject.project else grains,
+            settings,
+            options.pillar,
+            options.limits,
+        )
         for subject in found
         for name, grains in chosen.items()
-    ]  # fmt: skip
+    ]
     sources = [_of_sources(subject) for subject in found]
     sources += [_of_wants(subject, options.limits, project) for subject in found]
     results = [each for some in sources for each in some]
@@ -143,10 +149,15 @@ def _of_wants(subject: Subject, limits: dict[str, Limit], project: Project) -> l
     if "remotes" in project.__dict__:
         project.remotes.close()  # before there are other processes
     return [
-        finding("renderer-not-allowed", f"{each.words} asks for {each.renderer}, which {limit.source} may not use",
-                path, each.line, hint=limit.hint(each.renderer))
+        finding(
+            "renderer-not-allowed",
+            f"{each.words} asks for {each.renderer}, which {limit.source} may not use",
+            path,
+            each.line,
+            hint=limit.hint(each.renderer),
+        )
         for path, each, limit in found
-    ]  # fmt: skip
+    ]
 
 
 def _all(tasks: Sequence[_Task], config: Config, options: Options, progress: Progress) -> Iterator[Finding]:
@@ -253,8 +264,17 @@ def _looked_at(task: _Task, projects: dict[str, Project]) -> list[Finding]:
         pillar = {**example_pillar(subject, project, task.grains), **task.pillar}
     except RenderError as exc:
         where = exc.where
-        return [finding("pillar", exc.message.split("\n")[0], subject.example, where.line if where else 0,
-                        where.column if where else 0, detail=exc.message, at=((task.system, ""),))]  # fmt: skip
+        return [
+            finding(
+                "pillar",
+                exc.message.split("\n")[0],
+                subject.example,
+                where.line if where else 0,
+                where.column if where else 0,
+                detail=exc.message,
+                at=((task.system, ""),),
+            )
+        ]
     found = check_tree(project, subject, System(task.system, task.grains, pillar))
     elsewhere = not subject.claims.has(task.grains)
     return [replace(each, elsewhere=elsewhere) for each in found]
@@ -333,8 +353,11 @@ def _own_digest() -> str:
     """Our own code: what an older pushsalt found does not hold."""
     if not _own:
         here = Path(__file__).parents[1]
-        stamps = [f"{path}:{path.stat().st_mtime_ns}:{path.stat().st_size}" for base in (here, here.parent / "thin")
-                  for path in sorted(base.rglob("*.py"))]  # fmt: skip
+        stamps = [
+            f"{path}:{path.stat().st_mtime_ns}:{path.stat().st_size}"
+            for base in (here, here.parent / "thin")
+            for path in sorted(base.rglob("*.py"))
+        ]
         _own.append(hashlib.sha256("\n".join(stamps).encode()).hexdigest())
     return _own[0]
 

@@ -124,11 +124,15 @@ def _project(path: Path, config: Config) -> Iterator[Subject]:
     if sls:
         pillar = tuple(str(root) for root in config.opts["pillar_roots"].get("base", []))
         yield Subject(
-            path.name, str(path), tuple(roots), sls,
+            path.name,
+            str(path),
+            tuple(roots),
+            sls,
             tuple(name for part in parts for name in part.sources),
             tuple(name for part in parts for name in part.files),
-            project=str(path), pillar_roots=pillar,
-        )  # fmt: skip
+            project=str(path),
+            pillar_roots=pillar,
+        )
 
 
 def _single(path: Path, config: Config, extra: tuple[str, ...]) -> Subject:

@@ -111,16 +111,27 @@ def _grains(name: str, number: int) -> dict[str, Any]:
     address, address6 = f"192.0.2.{last}", f"2001:db8::{last:x}"
     python = f"python{grains['pythonversion'][0]}.{grains['pythonversion'][1]}"
     grains.update(
-        id=f"{host}.example.net", host=host, localhost=host, nodename=host,
-        fqdn=f"{host}.example.net", fqdns=[f"{host}.example.net"], fqdn_ip4=[address], fqdn_ip6=[address6],
-        ipv4=["127.0.0.1", address], ipv6=["::1", address6],
-        ip4_interfaces={loop: ["127.0.0.1"], card: [address]}, ip6_interfaces={loop: ["::1"], card: [address6]},
+        id=f"{host}.example.net",
+        host=host,
+        localhost=host,
+        nodename=host,
+        fqdn=f"{host}.example.net",
+        fqdns=[f"{host}.example.net"],
+        fqdn_ip4=[address],
+        fqdn_ip6=[address6],
+        ipv4=["127.0.0.1", address],
+        ipv6=["::1", address6],
+        ip4_interfaces={loop: ["127.0.0.1"], card: [address]},
+        ip6_interfaces={loop: ["::1"], card: [address6]},
         ip_interfaces={loop: ["127.0.0.1", "::1"], card: [address, address6]},
         hwaddr_interfaces={loop: "00:00:00:00:00:00", card: f"02:00:00:00:00:{last:02x}"},
-        machine_id=f"{last:032x}", uuid=f"00000000-0000-4000-8000-{last:012x}", server_id=100_000_000 + last,
-        pythonpath=["", f"/usr/lib/{python}"], saltpath=f"/usr/lib/{python}/site-packages/salt",
+        machine_id=f"{last:032x}",
+        uuid=f"00000000-0000-4000-8000-{last:012x}",
+        server_id=100_000_000 + last,
+        pythonpath=["", f"/usr/lib/{python}"],
+        saltpath=f"/usr/lib/{python}/site-packages/salt",
         **_salt_version(),
-    )  # fmt: skip
+    )
     return grains
 
 

@@ -307,9 +307,7 @@ class Child:
         for work in works:
             with self._guard:
                 if work.thread is not None and work.deadline is not None and not work.deadline.left:
-                    ctypes.pythonapi.PyThreadState_SetAsyncExc(
-                        ctypes.c_ulong(work.thread), ctypes.py_object(OutOfTime)
-                    )
+                    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(work.thread), ctypes.py_object(OutOfTime))
 
     # work ------------------------------------------------------------------------------------------------------------
 
@@ -347,9 +345,14 @@ class Child:
     def _setup(self, message: dict[str, Any]) -> None:
         said = message["config"]
         config = Config(
-            opts=said["opts"], path=_path(said["path"]), project=_path(said["project"]),
-            cache_dir=Path(said["cache_dir"]), inventories=[], given=frozenset(said["given"]), locked=said["locked"],
-        )  # fmt: skip
+            opts=said["opts"],
+            path=_path(said["path"]),
+            project=_path(said["project"]),
+            cache_dir=Path(said["cache_dir"]),
+            inventories=[],
+            given=frozenset(said["given"]),
+            locked=said["locked"],
+        )
         logging.getLogger().setLevel(int(message["log_level"]))
         if self._ground is not None:
             self._ground.renew(config, said["shown"], said["groups"])

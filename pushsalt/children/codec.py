@@ -76,9 +76,17 @@ def _packed(value: Any) -> bytes:
 def _unpacked(data: bytes) -> Any:
     size = len(data)
     return msgpack.unpackb(
-        data, raw=False, strict_map_key=False, unicode_errors="surrogatepass", ext_hook=_ext,
-        max_str_len=size, max_bin_len=size, max_array_len=size, max_map_len=size, max_ext_len=size,
-    )  # fmt: skip
+        data,
+        raw=False,
+        strict_map_key=False,
+        unicode_errors="surrogatepass",
+        ext_hook=_ext,
+        max_str_len=size,
+        max_bin_len=size,
+        max_array_len=size,
+        max_map_len=size,
+        max_ext_len=size,
+    )
 
 
 def _default(value: Any) -> Any:
@@ -154,9 +162,12 @@ def _with_large(value: Any) -> Any:
 
 _STATE: Final = {"StateError": StateError, "RenderError": RenderError}
 _COMMAND: Final = {
-    "CommandError": CommandError, "UsageError": UsageError, "ConfigError": ConfigError,
-    "InventoryError": InventoryError, "NoTargetError": NoTargetError,
-}  # fmt: skip
+    "CommandError": CommandError,
+    "UsageError": UsageError,
+    "ConfigError": ConfigError,
+    "InventoryError": InventoryError,
+    "NoTargetError": NoTargetError,
+}
 
 
 def error_fields(exc: BaseException) -> dict[str, Any]:

@@ -85,9 +85,12 @@ class Pool:
         with theirs:
             process = subprocess.Popen(
                 [sys.executable, "-I", "-S", "-X", "utf8", "-c", BOOT, str(theirs.fileno()), *_path()],
-                pass_fds=(theirs.fileno(),), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, env=_environment(),
+                pass_fds=(theirs.fileno(),),
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                env=_environment(),
                 start_new_session=True,
-            )  # fmt: skip
+            )
         ours.setblocking(False)
         self._control = ours
         self._sockets.add(ours)

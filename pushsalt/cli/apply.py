@@ -50,8 +50,12 @@ def sls_names(words: list[str]) -> list[str]:
             raise UsageError("an SLS name is empty", hint="leave it out altogether for the highstate")
         key, equals, value = word.partition("=")
         if equals:
-            option = {"test": "--test", "pillar": f"--pillar {value!r}", "saltenv": f"--saltenv {value}",
-                      "pillarenv": f"--pillarenv {value}"}.get(key)  # fmt: skip
+            option = {
+                "test": "--test",
+                "pillar": f"--pillar {value!r}",
+                "saltenv": f"--saltenv {value}",
+                "pillarenv": f"--pillarenv {value}",
+            }.get(key)
             hint = f"write {option}" if option else f"or: pushsalt run TARGET state.apply SLS {word}"
             raise UsageError(f"{word!r} is no SLS name", hint=hint)
     return [name for word in words for name in word.split(",") if name]

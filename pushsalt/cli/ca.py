@@ -27,8 +27,11 @@ pushsalt ca revoke --env prod stolen.pub
 pushsalt ca show                                    what there is, and whether it holds
 pushsalt ca show --known-hosts                      @cert-authority lines
 """
-_DIR = (Opt("dir", ("--dir",), "The CA's folder (default: that of ext_pillar ssh_ca, or ca/ of the project).",
-            metavar="DIR"),)  # fmt: skip
+_DIR = (
+    Opt(
+        "dir", ("--dir",), "The CA's folder (default: that of ext_pillar ssh_ca, or ca/ of the project).", metavar="DIR"
+    ),
+)
 _ENV = Opt("env", ("--env",), "The environment.", metavar="ENV")
 _VALID = Opt("valid", ("--valid",), "For how long: 30m, 8h, 90d.", metavar="TIME")
 _INIT = (
@@ -54,13 +57,18 @@ _USER = (
     Opt("role", ("--role",), "What for: the principal is ENV-ROLE; repeatable.", "list", "ROLE"),
     Opt("id", ("--id",), "Who it is (default: the key's comment).", metavar="WHO"),
     _VALID,
-    Opt("permit", ("--permit",), "Besides pty: port-forwarding, agent-forwarding, X11-forwarding, user-rc.", "list",
-        "WHAT"),
+    Opt(
+        "permit",
+        ("--permit",),
+        "Besides pty: port-forwarding, agent-forwarding, X11-forwarding, user-rc.",
+        "list",
+        "WHAT",
+    ),
     Opt("no_pty", ("--no-pty",), "Permit no terminal.", "flag"),
     Opt("source", ("--source-address",), "Only from these networks.", metavar="NETWORKS"),
     Opt("force", ("--force-command",), "Only this command.", metavar="COMMAND"),
     Opt("output", ("--output",), "Where the certificate goes (default: KEY-cert.pub).", metavar="FILE"),
-)  # fmt: skip
+)
 _HOST = (
     _ENV,
     Opt("id", ("--id",), "The machine's id in the inventory (default: the first name).", metavar="ID"),

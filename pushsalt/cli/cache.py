@@ -97,9 +97,7 @@ def show(
 
 @app.command("clear", cls=Command)
 @takes(OUTPUT, GLOBAL)
-def clear(
-    given: Given, bank: Annotated[str, _WHICH] = "all", ids: Annotated[list[str] | None, _IDS] = None
-) -> int:  # fmt: skip
+def clear(given: Given, bank: Annotated[str, _WHICH] = "all", ids: Annotated[list[str] | None, _IDS] = None) -> int:
     """Forget what is kept, of all targets or of those named."""
     from pushsalt.run import caches
 

@@ -31,20 +31,42 @@ pushsalt check --rules                      what is looked for
 # pushsalt: ignore-file[PS310]              in the first lines of a file: nowhere in it
 """
 OPTIONS = (
-    Opt("system", ("--system",), "For which system: a name, a glob, a file of grains; repeatable.", "list", "NAME",
-        panel="What is checked"),
-    Opt("pillar_data", ("--pillar",), "YAML or JSON, over the pillar of pillar.example.", metavar="DATA",
-        panel="What is checked"),
-    Opt("select", ("--select",), "Only these rules (PS3*, pillar-without-default); repeatable.", "list", "RULE",
-        panel="What is checked"),
+    Opt(
+        "system",
+        ("--system",),
+        "For which system: a name, a glob, a file of grains; repeatable.",
+        "list",
+        "NAME",
+        panel="What is checked",
+    ),
+    Opt(
+        "pillar_data",
+        ("--pillar",),
+        "YAML or JSON, over the pillar of pillar.example.",
+        metavar="DATA",
+        panel="What is checked",
+    ),
+    Opt(
+        "select",
+        ("--select",),
+        "Only these rules (PS3*, pillar-without-default); repeatable.",
+        "list",
+        "RULE",
+        panel="What is checked",
+    ),
     Opt("ignore", ("--ignore",), "Not these rules; repeatable.", "list", "RULE", panel="What is checked"),
     Opt("format", ("--format",), "text (default), json, sarif, github or junit.", metavar="FORMAT", panel="Output"),
-    Opt("level", ("--level",), "Show this level and graver ones: info (default), warning, error.", metavar="LEVEL",
-        panel="Output"),
+    Opt(
+        "level",
+        ("--level",),
+        "Show this level and graver ones: info (default), warning, error.",
+        metavar="LEVEL",
+        panel="Output",
+    ),
     Opt("rules", ("--rules",), "List the rules and exit.", "flag", panel="Output"),
     Opt("jobs", ("--jobs",), "Processes at a time (default: the cores).", metavar="N", panel="How it is done"),
     Opt("no_cache", ("--no-cache",), "Look at everything anew.", "flag", panel="How it is done"),
-)  # fmt: skip
+)
 
 
 @app.command(cls=Command, epilog=EXAMPLES)

@@ -106,9 +106,10 @@ def init(
     made = "".join(f"  {name}\n" for name in names)
     where = "this folder" if folder == "." else one_line(folder)
     TERMINAL.get().stdout.write(
-        f"Made in {where}:\n{made}\nNext:\n" + "".join(f"  {step}\n" for step in steps)
+        f"Made in {where}:\n{made}\nNext:\n"
+        + "".join(f"  {step}\n" for step in steps)
         + "\nThen put your machines into inventory.yaml.\n"
-    )  # fmt: skip
+    )
     return 0
 
 

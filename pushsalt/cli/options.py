@@ -57,9 +57,15 @@ class Opt:
         if self.complete:
             more["autocompletion"] = self.complete
         info = typer.Option(
-            *self.flags, *others, help=self.help, metavar=self.metavar, show_default=False, rich_help_panel=self.panel,
-            hidden=self.hidden, **more,
-        )  # fmt: skip
+            *self.flags,
+            *others,
+            help=self.help,
+            metavar=self.metavar,
+            show_default=False,
+            rich_help_panel=self.panel,
+            hidden=self.hidden,
+            **more,
+        )
         default = {"flag": False, "count": 0}.get(self.kind)
         return inspect.Parameter(
             self.name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[types[self.kind], info]
@@ -84,22 +90,37 @@ def _rows(panel: str, *rows: Opt) -> tuple[Opt, ...]:
 
 GLOBAL = _rows(
     "Global options",
-    Opt("inventory", ("-i", "--inventory"), "Inventory or salt-ssh roster; repeatable.  [env: PUSHSALT_INVENTORY]",
-        "list", "PATH"),
-    Opt("config", ("-c", "--config"),
-        "pushsalt.yaml, a Salt master config, or a folder with one.  [env: PUSHSALT_CONFIG]", metavar="PATH"),
+    Opt(
+        "inventory",
+        ("-i", "--inventory"),
+        "Inventory or salt-ssh roster; repeatable.  [env: PUSHSALT_INVENTORY]",
+        "list",
+        "PATH",
+    ),
+    Opt(
+        "config",
+        ("-c", "--config"),
+        "pushsalt.yaml, a Salt master config, or a folder with one.  [env: PUSHSALT_CONFIG]",
+        metavar="PATH",
+    ),
     Opt("file_root", ("--file-root",), "Prepended to file_roots:base; repeatable.", "list", "DIR"),
     Opt("pillar_root", ("--pillar-root",), "Prepended to pillar_roots:base; repeatable.", "list", "DIR"),
-    Opt("cache_dir", ("--cache-dir",), "Grains, pillar, job and resource caches.  [env: PUSHSALT_CACHE]",
-        metavar="DIR"),
+    Opt(
+        "cache_dir", ("--cache-dir",), "Grains, pillar, job and resource caches.  [env: PUSHSALT_CACHE]", metavar="DIR"
+    ),
     Opt("locked", ("--locked",), "Take git remotes at the revisions of pushsalt.lock only.", "flag"),
     Opt("verbose", ("-v", "--verbose"), "Say more: round trips, SLS names; twice: unchanged states too.", "count"),
     Opt("no_color", ("--no-color",), "No colours.  [env: NO_COLOR; FORCE_COLOR for colours in a pipe]", "flag"),
-    Opt("log_level", ("-l", "--log-level"), "Log level on stderr: debug, info, warning, error, quiet ...",
-        metavar="LEVEL", complete=_levels),
+    Opt(
+        "log_level",
+        ("-l", "--log-level"),
+        "Log level on stderr: debug, info, warning, error, quiet ...",
+        metavar="LEVEL",
+        complete=_levels,
+    ),
     Opt("log_file", ("--log-file",), "Log lines to this file too, with times.", metavar="FILE"),
     Opt("log_file_level", ("--log-file-level",), "Its level (default: that of -l).", metavar="LEVEL", complete=_levels),
-)  # fmt: skip
+)
 
 #: Every matcher: (attribute = Salt's tgt_type) and its flags.
 MATCHERS = _rows(
@@ -124,15 +145,23 @@ DELIMITER = _rows(
 OUTPUT = _rows(
     "Output",
     Opt("out", ("--out",), "rich (default), json, yaml, ndjson or quiet.", metavar="FORMAT", complete=_outputs),
-    Opt("state_output", ("--state-output",), "Of each state: full, terse, mixed, changes or filter; _id behind it.",
-        metavar="MODE"),
+    Opt(
+        "state_output",
+        ("--state-output",),
+        "Of each state: full, terse, mixed, changes or filter; _id behind it.",
+        metavar="MODE",
+    ),
     Opt("full_diff", ("--full-diff",), "Show long diffs to their end.", "flag"),
-)  # fmt: skip
+)
 STATES = _rows(
     "What is done",
     Opt("test", ("--test",), "Dry run: say what would change, change nothing.", "flag"),
-    Opt("pillar_data", ("--pillar",), "YAML or JSON, merged over the compiled pillar; @FILE, @- for stdin.",
-        metavar="DATA"),
+    Opt(
+        "pillar_data",
+        ("--pillar",),
+        "YAML or JSON, merged over the compiled pillar; @FILE, @- for stdin.",
+        metavar="DATA",
+    ),
     Opt("saltenv", ("--saltenv",), "Take states and files from this environment.", metavar="ENV"),
     Opt("pillarenv", ("--pillarenv",), "Take pillar from this environment.", metavar="ENV"),
     Opt("no_render_cache", ("--no-render-cache",), "Render for each target, however alike they are.", "flag"),

@@ -11,9 +11,13 @@ if TYPE_CHECKING:
 
 #: Grains that are names and addresses, and what people call them.
 _GRAINS: Final = {
-    "host": "host name", "fqdn": "host name", "localhost": "host name", "nodename": "host name",
-    "ipv4": "address", "ipv6": "address",
-}  # fmt: skip
+    "host": "host name",
+    "fqdn": "host name",
+    "localhost": "host name",
+    "nodename": "host name",
+    "ipv4": "address",
+    "ipv6": "address",
+}
 #: Shorter values occur in any text, as numbers do.
 _SHORTEST: Final = 2
 _MOST: Final = 300

@@ -144,7 +144,6 @@ class Board(Reporter):
             rows[0] = (*rows[0], Span("  stopping ... (once more: at once)", "changed"))
         return rows
 
-
     def in_a_line(self, elapsed: float) -> str:
         """The same as one line of text."""
         first, *_ = self.lines(elapsed, 1, spinner=" ")

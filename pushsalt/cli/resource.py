@@ -104,8 +104,10 @@ def show_grains(
         from pushsalt.nearest import nearest
 
         near = nearest(key, list(found))
-        raise UsageError(f"there is no resource {key!r}", hint=f"nearest: {', '.join(near)}" if near else
-                         "pushsalt resource list shows what is known")  # fmt: skip
+        raise UsageError(
+            f"there is no resource {key!r}",
+            hint=f"nearest: {', '.join(near)}" if near else "pushsalt resource list shows what is known",
+        )
     grains = project.resource_grains.get(key)
     if not isinstance(grains, dict):
         raise UsageError(f"nothing is kept of {key}", hint=f"pushsalt resource refresh {found[key]} collects it")

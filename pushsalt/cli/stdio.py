@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from pushsalt.log import Handler
 
 
-
 def open_missing() -> None:
     """Puts /dev/null on descriptors 0, 1 and 2 where they are closed: no socket or cache file may get their number."""
     while True:

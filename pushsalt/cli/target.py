@@ -19,9 +19,13 @@ pushsalt target -L web1,db1 --out json
 pushsalt target -C 'G@os:Debian and not I@role:db' --explain web1
 """
 EXPLAIN = (
-    Opt("explain", ("--explain",), "Say why: each term, the value it saw and its age; for one, or all that match.",
-        metavar="[ID]"),
-)  # fmt: skip
+    Opt(
+        "explain",
+        ("--explain",),
+        "Say why: each term, the value it saw and its age; for one, or all that match.",
+        metavar="[ID]",
+    ),
+)
 
 
 class TargetCommand(Command):

@@ -63,10 +63,12 @@ class ArgumentCheck:
         if self._strict == "off" or not spec.kwargs or not spec.ours:
             return
         names = [
-            key for key in chunk
+            key
+            for key in chunk
             if not (key in spec.args or key in GLOBAL or key in RUNTIME_KEYWORDS or key in _UNSAID)
-            and isinstance(key, str) and not key.startswith("__")
-        ]  # fmt: skip
+            and isinstance(key, str)
+            and not key.startswith("__")
+        ]
         for name in names:
             found = self._judged(chunk, name, full, spec)
             if found:
@@ -115,4 +117,3 @@ class ArgumentCheck:
 def is_context(chunk: Chunk) -> bool:
     """Whether arguments of a chunk are names for its template. Salt: file.get_managed."""
     return chunk["state"] == "file" and chunk["fun"] in ("managed", "recurse") and bool(chunk.get("template"))
-

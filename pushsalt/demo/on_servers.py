@@ -64,9 +64,15 @@ async def _usable(bed: SshdBed, target: SshTarget) -> bool:
     import asyncssh
 
     connecting = asyncssh.connect(
-        "127.0.0.1", target.port, username=getpass.getuser(), client_keys=[str(bed.key)], agent_path=None,
-        known_hosts=str(bed.known_hosts), config=None, connect_timeout=10,
-    )  # fmt: skip
+        "127.0.0.1",
+        target.port,
+        username=getpass.getuser(),
+        client_keys=[str(bed.key)],
+        agent_path=None,
+        known_hosts=str(bed.known_hosts),
+        config=None,
+        connect_timeout=10,
+    )
     try:
         async with connecting as connection:
             done = await asyncio.wait_for(connection.run('printf %s "$HOME"'), 10)

@@ -162,9 +162,14 @@ class SshdBed:
         # A session of its own: Ctrl-C in a terminal is for the one who started the servers, and stops them in order.
         with self._log(id).open("ab") as log:
             return subprocess.Popen(
-                argv, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True,
-                preexec_fn=_dying_with_parent(), env=env,
-            )  # fmt: skip
+                argv,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+                preexec_fn=_dying_with_parent(),
+                env=env,
+            )
 
     def _log(self, id: str) -> Path:
         return self.root / f"sshd-{id}.log"

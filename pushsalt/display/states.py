@@ -227,8 +227,13 @@ def _old_new(key: Any, pair: Mapping[str, Any], indent: int) -> Iterator[Line]:
     name = () if key is None else (Span(f"{key}: ", "key"),)
     old, new = (nested.inline(pair[side]) if pair[side] != "" else Span("(none)", "dim") for side in ("old", "new"))
     if old is not None and new is not None:
-        yield line(*name, (old.text, "removed" if old.style == "" else "dim"), (" -> ", "dim"),
-                   (new.text, "added" if new.style == "" else "dim"), indent=indent)  # fmt: skip
+        yield line(
+            *name,
+            (old.text, "removed" if old.style == "" else "dim"),
+            (" -> ", "dim"),
+            (new.text, "added" if new.style == "" else "dim"),
+            indent=indent,
+        )
         return
     if name:
         yield line(*name, indent=indent)

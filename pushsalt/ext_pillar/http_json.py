@@ -48,9 +48,13 @@ def fetch(url: str) -> Any:
         headers["Authorization"] = "Basic " + base64.b64encode(f"{user}:{password}".encode()).decode()
     opener = urllib.request.OpenerDirector()  # build_opener would open files and ftp too
     for handler in (
-        urllib.request.ProxyHandler, urllib.request.HTTPHandler, urllib.request.HTTPSHandler,
-        urllib.request.HTTPDefaultErrorHandler, urllib.request.HTTPErrorProcessor, _Redirects,
-    ):  # fmt: skip
+        urllib.request.ProxyHandler,
+        urllib.request.HTTPHandler,
+        urllib.request.HTTPSHandler,
+        urllib.request.HTTPDefaultErrorHandler,
+        urllib.request.HTTPErrorProcessor,
+        _Redirects,
+    ):
         opener.add_handler(handler())
     request = urllib.request.Request(urllib.parse.urlunsplit(place), headers=headers)  # noqa: S310 - checked above
     try:

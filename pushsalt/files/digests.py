@@ -89,8 +89,14 @@ class Digests:
 
 def key_of(path: str, hash_type: str, status: os.stat_result) -> Key:
     return (
-        path, hash_type, status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns,
-    )  # fmt: skip
+        path,
+        hash_type,
+        status.st_dev,
+        status.st_ino,
+        status.st_size,
+        status.st_mtime_ns,
+        status.st_ctime_ns,
+    )
 
 
 #: Those of this process.

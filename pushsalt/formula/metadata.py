@@ -41,9 +41,12 @@ class Formula:
 
     def as_data(self, *, whole: bool = True) -> dict[str, Any]:
         listed = {
-            "name": self.name, "version": self.version, "place": self.place, "revision": self.revision,
+            "name": self.name,
+            "version": self.version,
+            "place": self.place,
+            "revision": self.revision,
             "metadata": self.metadata,
-        }  # fmt: skip
+        }
         inside = {"states": sorted(self.states), "pillar": self.pillar, "dependencies": self.dependencies}
         return {**listed, **inside} if whole else listed
 
@@ -80,9 +83,16 @@ def describe(source: Source, *, whole: bool = True) -> Formula:
     dependencies = [str(item) for item in listed] if isinstance(listed, list) else re.split(r"[,\s]+", str(listed))
     dependencies += sorted({sls.split(".")[0] for sls in included} - own)
     return Formula(
-        name, version, source.place, source.revision, metadata, dict(sorted(states.items())),
-        dict(sorted(pillar.items())), list(dict.fromkeys(filter(None, dependencies))), source.text("pillar.example"),
-    )  # fmt: skip
+        name,
+        version,
+        source.place,
+        source.revision,
+        metadata,
+        dict(sorted(states.items())),
+        dict(sorted(pillar.items())),
+        list(dict.fromkeys(filter(None, dependencies))),
+        source.text("pillar.example"),
+    )
 
 
 def _metadata(text: str) -> dict[str, Any]:

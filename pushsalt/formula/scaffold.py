@@ -232,7 +232,7 @@ hosts:
   rocky: {transport: offline, grains: {os: Rocky, os_family: RedHat, osfinger: Rocky Linux-9, kernel: Linux}}
   freebsd: {transport: offline, grains: {os: FreeBSD, os_family: FreeBSD, osfinger: FreeBSD-14, kernel: FreeBSD}}
 """,
-}  # fmt: skip
+}
 
 
 def scaffold(name: str, folder: Path) -> list[str]:

@@ -11,7 +11,13 @@ if TYPE_CHECKING:
     from pushsalt.minion.minion import Minion
 
 __reads__ = (
-    "get_file_str", "hash_file", "stat_file", "envs", "list_states", "list_master", "list_master_dirs",
+    "get_file_str",
+    "hash_file",
+    "stat_file",
+    "envs",
+    "list_states",
+    "list_master",
+    "list_master_dirs",
     "list_master_symlinks",
 )
 

@@ -15,7 +15,7 @@ __reads__ = ("load_map", "import_yaml", "import_json")
 
 def load_map(minion: Minion, path: str, value: str) -> Any:
     """One value of a map file (``apache/map.jinja``). Salt: jinja.load_map."""
-    return _rendered(minion, f'{{% from {json.dumps(path)} import {value} with context %}}', value)
+    return _rendered(minion, f"{{% from {json.dumps(path)} import {value} with context %}}", value)
 
 
 def import_yaml(minion: Minion, path: str) -> Any:

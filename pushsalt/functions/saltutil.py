@@ -17,12 +17,46 @@ if TYPE_CHECKING:
     from pushsalt.minion.minion import Minion
 
 __reads__ = (
-    "sync_all", "sync_beacons", "sync_clouds", "sync_engines", "sync_executors", "sync_grains", "sync_log_handlers",
-    "sync_matchers", "sync_modules", "sync_output", "sync_pillar", "sync_proxymodules", "sync_renderers",
-    "sync_resources", "sync_returners", "sync_sdb", "sync_serializers", "sync_states", "sync_thorium", "sync_tops",
-    "sync_utils", "sync_wrapper", "refresh_pillar", "refresh_grains", "refresh_modules", "refresh_matchers",
-    "refresh_resources", "refresh_beacons", "pillar_refresh", "list_extmods", "runner", "running", "is_running",
-    "find_job", "signal_job", "term_job", "kill_job", "term_all_jobs", "kill_all_jobs", "sync_outputters",
+    "sync_all",
+    "sync_beacons",
+    "sync_clouds",
+    "sync_engines",
+    "sync_executors",
+    "sync_grains",
+    "sync_log_handlers",
+    "sync_matchers",
+    "sync_modules",
+    "sync_output",
+    "sync_pillar",
+    "sync_proxymodules",
+    "sync_renderers",
+    "sync_resources",
+    "sync_returners",
+    "sync_sdb",
+    "sync_serializers",
+    "sync_states",
+    "sync_thorium",
+    "sync_tops",
+    "sync_utils",
+    "sync_wrapper",
+    "refresh_pillar",
+    "refresh_grains",
+    "refresh_modules",
+    "refresh_matchers",
+    "refresh_resources",
+    "refresh_beacons",
+    "pillar_refresh",
+    "list_extmods",
+    "runner",
+    "running",
+    "is_running",
+    "find_job",
+    "signal_job",
+    "term_job",
+    "kill_job",
+    "term_all_jobs",
+    "kill_all_jobs",
+    "sync_outputters",
 )
 
 log = logging.getLogger(__name__)
@@ -152,9 +186,15 @@ def list_extmods(minion: Minion) -> dict[str, list[str]]:
 
 
 def runner(
-    minion: Minion, name: str, arg: Any = None, kwarg: Any = None, full_return: bool = False, saltenv: str = "base",
-    jid: Any = None, **kwargs: Any,
-) -> Any:  # fmt: skip
+    minion: Minion,
+    name: str,
+    arg: Any = None,
+    kwarg: Any = None,
+    full_return: bool = False,
+    saltenv: str = "base",
+    jid: Any = None,
+    **kwargs: Any,
+) -> Any:
     """What the runner ``mine.get`` gives for ``arg``, ``kwarg`` and ``kwargs``, as pillar asks for it in Salt.
 
     There are no others, whatever ``name``; ``full_return``, ``saltenv`` and ``jid`` are as in Salt.

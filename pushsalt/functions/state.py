@@ -20,8 +20,20 @@ if TYPE_CHECKING:
     from pushsalt.trust import Template
 
 __reads__ = (
-    "test", "show_sls", "show_low_sls", "show_highstate", "show_lowstate", "show_states", "show_top", "sls_exists",
-    "id_exists", "request", "check_request", "running", "show_state_usage", "list_disabled",
+    "test",
+    "show_sls",
+    "show_low_sls",
+    "show_highstate",
+    "show_lowstate",
+    "show_states",
+    "show_top",
+    "sls_exists",
+    "id_exists",
+    "request",
+    "check_request",
+    "running",
+    "show_state_usage",
+    "list_disabled",
 )
 __reads_unless__ = {
     "apply": {"test": (True,)},

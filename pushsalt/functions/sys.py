@@ -19,8 +19,16 @@ if TYPE_CHECKING:
     from pushsalt.minion.minion import Minion
 
 __reads__ = (
-    "list_functions", "list_modules", "doc", "argspec", "list_renderers", "renderer_doc", "list_returners",
-    "list_returner_functions", "list_runners", "list_runner_functions",
+    "list_functions",
+    "list_modules",
+    "doc",
+    "argspec",
+    "list_renderers",
+    "renderer_doc",
+    "list_returners",
+    "list_returner_functions",
+    "list_runners",
+    "list_runner_functions",
 )
 
 

@@ -76,7 +76,7 @@ def access(address: Address, login: Login, ssh: Ssh) -> Iterator[Access]:
             descriptors.append(reading)
             # Asked a second time, the pipe is empty: the password was wrong. Another host never gets it: git itself
             # compares the key's URL. `store` and `erase` do nothing.
-            helper = f"!f() {{ test \"$1\" = get && cat /dev/fd/{reading}; :; }}; f"
+            helper = f'!f() {{ test "$1" = get && cat /dev/fd/{reading}; :; }}; f'
             config[f"credential.{address.origin}.helper"] = helper
     try:
         with contextlib.ExitStack() as stack:

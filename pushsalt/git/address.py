@@ -93,9 +93,7 @@ def parse_address(url: object, option: str) -> Address:
                 f"{option}: {shown}: a password is of no use with ssh", hint="use a key: `privkey`, or ssh-agent"
             )
         place = f"{parts.username}@{place}" if parts.username else place
-    return Address(
-        urlunsplit((scheme, place, parts.path, parts.query, "")), scheme, host, port, user, Secret(password)
-    )
+    return Address(urlunsplit((scheme, place, parts.path, parts.query, "")), scheme, host, port, user, Secret(password))
 
 
 def with_credentials(address: Address, user: str, password: str) -> Address:

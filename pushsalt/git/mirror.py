@@ -166,9 +166,7 @@ class Mirror:
         note = self.note
         if note is None:
             raise GitError(f"there is no copy of {self.remote.shown} in the cache")
-        return run(
-            git_argv(f"--git-dir={self._path(note.number)}", *words), silence=_LOCAL, running=self._running
-        )
+        return run(git_argv(f"--git-dir={self._path(note.number)}", *words), silence=_LOCAL, running=self._running)
 
     # --- fetching
 
@@ -269,9 +267,7 @@ class Mirror:
         argv = git_argv("init", "--quiet", "--bare", "--template=", *words, "--", str(path))
         check(run(argv, silence=_LOCAL, running=self._running), self.remote.address, UnreachableError)
 
-    def _fetch(
-        self, path: Path, progress: Callable[[str], None] | None, wanted: str, whole: bool = True
-    ) -> None:
+    def _fetch(self, path: Path, progress: Callable[[str], None] | None, wanted: str, whole: bool = True) -> None:
         remote = self.remote
         refspecs = list(remote.refspecs)
         if wanted:
@@ -402,9 +398,14 @@ class Mirror:
                 "fetch.negotiationAlgorithm": "noop",
             }
             argv = git_argv(
-                f"--git-dir={self._path(note.number)}", "fetch", *_FETCH, "--filter=blob:none", "--stdin", "origin",
+                f"--git-dir={self._path(note.number)}",
+                "fetch",
+                *_FETCH,
+                "--filter=blob:none",
+                "--stdin",
+                "origin",
                 config=config,
-            )  # fmt: skip
+            )
             done = run(
                 argv,
                 env=way.env,

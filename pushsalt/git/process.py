@@ -48,10 +48,27 @@ CONFIG: Final = {
 }
 #: What git gets of our environment; the rest of it, GIT_* above all, is not for it.
 _KEPT: Final = (
-    "PATH", "HOME", "USER", "LOGNAME", "TMPDIR", "SSH_AUTH_SOCK", "XDG_RUNTIME_DIR", "SSL_CERT_FILE", "SSL_CERT_DIR",
-    "CURL_CA_BUNDLE", "GIT_SSL_CAINFO", "GIT_SSL_CAPATH", "http_proxy", "https_proxy", "HTTPS_PROXY", "all_proxy",
-    "ALL_PROXY", "no_proxy", "NO_PROXY", "LD_LIBRARY_PATH",
-)  # fmt: skip
+    "PATH",
+    "HOME",
+    "USER",
+    "LOGNAME",
+    "TMPDIR",
+    "SSH_AUTH_SOCK",
+    "XDG_RUNTIME_DIR",
+    "SSL_CERT_FILE",
+    "SSL_CERT_DIR",
+    "CURL_CA_BUNDLE",
+    "GIT_SSL_CAINFO",
+    "GIT_SSL_CAPATH",
+    "http_proxy",
+    "https_proxy",
+    "HTTPS_PROXY",
+    "all_proxy",
+    "ALL_PROXY",
+    "no_proxy",
+    "NO_PROXY",
+    "LD_LIBRARY_PATH",
+)
 _FIXED: Final = {
     "LC_ALL": "C",
     "LANGUAGE": "C",
@@ -127,9 +144,14 @@ def _version(git: str, changed: int) -> str:
     """What a git says of itself, ``2.39.5``, or "". ``changed`` is when the program was: it may be another by now."""
     try:
         done = subprocess.run(
-            [git, "--version"], env=environment(), cwd="/", stdin=subprocess.DEVNULL, capture_output=True, timeout=20,
+            [git, "--version"],
+            env=environment(),
+            cwd="/",
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=20,
             check=False,
-        )  # fmt: skip
+        )
     except (OSError, subprocess.SubprocessError):
         return ""
     found = re.match(r"git version (\S+)", done.stdout.decode("utf-8", "replace"))

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 
-
 def open_remotes(config: Config, redactor: Redactor, say: Say | None = None) -> Remotes:
     """Raises ConfigError for options or a lock file that cannot hold."""
     opts = config.opts

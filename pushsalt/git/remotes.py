@@ -229,8 +229,12 @@ class Remotes:
         revision = f", {ref} at {found[1][:12]}" if found else ""
         log.warning(
             "git: %s cannot be fetched: %s%s; the copy of %s ago is used%s",
-            remote.shown, exc.message, hint, _age(time.time() - note.fetched), revision,
-        )  # fmt: skip
+            remote.shown,
+            exc.message,
+            hint,
+            _age(time.time() - note.fetched),
+            revision,
+        )
 
     def _without_cache(self, remote: Remote, exc: OSError) -> Update | None:
         """The cache cannot be written: work with what it has, else with a copy that lives as long as this command."""

@@ -27,9 +27,23 @@ REFSPECS: Final = ("+refs/heads/*:refs/remotes/origin/*", "+refs/tags/*:refs/tag
 #: What may stand below a remote; each but name, saltenv and all_saltenvs as ``gitfs_*`` or ``git_pillar_*`` too.
 _LOGIN: Final = ("user", "password", "privkey", "pubkey", "passphrase", "insecure_auth")
 _SHARED: Final = (
-    "name", "root", "mountpoint", "base", "ref_types", "all_saltenvs", "disable_saltenv_mapping", "fallback",
-    "refspecs", "ssl_verify", "proxy", "update_interval", "depth", "filter", "renderers", *_LOGIN,
-)  # fmt: skip
+    "name",
+    "root",
+    "mountpoint",
+    "base",
+    "ref_types",
+    "all_saltenvs",
+    "disable_saltenv_mapping",
+    "fallback",
+    "refspecs",
+    "ssl_verify",
+    "proxy",
+    "update_interval",
+    "depth",
+    "filter",
+    "renderers",
+    *_LOGIN,
+)
 #: What `pushsalt formula add` allows: renderers that run no Python of the file.
 DATA_RENDERERS: Final = ("jinja", "yaml", "json")
 PARAMETERS: Final[Mapping[Role, tuple[str, ...]]] = {

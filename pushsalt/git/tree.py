@@ -73,9 +73,7 @@ _digests: dict[tuple[str, str], str] = {}
 class CommitTree:
     """The tree of a commit of a remote. Its objects are fetched once more when the cache turns out to be damaged."""
 
-    def __init__(
-        self, remotes: Remotes, mirror: Mirror, commit: str, tree: str, limit: Limit | None = None
-    ) -> None:
+    def __init__(self, remotes: Remotes, mirror: Mirror, commit: str, tree: str, limit: Limit | None = None) -> None:
         """``limit`` is the remote's; others with the same copy may have another."""
         self.commit = commit
         self.limit = limit

@@ -18,9 +18,14 @@ _NOISE = re.compile(
     r"|Please make sure|fatal: Could not read from remote"
 )
 _LOGIN_WORDS = (
-    "Authentication failed", "could not read Username", "could not read Password", "Permission denied", "error: 401",
-    "error: 403", "HTTP Basic: Access denied",
-)  # fmt: skip
+    "Authentication failed",
+    "could not read Username",
+    "could not read Password",
+    "Permission denied",
+    "error: 401",
+    "error: 403",
+    "HTTP Basic: Access denied",
+)
 _HINTS: Final = (
     (_LOGIN_WORDS, "check user and password, or privkey and passphrase, of this remote"),
     (("Host key verification failed",), "connect once with ssh and check the key, so that it stands in known_hosts"),
@@ -31,7 +36,7 @@ _HINTS: Final = (
         "check the URL, and what this login may see",
     ),
     (("Could not resolve",), "check the host's name, and that the network is up"),
-)  # fmt: skip
+)
 
 
 def check(done: Done, address: Address, error: type[GitError]) -> None:

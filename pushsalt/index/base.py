@@ -85,7 +85,7 @@ class Index:
         that writers wait meanwhile.
         """
         journal = self._journal
-        with journal.rewriting(wait=True), (journal.locked() if waiting else contextlib.nullcontext()):
+        with journal.rewriting(wait=True), journal.locked() if waiting else contextlib.nullcontext():
             if journal.place() == instead:
                 old = self._segments()
                 made: list[str] = []

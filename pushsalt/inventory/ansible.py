@@ -32,13 +32,23 @@ _METHOD: Final = "ansible_become_method"
 _CONNECTION: Final = "ansible_connection"
 #: Ansible's variable -> our setting
 _SETTINGS: Final = {
-    "ansible_host": "host", "ansible_ssh_host": "host", "ansible_port": "port", "ansible_ssh_port": "port",
-    "ansible_user": "user", "ansible_ssh_user": "user", "ansible_password": "passwd", "ansible_ssh_pass": "passwd",
-    "ansible_ssh_private_key_file": "priv", "ansible_private_key_file": "priv", "ansible_become": "sudo",
-    "ansible_become_user": "sudo_user", "ansible_become_password": "sudo_password",
-    "ansible_become_pass": "sudo_password", _METHOD: "become_method",
+    "ansible_host": "host",
+    "ansible_ssh_host": "host",
+    "ansible_port": "port",
+    "ansible_ssh_port": "port",
+    "ansible_user": "user",
+    "ansible_ssh_user": "user",
+    "ansible_password": "passwd",
+    "ansible_ssh_pass": "passwd",
+    "ansible_ssh_private_key_file": "priv",
+    "ansible_private_key_file": "priv",
+    "ansible_become": "sudo",
+    "ansible_become_user": "sudo_user",
+    "ansible_become_password": "sudo_password",
+    "ansible_become_pass": "sudo_password",
+    _METHOD: "become_method",
     "ansible_python_interpreter": "python",
-}  # fmt: skip
+}
 _CONNECTIONS: Final = {"ssh": "ssh", "paramiko": "ssh", "paramiko_ssh": "ssh", "smart": "ssh", "local": "local"}
 #: those of other variables
 _SSH_ARGS: Final = ("ansible_ssh_args", "ansible_ssh_common_args", "ansible_ssh_extra_args")
@@ -255,9 +265,7 @@ def _hosts(source: Source, groups: dict[str, Group], base: Layer, warnings: list
             places.update(group.places.get(raw, {}))
         more, there = beside.of("host_vars", raw)
         variables = {**own(variables), **more}
-        last = _Written(
-            variables, ("hosts", raw), f"host {id}", {**places, **there}, source.own and refers(variables)
-        )
+        last = _Written(variables, ("hosts", raw), f"host {id}", {**places, **there}, source.own and refers(variables))
         of = [name for name in order if raw in members[name]]
         named = tuple(name for name in of if name != "ungrouped")
         parts = {name: written[name] for name in (None, *of)}
@@ -320,9 +328,10 @@ def _check_children(groups: dict[str, Group], whole: Group, source: Source) -> N
                 groups[child] = Group(child)  # Ansible takes an undeclared child for an empty group in YAML and JSON
             if group.name != "all" and group.name in _members_of_children(child, groups):
                 raise InventoryError(
-                    f"group {group.name} is among its own children", "take it out of one of them",
+                    f"group {group.name} is among its own children",
+                    "take it out of one of them",
                     source.where(("groups", group.name)),
-                )  # fmt: skip
+                )
 
 
 def _members_of_children(name: str, groups: Mapping[str, Group]) -> set[str]:
@@ -429,9 +438,7 @@ def _ssh_args(text: str) -> Iterator[tuple[str, str]]:
 def _is_ansibles(value: Any) -> bool:
     """Whether there is Jinja or a vault in it."""
     if isinstance(value, str):
-        return not isinstance(value, Unsafe) and (
-            "{{" in value or "{%" in value or value.startswith("$ANSIBLE_VAULT;")
-        )
+        return not isinstance(value, Unsafe) and ("{{" in value or "{%" in value or value.startswith("$ANSIBLE_VAULT;"))
     if isinstance(value, Mapping):
         return "__ansible_vault" in value or any(_is_ansibles(item) for item in value.values())
     return isinstance(value, Vaulted) or (isinstance(value, list) and any(map(_is_ansibles, value)))

@@ -231,5 +231,10 @@ class Beside:
             if path.is_file():
                 yield path
             elif path.is_dir() and not suffix:
-                yield from sorted(each for each in path.rglob("*") if each.suffix in ("", ".yml", ".yaml", ".json")
-                                  and each.is_file() and not each.name.startswith("."))  # fmt: skip
+                yield from sorted(
+                    each
+                    for each in path.rglob("*")
+                    if each.suffix in ("", ".yml", ".yaml", ".json")
+                    and each.is_file()
+                    and not each.name.startswith(".")
+                )

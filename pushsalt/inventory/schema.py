@@ -251,8 +251,10 @@ def checked_value(name: str, value: Any) -> Any:
 
 #: setting -> the one that it stands for: what its command prints
 COMMANDS: Final[Mapping[str, str]] = {
-    "passwd_command": "passwd", "priv_passwd_command": "priv_passwd", "sudo_password_command": "sudo_password",
-}  # fmt: skip
+    "passwd_command": "passwd",
+    "priv_passwd_command": "priv_passwd",
+    "sudo_password_command": "sudo_password",
+}
 
 
 def _check_command(key: str, source: Source, settings: Mapping[str, Setting]) -> None:

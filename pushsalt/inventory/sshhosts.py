@@ -70,9 +70,7 @@ def parse_ssh_config(source: Source, base: Layer, warnings: list[str]) -> list[H
     ]
 
 
-def _settings(
-    id: str, blocks: list[tuple[list[str], dict[str, Any]]], ids: Collection[str]
-) -> dict[str, Any]:
+def _settings(id: str, blocks: list[tuple[list[str], dict[str, Any]]], ids: Collection[str]) -> dict[str, Any]:
     import fnmatch
 
     settings: dict[str, Any] = {}

@@ -17,10 +17,21 @@ from pushsalt.inventory.schema import Layer, Source, check_id, parse_layer
 #: resource type -> attributes that may have the name, and those that may have the address, the first that is set
 _NAMES: Final = ("name", "hostname", "display_name", "label", "vm_name", "instance_name")
 _ADDRESSES: Final = (
-    "public_ip", "ipv4_address", "public_ip_address", "access_ip_v4", "main_ip", "ip_address", "default_ip_address",
-    "default_ipv4_address", "ssh_host", "private_ip", "private_ip_address", "ipv4_address_private",
-    "access_public_ipv4", "access_private_ipv4",
-)  # fmt: skip
+    "public_ip",
+    "ipv4_address",
+    "public_ip_address",
+    "access_ip_v4",
+    "main_ip",
+    "ip_address",
+    "default_ip_address",
+    "default_ipv4_address",
+    "ssh_host",
+    "private_ip",
+    "private_ip_address",
+    "ipv4_address_private",
+    "access_public_ipv4",
+    "access_private_ipv4",
+)
 _MACHINES: Final = frozenset(
     (
         *("aws_instance", "aws_lightsail_instance", "azurerm_linux_virtual_machine", "azurerm_virtual_machine"),

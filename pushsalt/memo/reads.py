@@ -155,8 +155,17 @@ class Recording:
     """The reads of one rendering so far, in order. ``spoiled`` says why, and ``spoiled_at`` after how many of them."""
 
     __slots__ = (
-        "_asked", "_seen", "answers", "inputs", "log", "on_wait", "outer", "passed_on", "spoiled", "spoiled_at",
-    )  # fmt: skip
+        "_asked",
+        "_seen",
+        "answers",
+        "inputs",
+        "log",
+        "on_wait",
+        "outer",
+        "passed_on",
+        "spoiled",
+        "spoiled_at",
+    )
 
     def __init__(
         self, inputs: ReadSource, outer: Recording | None, answers: Iterable[Answer], on_wait: Callable[[], None]

@@ -25,9 +25,7 @@ if TYPE_CHECKING:
     from pushsalt.pillar import PillarResult
 
 
-def compiled_pillar(
-    twin: Minion, override: Mapping[str, Any], more: Mapping[str, Any] | None = None
-) -> PillarResult:
+def compiled_pillar(twin: Minion, override: Mapping[str, Any], more: Mapping[str, Any] | None = None) -> PillarResult:
     """``twin`` is the target as pillar SLS see it: its pillar grows meanwhile.
 
     ``override`` is laid over it, ``more`` are external sources besides those of the configuration.

@@ -159,6 +159,9 @@ async def collect(
             said = target.resource and exc.kind == "unknown_function"  # what holds for all targets is not for each type
             log.log(
                 logging.DEBUG if said else logging.ERROR,
-                "%s: the mine function %s is not kept: %s", target.id, each.function, exc.message,
-            )  # fmt: skip
+                "%s: the mine function %s is not kept: %s",
+                target.id,
+                each.function,
+                exc.message,
+            )
     return values

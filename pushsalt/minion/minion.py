@@ -333,9 +333,17 @@ class Minion:
         """A value of pillar in plain. Raises RenderError."""
         takes_time()
         context = RenderContext(
-            self.id, self.opts, self.grains, {}, {}, run=run_program, private=self.project.private,
-            decrypted=self.project.redactor.add, frozen=self.frozen, decrypt=self.project.decrypt,
-        )  # fmt: skip
+            self.id,
+            self.opts,
+            self.grains,
+            {},
+            {},
+            run=run_program,
+            private=self.project.private,
+            decrypted=self.project.redactor.add,
+            frozen=self.frozen,
+            decrypt=self.project.decrypt,
+        )
         return decrypt_value(value, renderer, context)
 
     @cached_property
@@ -389,9 +397,7 @@ class Minion:
         elif exists(name) or self.has_custom(name) or self.has_salt(name):
             return self.remote(name, list(args), dict(kwargs))
         else:
-            raise unknown_function(
-                name, more={*self.custom.functions("modules"), *self.controller.own_names()}
-            )
+            raise unknown_function(name, more={*self.custom.functions("modules"), *self.controller.own_names()})
         try:
             return function(*args, **kwargs)
         except (StateError, FunctionError, TargetError, MemoryError):

@@ -12,13 +12,31 @@ from pushsalt.options import OPTIONS, UNSET
 #: Options of the controller by which rendering and compiling work. All others of its own stay with the command.
 _OF_CONTROLLER: Final = frozenset(
     {
-        "ext_pillar_first", "pillar_safe_render_error", "nodegroups", "ssh_list_nodegroups", "template_cache",
-        "salt_python", "strict_arguments", "cache_dir", "resource_types", "secret_keys", "render_cache", "git_timeout",
-        "gitfs_filter", "git_pillar_filter", "gitfs_renderers", "git_pillar_renderers",
-        "git_pillar_verify_config", "fileserver_verify_config", "decrypt_pillar",
-        "decrypt_pillar_default", "decrypt_pillar_delimiter", "decrypt_pillar_renderers", "cachedir",
+        "ext_pillar_first",
+        "pillar_safe_render_error",
+        "nodegroups",
+        "ssh_list_nodegroups",
+        "template_cache",
+        "salt_python",
+        "strict_arguments",
+        "cache_dir",
+        "resource_types",
+        "secret_keys",
+        "render_cache",
+        "git_timeout",
+        "gitfs_filter",
+        "git_pillar_filter",
+        "gitfs_renderers",
+        "git_pillar_renderers",
+        "git_pillar_verify_config",
+        "fileserver_verify_config",
+        "decrypt_pillar",
+        "decrypt_pillar_default",
+        "decrypt_pillar_delimiter",
+        "decrypt_pillar_renderers",
+        "cachedir",
     }
-)  # fmt: skip
+)
 #: Sources of pillar that render files of the operator: they work where rendering does, and need no credential.
 RENDERING_SOURCES: Final = frozenset({"file_tree", "git", "stack"})
 #: Of a git remote, what only fetching needs.

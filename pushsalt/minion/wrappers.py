@@ -74,10 +74,7 @@ class ControllerFunctions:
         files = [(module, file) for module, found in self._files.items() for file in found]
         files += self._installed.items()
         return {
-            f"{module}.{name}"
-            for module, file in files
-            for name in defined(_text(file))
-            if not name.startswith("_")
+            f"{module}.{name}" for module, file in files for name in defined(_text(file)) if not name.startswith("_")
         }
 
     def names(self) -> list[str]:

@@ -132,9 +132,13 @@ class SaltPython:
             return kept
         try:
             done = subprocess.run(
-                [self.python, "-I", "-c", _PROBE], stdin=subprocess.DEVNULL, capture_output=True, text=True,
-                timeout=_TIMEOUT, check=False,
-            )  # fmt: skip
+                [self.python, "-I", "-c", _PROBE],
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                text=True,
+                timeout=_TIMEOUT,
+                check=False,
+            )
             found: dict[str, Any] = json.loads(done.stdout)
         except (OSError, ValueError, subprocess.TimeoutExpired) as exc:
             raise self._unusable(f"it does not run as a Python: {exc}") from exc

@@ -62,7 +62,7 @@ def heavy(value: Any, level: int | None = None, depth: int = 0) -> Iterator[str]
             yield separator if key is None else f"{separator}{dumps(key)}: "
             yield from heavy(item, inner, depth + 1)
             separator = f",{begin}" if begin else ", "
-        yield f"{begin[: -_STEP]}{closing}" if begin else closing
+        yield f"{begin[:-_STEP]}{closing}" if begin else closing
 
 
 def _is_light(value: Any, level: int | None, depth: int) -> bool:

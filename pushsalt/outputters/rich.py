@@ -124,9 +124,12 @@ def _look(section: Section, result: TargetReturn) -> Any:
     elif result.shape != "errors" and result.exit_code < EXIT_NO_ANSWER:
         return None
     return (
-        section.status, section.exit_code, section.short, answers,
+        section.status,
+        section.exit_code,
+        section.short,
+        answers,
         tuple(tuple(span.style for span in row) for row in section.body),
-    )  # fmt: skip
+    )
 
 
 def _host_keys(results: Mapping[str, TargetReturn], groups: dict[Section, list[str]]) -> Iterator[_Group]:

@@ -24,20 +24,48 @@ from jinja2.exceptions import SecurityError
 
 #: Data whose attributes are open, whatever derives from it: methods of theirs work on the data alone.
 _DATA: Final[tuple[type, ...]] = (
-    str, bytes, bytearray, bool, int, float, complex, type(None), list, tuple, dict, set, frozenset, range, slice,
-    OrderedDict, defaultdict, deque, Counter, ChainMap, UserDict, UserList,
-    type({}.keys()), type({}.values()), type({}.items()),
-)  # fmt: skip
+    str,
+    bytes,
+    bytearray,
+    bool,
+    int,
+    float,
+    complex,
+    type(None),
+    list,
+    tuple,
+    dict,
+    set,
+    frozenset,
+    range,
+    slice,
+    OrderedDict,
+    defaultdict,
+    deque,
+    Counter,
+    ChainMap,
+    UserDict,
+    UserList,
+    type({}.keys()),
+    type({}.values()),
+    type({}.items()),
+)
 #: Modules of Python's library whose objects are data.
 _DATA_MODULES: Final = frozenset(
     {"datetime", "decimal", "fractions", "ipaddress", "uuid", "re", "time", "markupsafe", "zoneinfo"}
 )
 #: What Jinja makes for templates.
 _JINJA: Final = (
-    jinja2.runtime.LoopContext, jinja2.runtime.Macro, jinja2.runtime.BlockReference, jinja2.runtime.TemplateReference,
-    jinja2.runtime.Undefined, jinja2.environment.TemplateModule, jinja2.utils.Namespace, jinja2.utils.Cycler,
+    jinja2.runtime.LoopContext,
+    jinja2.runtime.Macro,
+    jinja2.runtime.BlockReference,
+    jinja2.runtime.TemplateReference,
+    jinja2.runtime.Undefined,
+    jinja2.environment.TemplateModule,
+    jinja2.utils.Namespace,
+    jinja2.utils.Cycler,
     jinja2.utils.Joiner,
-)  # fmt: skip
+)
 #: Classes that templates may call, and nothing more of them than ``fromkeys``.
 _CLASSES: Final = frozenset(
     {dict, OrderedDict, range, jinja2.utils.Cycler, jinja2.utils.Joiner, jinja2.utils.Namespace}

@@ -31,9 +31,14 @@ class Roster(Protocol):
 def hosts_of(name: str, opts: Mapping[str, Any], run: RunProgram) -> tuple[Path, dict[str, Any]]:
     """The file of a roster, and its hosts. Raises ConfigError or InventoryError."""
     dunders: dict[str, Any] = {
-        "__opts__": opts, "__salt__": commands(run), "__utils__": {"roster_matcher.targets": _matched},
-        "__grains__": {}, "__pillar__": {}, "__context__": {}, "__runner__": {},
-    }  # fmt: skip
+        "__opts__": opts,
+        "__salt__": commands(run),
+        "__utils__": {"roster_matcher.targets": _matched},
+        "__grains__": {},
+        "__pillar__": {},
+        "__context__": {},
+        "__runner__": {},
+    }
     folders = plugins.folders("roster", opts)
     module: Any = plugins.load_virtual("roster", name, folders, dunders)
     if module is None:

@@ -181,9 +181,7 @@ def _told(minion: Minion, values: Any, clear: Any = False) -> bool:
     return mine.store(minion.project, minion.target, told, clear=clear is True)
 
 
-def _serialized(
-    minion: Minion, chunks: Iterable[Chunk], what: str, kind: object, value: Any, **options: Any
-) -> Any:
+def _serialized(minion: Minion, chunks: Iterable[Chunk], what: str, kind: object, value: Any, **options: Any) -> Any:
     """``slsutil.serialize`` or ``deserialize`` for a target, of modest data and with plain options.
 
     A serializer of the user's own is code: it is used where a ``file.serialize`` of ours names it. Raises what the

@@ -115,9 +115,7 @@ def prune(project: Project, older: float | None = None) -> dict[str, int]:
     managers = {key for key, _, seen in project.managed.bank.entries() if older is not None and now - seen > older}
     resources = sum(map(project.managed.forget, managers)) + project.managed.prune(known)
     behind = project.managed.all(known)
-    there = {
-        "grains": known.keys(), "resource_grains": behind.keys(), "resources": known.keys()
-    }  # fmt: skip
+    there = {"grains": known.keys(), "resource_grains": behind.keys(), "resources": known.keys()}
     found = {}
     for name, bank in banks(project).items():
         of = there.get(name, known.keys() | behind.keys())

@@ -24,10 +24,21 @@ if TYPE_CHECKING:
 RUNS_STATES: Final = frozenset(
     f"state.{name}"
     for name in (
-        "apply", "sls", "highstate", "single", "low", "high", "template", "template_str", "top", "sls_id", "test",
-        "request", "run_request",
+        "apply",
+        "sls",
+        "highstate",
+        "single",
+        "low",
+        "high",
+        "template",
+        "template_str",
+        "top",
+        "sls_id",
+        "test",
+        "request",
+        "run_request",
     )
-)  # fmt: skip
+)
 
 
 class Kind:
@@ -94,7 +105,6 @@ class Kind:
 
 class Raw(Kind):
     """``run --raw``: a command by the target's own shell; nothing of ours goes there."""
-
 
     async def offline(self) -> Any:
         raise self._unreachable("no command runs there")
@@ -202,7 +212,6 @@ class Grains(Kind):
 class TargetFunction(Kind):
     """A function that the target itself answers."""
 
-
     def check(self, opts: Mapping[str, Any]) -> None:
         _check_allowed(opts, self.job.fun)
 
@@ -308,5 +317,9 @@ def kind_of(work: Work) -> Kind:
 
 
 _KINDS: Final[Mapping[str, type[Kind]]] = {
-    "apply": ControllerFunction, "raw": Raw, "copy": Copy, "clean": Clean, "grains": Grains,
-}  # fmt: skip
+    "apply": ControllerFunction,
+    "raw": Raw,
+    "copy": Copy,
+    "clean": Clean,
+    "grains": Grains,
+}

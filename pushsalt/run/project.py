@@ -382,10 +382,14 @@ class Project(Trees):
         opts = self.config.opts
         roots = opts.get("pillar_roots") or {}
         top = opts.get("state_top") or "top.sls"
-        return bool(opts.get("ext_pillar")) or "__env__" in roots or any(
-            os.path.exists(f"{root}/{top}")  # noqa: PTH110
-            for folders in roots.values()
-            for root in folders or ()
+        return (
+            bool(opts.get("ext_pillar"))
+            or "__env__" in roots
+            or any(
+                os.path.exists(f"{root}/{top}")  # noqa: PTH110
+                for folders in roots.values()
+                for root in folders or ()
+            )
         )
 
     @property
@@ -480,7 +484,6 @@ class Project(Trees):
             for root in folders or ()
             for kind in ("modules", "states", "grains", "utils", "resources")
         )
-
 
 
 def _has_git_pillar(opts: Mapping[str, Any]) -> bool:

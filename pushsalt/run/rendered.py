@@ -104,12 +104,21 @@ class RenderedTarget:
         done = await self._work("call", fun=fun, args=args, kwargs=kwargs, plan=plan)
         found = done.get("plan")
         return Called(
-            done.get("value"), None if found is None else self._planned(found), "plan" in done, done.get("pillar"),
+            done.get("value"),
+            None if found is None else self._planned(found),
+            "plan" in done,
+            done.get("pillar"),
             done.get("mine_functions"),
-        )  # fmt: skip
+        )
 
     async def template(
-        self, url: str, saltenv: str, engine: str, context: Any, defaults: Any, chunk: Chunk,
+        self,
+        url: str,
+        saltenv: str,
+        engine: str,
+        context: Any,
+        defaults: Any,
+        chunk: Chunk,
         names: dict[str, Any] | None,
     ) -> bytes:
         """A file of the file roots as this target renders it. Raises RenderError, TargetError."""
@@ -245,13 +254,22 @@ class RenderedTarget:
             self.target, test=None, saltenv=self._options.saltenv, pillarenv=self._options.pillarenv
         ).values
         context = RenderContext(
-            self.target.id, opts, {}, {}, {}, run=run_program, private=self.project.private,
+            self.target.id,
+            opts,
+            {},
+            {},
+            {},
+            run=run_program,
+            private=self.project.private,
             decrypted=self.project.redactor.add,
-        )  # fmt: skip
+        )
         return decrypt_stage(
-            str(question["renderer"]), question["data"], context, str(question["argline"]),
+            str(question["renderer"]),
+            question["data"],
+            context,
+            str(question["argline"]),
             bool(question["translate_newlines"]),
-        )  # fmt: skip
+        )
 
     def _asked_has_ext_pillar(self, question: dict[str, Any]) -> bool:
         return self._source(str(question["name"]), {}) is not None

@@ -75,7 +75,8 @@ class SecretCommands:
 def _filled(word: str, id: str) -> str:
     if "{id}" in word and not _PLAIN.fullmatch(id):
         raise TargetError(
-            "secret_unavailable", f"the id {id!r} cannot stand for {{id}} in a command",
+            "secret_unavailable",
+            f"the id {id!r} cannot stand for {{id}} in a command",
             "letters, digits and _ . : @ - can; give this host a command of its own",
-        )  # fmt: skip
+        )
     return word.replace("{id}", id)

@@ -210,9 +210,13 @@ class Sdb:
         if found is not None:
             return found
         dunders = {
-            "__opts__": self._outside.opts, "__salt__": self._outside.salt, "__utils__": {}, "__grains__": {},
-            "__pillar__": {}, "__context__": self._context,
-        }  # fmt: skip
+            "__opts__": self._outside.opts,
+            "__salt__": self._outside.salt,
+            "__utils__": {},
+            "__grains__": {},
+            "__pillar__": {},
+            "__context__": self._context,
+        }
         try:
             found = plugins.load_virtual("sdb", name, self._folders, dunders)
             if found is None:  # to say what there is; a file that says itself that it is not for here is none

@@ -117,9 +117,12 @@ def load(project: SelectingProject, digest: bytes, made: Callable[[Target], None
     ids = image["ids"].split("\0")
     targets = _Targets(dict(zip(ids, image["rows"], strict=True)), made)
     return Inventory(
-        targets, tuple(project.config.inventories), tuple(image["warnings"]), frozenset(image["groups"]),
+        targets,
+        tuple(project.config.inventories),
+        tuple(image["warnings"]),
+        frozenset(image["groups"]),
         tuple(image["secrets"]),
-    )  # fmt: skip
+    )
 
 
 def keep(project: SelectingProject, digest: bytes, inventory: Inventory) -> None:

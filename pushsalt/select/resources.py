@@ -122,9 +122,10 @@ class Resources:
         kept = self.declared(through.id).get(type, {}).get(id)
         if kept is None:  # a damaged entry: it must not pass for a resource that one cannot get inside of
             raise TargetError(
-                "resource_unknown", f"{key}: what {through.id} said of it is gone from the cache",
+                "resource_unknown",
+                f"{key}: what {through.id} said of it is gone from the cache",
                 f"pushsalt resource refresh {through.id}",
-            )  # fmt: skip
+            )
         enter = tuple(kept.get("enter") or ())
         opts = {} if enter else {name: value for name, value in through.minion_opts.items() if name not in _OWN}
         if through.transport == "local" and not enter and (folder := own_cachedir(self._project.config)):
@@ -198,15 +199,20 @@ class Resources:
                 if id in self._project.inventory.targets and id not in _named(declared, type):
                     warn(
                         "%s: it says that it manages %s, and the inventory has an id %s: left out; name it in "
-                        "resource_ids if both are meant", manager, key, id,
-                    )  # fmt: skip
+                        "resource_ids if both are meant",
+                        manager,
+                        key,
+                        id,
+                    )
                     continue
                 owner = self.manager(key) if key not in before else manager
                 if owner not in (None, manager) and self._still(str(owner), type, id):
                     warn(
                         "%s: %s is managed by %s already and stays with it: resources of a type need different ids",
-                        manager, key, owner,
-                    )  # fmt: skip
+                        manager,
+                        key,
+                        owner,
+                    )
                     continue
                 taken[type][id] = {"enter": list(said.get("enter") or ())}
                 given = said.get("grains")

@@ -63,9 +63,7 @@ def find(project: SelectingProject, expr: Any, tgt_type: str, *, pillar_exact: b
     widely = bool(project.config.opts["glob_includes_resources"])
     fleet = Fleet(known.inventory, known, known.managed, glob_includes_resources=widely)
     nodegroups = project.named_groups(lambda: known.inventory.groups)
-    parsed = parse(
-        expr, tgt_type, nodegroups=nodegroups, pillar_exact=pillar_exact, vocabulary=project.vocabulary
-    )
+    parsed = parse(expr, tgt_type, nodegroups=nodegroups, pillar_exact=pillar_exact, vocabulary=project.vocabulary)
     return fleet.in_order(fleet.select(parsed))
 
 

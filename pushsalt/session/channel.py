@@ -47,9 +47,13 @@ class Channel:
     stream: Stream
 
     def __init__(
-        self, target: Target, user: str | None, runtime: Runtime, warn: Callable[[str], None],
+        self,
+        target: Target,
+        user: str | None,
+        runtime: Runtime,
+        warn: Callable[[str], None],
         fail: Callable[[TargetError], None],
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.info: dict[str, Any] = {}
         self.traffic = Traffic()
         self.opening = handshake.Opening(target, user)
@@ -204,9 +208,10 @@ def framed(message: Message) -> bytes:
     payload = wire.pack(message)
     if len(payload) > wire.FRAME_LIMIT:
         raise TargetError(
-            "protocol_error", f"a message of {len(payload)} bytes is over the limit of {wire.FRAME_LIMIT}",
+            "protocol_error",
+            f"a message of {len(payload)} bytes is over the limit of {wire.FRAME_LIMIT}",
             "split the run: fewer states or less data at a time",
-        )  # fmt: skip
+        )
     frame: bytes = wire.frame(b"M", payload)
     return frame
 

@@ -51,9 +51,13 @@ class Opening:
 
     def program(self, runtime: Runtime, parameters: dict[str, object]) -> bytes:
         given = {
-            "nonce": self.nonce.encode(), "sha": runtime.sha, "size": runtime.size,
-            "key": runtime.key(self.target.place), "dir": self.target.thin_dir or "", **parameters,
-        }  # fmt: skip
+            "nonce": self.nonce.encode(),
+            "sha": runtime.sha,
+            "size": runtime.size,
+            "key": runtime.key(self.target.place),
+            "dir": self.target.thin_dir or "",
+            **parameters,
+        }
         return shim.program(*runtime.programs, given)
 
     def command(self, size: int) -> list[str]:
@@ -71,9 +75,10 @@ class Opening:
         if become is not None and become.asks and become.method.terminal and self.target.transport == "local":
             name = become.method.name
             raise TargetError(
-                "sudo_password_required", f"{id}: {name} asks for a password on a terminal, and here is none",
+                "sudo_password_required",
+                f"{id}: {name} asks for a password on a terminal, and here is none",
                 f"{become.method.without}; or become another user by sudo or su",
-            )  # fmt: skip
+            )
 
     @property
     def reads_after(self) -> float:
@@ -169,9 +174,10 @@ def explain(opening: Opening, ending: Ending) -> TargetError:
         return TargetError("limit_reached", message, _RAISE_LIMIT)
     how = "without a word" if ending.exit_status is None else f"with status {ending.exit_status}"
     return TargetError(
-        "bootstrap_failed", f"{id}: the first stage ended {how}" + (f": {said}" if said else ""),
+        "bootstrap_failed",
+        f"{id}: the first stage ended {how}" + (f": {said}" if said else ""),
         f"try `ssh {target.host or id} /bin/sh -c true` by hand, and look at the start-up files of the login's shell",
-    )  # fmt: skip
+    )
 
 
 def _not_become(opening: Opening, become: Become, said: str, status: int | None) -> TargetError | None:
@@ -199,35 +205,40 @@ def become_trouble(opening: Opening, kind: str, said: str = "") -> TargetError:
     message, hint = {
         "sudo_denied": (f"{method.name} does not allow to become {user}", f"{method.allow}, or set another sudo_user"),
         "sudo_password_wrong": (
-            f"{method.name} did not accept the password", f"set the right sudo_password{whose}; it was tried once"
+            f"{method.name} did not accept the password",
+            f"set the right sudo_password{whose}; it was tried once",
         ),
         "sudo_password_required": (
-            f"{method.name} wants a password", f"set sudo_password{whose} or give -K, or {method.without}"
+            f"{method.name} wants a password",
+            f"set sudo_password{whose} or give -K, or {method.without}",
         ),
-    }[kind]  # fmt: skip
+    }[kind]
     return TargetError(kind, f"{opening.target.id}: {message}" + (f" ({said})" if said else ""), hint)
 
 
 def _no_python(target: Target, refusal: shim.Refusal) -> TargetError:
     if target.python and refusal.os_id != "-":  # /bin/sh says it, not an old Python
         return TargetError(
-            "no_python", f"{target.id}: there is no {target.python}",
+            "no_python",
+            f"{target.id}: there is no {target.python}",
             f"correct `python` for {target.id} in the inventory, or leave it out to have one looked for",
-        )  # fmt: skip
+        )
     if refusal.kind == "too_old":
         return _too_old(target, refusal.found)
     install = _INSTALL.get(refusal.os_id, "install Python 3.6 or newer")
     return TargetError(
-        "no_python", f"{target.id}: no Python was found",
+        "no_python",
+        f"{target.id}: no Python was found",
         f"on the target: {install}{_or_set_python(target)}",
-    )  # fmt: skip
+    )
 
 
 def _too_old(target: Target, found: str) -> TargetError:
     return TargetError(
-        "python_too_old", f"{target.id}: no Python 3.6 or newer (found: {found})",
+        "python_too_old",
+        f"{target.id}: no Python 3.6 or newer (found: {found})",
         f"install a newer Python there{_or_set_python(target)}",
-    )  # fmt: skip
+    )
 
 
 def _or_set_python(target: Target) -> str:

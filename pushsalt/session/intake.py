@@ -68,9 +68,17 @@ _SIZES[0xCA:0xD4] = [5, 9, 2, 3, 5, 9, 2, 3, 5, 9]
 _SIZES[0xD4:0xE0] = [-1] * 5 + [0] * 7
 #: first byte -> bytes of the length that follows it, and values for each of that length; 0: it counts bytes
 _LONG: Final = {
-    0xC4: (1, 0), 0xC5: (2, 0), 0xC6: (4, 0), 0xD9: (1, 0), 0xDA: (2, 0), 0xDB: (4, 0),
-    0xDC: (2, 1), 0xDD: (4, 1), 0xDE: (2, 2), 0xDF: (4, 2),
-}  # fmt: skip
+    0xC4: (1, 0),
+    0xC5: (2, 0),
+    0xC6: (4, 0),
+    0xD9: (1, 0),
+    0xDA: (2, 0),
+    0xDB: (4, 0),
+    0xDC: (2, 1),
+    0xDD: (4, 1),
+    0xDE: (2, 2),
+    0xDF: (4, 2),
+}
 
 
 def weigh(data: bytes | bytearray, room: int = WEIGHT_LIMIT) -> int:
@@ -291,9 +299,10 @@ def own_grains(
         warn(
             "%s: grains are left out that have control characters or line breaks in them, or are no text, number, list "
             "or mapping: %s%s",
-            target.id, ", ".join(cleaning.left_out[:10]),
+            target.id,
+            ", ".join(cleaning.left_out[:10]),
             f" and {len(cleaning.left_out) - 10} more" if len(cleaning.left_out) > 10 else "",
-        )  # fmt: skip
+        )
     return imposed(target, found, deep)
 
 

@@ -76,9 +76,11 @@ class Start:
         """What the supervisor gets of it; see thin/__main__.py."""
         lock = self.lock
         parameters: dict[str, object] = {
-            "lock": lock.words if lock else None, "wait": lock.wait if lock else 0, "deadline": self.deadline,
+            "lock": lock.words if lock else None,
+            "wait": lock.wait if lock else 0,
+            "deadline": self.deadline,
             "clean": self.clean,
-        }  # fmt: skip
+        }
         if lock is not None and lock.name:
             parameters["lock_name"] = lock.name
         return parameters
@@ -101,9 +103,7 @@ class Session:
     the start included and the good-bye left out.
     """
 
-    def __init__(
-        self, target: Target, serve: Serve, on_event: OnEvent, warnings: list[str] | None = None
-    ) -> None:
+    def __init__(self, target: Target, serve: Serve, on_event: OnEvent, warnings: list[str] | None = None) -> None:
         self.target = target
         self.info: dict[str, Any] = {}
         self.warnings = [] if warnings is None else warnings
@@ -134,10 +134,18 @@ class Session:
 
     @classmethod
     async def open(
-        cls, target: Target, connection: Connection, runtime: Runtime, *, start: Start | None = None,
-        first: Sequence[Message] = (), serve: Serve = _serve_nothing, on_event: OnEvent = _no_event,
-        warnings: list[str] | None = None, channels: Channels | None = None,
-    ) -> Session:  # fmt: skip
+        cls,
+        target: Target,
+        connection: Connection,
+        runtime: Runtime,
+        *,
+        start: Start | None = None,
+        first: Sequence[Message] = (),
+        serve: Serve = _serve_nothing,
+        on_event: OnEvent = _no_event,
+        warnings: list[str] | None = None,
+        channels: Channels | None = None,
+    ) -> Session:
         """Start the runtime on the target and wait until it is ready.
 
         ``first`` are messages (call, grains, bye) that go out with the start, without a turn-around of their own.
@@ -180,9 +188,7 @@ class Session:
         found = await self._ask({"k": "resources", "declared": dict(declared)})
         return found if isinstance(found, dict) else {}
 
-    async def run(
-        self, message: Mapping[str, Any], blobs: Callable[[str], Blob], then: Sequence[Message] = ()
-    ) -> Any:
+    async def run(self, message: Mapping[str, Any], blobs: Callable[[str], Blob], then: Sequence[Message] = ()) -> Any:
         """Run a plan: ``message`` has the fields of ``run`` (thin/wire.py), ``blobs`` gives what the target lacks.
 
         ``start`` and ``state`` messages go to on_event as they come; the value is the final ``ret``. ``then`` are calls
@@ -244,9 +250,13 @@ class Session:
             await self._ready
             return
         init = {
-            "k": "init", "id": self.target.id, "opts": dict(start.opts), "grains": dict(start.grains),
-            "want_grains": start.want_grains, "log_level": start.log_level,
-        }  # fmt: skip
+            "k": "init",
+            "id": self.target.id,
+            "opts": dict(start.opts),
+            "grains": dict(start.grains),
+            "want_grains": start.want_grains,
+            "log_level": start.log_level,
+        }
         if start.salt is not None:
             init["salt"] = dict(start.salt)
         if resource is not None:
@@ -262,10 +272,14 @@ class Session:
         await self._ready
         self._bound_by.pop(0).cancel()
         log.debug(
-            "%s: Python %s (%s) as uid %s, the runtime in %s%s", self.target.id, self.info.get("python"),
-            self.info.get("exe"), self.info.get("uid"), self.info.get("dir") or "memory",
+            "%s: Python %s (%s) as uid %s, the runtime in %s%s",
+            self.target.id,
+            self.info.get("python"),
+            self.info.get("exe"),
+            self.info.get("uid"),
+            self.info.get("dir") or "memory",
             "" if self.info.get("warm") else ", begun afresh",
-        )  # fmt: skip
+        )
 
     def _prepared(self, message: Message) -> bytes:
         if message.get("k") == "bye":
@@ -286,10 +300,11 @@ class Session:
     def _overdue(self, deadline: float) -> None:
         self._fail(
             TargetError(
-                "timeout", f"{self.target.id}: no answer {DEADLINE_MARGIN:g} s after the limit of {deadline:g} s",
+                "timeout",
+                f"{self.target.id}: no answer {DEADLINE_MARGIN:g} s after the limit of {deadline:g} s",
                 "the target should have stopped the work by itself; look at what still runs there",
             )
-        )  # fmt: skip
+        )
         self._channel.stream.close()
 
     # --- writing

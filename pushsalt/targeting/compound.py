@@ -220,9 +220,7 @@ def parse(
     return Expression(term.word, ("word", term.word), {term.word: term}, tgt_type)
 
 
-def sources(
-    expr: Any, tgt_type: str, nodegroups: Nodegroups | None = None, vocabulary: Vocabulary = OURS
-) -> set[str]:
+def sources(expr: Any, tgt_type: str, nodegroups: Nodegroups | None = None, vocabulary: Vocabulary = OURS) -> set[str]:
     """What an expression looks at: ``id``, ``grains``, ``pillar``, ``subject``. Raises UsageError as ``parse``."""
     parsed = parse(expr, tgt_type, nodegroups=nodegroups, quiet=True, vocabulary=vocabulary)
     return {term.matcher.SOURCE for term in parsed.terms.values()}

@@ -46,9 +46,13 @@ class LocalConnection:
         loop = asyncio.get_running_loop()
         try:
             _, stream = await loop.subprocess_exec(
-                lambda: LocalStream(on_stderr, self._running), *words,
-                stdin=pipe, stdout=pipe, stderr=pipe, start_new_session=True,
-            )  # fmt: skip
+                lambda: LocalStream(on_stderr, self._running),
+                *words,
+                stdin=pipe,
+                stdout=pipe,
+                stderr=pipe,
+                start_new_session=True,
+            )
         except OSError as exc:
             hint = f"make {words[0]} available on this machine"
             raise TargetError("no_shell", f"{self.id}: cannot start {words[0]}: {exc.strerror}", hint) from exc

@@ -59,7 +59,6 @@ class _Way:
             with contextlib.suppress(asyncio.TimeoutError):
                 await asyncio.wait_for(stream.wait_closed(), CLOSE_TIMEOUT)
 
-
     @property
     def is_open(self) -> bool:
         opening = self.opening

@@ -38,22 +38,49 @@ log = logging.getLogger(__name__)
 
 #: In the order of benchmarks/ssh_algorithms.py, whose docstring has the figures; the rest is there for old servers.
 KEX = (
-    "curve25519-sha256", "curve25519-sha256@libssh.org", "ecdh-sha2-nistp256", "ecdh-sha2-nistp384",
-    "ecdh-sha2-nistp521", "diffie-hellman-group14-sha256", "diffie-hellman-group16-sha512",
-)  # fmt: skip
+    "curve25519-sha256",
+    "curve25519-sha256@libssh.org",
+    "ecdh-sha2-nistp256",
+    "ecdh-sha2-nistp384",
+    "ecdh-sha2-nistp521",
+    "diffie-hellman-group14-sha256",
+    "diffie-hellman-group16-sha512",
+)
 CIPHERS = (
-    "aes128-gcm@openssh.com", "aes256-gcm@openssh.com", "chacha20-poly1305@openssh.com", "aes128-ctr", "aes192-ctr",
+    "aes128-gcm@openssh.com",
+    "aes256-gcm@openssh.com",
+    "chacha20-poly1305@openssh.com",
+    "aes128-ctr",
+    "aes192-ctr",
     "aes256-ctr",
-)  # fmt: skip
+)
 MACS = (
-    "umac-128-etm@openssh.com", "hmac-sha2-256-etm@openssh.com", "hmac-sha2-512-etm@openssh.com", "hmac-sha2-256",
+    "umac-128-etm@openssh.com",
+    "hmac-sha2-256-etm@openssh.com",
+    "hmac-sha2-512-etm@openssh.com",
+    "hmac-sha2-256",
     "hmac-sha2-512",
-)  # fmt: skip
+)
 CLOSE_TIMEOUT = 3.0
 _TERMINAL_MODES = (
-    "ECHO", "ICANON", "ISIG", "IEXTEN", "OPOST", "ONLCR", "ICRNL", "INLCR", "IGNCR", "IXON", "IXOFF", "ISTRIP",
-    "PARMRK", "INPCK", "ECHOE", "ECHOK", "ECHONL",
-)  # fmt: skip
+    "ECHO",
+    "ICANON",
+    "ISIG",
+    "IEXTEN",
+    "OPOST",
+    "ONLCR",
+    "ICRNL",
+    "INLCR",
+    "IGNCR",
+    "IXON",
+    "IXOFF",
+    "ISTRIP",
+    "PARMRK",
+    "INPCK",
+    "ECHOE",
+    "ECHOK",
+    "ECHONL",
+)
 _RAW = {getattr(asyncssh, f"PTY_{mode}"): 0 for mode in _TERMINAL_MODES}
 
 
@@ -95,9 +122,13 @@ class SshConnection:
     """A login."""
 
     def __init__(
-        self, id: str, connection: asyncssh.SSHClientConnection, user: str, jump: _Jump | None,
+        self,
+        id: str,
+        connection: asyncssh.SSHClientConnection,
+        user: str,
+        jump: _Jump | None,
         proxy: ProxyCommand | None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.id = id
         self.user: str | None = user
         self.connection = connection
@@ -112,9 +143,12 @@ class SshConnection:
         terminal = {"term_type": "dumb", "term_modes": _RAW} if pty else {}
         try:
             _, stream = await self.connection.create_session(
-                lambda: SshStream(self.id, on_stderr), line, encoding=None,
-                request_pty="force" if pty else False, **terminal,  # type: ignore[arg-type]
-            )  # fmt: skip
+                lambda: SshStream(self.id, on_stderr),
+                line,
+                encoding=None,
+                request_pty="force" if pty else False,
+                **terminal,  # type: ignore[arg-type]
+            )
         except asyncssh.ChannelOpenError as exc:
             message = f"{self.id}: the server opens no session: {printable(exc.reason)}"
             raise TargetError("no_shell", message, "allow sessions and commands for this login") from exc
@@ -175,9 +209,10 @@ class SshStream(asyncssh.SSHClientSession[bytes]):
         error = None
         if exc is not None:
             error = TargetError(
-                "connection_lost", f"{self._id}: the connection was lost: {said(exc)}",
+                "connection_lost",
+                f"{self._id}: the connection was lost: {said(exc)}",
                 "what was under way may have been done or not: look at the target, and run again",
-            )  # fmt: skip
+            )
         self._inbox.end(error)
         self._gate.open()
         self._gone.set()
@@ -289,9 +324,13 @@ class _Login:
         arguments = await self._arguments()
         way = f" by {', '.join(self.target.jump)}" if self.target.jump else ""
         log.debug(
-            "%s: connecting to %s port %s as %s%s", self.target.id, self.settings.host, self.settings.port,
-            self.settings.user, way,
-        )  # fmt: skip
+            "%s: connecting to %s port %s as %s%s",
+            self.target.id,
+            self.settings.host,
+            self.settings.port,
+            self.settings.user,
+            way,
+        )
         tried = ", ".join(self.trouble.tried) or "none"
         log.debug("%s: keys to log in with: %s; known host keys: %d", self.target.id, tried, len(self.known.trusted))
         pause = 0.1
@@ -343,23 +382,42 @@ class _Login:
         certificates = self._certificates(self.settings.files("CertificateFile", ()))
         interval = get("ServerAliveInterval")
         arguments: dict[str, Any] = {
-            "config": None, "client_factory": lambda: _Client(self), "username": self.settings.user,
-            "known_hosts": self._match, "host_key_alias": get("HostKeyAlias"),
+            "config": None,
+            "client_factory": lambda: _Client(self),
+            "username": self.settings.user,
+            "known_hosts": self._match,
+            "host_key_alias": get("HostKeyAlias"),
             "server_host_key_algs": get("HostKeyAlgorithms") or self.known.algorithms(),
-            "client_keys": keys or None, "client_certs": certificates, "agent_path": None,
+            "client_keys": keys or None,
+            "client_certs": certificates,
+            "agent_path": None,
             "password": str(self.target.passwd) if self.target.passwd is not None else None,
             "preferred_auth": get("PreferredAuthentications") or ["publickey", "keyboard-interactive", "password"],
-            "public_key_auth": get("PubkeyAuthentication", True), "gss_host": None, "gss_kex": False, "gss_auth": False,
+            "public_key_auth": get("PubkeyAuthentication", True),
+            "gss_host": None,
+            "gss_kex": False,
+            "gss_auth": False,
             "kbdint_auth": self.target.passwd is not None and get("KbdInteractiveAuthentication", True),
             "password_auth": self.target.passwd is not None and get("PasswordAuthentication", True),
-            "kex_algs": get("KexAlgorithms") or KEX, "encryption_algs": get("Ciphers") or CIPHERS,
-            "mac_algs": get("MACs") or MACS, "compression_algs": ["none"], "agent_forwarding": False,
-            "x11_forwarding": False, "request_pty": False, "env": None, "send_env": None, "command": None,
+            "kex_algs": get("KexAlgorithms") or KEX,
+            "encryption_algs": get("Ciphers") or CIPHERS,
+            "mac_algs": get("MACs") or MACS,
+            "compression_algs": ["none"],
+            "agent_forwarding": False,
+            "x11_forwarding": False,
+            "request_pty": False,
+            "env": None,
+            "send_env": None,
+            "command": None,
             "keepalive_interval": interval if interval is not None else self.options.keepalive_interval,
-            "keepalive_count_max": get("ServerAliveCountMax", self.options.keepalive_count), "login_timeout": 0,
-            "connect_timeout": None, "x509_trusted_certs": None, "x509_trusted_cert_paths": [],
-            "family": get("AddressFamily", socket.AF_UNSPEC), "tcp_keepalive": get("TCPKeepAlive", True),
-        }  # fmt: skip
+            "keepalive_count_max": get("ServerAliveCountMax", self.options.keepalive_count),
+            "login_timeout": 0,
+            "connect_timeout": None,
+            "x509_trusted_certs": None,
+            "x509_trusted_cert_paths": [],
+            "family": get("AddressFamily", socket.AF_UNSPEC),
+            "tcp_keepalive": get("TCPKeepAlive", True),
+        }
         if self.jump is not None:
             arguments["tunnel"] = self.jump.connection
         if get("BindAddress"):
@@ -436,9 +494,14 @@ class _Login:
     def _match(self, host: str, addr: str, port: int | None) -> tuple[list[Any], ...]:
         known = self.known
         return (
-            [key for key, _ in known.trusted] + known.elsewhere, [key for key, _ in known.authorities],
-            [key for key, _ in known.revoked], [], [], [], [],
-        )  # fmt: skip
+            [key for key, _ in known.trusted] + known.elsewhere,
+            [key for key, _ in known.authorities],
+            [key for key, _ in known.revoked],
+            [],
+            [],
+            [],
+            [],
+        )
 
     def accept(self, key: asyncssh.SSHKey) -> bool:
         """Whether a host key that is not among the trusted ones is good all the same; else ``refusal`` says why not."""

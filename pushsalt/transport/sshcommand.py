@@ -28,9 +28,28 @@ EXEC_TIMEOUT: Final = 15.0
 _SHELLS: Final = ("sh", "ash", "bash", "dash", "ksh", "mksh", "zsh")
 #: first words that only a shell knows
 _BUILTINS: Final = frozenset(
-    ("!", "{", ".", ":", "case", "cd", "command", "eval", "export", "for", "if", "set", "source", "trap", "type",
-     "ulimit", "umask", "until", "while")
-)  # fmt: skip
+    (
+        "!",
+        "{",
+        ".",
+        ":",
+        "case",
+        "cd",
+        "command",
+        "eval",
+        "export",
+        "for",
+        "if",
+        "set",
+        "source",
+        "trap",
+        "type",
+        "ulimit",
+        "umask",
+        "until",
+        "while",
+    )
+)
 _TOKEN: Final = re.compile(r"%(.?)", re.S)
 #: a value that a shell takes for one word where it is not quoted
 _ONE_WORD: Final = re.compile(r"[\w.:@%+=,/-]*")
@@ -71,9 +90,13 @@ def succeeds(words: list[str]) -> bool:
     """Whether a command of Match exec ends with 0. One that cannot be started, or takes too long, does not."""
     try:
         done = subprocess.run(
-            words, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-            timeout=EXEC_TIMEOUT, check=False,
-        )  # fmt: skip
+            words,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            timeout=EXEC_TIMEOUT,
+            check=False,
+        )
     except subprocess.TimeoutExpired:
         log.warning("ssh_config: Match exec: %s did not end in %g seconds", words[0], EXEC_TIMEOUT)
         return False

@@ -39,8 +39,20 @@ ALLOWED = frozenset(
     """.split()  # noqa: SIM905
 )
 #: Of no consequence here; not worth a warning.
-_SILENT = {"batchmode", "loglevel", "controlmaster", "controlpath", "controlpersist", "compression", "forwardagent",
-           "forwardx11", "requesttty", "numberofpasswordprompts", "connectionattempts", "checkhostip"}  # fmt: skip
+_SILENT = {
+    "batchmode",
+    "loglevel",
+    "controlmaster",
+    "controlpath",
+    "controlpersist",
+    "compression",
+    "forwardagent",
+    "forwardx11",
+    "requesttty",
+    "numberofpasswordprompts",
+    "connectionattempts",
+    "checkhostip",
+}
 #: Words whose values may have tokens; and those of them that may have ``${VARIABLES}`` of the environment.
 _EXPANDED: Final = ("CertificateFile", "IdentityAgent", "IdentityFile", "UserKnownHostsFile", "ProxyJump")
 _OF_ENVIRONMENT: Final = ("certificatefile", "identityagent", "identityfile", "userknownhostsfile")
@@ -239,9 +251,10 @@ def checked(target: Target, setting: str, value: str, problem: Callable[[str], s
     if wrong is None:
         return value
     raise TargetError(
-        "setting_refused", f"{target.id}: `{setting}` {wrong}",
+        "setting_refused",
+        f"{target.id}: `{setting}` {wrong}",
         f"correct `{setting}` in the inventory or ssh_config; an id that is no host name needs a `host`",
-    )  # fmt: skip
+    )
 
 
 def hops(target: Target, jump: str) -> tuple[str, ...]:

@@ -24,9 +24,13 @@ MACHINES = {"m1": "/var/lib/machines/m1", "m2": "/var/lib/machines/m2"}
 CHROOTS = {"jail": "/srv/jail"}
 #: what would start with podman, and is not needed for it
 UNWANTED = (
-    "cni-dhcp.service", "podman.service", "podman-auto-update.timer", "podman-restart.service",
-    "systemd-networkd.service", "systemd-networkd-wait-online.service",
-)  # fmt: skip
+    "cni-dhcp.service",
+    "podman.service",
+    "podman-auto-update.timer",
+    "podman-restart.service",
+    "systemd-networkd.service",
+    "systemd-networkd-wait-online.service",
+)
 
 UNIT = """[Unit]
 Description=machine %i

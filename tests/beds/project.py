@@ -88,9 +88,14 @@ class Project:
     def start(self, *words: str, **more: Any) -> subprocess.Popen[bytes]:
         """The command, begun; a process group of its own."""
         return subprocess.Popen(
-            self.argv(*words), env=self.environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE, start_new_session=True, **{"cwd": self.folder, **more},
-        )  # fmt: skip
+            self.argv(*words),
+            env=self.environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            start_new_session=True,
+            **{"cwd": self.folder, **more},
+        )
 
     def run(self, *words: str, timeout: float = 60, **more: Any) -> Done:
         """Run ``pushsalt words`` to its end. Nobody sees a traceback who did not ask for debug logs."""

@@ -69,10 +69,19 @@ def call(asked: dict[str, Any], seconds: float) -> list[list[Any]]:
         apart = ["unshare", "--mount", "--pid", "--fork", "--kill-child", "--net", "--ipc", "--uts"]
         done = subprocess.run(
             [*apart, "sh", "-c", _ROOM, "sh", str(place)],
-            stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=seconds,
-            env={"PATH": os.environ["PATH"], "HOME": "/root", "LC_ALL": "C.UTF-8", "COPIED": str(copied),
-                 "PIP_RETRIES": "0", "PIP_DEFAULT_TIMEOUT": "1",
-                 "PYTHON": str(python())},
-        )  # fmt: skip
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=seconds,
+            env={
+                "PATH": os.environ["PATH"],
+                "HOME": "/root",
+                "LC_ALL": "C.UTF-8",
+                "COPIED": str(copied),
+                "PIP_RETRIES": "0",
+                "PIP_DEFAULT_TIMEOUT": "1",
+                "PYTHON": str(python()),
+            },
+        )
         assert done.returncode == 0, done.stderr
         return [json.loads(line) for line in done.stdout.splitlines()]

@@ -35,9 +35,13 @@ class Room:
         apart = ["unshare", "--mount", "--pid", "--fork", "--kill-child", f"--mount-proc={self.root}/proc"]
         done = subprocess.run(
             [*apart, "chroot", str(self.root), "sh", "-c", command],
-            stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace", timeout=120,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=120,
             env={"PATH": _path(), "HOME": "/root", "LC_ALL": "C"},
-        )  # fmt: skip
+        )
         errors = self.root / "opt/steps/errors"
         said = done.stderr + (errors.read_text(errors="replace") if errors.exists() else "")
         assert done.returncode == 0, f"{command}\n{done.stdout}{said}"

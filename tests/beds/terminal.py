@@ -25,9 +25,16 @@ def on_terminal(project: Project, words: Sequence[str], typed: Sequence[tuple[st
         fcntl.ioctl(slave, termios.TIOCSCTTY, 0)
 
     process = subprocess.Popen(
-        project.argv(*words), cwd=project.folder, env=project.environment, stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True, preexec_fn=take, pass_fds=(slave,),
-    )  # fmt: skip
+        project.argv(*words),
+        cwd=project.folder,
+        env=project.environment,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+        preexec_fn=take,
+        pass_fds=(slave,),
+    )
     shown = b""
     waiting = list(typed)
     end = time.monotonic() + 60

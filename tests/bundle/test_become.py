@@ -121,7 +121,9 @@ def test_the_command_survives_each_program_and_login_shell(tmp_path, tool, shell
     become = Become(METHODS[method], "other", asks=True, tty=True, mark=MARK.decode())
     words = shim.command(Target("t", python=sys.executable), "0123456789abcdef", len(HELLO), become=become)
     done = subprocess.run(
-        [shell, "-c", shim.shell_line(words)], input=HELLO, capture_output=True,
+        [shell, "-c", shim.shell_line(words)],
+        input=HELLO,
+        capture_output=True,
         env={**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"},
-    )  # fmt: skip
+    )
     assert done.stdout.removeprefix(MARK + b"\n") == b"hello 0123456789abcdef", done.stderr

@@ -64,9 +64,10 @@ def test_what_is_usual_is_whole_and_the_rest_is_in_the_other_archive():
     assert not set(names[0]) & set(names[1])
     assert sorted(names[0] + names[1]) == sorted([name for name, _ in pack.members()] + ["thin/_index.py"])
     usual = {
-        name for name, path in pack.members()
+        name
+        for name, path in pack.members()
         if name.split("/")[1] in pack.LOADED and re.search("^__usual__ = True$", path.read_text(), re.M)
-    }  # fmt: skip
+    }
     assert {"thin/modules/aptpkg.py", "thin/states/pkg.py"} < usual <= set(names[0])
     assert {"thin/modules/docker_exec.py", "thin/states/zone.py"}.isdisjoint(usual)
     assert {name.split("/")[1] for name in names[1]} == set(pack.APART)
@@ -97,8 +98,14 @@ def test_what_is_usual_is_whole_and_the_rest_is_in_the_other_archive():
 def test_what_is_for_the_controller_alone_stays_here():
     """Targets get empty lines in place of it: each function keeps its line, and nothing else is different."""
     words = {
-        "__usual__", "__controller__", "__reads__", "__reads_unless__", "__changes__", "__runs__", "__any_arguments__",
-    }  # fmt: skip
+        "__usual__",
+        "__controller__",
+        "__reads__",
+        "__reads_unless__",
+        "__changes__",
+        "__runs__",
+        "__any_arguments__",
+    }
     first, travelling = pack.build()
     sent = {}
     for data in (first, zlib.decompress(travelling)):
@@ -109,9 +116,10 @@ def test_what_is_for_the_controller_alone_stays_here():
         if name.endswith(".py") and sent[name] != path.read_bytes():
             tree = ast.parse(path.read_bytes())
             tree.body = [
-                node for node in tree.body
+                node
+                for node in tree.body
                 if not isinstance(node, ast.Assign) or getattr(node.targets[0], "id", "") not in words
-            ]  # fmt: skip
+            ]
             assert _code(name, tree) == _code(name, ast.parse(sent[name])), name
             declaring += 1
         assert not any(f"\n{word} =".encode() in sent[name] for word in words), name

@@ -14,9 +14,7 @@ from pushsalt.errors import TargetError
 from pushsalt.model import Target
 
 SHELLS = [
-    shell
-    for shell in ("sh", "dash", "bash", "zsh", "ksh", "fish", "tcsh", "csh", "busybox")
-    if shutil.which(shell)
+    shell for shell in ("sh", "dash", "bash", "zsh", "ksh", "fish", "tcsh", "csh", "busybox") if shutil.which(shell)
 ]
 NONCE = "0123456789abcdef"
 HELLO = b'import os;os.write(1,b"hello "+n.encode())'

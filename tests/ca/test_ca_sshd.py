@@ -44,10 +44,12 @@ class Site:
         self.certificate = Path(f"{self.bed.host_key}-cert.pub")
         self.sign_host("127.0.0.1")
         config = [
-            f"TrustedUserCAKeys {self.keys['user']}.pub", f"AuthorizedPrincipalsFile {principals}/%u",
-            f"RevokedKeys {ca / 'envs/prod/revoked.krl'}", "AuthorizedKeysFile none",
+            f"TrustedUserCAKeys {self.keys['user']}.pub",
+            f"AuthorizedPrincipalsFile {principals}/%u",
+            f"RevokedKeys {ca / 'envs/prod/revoked.krl'}",
+            "AuthorizedKeysFile none",
             f"HostCertificate {self.certificate}",
-        ]  # fmt: skip
+        ]
         self.bed.add("web1", config)
         self.bed.wait()
         self.know()

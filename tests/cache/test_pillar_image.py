@@ -12,9 +12,15 @@ from pushsalt.cache.pillar import PillarBank
 from pushsalt.targeting import Subject, matches
 
 TERMS = [
-    ("pillar", "role:web"), ("pillar", "role:*"), ("pillar_pcre", "vhost:v1?\\."), ("pillar_exact", "role:web*"),
-    ("pillar", "deep:list:1"), ("pillar", "*:web"), ("pillar_exact", "deep:on:True"), ("pillar", "5:five"),
-]  # fmt: skip
+    ("pillar", "role:web"),
+    ("pillar", "role:*"),
+    ("pillar_pcre", "vhost:v1?\\."),
+    ("pillar_exact", "role:web*"),
+    ("pillar", "deep:list:1"),
+    ("pillar", "*:web"),
+    ("pillar_exact", "deep:on:True"),
+    ("pillar", "5:five"),
+]
 
 
 def pillar(n):

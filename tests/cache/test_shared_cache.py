@@ -77,12 +77,19 @@ print("done")
 @pytest.mark.parametrize(
     "step, moments, what",
     [
-        ("os.rename", (0, 3, 4), "put"), ("open", (1, 12), "put"), ("os.remove", (0,), "delete"),
-        ("os.remove", (0, 4), "clear"), ("os.rename", (0,), "clear"), ("os.rename", (0,), "compact"),
-        ("os.remove", (0, 1), "compact"), ("open", (2, 4), "compact"), ("os.rename", (0, 1), "fill"),
-        ("open", (8, 20), "fill"), ("os.remove", (0,), "sweep"),
+        ("os.rename", (0, 3, 4), "put"),
+        ("open", (1, 12), "put"),
+        ("os.remove", (0,), "delete"),
+        ("os.remove", (0, 4), "clear"),
+        ("os.rename", (0,), "clear"),
+        ("os.rename", (0,), "compact"),
+        ("os.remove", (0, 1), "compact"),
+        ("open", (2, 4), "compact"),
+        ("os.rename", (0, 1), "fill"),
+        ("open", (8, 20), "fill"),
+        ("os.remove", (0,), "sweep"),
     ],
-)  # fmt: skip
+)
 def test_killed_at_any_step(tmp_path, step, moments, what):
     """A batch is there as a whole or not at all, and the next controller finds files and index at one."""
     for left in moments:

@@ -299,19 +299,21 @@ def test_what_fails_only_for_systems_that_a_formula_does_not_claim_is_a_note(tmp
 def test_grains_of_the_inventory_are_there(tmp_path: Path) -> None:
     texts = {
         "pushsalt.yaml": "file_roots: {base: [salt]}\npillar_roots: {base: [pillar]}\ninventory: [inventory.yaml]\n",
-        "inventory.yaml": json.dumps({
-            "defaults": {"grains": {"site": {"name": "north"}}},
-            "hosts": {
-                "web": {"host": "192.0.2.1", "grains": {"role": "web", "site": {"rack": 1}}},
-                "db": {"host": "192.0.2.2", "grains": {"role": "db", "engine": "pg", "os_family": "Debian"}},
-                "other": {"host": "192.0.2.3", "grains": {"os": "Debian", "os_family": "Debian", "debian_only": 1}},
-            },
-        }),
+        "inventory.yaml": json.dumps(
+            {
+                "defaults": {"grains": {"site": {"name": "north"}}},
+                "hosts": {
+                    "web": {"host": "192.0.2.1", "grains": {"role": "web", "site": {"rack": 1}}},
+                    "db": {"host": "192.0.2.2", "grains": {"role": "db", "engine": "pg", "os_family": "Debian"}},
+                    "other": {"host": "192.0.2.3", "grains": {"os": "Debian", "os_family": "Debian", "debian_only": 1}},
+                },
+            }
+        ),
         "salt/a.sls": "a: {test.nop: [x: [{{ grains.role }}, {{ grains.site.rack }}, {{ grains.site.name }}]]}\n",
         "salt/b.sls": "{% if grains.os == 'Debian' %}\nb: {test.nop: [{x: [{{ grains.engine }}, "
-                      "{{ grains.debian_only }}]}]}\n{% endif %}\n",
+        "{{ grains.debian_only }}]}]}\n{% endif %}\n",
         "salt/c.sls": "{% if grains.os != 'Debian' and 'debian_only' in grains %}\nc: {{ nothing }}\n{% endif %}\n",
-    }  # fmt: skip
+    }
     made = tree(tmp_path / "project", **texts)
     report = checked(tmp_path / "cache", made, config=made / "pushsalt.yaml")
     assert report.findings == [] and report.sls == 3
@@ -325,9 +327,9 @@ def test_grains_of_the_inventory_are_there(tmp_path: Path) -> None:
 def test_templates_see_accumulators_and_arguments(tmp_path: Path) -> None:
     texts = {
         "a.sls": "/x:\n  file.managed: [source: salt://t, template: jinja, extra: 1, context: {c: 2}]\n"
-                 "acc:\n  file.accumulated: [filename: /x, text: [a, b], require_in: [file: /x]]\n",
+        "acc:\n  file.accumulated: [filename: /x, text: [a, b], require_in: [file: /x]]\n",
         "t": "{{ extra }} {{ c }} {{ name }} {{ accumulator['acc'] | join }}\n",
-    }  # fmt: skip
+    }
     assert checked(tmp_path / "cache", tree(tmp_path / "states", **texts)).findings == []
     tree(tmp_path / "states", t="{{ extra }} {{ accumulator['other'].nothing }}\n")
     (found,) = checked(tmp_path / "cache", tmp_path / "states").findings

@@ -49,11 +49,13 @@ FRIENDS = {f"ok{at}": OFFLINE for at in range(4)}
     [
         (SPINS, "rendering was not done after"),
         ("a: {{ ('a' * 2000000000) | length }}\n", "it needs more memory than `render_memory` allows"),
-        ("{% set l = ['x' * 1000000] %}{% for i in range(30) %}{% do l.extend(l) %}{% endfor %}a: {{ l | join }}\n",
-         "it needs more memory than `render_memory` allows"),
+        (
+            "{% set l = ['x' * 1000000] %}{% for i in range(30) %}{% do l.extend(l) %}{% endfor %}a: {{ l | join }}\n",
+            "it needs more memory than `render_memory` allows",
+        ),
         ("a: {{ 7 ** 99999999999 }}\n", "a power of more than"),
     ],
-)  # fmt: skip
+)
 def test_a_template_that_spins_or_swells_is_an_error_of_its_target_with_file_and_line(
     tmp_path: Path, sls: str, words: str
 ) -> None:
@@ -88,8 +90,8 @@ def test_what_cannot_be_interrupted_ends_with_its_process_and_the_others_go_on(
 ) -> None:
     bad = {
         "a regular expression": f"\na: {REGEX}",
-        "a regular expression of what is known later":
-                "{% set x = opts.id[:0] %}\n\na: " + REGEX.replace("(", "(x + ", 1),
+        "a regular expression of what is known later": "{% set x = opts.id[:0] %}\n\na: "
+        + REGEX.replace("(", "(x + ", 1),
         "a regular expression in a test": f"\n{{% if {REGEX[2:-3]} is none %}}a{{% endif %}}\n",
         "a regular expression in a macro": "{% from 'macro.j2' import m %}\n\na: {{ m() }}\n",
         "a regular expression behind a header": f'#jinja2: {{"trim_blocks": true}}\n{{% set a = 1 %}}\na: {REGEX}',
@@ -195,10 +197,13 @@ def test_a_process_has_no_credential_and_nothing_of_the_inventory(tmp_path: Path
     other = {"host": "192.0.2.7", "pillar": {"k": f"{CANARY}-pillar"}}
     hosts = {"it": {"transport": "local", **secret}, "other": other}
     config = {
-        "vault.auth.token": f"{CANARY}-vault", "mysql.pass": f"{CANARY}-mysql", "ssh_passwd": f"{CANARY}-ssh",
-        "gitfs_password": f"{CANARY}-git", "nacl.config": {"sk": f"{CANARY}-nacl"},
+        "vault.auth.token": f"{CANARY}-vault",
+        "mysql.pass": f"{CANARY}-mysql",
+        "ssh_passwd": f"{CANARY}-ssh",
+        "gitfs_password": f"{CANARY}-git",
+        "nacl.config": {"sk": f"{CANARY}-nacl"},
         "ext_pillar": [{"cmd_yaml": f"echo 'a: {CANARY}'| cut -c1-3"}],
-    }  # fmt: skip
+    }
     made = project(tmp_path, hosts, {"salt/look.sls": SEARCH}, **config)
     made.variables = {"CI_TOKEN": f"{CANARY}-token", "SSH_AUTH_SOCK": CANARY}
     done = made.json("apply", "it", "look")
@@ -217,9 +222,13 @@ def test_the_search_finds_what_is_there(tmp_path: Path) -> None:
 def test_only_options_that_rendering_may_see_are_told(tmp_path: Path) -> None:
     remotes = [f"https://me:{CANARY}@h.example/a.git", {"https://h.example/b.git": [{"password": CANARY}]}]
     config = {
-        "gitfs_remotes": remotes, "vault": {"token": CANARY}, "ssh_priv_passwd": CANARY, "s3.key": CANARY,
-        "roster_defaults": {"passwd": CANARY}, "ext_pillar": [{"http_json": {"url": f"https://u:{CANARY}@h.example"}}],
-    }  # fmt: skip
+        "gitfs_remotes": remotes,
+        "vault": {"token": CANARY},
+        "ssh_priv_passwd": CANARY,
+        "s3.key": CANARY,
+        "roster_defaults": {"passwd": CANARY},
+        "ext_pillar": [{"http_json": {"url": f"https://u:{CANARY}@h.example"}}],
+    }
     (tmp_path / "pushsalt.yaml").write_text(json.dumps(config))
     told = for_rendering(load_config(tmp_path / "pushsalt.yaml"))
     assert CANARY not in repr(told)
@@ -234,8 +243,12 @@ def test_the_command_renders_nothing_itself(tmp_path: Path) -> None:
         f"{file}:\n  file.managed:\n    - source: salt://a.j2\n    - template: jinja\n"
         f"{file}2:\n  file.managed:\n    - contents: '{{{{ grains.id }}}}'\n    - template: jinja\n"
     )
-    texts = {"salt/web.sls": "#!yaml\n" + sls, "salt/a.j2": "{{ pillar.k }}\n", "pillar/top.sls": "base: {'*': [k]}\n",
-             "pillar/k.sls": "k: {{ grains.id }}\n"}  # fmt: skip
+    texts = {
+        "salt/web.sls": "#!yaml\n" + sls,
+        "salt/a.j2": "{{ pillar.k }}\n",
+        "pillar/top.sls": "base: {'*': [k]}\n",
+        "pillar/k.sls": "k: {{ grains.id }}\n",
+    }
     made = project(tmp_path, {"it": {"transport": "local"}}, texts)
     code = (
         "import sys\nfrom pushsalt.api import Client, Selection, Settings\nfrom pathlib import Path\n"

@@ -22,10 +22,18 @@ def state(tag, number, result=True, changes=None, comment="", **more):
     _, id, name, _ = tag.split("_|-")
     return {
         tag: {
-            "result": result, "changes": changes or {}, "comment": comment, "name": name, "__id__": id,
-            "__sls__": "web", "__run_num__": number, "start_time": "10:00:00.000000", "duration": 12.5, **more,
+            "result": result,
+            "changes": changes or {},
+            "comment": comment,
+            "name": name,
+            "__id__": id,
+            "__sls__": "web",
+            "__run_num__": number,
+            "start_time": "10:00:00.000000",
+            "duration": 12.5,
+            **more,
         }
-    }  # fmt: skip
+    }
 
 
 def fleet():

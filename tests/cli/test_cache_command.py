@@ -35,8 +35,12 @@ def run(invoke, project, tmp_path, monkeypatch):
 
 def test_list(run):
     assert [line.split()[:2] for line in run("list").out.splitlines()] == [
-        ["grains", "2"], ["pillar", "1"], ["mine", "1"], ["resources", "2"], ["resource_grains", "1"]
-    ]  # fmt: skip
+        ["grains", "2"],
+        ["pillar", "1"],
+        ["mine", "1"],
+        ["resources", "2"],
+        ["resource_grains", "1"],
+    ]
     assert json.loads(run("list", "--out", "json").out)["resources"]["entries"] == 2
 
 
@@ -59,8 +63,12 @@ def test_clear_and_prune(run, project):
     assert run("clear", "resources", "host1").out == "resources: 2 removed\n"
     assert run("prune", "--older", "soon").code == 1
     assert json.loads(run("clear", "--out", "json").out) == {
-        "grains": 1, "pillar": 1, "mine": 1, "resources": 0, "resource_grains": 0
-    }  # fmt: skip
+        "grains": 1,
+        "pillar": 1,
+        "mine": 1,
+        "resources": 0,
+        "resource_grains": 0,
+    }
     assert not any(row["entries"] for row in caches.overview(project).values())
 
 

@@ -238,9 +238,14 @@ def test_ndjson_and_yaml(invoke):
 
 @pytest.mark.parametrize(
     "out, want",
-    [("rich", "web1\nweb2\n"), ("json", '["web1", "web2"]\n'), ("ndjson", '"web1"\n"web2"\n'), ("quiet", ""),
-     ("yaml", "- web1\n- web2\n")],
-)  # fmt: skip
+    [
+        ("rich", "web1\nweb2\n"),
+        ("json", '["web1", "web2"]\n'),
+        ("ndjson", '"web1"\n"web2"\n'),
+        ("quiet", ""),
+        ("yaml", "- web1\n- web2\n"),
+    ],
+)
 def test_target(invoke, out, want):
     assert invoke("target", "*", "--out", out) == (0, want, "")
 

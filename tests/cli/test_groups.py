@@ -119,8 +119,10 @@ def test_in_top_files_and_templates(make):
     assert found == {"web1": {"tier": "front"}, "web2": {"tier": "front"}, "db1": {}}
     found = project.json("run", "*", "state.show_low_sls", "t").data
     assert {id: low[0]["name"] for id, low in found.items()} == {
-        "web1": "True False", "web2": "True False", "db1": "False True"
-    }  # fmt: skip
+        "web1": "True False",
+        "web2": "True False",
+        "db1": "False True",
+    }
     assert project.json("run", "db1", "match.nodegroup", "data").data == {"db1": True}
 
 

@@ -56,9 +56,16 @@ def test_show_and_explain(run, tmp_path):
 
 def test_graph(run):
     assert run("graph").out.splitlines() == [
-        "groups", "├── (no group)", "│   ├── gate", "│   └── here", "└── web", "    └── web1",
-        "jump hosts", "└── gate", "    └── web1",
-    ]  # fmt: skip
+        "groups",
+        "├── (no group)",
+        "│   ├── gate",
+        "│   └── here",
+        "└── web",
+        "    └── web1",
+        "jump hosts",
+        "└── gate",
+        "    └── web1",
+    ]
 
 
 def test_check(run, tmp_path):

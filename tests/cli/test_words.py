@@ -18,9 +18,15 @@ ROOT = Path(__file__).parents[2]
 THEIRS = json.loads((Path(__file__).parent / "cases" / "options_of_others.json").read_text())
 OURS = {flag: opt for group in (GLOBAL, MATCHERS, STATES, RAW, JOB) for opt in group for flag in opt.flags}
 VALUES = {
-    "--batch": "2", "--concurrency": "3", "--timeout": "5", "--out": "json", "--state-output": "terse",
-    "--log-level": "error", "--log-file-level": "error", "--delimiter": "|",
-}  # fmt: skip
+    "--batch": "2",
+    "--concurrency": "3",
+    "--timeout": "5",
+    "--out": "json",
+    "--state-output": "terse",
+    "--log-level": "error",
+    "--log-file-level": "error",
+    "--delimiter": "|",
+}
 OF_EVERY_COMMAND = ("--help", "--version")
 
 

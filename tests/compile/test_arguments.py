@@ -50,7 +50,7 @@ def said(full: str, strict: str = "near", **given: Any) -> list[tuple[str, str, 
         ("file.managed", {"template": "jinja", "source": "salt://x", "watchin": REFERENCE}, "watch_in"),
         ("file.recurse", {"template": "jinja", "source": "salt://x", "onlif": "true"}, "onlyif"),
     ],
-)  # fmt: skip
+)
 def test_a_slip_is_an_error(full, given, near):
     requisite = near in ("require", "require_in", "watch", "watch_in", "onchanges")
     rule = "misspelt-requisite" if requisite else "misspelt-argument"
@@ -72,7 +72,7 @@ def test_a_slip_is_an_error(full, given, near):
         ("cmd.run", {"run_as": "nobody"}, "runas"),
         ("file.managed", {"content": "x"}, "contents"),  # of file.blockreplace
     ],
-)  # fmt: skip
+)
 def test_what_does_nothing_is_a_warning(full, given, near):
     hint = f"Did you mean '{near}'" if near else "take it out, or write what was meant"
     rule = "misspelt-argument" if near else "unused-argument"
@@ -101,7 +101,7 @@ def test_what_does_nothing_is_a_warning(full, given, near):
         ("file.managed", {"template": "jinja", "contents": "x", "creates": "/x", "created": "/y", "match": [{"a": 1}]}),
         ("cmd.run", {"provider": "x", "env": [], "__reqs__": {}, "name_order": 1, "aggregate": True}),
     ],
-)  # fmt: skip
+)
 def test_what_means_something_passes(full, given):
     assert said(full, **given) == said(full, "error", **given) == []
 
@@ -128,10 +128,16 @@ def test_functions_that_refuse_hint_at_guards_too():
 @pytest.mark.parametrize(
     "word, known, near",
     [
-        ("unles", ["unless", "use"], "unless"), ("nmae", ["name"], "name"), ("use", ["user"], ""), ("uid", ["gid"], ""),
-        ("modes", ["mode", "model"], "mode"), ("mkdirs", ["makedirs"], "makedirs"), ("pattern", ["template"], ""),
-        ("", ["mode"], ""), ("mode", [], ""),
+        ("unles", ["unless", "use"], "unless"),
+        ("nmae", ["name"], "name"),
+        ("use", ["user"], ""),
+        ("uid", ["gid"], ""),
+        ("modes", ["mode", "model"], "mode"),
+        ("mkdirs", ["makedirs"], "makedirs"),
+        ("pattern", ["template"], ""),
+        ("", ["mode"], ""),
+        ("mode", [], ""),
     ],
-)  # fmt: skip
+)
 def test_slips(word, known, near):
     assert misspelt(word, known) == near

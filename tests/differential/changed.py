@@ -115,9 +115,14 @@ def entry(root: Path, path: str, content: bool = True) -> Entry:
     except (FileNotFoundError, NotADirectoryError):
         return ABSENT
     kind = {
-        stat.S_IFDIR: "directory", stat.S_IFREG: "file", stat.S_IFLNK: "link", stat.S_IFIFO: "fifo",
-        stat.S_IFCHR: "character device", stat.S_IFBLK: "block device", stat.S_IFSOCK: "socket",
-    }[stat.S_IFMT(info.st_mode)]  # fmt: skip
+        stat.S_IFDIR: "directory",
+        stat.S_IFREG: "file",
+        stat.S_IFLNK: "link",
+        stat.S_IFIFO: "fifo",
+        stat.S_IFCHR: "character device",
+        stat.S_IFBLK: "block device",
+        stat.S_IFSOCK: "socket",
+    }[stat.S_IFMT(info.st_mode)]
     held = ""
     if kind == "file":
         held = _digest(place) if content else "(not compared)"

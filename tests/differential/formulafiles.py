@@ -87,9 +87,11 @@ def _case(path: Path, data: Any, shared: dict[str, list[Any]], where: str, about
         if not data.get(name):
             raise ValueError(f"{where}: `{name}` is missing")
     more = {
-        "covers": [path.stem], "sls": yaml.safe_dump({"include": data["apply"]}), "runs": ["test", "first", "second"],
+        "covers": [path.stem],
+        "sls": yaml.safe_dump({"include": data["apply"]}),
+        "runs": ["test", "first", "second"],
         "accepted": _accepted(data, where),
-    }  # fmt: skip
+    }
     text = json.dumps([data, about], sort_keys=True, default=str)
     found = case({**data, **more}, shared, where, FormulaCase)
     return replace(found, digest=hashlib.sha256(text.encode()).hexdigest()[:12])
@@ -145,17 +147,22 @@ class Checkouts:
         for folder in [self._given / f"{formula}-formula", *sorted(self._given.glob(f"*+{formula}-formula"))]:
             for git in _git_dirs(folder):
                 return git
-        raise ValueError(f"no repository of {formula}-formula in {self._given}: looked for {formula}-formula and "
-                         f"*+{formula}-formula, each with `.git` or `repo` below, or bare")  # fmt: skip
+        raise ValueError(
+            f"no repository of {formula}-formula in {self._given}: looked for {formula}-formula and "
+            f"*+{formula}-formula, each with `.git` or `repo` below, or bare"
+        )
 
     def _clone(self, formula: str) -> Path:
         git = self._folder / f"{formula}.git"
         url = REPOSITORY.format(formula)
         done = subprocess.run(
             ["timeout", "600", "git", "clone", "--quiet", "--bare", url, git],
-            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
             env={**os.environ, "GIT_TERMINAL_PROMPT": "0"},
-        )  # fmt: skip
+        )
         if done.returncode:
             raise ValueError(f"cannot clone {url} (FORMULAS=DIR names a folder of clones): {done.stdout.strip()}")
         return git
@@ -182,8 +189,12 @@ def place(case: FormulaCase, formula: str, checkouts: Checkouts, states: Path, p
     ignored = shutil.ignore_patterns(*NO_STATES)
     for one in [*case.beside, formula]:
         top = checkouts.of(one)
-        shutil.copytree(top, states, dirs_exist_ok=True, ignore=lambda at, names, top=top: ignored(at, names)
-                        if Path(at) == top else set())  # fmt: skip
+        shutil.copytree(
+            top,
+            states,
+            dirs_exist_ok=True,
+            ignore=lambda at, names, top=top: ignored(at, names) if Path(at) == top else set(),
+        )
     for root in case.roots:
         shutil.copytree(checkouts.of(formula) / root, states, dirs_exist_ok=True)
     names = []

@@ -32,8 +32,15 @@ ROOTS = "/srv/roots"
 REFERENCE = "/srv/reference/machine_salt.py"
 RUNTIME = "/opt/pushsalt"
 NAME = "box"
-INSIDE = {"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME": "/root", "LANG": "C.UTF-8",
-          "USER": "root", "LOGNAME": "root", "SHELL": "/bin/bash", "PYTHONHASHSEED": "0"}  # fmt: skip
+INSIDE = {
+    "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+    "HOME": "/root",
+    "LANG": "C.UTF-8",
+    "USER": "root",
+    "LOGNAME": "root",
+    "SHELL": "/bin/bash",
+    "PYTHONHASHSEED": "0",
+}
 #: a machine that nobody shuts down does so by itself
 LIFE = "7200"
 
@@ -50,8 +57,10 @@ def salt_places(python: Path) -> list[Path]:
     out = subprocess.run([python, "-I", "-c", script], check=True, stdout=subprocess.PIPE, text=True).stdout
     prefix, base, version = json.loads(out)
     if base == "/usr" and version != [3, 11]:  # bookworm's
-        raise RuntimeError(f"{python} is Python {version[0]}.{version[1]} of this system; the machines have 3.11: "
-                           "set SALT_PYTHON to an environment made by Python 3.11, or by one outside /usr")  # fmt: skip
+        raise RuntimeError(
+            f"{python} is Python {version[0]}.{version[1]} of this system; the machines have 3.11: "
+            "set SALT_PYTHON to an environment made by Python 3.11, or by one outside /usr"
+        )
     return [Path(prefix)] + ([Path(base)] if base != "/usr" else [])
 
 
@@ -203,9 +212,19 @@ class Pair:
         mount = f"lowerdir={dirs},upperdir={side.upper},workdir={side.folder}/work"
         _run("mount", "-t", "overlay", "overlay", "-o", mount, side.root)
         self._furnish(side.root)
-        argv = ["timeout", "--kill-after=30", LIFE, *NSPAWN, "--boot", f"--machine={side.machine}",
-                f"--directory={side.root}", f"--network-namespace-path=/run/netns/{side.namespace}",
-                "--link-journal=no", "--capability=CAP_NET_ADMIN", f"--bind-ro={self.roots}:{ROOTS}"]  # fmt: skip
+        argv = [
+            "timeout",
+            "--kill-after=30",
+            LIFE,
+            *NSPAWN,
+            "--boot",
+            f"--machine={side.machine}",
+            f"--directory={side.root}",
+            f"--network-namespace-path=/run/netns/{side.namespace}",
+            "--link-journal=no",
+            "--capability=CAP_NET_ADMIN",
+            f"--bind-ro={self.roots}:{ROOTS}",
+        ]
         if served:
             argv.append(f"--bind-ro={served}:{REPOSITORY}")
         if side.kind == "salt":
@@ -214,9 +233,14 @@ class Pair:
             environment = {**os.environ, "PATH": _path(), "SYSTEMD_NSPAWN_TMPFS_TMP": "0"}
             command = in_control_group(side.machine, argv)
             side.process = subprocess.Popen(
-                command, stdin=subprocess.DEVNULL, stdout=console, stderr=subprocess.STDOUT, start_new_session=True,
-                env=environment, cwd="/",
-            )  # fmt: skip
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=console,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+                env=environment,
+                cwd="/",
+            )
         side.nspawn = side.process.pid
 
     def _furnish(self, root: Path) -> None:
@@ -339,9 +363,11 @@ class Pair:
     def save(self) -> None:
         """Note what a later command needs to go on with these machines."""
         kept = {
-            "tag": self.tag, "net": self.net, "wanted": self._wanted,
+            "tag": self.tag,
+            "net": self.net,
+            "wanted": self._wanted,
             "sides": {side.kind: [side.nspawn, side.standing, side.baseline] for side in self.sides.values()},
-        }  # fmt: skip
+        }
         (self.folder / "kept.json").write_text(json.dumps(kept))
 
     def find(self) -> bool:

@@ -99,11 +99,16 @@ def engine(runs, folder):
 
     usual = salt.config.minion_config(None)
     usual.update(
-        id="minion", file_client="local", local=True, root_dir=folder, state_events=False,
-        file_roots={"base": [os.path.join(folder, "root")]}, pillar_roots={"base": []},
+        id="minion",
+        file_client="local",
+        local=True,
+        root_dir=folder,
+        state_events=False,
+        file_roots={"base": [os.path.join(folder, "root")]},
+        pillar_roots={"base": []},
         conf_file=os.path.join(folder, "minion"),
         **{name: os.path.join(folder, name) for name in ("cachedir", "extension_modules", "pki_dir", "sock_dir")},
-    )  # fmt: skip
+    )
     for run in runs:
         state = salt.state.State({**copy.deepcopy(usual), **run["opts"], "test": run["test"]})
         ordered, errors = state.order_chunks(copy.deepcopy(run["low"]))

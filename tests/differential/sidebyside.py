@@ -27,12 +27,21 @@ class SaltInMachine:
         self._log = open(pair.folder / "salt.log", "w+", encoding="utf-8", errors="replace")  # noqa: SIM115  (see close)
         self._process = subprocess.Popen(
             pair.salt.inside(str(python), "-B", "-W", "ignore", REFERENCE),
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._log, encoding="utf-8", start_new_session=True,
-        )  # fmt: skip
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._log,
+            encoding="utf-8",
+            start_new_session=True,
+        )
         opts = {
-            "id": NAME, "file_client": "local", "local": True, "file_roots": {"base": [ROOTS]},
-            "pillar_roots": {"base": []}, "fileserver_list_cache_time": 0, "state_events": False,
-        }  # fmt: skip
+            "id": NAME,
+            "file_client": "local",
+            "local": True,
+            "file_roots": {"base": [ROOTS]},
+            "pillar_roots": {"base": []},
+            "fileserver_list_cache_time": 0,
+            "state_events": False,
+        }
         self.ask(opts)
 
     def ask(self, question: dict[str, Any]) -> dict[str, Any]:
@@ -242,8 +251,11 @@ class Bench:
         lines = difflib.unified_diff(
             [*done["salt"][1].splitlines(), f"exit {done['salt'][0]}"],
             [*done["ours"][1].splitlines(), f"exit {done['ours'][0]}"],
-            "Salt", "ours", lineterm="", n=2,
-        )  # fmt: skip
+            "Salt",
+            "ours",
+            lineterm="",
+            n=2,
+        )
         return [f"    {line}" for line in lines]
 
 

@@ -127,9 +127,14 @@ def our_pillar(case: dict[str, Any], remotes: Remotes) -> dict[str, Any]:
     outside = Outside(opts, context, None, lambda expr, kind: expr in ("*", "web1"), lambda: remotes)  # type: ignore[arg-type]
     nowhere = FileServer({"file_roots": {"base": ["/nonexistent"]}})
     result = compile_pillar(
-        "web1", opts, PillarTree(nowhere, context), outside.matches, saltenv=case["saltenv"],
-        pillarenv=case["pillarenv"], ext_pillars=partial(find_source, folders=(), outside=outside),
-    )  # fmt: skip
+        "web1",
+        opts,
+        PillarTree(nowhere, context),
+        outside.matches,
+        saltenv=case["saltenv"],
+        pillarenv=case["pillarenv"],
+        ext_pillars=partial(find_source, folders=(), outside=outside),
+    )
     return {**result.pillar, **({"_errors": True} if result.errors else {})}
 
 

@@ -42,8 +42,12 @@ class Driver:
         environment = {"PATH": os.environ["PATH"], "HOME": "/nonexistent", "LANG": "C.UTF-8", "TZ": "UTC"}
         self._process = subprocess.Popen(
             [python, "-W", "ignore", Path(__file__).with_name("jinja_driver.py")],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, encoding="utf-8", env=environment,
-        )  # fmt: skip
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            encoding="utf-8",
+            env=environment,
+        )
 
     def ask(self, **question: Any) -> Any:
         assert self._process.stdin is not None and self._process.stdout is not None

@@ -29,8 +29,20 @@ DRIVER = Path(__file__).with_name("match_driver.py")
 WORDS = ["os", "a", "b", "web", "Web1", "10", "1", "true", "x:y", "deep", "*", "a*", "ver.1", "None", "ä", "d;e", "[a]"]
 IDS = ["web1", "web2", "db1", "db-2.example", "it", "web[1]", "a,b", "M"]
 ADDRESSES = ["127.0.0.1", "10.3.1.7", "10.3.2.9", "192.0.2.7", "2001:db8::7", "::1", "fe80::1"]
-NETWORKS = [*ADDRESSES, "10.3.0.0/16", "10.3.1.0/24", "10.3.1.5/24", "0.0.0.0/0", "2001:db8::/32", "::/0",
-            "2001:DB8:0::7", "10.3.1.7/32", "nonsense", "10.3.1", "1"]  # fmt: skip
+NETWORKS = [
+    *ADDRESSES,
+    "10.3.0.0/16",
+    "10.3.1.0/24",
+    "10.3.1.5/24",
+    "0.0.0.0/0",
+    "2001:db8::/32",
+    "::/0",
+    "2001:DB8:0::7",
+    "10.3.1.7/32",
+    "nonsense",
+    "10.3.1",
+    "1",
+]
 
 
 class RealMatchers:
@@ -40,9 +52,14 @@ class RealMatchers:
         kept = {name: os.environ[name] for name in ("PATH",) if name in os.environ}
         self._log = open(folder / "stderr", "w+", encoding="utf-8", errors="replace")  # noqa: SIM115  (see close)
         self._process = subprocess.Popen(
-            [python, "-W", "ignore", DRIVER, folder], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._log,
-            cwd=folder, env={**kept, "HOME": str(folder), "LANG": "C.UTF-8"}, encoding="utf-8",
-        )  # fmt: skip
+            [python, "-W", "ignore", DRIVER, folder],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._log,
+            cwd=folder,
+            env={**kept, "HOME": str(folder), "LANG": "C.UTF-8"},
+            encoding="utf-8",
+        )
 
     def ask(self, target: dict[str, Any], expressions: list[tuple[str, Any, str | None]]) -> list[Any]:
         assert self._process.stdin is not None and self._process.stdout is not None
@@ -182,19 +199,24 @@ class Made:
             return "compound", text.split() if pick.random() < 0.1 else text, None
         delimiter = pick.choice([None, ":", ";", "|", "ab"])
         plain = {
-            "grain": "grains", "grain_pcre": "grains", "pillar": "pillar", "pillar_pcre": "pillar",
+            "grain": "grains",
+            "grain_pcre": "grains",
+            "pillar": "pillar",
+            "pillar_pcre": "pillar",
             "pillar_exact": "pillar",
-        }  # fmt: skip
+        }
         if kind < 0.9:
             tgt_type = pick.choice(list(plain))
             return tgt_type, self._nested(target[plain[tgt_type]], delimiter or ":"), delimiter
-        return pick.choice([
-            ("ipcidr", pick.choice(NETWORKS), None),
-            ("glob", pick.choice(["*", "web*", *IDS]), None),
-            ("pcre", pick.choice([".*", "web", "it$"]), None),
-            ("list", pick.choice(["it,web1", "it, web1", "a,b", ["it", "db1"], "web1"]), None),
-            ("nodegroup", pick.choice(["one", "two", "three", "four", "five", "none"]), None),
-        ])  # fmt: skip
+        return pick.choice(
+            [
+                ("ipcidr", pick.choice(NETWORKS), None),
+                ("glob", pick.choice(["*", "web*", *IDS]), None),
+                ("pcre", pick.choice([".*", "web", "it$"]), None),
+                ("list", pick.choice(["it,web1", "it, web1", "a,b", ["it", "db1"], "web1"]), None),
+                ("nodegroup", pick.choice(["one", "two", "three", "four", "five", "none"]), None),
+            ]
+        )
 
 
 def ours(target: dict[str, Any], question: tuple[str, Any, str | None]) -> bool | str:
@@ -269,10 +291,16 @@ class Fleet(Made):
             host["pillar"] = self._mapping(3)
         self.hosts[id] = host
         known = self._known(id, made)
-        self._subject(id, id, host["transport"], host.get("jump") or "controller", {
-            "grains": {**known["grains"], **host.get("grains", {})},
-            "pillar": dictupdate.update(copy.deepcopy(known["pillar"]), copy.deepcopy(host.get("pillar", {}))),
-        })  # fmt: skip
+        self._subject(
+            id,
+            id,
+            host["transport"],
+            host.get("jump") or "controller",
+            {
+                "grains": {**known["grains"], **host.get("grains", {})},
+                "pillar": dictupdate.update(copy.deepcopy(known["pillar"]), copy.deepcopy(host.get("pillar", {}))),
+            },
+        )
 
     def _resource(self, type: str, id: str, manager: str) -> None:
         known = self._known(f"{type}:{id}", self.target())
@@ -291,16 +319,22 @@ class Fleet(Made):
 
     def _subject(self, key: str, id: str, type: str, manager: str, known: dict[str, Any]) -> None:
         self.subjects[key] = {
-            "id": id, "manager": manager, "resources": {type: [id]}, "nodegroups": self.nodegroups, **known
-        }  # fmt: skip
+            "id": id,
+            "manager": manager,
+            "resources": {type: [id]},
+            "nodegroups": self.nodegroups,
+            **known,
+        }
 
     def word(self, target: dict[str, Any]) -> str:
         if self.random.random() < 0.2:
-            return self.random.choice([
-                f"T@{self.random.choice([*self.TYPES, 'ssh', 'local', 'offline', 'y'])}",
-                f"T@{self.random.choice([*self.TYPES, 'ssh'])}:{self.random.choice([*IDS, 'm1', 'x:y'])}",
-                f"M@{self.random.choice([*self.hosts, *IDS, 'controller', 'elsewhere', '*'])}",
-            ])  # fmt: skip
+            return self.random.choice(
+                [
+                    f"T@{self.random.choice([*self.TYPES, 'ssh', 'local', 'offline', 'y'])}",
+                    f"T@{self.random.choice([*self.TYPES, 'ssh'])}:{self.random.choice([*IDS, 'm1', 'x:y'])}",
+                    f"M@{self.random.choice([*self.hosts, *IDS, 'controller', 'elsewhere', '*'])}",
+                ]
+            )
         return super().word(self.random.choice(list(self.subjects.values()) or [target]))
 
     def compound(self) -> str:

@@ -107,9 +107,14 @@ def asked(salt_python: Path, kind: str, inputs: list[Any], folder: Path) -> list
     kept = {name: os.environ[name] for name in ("PATH", "SHELL") if name in os.environ}
     done = subprocess.run(
         [salt_python, "-W", "ignore", DRIVER, kind, folder],
-        input=json.dumps(inputs), capture_output=True, encoding="utf-8", timeout=240, check=False,
-        cwd=folder, env={**kept, "HOME": str(folder), "LANG": "C.UTF-8", "TZ": "UTC", "PYTHONHASHSEED": "0"},
-    )  # fmt: skip
+        input=json.dumps(inputs),
+        capture_output=True,
+        encoding="utf-8",
+        timeout=240,
+        check=False,
+        cwd=folder,
+        env={**kept, "HOME": str(folder), "LANG": "C.UTF-8", "TZ": "UTC", "PYTHONHASHSEED": "0"},
+    )
     assert done.returncode == 0, done.stderr[-4000:]
     answers = json.loads(done.stdout)
     assert isinstance(answers, list) and len(answers) == len(inputs)

@@ -12,10 +12,35 @@ from tests.differential.both import EXAMPLES, Both, difference
 from tests.differential.trees import Tree
 
 WORDS = [
-    "x", "a b", "'quoted, (text)'", '"two \\" quotes"', "", "5", "None", "[1, 2]", "{a: 1}", "[a, [b, c]]", "#", "a.b",
-    "~", "'", "(", ")", "ä", "key", "\\", "'it''s'", "a=b", " lead", "{'a': 'b', c: (d)}", "'('", "\\)", "'.'", "×",
+    "x",
+    "a b",
+    "'quoted, (text)'",
+    '"two \\" quotes"',
+    "",
+    "5",
+    "None",
+    "[1, 2]",
+    "{a: 1}",
+    "[a, [b, c]]",
+    "#",
+    "a.b",
+    "~",
+    "'",
+    "(",
+    ")",
+    "ä",
+    "key",
+    "\\",
+    "'it''s'",
+    "a=b",
+    " lead",
+    "{'a': 'b', c: (d)}",
+    "'('",
+    "\\)",
+    "'.'",
+    "×",
     "a'='b",
-]  # fmt: skip
+]
 STARTS = [*["__slot__:salt:"] * 9, "__slot__:", "__slot__:no:", " __slot__:salt:"]
 FUNCTIONS = ["test.arg", "test.arg", "test.arg", "test.echo", "test.no_such", "test", "", "test.ping"]
 PATHS = ["", "", "", ".args", ".kwargs.k", ".args.0", ".no.such", " .args", ".", "x"]

@@ -15,9 +15,19 @@ from typing import Any
 from hypothesis import strategies as st
 
 WAITING = (
-    "require", "watch", "onchanges", "onfail", "prereq", "require_any", "watch_any", "onchanges_any", "onfail_any",
-    "onfail_all", "listen", "onfail_stop",
-)  # fmt: skip
+    "require",
+    "watch",
+    "onchanges",
+    "onfail",
+    "prereq",
+    "require_any",
+    "watch_any",
+    "onchanges_any",
+    "onfail_any",
+    "onfail_all",
+    "listen",
+    "onfail_stop",
+)
 REVERSED = ("require_in", "watch_in", "onchanges_in", "onfail_in", "prereq_in", "listen_in")
 #: requisites, the more usual ones more often
 _REQUISITES = [*WAITING[:5], *WAITING, *REVERSED, "use", "use_in"]
@@ -32,18 +42,33 @@ FUNCTIONS: dict[str, dict[str, list[Any]]] = {
     "test.fail_without_changes": {"comment": ["no"]},
     "test.fail_with_changes": {},
     "test.configurable_test_state": {
-        "changes": [True, False], "result": [True, False], "comment": ["configured"],
-        "allow_test_mode_failure": [True], "warnings": ["careful"],
+        "changes": [True, False],
+        "result": [True, False],
+        "comment": ["configured"],
+        "allow_test_mode_failure": [True],
+        "warnings": ["careful"],
     },
     "test.show_notification": {"text": ["hello", ""]},
     "test.check_pillar": {"present": [["one"], ["two", "three"]], "integer": [["one"]]},
     "probe.said": {
-        "result": [True, False, None], "changes": [{"a": 1}, {}], "skip_watch": [True], "skip_req": [True],
-        "test_changes": [False], "comment": [["a", "list"], "text"], "watch_result": [False],
-        "sub_state_run": [[{
-            "low": {"state": "test", "__id__": "inner", "name": "in", "fun": "nop"}, "name": "in", "changes": {"i": 1},
-            "result": True, "comment": "inside",
-        }]],
+        "result": [True, False, None],
+        "changes": [{"a": 1}, {}],
+        "skip_watch": [True],
+        "skip_req": [True],
+        "test_changes": [False],
+        "comment": [["a", "list"], "text"],
+        "watch_result": [False],
+        "sub_state_run": [
+            [
+                {
+                    "low": {"state": "test", "__id__": "inner", "name": "in", "fun": "nop"},
+                    "name": "in",
+                    "changes": {"i": 1},
+                    "result": True,
+                    "comment": "inside",
+                }
+            ]
+        ],
     },
     "probe.listed": {"items": [["x"], ["y", "z"]]},
     "probe.inited": {},
@@ -57,15 +82,21 @@ FUNCTIONS: dict[str, dict[str, list[Any]]] = {
     "guarded.open": {},
     "cmd.run": {"name": ["true", "false", "exit 3"], "stateful": [True], "success_retcodes": [[3]]},
     "cmd.wait": {"name": ["true", "false"]},
-}  # fmt: skip
+}
 _OFTEN = ["test.nop", "test.succeed_with_changes", "test.fail_without_changes", "test.configurable_test_state"]
 _FUNCTION_WORDS = [*_OFTEN, *_OFTEN, *FUNCTIONS]
 
 GUARDS = [
-    "true", "false", {"fun": "test.true"}, {"fun": "test.false"}, {"fun": "test.echo", "args": ["x"]},
-    {"fun": "test.echo", "text": ""}, 5, {"fun": "test.arg", "args": ["x"], "get_return": "args:0"},
+    "true",
+    "false",
+    {"fun": "test.true"},
+    {"fun": "test.false"},
+    {"fun": "test.echo", "args": ["x"]},
+    {"fun": "test.echo", "text": ""},
+    5,
+    {"fun": "test.arg", "args": ["x"], "get_return": "args:0"},
     "no-such-program-at-all",
-]  # fmt: skip
+]
 
 #: arguments that every state takes
 COMMON: dict[str, list[Any]] = {
@@ -76,7 +107,9 @@ COMMON: dict[str, list[Any]] = {
     "creates": ["/", "/no/such/path", ["/", "/no/such"], ["/", "/etc"], []],
     "check_cmd": ["true", "false", ["true", "false"], ["true"]],
     "retry": [
-        {"attempts": 2, "interval": 0}, {"attempts": 3, "interval": 0, "until": False}, False,
+        {"attempts": 2, "interval": 0},
+        {"attempts": 3, "interval": 0, "until": False},
+        False,
         {"interval": 0, "attempts": "x"},
     ],
     "aggregate": [True, ["probe"], False],
@@ -86,13 +119,16 @@ COMMON: dict[str, list[Any]] = {
     "no_log": [True],
     "umask": ["022", 77],
     "names": [
-        ["k1"], ["k1", "k2"], ["k2", {"k3": [{"order": 1}]}], [{"k4": [{"comment": "own"}, {"result": False}]}, "k1"],
+        ["k1"],
+        ["k1", "k2"],
+        ["k2", {"k3": [{"order": 1}]}],
+        [{"k4": [{"comment": "own"}, {"result": False}]}, "k1"],
         [{"k5": [{"require": [{"test": "k1"}]}]}, "k1"],
     ],
     "unknown_argument": [1],
     "mod_watch_only": ["__slot__:salt:test.echo(x)"],
     "comment": ["__slot__:salt:test.echo(slotted)", "__slot__:salt:test.arg(x, y=z).kwargs.y ~ /more"],
-}  # fmt: skip
+}
 _UNKNOWN = ("aggregate", "unknown_argument", "mod_watch_only", "comment")
 _EXACT = ("test.configurable_test_state", "test.check_pillar")
 #: some trees have hardly any requisites, some are full of them
@@ -269,10 +305,20 @@ class _Maker:
         module, id_ = self.pick(pool)
         if self.chance(4):
             other = self.pick(NAMES)
-            return self.pick([
-                {module: other}, {"test": "k1"}, other, {module: "no-such"}, {f"{module}.x": id_}, {"id": "*"},
-                {module: None}, {module: "[ab]?"}, {module: f"{id_[0]}*"}, {"sls": "c*"},
-            ])  # fmt: skip
+            return self.pick(
+                [
+                    {module: other},
+                    {"test": "k1"},
+                    other,
+                    {module: "no-such"},
+                    {f"{module}.x": id_},
+                    {"id": "*"},
+                    {module: None},
+                    {module: "[ab]?"},
+                    {module: f"{id_[0]}*"},
+                    {"sls": "c*"},
+                ]
+            )
         if self.chance(30):
             pattern = self.pick([f"{id_}*", f"[{id_[0]}]{id_[1:]}"])
             return self.pick([id_, {"id": id_}, {module: pattern}, {"sls": self.sls_of[id_]}])

@@ -13,9 +13,18 @@ from typing import Any
 from tests.differential.trees import Tree
 
 REQUISITES = (
-    "require", "require_any", "watch", "watch_any", "onchanges", "onchanges_any", "onfail", "onfail_any", "onfail_all",
-    "prereq", "listen",
-)  # fmt: skip
+    "require",
+    "require_any",
+    "watch",
+    "watch_any",
+    "onchanges",
+    "onchanges_any",
+    "onfail",
+    "onfail_any",
+    "onfail_all",
+    "prereq",
+    "listen",
+)
 
 #: outcome -> its declaration. In test mode ``changed`` is None, ``failed`` is still a failure.
 OUTCOMES: dict[str, list[Any]] = {
@@ -23,12 +32,15 @@ OUTCOMES: dict[str, list[Any]] = {
     "changed": ["configurable_test_state", {"changes": True}, {"result": True}],
     "failed": ["configurable_test_state", {"changes": False}, {"result": False}, {"allow_test_mode_failure": True}],
     "failed-changed": [
-        "configurable_test_state", {"changes": True}, {"result": False}, {"allow_test_mode_failure": True},
+        "configurable_test_state",
+        {"changes": True},
+        {"result": False},
+        {"allow_test_mode_failure": True},
     ],
     "skipped": ["configurable_test_state", {"changes": True}, {"result": True}, {"onlyif": "false"}],
     "not-needed": ["succeed_with_changes", {"onchanges": [{"test": "base-ok"}]}],
     "not-possible": ["succeed_with_changes", {"require": [{"test": "base-no"}]}],
-}  # fmt: skip
+}
 
 #: What runs when the requisite lets it: without changes of its own, so that a watch shows.
 DEPENDENT = ["succeed_without_changes"]

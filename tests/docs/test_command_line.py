@@ -99,8 +99,11 @@ def test_the_tables_of_commands(page, name, heading):
 
 @pytest.mark.parametrize("name", ["README.md", CLI])
 def test_every_command_of_a_command_is_named(page, name):
-    rows = {re.match(r"`(?:pushsalt )?([\w-]+)", row[0]).group(1): row[0] for row in page(name).rows("## Commands")
-            if row[0].startswith("`")}  # fmt: skip
+    rows = {
+        re.match(r"`(?:pushsalt )?([\w-]+)", row[0]).group(1): row[0]
+        for row in page(name).rows("## Commands")
+        if row[0].startswith("`")
+    }
     for words in commands():
         name, _, action = words.partition(" ")
         if action:

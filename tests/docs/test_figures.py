@@ -37,9 +37,15 @@ def test_times(page):
     for row, section in zip(rows, SECTIONS, strict=True):
         walls = measured(section)
         for shown, begins in zip(row[1:], COLUMNS, strict=True):
-            found = [wall for name, wall in walls.items() if any(name == one or name.startswith(one + " ") or
-                     (one != "ansible" and name.startswith(one)) for one in begins) and
-                     ("mitogen" in name) == ("mitogen" in begins[0])]  # fmt: skip
+            found = [
+                wall
+                for name, wall in walls.items()
+                if any(
+                    name == one or name.startswith(one + " ") or (one != "ansible" and name.startswith(one))
+                    for one in begins
+                )
+                and ("mitogen" in name) == ("mitogen" in begins[0])
+            ]
             assert bool(found) == bool(shown), (section, begins)
             assert not shown or abs(found[0] - float(shown)) <= 0.00501, (section, begins, found)
 

@@ -7,9 +7,11 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [
-    *sorted(ROOT.glob("*.md")), ROOT / "tests" / "README.md",
-    *sorted((ROOT / "docs").rglob("*.md")), *sorted((ROOT / "benchmarks").glob("*.md")),
-]  # fmt: skip
+    *sorted(ROOT.glob("*.md")),
+    ROOT / "tests" / "README.md",
+    *sorted((ROOT / "docs").rglob("*.md")),
+    *sorted((ROOT / "benchmarks").glob("*.md")),
+]
 
 
 def prose(path):

@@ -202,8 +202,11 @@ def test_only_what_a_target_lacks_is_sent(project, bed, meter):
 
 def test_round_trips_do_not_grow_with_the_states(project, bed):
     def states(number):
-        lines = [f"s{n}:\n  file.managed:\n    - name: {bed.targets['t1'].home}/many/{n}\n    - source: salt://page\n"
-                 f"    - makedirs: true\n    - template: jinja\n" for n in range(number)]  # fmt: skip
+        lines = [
+            f"s{n}:\n  file.managed:\n    - name: {bed.targets['t1'].home}/many/{n}\n    - source: salt://page\n"
+            f"    - makedirs: true\n    - template: jinja\n"
+            for n in range(number)
+        ]
         return "".join(lines)
 
     site = project({"salt/few.sls": states(5), "salt/many.sls": states(200), "salt/page": PAGE, **PILLAR})

@@ -81,9 +81,12 @@ def test_a_login_without_root_has_backups_and_web_sources(tmp_path, server):
         for path in (home, home / "conf"):
             os.chown(path, nobody.pw_uid, nobody.pw_gid)
         host = {
-            "transport": "local", "sudo": True, "sudo_user": "nobody", "python": "/usr/bin/python3",
+            "transport": "local",
+            "sudo": True,
+            "sudo_user": "nobody",
+            "python": "/usr/bin/python3",
             "thin_dir": str(home / "ours"),
-        }  # fmt: skip
+        }
         site = Project(tmp_path, {"nobody": host})
         site.files({"salt/site.sls": STATES.format(path=home / "conf", url=server)})
         done = site.json("apply", "nobody", "site")

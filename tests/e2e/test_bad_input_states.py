@@ -74,18 +74,15 @@ CASES = {
     "call-unknown": Case("{{ salt['no.such']('x') }}\n", (r"salt/call-unknown/main\.sls:1", r"no\.such")),
     "unknown-state": Case("a:\n  pkg.instaled:\n    - name: x\n", (r"pkg\.instaled", r"pkg\.installed")),
     "unknown-module": Case("a:\n  fil.managed:\n    - name: /x\n", (r"fil\.managed", r"file\.managed")),
-    "unknown-argument": Case(
-        "a:\n  test.configurable_test_state:\n    - chnages: true\n", ("chnages", "changes")
-    ),
+    "unknown-argument": Case("a:\n  test.configurable_test_state:\n    - chnages: true\n", ("chnages", "changes")),
     "no-function": Case("a:\n  file: []\n", ("state .a.", r"salt/no-function/main\.sls:2")),
     "duplicate-key": Case("a:\n  test.nop\nb:\n  test.nop\na:\n  test.nop\n", (r"salt/duplicate-key/main\.sls:5", "a")),
     "duplicate-id": Case(
-        "include:\n  - duplicate-id.other\nsame:\n  test.nop\n", ("same", r"duplicate-id/other|duplicate-id\.other"),
+        "include:\n  - duplicate-id.other\nsame:\n  test.nop\n",
+        ("same", r"duplicate-id/other|duplicate-id\.other"),
         {"other.sls": "same:\n  test.nop\n"},
     ),
-    "undefined-requisite": Case(
-        "a:\n  test.nop:\n    - require:\n      - test: nonesuch\n", ("nonesuch",)
-    ),
+    "undefined-requisite": Case("a:\n  test.nop:\n    - require:\n      - test: nonesuch\n", ("nonesuch",)),
     "bad-requisite": Case("a:\n  test.nop:\n    - require: 7\n", ("require", r"\ba\b")),
     "requisite-loop": Case(
         "".join(f"s{n}:\n  test.nop:\n    - require:\n      - test: s{(n + 1) % 3}\n" for n in range(3)),
@@ -101,7 +98,7 @@ CASES = {
         "#!py\n\ndef run():\n    return {}['missing']\n", (r"salt/py-renderer/main\.sls:4", "missing|KeyError")
     ),
     "unknown-renderer": Case("#!jinjja|yaml\n" + HELLO, ("jinjja",)),
-}  # fmt: skip
+}
 
 
 @pytest.fixture(scope="module")

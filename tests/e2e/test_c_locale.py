@@ -44,9 +44,13 @@ def test_names_and_texts_are_utf8(tmp_path, version, locale):
     site = Project(tmp_path, {"here": {"transport": "local", "python": pythons()[version]}})
     site.variables = {"LC_ALL": locale, "PYTHONUTF8": "1"}
     top = tmp_path / "top"
-    site.files({
-        "salt/site.sls": STATES.format(top=top), "salt/_modules/own.py": OWN, "salt/tree/größe/ñ": "x\n",
-    })  # fmt: skip
+    site.files(
+        {
+            "salt/site.sls": STATES.format(top=top),
+            "salt/_modules/own.py": OWN,
+            "salt/tree/größe/ñ": "x\n",
+        }
+    )
     done = site.json("apply", "here", "site")
     assert [ret["result"] for ret in values(done.data["here"])] == [True] * 6, done.out
     assert (top / "ü/naïve €.txt").read_text("utf-8") == "größe = 1\nstraße\n"

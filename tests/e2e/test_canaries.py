@@ -26,9 +26,21 @@ pytestmark = [
 ]
 
 NAMES = (
-    "nested", "listed", "key", "content", "template", "late", "environment", "stdin", "given", "login", "passphrase",
-    "sudo", "plain", "broken",
-)  # fmt: skip
+    "nested",
+    "listed",
+    "key",
+    "content",
+    "template",
+    "late",
+    "environment",
+    "stdin",
+    "given",
+    "login",
+    "passphrase",
+    "sudo",
+    "plain",
+    "broken",
+)
 PASSWORDS = ("content", "template", "late", "environment", "stdin", "broken")
 #: Below keys that nobody would call secret: shown where somebody asks for it, and still in no log, cache or argument.
 OPEN = frozenset({"plain"})
@@ -83,9 +95,12 @@ class Bed(Planted):
         authorized = servers.root / "authorized_keys"
         authorized.write_text(authorized.read_text() + Path(f"{locked}.pub").read_text())
         host = {
-            **self.target.host(), "priv": str(locked), "priv_passwd": word["passphrase"], "passwd": word["login"],
+            **self.target.host(),
+            "priv": str(locked),
+            "priv_passwd": word["passphrase"],
+            "passwd": word["login"],
             "sudo_password": word["sudo"],
-        }  # fmt: skip
+        }
         self.project.write("inventory.yaml", json.dumps({"hosts": {"t1": host}}))
         (self.project.home / ".ssh" / "known_hosts").write_text(servers.known_hosts.read_text())
         lines = [base64.b64encode(secrets.token_bytes(45)).decode() for _ in range(4)]
@@ -96,15 +111,17 @@ class Bed(Planted):
             "tls": {"private_key": f"-----BEGIN PRIVATE KEY-----\n{chr(10).join(lines)}\n-----END PRIVATE KEY-----\n"},
             **{f"{name}_password": word[name] for name in PASSWORDS},
         }
-        self.project.files({
-            "pillar/top.sls": json.dumps({"base": {"*": ["secret"]}}),
-            "pillar/secret.sls": json.dumps(pillar),
-            "salt/secret.jinja": "{{ pillar['template_password'] }}\n{{ pillar['given_password'] }}\n",
-            "salt/late.jinja": "{% set x = salt['cmd.run']('true') %}{{ pillar['late_password'] }}\n",
-            "salt/all.sls": STATES.format(home=self.home),
-            "salt/broken.sls": "a:\n  x: {{ pillar['broken_password'] }}: [\n",
-            "salt/raises.sls": "a: {{ raise('no ' ~ pillar['broken_password']) }}\n",
-        })  # fmt: skip
+        self.project.files(
+            {
+                "pillar/top.sls": json.dumps({"base": {"*": ["secret"]}}),
+                "pillar/secret.sls": json.dumps(pillar),
+                "salt/secret.jinja": "{{ pillar['template_password'] }}\n{{ pillar['given_password'] }}\n",
+                "salt/late.jinja": "{% set x = salt['cmd.run']('true') %}{{ pillar['late_password'] }}\n",
+                "salt/all.sls": STATES.format(home=self.home),
+                "salt/broken.sls": "a:\n  x: {{ pillar['broken_password'] }}: [\n",
+                "salt/raises.sls": "a: {{ raise('no ' ~ pillar['broken_password']) }}\n",
+            }
+        )
 
     @property
     def given(self) -> str:

@@ -27,9 +27,13 @@ CALLS = {
     "test.provider": ({"module": "cmd"}, "cmdmod"),
 }
 REFUSED = {
-    "saltutil.runner": {"m_name": "manage.up"}, "publish.publish": {"tgt": "x", "m_fun": "test.ping"},
-    "cp.push": {"path": "/etc/fstab"}, "state.pause": {"jid": "1"}, "ret.get_jids": {"returner": "x"}, "key.finger": {},
-}  # fmt: skip
+    "saltutil.runner": {"m_name": "manage.up"},
+    "publish.publish": {"tgt": "x", "m_fun": "test.ping"},
+    "cp.push": {"path": "/etc/fstab"},
+    "state.pause": {"jid": "1"},
+    "ret.get_jids": {"returner": "x"},
+    "key.finger": {},
+}
 
 
 def test_what_they_say(tmp_path):
@@ -39,9 +43,11 @@ def test_what_they_say(tmp_path):
         for name, args in chunks.items()
     }
     files = {
-        **FILES, "salt/t.sls": json.dumps(sls), "pushsalt.yaml": "file_roots: {base: [salt]}\n",
+        **FILES,
+        "salt/t.sls": json.dumps(sls),
+        "pushsalt.yaml": "file_roots: {base: [salt]}\n",
         "inventory.yaml": "hosts: {it: {transport: local}}\n",
-    }  # fmt: skip
+    }
     for name, text in files.items():
         path = tmp_path / name
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -106,7 +106,9 @@ def test_packages_are_installed_together(tmp_path: Path, how: str) -> None:
     """As far as one sees it without a package manager's help: the first state asks for those of the others, too."""
     config = {"option": {"state_aggregate": True}, "option of pkg": {"state_aggregate": ["pkg"]}}.get(how, {})
     project = Project(tmp_path, {"it": {"transport": "local"}}, **config)
-    project.write("salt/_modules/aptpkg.py", """
+    project.write(
+        "salt/_modules/aptpkg.py",
+        """
 __virtualname__ = "pkg"
 def list_pkgs(*a, **k): return {}
 def latest_version(*names, **k): return "1.0" if len(names) == 1 else dict.fromkeys(names, "1.0")
@@ -121,7 +123,8 @@ def install(name=None, pkgs=None, **k):
     __context__.setdefault("pushsalt_calls", []).append(wanted)
     return {one: {"old": "", "new": "1.0"} for one in wanted}
 def calls(): return __context__["pushsalt_calls"]
-""")
+""",
+    )
     sls = PKGS.replace("{test: x}", "{order: 1}")
     if how == "argument":
         sls = re.sub(r"\]\}$", ", {aggregate: true}]}", sls, flags=re.MULTILINE)

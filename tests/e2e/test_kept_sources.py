@@ -100,9 +100,15 @@ def test_signed_archives(project: Project, tmp_path: Path, honest: bool) -> None
     words = ["signature=salt://a/x.tar.gz.sig", f"signed_by_any={tmp_path / 'pub'}", "sig_backend=asymmetric"]
     target = tmp_path / "out"
     done = project.json(
-        "run", "it", "state.single", "archive.extracted", str(target), "source=salt://a/x.tar.gz",
-        "enforce_toplevel=false", *words,
-    )  # fmt: skip
+        "run",
+        "it",
+        "state.single",
+        "archive.extracted",
+        str(target),
+        "source=salt://a/x.tar.gz",
+        "enforce_toplevel=false",
+        *words,
+    )
     (state,) = values(done.data["it"])
     assert state["result"] is honest and (target / "page").exists() is honest, state["comment"]
     if not honest:

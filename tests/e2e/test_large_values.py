@@ -21,7 +21,7 @@ def made(tmp_path: Path) -> Project:
 def test_what_people_see_is_cut_and_says_so(made: Project) -> None:
     done = made.json("run", "it", "cmd.run", WRITES)
     assert done.data["it"] == "A" * LIMIT + f"\n[cut here: {LIMIT} of {SIZE} bytes]"
-    made.write("salt/a.sls", f'it:\n  cmd.run:\n    - name: {WRITES}\n')
+    made.write("salt/a.sls", f"it:\n  cmd.run:\n    - name: {WRITES}\n")
     [ret] = made.json("apply", "it", "a").data["it"].values()
     assert ret["changes"]["stdout"] == "A" * LIMIT + f"\n[cut here: {LIMIT} of {SIZE} bytes]"
 

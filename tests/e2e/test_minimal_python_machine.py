@@ -67,11 +67,13 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
 
 
 def test_states(project: Project) -> None:
-    project.files({
-        "salt/all.sls": SLS,
-        "salt/issue": "{{ grains.os }}\n",
-        "salt/tree/sub/file": "x\n",
-    })  # fmt: skip
+    project.files(
+        {
+            "salt/all.sls": SLS,
+            "salt/issue": "{{ grains.os }}\n",
+            "salt/tree/sub/file": "x\n",
+        }
+    )
     first = project.json("apply", "m1", "all", timeout=120)
     assert (first.code, [ret["result"] for ret in values(first.data["m1"])]) == (0, [True] * 9), first.out
     diffs = [ret["changes"].get("diff", "") for ret in values(first.data["m1"])]

@@ -59,10 +59,14 @@ def test_a_warning_is_said_once_for_all(project, tmp_path):
 @pytest.mark.parametrize(
     "strict, argument, code, warned",
     [
-        ("error", "frobnicate: 1", 2, False), ("near", "frobnicate: 1", 0, True), ("warn", "unles: 'true'", 0, True),
-        ("off", "unles: 'true'", 0, False), (False, "unles: 'true'", 0, False), ("nonsense", "unles: 'true'", 2, False),
+        ("error", "frobnicate: 1", 2, False),
+        ("near", "frobnicate: 1", 0, True),
+        ("warn", "unles: 'true'", 0, True),
+        ("off", "unles: 'true'", 0, False),
+        (False, "unles: 'true'", 0, False),
+        ("nonsense", "unles: 'true'", 2, False),
     ],
-)  # fmt: skip
+)
 def test_the_option(tmp_path, strict, argument, code, warned):
     hosts = {"a": {"transport": "local", "thin_dir": str(tmp_path / "thin")}}
     project = Project(tmp_path, hosts, strict_arguments=strict)

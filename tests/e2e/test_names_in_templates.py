@@ -13,9 +13,29 @@ from pushsalt.plan import make_plan
 from tests.beds.project import Project, values
 
 SHOWN = (
-    "name", "source", "user", "group", "mode", "attrs", "extra", "hidden", "also", "owner", "aggregate", "unless",
-    "order", "names", "require", "makedirs", "template", "context", "file_mode", "dir_mode", "clean", "keep_source",
-)  # fmt: skip
+    "name",
+    "source",
+    "user",
+    "group",
+    "mode",
+    "attrs",
+    "extra",
+    "hidden",
+    "also",
+    "owner",
+    "aggregate",
+    "unless",
+    "order",
+    "names",
+    "require",
+    "makedirs",
+    "template",
+    "context",
+    "file_mode",
+    "dir_mode",
+    "clean",
+    "keep_source",
+)
 TEMPLATE = "{{ {" + ", ".join(f"'{name}': {name} | default('-')" for name in SHOWN) + "} | tojson }}\n"
 
 
@@ -39,7 +59,9 @@ def seen(path: Path) -> dict[str, Any]:
 @pytest.mark.parametrize("sources", ["salt://t", "[salt://not-there, salt://t]", "[{salt://t: null}]"])
 def test_arguments_of_the_state(project, tmp_path, sources):
     """Salt 3008.3 shows the same ones, of these states."""
-    rets = applied(project, f"""
+    rets = applied(
+        project,
+        f"""
 it:
   file.managed:
     - name: {tmp_path}/it
@@ -56,20 +78,33 @@ it:
     - context:
       hidden: 1
       also: [a, b]
-""")  # fmt: skip
+""",
+    )
     assert [ret["result"] for ret in rets] == [True], rets
     assert seen(tmp_path / "it") == {
-        "name": f"{tmp_path}/it", "source": "salt://t", "user": "root", "group": None, "mode": "0644", "attrs": None,
-        "owner": "root", "extra": "x", "aggregate": True, "hidden": 1, "also": ["a", "b"],
-    }  # fmt: skip
+        "name": f"{tmp_path}/it",
+        "source": "salt://t",
+        "user": "root",
+        "group": None,
+        "mode": "0644",
+        "attrs": None,
+        "owner": "root",
+        "extra": "x",
+        "aggregate": True,
+        "hidden": 1,
+        "also": ["a", "b"],
+    }
 
 
 def test_defaults_and_context_win(project, tmp_path):
-    applied(project, f"""
+    applied(
+        project,
+        f"""
 {tmp_path}/it:
   file.managed: [source: salt://t, template: jinja, extra: x, also: y, hidden: z, mode: keep,
                  defaults: {{extra: default, also: default}}, context: {{also: context}}]
-""")  # fmt: skip
+""",
+    )
     found = seen(tmp_path / "it")
     assert (found["extra"], found["also"], found["hidden"], found["mode"]) == ("default", "context", "z", None)
 
@@ -79,17 +114,22 @@ def test_yaml_of_context_and_pillar_keeps_their_order(project, tmp_path):
     order = "{{ c | yaml }} {{ d | yaml }} {{ pillar.k | yaml }} {{ {'z': 1, 'a': 2} | yaml }}\n"
     pillar = {"pillar/top.sls": "base: {'*': [p]}", "pillar/p.sls": "k: {z: {y: 1, b: 2}, a: 1}"}
     project.files({"salt/order": order, **pillar})
-    applied(project, f"""
+    applied(
+        project,
+        f"""
 {tmp_path}/it:
   file.managed: [source: salt://order, template: jinja, context: {{c: {{z: {{y: 1, b: 2}}, a: 1}}}},
                  defaults: {{d: {{z: 1, a: 2}}}}]
-""")  # fmt: skip
+""",
+    )
     written = "{z: {y: 1, b: 2}, a: 1}"
     assert (tmp_path / "it").read_text() == f"{written} {{z: 1, a: 2}} {written} {{a: 2, z: 1}}\n"
 
 
 def test_each_name_has_its_own(project, tmp_path):
-    applied(project, f"""
+    applied(
+        project,
+        f"""
 several:
   file.managed:
     - names:
@@ -98,18 +138,22 @@ several:
     - source: salt://t
     - template: jinja
     - extra: both
-""")  # fmt: skip
+""",
+    )
     assert [seen(tmp_path / name)["extra"] for name in ("one", "two")] == ["one", "both"]
 
 
 def test_a_tree_s_files_see_their_own_name_and_mode(project, tmp_path):
-    applied(project, f"""
+    applied(
+        project,
+        f"""
 it:
   file.recurse: [name: {tmp_path}/it, source: salt://tree, template: jinja, file_mode: 640, dir_mode: 755,
                  clean: true, extra: x, context: {{also: c}}]
 kept:
   file.recurse: [name: {tmp_path}/kept, source: salt://tree, template: jinja, file_mode: keep]
-""")  # fmt: skip
+""",
+    )
     same = {"user": None, "group": None, "attrs": None}
     for name in ("one", "sub/two"):
         source = {"name": f"{tmp_path}/it/{name}", "source": f"salt://tree/{name}?saltenv=base"}
@@ -120,12 +164,17 @@ kept:
 
 def test_contents_and_files_of_the_target_see_them_too(project, tmp_path):
     (tmp_path / "local").write_text(TEMPLATE)
-    applied(project, f"""
+    applied(
+        project,
+        f"""
 contents:
   file.managed: [name: {tmp_path}/contents, contents_pillar: text, template: jinja, extra: x, mode: 600]
 local:
   file.managed: [name: {tmp_path}/copy, source: {tmp_path}/local, template: jinja, extra: y]
-""", "--pillar", json.dumps({"text": TEMPLATE}))  # fmt: skip
+""",
+        "--pillar",
+        json.dumps({"text": TEMPLATE}),
+    )
     found = seen(tmp_path / "contents")
     assert (found["extra"], found["mode"], found["name"]) == ("x", "0600", f"{tmp_path}/contents")
     found = seen(tmp_path / "copy")
@@ -149,8 +198,11 @@ def test_what_every_template_has_cannot_be_an_argument(project, tmp_path):
 
 
 def test_a_fleet_whose_arguments_differ(project, tmp_path):
-    project.write("salt/it.sls", f"{tmp_path}/to-{{{{ grains.id }}}}: {{file.managed: [source: salt://t, "
-                                 "template: jinja, extra: {{ grains.id }}]}")  # fmt: skip
+    project.write(
+        "salt/it.sls",
+        f"{tmp_path}/to-{{{{ grains.id }}}}: {{file.managed: [source: salt://t, "
+        "template: jinja, extra: {{ grains.id }}]}",
+    )
     project.json("apply", "*", "it")
     assert [seen(tmp_path / f"to-{name}")["extra"] for name in ("a", "b")] == ["a", "b"]
 
@@ -164,10 +216,23 @@ def test_what_is_rendered_beforehand_is_what_the_target_asks_for():
     from thin.utils.files.names import template_names
 
     chunk = {
-        "state": "file", "fun": "managed", "name": "/x", "__id__": "x", "__sls__": "s", "__env__": "base",
-        "source": "salt://t", "template": "jinja", "mode": 644, "owner": "root", "extra": {"b": [1], "a": None},
-        "order": 10000, "require": [], "umask": "022", "retry": {"attempts": 1}, "context": None,
-    }  # fmt: skip
+        "state": "file",
+        "fun": "managed",
+        "name": "/x",
+        "__id__": "x",
+        "__sls__": "s",
+        "__env__": "base",
+        "source": "salt://t",
+        "template": "jinja",
+        "mode": 644,
+        "owner": "root",
+        "extra": {"b": [1], "a": None},
+        "order": 10000,
+        "require": [],
+        "umask": "022",
+        "retry": {"attempts": 1},
+        "context": None,
+    }
     plan, _ = make_plan([chunk], Files(), lambda url, *_: (names_of(chunk, url), b"text"), test=False)
     _, kwargs = args.bind(file.managed, {**chunk, "__umask__": 18}, INTERNAL)
     extra = {name: kwargs[name] for name in kwargs if name not in args.spec(file.managed).args}

@@ -67,12 +67,25 @@ def test_variables_beside_an_inventory(site, put, name):
     assert done.code in (0, 1)
 
 
-@pytest.mark.parametrize("name", ["pushsalt.lock", "salt/site.sls", "salt/top.sls", "salt/_modules/own.py",
-                                  "salt/_renderers/own.py", "salt/map.jinja", "pillar/top.sls", "salt/FORMULA"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "pushsalt.lock",
+        "salt/site.sls",
+        "salt/top.sls",
+        "salt/_modules/own.py",
+        "salt/_renderers/own.py",
+        "salt/map.jinja",
+        "pillar/top.sls",
+        "salt/FORMULA",
+    ],
+)
 def test_files_of_a_project(site, put, name):
     site.write("salt/top.sls", "base: {'*': [site]}\n")
-    site.write("salt/site.sls", "#!jinja|yaml\n{% from 'map.jinja' import x ignore missing %}\n" + SITE
-               if name == "salt/map.jinja" else SITE)
+    site.write(
+        "salt/site.sls",
+        "#!jinja|yaml\n{% from 'map.jinja' import x ignore missing %}\n" + SITE if name == "salt/map.jinja" else SITE,
+    )
     put(site.folder / name)
     assert site.run("apply", "here", timeout=LIMIT).code in (0, 1, 2)
 

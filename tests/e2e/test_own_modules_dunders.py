@@ -10,7 +10,7 @@ import pytest
 from tests.beds.project import Project, values
 
 FILES = {
-    "salt/_modules/dunders.py": '''
+    "salt/_modules/dunders.py": """
 import logging
 import salt.utils
 import salt.utils.event
@@ -88,7 +88,7 @@ def _hidden():
 
 
 imported = log.info
-''',
+""",
     "salt/_modules/refuses.py": "def __virtual__():\n    return False, 'because'\n\ndef f():\n    return 1\n",
     "salt/_modules/loads.py": "__load__ = ['shown']\n\ndef shown():\n    return 1\n\ndef other():\n    return 2\n",
     "salt/_modules/pack/__init__.py": (
@@ -97,7 +97,7 @@ imported = log.info
     "salt/_modules/pack/inner.py": "X = 1\n\ndef deep():\n    return 41\n",
     "salt/_utils/dhelp.py": "import other_help\n\ndef two(x):\n    return [x, __opts__['id'], other_help.WORD]\n",
     "salt/_utils/other_help.py": "WORD = 'imported'\n",
-    "salt/_states/dd.py": '''
+    "salt/_states/dd.py": """
 def present(name, value=1, **kwargs):
     ret = {"name": name, "result": None if __opts__["test"] else True, "comment": ["one", "two"], "changes": {}}
     ret["changes"] = {
@@ -121,7 +121,7 @@ def mod_watch(name, sfun=None, sreqs=None, **kwargs):
 def mod_aggregate(low, chunks, running):
     low["value"] = sum(1 for chunk in chunks if chunk["state"] == "dd")
     return low
-''',
+""",
     "salt/it.sls": """
 a:
   dd.present: [{aggregate: true, some: thing}]
@@ -151,10 +151,20 @@ def ran(project: Project, *words: str) -> Any:
 
 def test_dunders_of_functions(project: Project) -> None:
     assert ran(project, "dd.all_of_them") == {
-        "salt": ["it"], "again": 2, "grains": "it", "pillar": "from pillar", "opts": ["it", "option", "default"],
-        "utils": [1, "it", "imported"], "states": True, "env": "base", "proxy": None, "client": None,
-        "name": "salt.loaded.ext.module.dunders", "file": "_modules/dunders.py", "package": "salt.loaded.ext.module",
-    }  # fmt: skip
+        "salt": ["it"],
+        "again": 2,
+        "grains": "it",
+        "pillar": "from pillar",
+        "opts": ["it", "option", "default"],
+        "utils": [1, "it", "imported"],
+        "states": True,
+        "env": "base",
+        "proxy": None,
+        "client": None,
+        "name": "salt.loaded.ext.module.dunders",
+        "file": "_modules/dunders.py",
+        "package": "salt.loaded.ext.module",
+    }
     assert ran(project, "dd.flat") == [True, True, "x", True]
     assert ran(project, "dd.templated", "{{ x }} {{ grains.id }} {{ pillar.word }}") == "5 it from pillar"
     assert ran(project, "dd.typed", "1", "true", "a", "b=[1]") == [1, True, ["a"], {"b": [1]}]
@@ -187,9 +197,15 @@ def test_dunders_of_states(project: Project) -> None:
     more = {"env": "base", "instance": True, "user": "root", "inner": True}
     assert a["comment"] == "one\ntwo"
     assert a["changes"] == {
-        **more, "low": ["a", "present"], "running": 0, "value": 2, "lowstate": 3, "salt": 101,
-        "kwargs": ["aggregate", "some"], "user": a["changes"]["user"],
-    }  # fmt: skip
+        **more,
+        "low": ["a", "present"],
+        "running": 0,
+        "value": 2,
+        "lowstate": 3,
+        "salt": 101,
+        "kwargs": ["aggregate", "some"],
+        "user": a["changes"]["user"],
+    }
     assert t["result"] is True and b["changes"]["low"] == ["b", "present"] and b["changes"]["running"] == 2
     said = ran(project, "sys.doc", "dd.list")
     assert said == {"dd.list": None} and "dd.present" in ran(project, "sys.list_state_functions", "dd")

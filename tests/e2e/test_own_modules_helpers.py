@@ -11,7 +11,7 @@ from tests.beds import sshd
 from tests.beds.project import Project, values
 
 FILES = {
-    "salt/_modules/helped.py": '''
+    "salt/_modules/helped.py": """
 import dataclasses
 import logging
 
@@ -62,7 +62,7 @@ def remembered(x):
 
 def mine():
     return __grains__["id"]
-''',
+""",
     "salt/_utils/words.py": "def shout(text):\n    return text.upper()\n",
     "salt/_modules/broken.py": "import os\n\nimport nothing_of_the_kind\n\n\ndef it():\n    return 1\n",
     "salt/_modules/leaves.py": "import sys\nsys.exit(3)\n",
@@ -103,12 +103,21 @@ def project(tmp_path: Path) -> Project:
 def test_helpers_of_salt(project: Project, tmp_path: Path) -> None:
     done = project.json("run", "it", "helped.all_of_it", str(tmp_path / "text"))
     assert done.data["it"] == {
-        "yaml": {"a": [1, 2]}, "sh": True, "newer": True, "text": "1", "quiet": "quiet", "pair": [1, 2], "words": "A",
+        "yaml": {"a": [1, 2]},
+        "sh": True,
+        "newer": True,
+        "text": "1",
+        "quiet": "quiet",
+        "pair": [1, 2],
+        "words": "A",
     }
     assert "said by salt.loaded.ext.module.helped" in done.err
     failed = project.json("run", "it", "helped.fail").error("it")
     assert (failed["kind"], failed["exception"], failed["message"]) == (
-        "exception", "CommandExecutionError", "as Salt says it")
+        "exception",
+        "CommandExecutionError",
+        "as Salt says it",
+    )
     assert project.json("run", "it", "helped.never").error("it")["kind"] == "unknown_function"
     assert project.json("run", "it", "pack.it").data == {"it": "inner"}
 
@@ -196,5 +205,3 @@ def test_over_ssh(tmp_path_factory: pytest.TempPathFactory, tmp_path: Path) -> N
             done = project.json("run", "*", "helped.mine")
             assert (done.code, done.data) == (0, {"t1": "t1", "t2": "t2"})
         assert project.json("apply", "t1", "shown").code == 0
-
-

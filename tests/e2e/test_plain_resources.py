@@ -75,7 +75,8 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
 def test_functions(project: Project) -> None:
     listed = project.run("resource", "list", "--out", "json").data
     assert {key: what["manager"] for key, what in listed.items()} == dict.fromkeys(
-        ["dummy:d1", "dummy:d2", "http_api:api", "rack:r0", "rack:r1"], "here")
+        ["dummy:d1", "dummy:d2", "http_api:api", "rack:r0", "rack:r1"], "here"
+    )
     ping = project.json("run", "-C", "M@here", "test.ping")
     assert (ping.data, ping.code) == (dict.fromkeys(["d1", "d2", "api", "r0", "r1"], True), 0)
     here = ["r1", {"id": "r1", "type": "rack"}, "r1", {"stack": "high"}, "Linux"]
@@ -85,7 +86,9 @@ def test_functions(project: Project) -> None:
     assert denied.code == 2
     error = denied.data["d1"]["error"]
     assert (error["kind"], error["message"]) == (
-        "unknown_function", "'cmd.run' is not supported for resource type 'dummy'")
+        "unknown_function",
+        "'cmd.run' is not supported for resource type 'dummy'",
+    )
 
 
 def test_states(project: Project) -> None:

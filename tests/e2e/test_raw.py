@@ -155,9 +155,7 @@ def test_python_is_installed_where_that_is_asked_for(
     assert log.read_text().split()[1:] == ["add", "--no-cache", "python3"]
 
 
-def test_python_that_cannot_be_installed(
-    bare: sshd.SshdBed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_python_that_cannot_be_installed(bare: sshd.SshdBed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asking = client(bare, tmp_path, monkeypatch, bootstrap=True)
     error = asking.run(Selection("bare"), "test.ping")["bare"].ret["error"]
     assert error["kind"] == "no_python" and "no package manager" in error["message"]

@@ -52,9 +52,12 @@ def test_a_failure_is_reported_once(project: Project) -> None:
 
 @pytest.mark.parametrize(
     ("fun", "kind", "last"),
-    [("dies", "worker_died", "last words"), ("hangs", "timeout", "last words"),
-     ("chatters", "worker_died", "line 699")],
-)  # fmt: skip
+    [
+        ("dies", "worker_died", "last words"),
+        ("hangs", "timeout", "last words"),
+        ("chatters", "worker_died", "line 699"),
+    ],
+)
 @pytest.mark.parametrize("apply", [False, True])
 def test_what_was_logged_of_work_without_a_return_is_shown(
     project: Project, fun: str, kind: str, last: str, apply: bool
@@ -111,7 +114,7 @@ def test_the_same_for_a_function_with_words_like_options(project: Project) -> No
 )
 def test_no_line_to_paste_has_a_mask_or_pillar_in_it(project: Project, words: tuple[str, ...]) -> None:
     project.write("pillar/top.sls", "base: {'*': [db]}\n")
-    project.write("pillar/db.sls", "one_password: kept-in-pillar\nother_password: \"kept'in pillar\"\n")
+    project.write("pillar/db.sls", 'one_password: kept-in-pillar\nother_password: "kept\'in pillar"\n')
     done = project.run(*words)
     ids = "web2,gone" if "one" in words else "gone"
     assert done.out.endswith(f"again      the same command with -L {ids}\n"), done.out

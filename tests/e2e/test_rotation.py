@@ -147,15 +147,22 @@ def test_a_default_is_not_masked(rotation: Rotation) -> None:
 
 def test_errors_and_debug_logs(rotation: Rotation) -> None:
     rotation.json("apply", "here", "it")
-    rotation.files({
-        "salt/_modules/tells.py": "def it():\n    raise ValueError(__pillar__['db_password'] + '!')\n"
-        "def log():\n    import logging\n    logging.error('it is %s', __pillar__['db_password'])\n    1/0\n",
-        "salt/broken.sls": "a:\n  b: {{ pillar['db_password'] }}: [\n",
-        "salt/raising.sls": "a: {{ salt['tells.it']() }}\n",
-        "salt/failing.sls": "a:\n  module.run:\n    - tells.it: []\n",
-    })  # fmt: skip
-    for words in (["run", "here", "tells.it"], ["run", "here", "tells.log"], ["apply", "here", "broken"],
-                  ["apply", "here", "raising"], ["apply", "here", "failing"]):  # fmt: skip
+    rotation.files(
+        {
+            "salt/_modules/tells.py": "def it():\n    raise ValueError(__pillar__['db_password'] + '!')\n"
+            "def log():\n    import logging\n    logging.error('it is %s', __pillar__['db_password'])\n    1/0\n",
+            "salt/broken.sls": "a:\n  b: {{ pillar['db_password'] }}: [\n",
+            "salt/raising.sls": "a: {{ salt['tells.it']() }}\n",
+            "salt/failing.sls": "a:\n  module.run:\n    - tells.it: []\n",
+        }
+    )
+    for words in (
+        ["run", "here", "tells.it"],
+        ["run", "here", "tells.log"],
+        ["apply", "here", "broken"],
+        ["apply", "here", "raising"],
+        ["apply", "here", "failing"],
+    ):
         for out in OUTPUTS[:2]:
             out, err = rotation.start("-l", "all", words[0], "--out", out, *words[1:]).communicate()
             assert b"**********" in out + err and not rotation.shown((out + err).decode()), out + err

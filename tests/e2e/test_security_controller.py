@@ -145,10 +145,21 @@ ATTACKS: dict[str, dict[str, Any]] = {
     "ask-dunder": {"k": "ask", "fun": "cp.__init__", "args": []},
 }
 URLS = (
-    "salt://../secret", "salt://a/../../secret", "salt:///etc/hostname", "salt://link", "salt://fifo", "/etc/hostname",
-    "file:///etc/hostname", "salt://a\0b", "salt://../../../../../../../etc/hostname", "salt://|../secret",
-    ["x"], {}, 7, None,
-)  # fmt: skip
+    "salt://../secret",
+    "salt://a/../../secret",
+    "salt:///etc/hostname",
+    "salt://link",
+    "salt://fifo",
+    "/etc/hostname",
+    "file:///etc/hostname",
+    "salt://a\0b",
+    "salt://../../../../../../../etc/hostname",
+    "salt://|../secret",
+    ["x"],
+    {},
+    7,
+    None,
+)
 PATHS = ("file", "tree", "template")
 for attack in ATTACKS.values():
     if str(attack.get("text", "")).startswith("{{"):

@@ -47,8 +47,10 @@ def managed(project: Project, target: str, dest: Path, *words: str) -> dict[str,
 
 def test_a_scheme_of_a_plugin(project, tmp_path):
     asked = tmp_path / "bucket" / "asked"
-    project.write("salt/it.sls", f"{tmp_path}/$id.dest:\n  file.managed:\n    - source: s3://file\n".replace(
-        "$id", "{{ grains.id }}"))  # fmt: skip
+    project.write(
+        "salt/it.sls",
+        f"{tmp_path}/$id.dest:\n  file.managed:\n    - source: s3://file\n".replace("$id", "{{ grains.id }}"),
+    )
     done = project.json("apply", "*", "it").data
     assert all(values(done[name])[0]["result"] is True for name in "ab"), done
     assert [(tmp_path / f"{name}.dest").read_bytes() for name in "ab"] == [DATA, DATA]
@@ -99,9 +101,16 @@ def test_source_hash_in_all_its_forms(project, tmp_path, web):
         (place / "file").write_bytes(DATA)
     literal = hashlib.sha512(DATA).hexdigest()
     forms = [
-        literal, f"sha512={literal}", hashlib.sha1(DATA).hexdigest(), f"{url}/SUMS", "salt://SUMS", "s3://SUMS",
-        f"{tmp_path}/SUMS", f"file://{tmp_path}/SUMS", {"source_hash": "salt://SUMS", "source_hash_name": "file"},
-    ]  # fmt: skip
+        literal,
+        f"sha512={literal}",
+        hashlib.sha1(DATA).hexdigest(),
+        f"{url}/SUMS",
+        "salt://SUMS",
+        "s3://SUMS",
+        f"{tmp_path}/SUMS",
+        f"file://{tmp_path}/SUMS",
+        {"source_hash": "salt://SUMS", "source_hash_name": "file"},
+    ]
     wrong = {"source_hash": "salt://SUMS", "source_hash_name": "other"}
     lines = []
     for number, form in enumerate([*forms, wrong]):

@@ -62,13 +62,16 @@ def test_pillar_can_ask_for_test_mode(project: Project, tmp_path: Path, words: l
 
 
 def test_a_pillar_in_the_call_is_that_of_templates_and_modules_too(project: Project, tmp_path: Path) -> None:
-    project.files({
-        "pillar/top.sls": "base:\n  '*':\n    - p\n", "pillar/p.sls": "who: {tree: here, call: no}\n",
-        "salt/t.txt": "{{ pillar.who.tree }} {{ pillar.who.call }} {{ salt['pillar.get']('who:call') }}",
-        "salt/p.sls": f"{tmp_path}/out:\n  file.managed:\n    - source: salt://t.txt\n    - template: jinja\n"
-                      "both:\n  test.check_pillar:\n    - string: [who:tree, who:call]\n"
-                      "{{ salt['config.get']('who:call') }}:\n  test.nop: []\n",
-    })  # fmt: skip
+    project.files(
+        {
+            "pillar/top.sls": "base:\n  '*':\n    - p\n",
+            "pillar/p.sls": "who: {tree: here, call: no}\n",
+            "salt/t.txt": "{{ pillar.who.tree }} {{ pillar.who.call }} {{ salt['pillar.get']('who:call') }}",
+            "salt/p.sls": f"{tmp_path}/out:\n  file.managed:\n    - source: salt://t.txt\n    - template: jinja\n"
+            "both:\n  test.check_pillar:\n    - string: [who:tree, who:call]\n"
+            "{{ salt['config.get']('who:call') }}:\n  test.nop: []\n",
+        }
+    )
     done = project.json("run", "it", "state.sls", "p", "pillar={who: {call: yes-it-is}}")
     assert [state["name"] for state in values(done.data["it"]) if state["result"]][1:] == ["both", "yes-it-is"]
     assert (tmp_path / "out").read_text() == "here yes-it-is yes-it-is"
@@ -76,11 +79,13 @@ def test_a_pillar_in_the_call_is_that_of_templates_and_modules_too(project: Proj
 
 def test_a_template_that_is_no_text_stays_as_it_is(project: Project, tmp_path: Path) -> None:
     data = bytes(range(256)) + b"{{ pillar }}"
-    project.files({
-        "salt/tree/bin": data,
-        "salt/tree/text": "{{ 1 + 1 }}",
-        "salt/t.sls": f"{tmp_path}/out:\n  file.recurse:\n    - source: salt://tree\n    - template: jinja\n",
-    })  # fmt: skip
+    project.files(
+        {
+            "salt/tree/bin": data,
+            "salt/tree/text": "{{ 1 + 1 }}",
+            "salt/t.sls": f"{tmp_path}/out:\n  file.recurse:\n    - source: salt://tree\n    - template: jinja\n",
+        }
+    )
     assert project.json("run", "it", "state.sls", "t").code == 0
     assert (tmp_path / "out/bin").read_bytes() == data and (tmp_path / "out/text").read_text() == "2"
 
@@ -159,8 +164,9 @@ def test_one_low_chunk_gives_one_return(project: Project) -> None:
     unknown = project.json("run", "it", "state.low", low % "nope").data["it"]
     assert unknown == ["Specified state 'test.nope' was not found"]
     assert project.json("run", "it", "state.low", '{"fun": "nop"}').data["it"] == [
-        'Missing "state" data', 'Missing "name" data',
-    ]  # fmt: skip
+        'Missing "state" data',
+        'Missing "name" data',
+    ]
 
 
 @pytest.mark.parametrize(
@@ -184,13 +190,15 @@ def test_states_that_do_not_wait_for_each_other_are_aggregated(tmp_path: Path, o
     project = Project(tmp_path, {"it": {"transport": "local"}}, **({"state_aggregate": ["probe"]} if option else {}))
     probe = (Path(__file__).parents[1] / "differential" / "states" / "probe.py").read_text()
     asked = "" if option else ", aggregate: true"
-    project.files({
-        "salt/_states/probe.py": probe,
-        "salt/many.sls": f"one: {{probe.listed: [items: [a]{asked}]}}\n"
-        f"two: {{probe.listed: [items: [b]{asked}]}}\n"
-        f"three: {{probe.listed: [items: [c], require: [probe: two]{asked}]}}\n"
-        f"four: {{probe.listed: [items: [d]{asked}]}}\n",
-    })  # fmt: skip
+    project.files(
+        {
+            "salt/_states/probe.py": probe,
+            "salt/many.sls": f"one: {{probe.listed: [items: [a]{asked}]}}\n"
+            f"two: {{probe.listed: [items: [b]{asked}]}}\n"
+            f"three: {{probe.listed: [items: [c], require: [probe: two]{asked}]}}\n"
+            f"four: {{probe.listed: [items: [d]{asked}]}}\n",
+        }
+    )
     rets = {ret["__id__"]: ret["changes"]["items"] for ret in values(project.json("apply", "it", "many").data["it"])}
     assert rets == {"one": ["a", "b", "d"], "two": ["b"], "four": ["d"], "three": ["c"]}
     assert list(rets)[-1] == "three"

@@ -29,11 +29,13 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
     shared.mkdir()
     shared.chmod(0o777)
     project = Project(folder, {"here": {"transport": "local", "thin_dir": str(shared)}})
-    project.files({
-        "salt/well.sls": "well:\n  test.nop\n",
-        "salt/broken.sls": "a: {{ nothing }}\n",
-        "salt/dies.sls": json.dumps({"dies": {"cmd.run": [{"name": "kill -9 $PPID; sleep 60"}]}}),
-    })  # fmt: skip
+    project.files(
+        {
+            "salt/well.sls": "well:\n  test.nop\n",
+            "salt/broken.sls": "a: {{ nothing }}\n",
+            "salt/dies.sls": json.dumps({"dies": {"cmd.run": [{"name": "kill -9 $PPID; sleep 60"}]}}),
+        }
+    )
     return project
 
 

@@ -103,8 +103,12 @@ def test_states_of_other_renderers_compile(project):
     project.write("salt/b.sls", "#!pyobjects\nwith Test.nop('p'):\n    Cmd.run('q', cwd=pillar('tree'))\n")
     chunks = project.call("state.show_low_sls", ["a", "b"])
     assert [(chunk["state"], chunk["__id__"]) for chunk in chunks] == [
-        ("test", "a::x"), ("stateconf", "a::v"), ("stateconf", "a::goal"), ("test", "p"), ("cmd", "q")
-    ]  # fmt: skip
+        ("test", "a::x"),
+        ("stateconf", "a::v"),
+        ("stateconf", "a::goal"),
+        ("test", "p"),
+        ("cmd", "q"),
+    ]
     assert chunks[4]["require"] == [{"test": "p"}] and chunks[4]["cwd"] == 1
 
 

@@ -69,14 +69,17 @@ def test_only_files_within_the_roots(serve, tmp_path, path):
     assert server.find(path) is None
 
 
-@pytest.mark.parametrize("url, want", [
-    ("salt://a/b", ("a/b", "base")),
-    ("salt:///a", ("a", "base")),
-    ("salt://a?saltenv=dev", ("a", "dev")),
-    ("salt://a?b", ("a?b", "base")),
-    ("salt://|a", ("a", "base")),
-    ("a/b?saltenv=x", ("a/b?saltenv=x", "base")),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "url, want",
+    [
+        ("salt://a/b", ("a/b", "base")),
+        ("salt:///a", ("a", "base")),
+        ("salt://a?saltenv=dev", ("a", "dev")),
+        ("salt://a?b", ("a?b", "base")),
+        ("salt://|a", ("a", "base")),
+        ("a/b?saltenv=x", ("a/b?saltenv=x", "base")),
+    ],
+)
 def test_parse_url(url, want):
     assert parse_url(url) == want
 

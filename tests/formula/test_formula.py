@@ -19,21 +19,33 @@ needs_git = pytest.mark.skipif(shutil.which("git") is None, reason="git is not i
 URL = "https://example.org/x-formula.git"
 
 
-@pytest.mark.parametrize("before, after", [
-    ("", f"gitfs_remotes:\n  - {URL}\nfileserver_backend: [roots, git]\n"),
-    ("# only a comment", f"# only a comment\ngitfs_remotes:\n  - {URL}\nfileserver_backend: [roots, git]\n"),
-    ("fileserver_backend: [git]\na: 1 # x\n", f"fileserver_backend: [git]\na: 1 # x\ngitfs_remotes:\n  - {URL}\n"),
-    ("gitfs_remotes:\n  - u1\n  # about u2\n  - u2:\n    - root: a\n\n# more\nfileserver_backend:\n- gitfs\n",
-     "gitfs_remotes:\n  - u1\n  # about u2\n  - u2:\n    - root: a\n"
-     f"  - {URL}\n\n# more\nfileserver_backend:\n- gitfs\n"),
-    ("gitfs_remotes:\n- u1\nfileserver_backend: [git]", f"gitfs_remotes:\n- u1\n- {URL}\nfileserver_backend: [git]"),
-    ("gitfs_remotes: [u1, u2]\nfileserver_backend: [git]\n",
-     f'gitfs_remotes: [u1, u2, "{URL}"]\nfileserver_backend: [git]\n'),
-    ("gitfs_remotes: []\nfileserver_backend: [git]\n", f"gitfs_remotes:\n  - {URL}\nfileserver_backend: [git]\n"),
-    ("gitfs_remotes:\nfileserver_backend: [git]\n", f"gitfs_remotes:\n  - {URL}\nfileserver_backend: [git]\n"),
-    ("fileserver_backend:\n  - roots # first\n  - minion\nb: 2\n",
-     f'fileserver_backend: ["roots", "minion", "git"]\nb: 2\ngitfs_remotes:\n  - {URL}\n'),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "before, after",
+    [
+        ("", f"gitfs_remotes:\n  - {URL}\nfileserver_backend: [roots, git]\n"),
+        ("# only a comment", f"# only a comment\ngitfs_remotes:\n  - {URL}\nfileserver_backend: [roots, git]\n"),
+        ("fileserver_backend: [git]\na: 1 # x\n", f"fileserver_backend: [git]\na: 1 # x\ngitfs_remotes:\n  - {URL}\n"),
+        (
+            "gitfs_remotes:\n  - u1\n  # about u2\n  - u2:\n    - root: a\n\n# more\nfileserver_backend:\n- gitfs\n",
+            "gitfs_remotes:\n  - u1\n  # about u2\n  - u2:\n    - root: a\n"
+            f"  - {URL}\n\n# more\nfileserver_backend:\n- gitfs\n",
+        ),
+        (
+            "gitfs_remotes:\n- u1\nfileserver_backend: [git]",
+            f"gitfs_remotes:\n- u1\n- {URL}\nfileserver_backend: [git]",
+        ),
+        (
+            "gitfs_remotes: [u1, u2]\nfileserver_backend: [git]\n",
+            f'gitfs_remotes: [u1, u2, "{URL}"]\nfileserver_backend: [git]\n',
+        ),
+        ("gitfs_remotes: []\nfileserver_backend: [git]\n", f"gitfs_remotes:\n  - {URL}\nfileserver_backend: [git]\n"),
+        ("gitfs_remotes:\nfileserver_backend: [git]\n", f"gitfs_remotes:\n  - {URL}\nfileserver_backend: [git]\n"),
+        (
+            "fileserver_backend:\n  - roots # first\n  - minion\nb: 2\n",
+            f'fileserver_backend: ["roots", "minion", "git"]\nb: 2\ngitfs_remotes:\n  - {URL}\n',
+        ),
+    ],
+)
 def test_add_keeps_the_rest_as_it_is(tmp_path, before, after):
     path = tmp_path / "pushsalt.yaml"
     path.write_text(before)
@@ -41,9 +53,15 @@ def test_add_keeps_the_rest_as_it_is(tmp_path, before, after):
     assert path.read_text() == after
 
 
-@pytest.mark.parametrize("before", [
-    "gitfs_remotes:\n  - u1\n", "gitfs_remotes: [u1]\n", "", "gitfs_remotes:\n  - u1:\n    - base: x\n# end\n",
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "before",
+    [
+        "gitfs_remotes:\n  - u1\n",
+        "gitfs_remotes: [u1]\n",
+        "",
+        "gitfs_remotes:\n  - u1:\n    - base: x\n# end\n",
+    ],
+)
 def test_add_with_options_and_remove(tmp_path, before):
     path = tmp_path / "pushsalt.yaml"
     path.write_text(before)
@@ -187,8 +205,10 @@ def test_a_new_formula_renders_on_its_machines(tmp_path):
     assert set(low) == {"debian", "rocky", "freebsd"}
     conf = {id: chunks["app-config-file-file-managed"] for id, chunks in low.items()}
     assert {id: chunk["name"] for id, chunk in conf.items()} == {
-        "debian": "/etc/app.conf", "rocky": "/etc/app.conf", "freebsd": "/usr/local/etc/app.conf",
-    }  # fmt: skip
+        "debian": "/etc/app.conf",
+        "rocky": "/etc/app.conf",
+        "freebsd": "/usr/local/etc/app.conf",
+    }
     assert conf["rocky"]["source"] == [
         f"salt://app/files/{place}/app.conf.jinja" for place in ("rocky", "Rocky Linux-9", "Rocky", "RedHat", "default")
     ]

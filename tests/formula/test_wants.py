@@ -94,7 +94,8 @@ def test_check_of_a_project_says_it_too(site: Project, formula: Repo, mark: Path
     done = site.run("check", "--format", "json", "--system", "debian-13")
     found = json.loads(done.out)["findings"]
     assert {each["path"].partition(":web/")[2] for each in found if each["name"] == "renderer-not-allowed"} >= {
-        "made.sls", "files.sls",
-    }  # fmt: skip
+        "made.sls",
+        "files.sls",
+    }
     assert any("not allowed for files of the git remote" in each["message"] for each in found)
     assert done.code == 2 and not mark.exists()

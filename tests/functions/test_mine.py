@@ -79,8 +79,9 @@ def test_sending_deleting_and_flushing(client):
     assert call(client, "mine.send", "test.echo", "x", on="db1") is True
     assert call(client, "mine.send", "no.such", on="db1") is False
     assert call(client, "mine.get", "db1", "role,test.echo,no.such") == {
-        "role": {"db1": "db"}, "test.echo": {"db1": "x"}
-    }  # fmt: skip
+        "role": {"db1": "db"},
+        "test.echo": {"db1": "x"},
+    }
     assert call(client, "mine.delete", "role", on="db1") is True
     assert client.project.mine.get("db1") == {"test.echo": "x"}
     assert call(client, "mine.flush", on="db1") is True
@@ -129,8 +130,10 @@ def test_collected_in_the_exchange_of_the_grains(make, tmp_path):
     assert result.ret["kernel"] == "Linux"
     kept = client.project.mine.get("here")
     assert {name: unwrap(value) for name, value in kept.items()} == {
-        "said": ("pillar", None), "test.echo": ("roster", None), "test.ping": (True, ("else*", "glob")),
-    }  # fmt: skip
+        "said": ("pillar", None),
+        "test.echo": ("roster", None),
+        "test.ping": (True, ("else*", "glob")),
+    }
     again = client.grains(Selection("here"))["here"]
     assert (
         again.round_trips
@@ -147,7 +150,7 @@ def here(make, tmp_path):
     (tmp_path / "salt/broken.sls").write_text("{{ nope.nope }}\n")
     (tmp_path / "salt/failing.sls").write_text("it:\n  test.fail_without_changes: []\n")
     asking = "{{ salt['mine.get']('here', 'test.echo') }}"
-    (tmp_path / "salt/asks.sls").write_text(f"it:\n  test.nop:\n    - name: \"was {asking}\"\n")
+    (tmp_path / "salt/asks.sls").write_text(f'it:\n  test.nop:\n    - name: "was {asking}"\n')
     (tmp_path / "pillar/top.sls").write_text("base:\n  '*': [mine]\n")
     (tmp_path / "pillar/mine.sls").write_text(f"mine_functions:\n  file.file_exists: [{tmp_path / 'written'}]\n")
 
@@ -254,8 +257,10 @@ def test_states_on_the_target_tell_of_it_alone(here, tmp_path):
     assert "mine.get is answered where templates are rendered" in rets["mine.get"]["comment"]
     kept = client.project.mine.get("here")
     assert {name: unwrap(value) for name, value in kept.items()} == {
-        "older": (2, None), "said": ("x", ("lb*", "glob")), "test.ping": (True, None)
-    }  # fmt: skip
+        "older": (2, None),
+        "said": ("x", ("lb*", "glob")),
+        "test.ping": (True, None),
+    }
 
 
 @pytest.mark.parametrize("kind", ["pcre", "grain_pcre", "compound"])
@@ -349,8 +354,10 @@ def test_what_is_valid(make):
         }
     )
     assert call(client, "mine.valid") == {
-        "test.echo": ["x"], "said": {"test.echo": ["x"]}, "net": {"network.ip_addrs": [{"interface": "eth0"}]}
-    }  # fmt: skip
+        "test.echo": ["x"],
+        "said": {"test.echo": ["x"]},
+        "net": {"network.ip_addrs": [{"interface": "eth0"}]},
+    }
     assert call(make(), "mine.valid") is None
 
 

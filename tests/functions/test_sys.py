@@ -24,8 +24,9 @@ def test_both_sides_are_told_of(call):
         *call("here", "sys.list_functions")
     }
     assert call("here", "sys.list_functions", "state.show_sl*", "mine.f", "cmd.nosuch") == [
-        "mine.f", "state.show_sls",
-    ]  # fmt: skip
+        "mine.f",
+        "state.show_sls",
+    ]
     assert call("here", "sys.list_modules", "s[lt]*") == ["slsutil", "state", "status"]
     docs = call("here", "sys.doc", "mine.f", "state.show_top", "test.ping")
     assert list(docs) == ["mine.f", "state.show_top", "test.ping"] and docs["mine.f"] == "Does ``it``."

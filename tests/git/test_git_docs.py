@@ -13,9 +13,15 @@ from pushsalt.options import OPTIONS
 ROOT = Path(__file__).parents[2]
 DOC = (ROOT / "docs" / "gitfs.md").read_text()
 TABLES = set(re.findall(r"`([a-z_]+)`", "\n".join(row.split("|")[1] for row in DOC.splitlines() if row[:3] == "| `")))
-TESTS = "".join((Path(__file__).parent / name).read_text() for name in (
-    "test_gitfs.py", "test_git_servers.py", "test_git_pillar.py", "test_renderers.py",
-))  # fmt: skip
+TESTS = "".join(
+    (Path(__file__).parent / name).read_text()
+    for name in (
+        "test_gitfs.py",
+        "test_git_servers.py",
+        "test_git_pillar.py",
+        "test_renderers.py",
+    )
+)
 
 
 @pytest.mark.parametrize("role", ["gitfs", "git_pillar"])

@@ -81,11 +81,15 @@ def test_a_tree_of_trees_that_explodes_is_listed_only_so_far(repo, serve, monkey
 
 def test_hooks_filters_and_submodules_of_a_repository_do_nothing(repo, serve, tmp_path):
     mark = tmp_path / "mark"
-    one = repo({
-        ".gitmodules": f'[submodule "x"]\n\tpath = x\n\turl = ext::touch {mark}\n\tupdate = !touch {mark}\n',
-        ".gitattributes": "* filter=evil export-subst\n", "x": ("160000", "1" * 40), "a": "$Format:%H$",
-        "hooks/post-checkout": f"#!/bin/sh\ntouch {mark}\n",
-    })  # fmt: skip
+    one = repo(
+        {
+            ".gitmodules": f'[submodule "x"]\n\tpath = x\n\turl = ext::touch {mark}\n\tupdate = !touch {mark}\n',
+            ".gitattributes": "* filter=evil export-subst\n",
+            "x": ("160000", "1" * 40),
+            "a": "$Format:%H$",
+            "hooks/post-checkout": f"#!/bin/sh\ntouch {mark}\n",
+        }
+    )
     one.git("config", "filter.evil.smudge", f"touch {mark}")
     for hook in ("post-update", "reference-transaction", "post-checkout", "post-merge", "pre-auto-gc"):
         path = one.path / "hooks" / hook

@@ -29,9 +29,13 @@ def test_a_further_run_sees_what_the_remotes_have_by_then(tmp_path):
     states = Repo(tmp_path / "s.git", {"a.sls": "{{ pillar.word }}1:\n  test.nop: []\n"})
     words = Repo(tmp_path / "p.git", {"top.sls": "base: {'*': [w]}", "w.sls": "word: x"})
     made = client(
-        tmp_path, fileserver_backend=["git"], gitfs_remotes=[states.url], gitfs_update_interval=0,
-        ext_pillar=[{"git": [f"master {words.url}"]}], git_pillar_update_interval=0,
-    )  # fmt: skip
+        tmp_path,
+        fileserver_backend=["git"],
+        gitfs_remotes=[states.url],
+        gitfs_update_interval=0,
+        ext_pillar=[{"git": [f"master {words.url}"]}],
+        git_pillar_update_interval=0,
+    )
     assert low(made, "a") == ["x1"]
     states.commit({"a.sls": "{{ pillar.word }}2:\n  test.nop: []\n"})
     assert low(made, "a") == ["x2"]

@@ -276,9 +276,7 @@ def test_a_server_that_only_has_files(sites, serve):
     one = Repo.__new__(Repo)
     one.path = sites / "r.git"
     one.git("update-server-info")
-    with http.server.ThreadingHTTPServer(
-        ("127.0.0.1", 0), functools.partial(Quiet, directory=str(sites))
-    ) as server:
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Quiet, directory=str(sites))) as server:
         thread = threading.Thread(target=server.serve_forever, args=(0.02,))
         thread.start()
         url = f"http://127.0.0.1:{server.server_port}/r.git"

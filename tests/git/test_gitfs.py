@@ -91,9 +91,16 @@ def test_mountpoint(repo, serve, opts, below):
     assert server.list_folder("other") == []
 
 
-@pytest.mark.parametrize("opts, below", both_ways("saltenv", [
-    {"prod": [{"ref": "release"}, {"root": "other"}]}, {"qa": [{"ref": "dev"}, {"mountpoint": "salt://m"}]},
-]))  # fmt: skip
+@pytest.mark.parametrize(
+    "opts, below",
+    both_ways(
+        "saltenv",
+        [
+            {"prod": [{"ref": "release"}, {"root": "other"}]},
+            {"qa": [{"ref": "dev"}, {"mountpoint": "salt://m"}]},
+        ],
+    ),
+)
 def test_saltenv_map(repo, serve, opts, below):
     one = repo({"a": "1"})
     one.commit({"a": "2", "other/a": "3"}, "release")
@@ -118,8 +125,9 @@ def test_all_saltenvs(repo, serve):
     one.commit({"a": "1d"}, "dev")
     server = serve(one, {two.url: [{"all_saltenvs": "master"}]})
     assert [(server.read("a", env), server.read("b", env)) for env in ("base", "dev")] == [
-        (b"1", b"2"), (b"1d", b"2"),
-    ]  # fmt: skip
+        (b"1", b"2"),
+        (b"1d", b"2"),
+    ]
 
 
 @pytest.mark.parametrize("opts, below", both_ways("disable_saltenv_mapping", True))
@@ -148,8 +156,10 @@ def test_ref_types(repo, serve, opts, below):
     one.commit({"a": "2"}, "master")
     server = serve(one_of(one, below), **opts)
     assert (server.envs(), server.read("a"), server.read("a", one.tip("refs/heads/master"))) == (
-        ["base", "v1"], b"1", None,
-    )  # fmt: skip
+        ["base", "v1"],
+        b"1",
+        None,
+    )
 
 
 def test_the_order_of_ref_types_counts(repo, serve):
@@ -161,10 +171,14 @@ def test_the_order_of_ref_types_counts(repo, serve):
     assert serve(one, gitfs_ref_types=["tag", "branch"]).read("a", "x") == b"tag"
 
 
-@pytest.mark.parametrize("opts, below", [
-    *both_ways("saltenv_whitelist", ["base", "de.*"]), *both_ways("saltenv_whitelist", "base, dev"),
-    *both_ways("saltenv_blacklist", ["v*", "rel.+"]),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "opts, below",
+    [
+        *both_ways("saltenv_whitelist", ["base", "de.*"]),
+        *both_ways("saltenv_whitelist", "base, dev"),
+        *both_ways("saltenv_blacklist", ["v*", "rel.+"]),
+    ],
+)
 def test_white_and_black_list(repo, serve, opts, below):
     one = repo({"a": "1"})
     for name in ("dev", "release", "v1"):
@@ -261,8 +275,11 @@ def test_files_of_a_commit(repo, serve):
     server = serve(one)
     found = server.find("a")
     assert (found.size, found.mode, found.digest(), found.digest("md5")) == (
-        5, 0o644, hashlib.sha256(b"hello").hexdigest(), hashlib.md5(b"hello").hexdigest(),
-    )  # fmt: skip
+        5,
+        0o644,
+        hashlib.sha256(b"hello").hexdigest(),
+        hashlib.md5(b"hello").hexdigest(),
+    )
     assert found.path == f"{one.url}@{one.tip()[:12]}:a"
     assert server.find("run").mode == 0o755
     big = server.find("big")
@@ -275,48 +292,67 @@ def test_files_of_a_commit(repo, serve):
 
 
 def test_links_stay_within_the_tree(repo, serve):
-    one = repo({
-        "d/real": "in", "file": ("120000", "d/real"), "dir": ("120000", "d"), "d/up": ("120000", "../d/./real"),
-        "twice": ("120000", "file"), "out": ("120000", "../../etc/passwd"), "abs": ("120000", "/etc/passwd"),
-        "round": ("120000", "round"), "gone": ("120000", "nowhere"), "sub": ("160000", "1" * 40),
-        "s/root/l": ("120000", "../../d/real"), "through": ("120000", "file/x"),
-    })  # fmt: skip
+    one = repo(
+        {
+            "d/real": "in",
+            "file": ("120000", "d/real"),
+            "dir": ("120000", "d"),
+            "d/up": ("120000", "../d/./real"),
+            "twice": ("120000", "file"),
+            "out": ("120000", "../../etc/passwd"),
+            "abs": ("120000", "/etc/passwd"),
+            "round": ("120000", "round"),
+            "gone": ("120000", "nowhere"),
+            "sub": ("160000", "1" * 40),
+            "s/root/l": ("120000", "../../d/real"),
+            "through": ("120000", "file/x"),
+        }
+    )
     server = serve(one)
     assert [server.read(path) for path in ("file", "dir/real", "d/up", "twice", "s/root/l")] == [b"in"] * 5
     for path in ("out", "abs", "round", "gone", "sub", "through", "file/x", "d", "dir", "out/x"):
         assert server.find(path) is None, path
     assert server.list_files() == ["d/real", "d/up", "file", "s/root/l", "twice"]
     assert server.symlinks() == {
-        "d/up": "../d/./real", "dir": "d", "file": "d/real", "gone": "nowhere", "round": "round",
-        "s/root/l": "../../d/real", "through": "file/x", "twice": "file",
-    }  # fmt: skip
+        "d/up": "../d/./real",
+        "dir": "d",
+        "file": "d/real",
+        "gone": "nowhere",
+        "round": "round",
+        "s/root/l": "../../d/real",
+        "through": "file/x",
+        "twice": "file",
+    }
     assert server.list_dirs() == ["d", "dir", "s", "s/root"]
 
 
-@pytest.mark.parametrize("below, words", [
-    ([{"rooot": "x"}], "no option of a remote"),
-    ([{"ref_types": ["banana"]}], "no kind of ref"),
-    ([{"base": "--upload-pack=x"}], "cannot be a branch"),
-    ([{"fallback": "a..b"}], "cannot be a branch"),
-    ([{"all_saltenvs": "-x"}], "cannot be a branch"),
-    ([{"root": "../../etc"}], "leads out"),
-    ([{"mountpoint": "salt://../x"}], "leads out"),
-    ([{"saltenv": [{"dev": [{"reff": "x"}]}]}], "no option of the saltenv"),
-    ([{"saltenv": [{"dev": [{"root": "../x"}]}]}], "leads out"),
-    ([{"saltenv": [{"dev": [{"ref": "-x"}]}]}], "cannot be a branch"),
-    ([{"refspecs": ["--upload-pack=x"]}], "no refspec"),
-    ([{"refspecs": ["+refs/heads/*:HEAD"]}], "no refspec"),
-    ([{"update_interval": "soon"}], "whole number"),
-    ([{"filter": "--exec=x"}], "no filter"),
-    ([{"pubkey": "/x.pub"}], "without `privkey`"),
-    ([{"proxy": "a b"}], "no URL"),
-    ([{"ssl_verify": "perhaps"}], "ssl_verify must be true or false"),
-    ([{"user": ["x"]}], "user must be text, not a list"),
-    ([{"saltenv": 5}], "no list of options"),
-    (["x"], "is no option"),
-    (5, "no list of options"),
-    ([], "no options below"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "below, words",
+    [
+        ([{"rooot": "x"}], "no option of a remote"),
+        ([{"ref_types": ["banana"]}], "no kind of ref"),
+        ([{"base": "--upload-pack=x"}], "cannot be a branch"),
+        ([{"fallback": "a..b"}], "cannot be a branch"),
+        ([{"all_saltenvs": "-x"}], "cannot be a branch"),
+        ([{"root": "../../etc"}], "leads out"),
+        ([{"mountpoint": "salt://../x"}], "leads out"),
+        ([{"saltenv": [{"dev": [{"reff": "x"}]}]}], "no option of the saltenv"),
+        ([{"saltenv": [{"dev": [{"root": "../x"}]}]}], "leads out"),
+        ([{"saltenv": [{"dev": [{"ref": "-x"}]}]}], "cannot be a branch"),
+        ([{"refspecs": ["--upload-pack=x"]}], "no refspec"),
+        ([{"refspecs": ["+refs/heads/*:HEAD"]}], "no refspec"),
+        ([{"update_interval": "soon"}], "whole number"),
+        ([{"filter": "--exec=x"}], "no filter"),
+        ([{"pubkey": "/x.pub"}], "without `privkey`"),
+        ([{"proxy": "a b"}], "no URL"),
+        ([{"ssl_verify": "perhaps"}], "ssl_verify must be true or false"),
+        ([{"user": ["x"]}], "user must be text, not a list"),
+        ([{"saltenv": 5}], "no list of options"),
+        (["x"], "is no option"),
+        (5, "no list of options"),
+        ([], "no options below"),
+    ],
+)
 def test_options_that_cannot_hold(serve, below, words):
     with pytest.raises(ConfigError, match=words) as caught:
         serve({"https://example.org/x.git": below})

@@ -104,10 +104,19 @@ def test_credentials_are_not_part_of_it(repo, lock):
     assert LockFile(lock).revision("https://example.org/x.git", "refs/heads/master") == "2" * 40
 
 
-@pytest.mark.parametrize("text", [
-    "a: [", "- x", "version: 2\nremotes: {}", "version: 1\nremotes: []", "version: 1\nremotes: {u: {r: short}}",
-    "version: 1\nremotes: {u: [x]}", "version: 1\nremotes: {u: {r: 5}}", b"\xff\xfe",
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a: [",
+        "- x",
+        "version: 2\nremotes: {}",
+        "version: 1\nremotes: []",
+        "version: 1\nremotes: {u: {r: short}}",
+        "version: 1\nremotes: {u: [x]}",
+        "version: 1\nremotes: {u: {r: 5}}",
+        b"\xff\xfe",
+    ],
+)
 def test_a_damaged_lock_file_is_said(lock, text):
     lock.write_bytes(text if isinstance(text, bytes) else text.encode())
     with pytest.raises(ConfigError) as caught:
@@ -120,7 +129,8 @@ def test_two_commands_that_add_do_not_lose_each_others(lock):
     one.change({"u": {"refs/heads/a": "1" * 40}})
     two.change({"u": {"refs/heads/b": "2" * 40}, "v": {"refs/tags/c": "3" * 40}})
     assert LockFile(lock).pins == {
-        "u": {"refs/heads/a": "1" * 40, "refs/heads/b": "2" * 40}, "v": {"refs/tags/c": "3" * 40},
-    }  # fmt: skip
+        "u": {"refs/heads/a": "1" * 40, "refs/heads/b": "2" * 40},
+        "v": {"refs/tags/c": "3" * 40},
+    }
     two.change({}, remotes=["v"])
     assert list(LockFile(lock).pins) == ["v"]

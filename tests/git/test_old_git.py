@@ -48,8 +48,9 @@ class Git:
 
     def says(self, words: str, old: bool = True) -> None:
         path = self.folder / "git"
-        path.write_text(STAND_IN.format(
-            log=self.log, says=words, old="yes" if old else "no", unknown=UNKNOWN, git=self.real))  # fmt: skip
+        path.write_text(
+            STAND_IN.format(log=self.log, says=words, old="yes" if old else "no", unknown=UNKNOWN, git=self.real)
+        )
         path.chmod(0o755)
         self.log.write_text("")
         self.monkeypatch.setenv("PATH", f"{self.folder}:{self.before}")
@@ -100,12 +101,15 @@ def test_a_copy_that_is_there_is_not_read_by_it(
     assert set(git.log.read_text().splitlines()) == {"--version"}
 
 
-@pytest.mark.parametrize("call", [
-    lambda mirror: mirror.head_branch(), lambda mirror: mirror.update(), lambda mirror: mirror.update(wanted="1" * 40),
-])  # fmt: skip
-def test_nothing_is_asked_of_a_server(
-    repo: Any, git: Git, tmp_path: Path, call: Callable[[Mirror], object]
-) -> None:
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda mirror: mirror.head_branch(),
+        lambda mirror: mirror.update(),
+        lambda mirror: mirror.update(wanted="1" * 40),
+    ],
+)
+def test_nothing_is_asked_of_a_server(repo: Any, git: Git, tmp_path: Path, call: Callable[[Mirror], object]) -> None:
     one = repo({"a": "1"})
     [remote] = gitfs_remotes({"gitfs_remotes": [one.url]})
     git.says("git version 1.8.3.1")

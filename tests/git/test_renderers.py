@@ -50,8 +50,14 @@ def bed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Bed:
 
 
 def test_an_sls_that_asks_for_more_is_an_error(bed: Bed) -> None:
-    repo = bed.repo(**{"py.sls": bed.sls, "plain.sls": "b:\n  test.nop: []\n", "pipe.sls": f"#!jinja|py\n{bed.code}",
-                       "within.sls": f"#!stateconf py . jinja\n{bed.code}"})  # fmt: skip
+    repo = bed.repo(
+        **{
+            "py.sls": bed.sls,
+            "plain.sls": "b:\n  test.nop: []\n",
+            "pipe.sls": f"#!jinja|py\n{bed.code}",
+            "within.sls": f"#!stateconf py . jinja\n{bed.code}",
+        }
+    )
     made = bed.client(gitfs_remotes=[{repo.url: [{"renderers": [*DATA, "stateconf"]}]}])
     for sls in ("py", "pipe", "within"):
         (error,) = bed.low(made, sls)
@@ -140,10 +146,14 @@ def test_plug_ins_of_a_remote(bed: Bed, renderers: list[str], runs: bool, caplog
     own = f"{bed.code}\ndef render(data, saltenv='base', sls='', **kwargs):\n    return {{'a': {{'test.nop': []}}}}\n"
     module = f"{bed.code}\n__controller__ = True\ndef here(): return 1\n"
     files = {
-        "_renderers/own.py": own, "_renderers/yaml.py": own, "own.sls": "#!own\n", "plain.sls": "b:\n  test.nop: []\n",
-        "_modules/mine.py": module, "_utils/tool.py": bed.code,
+        "_renderers/own.py": own,
+        "_renderers/yaml.py": own,
+        "own.sls": "#!own\n",
+        "plain.sls": "b:\n  test.nop: []\n",
+        "_modules/mine.py": module,
+        "_utils/tool.py": bed.code,
         "mine.sls": "{{ salt['mine.here']() }}: {test.nop: []}\n",
-    }  # fmt: skip
+    }
     made = bed.client(gitfs_remotes=[{bed.repo(**files).url: [{"renderers": renderers}]}])
     own_low, plain_low, mine_low = (bed.low(made, sls) for sls in ("own", "plain", "mine"))
     if runs:

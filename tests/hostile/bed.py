@@ -62,14 +62,18 @@ class Bed:
             "role:db": [{"match": "grain"}, "by_grain"],
             "G@id:db1": [{"match": "compound"}, "pillar"],
         }
-        self.project.files({
-            "pillar/top.sls": json.dumps({"base": top}),
-            **{f"pillar/{name}.sls": json.dumps({f"{name}_password": word[name]}) for name in ("by_id", "by_grain")},
-            "pillar/pillar.sls": json.dumps({"db_password": word["pillar"]}),
-            "salt/it.sls": "it:\n  test.nop:\n    - name: {{ grains.id }} {{ grains.get('fqdn') }}\n",
-            "salt/tree/a": "a",
-            "secret": word["file"],
-        })  # fmt: skip
+        self.project.files(
+            {
+                "pillar/top.sls": json.dumps({"base": top}),
+                **{
+                    f"pillar/{name}.sls": json.dumps({f"{name}_password": word[name]}) for name in ("by_id", "by_grain")
+                },
+                "pillar/pillar.sls": json.dumps({"db_password": word["pillar"]}),
+                "salt/it.sls": "it:\n  test.nop:\n    - name: {{ grains.id }} {{ grains.get('fqdn') }}\n",
+                "salt/tree/a": "a",
+                "secret": word["file"],
+            }
+        )
         (self.project.home / ".ssh" / "known_hosts").write_text(peers.known_hosts())
         self._quiet: int | None = None
 
@@ -92,9 +96,14 @@ class Bed:
         began = time.monotonic()
         with out.open("wb") as stdout, err.open("wb") as stderr:
             process = subprocess.Popen(
-                argv, cwd=self.project.folder, env=self.project.environment, stdin=subprocess.DEVNULL, stdout=stdout,
-                stderr=stderr, start_new_session=True,
-            )  # fmt: skip
+                argv,
+                cwd=self.project.folder,
+                env=self.project.environment,
+                stdin=subprocess.DEVNULL,
+                stdout=stdout,
+                stderr=stderr,
+                start_new_session=True,
+            )
             memory = 0
             while True:
                 pid, status = os.waitpid(process.pid, os.WNOHANG)
@@ -122,9 +131,10 @@ class Bed:
     def everything(self) -> set[str]:
         """All paths below the bed's folder, but those in the cache."""
         return {
-            str(path.relative_to(self.folder)) for path in self.folder.rglob("*")
+            str(path.relative_to(self.folder))
+            for path in self.folder.rglob("*")
             if self.project.cache not in path.parents and path.name not in ("out", "err")
-        }  # fmt: skip
+        }
 
     def leaks(self, texts: Iterable[str | bytes]) -> set[str]:
         found = set()

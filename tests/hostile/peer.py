@@ -95,9 +95,14 @@ class Peers:
 
     async def _listen(self) -> asyncssh.SSHAcceptor:
         return await asyncssh.listen(
-            "127.0.0.1", 0, server_host_keys=[self.key], server_factory=_Server, process_factory=self._serve,
-            encoding=None, login_timeout=30,
-        )  # fmt: skip
+            "127.0.0.1",
+            0,
+            server_host_keys=[self.key],
+            server_factory=_Server,
+            process_factory=self._serve,
+            encoding=None,
+            login_timeout=30,
+        )
 
     async def _serve(self, process: asyncssh.SSHServerProcess[bytes]) -> None:
         name = process.get_extra_info("username")

@@ -24,18 +24,54 @@ JINJA = "{{ salt['slsutil.renderer'](string=CODE, default_renderer='py') }}".rep
 
 #: texts that mean something somewhere
 WORDS = [
-    "", "db1", "../../db1", "salt://../secret", "salt://it.sls", "salt://tree", "/etc/passwd", "file:///etc/passwd",
-    "py", "jinja|py", "#!py\n" + CODE, CODE, JINJA, "{{ 7 * 7 }}", "\x1b]0;owned\x07", "\u202e", "a\nb: {c: d}", "\0",
-    "mine.get", "mine.store", "state.template_str", "slsutil.renderer", "cp.get_file_str", "cp.list_states",
+    "",
+    "db1",
+    "../../db1",
+    "salt://../secret",
+    "salt://it.sls",
+    "salt://tree",
+    "/etc/passwd",
+    "file:///etc/passwd",
+    "py",
+    "jinja|py",
+    "#!py\n" + CODE,
+    CODE,
+    JINJA,
+    "{{ 7 * 7 }}",
+    "\x1b]0;owned\x07",
+    "\u202e",
+    "a\nb: {c: d}",
+    "\0",
+    "mine.get",
+    "mine.store",
+    "state.template_str",
+    "slsutil.renderer",
+    "cp.get_file_str",
+    "cp.list_states",
     "os.system",
-    "match.compound", "__class__", "grains.items", "it_|-it_|-it_|-nop", "test_|-it_|-x_|-nop", "internal", "locked",
-    f"touch ~/{MARKER}", "{0.__class__.__init__.__globals__}", "vault", "%s%n", "rich [bold red]x[/]",
-]  # fmt: skip
+    "match.compound",
+    "__class__",
+    "grains.items",
+    "it_|-it_|-it_|-nop",
+    "test_|-it_|-x_|-nop",
+    "internal",
+    "locked",
+    f"touch ~/{MARKER}",
+    "{0.__class__.__init__.__globals__}",
+    "vault",
+    "%s%n",
+    "rich [bold red]x[/]",
+]
 words = st.sampled_from(WORDS) | st.text(max_size=12)
 scalars = (
-    st.none() | st.booleans() | st.integers(-(2**63), 2**64 - 1) | st.floats() | words | st.binary(max_size=12)
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**63), 2**64 - 1)
+    | st.floats()
+    | words
+    | st.binary(max_size=12)
     | st.sampled_from(["x" * 100_000, b"\xff" * 100_000, "a" * 64, "f" * 64])
-)  # fmt: skip
+)
 values = st.recursive(
     scalars,
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(words | st.integers(0, 3), inner, max_size=4),
@@ -44,10 +80,15 @@ values = st.recursive(
 TABLES: dict[str, dict[str, Any]] = {**wire.UP, **wire.QUESTIONS}
 #: what the fields of a type have when they are right
 RIGHT: dict[type, st.SearchStrategy[Any]] = {
-    str: words, int: st.integers(0, 6) | st.just(NUMBER), bool: st.booleans(), float: st.floats(),
-    dict: st.dictionaries(words, values, max_size=4), list: st.lists(values, max_size=4), type(None): st.none(),
+    str: words,
+    int: st.integers(0, 6) | st.just(NUMBER),
+    bool: st.booleans(),
+    float: st.floats(),
+    dict: st.dictionaries(words, values, max_size=4),
+    list: st.lists(values, max_size=4),
+    type(None): st.none(),
     object: values,
-}  # fmt: skip
+}
 
 
 def field(types: Any) -> st.SearchStrategy[Any]:
@@ -69,8 +110,11 @@ def messages(draw: st.DrawFn) -> Frame:
 
 broken = st.builds(
     lambda message, at, byte, cut: ("M", bytes(_hurt(wire.pack(message[1]), at, byte, cut))),
-    messages(), st.integers(0, 200), st.integers(0, 255), st.booleans(),
-)  # fmt: skip
+    messages(),
+    st.integers(0, 200),
+    st.integers(0, 255),
+    st.booleans(),
+)
 others = st.tuples(
     st.sampled_from(["H", "E", "N", "S", "D", "G", "B", "A", "P", "K", "Z"]),
     st.binary(max_size=40)
@@ -82,14 +126,15 @@ others = st.tuples(
 frames = st.lists(messages() | messages() | broken | others | st.just(("raw", b"noise")), max_size=4)
 scripts = st.builds(
     lambda grains, opening, replies, last: Script(
-        grains=grains, opening=opening,
+        grains=grains,
+        opening=opening,
         replies={kind: [*said, *(LAST if last else [])] for kind, said in replies.items()},
     ),
     st.dictionaries(words | st.sampled_from(["id", "role", "os", "fqdn"]), values, max_size=5) | values,
     frames | st.just([]) | st.just([]),
     st.dictionaries(st.sampled_from(["init", "call", "grains", "run", "resources", "answer"]), frames, max_size=4),
     st.booleans(),
-)  # fmt: skip
+)
 #: the answer that was waited for, and then no more
 LAST: list[Frame] = [("M", {"k": "ret", "re": NUMBER, "ret": True}), ("E", "kind=timeout")]
 
@@ -115,9 +160,12 @@ def test_no_message_harms_anybody(bed: Bed, name: str) -> None:
     bed.quiet()
 
     @settings(
-        max_examples=LONG or 2, database=None, derandomize=not LONG, phases=[Phase.generate],
+        max_examples=LONG or 2,
+        database=None,
+        derandomize=not LONG,
+        phases=[Phase.generate],
         suppress_health_check=list(HealthCheck),
-    )  # fmt: skip
+    )
     @given(st.lists(scripts, min_size=12, max_size=12))
     def exchange(drawn: list[Script]) -> None:
         hostile = {f"evil{number}": script for number, script in enumerate(drawn)}

@@ -14,11 +14,7 @@ RET = {"k": "ret", "re": NUMBER, "retcode": 0}
 CLAIMS = {"id": "db1", "role": "db", "master": "evil", "saltenv": "../..", "nodename": "db1", "fqdn": "db1"}
 CODE = f"import pathlib\ndef run():\n    pathlib.Path.home().joinpath('{MARKER}').touch()\n    return {{}}\n"
 #: a grain that would be a state of its own in ``- name: {{ grains.fqdn }}``
-STATE = (
-    "x\nevil:\n  file.managed:\n    - name: /nowhere\n    - template: py\n    - contents: " + json.dumps(CODE)
-)  # fmt: skip
-
-
+STATE = "x\nevil:\n  file.managed:\n    - name: /nowhere\n    - template: py\n    - contents: " + json.dumps(CODE)
 
 
 def liar(**more: Any) -> Script:
@@ -73,9 +69,12 @@ def test_the_pillar_that_it_asks_for_is_its_own(bed: Bed) -> None:
 def test_a_controller_that_believes_it_is_found_out(bed: Bed) -> None:
     """The check above can fail: this controller takes the target's word."""
     script = liar()
-    script.replies.update({
-        "call": [("M", {"k": "pillar", "n": 1})], "answer": [("M", {**RET, "re": 1, "ret": "done"})],
-    })  # fmt: skip
+    script.replies.update(
+        {
+            "call": [("M", {"k": "pillar", "n": 1})],
+            "answer": [("M", {**RET, "re": 1, "ret": "done"})],
+        }
+    )
     bed.inventory({"web1": script})
     believing = "import pushsalt.session.intake as i; i.imposed = lambda target, grains, deep=False: dict(grains)"
     run = bed.run("run", "--out", "json", "*", "test.ping", mutant=believing)
@@ -118,11 +117,16 @@ def test_what_lies_behind_it_is_no_other_target(bed: Bed) -> None:
     """Resources: no id of the inventory, no inventory type, no control characters, and no grain ``id`` of another."""
     found = {
         "thing": {
-            "db1": {"grains": {"id": "db1", "role": "db"}}, "x\ny": {}, "ok": {"grains": {"id": "db1", "a": STATE}},
-            "about": {"about": "a\nb", "grains": {}}, "\u202eko": {}, **{f"\x1b{n}": {} for n in range(500)},
+            "db1": {"grains": {"id": "db1", "role": "db"}},
+            "x\ny": {},
+            "ok": {"grains": {"id": "db1", "a": STATE}},
+            "about": {"about": "a\nb", "grains": {}},
+            "\u202eko": {},
+            **{f"\x1b{n}": {} for n in range(500)},
         },
-        "ssh": {"db1": {}}, "local": {"well": {}},
-    }  # fmt: skip
+        "ssh": {"db1": {}},
+        "local": {"well": {}},
+    }
     script = liar()
     script.replies["resources"] = [("M", {**RET, "ret": {"found": found, "failed": {"thing\n": "x" * 10_000}}})]
     bed.inventory({"web1": script})

@@ -90,9 +90,15 @@ MOST: dict[str, Reply] = {
 
 #: the usual runs have the worst of each format
 LONG = bool(os.environ.get("PUSHSALT_HOSTILE"))
-PRINTED = [(name, out) for name in MOST for out in ("json", "rich", "yaml")] if LONG else [
-    ("controls", "json"), ("lines", "rich"), ("keys", "yaml"),
-]  # fmt: skip
+PRINTED = (
+    [(name, out) for name in MOST for out in ("json", "rich", "yaml")]
+    if LONG
+    else [
+        ("controls", "json"),
+        ("lines", "rich"),
+        ("keys", "yaml"),
+    ]
+)
 
 
 @pytest.mark.parametrize("name, out", PRINTED)

@@ -73,8 +73,12 @@ def test_as_salts_matcher(steps, questions):
 def ipv6(n):
     """Addresses as they may be written."""
     return [
-        f"2001:db8::{n:x}", f"2001:0DB8:0:1::{n:x}", f"2001:db8:0:1:1:1:1.2.3.{n % 256}", f"fe80::{n:x}%e", f"no{n}",
-    ][n % 5]  # fmt: skip
+        f"2001:db8::{n:x}",
+        f"2001:0DB8:0:1::{n:x}",
+        f"2001:db8:0:1:1:1:1.2.3.{n % 256}",
+        f"fe80::{n:x}%e",
+        f"no{n}",
+    ][n % 5]
 
 
 FLEET = {
@@ -111,15 +115,46 @@ def fleet(tmp_path_factory):
 @pytest.mark.parametrize(
     "expr",
     [
-        "os:debian", "os:deb*", "os:(debian|ubuntu)", "roles:web", "roles:*", "roles:0:web", "nodename:host-00?",
-        "uuid:*7", "uuid:.*7$", "ipv4:10.3.1.*", "ipv4:0:10.3.1.*", r"ipv4:10\.3\.\d\.1\d",
-        "ip_interfaces:eth0:10.3.*", "*:eth0", "ip_interfaces:*:10.3.1.*", "ip_interfaces:lo", "ip_interfaces:eth*",
-        "ip_interfaces:*", "kernelparams:*quiet*", "kernelparams:*uuid=7'*", r"kernelparams:.*UUID=\d'\]",
-        "mem_total:1024", "mem_total:10*", "efi:true", "efi:True", "disks:sda:size:17", "disks:*:label:d3*",
-        "disks:sda:*", "*:10.3.1.8", "*:*", "*:web", "nothing:here", "os:[", "os:(", "nodename:HOST-001",
-        "uuid:[0-9]*1", "os", "os:",
+        "os:debian",
+        "os:deb*",
+        "os:(debian|ubuntu)",
+        "roles:web",
+        "roles:*",
+        "roles:0:web",
+        "nodename:host-00?",
+        "uuid:*7",
+        "uuid:.*7$",
+        "ipv4:10.3.1.*",
+        "ipv4:0:10.3.1.*",
+        r"ipv4:10\.3\.\d\.1\d",
+        "ip_interfaces:eth0:10.3.*",
+        "*:eth0",
+        "ip_interfaces:*:10.3.1.*",
+        "ip_interfaces:lo",
+        "ip_interfaces:eth*",
+        "ip_interfaces:*",
+        "kernelparams:*quiet*",
+        "kernelparams:*uuid=7'*",
+        r"kernelparams:.*UUID=\d'\]",
+        "mem_total:1024",
+        "mem_total:10*",
+        "efi:true",
+        "efi:True",
+        "disks:sda:size:17",
+        "disks:*:label:d3*",
+        "disks:sda:*",
+        "*:10.3.1.8",
+        "*:*",
+        "*:web",
+        "nothing:here",
+        "os:[",
+        "os:(",
+        "nodename:HOST-001",
+        "uuid:[0-9]*1",
+        "os",
+        "os:",
     ],
-)  # fmt: skip
+)
 @pytest.mark.parametrize("matcher", [grain, grain_pcre], ids=["glob", "regex"])
 def test_as_our_matchers(fleet, expr, matcher):
     want = [id for id, grains in FLEET.items() if ":" in expr and matcher.match(expr, grains)]
@@ -129,11 +164,28 @@ def test_as_our_matchers(fleet, expr, matcher):
 @pytest.mark.parametrize(
     "expr",
     [
-        "10.3.1.0/24", "10.3.1.8", "127.0.0.1", "10.0.0.0/8", "10.3.1.64/26", "10.2.0.0/15", "8.0.0.0/6", "0.0.0.0/0",
-        "10.3.1.8/31", "fe80::/64", "fe80::1f", "192.0.2.1", "fe80::/10", "fe80::/16", "::/0", "::1",
-        "2001:db8::/32", "2001:db8:0:1::/64", "2001:db8:0:1:1:1:102:300/120", "2001:db8::/31",
+        "10.3.1.0/24",
+        "10.3.1.8",
+        "127.0.0.1",
+        "10.0.0.0/8",
+        "10.3.1.64/26",
+        "10.2.0.0/15",
+        "8.0.0.0/6",
+        "0.0.0.0/0",
+        "10.3.1.8/31",
+        "fe80::/64",
+        "fe80::1f",
+        "192.0.2.1",
+        "fe80::/10",
+        "fe80::/16",
+        "::/0",
+        "::1",
+        "2001:db8::/32",
+        "2001:db8:0:1::/64",
+        "2001:db8:0:1:1:1:102:300/120",
+        "2001:db8::/31",
     ],
-)  # fmt: skip
+)
 def test_addresses(fleet, expr):
     view = fleet.view()
     assert view.ids(view.subnet(expr)) == [id for id, grains in FLEET.items() if ipcidr.match(expr, grains)]

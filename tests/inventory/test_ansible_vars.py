@@ -98,8 +98,9 @@ def test_variables_are_as_ansible_has_them(inventory):
     for id, want in json.loads((FOLDER / "hostvars.json").read_text()).items():
         target = found.targets[id]
         settings = {"ansible_host": target.host, "ansible_user": target.user}
-        assert {**settings, "ansible_become_password": target.sudo_password} == {name: want.pop(name) for name in [
-            "ansible_host", "ansible_user", "ansible_become_password"]}  # fmt: skip
+        assert {**settings, "ansible_become_password": target.sudo_password} == {
+            name: want.pop(name) for name in ["ansible_host", "ansible_user", "ansible_become_password"]
+        }
         assert {name: target.pillar[name] for name in want} == want
     assert {"open sesame", "all may become root"} <= set(heard) == set(found.secrets)
     [said] = found.warnings
@@ -246,8 +247,10 @@ def test_no_vault_is_opened_for_hosts_that_a_program_names(tmp_path):
         evil = found.targets["evil"]
         assert (evil.host, evil.passwd, evil.sudo_password, evil.pillar) == ("192.0.2.6", None, None, {"plain": 1})
         assert not vault.secrets and not vault.left_out
-        assert [f"{tmp_path}/group_vars/web.yml: encrypted by ansible-vault, and left out" in text for text in
-            found.warnings] == [True, False]  # fmt: skip
+        assert [
+            f"{tmp_path}/group_vars/web.yml: encrypted by ansible-vault, and left out" in text
+            for text in found.warnings
+        ] == [True, False]
         assert "in a vault are Ansible's, and left out: ansible_password" in found.warnings[1]
 
 
@@ -282,12 +285,25 @@ def test_plain_references(value, want):
 @pytest.mark.parametrize(
     "value",
     [
-        "{{ word.upper() }}", "{{ word | upper }}", "{{ 7*7 }}", "{{ lookup('pipe', 'id') }}", "{{ word['a'] }}",
-        "{{ gone }}", "{{ me }}", "{% if 1 %}{{ word }}{% endif %}", "{{ word }}{# x #}", "{{ word }} {{",
-        "a {{ list }}", "{{ {{ word }} }}", "{{- word }}", "{{ __class__ }}", "{{ bomb }}", "{{ deep99 }}",
+        "{{ word.upper() }}",
+        "{{ word | upper }}",
+        "{{ 7*7 }}",
+        "{{ lookup('pipe', 'id') }}",
+        "{{ word['a'] }}",
+        "{{ gone }}",
+        "{{ me }}",
+        "{% if 1 %}{{ word }}{% endif %}",
+        "{{ word }}{# x #}",
+        "{{ word }} {{",
+        "a {{ list }}",
+        "{{ {{ word }} }}",
+        "{{- word }}",
+        "{{ __class__ }}",
+        "{{ bomb }}",
+        "{{ deep99 }}",
         "a{{ none }}",
     ],
-)  # fmt: skip
+)
 def test_all_else_is_left_to_ansible(value):
     variables = {"word": "x", "list": [1], "me": "{{ me }}", "none": None, "bomb": "{{ b9 }}" * 10, "b0": "x" * 10}
     variables |= {f"b{n}": f"{{{{ b{n - 1} }}}}" * 10 for n in range(1, 10)}

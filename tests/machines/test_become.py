@@ -177,8 +177,10 @@ def test_states_have_a_home_and_a_path_of_root(bed: Bed, method: str) -> None:
 def test_passwords_that_a_person_types_log_in_and_become_root(bed: Bed, method: str) -> None:
     """No key: one prompt each for all targets, the password of the login and that to become root."""
     machines = [machine for machine in bed.machines if method != "run0" or machine.suite == "trixie"]
-    hosts = {machine.suite: {"host": machine.address, "user": "careful", "become": method, "agent": False}
-             for machine in machines}  # fmt: skip
+    hosts = {
+        machine.suite: {"host": machine.address, "user": "careful", "become": method, "agent": False}
+        for machine in machines
+    }
     path = bed.project.write("typed.yaml", json.dumps({"hosts": hosts}))
     typed = [("SSH password", bed.words["RIGHT"]), ("Password to become root", "")]
     words = ["-l", "all", "run", "-i", str(path), "-k", "-K", "--out", "json", "*", "cmd.run", "id -un"]
@@ -190,8 +192,10 @@ def test_passwords_that_a_person_types_log_in_and_become_root(bed: Bed, method: 
 def test_a_command_gives_the_password_of_the_login(bed: Bed) -> None:
     store = bed.project.write("store", f"#!/bin/sh\necho {bed.words['RIGHT']}\n")
     store.chmod(0o700)
-    hosts = {machine.suite: {"host": machine.address, "user": "careful", "sudo": True, "agent": False}
-             for machine in bed.machines}  # fmt: skip
+    hosts = {
+        machine.suite: {"host": machine.address, "user": "careful", "sudo": True, "agent": False}
+        for machine in bed.machines
+    }
     commands = {"passwd_command": "./store login {id}", "sudo_password_command": "./store sudo {id}"}
     path = bed.project.write("commands.yaml", json.dumps({"defaults": commands, "hosts": hosts}))
     done = bed.project.run("-l", "all", "run", "-i", str(path), "--out", "json", "*", "cmd.run", "id -un")

@@ -68,8 +68,9 @@ def test_a_formula_from_git_alone(machine, make_project, tmp_path):
         done = project.json("apply", "m1", "motd", timeout=300)
         assert done.code == 0, done.err
         assert one.shell("cat /etc/motd.from-git; stat -c %G /etc/motd.from-git").split("\n")[:2] == [
-            f"from m1 (12, {one.shell('hostname').strip()})", "gitted",
-        ]  # fmt: skip
+            f"from m1 (12, {one.shell('hostname').strip()})",
+            "gitted",
+        ]
         again = project.json("apply", "m1", "motd", timeout=300)
         assert [bool(ret["changes"]) for ret in values(again.data["m1"])] == [False, False]
         assert project.json("apply", "m1", "motd.clean", timeout=300).code == 0

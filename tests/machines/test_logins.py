@@ -45,40 +45,45 @@ class Login(NamedTuple):
 IS_FOREIGN = "it belongs to another user, or others can write to it"
 LOGINS = {
     "well": Login(),
-    "no-python": Login("PATH=/srv/nothing; eval \"$asked\"", kind="no_python", message="python3-minimal"),
-    "python2": Login("PATH=/srv/old; eval \"$asked\"", kind="python_too_old", message=r"Python 2\.7\.18"),
-    "no-home": Login("unset HOME; eval \"$asked\""),
-    "other-home": Login("HOME=/root; eval \"$asked\""),
-    "no-such-home": Login("HOME=/nowhere; eval \"$asked\""),
+    "no-python": Login('PATH=/srv/nothing; eval "$asked"', kind="no_python", message="python3-minimal"),
+    "python2": Login('PATH=/srv/old; eval "$asked"', kind="python_too_old", message=r"Python 2\.7\.18"),
+    "no-home": Login('unset HOME; eval "$asked"'),
+    "other-home": Login('HOME=/root; eval "$asked"'),
+    "no-such-home": Login('HOME=/nowhere; eval "$asked"'),
     "closed-home": Login(prepare="chown root {home}", kept="", warning="no home directory"),
-    "open-umask": Login("umask 0; eval \"$asked\""),
-    "no-umask": Login("umask 777; eval \"$asked\""),
+    "open-umask": Login('umask 0; eval "$asked"'),
+    "no-umask": Login('umask 777; eval "$asked"'),
     "unquoted": Login("eval $asked"),
     "noisy": Login(prepare="cat > {home}/.bashrc < /srv/imitation"),
     "linked": Login(
         prepare="install -d -o {name} {home}/.cache {home}/trap && ln -s {home}/trap {home}/.cache/pushsalt",
-        kept="", warning="{home}/.cache/pushsalt: (Not a directory|Too many levels)",
+        kept="",
+        warning="{home}/.cache/pushsalt: (Not a directory|Too many levels)",
     ),
     "linked-cache": Login(
         prepare="install -d -o {name} {home}/trap && ln -s trap {home}/.cache",
-        kept="", warning="{home}/.cache: (Not a directory|Too many levels)",
+        kept="",
+        warning="{home}/.cache: (Not a directory|Too many levels)",
     ),
     "foreign": Login(
         prepare="install -d -o {name} {home}/.cache && install -d -o nobody -m 777 {home}/.cache/pushsalt",
-        kept="", warning=IS_FOREIGN,
+        kept="",
+        warning=IS_FOREIGN,
     ),
     "foreign-cache": Login(
         prepare="install -d -o nobody -m 777 {home}/.cache",
-        kept="", warning="{home}/.cache: it belongs to another user",
+        kept="",
+        warning="{home}/.cache: it belongs to another user",
     ),
     "group-writable": Login(
         prepare="install -d -o {name} {home}/.cache && install -d -o {name} -m 770 {home}/.cache/pushsalt",
-        kept="", warning=IS_FOREIGN,
+        kept="",
+        warning=IS_FOREIGN,
     ),
     "a-file": Login(
         prepare="install -d -o {name} {home}/.cache && touch {home}/.cache/pushsalt", kept="", warning="Not a directory"
     ),
-}  # fmt: skip
+}
 PATIENT = {id: login for id, login in LOGINS.items() if not login.kind}
 
 

@@ -36,10 +36,18 @@ wild = st.recursive(
     max_leaves=8,
 )
 STATE = {
-    "changes": wild | st.fixed_dictionaries({"compressed changes": wild}), "comment": wild, "name": wild,
-    "warnings": wild, "__id__": wild, "__sls__": wild, "__run_num__": wild, "duration": wild, "start_time": wild,
-    "data": wild, "__parallel__": wild,
-}  # fmt: skip
+    "changes": wild | st.fixed_dictionaries({"compressed changes": wild}),
+    "comment": wild,
+    "name": wild,
+    "warnings": wild,
+    "__id__": wild,
+    "__sls__": wild,
+    "__run_num__": wild,
+    "duration": wild,
+    "start_time": wild,
+    "data": wild,
+    "__parallel__": wild,
+}
 odd_tags = st.text(max_size=3).map(lambda text: f"{text}_|-x")
 tags = st.sampled_from(["cmd_|-b_|-c_|-d", "cmd_|-b_|-e_|-d", "_|-", "a_|-b"]) | odd_tags
 states = st.dictionaries(tags, wild | st.fixed_dictionaries({"result": wild}, optional=STATE), min_size=1, max_size=3)

@@ -62,11 +62,7 @@ def test_a_highstate_without_states_says_what_to_do():
     comment = Explained(f"{said} Please see master log for details.", "write top.sls")
     ret = {"result": False, "comment": comment, "name": "No States", "changes": {}}
     assert show(web1={key: {**ret, "__run_num__": 0}}) == (
-        "web1  1 failed\n"
-        f"  failed  {said}\n"
-        "  hint: write top.sls\n"
-        "\n"
-        "1 target: 0 succeeded, 1 failed\n"
+        f"web1  1 failed\n  failed  {said}\n  hint: write top.sls\n\n1 target: 0 succeeded, 1 failed\n"
     )
 
 
@@ -131,13 +127,15 @@ def test_times_by_phase_and_round_trips():
         ("one line\n", "a: one line\n"),
         ("two\nlines\n", "a:\n    two\n    lines\n"),
         ({}, "a: {}\n"),
-        ({"k": 1, "l": [1, {"x": 1, "y": [2]}], "m": {"n": "1\n2"}},
-         "a:\n    k: 1\n    l:\n        - 1\n        - x: 1\n          y:\n              - 2\n"
-         "    m:\n        n:\n            1\n            2\n"),
+        (
+            {"k": 1, "l": [1, {"x": 1, "y": [2]}], "m": {"n": "1\n2"}},
+            "a:\n    k: 1\n    l:\n        - 1\n        - x: 1\n          y:\n              - 2\n"
+            "    m:\n        n:\n            1\n            2\n",
+        ),
         ([[1, 2], []], "a:\n    - - 1\n      - 2\n    - []\n"),
         (b"\xff", "a: \\xff\n"),
     ],
-)  # fmt: skip
+)
 def test_function_returns(value, text):
     assert show(a=value) == text
 
@@ -257,8 +255,11 @@ def test_the_lines_of_an_error_stand_out():
     assert [(row[0].text, row[0].style) for row in more[-2:]] == [("More", "bad"), ("  in web.sls:3", "")]
 
 
-OWN = {"web1": {"web1": "id", "10.0.0.1": "address", "a.example": "vhost"},
-       "web2": {"web2": "id", "10.0.0.2": "address", "b.example": "vhost"}, "db1": {"db1": "id"}}  # fmt: skip
+OWN = {
+    "web1": {"web1": "id", "10.0.0.1": "address", "a.example": "vhost"},
+    "web2": {"web2": "id", "10.0.0.2": "address", "b.example": "vhost"},
+    "db1": {"db1": "id"},
+}
 
 
 def refused(id, address):
@@ -353,6 +354,7 @@ def test_what_a_function_returns_is_no_unknown_host_key():
 
 def test_a_report_that_names_another_target_is_not_alike():
     """``web2`` has the text of ``web1``, with the id of that one in it; ``db1`` has its own."""
+
     def points_to(id):
         return state("file_|-a_|-/srv/a_|-managed", 0, True, {"diff": f"+server {id};"})
 

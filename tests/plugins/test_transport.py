@@ -66,13 +66,13 @@ def test_a_missing_one_names_the_nearest(bed, mine):
 
 def test_a_program_cannot_name_it(bed, mine):
     """What comes from programs has no say in what runs here."""
-    program = bed.write("hosts.sh", "#!/bin/sh\necho '{\"hosts\": {\"one\": {\"transport\": \"mine\"}}}'\n")
+    program = bed.write("hosts.sh", '#!/bin/sh\necho \'{"hosts": {"one": {"transport": "mine"}}}\'\n')
     program.chmod(0o755)
     done = bed.say("run", "-i", "hosts.sh", "*", "test.ping")
     assert done.code == 1 and "must be one of ssh, local, offline" in done.out
 
 
-HANGS = '''
+HANGS = """
 import asyncio
 
 from pushsalt.transport import local
@@ -92,7 +92,7 @@ async def connect(target, options):
 
 async def close(options):
     await asyncio.sleep(1000)
-'''
+"""
 
 
 def test_connecting_is_bounded_by_the_timeout_of_the_host(bed):

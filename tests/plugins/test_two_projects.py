@@ -19,8 +19,10 @@ def make(tmp_path):
     def make(id, letter):
         folder = tmp_path / id
         for path, text in {
-            "salt/_matchers/mine.py": MATCHER, "salt/_wrapper/mine.py": FUNCTION, "salt/_roster/mine.py": ROSTER,
-        }.items():  # fmt: skip
+            "salt/_matchers/mine.py": MATCHER,
+            "salt/_wrapper/mine.py": FUNCTION,
+            "salt/_roster/mine.py": ROSTER,
+        }.items():
             (folder / path).parent.mkdir(parents=True)
             (folder / path).write_text(text.format(id=id, letter=letter))
         config = {"file_roots": {"base": ["salt"]}, "pillar_roots": {"base": []}, "roster": "mine"}

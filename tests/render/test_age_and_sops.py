@@ -62,9 +62,7 @@ def test_age_in_values_and_in_whole_files(tmp_path, identity):
 def test_age_by_decrypt_pillar(tmp_path, identity):
     path, recipient = identity
     text = "deep:\n  x: " + repr(sealed("value-of-age", recipient)).replace("'", '"') + "\n"
-    made = project(
-        tmp_path, path, text, decrypt_pillar=[{"deep": "age"}], decrypt_pillar_renderers=["gpg", "age"]
-    )
+    made = project(tmp_path, path, text, decrypt_pillar=[{"deep": "age"}], decrypt_pillar_renderers=["gpg", "age"])
     assert pillar(made) == {"deep": {"x": "value-of-age"}}
 
 
@@ -99,10 +97,16 @@ def test_an_identity_with_a_passphrase_asks_nobody_on_a_terminal(tmp_path):
     ours, theirs = pty.openpty()
     try:
         done = subprocess.run(
-            made.argv("run", "--out", "json", "web1", "pillar.items"), cwd=made.folder, env=made.environment,
-            stdin=theirs, capture_output=True, text=True, timeout=30, start_new_session=False,
+            made.argv("run", "--out", "json", "web1", "pillar.items"),
+            cwd=made.folder,
+            env=made.environment,
+            stdin=theirs,
+            capture_output=True,
+            text=True,
+            timeout=30,
+            start_new_session=False,
             preexec_fn=lambda: (os.setsid(), fcntl.ioctl(0, termios.TIOCSCTTY, 0)),
-        )  # fmt: skip
+        )
     finally:
         os.close(ours)
         os.close(theirs)
@@ -150,8 +154,9 @@ def test_sops_files(tmp_path, identity, sops, kind):
 
 def test_what_sops_left_in_clear_is_not_hidden(tmp_path, identity, sops):
     path, recipient = identity
-    text = by_sops(sops, tmp_path / "s.yaml", recipient, "host: db.example.net\nkey: value-of-sops\n",
-                   "--encrypted-regex", "^key$")  # fmt: skip
+    text = by_sops(
+        sops, tmp_path / "s.yaml", recipient, "host: db.example.net\nkey: value-of-sops\n", "--encrypted-regex", "^key$"
+    )
     made = project(tmp_path, path, "#!sops|yaml\n" + text)
     made.write("salt/a.sls", "it:\n  test.nop: [{a: {{ pillar.host }}, b: {{ pillar.key }}}]\n")
     done = made.run("apply", "web1", "a")

@@ -122,8 +122,13 @@ def test_salt_functions_by_item_and_attribute(tree):
         "f: {{ salt.pillar.nosuch is defined }} {{ salt.nosuch is defined }}",
     )
     assert tree.render("web") == {
-        "a": ["k", 1], "b": ["k", None], "c": "shell", "d": "shell", "e": "True False False", "f": "False False"
-    }  # fmt: skip
+        "a": ["k", 1],
+        "b": ["k", None],
+        "c": "shell",
+        "d": "shell",
+        "e": "True False False",
+        "f": "False False",
+    }
 
 
 def test_allow_undefined(tree):

@@ -60,8 +60,11 @@ def test_one_is_asked_once_for_all_targets(project, tmp_path):
     assert done.data == {"a": True, "b": True, "own": True} and done.code == 0
     assert told(tmp_path) == [WORD, WORD, "of-its-own"], "what the inventory says wins"
     assert shown.count(ASKING) == 1 and WORD not in shown + done.out + done.err
-    assert not [path for path in (*project.cache.rglob("*"), *project.home.rglob("*"))
-                if path.is_file() and WORD.encode() in path.read_bytes()]  # fmt: skip
+    assert not [
+        path
+        for path in (*project.cache.rglob("*"), *project.home.rglob("*"))
+        if path.is_file() and WORD.encode() in path.read_bytes()
+    ]
 
 
 def test_nothing_typed_for_sudo_means_the_password_of_the_login(project, tmp_path):
@@ -113,8 +116,12 @@ def test_a_command_answers_sudo_and_is_shown_nowhere(project, tmp_path):
     store.chmod(0o755)
     host = {"transport": "local", "sudo": True, "sudo_user": "nobody"}
     defaults = {"sudo_password_command": "./store get 'a b' $HOME;x"}
-    hosts = {"a": host, "b": host, "own": {**host, "sudo_password_command": ["./store", "get", "own-{id}"]},
-             "none": {**host, "sudo_password_command": None}}  # fmt: skip
+    hosts = {
+        "a": host,
+        "b": host,
+        "own": {**host, "sudo_password_command": ["./store", "get", "own-{id}"]},
+        "none": {**host, "sudo_password_command": None},
+    }
     project.write("inventory.yaml", json.dumps({"defaults": defaults, "hosts": hosts}))
     done = project.run(*RUN)
     assert done.data == {"a": True, "b": True, "own": True, "none": True}

@@ -113,9 +113,12 @@ def test_clearing_resources(behind):
     assert caches.clear(behind, "resources", ["web1", "nobody"]) == {"resources": 2}
     assert dummies(behind) == ["dummy:d3"]
     assert kept(behind) == {
-        "grains": ["gone", "web1"], "pillar": ["dummy:d3", "web1"], "mine": ["dummy:d3", "web2"],
-        "resources": ["web2"], "resource_grains": ["dummy:d3"],
-    }  # fmt: skip
+        "grains": ["gone", "web1"],
+        "pillar": ["dummy:d3", "web1"],
+        "mine": ["dummy:d3", "web2"],
+        "resources": ["web2"],
+        "resource_grains": ["dummy:d3"],
+    }
     assert caches.clear(behind, "resource_grains", ["dummy:d3"]) == {"resource_grains": 1}
     behind.resources.register("ssh", "web1", "controller")
     assert caches.clear(behind, "resources") == {"resources": 1}
@@ -135,10 +138,13 @@ def test_pruning_resources(behind, tmp_path):
         1,
         ["dummy:d1", "dummy:d2"],
         {
-            "grains": ["web1"], "pillar": ["dummy:d1", "web1"], "mine": ["dummy:d1"], "resources": ["web1"],
+            "grains": ["web1"],
+            "pillar": ["dummy:d1", "web1"],
+            "mine": ["dummy:d1"],
+            "resources": ["web1"],
             "resource_grains": ["dummy:d1", "dummy:d2"],
         },
-    )  # fmt: skip
+    )
     os.utime(later.managed.bank._file("web1"), (1, 1))
     assert caches.prune(later, older=86400)["resources"] == 2
     assert dummies(later) == []

@@ -104,10 +104,15 @@ async def test_bytes_that_were_not_asked_for(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "answers",
     [
-        {"look": None}, {"look": {"top": "/srv"}}, {"look": {"top": 1, "kind": "d", "count": 2}},
-        {"look": {"top": "/srv", "kind": [], "count": 2}}, {"digests": None}, {"digests": []}, {"digests": 1},
+        {"look": None},
+        {"look": {"top": "/srv"}},
+        {"look": {"top": 1, "kind": "d", "count": 2}},
+        {"look": {"top": "/srv", "kind": [], "count": 2}},
+        {"digests": None},
+        {"digests": []},
+        {"digests": 1},
     ],
-)  # fmt: skip
+)
 async def test_answers_that_make_no_sense(tmp_path: Path, answers: dict[str, Any]) -> None:
     (tmp_path / "to").mkdir()
     (tmp_path / "to/x").write_text("x")
@@ -163,10 +168,18 @@ def test_it_says_how_far_it_is(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "target", "inside"),
     [
-        ("a", "b", True), ("a/b", "../c", True), ("a/b", "../../c", False), ("a", "../a", False), ("a", "/etc", False),
-        ("a", "b/../c", False), ("a", "", False), ("a/b", "./.././c", True), ("a", "b\n", False), ("a", "..", False),
+        ("a", "b", True),
+        ("a/b", "../c", True),
+        ("a/b", "../../c", False),
+        ("a", "../a", False),
+        ("a", "/etc", False),
+        ("a", "b/../c", False),
+        ("a", "", False),
+        ("a/b", "./.././c", True),
+        ("a", "b\n", False),
+        ("a", "..", False),
     ],
-)  # fmt: skip
+)
 def test_links(name: str, target: str, inside: bool) -> None:
     assert _stays_inside(name, target) is inside
 
@@ -205,11 +218,15 @@ def test_no_id_means_a_home() -> None:
 @pytest.mark.parametrize(
     ("source", "target", "to_target", "said"),
     [
-        ("", "etc", True, "SRC is empty"), ("/etc", "", False, "DST is empty"), ("", "etc", False, ""),
-        ("~no-such-user/x", "etc", True, "SRC: ~no-such-user is no home"), ("~no-such-user/x", "etc", False, ""),
-        ("x", "~no-such-user", False, "DST: ~no-such-user is no home"), ("x", "", True, ""),
+        ("", "etc", True, "SRC is empty"),
+        ("/etc", "", False, "DST is empty"),
+        ("", "etc", False, ""),
+        ("~no-such-user/x", "etc", True, "SRC: ~no-such-user is no home"),
+        ("~no-such-user/x", "etc", False, ""),
+        ("x", "~no-such-user", False, "DST: ~no-such-user is no home"),
+        ("x", "", True, ""),
     ],
-)  # fmt: skip
+)
 def test_paths_here(source: str, target: str, to_target: bool, said: str) -> None:
     """An empty one, which a variable of a shell may be, does not mean the working folder."""
     found = problem(Copy(source, target, to_target))
@@ -219,13 +236,22 @@ def test_paths_here(source: str, target: str, to_target: bool, said: str) -> Non
 @pytest.mark.parametrize(
     ("word", "found"),
     [
-        ("web1:/etc", ("web1", "/etc")), ("web*:", ("web*", "")), ("web1:a/b", ("web1", "a/b")), ("a", None),
-        ("./a:b", None), ("/a:/b", None), ("~/a:b", None), ("a/b:c", None), ("os:Debian:/etc", ("os:Debian", "/etc")),
-        ("10.0.0.0/8:/etc", ("10.0.0.0/8", "/etc")), ("G@os:Debian:a", ("G@os:Debian", "a")), (":/x", None),
-        ("web1:~/x", ("web1", "~/x")), ("web1:/a:/b", ("web1", "/a:/b")), ("..", None),
+        ("web1:/etc", ("web1", "/etc")),
+        ("web*:", ("web*", "")),
+        ("web1:a/b", ("web1", "a/b")),
+        ("a", None),
+        ("./a:b", None),
+        ("/a:/b", None),
+        ("~/a:b", None),
+        ("a/b:c", None),
+        ("os:Debian:/etc", ("os:Debian", "/etc")),
+        ("10.0.0.0/8:/etc", ("10.0.0.0/8", "/etc")),
+        ("G@os:Debian:a", ("G@os:Debian", "a")),
+        (":/x", None),
+        ("web1:~/x", ("web1", "~/x")),
+        ("web1:/a:/b", ("web1", "/a:/b")),
+        ("..", None),
     ],
-)  # fmt: skip
+)
 def test_what_is_on_a_target(word: str, found: tuple[str, str] | None) -> None:
     assert split(word) == found
-
-

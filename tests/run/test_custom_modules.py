@@ -51,14 +51,20 @@ def text(modules: CustomModules, name: str) -> str:
 def test_what_is_found(found, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     base = found()
     assert {kind: sorted(names) for kind, names in base.by_kind.items()} == {
-        "modules": ["a", "b", "d", "pack"], "states": ["s"], "grains": [], "utils": ["latin"],
+        "modules": ["a", "b", "d", "pack"],
+        "states": ["s"],
+        "grains": [],
+        "utils": ["latin"],
         "resources": [],
     }
     assert "neither.py is left out" in caplog.text
     assert [one.name for one in base.called("modules", "bee")] == ["b"]
     assert [one.name for one in base.called("states", "ess")] == ["s"]
     assert sorted(base.by_kind["modules"]["pack"].parts) == [
-        "pack/__init__.py", "pack/deep/__init__.py", "pack/deep/more.py"]
+        "pack/__init__.py",
+        "pack/deep/__init__.py",
+        "pack/deep/more.py",
+    ]
     assert (text(base, "a"), text(found("dev"), "a")) == ("base", "dev")
     assert text(found("dev", module_dirs=[str(tmp_path / "dirs")]), "a") == "dirs"
     assert sorted(found(extmod_whitelist={"modules": ["b"]}).by_kind["modules"]) == ["b"]

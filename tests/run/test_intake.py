@@ -42,12 +42,20 @@ def test_a_weight_is_never_less_than_what_the_objects_take(value):
 @pytest.mark.parametrize(
     "value",
     [
-        {str(number): {} for number in range(50_000)}, [{}] * 100_000, [[None]] * 50_000, {"x": ["é" * 40] * 9000},
-        ["x" * 40] * 100_000, dict.fromkeys(range(90000), 1.5), "x" * 3_000_000 + "\U0001f600", "é" * 3_000_000,
-        b"\xff" * 3_000_000, "\udcff" * 2_000_000, [{"a": 1}] * 70_000,
+        {str(number): {} for number in range(50_000)},
+        [{}] * 100_000,
+        [[None]] * 50_000,
+        {"x": ["é" * 40] * 9000},
+        ["x" * 40] * 100_000,
+        dict.fromkeys(range(90000), 1.5),
+        "x" * 3_000_000 + "\U0001f600",
+        "é" * 3_000_000,
+        b"\xff" * 3_000_000,
+        "\udcff" * 2_000_000,
+        [{"a": 1}] * 70_000,
     ],
     ids=lambda value: repr(value)[:20],
-)  # fmt: skip
+)
 def test_nor_for_many_and_for_long_ones(value):
     data = wire.pack({"ret": value})
     assert weigh(data) >= size(wire.unpack(data))
@@ -185,14 +193,24 @@ BAD = list("\n\r\0\x1b\x7f\x85\u2028\u2029\u202e\udcff\ufeff")
 def test_control_characters_are_left_out_and_the_rest_stays(bad, caplog):
     text = f"a{bad}b"
     claimed = {
-        "fqdn": text, text: 1, "list": ["x", text, "y"], "map": {"x": text, "y": {text: 1, "z": 2}}, "os": "Debian",
-        "tab": "a\tb", "ends": "line\r\n",
-    }  # fmt: skip
+        "fqdn": text,
+        text: 1,
+        "list": ["x", text, "y"],
+        "map": {"x": text, "y": {text: 1, "z": 2}},
+        "os": "Debian",
+        "tab": "a\tb",
+        "ends": "line\r\n",
+    }
     with caplog.at_level(logging.WARNING):
         found = own_grains(Target("t"), claimed)
     assert found == {
-        "id": "t", "list": ["x", "y"], "map": {"y": {"z": 2}}, "os": "Debian", "tab": "a\tb", "ends": "line",
-    }  # fmt: skip
+        "id": "t",
+        "list": ["x", "y"],
+        "map": {"y": {"z": 2}},
+        "os": "Debian",
+        "tab": "a\tb",
+        "ends": "line",
+    }
     assert "t: grains are left out" in caplog.text and "fqdn, " in caplog.text and "map:x" in caplog.text
     assert all(intake.fit(record.getMessage()) for record in caplog.records)
 

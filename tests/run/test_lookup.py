@@ -191,8 +191,13 @@ def test_why_it_matches(client):
     assert {id: why["matches"] for id, why in found.items()} == {"web1": True, "db1": False}
     deep, app, subnet = found["web1"]["terms"]
     assert deep == {
-        "term": "G@deep:n:1", "holds": True, "value": 1, "path": "deep:n", "source": "inventory", "age": None
-    }  # fmt: skip
+        "term": "G@deep:n:1",
+        "holds": True,
+        "value": 1,
+        "path": "deep:n",
+        "source": "inventory",
+        "age": None,
+    }
     assert (app["holds"], app["value"], app["path"], app["source"]) == (True, "*" * 10, "app:name", "cached pillar")
     assert (subnet["value"], subnet["source"]) == (["10.0.0.1", "127.0.0.1"], "cached grains")
     assert 0 <= subnet["age"] < 60

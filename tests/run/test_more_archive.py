@@ -66,9 +66,14 @@ async def test_what_is_nowhere_does_not_fetch_it(open_session, home):
 
 def test_states_and_parallel_ones(tmp_path):
     project = Project(tmp_path, {"it": {"transport": "local", "thin_dir": str(tmp_path / "thin")}})
-    project.write("salt/it.sls", "".join(
-        f"p{number}:\n  module.run:\n    - sysfs.interfaces: [{{root: class/net}}]\n    - parallel: true\n"
-        for number in range(3)) + "s:\n  status.process: [{name: python}]\n")  # fmt: skip
+    project.write(
+        "salt/it.sls",
+        "".join(
+            f"p{number}:\n  module.run:\n    - sysfs.interfaces: [{{root: class/net}}]\n    - parallel: true\n"
+            for number in range(3)
+        )
+        + "s:\n  status.process: [{name: python}]\n",
+    )
     done = values(project.json("apply", "it", "it").data["it"])
     assert [ret["result"] for ret in done[:3]] == [True, True, True], done
     assert list((tmp_path / "thin").glob("more-*"))
@@ -78,12 +83,15 @@ def test_states_and_parallel_ones(tmp_path):
 
 def test_usual_states_do_without_it(tmp_path):
     project = Project(tmp_path, {"it": {"transport": "local", "thin_dir": str(tmp_path / "thin")}})
-    project.write("salt/it.sls", f"""
+    project.write(
+        "salt/it.sls",
+        f"""
 {tmp_path}/x: {{file.managed: [{{contents: x}}]}}
 echo x: {{cmd.run: []}}
 root: {{user.present: [], group.present: []}}
 m: {{module.run: [{{test.ping: []}}]}}
-""")
+""",
+    )
     done = values(project.json("apply", "it", "it", "--test").data["it"])
     assert [ret["result"] for ret in done] == [None, None, True, True, None], done
     assert list((tmp_path / "thin").glob("thin-*.tar")) and not list((tmp_path / "thin").glob("more-*"))

@@ -89,7 +89,7 @@ def _private():
     # a module that is here, with one function more
     "salt/modules/test.py": "def zz_more():\n    return 'more'\n\ndef ping():\n    return 'never'\n",
     "salt/states/__init__.py": "",
-    "salt/states/zz.py": '''
+    "salt/states/zz.py": """
 def present(name, value=None, bang=False):
     ret = {"name": name, "result": True, "changes": {}, "comment": "as it was"}
     if bang:
@@ -102,7 +102,7 @@ def present(name, value=None, bang=False):
 
 def mod_watch(name, sfun=None, **kwargs):
     return {"name": name, "result": True, "changes": {"watched": sfun}, "comment": "watched"}
-''',
+""",
     "salt/states/zwait.py": """
 import glob
 
@@ -124,8 +124,11 @@ def late(name):
     "unrelated/__init__.py": "SECRET = 'of another distribution'\n",
 }
 DISTS = {
-    "salt": ["purelib", "mixedlib; python_version >= '3'", "nativelib"], "purelib": [], "mixedlib": [], "nativelib": [],
-}  # fmt: skip
+    "salt": ["purelib", "mixedlib; python_version >= '3'", "nativelib"],
+    "purelib": [],
+    "mixedlib": [],
+    "nativelib": [],
+}
 
 
 @pytest.fixture(scope="module")
@@ -168,8 +171,12 @@ def test_functions(project):
     project.write("pillar/top.sls", "base: {'*': [it]}")
     project.write("pillar/it.sls", "plain: from pillar")
     got = ran(project, "zz.names", "1", "x=5", "third=3")
-    assert got == {"given": [1, 2, [], False, ["x"]], "names": ["pure", "slow", "zed2"], "version": "12.3",
-                   "id": "localhost"}  # fmt: skip
+    assert got == {
+        "given": [1, 2, [], False, ["x"]],
+        "names": ["pure", "slow", "zed2"],
+        "version": "12.3",
+        "id": "localhost",
+    }
     assert ran(project, "zz.names", "1", "2", "3")["given"] == [1, 2, [3], True, []]
     assert ran(project, "zz.list") == ["lazy", 1, ["word", "localhost", "echoed"], "from pillar"]
     assert ran(project, "test.zz_more") == "more" and ran(project, "test.ping") is True
@@ -230,13 +237,16 @@ def test_states(project):
 
 def test_what_refused_is_asked_again(project, tmp_path):
     """Its program is installed by an earlier state."""
-    project.write("salt/it.sls", f"""
+    project.write(
+        "salt/it.sls",
+        f"""
 {tmp_path}/program:
   zwait.late: []
   file.managed: [{{contents: x, order: 2}}]
 second:
   zwait.late: [{{order: last}}]
-""")
+""",
+    )
     for number in (1, 2):
         done = project.json("apply", "localhost", "it")
         rets = {ret["__id__"]: ret for tag, ret in done.data["localhost"].items() if tag.startswith("zwait")}
@@ -279,9 +289,10 @@ def test_a_python_that_is_no_good(tmp_path, fake):
     plain = tmp_path / "plain"
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", plain], check=True)
     for python, text in (
-        (tmp_path / "nothing", "No such file or directory"), (plain / "bin" / "python", "it has no Salt"),
+        (tmp_path / "nothing", "No such file or directory"),
+        (plain / "bin" / "python", "it has no Salt"),
         (Path("/bin/true"), "it does not run as a Python"),
-    ):  # fmt: skip
+    ):
         done = Project(tmp_path, salt_python=str(python)).run("run", "localhost", "test.ping")
         assert done.code == 1 and "salt_python" in done.err and text in done.err
 

@@ -314,9 +314,13 @@ def test_selecting_is_asking_the_matchers_about_each(way, tmp_path, monkeypatch,
     caplog.set_level("CRITICAL")
     if way == "many":  # the ways that only large fleets go
         for place, name in (
-            (lookup, "MANY"), (managed, "_MANY"), (fleet, "_FEW"), (fleet, "_MANAGERS"), (fleet, "_TOKENS"),
+            (lookup, "MANY"),
+            (managed, "_MANY"),
+            (fleet, "_FEW"),
+            (fleet, "_MANAGERS"),
+            (fleet, "_TOKENS"),
             (pillarimage, "_CHANGED"),
-        ):  # fmt: skip
+        ):
             monkeypatch.setattr(place, name, 0)
     for seed in range(100, 106):
         made = Fleet(seed)

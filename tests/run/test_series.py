@@ -94,7 +94,7 @@ def over():
         sock.detach()
     time.sleep(60)
 '''
-PACKAGE = '''
+PACKAGE = """
 def init(opts):
     __context__["wild"] = opts["pillar"]["resources"]["wild"]
 
@@ -105,7 +105,7 @@ def initialized():
 
 def declared():
     return __context__["wild"]["resource_ids"]
-'''
+"""
 DECLARED = {"resource_ids": [f"w{number:05}" for number in range(20_000)]}
 
 
@@ -136,10 +136,13 @@ class Manager:
         try:
             assert isinstance(connection, resource.ResourceConnection)
             session = await Session.open(
-                target, connection, self.runtime,
+                target,
+                connection,
+                self.runtime,
                 start=Start(opts={"id": id}, grains={"fixed": id}, resource=about, **start),  # type: ignore[arg-type]
-                first=[{"k": "call", "fun": fun, "args": list(args), "kwargs": {}, "cli": True}], channels=connection,
-            )  # fmt: skip
+                first=[{"k": "call", "fun": fun, "args": list(args), "kwargs": {}, "cli": True}],
+                channels=connection,
+            )
             self.pids.add(int(session.info["pid"]))
             try:
                 yield session
@@ -176,8 +179,15 @@ async def test_each_sees_nothing_of_those_before(manager: Manager) -> None:
     for number, look in enumerate(looks):
         id = f"w{number}"
         nothing = [None, os.getcwd(), 0o022, False, False]
-        assert look == {"id": id, "seen": [], "context": ["wild"], "left": nothing, "ids": [id] * 3 + ["wild"],
-                        "declared": 20_000, "fixed": id}
+        assert look == {
+            "id": id,
+            "seen": [],
+            "context": ["wild"],
+            "left": nothing,
+            "ids": [id] * 3 + ["wild"],
+            "declared": 20_000,
+            "fixed": id,
+        }
     assert sent[1] > 100_000 > sent[2], "what is declared of all is sent once"
     assert len({await manager.call("w1", "wild.random") for _ in range(4)}) == 4
 

@@ -121,7 +121,7 @@ async def test_thin_dir_that_others_can_write_to_is_refused_and_said(open_sessio
 
 
 async def test_thin_dir_with_odd_characters(open_session, tmp_path):
-    place = tmp_path / "it's a $(place) \\ \"ü\""
+    place = tmp_path / 'it\'s a $(place) \\ "ü"'
     session = await open_session(Target("here", transport="local", thin_dir=str(place)))
     assert session.info["dir"] == str(place) and place.stat().st_mode & 0o777 == 0o700
 

@@ -30,11 +30,14 @@ PASSWORD = "pa55-Wörd with $pace"
 CALL = {"k": "call", "fun": "test.ping", "args": [], "kwargs": {}, "cli": True}
 
 #: What a session waits for, all with another nonce or none: reports, frames of every kind, too long ones, prompts.
-IMITATION = b"".join([
-    b"pushsalt AAAAAAAA no_python debian none\npushsalt-AAAAAAAAAAAA:sudo: a password is required\nSorry, try again.\n",
-    *(nonce + kind + bytes(4) for nonce in (b"A" * 16, b"") for kind in (b"G", b"H", b"E", b"N", b"M", b"S")),
-    *(b"A" * 16 + kind + b"\xff\xff\xff\xffkind=locked" for kind in (b"E", b"M")),
-])  # fmt: skip
+IMITATION = b"".join(
+    [
+        b"pushsalt AAAAAAAA no_python debian none\n"
+        b"pushsalt-AAAAAAAAAAAA:sudo: a password is required\nSorry, try again.\n",
+        *(nonce + kind + bytes(4) for nonce in (b"A" * 16, b"") for kind in (b"G", b"H", b"E", b"N", b"M", b"S")),
+        *(b"A" * 16 + kind + b"\xff\xff\xff\xffkind=locked" for kind in (b"E", b"M")),
+    ]
+)
 #: Speaks as sudo does with -S, -p and -n; SUDO_MODE says how the machine is set up.
 FAKE_SUDO = """#!/bin/sh
 mode=$(cat "$(dirname "$0")/mode")

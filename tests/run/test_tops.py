@@ -56,7 +56,7 @@ def show_top(tmp_path):
         ({"own": ["x"], "ext_nodes": "echo 'classes: [b, z]' #"}, {}, {"base": ["a", "b", "web1", "z"], "dev": ["x"]}),
         ({"own": ["x"]}, {"saltenv": "dev"}, {"base": ["b", "web1"], "dev": ["x"]}),
     ],
-)  # fmt: skip
+)
 def test_classes_are_sls(show_top, master_tops, config, want):
     assert show_top(master_tops, **config) == want
 

@@ -119,15 +119,23 @@ def test_a_large_file_is_in_nobodys_memory(project, tmp_path):
     with (project.folder / "salt" / "big").open("wb") as stream:
         for number in range(30):
             stream.write(bytes([number]) + piece[1:])
-    command = project.argv("run", "localhost", "state.single", "file.managed", str(tmp_path / "dest"),
-                           "source=salt://big", "--out", "json")  # fmt: skip
+    command = project.argv(
+        "run", "localhost", "state.single", "file.managed", str(tmp_path / "dest"), "source=salt://big", "--out", "json"
+    )
     probe = (
         "import resource, subprocess, sys\n"
         "subprocess.run(sys.argv[1:], check=True)\n"
         "print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss, file=sys.stderr)"
     )
-    done = subprocess.run([sys.executable, "-c", probe, *command], cwd=project.folder, env=project.environment,
-                          capture_output=True, text=True, check=True, timeout=120)  # fmt: skip
+    done = subprocess.run(
+        [sys.executable, "-c", probe, *command],
+        cwd=project.folder,
+        env=project.environment,
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=120,
+    )
     (ret,) = values(json.loads(done.stdout)["localhost"])
     result, changes, peak = ret["result"], ret["changes"], int(done.stderr)
     assert (result, changes["diff"]) == (True, "New file")
@@ -174,8 +182,16 @@ async def test_foreseen_files_come_for_one_question(open_session, tmp_path):
     for name in there:
         (dest / "tree" / name).write_bytes(files[name])
     session = await open_session(serve=serve)
-    chunk = {"state": "file", "fun": "recurse", "name": str(dest / "tree"), "source": "salt://tree", "__id__": "r",
-             "__sls__": "x", "__env__": "base", "order": 1}  # fmt: skip
+    chunk = {
+        "state": "file",
+        "fun": "recurse",
+        "name": str(dest / "tree"),
+        "source": "salt://tree",
+        "__id__": "r",
+        "__sls__": "x",
+        "__env__": "base",
+        "order": 1,
+    }
     states = []
     session._on_event = lambda message: states.append(message["ret"]) if message["k"] == "state" else None
     await session.run({"chunks": [chunk], "test": False}, lambda digest: None)

@@ -17,7 +17,7 @@ from pushsalt.sdb import Outside
 from pushsalt.sdb.store import Sdb
 from tests.beds import secretservers
 
-OWN = '''
+OWN = """
 import json
 from pathlib import Path
 
@@ -51,7 +51,7 @@ def delete(key, service=None, profile=None):
     there = values.pop(key, None) is not None
     path.write_text(json.dumps(values))
     return there
-'''
+"""
 
 
 @dataclass
@@ -183,15 +183,21 @@ def _own(tmp_path, monkeypatch, request):
     def put(key, value):
         path.write_text(json.dumps({**(json.loads(path.read_text()) if path.exists() else {}), key: value}))
 
-    return Bed(
-        {"driver": "mine", "file": str(path)}, {"driver": "mine", "down": True}, put, folders=(folder,)
-    )
+    return Bed({"driver": "mine", "file": str(path)}, {"driver": "mine", "down": True}, put, folders=(folder,))
 
 
 BEDS = {
-    "env": _env, "yaml": _yaml, "sqlite3": _sqlite3, "keyring": _keyring, "pass": _pass, "rest": _rest,
-    "redis": _redis, "vault1": _vault(1), "vault2": _vault(2), "own": _own,
-}  # fmt: skip
+    "env": _env,
+    "yaml": _yaml,
+    "sqlite3": _sqlite3,
+    "keyring": _keyring,
+    "pass": _pass,
+    "rest": _rest,
+    "redis": _redis,
+    "vault1": _vault(1),
+    "vault2": _vault(2),
+    "own": _own,
+}
 
 
 @pytest.fixture(params=BEDS)

@@ -18,10 +18,27 @@ SALT = os.environ.get("SALT_PYTHON")
 pytestmark = pytest.mark.skipif(not SALT or not Path(SALT).exists(), reason="SALT_PYTHON names no real Salt")
 
 URIS = [
-    "sdb://env/SDB_THERE", "sdb://env/SDB_NOT_THERE", "sdb://env/", "sdb://env", "sdb://nobody/x", "plain",
-    "sdb:/env/x", "SDB://env/x", 5, None, ["sdb://env/SDB_THERE"], "sdb://file/a:b", "sdb://file/a", "sdb://file/list:1",
-    "sdb://file/list", "sdb://file/nope:b", "sdb://file/none", "sdb://file/over", "sdb://text/x", "sdb://file/a/b",
-]  # fmt: skip
+    "sdb://env/SDB_THERE",
+    "sdb://env/SDB_NOT_THERE",
+    "sdb://env/",
+    "sdb://env",
+    "sdb://nobody/x",
+    "plain",
+    "sdb:/env/x",
+    "SDB://env/x",
+    5,
+    None,
+    ["sdb://env/SDB_THERE"],
+    "sdb://file/a:b",
+    "sdb://file/a",
+    "sdb://file/list:1",
+    "sdb://file/list",
+    "sdb://file/nope:b",
+    "sdb://file/none",
+    "sdb://file/over",
+    "sdb://text/x",
+    "sdb://file/a/b",
+]
 SCRIPT = """
 import json, sys
 import salt.config, salt.utils.sdb

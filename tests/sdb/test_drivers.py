@@ -144,11 +144,14 @@ def test_rest_fills_names_in_and_sends_what_the_entry_says(web):
     web.json("/users/a%2Fb%20c/keys?page=2", {"keys": ["k1", "k2"]})
     entry = {
         "url": web.url.replace("//", "//me:my%20word@") + "/users/{{ user }}/keys",
-        "params": {"page": "{{page}}"}, "header_dict": {"X-Of": "mine"}, "method": "POST", "data": {"who": "{{user}}"},
-    }  # fmt: skip
+        "params": {"page": "{{page}}"},
+        "header_dict": {"X-Of": "mine"},
+        "method": "POST",
+        "data": {"who": "{{user}}"},
+    }
     sdb = store({"driver": "rest", "keys": entry})
     assert sdb.get("sdb://it/keys?user=a%2Fb%20c&page=2") == {"keys": ["k1", "k2"]}
-    (method, _, headers, body), = web.asked  # fmt: skip
+    ((method, _, headers, body),) = web.asked
     assert (method, headers["X-Of"], body) == ("POST", "mine", b'{"who": "a/b c"}')
     assert headers["Authorization"] == "Basic bWU6bXkgd29yZA=="
     assert "cannot stand in a URL" in trouble(sdb, "sdb://it/keys?user=..&page=2").message
@@ -204,10 +207,27 @@ def test_certificates_are_checked(tmp_path):
     need("openssl")
     key, cert = tmp_path / "key.pem", tmp_path / "cert.pem"
     subprocess.run(
-        ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", str(key), "-out", str(cert), "-days",
-         "2", "-subj", "/CN=localhost", "-addext", "subjectAltName=IP:127.0.0.1"],
-        check=True, capture_output=True,
-    )  # fmt: skip
+        [
+            "openssl",
+            "req",
+            "-x509",
+            "-newkey",
+            "rsa:2048",
+            "-nodes",
+            "-keyout",
+            str(key),
+            "-out",
+            str(cert),
+            "-days",
+            "2",
+            "-subj",
+            "/CN=localhost",
+            "-addext",
+            "subjectAltName=IP:127.0.0.1",
+        ],
+        check=True,
+        capture_output=True,
+    )
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(cert, key)
     with secretservers.web_server(context) as web:
@@ -372,4 +392,3 @@ def test_users_drivers_find_salts_names(tmp_path):
 
     sdb = Sdb(opts, Outside(run_program, opts=opts, salt=commands(run_program)), folders=[tmp_path])
     assert sdb.get("sdb://it/word") == ["word", ["it"], 1]
-

@@ -72,14 +72,20 @@ def test_in_configuration_inventory_pillar_and_states(tmp_path):
     own = {"deep": {"x": ["sdb://counted/opt"]}, "mysql.pass": "sdb://site/db:password"}
     hosts = {"web1": offline(pillar={"own": "sdb://counted/own"}, minion_opts=own)}
     made = project(tmp_path, hosts, proxy_host="sdb://counted/proxy")
-    made.files({
-        "pillar/top.sls": "base: {'*': [a]}\n",
-        "pillar/a.sls": "password: {{ salt['sdb.get']('sdb://site/db:password') }}\nraw: sdb://site/db:password\n",
-    })  # fmt: skip
+    made.files(
+        {
+            "pillar/top.sls": "base: {'*': [a]}\n",
+            "pillar/a.sls": "password: {{ salt['sdb.get']('sdb://site/db:password') }}\nraw: sdb://site/db:password\n",
+        }
+    )
     look = "[pillar.own, opts.deep.x[0], opts['mysql.pass'], pillar.password, opts.proxy_host]"
     assert shown(made, "web1", look) == [
-        "value-of-own", "value-of-opt", "kept-in-the-file", "kept-in-the-file", "value-of-proxy",
-    ]  # fmt: skip
+        "value-of-own",
+        "value-of-opt",
+        "kept-in-the-file",
+        "kept-in-the-file",
+        "value-of-proxy",
+    ]
     assert shown(made, "web1", "salt['config.get']('mysql.pass')") == "kept-in-the-file"
     assert shown(made, "web1", "salt['sdb.get']('sdb://counted/nothing')") is None
     # as in Salt, a URI that the pillar has is a text
@@ -108,22 +114,36 @@ def test_external_pillar_and_keys_of_renderers(tmp_path, monkeypatch):
 
 
 def test_external_pillar_that_a_template_asks_for_is_no_configuration(tmp_path):
-    made = project(tmp_path, {"web1": offline(grains={"os": "Debian", "evil": "sdb://counted/stolen"})},
-                   on_demand_ext_pillar=["mine"])  # fmt: skip
+    made = project(
+        tmp_path,
+        {"web1": offline(grains={"os": "Debian", "evil": "sdb://counted/stolen"})},
+        on_demand_ext_pillar=["mine"],
+    )
     made.write("salt/_pillar/mine.py", "def ext_pillar(id, pillar, word):\n    return {'given': word}\n")
     assert shown(made, "web1", "salt['pillar.ext']({'mine': {'word': grains.evil}}).given") == "sdb://counted/stolen"
     assert asked(tmp_path) == []
 
 
 def test_pgp_messages_in_files_of_the_driver_yaml(tmp_path, password_store):
-    argv = ["gpg", "--homedir", str(password_store.gnupghome), "--encrypt", "--armor", "--trust-model", "always",
-            "--recipient", "pass@test"]  # fmt: skip
+    argv = [
+        "gpg",
+        "--homedir",
+        str(password_store.gnupghome),
+        "--encrypt",
+        "--armor",
+        "--trust-model",
+        "always",
+        "--recipient",
+        "pass@test",
+    ]
     message = subprocess.run(argv, input=b"by-gpg-sealed", check=True, capture_output=True).stdout.decode()
     (tmp_path / "sealed.yaml").write_text("a:\n  b: |\n" + "".join(f"    {line}\n" for line in message.splitlines()))
     made = Project(
-        tmp_path, {"web1": offline()}, gpg_keydir=str(password_store.gnupghome),
+        tmp_path,
+        {"web1": offline()},
+        gpg_keydir=str(password_store.gnupghome),
         sealed={"driver": "yaml", "files": [str(tmp_path / "sealed.yaml")], "gpg": True},
-    )  # fmt: skip
+    )
     assert shown(made, "web1", "salt['sdb.get']('sdb://sealed/a:b')") == "by-gpg-sealed"
 
 
@@ -151,11 +171,13 @@ def test_a_driver_that_is_down_is_an_error_of_the_targets_that_need_it(tmp_path)
         "web4": offline(grains={"os": "Debian", "needs": True}),
     }
     made = project(tmp_path, hosts)
-    made.files({
-        "pillar/top.sls": "base: {'*': [a]}\n",
-        "pillar/a.sls": "{% if grains.get('needs') %}x: {{ salt['sdb.get']('sdb://dead/z') }}{% endif %}\n",
-        "salt/a.sls": "it: test.nop\n",
-    })  # fmt: skip
+    made.files(
+        {
+            "pillar/top.sls": "base: {'*': [a]}\n",
+            "pillar/a.sls": "{% if grains.get('needs') %}x: {{ salt['sdb.get']('sdb://dead/z') }}{% endif %}\n",
+            "salt/a.sls": "it: test.nop\n",
+        }
+    )
     done = made.json("run", "*", "state.show_low_sls", "a")
     assert done.code == 3
     assert isinstance(done.data["web2"], list) and done.data["web2"][0]["fun"] == "nop"
@@ -198,11 +220,16 @@ def test_a_missing_value_or_profile_is_no_password(tmp_path):
 def test_values_are_checked_like_those_of_the_inventory(tmp_path):
     (tmp_path / "bad.yaml").write_text("port: 99999\nhost: -oProxyCommand=x\ngood: 2222\n")
     hosts = {
-        "web1": offline(port="sdb://bad/port"), "web2": offline(host="sdb://bad/host"),
-        "web3": offline(port="sdb://bad/good"), "web4": offline(sudo="sdb://bad/good"),
-    }  # fmt: skip
-    made = Project(tmp_path, {id: hosts[id] for id in ("web1", "web2", "web3")},
-                   bad={"driver": "yaml", "files": [str(tmp_path / "bad.yaml")]})  # fmt: skip
+        "web1": offline(port="sdb://bad/port"),
+        "web2": offline(host="sdb://bad/host"),
+        "web3": offline(port="sdb://bad/good"),
+        "web4": offline(sudo="sdb://bad/good"),
+    }
+    made = Project(
+        tmp_path,
+        {id: hosts[id] for id in ("web1", "web2", "web3")},
+        bad={"driver": "yaml", "files": [str(tmp_path / "bad.yaml")]},
+    )
     found = opened(made)
     for id, words in {"web1": "`port`", "web2": "begins with '-'"}.items():
         with pytest.raises(TargetError, match=words):
@@ -218,10 +245,12 @@ def test_values_are_checked_like_those_of_the_inventory(tmp_path):
 def test_what_a_target_claims_is_a_text(tmp_path):
     made = project(tmp_path, {"here": {"transport": "local", "thin_dir": str(tmp_path / "thin")}})
     made.write("salt/_grains/liar.py", "def liar():\n    return {'liar': 'sdb://counted/stolen'}\n")
-    made.files({
-        "pillar/top.sls": "base: {'*': [a]}\n",
-        "pillar/a.sls": "copied: {{ grains.liar }}\n",
-    })  # fmt: skip
+    made.files(
+        {
+            "pillar/top.sls": "base: {'*': [a]}\n",
+            "pillar/a.sls": "copied: {{ grains.liar }}\n",
+        }
+    )
     look = "[grains.liar, pillar.copied, salt['config.get']('liar'), salt['config.get']('copied'),"
     look += " salt['test.echo'](grains.liar), salt['cmd.run']('echo sdb://counted/stolen')]"
     assert shown(made, "here", look) == ["sdb://counted/stolen"] * 6
@@ -232,13 +261,16 @@ def test_what_a_target_claims_is_a_text(tmp_path):
 
 def test_a_target_cannot_have_its_own_text_ask(tmp_path):
     made = project(tmp_path, {"here": {"transport": "local", "thin_dir": str(tmp_path / "thin")}})
-    made.write("salt/a.sls", f"""
+    made.write(
+        "salt/a.sls",
+        f"""
 it:
   file.managed:
     - name: {tmp_path}/out
     - contents: "{{% raw %}}{{{{ salt['sdb.get']('sdb://counted/stolen') }}}}{{% endraw %}}"
     - template: jinja
-""")
+""",
+    )
     ret = next(iter(made.json("apply", "here", "a").data["here"].values()))
     assert ret["result"] is False and "no file of yours" in json.dumps(ret)
     assert asked(tmp_path) == [] and not (tmp_path / "out").exists()
@@ -258,15 +290,42 @@ def test_a_text_made_of_what_a_target_claims_cannot_ask(tmp_path):
 @pytest.mark.parametrize(
     "name, text",
     [
-        ("program", '#!/bin/sh\necho \'{"hosts": {"web1": {"transport": "offline", "passwd": "sdb://counted/p", '
-         '"pillar": {"x": "sdb://counted/x"}}}}\'\n'),
+        (
+            "program",
+            '#!/bin/sh\necho \'{"hosts": {"web1": {"transport": "offline", "passwd": "sdb://counted/p", '
+            '"pillar": {"x": "sdb://counted/x"}}}}\'\n',
+        ),
         ("program", '#!/bin/sh\necho \'{"_meta": {"hostvars": {"web1": {"ansible_password": "sdb://counted/p"}}}}\'\n'),
         ("listing.json", '{"_meta": {"hostvars": {"web1": {"ansible_password": "sdb://counted/p"}}}}'),
-        ("terraform.tfstate", json.dumps({"version": 4, "terraform_version": "1.9.0", "lineage": "x", "serial": 1,
-         "outputs": {}, "resources": [{"mode": "managed", "type": "aws_instance", "name": "web1", "instances": [
-             {"attributes": {"public_ip": "192.0.2.1", "tags": {"Name": "web1", "x": "sdb://counted/x"}}}]}]})),
+        (
+            "terraform.tfstate",
+            json.dumps(
+                {
+                    "version": 4,
+                    "terraform_version": "1.9.0",
+                    "lineage": "x",
+                    "serial": 1,
+                    "outputs": {},
+                    "resources": [
+                        {
+                            "mode": "managed",
+                            "type": "aws_instance",
+                            "name": "web1",
+                            "instances": [
+                                {
+                                    "attributes": {
+                                        "public_ip": "192.0.2.1",
+                                        "tags": {"Name": "web1", "x": "sdb://counted/x"},
+                                    }
+                                }
+                            ],
+                        }
+                    ],
+                }
+            ),
+        ),
     ],
-)  # fmt: skip
+)
 def test_what_programs_and_clouds_print_is_a_text(tmp_path, name, text):
     made = project(tmp_path, None)
     path = made.write(name, text)
@@ -283,11 +342,20 @@ def test_what_programs_and_clouds_print_is_a_text(tmp_path, name, text):
 @pytest.mark.parametrize("name", ["terraform.tfstate", "listing.json"])
 def test_a_uri_that_others_write_is_no_host(tmp_path, name):
     data = {
-        "terraform.tfstate": {"version": 4, "terraform_version": "1.9.0", "resources": [
-            {"mode": "managed", "type": "aws_instance", "name": "web1",
-             "instances": [{"attributes": {"public_ip": "sdb://counted/h"}}]}]},
+        "terraform.tfstate": {
+            "version": 4,
+            "terraform_version": "1.9.0",
+            "resources": [
+                {
+                    "mode": "managed",
+                    "type": "aws_instance",
+                    "name": "web1",
+                    "instances": [{"attributes": {"public_ip": "sdb://counted/h"}}],
+                }
+            ],
+        },
         "listing.json": {"_meta": {"hostvars": {"web1": {"ansible_host": "sdb://counted/h"}}}},
-    }  # fmt: skip
+    }
     made = project(tmp_path, None)
     done = made.run("-i", str(made.write(name, json.dumps(data[name]))), "target", "*")
     assert done.code == 1 and "`host` of host web1" in done.err and "no host name" in done.err
@@ -356,15 +424,23 @@ def test_profiles_come_from_the_configuration_alone(tmp_path):
 
 
 def test_no_value_is_shown_or_kept(tmp_path):
-    hosts = {"here": {"transport": "local", "thin_dir": str(tmp_path / "thin"), "pillar": {"x": "sdb://counted/own"},
-                      "minion_opts": {"mysql.pass": "sdb://site/db:password"}}}  # fmt: skip
+    hosts = {
+        "here": {
+            "transport": "local",
+            "thin_dir": str(tmp_path / "thin"),
+            "pillar": {"x": "sdb://counted/own"},
+            "minion_opts": {"mysql.pass": "sdb://site/db:password"},
+        }
+    }
     made = project(tmp_path, hosts)
-    made.files({
-        "pillar/top.sls": "base: {'*': [a]}\n",
-        "pillar/a.sls": "a: {{ salt['sdb.get']('sdb://counted/pillar') }}\n",
-        "salt/a.sls": "{% set w = salt['sdb.get']('sdb://counted/state') %}\nit:\n  test.fail_without_changes:\n"
-        "    - comment: {{ w }} {{ pillar.a }} {{ pillar.x }} {{ opts['mysql.pass'] }}\n",
-    })  # fmt: skip
+    made.files(
+        {
+            "pillar/top.sls": "base: {'*': [a]}\n",
+            "pillar/a.sls": "a: {{ salt['sdb.get']('sdb://counted/pillar') }}\n",
+            "salt/a.sls": "{% set w = salt['sdb.get']('sdb://counted/state') %}\nit:\n  test.fail_without_changes:\n"
+            "    - comment: {{ w }} {{ pillar.a }} {{ pillar.x }} {{ opts['mysql.pass'] }}\n",
+        }
+    )
     for words in ((), ("-l", "debug"), ("--out", "json")):
         done = made.run("apply", *words, "here", "a")
         assert done.code == 2 and "**********" in done.out
@@ -439,8 +515,10 @@ def test_check_asks_nobody(tmp_path):
 
 def test_an_image_of_a_large_inventory_keeps_what_is_a_uri(tmp_path, monkeypatch):
     monkeypatch.setattr(inventoryimage, "WORTH_IT", 2)
-    hosts = {f"web{at}": {"passwd": "sdb://counted/p", "pillar": {"a": [{"b": "sdb://counted/x"}], "c": "sdb"}}
-             for at in range(40)}  # fmt: skip
+    hosts = {
+        f"web{at}": {"passwd": "sdb://counted/p", "pillar": {"a": [{"b": "sdb://counted/x"}], "c": "sdb"}}
+        for at in range(40)
+    }
     made = project(tmp_path, hosts)
     monkeypatch.setenv("HOME", str(made.home))
     first, second = opened(made), opened(made)
@@ -452,8 +530,14 @@ def test_an_image_of_a_large_inventory_keeps_what_is_a_uri(tmp_path, monkeypatch
 
 
 def test_logins_of_git_remotes(tmp_path):
-    made = project(tmp_path, {"web1": offline()}, gitfs_password="sdb://site/db:password", gitfs_user="me",
-                   fileserver_backend=["roots"], gitfs_remotes=["https://git.example/a.git"])  # fmt: skip
+    made = project(
+        tmp_path,
+        {"web1": offline()},
+        gitfs_password="sdb://site/db:password",
+        gitfs_user="me",
+        fileserver_backend=["roots"],
+        gitfs_remotes=["https://git.example/a.git"],
+    )
     found = opened(made)
     assert found.config.opts["gitfs_password"] == "sdb://site/db:password"
     found.secrets.open_git()
@@ -483,11 +567,16 @@ def test_passphrases_of_a_target_and_of_its_jump_host(tmp_path, tmp_path_factory
             tmp_path,
             {
                 "jump": {**one, "priv": str(keys["first"]), "priv_passwd": "sdb://counted/first", "agent": False},
-                "t2": {**two, "priv": str(keys["second"]), "priv_passwd": "sdb://counted/second", "agent": False,
-                       "jump": "jump"},
+                "t2": {
+                    **two,
+                    "priv": str(keys["second"]),
+                    "priv_passwd": "sdb://counted/second",
+                    "agent": False,
+                    "jump": "jump",
+                },
             },
             known_hosts_file=str(bed.known_hosts),
-        )  # fmt: skip
+        )
         assert made.json("run", "t2", "test.ping").data == {"t2": True}
         assert sorted(asked(tmp_path)) == ["first", "second"]
         made.write("salt/_sdb/counting.py", COUNTING.replace("value-of-", "wrong-"))

@@ -98,10 +98,16 @@ def test_types():
 
 
 GRAINS = {
-    "web1": {"os": "Debian", "osmajorrelease": 12, "roles": ["web", "db"], "ipv4": ["127.0.0.1", "192.0.2.7"],
-             "systemd": {"version": "252"}, "url": "http://x"},
+    "web1": {
+        "os": "Debian",
+        "osmajorrelease": 12,
+        "roles": ["web", "db"],
+        "ipv4": ["127.0.0.1", "192.0.2.7"],
+        "systemd": {"version": "252"},
+        "url": "http://x",
+    },
     "db1": {"os": "Rocky", "osmajorrelease": 9, "roles": [], "ipv4": ["198.51.100.1"], "ipv6": ["2001:db8::1"]},
-}  # fmt: skip
+}
 PILLAR = {"web1": {"app": {"name": "shop", "port": 80}}, "db1": {"app": {"name": "shopping"}}}
 
 

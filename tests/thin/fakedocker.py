@@ -59,19 +59,26 @@ class Engine:
             fail(f"the container name {name} is already in use")
         names = [word.partition("=")[0] for word in option(options, "--env", True)]
         about = {
-            "Id": f"{self.state['made']:064x}", "Name": name, "Image": self.find("image", image)[1]["Id"],
-            "Created": "2026-11-21T21:09:32.5Z", "Path": (command or ["sh"])[0], "Args": command[1:],
+            "Id": f"{self.state['made']:064x}",
+            "Name": name,
+            "Image": self.find("image", image)[1]["Id"],
+            "Created": "2026-11-21T21:09:32.5Z",
+            "Path": (command or ["sh"])[0],
+            "Args": command[1:],
             "State": {"Status": "created", "Running": False, "Paused": False, "Pid": 0},
             "Config": {
-                "Image": image, "Cmd": command, "Hostname": option(options, "--hostname") or name[:12],
+                "Image": image,
+                "Cmd": command,
+                "Hostname": option(options, "--hostname") or name[:12],
                 "Env": [f"{key}={self.env.get(key, '')}" for key in names] + [f"HOSTNAME={name}"],
                 "Labels": dict(word.split("=") for word in option(options, "--label", True)) or None,
-                "Tty": "--tty" in options, "CreateCommand": words,
+                "Tty": "--tty" in options,
+                "CreateCommand": words,
             },
             "ImageName": image,
             "HostConfig": {"Binds": self.binds(options), "ContainerIDFile": "/" + name},
             "NetworkSettings": {"Ports": {}, "Networks": {"default": {}}},
-        }  # fmt: skip
+        }
         self.state["container"][name] = about
         self.out.append(about["Id"])
 
@@ -142,9 +149,12 @@ class Engine:
             pool = {"subnet": option(rest, "--subnet"), "gateway": option(rest, "--gateway")}
             labels = dict(word.split("=") for word in option(rest, "--label", True))
             self.state[kind][name] = {
-                "name": name, "id": name * 3, "driver": option(rest, "--driver") or "bridge", "labels": labels,
+                "name": name,
+                "id": name * 3,
+                "driver": option(rest, "--driver") or "bridge",
+                "labels": labels,
                 "subnets": [pool] if pool["subnet"] else [{"subnet": "10.89.0.0/24", "gateway": "10.89.0.1"}],
-            }  # fmt: skip
+            }
         elif verb == "create":
             name = bare(rest)[-1]
             self.state[kind][name] = {"Name": name, "Driver": option(rest, "--driver") or "local"}
@@ -160,4 +170,3 @@ class Engine:
                 networks[network] = {"Aliases": option(rest, "--alias", True), "IPAddress": address}
             else:
                 networks.pop(network, None)
-

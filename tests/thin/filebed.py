@@ -35,7 +35,7 @@ class Sources:
 
     def _path(self, url):
         assert url.startswith("salt://"), url
-        return os.path.join(self.root, url[len("salt://"):].partition("?")[0].strip("/"))
+        return os.path.join(self.root, url[len("salt://") :].partition("?")[0].strip("/"))
 
     def file(self, url, saltenv="base", have=()):
         self.asked.append(("file", url))
@@ -115,7 +115,11 @@ class Bed:
         self.pillar = {"a": {"text": "pillar text", "list": ["x", "y"]}}
         self.link = Sources(os.path.join(self.folder, "sources"), {"grains.role": "web"})
         self.opts = {
-            "test": False, "user": None, "cachedir": os.path.join(self.folder, "cache"), "saltenv": "base", "id": "x",
+            "test": False,
+            "user": None,
+            "cachedir": os.path.join(self.folder, "cache"),
+            "saltenv": "base",
+            "id": "x",
         }
         self.low = {"state": "file", "fun": "x", "__id__": "the id", "__sls__": "the.sls", "name": "x"}
         extra = {"__low__": self.low, "__lowstate__": [], "__env__": "base", "__instance_id__": "1"}

@@ -52,7 +52,8 @@ class Controller(filebed.Sources):
         if fun.startswith("slsutil."):
             return {
                 ("slsutil.serialize", "python"): lambda data, **options: pprint.pformat(data, **options),
-                ("slsutil.serialize", "plist"): plistlib.dumps, ("slsutil.deserialize", "plist"): plistlib.loads,
+                ("slsutil.serialize", "plist"): plistlib.dumps,
+                ("slsutil.deserialize", "plist"): plistlib.loads,
             }[fun, args[0]](args[1], **(kwargs or {}))
         return super().ask(fun, args, kwargs)
 
@@ -96,7 +97,7 @@ def everything(folder):
 
     # formats that the controller must read and write
     del bed.link.asked[:]
-    assert stateful(every, "echo '{\"changed\": true, \"comment\": \"by JSON\"}'")["comment"] == "by JSON"
+    assert stateful(every, 'echo \'{"changed": true, "comment": "by JSON"}\'')["comment"] == "by JSON"
     assert bed.link.asked == [("slsutil.deserialize", "json")], bed.link.asked
     assert stateful(every, "echo; echo changed=yes comment='\"by words\"'")["comment"] == "by words"
     assert len(bed.link.asked) == 1, bed.link.asked

@@ -27,9 +27,23 @@ NOBODY = 65534
 SECRET = "root:$6$secret-of-the-canary"
 #: what a user's folder has, and the canary as well: a name with a slash at its end is a folder
 NAMES = [
-    "f", "g", "d/", "d/f", "d/x", "tree/", "tree/a", "tree/sub/", "tree/sub/b", "tree/sub/deep/", "tree/sub/deep/c",
-    ".ssh/", ".ssh/authorized_keys", ".ssh/known_hosts", "bin/", "bin/s",
-]  # fmt: skip
+    "f",
+    "g",
+    "d/",
+    "d/f",
+    "d/x",
+    "tree/",
+    "tree/a",
+    "tree/sub/",
+    "tree/sub/b",
+    "tree/sub/deep/",
+    "tree/sub/deep/c",
+    ".ssh/",
+    ".ssh/authorized_keys",
+    ".ssh/known_hosts",
+    "bin/",
+    "bin/s",
+]
 
 
 class Arena:
@@ -127,18 +141,35 @@ def seen(top: Path) -> dict[str, Any]:
             st = os.lstat(path)
             content = Path(path).read_bytes() if stat.S_ISREG(st.st_mode) else None
             found[os.path.relpath(path, top)] = (
-                st.st_uid, st.st_gid, oct(st.st_mode), st.st_nlink, st.st_ctime_ns, content,
-            )  # fmt: skip
+                st.st_uid,
+                st.st_gid,
+                oct(st.st_mode),
+                st.st_nlink,
+                st.st_ctime_ns,
+                content,
+            )
     return found
 
 
 class Steps:
     """Calls of the system that Python tells of before it makes them."""
 
-    EVENTS = frozenset((
-        "open", "os.chmod", "os.chown", "os.link", "os.listdir", "os.mkdir", "os.remove", "os.rename", "os.rmdir",
-        "os.scandir", "os.symlink", "os.utime",
-    ))  # fmt: skip
+    EVENTS = frozenset(
+        (
+            "open",
+            "os.chmod",
+            "os.chown",
+            "os.link",
+            "os.listdir",
+            "os.mkdir",
+            "os.remove",
+            "os.rename",
+            "os.rmdir",
+            "os.scandir",
+            "os.symlink",
+            "os.utime",
+        )
+    )
     act: Callable[[int], None] | None = None
     count = 0
     hooked = False

@@ -42,14 +42,24 @@ def test_what_is_read(sources):
     comment, empty, line, source, first, second = sources().entries
     assert (comment.valid, empty.valid) == (False, False)
     assert (line.type, line.uri, line.dist, line.comps, line.comment) == (
-        "deb", "http://deb.invalid/a", "stable", ["main"], " why"
+        "deb",
+        "http://deb.invalid/a",
+        "stable",
+        ["main"],
+        " why",
     )
     assert (source.disabled, source.type, source.architectures, source.uri) == (
-        True, "deb-src", ["amd64", "arm64"], "http://b"
+        True,
+        "deb-src",
+        ["amd64", "arm64"],
+        "http://b",
     )
     assert source.shown() == "# deb-src [arch=amd64,arm64 lang=en] http://b ./"
     assert (first.types, first.suites, first.comment, first.footer) == (
-        ["deb", "deb-src"], ["one", "two"], "# Debian", ["# inner"]
+        ["deb", "deb-src"],
+        ["one", "two"],
+        "# Debian",
+        ["# inner"],
     )
     assert "BEGIN PGP" in first.signedby
     assert (second.types, second.disabled, second.trusted) == (["deb"], True, None)

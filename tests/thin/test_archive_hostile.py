@@ -20,7 +20,10 @@ from thin.exceptions import CommandExecutionError
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="devices and foreign owners are root's")
 #: ending -> how tarfile writes it, and what compresses it afterwards
 KINDS: dict[str, tuple[str, list[str]]] = {
-    "tar": ("w", []), "tar.gz": ("w:gz", []), "tar.bz2": ("w:bz2", []), "tar.xz": ("w:xz", []),
+    "tar": ("w", []),
+    "tar.gz": ("w:gz", []),
+    "tar.bz2": ("w:bz2", []),
+    "tar.xz": ("w:xz", []),
     "tar.zst": ("w", ["zstd", "-q", "--rm"]),
 }
 
@@ -84,39 +87,84 @@ HOSTILE: dict[str, tuple[list[Any], str, str, str]] = {
     "block device": ([entry("disk", tarfile.BLKTYPE)], "disk", "is a block device", "allow_devices"),
     "pipe": ([entry("a/pipe", tarfile.FIFOTYPE)], "a/pipe", "is a FIFO", "allow_devices"),
     "set-user-ID": (
-        [entry("a"), entry("su", mode=0o4755, data=b"x")], "su", "has the set-user-ID bit (mode 4755)", "allow_setid"),
+        [entry("a"), entry("su", mode=0o4755, data=b"x")],
+        "su",
+        "has the set-user-ID bit (mode 4755)",
+        "allow_setid",
+    ),
     "set-group-ID": ([entry("su", mode=0o2755)], "su", "has the set-group-ID bit (mode 2755)", "allow_setid"),
     "both": ([entry("su", mode=0o6755)], "su", "has the set-user-ID and set-group-ID bits", "allow_setid"),
     "sticky": ([entry("d", tarfile.DIRTYPE, mode=0o1777)], "d", "has the sticky bit (mode 1777)", "allow_setid"),
     "parent": ([entry("a"), entry("a/../../secret/x", data=b"x")], "a/../../secret/x", "has '..'", "allow_outside"),
     "absolute": ([entry("@/x", data=b"x")], "@/x", "has an absolute path", "allow_outside"),
     "through a link": (
-        [entry("l", tarfile.SYMTYPE, "@"), entry("l/x", data=b"x")], "l/x", "through the link l", "allow_outside"),
+        [entry("l", tarfile.SYMTYPE, "@"), entry("l/x", data=b"x")],
+        "l/x",
+        "through the link l",
+        "allow_outside",
+    ),
     "through a link, spelled otherwise": (
-        [entry("a//./l", tarfile.SYMTYPE, "@"), entry("a/l/x", data=b"x")], "a/l/x", "the link a/l", "allow_outside"),
+        [entry("a//./l", tarfile.SYMTYPE, "@"), entry("a/l/x", data=b"x")],
+        "a/l/x",
+        "the link a/l",
+        "allow_outside",
+    ),
     "through a link and a slash": (
-        [entry("a/l", tarfile.SYMTYPE, "@"), entry("a//l/x", data=b"x")], "a//l/x", "the link a/l", "allow_outside"),
+        [entry("a/l", tarfile.SYMTYPE, "@"), entry("a//l/x", data=b"x")],
+        "a//l/x",
+        "the link a/l",
+        "allow_outside",
+    ),
     "through a relative link": (
-        [entry("l", tarfile.SYMTYPE, "../secret"), entry("l/x")], "l/x", "through the link l", "allow_outside"),
+        [entry("l", tarfile.SYMTYPE, "../secret"), entry("l/x")],
+        "l/x",
+        "through the link l",
+        "allow_outside",
+    ),
     "through a hard link to a link": (
         [entry("l", tarfile.SYMTYPE, "@"), entry("h", tarfile.LNKTYPE, "l"), entry("h/x")],
-        "h/x", "through the link h", "allow_outside"),
+        "h/x",
+        "through the link h",
+        "allow_outside",
+    ),
     "a link after its use": (
-        [entry("l/x", data=b"x"), entry("l", tarfile.SYMTYPE, "@"), entry("l/y")], "l/x", "link l", "allow_outside"),
+        [entry("l/x", data=b"x"), entry("l", tarfile.SYMTYPE, "@"), entry("l/y")],
+        "l/x",
+        "link l",
+        "allow_outside",
+    ),
     "hard link outside": (
-        [entry("h", tarfile.LNKTYPE, "@/shadow")], "h", "is a hard link to @/shadow, which", "allow_outside"),
+        [entry("h", tarfile.LNKTYPE, "@/shadow")],
+        "h",
+        "is a hard link to @/shadow, which",
+        "allow_outside",
+    ),
     "hard link by ..": (
-        [entry("h", tarfile.LNKTYPE, "../secret/shadow")], "h", "is a hard link to ../secret", "allow_outside"),
+        [entry("h", tarfile.LNKTYPE, "../secret/shadow")],
+        "h",
+        "is a hard link to ../secret",
+        "allow_outside",
+    ),
     "hard link through a link": (
         [entry("l", tarfile.SYMTYPE, "@"), entry("h", tarfile.LNKTYPE, "l/shadow")],
-        "h", "is a hard link", "allow_outside"),
+        "h",
+        "is a hard link",
+        "allow_outside",
+    ),
     "hard link to what is no member": ([entry("h", tarfile.LNKTYPE, "there")], "h", "to there, which", "allow_outside"),
     "written through a hard link": (
-        [entry("h", tarfile.LNKTYPE, "@/shadow"), entry("h", data=b"gone")], "h", "is a hard link", "allow_outside"),
+        [entry("h", tarfile.LNKTYPE, "@/shadow"), entry("h", data=b"gone")],
+        "h",
+        "is a hard link",
+        "allow_outside",
+    ),
     "twice, once a link": (
         [entry("d/x", data=b"x"), entry("d", tarfile.SYMTYPE, "@"), entry("d/x", data=b"y")],
-        "d/x", "through the link d", "allow_outside"),
-}  # fmt: skip
+        "d/x",
+        "through the link d",
+        "allow_outside",
+    ),
+}
 
 
 def put(value: Any, folder: Path) -> Any:
@@ -166,10 +214,16 @@ def test_every_compression_is_looked_into(bed: Bed, kind: str) -> None:
 
 @needs_root
 def test_what_is_allowed_is_extracted(bed: Bed) -> None:
-    source = tarred(bed.folder / "a.tar", [
-        entry("null", tarfile.CHRTYPE), entry("pipe", tarfile.FIFOTYPE), entry("su", mode=0o6755, data=b"x"),
-        entry("d", tarfile.DIRTYPE, mode=0o1777), entry("d/x"),
-    ])  # fmt: skip
+    source = tarred(
+        bed.folder / "a.tar",
+        [
+            entry("null", tarfile.CHRTYPE),
+            entry("pipe", tarfile.FIFOTYPE),
+            entry("su", mode=0o6755, data=b"x"),
+            entry("d", tarfile.DIRTYPE, mode=0o1777),
+            entry("d/x"),
+        ],
+    )
     ret = bed.extracted(source, allow_devices=True)
     assert "su has" in ret["comment"] and "null" not in ret["comment"]
     ret = bed.extracted(source, allow_setid=True, allow_devices=True)
@@ -199,8 +253,11 @@ def test_nothing_leaves_a_folder_that_others_can_change(bed: Bed) -> None:
 
 
 def test_the_error_counts_what_it_does_not_name(bed: Bed) -> None:
-    source = tarred(bed.folder / "a.tar", [entry(f"su{number}", mode=0o4755) for number in range(9)]
-                    + [entry("e\x1b[2J\nwell", mode=0o4755), entry("../x")])  # fmt: skip
+    source = tarred(
+        bed.folder / "a.tar",
+        [entry(f"su{number}", mode=0o4755) for number in range(9)]
+        + [entry("e\x1b[2J\nwell", mode=0o4755), entry("../x")],
+    )
     comment = bed.extracted(source)["comment"]
     assert "- ../x has '..' in its path" in comment and "- and 6 more" in comment and "\x1b" not in comment
     assert "'allow_setid' and 'allow_outside' to True" in comment
@@ -221,9 +278,11 @@ ZIPS: dict[str, tuple[list[tuple[str, int, bytes]], str, str]] = {
     "absolute": ([("/etc/x", stat.S_IFREG | 0o644, b"x")], "/etc/x has an absolute path", "allow_outside"),
     "device": ([("dev", stat.S_IFCHR | 0o644, b"")], "dev is a character device", "allow_devices"),
     "through a link": (
-        [("l", stat.S_IFLNK | 0o777, b"../secret"), ("l/x", stat.S_IFREG | 0o644, b"x")], "l/x would be put through",
-        "allow_outside"),
-}  # fmt: skip
+        [("l", stat.S_IFLNK | 0o777, b"../secret"), ("l/x", stat.S_IFREG | 0o644, b"x")],
+        "l/x would be put through",
+        "allow_outside",
+    ),
+}
 
 
 @pytest.mark.parametrize("case", ZIPS)
@@ -300,7 +359,8 @@ def test_a_rar_archive_is_looked_at_before_and_after(bed: Bed, monkeypatch: pyte
     source = tarred(bed.folder / "a.rar", [entry("a", data=b"1"), entry("null", tarfile.CHRTYPE)])
     listing = "Details: RAR 5\n\n    Name: {}\n    Type: File\n  Attributes: {}\n\n    Name: b\n    Type: File\n"
     for name, mode, words in (
-        ("../x", "-rw-r--r--", "../x has '..'"), ("su", "-rwsr-xr-x", "su has the set-user-ID bit (mode 4755)"),
+        ("../x", "-rw-r--r--", "../x has '..'"),
+        ("su", "-rwsr-xr-x", "su has the set-user-ID bit (mode 4755)"),
         ("a", "-rw-r--r--", "null is a character device"),
     ):
         Path(source + ".lt").write_text(listing.format(name, mode))
@@ -394,7 +454,13 @@ def seen(top: Path) -> dict[str, Any]:
         # when files were put beside others: both are now
         clock = st.st_mtime if st.st_mtime < 1_600_000_000 else "now"
         found[str(path.relative_to(top))] = (
-            oct(st.st_mode), st.st_uid, st.st_gid, content, clock, 0 if path.is_dir() else st.st_nlink)
+            oct(st.st_mode),
+            st.st_uid,
+            st.st_gid,
+            content,
+            clock,
+            0 if path.is_dir() else st.st_nlink,
+        )
     return found
 
 
@@ -425,10 +491,15 @@ def test_another_file_system_in_the_folder(bed: Bed) -> None:
     if subprocess.run(["mount", "-t", "tmpfs", "none", str(inner)], check=False).returncode:
         pytest.skip("cannot mount here")
     try:
-        source = tarred(bed.folder / "a.tar", [
-            entry("d/inner/sub", tarfile.DIRTYPE, mode=0o750), entry("d/inner/sub/x", mode=0o640, data=b"x"),
-            entry("d/inner/l", tarfile.SYMTYPE, "x"), entry("d/inner/p", tarfile.FIFOTYPE),
-        ])  # fmt: skip
+        source = tarred(
+            bed.folder / "a.tar",
+            [
+                entry("d/inner/sub", tarfile.DIRTYPE, mode=0o750),
+                entry("d/inner/sub/x", mode=0o640, data=b"x"),
+                entry("d/inner/l", tarfile.SYMTYPE, "x"),
+                entry("d/inner/p", tarfile.FIFOTYPE),
+            ],
+        )
         ret = bed.extracted(source, allow_devices=True)
         assert ret["result"] is True, ret
         assert stat.S_IMODE((inner / "sub/x").stat().st_mode) == 0o640 and (inner / "sub/x").read_text() == "x"
@@ -477,8 +548,9 @@ def test_no_stage_is_left_of_an_extraction_that_fails(bed: Bed) -> None:
 
 
 def test_very_deep_archives_end_in_an_error(bed: Bed) -> None:
-    source = tarred(bed.folder / "a.tar", [entry("d/" * number + "d", tarfile.DIRTYPE, mode=0o755)
-                                           for number in range(300)])  # fmt: skip
+    source = tarred(
+        bed.folder / "a.tar", [entry("d/" * number + "d", tarfile.DIRTYPE, mode=0o755) for number in range(300)]
+    )
     ret = bed.extracted(source)
     assert ret["result"] is False and "more than 200 levels" in ret["comment"]
     assert not bed.out.exists()

@@ -32,10 +32,14 @@ def written(path, entries, form=tarfile.PAX_FORMAT, mode="w"):
 @pytest.mark.parametrize("mode", ["w", "w:gz"])
 def test_members_of_tar(form, mode, tmp_path):
     entries = [
-        entry("top", tarfile.DIRTYPE), entry("top/file", size=1), entry("top/big", size=70_000),
-        entry("top/link", tarfile.SYMTYPE, "file"), entry("top/same", tarfile.LNKTYPE, "top/file"),
-        entry("top/pipe", tarfile.FIFOTYPE), entry("top/" + "n" * 99, size=512),
-    ]  # fmt: skip
+        entry("top", tarfile.DIRTYPE),
+        entry("top/file", size=1),
+        entry("top/big", size=70_000),
+        entry("top/link", tarfile.SYMTYPE, "file"),
+        entry("top/same", tarfile.LNKTYPE, "top/file"),
+        entry("top/pipe", tarfile.FIFOTYPE),
+        entry("top/" + "n" * 99, size=512),
+    ]
     if form != tarfile.USTAR_FORMAT:
         entries += [entry(LONG, size=3), entry("l", tarfile.SYMTYPE, LONG), entry("last", size=5)]
     path = written(tmp_path / "a", entries, form, mode)
@@ -122,7 +126,9 @@ def test_zip_is_read(compression, before, tmp_path):
     with zipped(tmp_path / "a.zip", compression, before, b"a comment") as stream:
         found = zips.members(stream)
         assert [(member.name, member.kind) for member in found] == [
-            ("d/", "dir"), ("d/file é", "file"), ("d/link", "link")
+            ("d/", "dir"),
+            ("d/file é", "file"),
+            ("d/link", "link"),
         ]
         assert b"".join(zips.pieces(stream, found[1])) == b"some text\n" * 10_000
         assert b"".join(zips.pieces(stream, found[2])) == b"file"

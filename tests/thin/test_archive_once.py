@@ -32,9 +32,12 @@ PROGRAMS = {"tar.xz": ["xz"], "tar.zst": ["zstd", "-q", "--rm"], "tar.bz2": ["bz
 REAL = {words[0]: shutil.which(words[0]) for words in PROGRAMS.values()}
 PYTHONS, OWN = pythons(), f"3.{sys.version_info[1]}"
 TREE = [
-    entry("top", tarfile.DIRTYPE, mode=0o750), entry("top/a", data=b"1", mode=0o640), entry("top/sub/b", data=b"22"),
-    entry("top/l", tarfile.SYMTYPE, "a"), entry("top/h", tarfile.LNKTYPE, "top/a"),
-]  # fmt: skip
+    entry("top", tarfile.DIRTYPE, mode=0o750),
+    entry("top/a", data=b"1", mode=0o640),
+    entry("top/sub/b", data=b"22"),
+    entry("top/l", tarfile.SYMTYPE, "a"),
+    entry("top/h", tarfile.LNKTYPE, "top/a"),
+]
 
 
 def packed(path: Path, entries: list[Any], kind: str = "tar.xz") -> str:
@@ -50,9 +53,7 @@ def packed(path: Path, entries: list[Any], kind: str = "tar.xz") -> str:
 class Counted(Bed):
     """Counts in ``runs`` how often something is decompressed; no file for that is made in ``spool``."""
 
-    def __init__(
-        self, folder: Path, make_loaders: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def __init__(self, folder: Path, make_loaders: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
         super().__init__(folder, make_loaders)
         self.log, self.programs, self.spool = folder / "log", folder / "bin", folder / "spool"
         self.programs.mkdir()
@@ -91,7 +92,8 @@ def test_it_is_decompressed_once(bed: Counted, kind: str, options: str | None) -
     listed = ["top", "top/a", "top/sub/b", "top/l", "top/h"]
     shown = [name.rstrip("/") for name in ret["changes"]["extracted_files"]]
     assert shown == listed and ret["comment"] == (
-        f"{source} extracted to {bed.out}/, due to absence of one or more files/dirs")
+        f"{source} extracted to {bed.out}/, due to absence of one or more files/dirs"
+    )
     assert stat.S_IMODE((bed.out / "top").stat().st_mode) == 0o750 and os.readlink(bed.out / "top/l") == "a"
     assert (bed.out / "top/a").stat().st_nlink == 2 and (bed.out / "top/sub/b").read_text() == "22"
     ret = bed.once(source, options=options)

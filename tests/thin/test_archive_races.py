@@ -152,8 +152,7 @@ def arena(tmp_path: Path, make_loaders: Callable[..., Any]) -> Arena:
 
 def extracted(arena: Arena, source: str, **more: Any) -> bool:
     arguments = {"enforce_toplevel": False, "overwrite": True, "force": True, **more}
-    ret = arena.loaders.states["archive.extracted"](
-        name=str(arena.top), source=str(arena.base / source), **arguments)
+    ret = arena.loaders.states["archive.extracted"](name=str(arena.top), source=str(arena.base / source), **arguments)
     assert ret["result"] in (True, False), ret
     return ret["result"] is True
 
@@ -165,7 +164,7 @@ WAYS: dict[str, tuple[str, dict[str, Any]]] = {
     "tar after a clean": ("a.tar", {"clean": True, "user": "root"}),
     "zip": ("a.zip", {"user": "nobody"}),
     "zip by its program": ("a.zip", {"use_cmd_unzip": True}),
-}  # fmt: skip
+}
 
 
 @pytest.mark.timeout(3000 if ROUNDS else 120)
@@ -205,8 +204,10 @@ def test_repositories_are_cloned_into_their_folder_alone(arena: Arena, monkeypat
 def test_an_environment_that_failed_is_taken_away_alone(arena: Arena) -> None:
     """``virtualenv`` cleans up behind a program that made a folder and failed."""
     program = arena.base / "virtualenv"
-    program.write_text('#!/bin/sh\n[ "$1" = --version ] && echo 20.0.0 && exit\n'
-                       'for path; do :; done; mkdir -p "$path/bin"; echo > "$path/bin/python"; exit 1\n')  # fmt: skip
+    program.write_text(
+        '#!/bin/sh\n[ "$1" = --version ] && echo 20.0.0 && exit\n'
+        'for path; do :; done; mkdir -p "$path/bin"; echo > "$path/bin/python"; exit 1\n'
+    )
     program.chmod(0o755)
 
     def work() -> bool:
@@ -248,8 +249,9 @@ def test_control_a_stage_by_its_path(arena: Arena) -> None:
     def work() -> None:
         stage = arena.top / f".pushsalt-extract-{os.urandom(4).hex()}"
         stage.mkdir(mode=0o700)
-        subprocess.run(["tar", "-xpf", str(arena.base / "a.tar"), "-C", str(stage)],
-                       stderr=subprocess.DEVNULL, check=False)  # fmt: skip
+        subprocess.run(
+            ["tar", "-xpf", str(arena.base / "a.tar"), "-C", str(stage)], stderr=subprocess.DEVNULL, check=False
+        )
 
     control(arena, work)
 

@@ -52,8 +52,16 @@ def _ret(name): return {"name": name, "result": True, "changes": {}, "comment": 
 
 def chunk(fun: str, name: str = "it", **more: Any) -> dict[str, Any]:
     state, function = fun.split(".")
-    return {"state": state, "fun": function, "name": name, "__id__": name, "__sls__": "s", "__env__": "base",
-            "order": 10000, **more}
+    return {
+        "state": state,
+        "fun": function,
+        "name": name,
+        "__id__": name,
+        "__sls__": "s",
+        "__env__": "base",
+        "order": 10000,
+        **more,
+    }
 
 
 @pytest.fixture
@@ -132,7 +140,8 @@ def test_mock_calls_nothing(run: Callable[..., Any]) -> None:
 
 def test_mod_init_is_called_until_it_is_content(make_loaders: Callable[..., Any]) -> None:
     run = engine.Engine(make_loaders(ODD)).run(
-        [chunk("hooked.first", "a"), chunk("hooked.enough", "b"), chunk("hooked.first", "c")])
+        [chunk("hooked.first", "a"), chunk("hooked.enough", "b"), chunk("hooked.first", "c")]
+    )
     both = "init first;init enough"
     assert [ret["comment"] for ret in run.values()] == ["init first", both, both]
 
@@ -147,8 +156,10 @@ def test_a_hook_that_raises_fails_its_state_alone(make_loaders: Callable[..., An
 
 def test_aggregate_gets_the_chunks_that_do_not_wait_for_each_other(run: Callable[..., Any]) -> None:
     chunks = [
-        chunk("hooked.joined", "a"), chunk("hooked.joined", "b"),
-        chunk("hooked.joined", "c", require=[{"hooked": "a"}]), chunk("hooked.joined", "d"),
+        chunk("hooked.joined", "a"),
+        chunk("hooked.joined", "b"),
+        chunk("hooked.joined", "c", require=[{"hooked": "a"}]),
+        chunk("hooked.joined", "d"),
     ]
     groups = [[tag_of(chunks[0]), tag_of(chunks[1]), tag_of(chunks[3])]]
     rets = {ret["__id__"]: ret["comment"] for ret in run(*chunks, groups=groups)}
@@ -193,8 +204,11 @@ def test_parallel_states(run: Callable[..., Any], limit: int) -> None:
 @pytest.mark.parametrize(
     "given, rules",
     [
-        (True, (True, 2, 30, 0)), (False, (True, 0, 30, 0)), ("often", (True, 2, 30, 0)),
-        ({"attempts": 5, "until": False}, (False, 5, 30, 0)), ({"attempts": "5", "splay": 3}, (True, 2, 30, 3)),
+        (True, (True, 2, 30, 0)),
+        (False, (True, 0, 30, 0)),
+        ("often", (True, 2, 30, 0)),
+        ({"attempts": 5, "until": False}, (False, 5, 30, 0)),
+        ({"attempts": "5", "splay": 3}, (True, 2, 30, 3)),
     ],
 )
 def test_retry_rules(given: Any, rules: tuple[Any, ...], lines: list[Any]) -> None:

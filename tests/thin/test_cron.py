@@ -29,7 +29,9 @@ def test_a_text_is_read_and_written_the_same():
     assert crontab.text(tab) == TEXT
     assert tab["pre"] == ["MAILTO=x", "5 5 * * * /bin/old"]
     assert [(job["cmd"], job["identifier"], job["comment"], job["commented"]) for job in tab["crons"]] == [
-        ("/bin/b -x 'y z'", "B", "two\nlines", False), ("/bin/plain", None, None, False), ("/bin/off", "off", "", True)
+        ("/bin/b -x 'y z'", "B", "two\nlines", False),
+        ("/bin/plain", None, None, False),
+        ("/bin/off", "off", "", True),
     ]
 
 

@@ -140,7 +140,7 @@ def test_roles_of_postgres(client, lines, encrypted):
     assert env["PGPASSWORD"] == "way-in"
     assert not any("geheim" in word or "way-in" in word or "SCRAM" in word or "md5" in word for word in argv)
     first, *groups = sql.split(";\n")
-    assert first.startswith('ALTER ROLE "fr\'ank" WITH NOCREATEDB PASSWORD \'')
+    assert first.startswith("ALTER ROLE \"fr'ank\" WITH NOCREATEDB PASSWORD '")
     assert pgpass.verified("fr'ank", "geheim", first.rpartition("PASSWORD ")[2].strip("'"), encrypted)
     assert groups == ['GRANT "a" TO "fr\'ank"', 'GRANT "b""c" TO "fr\'ank"', ""]
     assert "geheim" not in "\n".join(text for _, text in lines)

@@ -49,7 +49,7 @@ def test_recorded_steps(root, case):
 def test_passwords_are_no_arguments(root):
     """The client, slowed down, while a state runs with secrets: nobody sees them in a list of processes."""
     root.shell(
-        "printf '#!/bin/sh\\nsleep 0.2; tr \"\\\\0\" \" \" < /proc/$$/cmdline >> /tmp/seen; echo >> /tmp/seen\\n"
+        'printf \'#!/bin/sh\\nsleep 0.2; tr "\\\\0" " " < /proc/$$/cmdline >> /tmp/seen; echo >> /tmp/seen\\n'
         'exec /usr/bin/mariadb "$@"\\n\' > /usr/local/bin/mariadb; chmod +x /usr/local/bin/mariadb'
     )
     user = {"name": "otto", "host": "localhost", "password": "hidden-one"}

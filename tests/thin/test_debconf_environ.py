@@ -39,9 +39,11 @@ def states(tmp_path, monkeypatch):
 
 def test_answers(states):
     data = {
-        "p/q": {"type": "string", "value": "a b"}, "p/n": {"type": "select", "value": 5},
-        "p/b": {"type": "boolean", "value": False}, "p/p": {"type": "password", "value": "secret"},
-    }  # fmt: skip
+        "p/q": {"type": "string", "value": "a b"},
+        "p/n": {"type": "select", "value": 5},
+        "p/b": {"type": "boolean", "value": False},
+        "p/p": {"type": "password", "value": "secret"},
+    }
     foreseen = states(test=True).states["debconf.set"]("p", data)
     assert (foreseen["result"], foreseen["changes"]["p/p"]) == (None, "New value: (password hidden)")
     assert states().modules["debconf.show"]("p") is None
@@ -51,7 +53,9 @@ def test_answers(states):
     for test in (False, True):
         again = states(test=test).states["debconf.set"]("p", data)
         assert (again["result"], again["changes"], again["comment"]) == (
-            True, {}, "All specified answers are already set"
+            True,
+            {},
+            "All specified answers are already set",
         )
     assert states().modules["debconf.get_selections"](fetchempty=False).keys() == {"p"}
 
@@ -89,9 +93,15 @@ def test_variables(value, options, changes, states, monkeypatch):
         assert os.environ.get(key) == one
 
 
-@pytest.mark.parametrize("keys, want", [
-    ("PS_OLD", {"PS_OLD": "old"}), (["PS_OLD", "PS_NONE"], {"PS_OLD": "old", "PS_NONE": "-"}), (None, {}), (7, {}),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "keys, want",
+    [
+        ("PS_OLD", {"PS_OLD": "old"}),
+        (["PS_OLD", "PS_NONE"], {"PS_OLD": "old", "PS_NONE": "-"}),
+        (None, {}),
+        (7, {}),
+    ],
+)
 def test_asked_for_variables(keys, want, states, monkeypatch):
     monkeypatch.setenv("PS_OLD", "old")
     assert states().modules["environ.item"](keys, default="-") == want

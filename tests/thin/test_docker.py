@@ -69,14 +69,21 @@ def test_settings_that_are_not_known() -> None:
     assert dockerwords.networks([{"a": [{"ipv4_address": "x"}]}, "b"]) == {"a": {"ipv4_address": "x"}, "b": {}}
     assert dockerwords.networks("a,b") == {"a": {}, "b": {}}
     assert [dockerwords.full_name(name) for name in ("a", "r:5000/a", "a:1", "a@sha256:1")] == [
-        "a:latest", "r:5000/a:latest", "a:1", "a@sha256:1"
-    ]  # fmt: skip
+        "a:latest",
+        "r:5000/a:latest",
+        "a:1",
+        "a@sha256:1",
+    ]
 
 
 WEB = {
-    "name": "web", "image": "tiny:1", "command": "sleep 9", "environment": {"SECRET": "hush"}, "labels": "a=b",
+    "name": "web",
+    "image": "tiny:1",
+    "command": "sleep 9",
+    "environment": {"SECRET": "hush"},
+    "labels": "a=b",
     "volumes": ["/data"],
-}  # fmt: skip
+}
 
 
 def test_a_container_runs(bed: Bed) -> None:
@@ -179,8 +186,9 @@ def test_networks(bed: Bed) -> None:
     ret = bed.state("docker_network.present", **new)
     assert ret["changes"] == {
         "net": {"IPAM": {"Config": {"old": [pool], "new": [{"Subnet": "10.8.0.0/24"}]}}},
-        "recreated": True, "reconnected": ["web"],
-    }  # fmt: skip
+        "recreated": True,
+        "reconnected": ["web"],
+    }
     assert bed.state("docker_network.present", containers=[], **new)["changes"] == {}
     assert bed.state("docker_container.running", networks=[], **WEB)["changes"]["container"]["Networks"]["net"]
     ret = bed.state("docker_network.present", test=True, containers=["web"], **new)
@@ -200,8 +208,9 @@ def test_volumes_and_images(bed: Bed) -> None:
     assert bed.state("docker_volume.present", name="v", driver="local")["changes"] == {}
     assert bed.state("docker_volume.present", name="v", driver="other")["result"] is False
     assert set(bed.state("docker_volume.present", name="v", driver="other", force=True)["changes"]) == {
-        "removed", "created"
-    }  # fmt: skip
+        "removed",
+        "created",
+    }
     assert bed.state("docker_volume.absent", name="v")["changes"] == {"removed": True}
     assert bed.state("docker_volume.absent", name="v")["changes"] == {}
     assert bed.state("docker_image.present", name="tiny:1")["changes"] == {}
@@ -210,8 +219,10 @@ def test_volumes_and_images(bed: Bed) -> None:
     assert "'tag' argument is required" in bed.state("docker_image.present", name="x", build="/x")["comment"]
     assert bed.state("docker_image.absent", name="tiny:1", test=True)["result"] is None
     assert bed.state("docker_image.absent", name="tiny:1")["changes"] == {
-        "Layers": ["a" * 64], "Tags": ["tiny:1"], "retcode": 0
-    }  # fmt: skip
+        "Layers": ["a" * 64],
+        "Tags": ["tiny:1"],
+        "retcode": 0,
+    }
     assert bed.state("docker_image.absent", name="tiny:1")["comment"] == "Image tiny:1 is not present"
 
 

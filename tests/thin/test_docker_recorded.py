@@ -103,9 +103,17 @@ def test_containers_made_alike_and_otherwise(docker: Any) -> None:
     found = docker("compare_containers", "t_plain", "t_full", ignore=own)
     assert sorted(found["Config"]) == ["Env", "ExposedPorts", "Labels", "User", "Volumes", "WorkingDir"]
     assert sorted(found["HostConfig"]) == [
-        "Binds", "CapAdd", "Init", "Links", "LogConfig", "Memory", "MemorySwap", "PortBindings", "RestartPolicy",
+        "Binds",
+        "CapAdd",
+        "Init",
+        "Links",
+        "LogConfig",
+        "Memory",
+        "MemorySwap",
+        "PortBindings",
+        "RestartPolicy",
         "Ulimits",
-    ]  # fmt: skip
+    ]
     assert found["HostConfig"]["Links"]["new"] == ["/web2:/w2"]
     assert found["HostConfig"]["LogConfig"]["new"] == {"Type": "json-file", "Config": {"max-size": "1m"}}
     assert "A=1" in found["Config"]["Env"]["new"]
@@ -121,8 +129,9 @@ def test_networks_of_containers(docker: Any) -> None:
         "a1": {"IPAMConfig": {"old": address, "new": None}, "Aliases": {"old": ["x"], "new": None}}
     }
     assert docker("compare_container_networks", CONTAINERS["t_plain"], "run")["a1"] == {
-        "IPAMConfig": {"old": None, "new": address}, "Aliases": {"old": None, "new": ["x"]}
-    }  # fmt: skip
+        "IPAMConfig": {"old": None, "new": address},
+        "Aliases": {"old": None, "new": ["x"]},
+    }
     endpoint = CONTAINERS["run"]["NetworkSettings"]["Networks"]["a1"]
     assert dockernets.again(endpoint, CONTAINERS["run"]) == {"ipv4_address": "10.77.11.20", "aliases": ["x"]}
     assert dockernets.chosen(endpoint)["Gateway"] == {"old": None, "new": "10.77.11.1"}
@@ -130,8 +139,11 @@ def test_networks_of_containers(docker: Any) -> None:
 
 OPTION = "com.docker.network.bridge.enable_icc"
 A1: dict[str, Any] = {
-    "subnet": "10.77.11.0/24", "labels": "a=b", "driver_opts": {OPTION: "false"}, "aux_addresses": {"q": "10.77.11.9"}
-}  # fmt: skip
+    "subnet": "10.77.11.0/24",
+    "labels": "a=b",
+    "driver_opts": {OPTION: "false"},
+    "aux_addresses": {"q": "10.77.11.9"},
+}
 
 
 @pytest.mark.parametrize(

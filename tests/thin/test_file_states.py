@@ -223,12 +223,15 @@ def test_a_web_source_is_fetched_only_when_its_hash_differs(bed, web):
     assert web.asked == []
 
 
-@pytest.mark.parametrize("args, words", [
-    ({}, "Unable to verify upstream hash of source file"),
-    ({"source_hash": "sha256=" + "1" * 64}, "does not match actual checksum"),
-    ({"source_hash": "sha256=12"}, "may also not be of a valid length"),
-    ({"source_hash": "sha256=" + "1" * 32}, "Invalid length (32) for hash type 'sha256'"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "args, words",
+    [
+        ({}, "Unable to verify upstream hash of source file"),
+        ({"source_hash": "sha256=" + "1" * 64}, "does not match actual checksum"),
+        ({"source_hash": "sha256=12"}, "may also not be of a valid length"),
+        ({"source_hash": "sha256=" + "1" * 32}, "Invalid length (32) for hash type 'sha256'"),
+    ],
+)
 def test_a_web_source_is_verified(bed, web, args, words):
     (web.folder / "f.txt").write_bytes(b"x")
     ret = bed.state("managed", name=bed.path("f"), source=web.url + "/f.txt", **args)
@@ -239,8 +242,9 @@ def test_a_web_source_is_verified(bed, web, args, words):
 
 def test_a_web_source_without_hash_on_request(bed, web):
     (web.folder / "f.txt").write_bytes(b"x\n")
-    ret = bed.state("managed", name=bed.path("f"), source=["salt://no", web.url + "/no", web.url + "/f.txt"],
-                    skip_verify=True)
+    ret = bed.state(
+        "managed", name=bed.path("f"), source=["salt://no", web.url + "/no", web.url + "/f.txt"], skip_verify=True
+    )
     assert ret["result"] is True, ret
     assert ("HEAD", "/no") in web.asked
 
@@ -498,8 +502,9 @@ def test_a_pipe_is_neither_read_nor_replaced(bed, test):
     os.mkfifo(pipe)
     ret = bed.state("managed", test=test, name=pipe, contents="x")
     assert (ret["result"], ret["comment"]) == (
-        False, f"Specified target {pipe} is neither a regular file nor a symbolic link"
-    )  # fmt: skip
+        False,
+        f"Specified target {pipe} is neither a regular file nor a symbolic link",
+    )
     ret = bed.state("managed", test=test, name=bed.path("f"), source=pipe)
     assert ret["result"] is False
     assert ret["comment"].endswith(f"Local file source {pipe} is a named pipe")

@@ -32,9 +32,15 @@ def test_saved_rules_of_iptables() -> None:
     chain = found["filter"]["INPUT"]
     assert (chain["policy"], chain["packet count"], chain["byte count"]) == ("ACCEPT", "12", "3400")
     assert chain["rules"] == [
-        {"protocol": ["tcp"], "match": ["state", "tcp"], "state": ["NEW"], "source_port": ["1025:65535"],
-         "destination_port": ["22"], "jump": ["ACCEPT"]}
-    ]  # fmt: skip
+        {
+            "protocol": ["tcp"],
+            "match": ["state", "tcp"],
+            "state": ["NEW"],
+            "source_port": ["1025:65535"],
+            "destination_port": ["22"],
+            "jump": ["ACCEPT"],
+        }
+    ]
     web = found["filter"]["WEB"]
     assert web["policy"] == "-"
     assert web["rules_comment"] == {"x y": web["rules"][0]}
@@ -57,11 +63,13 @@ def test_saved_rules_of_iptables() -> None:
         ({"match": "recent,limit", "name_": "bad", "set": ""}, "-m recent --name bad -m limit --set"),
         ({"match-set": ["!a src", "b dst"]}, "-m set ! --match-set a src -m set --match-set b dst"),
         ({"match": "state", "connstate": "NEW"}, "-m state --state NEW"),
-        ({"comment": "two words", "jump": "LOG", "log-prefix": "a b", "log-uid": None},
-         '-m comment --comment "two words" --jump LOG --log-prefix "a b" --log-uid'),
+        (
+            {"comment": "two words", "jump": "LOG", "log-prefix": "a b", "log-uid": None},
+            '-m comment --comment "two words" --jump LOG --log-prefix "a b" --log-uid',
+        ),
         ({"syn": "", "f": ""}, "--syn -f"),
     ],
-)  # fmt: skip
+)
 def test_rules_for_iptables(options: dict[str, Any], rule: str) -> None:
     given = dict(options)
     assert iptrules.build(options) == rule
@@ -83,13 +91,22 @@ LISTED = """table ip filter {
     ("options", "handle"),
     [
         ({"jump": "accept", "connstate": "new", "dport": 22, "proto": "tcp", "sport": "1025:65535"}, "18"),
-        ({"jump": "accept", "connstate": "new,established", "dports": "80,443", "proto": "tcp", "if": "lo",
-          "counter": ""}, "21"),
+        (
+            {
+                "jump": "accept",
+                "connstate": "new,established",
+                "dports": "80,443",
+                "proto": "tcp",
+                "if": "lo",
+                "counter": "",
+            },
+            "21",
+        ),
         ({"jump": "drop", "destination": "192.0.2.1"}, "22"),
         ({"jump": "drop"}, None),
         ({"jump": "accept"}, None),
     ],
-)  # fmt: skip
+)
 def test_rules_that_nft_lists_are_found(options: dict[str, Any], handle: str | None) -> None:
     wanted = nftrules.canonical(nftrules.build("ipv4", options))
     found = [number for rule, number in nftrules.handles(LISTED) if nftrules.canonical(rule) == wanted]
@@ -99,14 +116,20 @@ def test_rules_that_nft_lists_are_found(options: dict[str, Any], handle: str | N
 @pytest.mark.parametrize(
     ("family", "options", "rule"),
     [
-        ("ipv6", {"saddr": "2001:db8::/32", "icmpv6-type": "echo-request", "jump": "accept"},
-         "icmpv6 type { echo-request } ip6 saddr 2001:db8::/32 accept"),
+        (
+            "ipv6",
+            {"saddr": "2001:db8::/32", "icmpv6-type": "echo-request", "jump": "accept"},
+            "icmpv6 type { echo-request } ip6 saddr 2001:db8::/32 accept",
+        ),
         ("inet", {"proto": "udp", "dport": "5:9", "target": "drop"}, "udp dport { 5-9 } drop"),
-        ("ipv4", {"proto": "tcp", "sports": [22, 80], "jump": "reject", "reject-with": "tcp reset"},
-         "tcp sport { 80, 22 } reject reject with tcp reset"),
+        (
+            "ipv4",
+            {"proto": "tcp", "sports": [22, 80], "jump": "reject", "reject-with": "tcp reset"},
+            "tcp sport { 80, 22 } reject reject with tcp reset",
+        ),
         ("ipv4", {"proto": "tcp", "dport": 80, "to-port": 8080}, "tcp dport { 80 } redirect to 8080"),
     ],
-)  # fmt: skip
+)
 def test_rules_for_nft(family: str, options: dict[str, Any], rule: str) -> None:
     assert nftrules.build(family, options) == rule
 
@@ -169,10 +192,18 @@ def firewall(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, make_loaders: Any)
 def test_chunks_are_joined(firewall: Any, tmp_path: Path) -> None:
     """The first of the chunks adds the rules of all, its own before the others', and saves once."""
     chunks = [
-        {"state": "iptables", "fun": "append", "name": name, "__id__": name, "chain": "INPUT", "jump": "DROP",
-         "source": f"192.0.2.{number}", "save": str(tmp_path / "kept")}
+        {
+            "state": "iptables",
+            "fun": "append",
+            "name": name,
+            "__id__": name,
+            "chain": "INPUT",
+            "jump": "DROP",
+            "source": f"192.0.2.{number}",
+            "save": str(tmp_path / "kept"),
+        }
         for number, name in enumerate(("a", "b", "c"), 1)
-    ]  # fmt: skip
+    ]
     low = chunks[0]
     low["__agg__"] = True  # as the engine says
     joined = firewall.states["iptables.mod_aggregate"](low, chunks, {})

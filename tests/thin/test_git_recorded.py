@@ -37,9 +37,13 @@ def test_recorded_steps(tmp_path):
     asked = [{key: step[key] for key in step if key not in ("want", "because")} for step in recorded]
     env = dict(os.environ, HOME=str(tmp_path / "home"), GIT_CONFIG_NOSYSTEM="1", LC_ALL="C.UTF-8")
     done = subprocess.run(
-        [sys.executable, "-S", str(tmp_path / "run/run_steps.py")], input=repr(moved(asked, "/srv", str(place))),
-        env=env, stdout=subprocess.PIPE, check=True, encoding="utf-8",
-    )  # fmt: skip
+        [sys.executable, "-S", str(tmp_path / "run/run_steps.py")],
+        input=repr(moved(asked, "/srv", str(place))),
+        env=env,
+        stdout=subprocess.PIPE,
+        check=True,
+        encoding="utf-8",
+    )
     came = moved(ast.literal_eval(done.stdout.split("@@@", 1)[1]), str(place), "/srv")
     wrong = [
         f"{asked[at]}\n  want {step['want']}\n  came {ret}"

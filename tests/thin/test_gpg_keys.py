@@ -64,8 +64,10 @@ def test_keys_are_listed_exported_read_and_imported(keys, homes, tmp_path):
     assert [key["fingerprint"] for key in gpg.read_key(text=text, keyid=other[-8:], gnupghome=new)] == [other]
     assert gpg.list_keys(gnupghome=new) == []
     assert gpg.import_key(text=text, select=one[-16:], gnupghome=new) == {
-        "res": True, "message": "Successfully imported key(s).", "fingerprints": [one]
-    }  # fmt: skip
+        "res": True,
+        "message": "Successfully imported key(s).",
+        "fingerprints": [one],
+    }
     assert gpg.import_key(text=text, select="0" * 16, gnupghome=new)["fingerprints"] == []
     said = gpg.export_key(one, gnupghome=home, output=str(tmp_path / "key"))["comment"]
     assert said == f"Exported key data has been written to {tmp_path}/key"

@@ -27,9 +27,23 @@ def test_reads_as_yaml(text):
 
 @pytest.mark.parametrize(
     "text",
-    ["a: &x 1\nb: *x\n", "a: |\n  text\n", "a: !!str 1\n", "- a\n", "a: 1\na: 2\n", "a: 010\n", "a: [1\n", "a: b: c\n",
-     "a:\n\tb: 1\n", "a: 1\n   b: 2\n", "just text\n", "a: 'it''s'\n", "a: 0x10\n", "a: " + "[" * 50 + "\n"],
-)  # fmt: skip
+    [
+        "a: &x 1\nb: *x\n",
+        "a: |\n  text\n",
+        "a: !!str 1\n",
+        "- a\n",
+        "a: 1\na: 2\n",
+        "a: 010\n",
+        "a: [1\n",
+        "a: b: c\n",
+        "a:\n\tb: 1\n",
+        "a: 1\n   b: 2\n",
+        "just text\n",
+        "a: 'it''s'\n",
+        "a: 0x10\n",
+        "a: " + "[" * 50 + "\n",
+    ],
+)
 def test_says_what_it_cannot_read(text):
     with pytest.raises(ValueError, match=r"line \d+"):
         parse(text)

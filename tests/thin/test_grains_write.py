@@ -37,7 +37,9 @@ def test_a_value(machine):
     assert machine.run("grains.present", **role) == (True, {}, "Grain is already set")
     assert (machine.text(), machine.grains["role"]) == ("role: web\n", "web")
     assert machine.run("grains.present", True, name="role", value="db") == (
-        None, {"changed": {"role": "db"}}, "Grain role is set to be changed"
+        None,
+        {"changed": {"role": "db"}},
+        "Grain role is set to be changed",
     )
     result, changes, comment = machine.run("grains.present", name="role", value=["db"])
     assert (result, changes) == (False, {})
@@ -49,7 +51,9 @@ def test_a_value(machine):
 def test_a_path(machine):
     machine.run("grains.present", name="n:a:b", value=1)
     assert machine.run("grains.present", name="n:a:b", value=2) == (
-        True, {"n": {"a": {"b": 2}}}, "Set grain n:a:b to 2"
+        True,
+        {"n": {"a": {"b": 2}}},
+        "Set grain n:a:b to 2",
     )
     assert machine.run("grains.present", name="n:a", value=2)[2] == (
         "The key 'n:a' exists but is a dict or a list. Use 'force=True' to overwrite."
@@ -66,10 +70,14 @@ def test_lists(machine):
     add = {"name": "roles", "value": ["a", "b"]}
     assert machine.run("grains.list_present", True, **add) == (None, {"new": ""}, "Grain roles is set to be added")
     assert machine.run("grains.list_present", **add) == (
-        True, {"new": {"roles": ["a", "b"]}}, "Append value ['a', 'b'] to grain roles"
+        True,
+        {"new": {"roles": ["a", "b"]}},
+        "Append value ['a', 'b'] to grain roles",
     )
     assert machine.run("grains.list_present", **add) == (
-        True, {}, "Value ['a', 'b'] is already in grain roles (or pending)"
+        True,
+        {},
+        "Value ['a', 'b'] is already in grain roles (or pending)",
     )
     assert machine.run("grains.list_present", name="roles", value=["b", "c"])[2] == (
         "Removed value ['b'] from update due to value found in \"roles\" (or pending).\n"
@@ -78,12 +86,15 @@ def test_lists(machine):
     assert machine.run("grains.list_present", name="os", value="x")[::2] == (False, "Grain os is not a valid list")
     take = {"name": "roles", "value": ["a", "z"]}
     assert machine.run("grains.list_absent", True, **take) == (
-        None, {"deleted": ["a"]},
+        None,
+        {"deleted": ["a"]},
         "Value a in grain roles is set to be deleted\nValue z is absent from grain roles",
     )
     assert machine.grains["roles"] == ["a", "b", "c"]
     assert machine.run("grains.list_absent", **take) == (
-        True, {"deleted": ["a"]}, "Value a was deleted from grain roles\nValue z is absent from grain roles"
+        True,
+        {"deleted": ["a"]},
+        "Value a was deleted from grain roles\nValue z is absent from grain roles",
     )
     assert machine.text() == "roles:\n- b\n- c\n"
     assert machine.run("grains.list_absent", name="nope", value=1)[::2] == (True, "Grain nope does not exist")
@@ -95,7 +106,9 @@ def test_append(machine):
     assert machine.run("grains.append", name="roles", value="x")[::2] == (False, "Grain roles is not a valid list")
     more = {"name": "roles", "value": "x", "convert": True}
     assert machine.run("grains.append", True, **more) == (
-        None, {"added": "x"}, "Grain roles is set to be converted to list and value x will be added"
+        None,
+        {"added": "x"},
+        "Grain roles is set to be converted to list and value x will be added",
     )
     assert machine.run("grains.append", **more) == (True, {"added": "x"}, "Value x was added to grain roles")
     assert machine.run("grains.append", **more) == (True, {}, "Value x is already in the list for grain roles")
@@ -105,14 +118,14 @@ def test_append(machine):
 def test_absent(machine):
     machine.call("grains.setvals", {"port": 80, "l": [1]})
     assert machine.run("grains.absent", True, name="port") == (
-        None, {"grain": "port", "value": None}, "Value for grain port is set to be deleted (None)"
+        None,
+        {"grain": "port", "value": None},
+        "Value for grain port is set to be deleted (None)",
     )
     assert machine.run("grains.absent", name="port")[2] == "Value for grain port was set to None"
     assert machine.run("grains.absent", name="port") == (True, {}, "Grain is already set")
     gone = {"name": "port", "destructive": True}
-    assert machine.run("grains.absent", True, **gone) == (
-        None, {"deleted": "port"}, "Grain port is set to be deleted"
-    )
+    assert machine.run("grains.absent", True, **gone) == (None, {"deleted": "port"}, "Grain port is set to be deleted")
     assert machine.run("grains.absent", **gone) == (True, {"deleted": "port"}, "Grain port was deleted")
     assert machine.run("grains.absent", **gone) == (True, {}, "Grain port does not exist")
     assert machine.run("grains.absent", name="l")[0] is False
@@ -132,11 +145,47 @@ def test_functions(machine):
 
 
 VALUES = {
-    "a": "yes", "b": "1.5", "c": 1.5, "d": True, "e": "it's", "f": "ü\n", "g": "2020-01-01", "h": "a: b", "i": [],
-    "j": {}, "k": "", "l": [[1, 2], {"x": 1, "y": [3]}], "m": "-x", "n": None, "o": "a,b", "p": "http://x/y",
-    "q": "a b  c", "r": "#x", "s": "10:20", "t": "x #y", "u": "*x", "w": 1e20, "x:": "%x", "y": "=", "z": "key:",
-    "0": 5, "aa": "12e5", "ab": "0x1f", "ac": "1_000", "ad": "[x]", "ae": " x", "af": "x ", "ag": "tab\t", "ah": "1e3",
-    "ai": ".5", "aj": "0o7", "ak": "1:30", "al": "~", "am": "null", "an": "\U0001f600", "ao": "x" * 200,
+    "a": "yes",
+    "b": "1.5",
+    "c": 1.5,
+    "d": True,
+    "e": "it's",
+    "f": "ü\n",
+    "g": "2020-01-01",
+    "h": "a: b",
+    "i": [],
+    "j": {},
+    "k": "",
+    "l": [[1, 2], {"x": 1, "y": [3]}],
+    "m": "-x",
+    "n": None,
+    "o": "a,b",
+    "p": "http://x/y",
+    "q": "a b  c",
+    "r": "#x",
+    "s": "10:20",
+    "t": "x #y",
+    "u": "*x",
+    "w": 1e20,
+    "x:": "%x",
+    "y": "=",
+    "z": "key:",
+    "0": 5,
+    "aa": "12e5",
+    "ab": "0x1f",
+    "ac": "1_000",
+    "ad": "[x]",
+    "ae": " x",
+    "af": "x ",
+    "ag": "tab\t",
+    "ah": "1e3",
+    "ai": ".5",
+    "aj": "0o7",
+    "ak": "1:30",
+    "al": "~",
+    "am": "null",
+    "an": "\U0001f600",
+    "ao": "x" * 200,
 }
 
 

@@ -30,7 +30,9 @@ def path(tmp_path):
 
 def test_values(path):
     assert inifile.File(str(path)).plain() == {
-        "top": "1", "a": {"x": "1", "long": "one\n    two"}, "b c": {"k": "v = w"}
+        "top": "1",
+        "a": {"x": "1", "long": "one\n    two"},
+        "b c": {"k": "v = w"},
     }
 
 

@@ -279,9 +279,13 @@ def test_files_of_a_root_stay_in_it(path: str, want: str, tmp_path: Path) -> Non
     (tmp_path / "secret").write_text("secret")
     (etc / "plain").write_text("text")
     for name, target in {
-        "etc/relative": "plain", "etc/absolute": "/etc/plain", "away": "/etc", "etc/outside": str(tmp_path / "secret"),
-        "etc/above": "../../secret", "etc/loop": "loop",
-    }.items():  # fmt: skip
+        "etc/relative": "plain",
+        "etc/absolute": "/etc/plain",
+        "away": "/etc",
+        "etc/outside": str(tmp_path / "secret"),
+        "etc/above": "../../secret",
+        "etc/loop": "loop",
+    }.items():
         (root / name).symlink_to(target)
     os.mkfifo(etc / "pipe")
     assert outside.read(str(root), path, "nothing") == want

@@ -69,9 +69,13 @@ def test_words_that_are_no_time(bad):
 
 def test_a_job_becomes_a_timer_and_a_service():
     job = {
-        "function": "cmd.run", "args": ['echo "$HOME" 50% \\n'], "hours": 2, "splay": {"start": 1, "end": 5},
-        "kwargs": {"cwd": "/tmp", "runas": "ann", "env": {"A": "b c"}}, "until": "2030-01-01T00:00:00",
-    }  # fmt: skip
+        "function": "cmd.run",
+        "args": ['echo "$HOME" 50% \\n'],
+        "hours": 2,
+        "splay": {"start": 1, "end": 5},
+        "kwargs": {"cwd": "/tmp", "runas": "ann", "env": {"A": "b c"}},
+        "until": "2030-01-01T00:00:00",
+    }
     timer, service = timers.units("my job", job, "x")
     assert "OnUnitActiveSec=7200s" in timer and "RandomizedDelaySec=4s" in timer and "Job=x" in timer
     assert 'ExecStart="/bin/sh" "-c" "echo \\"$$HOME\\" 50%% \\\\n"\n' in service
@@ -149,10 +153,13 @@ compress
         ({"key": "nocreate", "value": True}, False, "nocreate\n"),
         ({"key": "/var/log/wtmp", "value": "rotate", "setting": 3}, 1, "/var/log/wtmp {\n    rotate 3\n}\n"),
         ({"key": "/var/log/new", "value": "size", "setting": "1k"}, False, "/var/log/new {\n    size 1k\n}\n"),
-        ({"key": "/var/log/b", "value": "daily", "setting": False}, True,
-         "/var/log/a\n/var/log/b {\n    postrotate\n        kill ${pid}\n    endscript\n}\n"),
+        (
+            {"key": "/var/log/b", "value": "daily", "setting": False},
+            True,
+            "/var/log/a\n/var/log/b {\n    postrotate\n        kill ${pid}\n    endscript\n}\n",
+        ),
     ],
-)  # fmt: skip
+)
 def test_logrotate(tmp_path, args, old, line):
     conf = tmp_path / "conf"
     conf.write_text(LOGROTATE)
@@ -167,9 +174,13 @@ def test_logrotate(tmp_path, args, old, line):
 
 def test_jobs_of_at(tmp_path, monkeypatch):
     fake(tmp_path, "atq", "printf '7\\tMon Jan  2 10:00:00 2040 a root\\n8\\tSun Mar  4 11:30:00 2041 b ann\\n'")
-    fake(tmp_path, "at", """case "$1" in
+    fake(
+        tmp_path,
+        "at",
+        """case "$1" in
 -c) [ $2 = 7 ] && echo "### SALT: mine"; echo id;; -d) echo "$@" > "$0.log";; esac
-""")
+""",
+    )
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
     at = loaders().modules.at
     mine = {"job": 7, "date": "2040-01-02", "time": "10:00:00", "queue": "a", "user": "root", "tag": "mine"}
@@ -196,10 +207,14 @@ def test_incron(tmp_path, monkeypatch):
 
 def test_supervisord(tmp_path, monkeypatch):
     (tmp_path / "state").write_text("STOPPED")
-    fake(tmp_path, "supervisorctl", f"""case "$1" in
+    fake(
+        tmp_path,
+        "supervisorctl",
+        f"""case "$1" in
 status) echo "web   $(cat {tmp_path}/state)   some reason";; start|restart) printf RUNNING > {tmp_path}/state;;
 stop) printf STOPPED > {tmp_path}/state;; esac
-""")
+""",
+    )
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
 
     def state(function, test=False, **kwargs):
@@ -217,9 +232,11 @@ stop) printf STOPPED > {tmp_path}/state;; esac
 def test_augtool_s_lines():
     shown = '/files/etc/hosts/1\n/files/etc/hosts/1/ipaddr = "127.0.0.1"\n/files/x = "a \\"b\\""\n/files/y = (none)\n'
     assert augtool.printed(shown) == [
-        ("/files/etc/hosts/1", None), ("/files/etc/hosts/1/ipaddr", "127.0.0.1"), ("/files/x", 'a "b"'),
+        ("/files/etc/hosts/1", None),
+        ("/files/etc/hosts/1/ipaddr", "127.0.0.1"),
+        ("/files/x", 'a "b"'),
         ("/files/y", None),
-    ]  # fmt: skip
+    ]
 
 
 def test_events_are_told_to_the_controller():
@@ -233,8 +250,9 @@ def test_events_are_told_to_the_controller():
     try:
         found = loaders(role="web")
         assert found.states["event.send"]("a/b", data={"x": 1}, with_grains=["os"], more=2)["changes"] == {
-            "tag": "a/b", "data": {"x": 1}
-        }  # fmt: skip
+            "tag": "a/b",
+            "data": {"x": 1},
+        }
         assert loaders(test=True).states["event.send"]("a/b")["result"] is None
     finally:
         link.connect(before)

@@ -55,7 +55,10 @@ def text(bed):
 
 def test_what_is_loaded(bed):
     assert bed.call("kmod.lsmod")[0] == {
-        "module": "kvm", "size": "1000000", "depcount": "2", "deps": ["kvm_amd", "kvm_intel"]
+        "module": "kvm",
+        "size": "1000000",
+        "depcount": "2",
+        "deps": ["kvm_amd", "kvm_intel"],
     }
     assert bed.call("kmod.mod_list") == ["busy", "kvm"]
     assert bed.call("kmod.mod_list", True) == []
@@ -69,11 +72,14 @@ def test_present_and_absent(bed):
     assert run(bed, "absent", "snd") == (True, {}, "Kernel module snd is already removed")
     both = {"mods": ["kvm", "snd_pcm", "snd"]}
     assert run(bed, "present", test=True, **both) == (
-        None, {}, "Kernel module kvm is already present\nKernel modules snd_pcm, snd are set to be loaded"
+        None,
+        {},
+        "Kernel module kvm is already present\nKernel modules snd_pcm, snd are set to be loaded",
     )
     # what came along with another is not loaded once more
     assert run(bed, "present", **both) == (
-        True, {"snd": "loaded", "snd_pcm": "loaded"},
+        True,
+        {"snd": "loaded", "snd_pcm": "loaded"},
         "Kernel module kvm is already present\nLoaded kernel modules snd_pcm, snd",
     )
     assert run(bed, "present", **both)[:2] == (True, {})
@@ -83,12 +89,14 @@ def test_present_and_absent(bed):
 
 def test_what_fails(bed):
     assert run(bed, "present", mods=["none", "bad", "bonding"]) == (
-        False, {"bonding": "loaded"},
+        False,
+        {"bonding": "loaded"},
         "Kernel module none is unavailable\nLoaded kernel module bonding\n"
         "Failed to load kernel module bad: Error loading module bad: modprobe: ERROR: could not insert 'bad'",
     )
     assert run(bed, "absent", "busy") == (
-        False, {},
+        False,
+        {},
         "Failed to remove kernel module busy: Error removing module busy: rmmod: ERROR: Module busy is in use",
     )
 
@@ -106,7 +114,8 @@ def test_at_each_boot(bed):
     assert run(bed, "absent", "kvm", persist=True, comment=False)[:2] == (True, {"kvm": "removed"})
     assert text(bed) == "# ours\n#snd\nloop max=3\n"
     assert run(bed, "absent", mods=["snd", "kvm"], persist=True)[::2] == (
-        True, "Kernel modules snd, kvm are already removed"
+        True,
+        "Kernel modules snd, kvm are already removed",
     )
 
 
@@ -119,7 +128,15 @@ def test_without_the_programs(bed, monkeypatch):
 
 def test_through_the_engine(bed):
     """The engine gives a state what its signature names."""
-    low = {"state": "kmod", "fun": "present", "name": "snd", "persist": False, "__id__": "x", "__sls__": "t",
-           "__env__": "base", "order": 1}  # fmt: skip
+    low = {
+        "state": "kmod",
+        "fun": "present",
+        "name": "snd",
+        "persist": False,
+        "__id__": "x",
+        "__sls__": "t",
+        "__env__": "base",
+        "order": 1,
+    }
     (ret,) = Engine(bed.loaders).run([low]).values()
     assert (ret["result"], ret["changes"]) == (True, {"snd": "loaded"})

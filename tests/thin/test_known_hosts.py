@@ -56,7 +56,9 @@ def test_a_key(bed, run, config):
     assert bed.snapshot() == {}
     new = {"hostname": "h.example", "enc": "ssh-ed25519", "key": KEY}
     assert run("present", **given) == (
-        True, {"old": None, "new": [new]}, f"h.example's key saved to {config} (key: {KEY})"
+        True,
+        {"old": None, "new": [new]},
+        f"h.example's key saved to {config} (key: {KEY})",
     )
     assert written(config) == f"h.example ssh-ed25519 {KEY}\n"
     assert bed.snapshot()["etc/known_hosts"][0] == "100600"
@@ -99,11 +101,13 @@ def test_names_are_hashed(bed, run, config):
         ({"config": "known"}, 'If not specifying a "user", specify an absolute "config".'),
         ({"config": "known", "user": "no-such-user"}, "User no-such-user does not exist"),
         ({"key": KEY}, 'Required argument "enc" if using "key" argument.'),
-        ({"key": KEY, "enc": "ed25519", "port": 23},
-         "argument port can not be used in conjunction with argument hash_known_hosts"),
+        (
+            {"key": KEY, "enc": "ed25519", "port": 23},
+            "argument port can not be used in conjunction with argument hash_known_hosts",
+        ),
         ({"fingerprint": "00", "fingerprint_hash_type": "junk"}, "The fingerprint_hash_type junk is not supported."),
     ],
-)  # fmt: skip
+)
 @pytest.mark.parametrize("test", [True, False])
 def test_what_fails(bed, run, test, more, why):
     bed.file("etc/known_hosts", f"h.example ssh-ed25519 {KEY}\n")

@@ -26,17 +26,37 @@ VERSIONS = sorted({min(PYTHONS, key=lambda version: int(version[2:])), f"3.{sys.
 TEXT = "port = 80\n# name = x\n\nhost a\nhost b\r\nhost über\n\tlast"
 #: pattern, replacement, more; each on TEXT and on parts of it
 CASES: list[tuple[str, str, dict[str, Any]]] = [
-    (r"^port = .*$", "port = 81", {}), (r"^host (\w)", r"host \1\1-\g<1>", {}), (r"^host", "guest", {"count": 2}),
-    (r"x*", "-", {}), (r"^", "> ", {}), (r"$", ";", {}), (r"\b", "|", {}), (r"", "", {}), (r"(?s)80.*host", "all", {}),
-    (r"host(?= b)", "HOST", {}), (r"(?<=host )a", "c", {}), (r"\n\n", "\n", {}),
-    (r"HOST", "h", {"flags": ["IGNORECASE"]}), (r"(a)|(b)", r"[\1\2]", {}), (r"port", "port", {}),
+    (r"^port = .*$", "port = 81", {}),
+    (r"^host (\w)", r"host \1\1-\g<1>", {}),
+    (r"^host", "guest", {"count": 2}),
+    (r"x*", "-", {}),
+    (r"^", "> ", {}),
+    (r"$", ";", {}),
+    (r"\b", "|", {}),
+    (r"", "", {}),
+    (r"(?s)80.*host", "all", {}),
+    (r"host(?= b)", "HOST", {}),
+    (r"(?<=host )a", "c", {}),
+    (r"\n\n", "\n", {}),
+    (r"HOST", "h", {"flags": ["IGNORECASE"]}),
+    (r"(a)|(b)", r"[\1\2]", {}),
+    (r"port", "port", {}),
     (r"port", r"a\1b", {"backslash_literal": True}),
-    (r"80", "80", {"count": -1}), (r"\Aport", "p", {}), (r"last\Z", "end", {}), (r"ü", "ue", {}), (r".*", "", {}),
-    (r"^none", "none here", {"append_if_not_found": True}), (r"^none", "", {"append_if_not_found": True}),
+    (r"80", "80", {"count": -1}),
+    (r"\Aport", "p", {}),
+    (r"last\Z", "end", {}),
+    (r"ü", "ue", {}),
+    (r".*", "", {}),
+    (r"^none", "none here", {"append_if_not_found": True}),
+    (r"^none", "", {"append_if_not_found": True}),
     (r"^nothing", "x", {"prepend_if_not_found": True, "not_found_content": "first"}),
-    (r"^nothing", "host a", {"prepend_if_not_found": True}), (r"^nothing", "host b", {"append_if_not_found": True}),
-    (r"^port", "port", {"append_if_not_found": True}), (r"never", "x", {}), (r"(unclosed", "x", {}), (r"a", r"\9", {}),
-]  # fmt: skip
+    (r"^nothing", "host a", {"prepend_if_not_found": True}),
+    (r"^nothing", "host b", {"append_if_not_found": True}),
+    (r"^port", "port", {"append_if_not_found": True}),
+    (r"never", "x", {}),
+    (r"(unclosed", "x", {}),
+    (r"a", r"\9", {}),
+]
 
 
 @pytest.fixture
@@ -83,9 +103,12 @@ def test_the_pieces_are_the_whole(version: str) -> None:
     )
     texts = (TEXT, "abxd", "xxaxx", "")
     cases = [
-        (text, pattern, repl, count) for text in texts for pattern, repl, _ in CASES for count in (0, 1, 3)
+        (text, pattern, repl, count)
+        for text in texts
+        for pattern, repl, _ in CASES
+        for count in (0, 1, 3)
         if "unclosed" not in pattern and repl != r"\9" and (repl != r"a\1b")
-    ]  # fmt: skip
+    ]
     cases += [(text, r"b|x*|$", "-", count) for text in texts for count in (0, 2)]
     argv = [PYTHONS[version], "-I", "-S", "-c", code, str(ROOT), json.dumps(cases)]
     done = subprocess.run(argv, capture_output=True, text=True, timeout=60, check=False)
@@ -181,8 +204,9 @@ def test_memory_stays_bounded(tmp_path: Path, version: str) -> None:
         ("states:file.prepend", {"text": ["head", "more"]}),
         ("states:file.prepend", {"text": ["head", "2nd"], "header": True}),
         ("modules:file.search", {"pattern": "^more$"}),
-        ("modules:file.prepend", {"args": ["top"]}), ("states:file.append", {"text": ["the end"]}),
-    ]  # fmt: skip
+        ("modules:file.prepend", {"args": ["top"]}),
+        ("states:file.append", {"text": ["the end"]}),
+    ]
     words = [str(Path(__file__).with_name("large_run.py")), str(ROOT), str(path), str(10 << 20), json.dumps(calls)]
     done = subprocess.run(
         [PYTHONS[version], "-I", "-S", *words], capture_output=True, text=True, timeout=100, check=False
@@ -192,9 +216,12 @@ def test_memory_stays_bounded(tmp_path: Path, version: str) -> None:
     assert kept == (True,) * 8
     assert sizes == (size, size, size + 5, size + 10, size + 19, size + 19, size + 23, size + 31)
     assert [ret["comment"] for ret in rets[:5]] == [
-        "Changes were made", "No changes needed to be made", "Changes were made", "Prepended 1 lines",
+        "Changes were made",
+        "No changes needed to be made",
+        "Changes were made",
+        "Prepended 1 lines",
         "Prepended 2 lines",
-    ]  # fmt: skip
+    ]
     assert rets[2]["changes"]["diff"] == diff.TOO_LARGE % (size, size + 5)
     assert rets[5] is True
     with open(path, "rb") as stream:

@@ -6,9 +6,19 @@ from thin.exceptions import ArgumentValueError
 from thin.states import lvm
 
 
-@pytest.mark.parametrize("size, megabytes", [
-    (10, 10), ("10", 10), ("10M", 10), ("10mb", 10), ("2G", 2048), ("1TB", 1048576), ("2048s", 1), ("1p", 1 << 30),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "size, megabytes",
+    [
+        (10, 10),
+        ("10", 10),
+        ("10M", 10),
+        ("10mb", 10),
+        ("2G", 2048),
+        ("1TB", 1048576),
+        ("2048s", 1),
+        ("1p", 1 << 30),
+    ],
+)
 def test_sizes(size, megabytes):
     assert lvm._megabytes(size) == megabytes
 

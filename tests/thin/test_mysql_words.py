@@ -141,7 +141,7 @@ def test_all_of_mysql_8_is_many():
     [
         ("select 1; select ';' ;\n", ["select 1", "select ';'"]),
         ("-- a; b\nselect 1 # c;\n, 2", ["select 1  \n, 2"]),
-        ("/* a; */ select `x;y`, \"a\\\";\"; /*! keep; */;", ['select `x;y`, "a\\";"', "/*! keep; */"]),
+        ('/* a; */ select `x;y`, "a\\";"; /*! keep; */;', ['select `x;y`, "a\\";"', "/*! keep; */"]),
         ("delimiter //\nbegin a; b; end//\nDELIMITER ;\nselect 'delimiter'", ["begin a; b; end", "select 'delimiter'"]),
         ("select 5--1", ["select 5--1"]),
         (";;\n", []),

@@ -17,9 +17,13 @@ LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 CASES: list[dict[str, Any]] = yaml.load((HERE / "cases/thin/network.yaml").read_text(), LOADER)
 DEBIAN = {"os": "Debian", "os_family": "Debian", "osrelease": "12", "osrelease_info": (12,), "osfullname": "Debian"}
 CENTOS = {
-    "os": "CentOS", "os_family": "RedHat", "osrelease": "7.9", "osmajorrelease": 7, "num_cpus": 4,
+    "os": "CentOS",
+    "os_family": "RedHat",
+    "osrelease": "7.9",
+    "osmajorrelease": 7,
+    "num_cpus": 4,
     "osfullname": "CentOS",
-}  # fmt: skip
+}
 FUNCTIONS = {
     "network.interfaces": lambda: {"eth0": {"hwaddr": "02:00:00:00:00:09", "up": True}},
     "pkg.version": lambda name: "1",
@@ -168,9 +172,11 @@ def test_files_of_red_hat(load: Any, tmp_path: Path) -> None:
     assert lines == module.get_interface("eth0")
     assert (tmp_path / "etc/sysconfig/network-scripts/ifcfg-eth0").read_text() == "".join(f"{each}\n" for each in lines)
     routes = [{"ipaddr": "10.2.0.0/16", "gateway": "10.1.0.3"}, {"ipaddr": "2001:db8::/32", "gateway": "fe80::1"}]
-    assert module.build_routes("eth0", routes=routes) == module.get_routes("eth0") == [
-        "10.2.0.0/16 via 10.1.0.3", "2001:db8::/32 via fe80::1"
-    ]  # fmt: skip
+    assert (
+        module.build_routes("eth0", routes=routes)
+        == module.get_routes("eth0")
+        == ["10.2.0.0/16 via 10.1.0.3", "2001:db8::/32 via fe80::1"]
+    )
     module.build_network_settings(enabled=True, hostname="a.example", nozeroconf=False)
     assert module.get_network_settings() == ["NETWORKING=yes", "HOSTNAME=a.example", "NOZEROCONF=no"]
     kept = module.build_network_settings(hostname="b.example", retain_settings=True)

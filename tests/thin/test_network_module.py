@@ -49,7 +49,8 @@ def test_routes_of_ip():
 
 def test_routes_of_netstat():
     assert _rows(routes.netstat(NETSTAT, NETSTAT6)) == [
-        ("inet", "0.0.0.0", "10.9.0.254", "0.0.0.0", "UG", "va"), ("inet6", "fe80::/64", "[::]", "", "U", "va")
+        ("inet", "0.0.0.0", "10.9.0.254", "0.0.0.0", "UG", "va"),
+        ("inet6", "fe80::/64", "[::]", "", "U", "va"),
     ]
 
 
@@ -62,14 +63,14 @@ def test_interfaces_are_those_that_ip_shows():
         here = found[link["ifname"]]
         assert here["up"] == ("UP" in link["flags"])
         plain = [each for each in link["addr_info"] if not each.get("secondary") and "address" not in each]
-        assert [(each["local"], interfaces.netmask(each["prefixlen"]), each.get("broadcast"), each["label"])
-                for each in plain if each["family"] == "inet"] == [
-            (each["address"], each["netmask"], each["broadcast"], each["label"]) for each in here.get("inet", [])
-        ]
-        assert [(each["local"], str(each["prefixlen"]), each["scope"]) for each in plain
-                if each["family"] == "inet6"] == [
-            (each["address"], each["prefixlen"], each["scope"]) for each in here.get("inet6", [])
-        ]
+        assert [
+            (each["local"], interfaces.netmask(each["prefixlen"]), each.get("broadcast"), each["label"])
+            for each in plain
+            if each["family"] == "inet"
+        ] == [(each["address"], each["netmask"], each["broadcast"], each["label"]) for each in here.get("inet", [])]
+        assert [
+            (each["local"], str(each["prefixlen"]), each["scope"]) for each in plain if each["family"] == "inet6"
+        ] == [(each["address"], each["prefixlen"], each["scope"]) for each in here.get("inet6", [])]
 
 
 @pytest.mark.parametrize(
@@ -77,8 +78,11 @@ def test_interfaces_are_those_that_ip_shows():
     [
         ("calc_net", ["10.1.2.3/20"], "10.1.0.0/20"),
         ("calc_net", ["10.1.2.3", "255.255.255.0"], "10.1.2.0/24"),
-        ("convert_cidr", ["10.1.2.3/20"],
-         {"network": "10.1.0.0", "netmask": "255.255.240.0", "broadcast": "10.1.15.255"}),
+        (
+            "convert_cidr",
+            ["10.1.2.3/20"],
+            {"network": "10.1.0.0", "netmask": "255.255.240.0", "broadcast": "10.1.15.255"},
+        ),
         ("ip_in_subnet", ["1.2.3.4", "1.2.0.0/16"], True),
         ("ip_in_subnet", [["9.9.9.9", "1.2.3.4"], "1.2.0.0/16"], True),
         ("ip_in_subnet", ["1.2.3.4", "junk"], False),
@@ -108,7 +112,8 @@ def test_connections(make_loaders):
         server.listen()
         port = server.getsockname()[1]
         assert call["network.connect"]("127.0.0.1", port) == {
-            "result": True, "comment": f"Successfully connected to 127.0.0.1 (127.0.0.1) on tcp port {port}"
+            "result": True,
+            "comment": f"Successfully connected to 127.0.0.1 (127.0.0.1) on tcp port {port}",
         }
         with socket.create_connection(("127.0.0.1", port)):
             open_now = call["network.active_tcp"]().values()
@@ -118,10 +123,15 @@ def test_connections(make_loaders):
 
 
 ANSWERS = {
-    "a.example A": "192.0.2.1\n192.0.2.2\na.name.", "ns.example A": "192.0.2.53", "example NS": "ns.example",
-    "example MX": "10 a.example\n20 ns.example", "c.example CNAME": "a.example", "t.example TXT": '"hello"\n"two"',
+    "a.example A": "192.0.2.1\n192.0.2.2\na.name.",
+    "ns.example A": "192.0.2.53",
+    "example NS": "ns.example",
+    "example MX": "10 a.example\n20 ns.example",
+    "c.example CNAME": "a.example",
+    "t.example TXT": '"hello"\n"two"',
     "example TXT": '"v=spf1 ip4:192.0.2.0/24 +ip6:2001:db8::/32 include:inc.example include:example -all"',
-    "inc.example TXT": '"v=spf1 ip4:198.51.100.1 ip4:bad -all"', "red.example TXT": '"v=spf1 redirect=inc.example"',
+    "inc.example TXT": '"v=spf1 ip4:198.51.100.1 ip4:bad -all"',
+    "red.example TXT": '"v=spf1 redirect=inc.example"',
 }
 
 
@@ -129,7 +139,7 @@ ANSWERS = {
 def dig(make_loaders, tmp_path, monkeypatch):
     """The module, with a program ``dig`` that has these answers, as the real one prints them with +short."""
     lines = [f"'{question}') printf '%s' '{answer}';;" for question, answer in ANSWERS.items()]
-    text = "#!/bin/sh\n[ \"$6\" = @192.0.2.9 ] && exit 9\ncase \"$3 $5\" in\n" + "\n".join(lines) + "\nesac\n"
+    text = '#!/bin/sh\n[ "$6" = @192.0.2.9 ] && exit 9\ncase "$3 $5" in\n' + "\n".join(lines) + "\nesac\n"
     program = tmp_path / "dig"
     program.write_text(text)
     program.chmod(0o755)

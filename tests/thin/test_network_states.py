@@ -111,9 +111,11 @@ class Firewall:
     """The module ``firewalld``: one zone's lists."""
 
     LISTS: ClassVar = {
-        "list_ports": ("add_port", "remove_port"), "list_services": ("add_service", "remove_service"),
-        "get_sources": ("add_source", "remove_source"), "get_rich_rules": ("add_rich_rule", "remove_rich_rule"),
-    }  # fmt: skip
+        "list_ports": ("add_port", "remove_port"),
+        "list_services": ("add_service", "remove_service"),
+        "get_sources": ("add_source", "remove_source"),
+        "get_rich_rules": ("add_rich_rule", "remove_rich_rule"),
+    }
 
     def __init__(self) -> None:
         self.now: dict[str, list[str]] = {key: [] for key in self.LISTS}
@@ -170,9 +172,13 @@ def firewall(make_loaders: Any, tmp_path: Any, monkeypatch: pytest.MonkeyPatch) 
 
 def test_a_zone(firewall: Any) -> None:
     wanted = {
-        "name": "mine", "ports": ["22/tcp"], "services": ["http"], "masquerade": True, "port_fwd": ["80:8080:tcp"],
+        "name": "mine",
+        "ports": ["22/tcp"],
+        "services": ["http"],
+        "masquerade": True,
+        "port_fwd": ["80:8080:tcp"],
         "rich_rules": ["rule family='ipv4' source address=192.0.2.0/24 accept"],
-    }  # fmt: skip
+    }
     result, changes, comment = firewall(True, **wanted)
     assert (result, changes) == (None, {})
     assert comment.startswith("Configuration for 'mine' will change:\nmasquerade:")

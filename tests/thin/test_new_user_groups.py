@@ -37,10 +37,13 @@ def test_the_state_says_so(loaders, modules, made):
         return modules["user.add"](name, groups=kwargs["groups"])
 
     state.__globals__["__salt__"] = {
-        "user.info": lambda name, **kwargs: dict(INFO) if there else {}, "user.add": add,
-        "group.info": lambda name: {"name": name, "gid": 7}, "shadow.info": lambda name: {}, "shadow.default_hash": str,
+        "user.info": lambda name, **kwargs: dict(INFO) if there else {},
+        "user.add": add,
+        "group.info": lambda name: {"name": name, "gid": 7},
+        "shadow.info": lambda name: {},
+        "shadow.default_hash": str,
         "shadow.lock_password": lambda name: locked.append(name) or True,
-    }  # fmt: skip
+    }
     ret = state("ada", groups=["crew"], password_lock=True)
     assert ret["result"] is False
     if made:

@@ -44,7 +44,8 @@ def asked_of_ssh(key, *words):
     """The words that ssh is called with when git calls what it was told."""
     with gitrun.Keys(key, None, None, None, None) as env:
         by_shell = subprocess.run(
-            ["/bin/sh", "-c", env["GIT_SSH_COMMAND"] + ' "$@"', "git", *words], capture_output=True, check=True)
+            ["/bin/sh", "-c", env["GIT_SSH_COMMAND"] + ' "$@"', "git", *words], capture_output=True, check=True
+        )
         got = subprocess.run([env["GIT_SSH"], *words], capture_output=True, check=True)
         assert by_shell.stdout == got.stdout
     assert not os.path.exists(env["GIT_SSH"])
@@ -54,10 +55,17 @@ def asked_of_ssh(key, *words):
 SAYS = 'case "$1" in -V) echo "OpenSSH_{}, OpenSSL" >&2 ;; *) printf "%s\\n" "$@" ;; esac'
 
 
-@pytest.mark.parametrize("version, known, check", [
-    ("9.2p1", False, "accept-new"), ("7.6p1", False, "accept-new"), ("10.0p2", False, "accept-new"),
-    ("7.4p1", False, "no"), ("7.4p1", True, "yes"), ("6.6.1p1", True, "yes"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "version, known, check",
+    [
+        ("9.2p1", False, "accept-new"),
+        ("7.6p1", False, "accept-new"),
+        ("10.0p2", False, "accept-new"),
+        ("7.4p1", False, "no"),
+        ("7.4p1", True, "yes"),
+        ("6.6.1p1", True, "yes"),
+    ],
+)
 def test_a_key_for_git_by_every_ssh(programs, key, tmp_path, version, known, check):
     programs(ssh=SAYS.format(version), ssh_keygen='grep -F "$2" "$4"')
     (tmp_path / ".ssh").mkdir()
@@ -70,10 +78,14 @@ def test_a_key_for_git_by_every_ssh(programs, key, tmp_path, version, known, che
     assert asked[-5:-1] == words
 
 
-@pytest.mark.parametrize("before", [
-    ["-o", "SendEnv=GIT_PROTOCOL", "-p", "2222"], ["-o", "SendEnv=GIT_PROTOCOL", "-4", "-p2222"],
-    ["-l", "git", "-F", "/dev/null", "-J", "jump", "-p", "2222"],
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "before",
+    [
+        ["-o", "SendEnv=GIT_PROTOCOL", "-p", "2222"],
+        ["-o", "SendEnv=GIT_PROTOCOL", "-4", "-p2222"],
+        ["-l", "git", "-F", "/dev/null", "-J", "jump", "-p", "2222"],
+    ],
+)
 @pytest.mark.parametrize("host, check", [("git@git.example.org", "yes"), ("other.example.org", "no"), (None, "yes")])
 def test_the_host_among_the_options(programs, key, tmp_path, before, host, check):
     programs(ssh=SAYS.format("7.4p1"), ssh_keygen='grep -F "$2" "$4"')
@@ -82,15 +94,18 @@ def test_the_host_among_the_options(programs, key, tmp_path, before, host, check
     words = before + ([host, "git-upload-pack 'a b'"] if host else [])
     asked = asked_of_ssh(key, *words)
     assert f"StrictHostKeyChecking={check}" in asked
-    assert asked[-1 - len(words):-1] == words
+    assert asked[-1 - len(words) : -1] == words
 
 
 @pytest.mark.parametrize("version", ["7.4p1", "6.6.1p1"])
-@pytest.mark.parametrize("config, known, check", [
-    ("Host work\n  HostName git.example.org\n  Port 2222\n", "[git.example.org]:2222", "yes"),
-    ("Host work\n  HostName git.example.org\n  HostKeyAlias forge\n", "forge", "yes"),
-    ("Host work\n  User git\n", "git.example.org", "no"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "config, known, check",
+    [
+        ("Host work\n  HostName git.example.org\n  Port 2222\n", "[git.example.org]:2222", "yes"),
+        ("Host work\n  HostName git.example.org\n  HostKeyAlias forge\n", "forge", "yes"),
+        ("Host work\n  User git\n", "git.example.org", "no"),
+    ],
+)
 def test_a_host_that_the_configuration_calls_otherwise(programs, key, tmp_path, version, config, known, check):
     """The key that is known by its other name counts. Before 6.8 ssh could not say the name: no new key is taken."""
     (tmp_path / ".ssh").mkdir()

@@ -17,14 +17,42 @@ ROOT = Path(__file__).parents[2]
 #: the library itself, and what it removes trees with
 LIBRARY = {f"thin/utils/{name}.py" for name in ("safepath", "safetree", "places", "osutil")}
 CHANGES = {
-    "chflags", "chmod", "chown", "lchmod", "lchown", "link", "makedirs", "mkdir", "mkfifo", "mknod", "remove",
-    "removedirs", "removexattr", "rename", "renames", "replace", "rmdir", "setxattr", "symlink", "truncate", "unlink",
+    "chflags",
+    "chmod",
+    "chown",
+    "lchmod",
+    "lchown",
+    "link",
+    "makedirs",
+    "mkdir",
+    "mkfifo",
+    "mknod",
+    "remove",
+    "removedirs",
+    "removexattr",
+    "rename",
+    "renames",
+    "replace",
+    "rmdir",
+    "setxattr",
+    "symlink",
+    "truncate",
+    "unlink",
     "utime",
-}  # fmt: skip
+}
 SHUTIL = {
-    "chown", "copy", "copy2", "copyfile", "copymode", "copystat", "copytree", "make_archive", "move", "rmtree",
+    "chown",
+    "copy",
+    "copy2",
+    "copyfile",
+    "copymode",
+    "copystat",
+    "copytree",
+    "make_archive",
+    "move",
+    "rmtree",
     "unpack_archive",
-}  # fmt: skip
+}
 WRITES = re.compile(r"O_(?:WRONLY|RDWR|CREAT|TRUNC|APPEND)")
 DESCRIPTORS = {"fd", "descriptor", "folder.fd"}
 OPENERS = {"io", "codecs", "gzip", "bz2", "lzma", "tarfile", "zipfile", "tempfile"}
@@ -58,8 +86,9 @@ def findings(text: str) -> Iterator[tuple[int, str]]:
             if node.value.id == "os" and node.attr in CHANGES:
                 yield node.lineno, f"os.{node.attr} by a path: safepath.{node.attr}"
             if (node.value.id == "shutil" and node.attr in SHUTIL) or (node.value.id, node.attr) == (
-                "tempfile", "mktemp",
-            ):  # fmt: skip
+                "tempfile",
+                "mktemp",
+            ):
                 yield node.lineno, f"{node.value.id}.{node.attr}"
 
 
@@ -116,14 +145,29 @@ def test_files_are_changed_through_the_library_alone() -> None:
 @pytest.mark.parametrize(
     "line",
     [
-        "os.chown(path, 0, 0)", "os.lchown(path, 0, 0)", "os.chmod(path, 0o600)", "move = os.rename",
-        "shutil.rmtree(path)", "shutil.copyfile(a, b)", "shutil.move(a, b)", "shutil.chown(path, 'root')",
-        "open(path, 'w')", "open(path, mode='ab')", "open(path, 'r+b')", "open(path, 'x')", "open(path, mode)",
-        "open(*args)", "io.open(path, 'w')", "os.open(path, os.O_RDWR | os.O_CREAT)", "os.open(path, FLAGS)",
-        "tempfile.mktemp()", "from os import unlink", "tarfile.open(path, 'w:gz')",
+        "os.chown(path, 0, 0)",
+        "os.lchown(path, 0, 0)",
+        "os.chmod(path, 0o600)",
+        "move = os.rename",
+        "shutil.rmtree(path)",
+        "shutil.copyfile(a, b)",
+        "shutil.move(a, b)",
+        "shutil.chown(path, 'root')",
+        "open(path, 'w')",
+        "open(path, mode='ab')",
+        "open(path, 'r+b')",
+        "open(path, 'x')",
+        "open(path, mode)",
+        "open(*args)",
+        "io.open(path, 'w')",
+        "os.open(path, os.O_RDWR | os.O_CREAT)",
+        "os.open(path, FLAGS)",
+        "tempfile.mktemp()",
+        "from os import unlink",
+        "tarfile.open(path, 'w:gz')",
         "def f():\n for a, b, c in os.walk(top): safepath.unlink(a)",
     ],
-)  # fmt: skip
+)
 def test_what_is_forbidden(line: str) -> None:
     assert list(findings(f"FLAGS = os.O_WRONLY\n{line}\n"))
 
@@ -131,10 +175,16 @@ def test_what_is_forbidden(line: str) -> None:
 @pytest.mark.parametrize(
     "line",
     [
-        "open(path)", "open(path, 'rb')", "open(path, 'w', opener=safepath.opener)", "os.open(path, os.O_RDONLY)",
-        "os.unlink(name, dir_fd=folder)", "os.rename(a, b, src_dir_fd=x, dst_dir_fd=x)", "os.fchown(fd, 0, 0)",
-        "os.open(name, os.O_WRONLY, dir_fd=folder)", "def f():\n for a, b, c in os.walk(top): print(a)",
+        "open(path)",
+        "open(path, 'rb')",
+        "open(path, 'w', opener=safepath.opener)",
+        "os.open(path, os.O_RDONLY)",
+        "os.unlink(name, dir_fd=folder)",
+        "os.rename(a, b, src_dir_fd=x, dst_dir_fd=x)",
+        "os.fchown(fd, 0, 0)",
+        "os.open(name, os.O_WRONLY, dir_fd=folder)",
+        "def f():\n for a, b, c in os.walk(top): print(a)",
     ],
-)  # fmt: skip
+)
 def test_what_is_allowed(line: str) -> None:
     assert not list(findings(line + "\n"))

@@ -60,8 +60,14 @@ CASES: dict[str, tuple[str, dict[str, Any]]] = {
     "directory new": ("d", {"name": "@d/new/er", "user": "nobody", "mode": "0777", "makedirs": True}),
     "directory recurse": (
         "tree tree/sub tree/a tree/sub/b",
-        {"name": "@tree", "user": "nobody", "group": "root", "dir_mode": "0775", "file_mode": "0666",
-         "recurse": ["user", "group", "mode"]},
+        {
+            "name": "@tree",
+            "user": "nobody",
+            "group": "root",
+            "dir_mode": "0775",
+            "file_mode": "0666",
+            "recurse": ["user", "group", "mode"],
+        },
     ),
     "directory followed": (
         "tree/sub tree/a tree/sub/b",
@@ -71,14 +77,21 @@ CASES: dict[str, tuple[str, dict[str, Any]]] = {
     "directory by force": ("f d", {"name": "@d/f", "force": True, "user": "nobody"}),
     "recurse": (
         "tree tree/sub tree/sub/b tree/a",
-        {"name": "@tree", "source": "salt://served", "user": "nobody", "file_mode": "0666", "dir_mode": "0777",
-         "clean": True},
+        {
+            "name": "@tree",
+            "source": "salt://served",
+            "user": "nobody",
+            "file_mode": "0666",
+            "dir_mode": "0777",
+            "clean": True,
+        },
     ),
     "absent": ("tree tree/sub tree/sub/deep", {"name": "@tree/sub"}),
     "absent file": ("d f d/f", {"name": "@d/f"}),
     "copy": ("d f d/x", {"name": "@d/x", "source": "!f", "force": True, "user": "nobody", "mode": "0666"}),
     "copy a tree": (
-        "tree tree/sub d", {"name": "@d/copy", "source": "!tree", "force": True, "user": "nobody", "mode": "0777"},
+        "tree tree/sub d",
+        {"name": "@d/copy", "source": "!tree", "force": True, "user": "nobody", "mode": "0777"},
     ),
     "copy from there": ("tree tree/sub tree/a tree/sub/b", {"name": "%tree", "source": "@tree", "force": True}),
     "copy a file from there": ("f d d/f", {"name": "%f", "source": "@d/f", "force": True, "preserve": True}),
@@ -87,7 +100,7 @@ CASES: dict[str, tuple[str, dict[str, Any]]] = {
     "pruned": ("tree tree/sub", {"name": "@tree", "recurse": True, "ignore_errors": True}),
     "decode": ("f d", {"name": "@d/f", "encoded_data": "aGVsbG8K"}),
     "patch": ("f d d/f", {"name": "@d/f", "source": "salt://p.diff", "skip_verify": True}),
-}  # fmt: skip
+}
 FUNCTIONS: dict[str, tuple[str, list[Any], dict[str, Any]]] = {
     "file.chown": ("f d", ["@d/f", "nobody", "nogroup"], {}),
     "file.set_mode": ("f d/f d", ["@d/f", "0666"], {}),
@@ -100,17 +113,20 @@ FUNCTIONS: dict[str, tuple[str, list[Any], dict[str, Any]]] = {
     "file.find": ("tree tree/sub", ["@tree"], {"delete": "f", "name": "*"}),
     "cp.get_file_str": ("f", ["@f"], {}),
     "ssh.set_auth_key": (
-        ".ssh .ssh/authorized_keys", ["nobody", KEY], {"enc": "ssh-ed25519", "config": "@.ssh/authorized_keys"},
+        ".ssh .ssh/authorized_keys",
+        ["nobody", KEY],
+        {"enc": "ssh-ed25519", "config": "@.ssh/authorized_keys"},
     ),
     "ssh.rm_auth_key": (".ssh .ssh/authorized_keys", ["nobody", KEY], {"config": "@.ssh/authorized_keys"}),
     "ssh.set_known_host": (
-        ".ssh .ssh/known_hosts", ["nobody", "h.example"],
+        ".ssh .ssh/known_hosts",
+        ["nobody", "h.example"],
         {"key": KEY, "enc": "ssh-ed25519", "config": "@.ssh/known_hosts", "hash_known_hosts": False},
     ),
     "ssh.rm_known_host": (".ssh .ssh/known_hosts", ["nobody", "h.example"], {"config": "@.ssh/known_hosts"}),
     "ini.set_option": ("f d", ["@d/f", {"s": {"k": "#"}}], {}),
     "user.present": ("d", ["@d/home/new"], {}),
-}  # fmt: skip
+}
 ALL = {f"file.{name}": case[0] for name, case in CASES.items()}
 ALL.update((name, case[0]) for name, case in FUNCTIONS.items())
 
@@ -152,9 +168,11 @@ class Runner:
         bed = self.arena.bed
         if self.case == "user.present":
             bed.loaders.states["user.present"].__globals__["_change_home"](
-                "nobody", {"uid": racebed.NOBODY, "gid": racebed.NOBODY},
-                {"homeDoesNotExist": self._put(FUNCTIONS[self.case][1][0])}, False,
-            )  # fmt: skip
+                "nobody",
+                {"uid": racebed.NOBODY, "gid": racebed.NOBODY},
+                {"homeDoesNotExist": self._put(FUNCTIONS[self.case][1][0])},
+                False,
+            )
         elif self.case in FUNCTIONS:
             _, args, kwargs = FUNCTIONS[self.case]
             if self.case == "file.restore_backup":

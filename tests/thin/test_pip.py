@@ -26,18 +26,29 @@ def test_order():
 @pytest.mark.parametrize(
     "version, conditions, want",
     [
-        ("1.4.2", "~=1.4", True), ("2.0", "~=1.4", False), ("1.4.2", "==1.4.*", True), ("1.40", "==1.4.*", False),
-        ("1.0+deb", "==1.0", True), ("1.0", "==1.0+deb", False), ("1.0", "!=1.0.0", False), ("1.5", ">=1.2,<2", True),
-        ("2.0", ">=1.2,<2", False), ("1.0", "===1.0", True), ("1", "==1.*", True), ("1.0", "!=1.*", False),
+        ("1.4.2", "~=1.4", True),
+        ("2.0", "~=1.4", False),
+        ("1.4.2", "==1.4.*", True),
+        ("1.40", "==1.4.*", False),
+        ("1.0+deb", "==1.0", True),
+        ("1.0", "==1.0+deb", False),
+        ("1.0", "!=1.0.0", False),
+        ("1.5", ">=1.2,<2", True),
+        ("2.0", ">=1.2,<2", False),
+        ("1.0", "===1.0", True),
+        ("1", "==1.*", True),
+        ("1.0", "!=1.*", False),
     ],
-)  # fmt: skip
+)
 def test_conditions(version, conditions, want):
     name, found = pep440.requirement(f"Some.Name[extra] {conditions}; python_version > '3'")
     assert name == "some-name"
     assert all(pep440.holds(version, *one) for one in found) == want
 
 
-@pytest.mark.parametrize("text", ["git+https://x/y#egg=z", "./dir", "/abs/x.zip", "https://x/y.tar.gz", "a @ https://x"])
+@pytest.mark.parametrize(
+    "text", ["git+https://x/y#egg=z", "./dir", "/abs/x.zip", "https://x/y.tar.gz", "a @ https://x"]
+)
 def test_urls_and_paths_have_no_name(text):
     assert pep440.requirement(text) == ("", [])
 
@@ -87,24 +98,32 @@ def test_states(place):
         ret = loaders(test).states["pip." + function](**{"name": "pushsalt-a", **args})
         return ret["result"], ret["changes"], ret["comment"]
 
-    there = (True, {}, "Python package pushsalt-a==1.0 was already installed\n"
-                       "All specified packages are already installed")  # fmt: skip
+    there = (
+        True,
+        {},
+        "Python package pushsalt-a==1.0 was already installed\nAll specified packages are already installed",
+    )
     new = {"name": "pushsalt-a==1.0", **how}
     assert taken("installed", True, **new) == (None, {}, "Python package pushsalt-a==1.0 is set to be installed")
     assert taken("installed", **new) == (
-        True, {"pushsalt-a==1.0": "Installed"}, "All packages were successfully installed"
+        True,
+        {"pushsalt-a==1.0": "Installed"},
+        "All packages were successfully installed",
     )
     assert taken("installed", **new) == taken("installed", True, **new) == there
     assert taken("installed", name="Pushsalt.A >= 1.0, < 2", **how)[:2] == (True, {})
     assert taken("installed", pkgs=["pushsalt-a>=1.1,<2", "pushsalt_b"], **how)[:2] == (
-        True, {"pushsalt-a==1.1": "Installed", "pushsalt-b==0.1": "Installed"}
+        True,
+        {"pushsalt-a==1.1": "Installed", "pushsalt-b==0.1": "Installed"},
     )
     assert taken("installed", upgrade=True, **how)[1] == {"pushsalt-a==2.0": "Installed"}
     assert taken("installed", upgrade=True, **how)[2].endswith("already installed and up-to-date")
 
     (place / "req.txt").write_text("pushsalt-b==0.1\n")
     assert taken("installed", requirements=str(place / "req.txt"), **how) == (
-        True, {}, "Requirements were already installed."
+        True,
+        {},
+        "Requirements were already installed.",
     )
     failed = taken("installed", name="pushsalt-a==9", **how)
     assert failed[:2] == (False, {})

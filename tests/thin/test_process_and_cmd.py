@@ -32,8 +32,13 @@ def sh(text: str, **kwargs: Any) -> process.Result:
         ("kill -TERM $$", {}, -15, b"", b""),
         ("pwd; umask", {"cwd": "/usr", "umask": 0o027}, 0, b"/usr\n0027\n", b""),
         ("echo $A", {"env": {"A": "b"}}, 0, b"b\n", b""),
-        ("head -c 300000 /dev/zero | tr '\\0' x; head -c 300000 /dev/zero | tr '\\0' y >&2", {}, 0, b"x" * 300000,
-         b"y" * 300000),
+        (
+            "head -c 300000 /dev/zero | tr '\\0' x; head -c 300000 /dev/zero | tr '\\0' y >&2",
+            {},
+            0,
+            b"x" * 300000,
+            b"y" * 300000,
+        ),
     ],
 )
 def test_run(text: str, kwargs: dict[str, Any], retcode: int, stdout: bytes, stderr: bytes) -> None:
@@ -161,15 +166,26 @@ def test_runas_is_that_user_with_its_login_environment(cmd: Any) -> None:
 
 @pytest.mark.skipif(not ROOT, reason="only root can become another user")
 def test_secrets_in_env_do_not_reach_argv_of_a_runas(cmd: Any) -> None:
-    got = cmd.run("cat /proc/self/cmdline /proc/$PPID/cmdline", runas="nobody", python_shell=True, cwd="/",
-                  env={"PASSWORD": "c4nary"}, stdin="c4nary")
+    got = cmd.run(
+        "cat /proc/self/cmdline /proc/$PPID/cmdline",
+        runas="nobody",
+        python_shell=True,
+        cwd="/",
+        env={"PASSWORD": "c4nary"},
+        stdin="c4nary",
+    )
     assert "c4nary" not in got
 
 
-@pytest.mark.parametrize("allowed, opts", [
-    (True, {}), (False, {"cmd_blacklist_glob": ["ec*"]}), (False, {"cmd_whitelist_glob": ["ls *"]}),
-    (True, {"cmd_whitelist_glob": ["echo *"]}),
-])
+@pytest.mark.parametrize(
+    "allowed, opts",
+    [
+        (True, {}),
+        (False, {"cmd_blacklist_glob": ["ec*"]}),
+        (False, {"cmd_whitelist_glob": ["ls *"]}),
+        (True, {"cmd_whitelist_glob": ["echo *"]}),
+    ],
+)
 def test_command_line_calls_may_be_restricted(make_loaders: Any, allowed: bool, opts: dict[str, Any]) -> None:
     run = make_loaders(opts=opts).modules["cmd.run"]
     if allowed:

@@ -7,11 +7,14 @@ import pytest
 from tests.thin import filebed
 
 
-@pytest.mark.parametrize("output", [
-    "rabbitmq_management\nrabbitmq_mqtt\n",
-    "rabbitmq_management rabbitmq_mqtt\n",
-    "Listing plugins with pattern \".*\" ...\nrabbitmq_management\n\nrabbitmq_mqtt\n",
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "output",
+    [
+        "rabbitmq_management\nrabbitmq_mqtt\n",
+        "rabbitmq_management rabbitmq_mqtt\n",
+        'Listing plugins with pattern ".*" ...\nrabbitmq_management\n\nrabbitmq_mqtt\n',
+    ],
+)
 def test_names_of_plugins(output, tmp_path, monkeypatch):
     programs = tmp_path / "bin"
     programs.mkdir()

@@ -16,11 +16,23 @@ from thin.utils.files import trees
 
 #: below the file root: a text is a file's, None an empty directory, "-> x" a link
 TREE = {
-    "base/dir/file": "1", "base/file": "2", "base/empty": None,
-    "base/to_dir": "-> dir", "base/to_file": "-> file", "base/to_empty": "-> empty", "base/to_to_empty": "-> to_empty",
-    "base/broken": "-> nowhere", "base/outside": "-> ../over/taken", "base/deep/up": "-> ../dir",
-    "base/taken": "3", "base/to_taken": "-> taken", "base/to_changed": "-> changed", "base/changed/x": "4",
-    "over/taken": "9", "over/changed": "8", "over/over_link": "-> 42",
+    "base/dir/file": "1",
+    "base/file": "2",
+    "base/empty": None,
+    "base/to_dir": "-> dir",
+    "base/to_file": "-> file",
+    "base/to_empty": "-> empty",
+    "base/to_to_empty": "-> to_empty",
+    "base/broken": "-> nowhere",
+    "base/outside": "-> ../over/taken",
+    "base/deep/up": "-> ../dir",
+    "base/taken": "3",
+    "base/to_taken": "-> taken",
+    "base/to_changed": "-> changed",
+    "base/changed/x": "4",
+    "over/taken": "9",
+    "over/changed": "8",
+    "over/over_link": "-> 42",
 }
 
 

@@ -169,9 +169,14 @@ def test_a_path_without_links(place: Path) -> None:
     os.symlink("nowhere/x", place / "outside/a/dangling")
     top = os.path.realpath(place)
     for path, wanted in {
-        "canary": "canary", "link": "outside/a", "link/../b/c": "outside/b/c", "link/new/er": "outside/a/new/er",
-        "link/dangling": "outside/a/nowhere/x", "canary/below": "canary/below", "link/.": "outside/a",
-    }.items():  # fmt: skip
+        "canary": "canary",
+        "link": "outside/a",
+        "link/../b/c": "outside/b/c",
+        "link/new/er": "outside/a/new/er",
+        "link/dangling": "outside/a/nowhere/x",
+        "canary/below": "canary/below",
+        "link/.": "outside/a",
+    }.items():
         assert safepath.real(f"{place}/{path}") == f"{top}/{wanted}" == os.path.realpath(f"{place}/{path}"), path
     assert safepath.real("/") == "/"
 
@@ -298,9 +303,11 @@ def test_a_tree_is_listed_top_first_and_may_be_cut(place: Path) -> None:
             folder.folders.remove("x")
         found.append((os.path.relpath(folder.path, place), folder.folders, folder.others))
     assert found == [
-        ("outside", ["a", "b", "c"], []), ("outside/a", [], ["file"]), ("outside/b", [], ["link"]),
+        ("outside", ["a", "b", "c"], []),
+        ("outside/a", [], ["file"]),
+        ("outside/b", [], ["link"]),
         ("outside/c", [], []),
-    ]  # fmt: skip
+    ]
     assert len(os.listdir("/proc/self/fd")) < 100
 
 

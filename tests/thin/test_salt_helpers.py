@@ -43,6 +43,9 @@ def test_a_real_salt_is_not_replaced(tmp_path: Path) -> None:
     for folder, said in ((tmp_path, "True\nnone\n"), (tmp_path / "empty", "False\nours\n")):
         done = subprocess.run(
             [sys.executable, "-I", "-S", "-c", program, str(folder), str(ROOT)],
-            capture_output=True, text=True, timeout=60, check=False,
-        )  # fmt: skip
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
         assert (done.stdout, done.returncode) == (said, 0), done.stderr

@@ -137,7 +137,8 @@ def test_a_run_that_is_killed_leaves_nothing_in_the_temporary_folder(tmp_path: P
     command = project.argv("run", "it", "cmd.exec_code", "sh", f'ls -A "$TMPDIR" > {there}; sleep 100')
     environment = {**project.environment, "TMPDIR": str(temporary)}
     running = subprocess.Popen(
-        command, cwd=project.folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        command, cwd=project.folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+    )
     until(lambda: there.exists() and there.read_text().startswith("__pushsalt_"))
     running.terminate()
     running.communicate(timeout=60)

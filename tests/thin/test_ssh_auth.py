@@ -40,7 +40,8 @@ def test_keys_of_a_file(bed, tmp_path):
     already = f"All host keys in file {args['source']} are already present"
     assert run("present", True) == (True, {}, already)
     assert run("present", source="salt://none.pub")[::2] == (
-        False, "Failed to add the ssh key. Source file salt://none.pub is missing"
+        False,
+        "Failed to add the ssh key. Source file salt://none.pub is missing",
     )
     empty = bed.source("empty.pub", "nothing\n")
     assert run("present", source=empty)[::2] == (False, f"No keys detected in {empty}. Is file properly formatted?")
@@ -83,14 +84,18 @@ def test_a_link_of_the_user_is_not_followed(bed, tmp_path):
     [
         ("ssh-rsa AAAA me", ([], "ssh-rsa", "AAAA", "me")),
         ('a,b="c d" sk-ssh-ed25519@openssh.com AAAA', (["a", 'b="c d"'], "sk-ssh-ed25519@openssh.com", "AAAA", "")),
-        ("# ssh-rsa AAAA", None), ("", None), ("junk", None),
+        ("# ssh-rsa AAAA", None),
+        ("", None),
+        ("junk", None),
     ],
 )
 def test_lines(text, found):
     assert authkeys.fields(text) == found
 
 
-@pytest.mark.parametrize("name, full", [("rsa", "ssh-rsa"), ("e", "ecdsa-sha2-nistp256"), ("ed25519", "ssh-ed25519"),
-                                        ("rsa-sha2-512", "rsa-sha2-512")])
+@pytest.mark.parametrize(
+    "name, full",
+    [("rsa", "ssh-rsa"), ("e", "ecdsa-sha2-nistp256"), ("ed25519", "ssh-ed25519"), ("rsa-sha2-512", "rsa-sha2-512")],
+)
 def test_types(name, full):
     assert authkeys.key_type(name) == full

@@ -105,9 +105,12 @@ def test_booleans_that_are_set_at_once(tmp_path: Path, monkeypatch: pytest.Monke
 
     low = chunk("a", value=True)
     chunks = [
-        chunk("b", value=False), chunk("c", booleans=["x", {"y": "off"}], value=True), chunk("d", persist=False),
-        chunk("ran", value=True), {**chunk("e"), "fun": "mode"},
-    ]  # fmt: skip
+        chunk("b", value=False),
+        chunk("c", booleans=["x", {"y": "off"}], value=True),
+        chunk("d", persist=False),
+        chunk("ran", value=True),
+        {**chunk("e"), "fun": "mode"},
+    ]
     joined = bed.loaders.states["selinux.mod_aggregate"](low, chunks, {"selinux_|-ran_|-ran_|-boolean": {}})
     assert joined["booleans"] == {"a": True, "b": False, "x": True, "y": "off"}
     assert ["__agg__" in each for each in chunks] == [True, True, False, False, False]

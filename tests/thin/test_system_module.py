@@ -108,7 +108,9 @@ def test_the_description(make_loaders, programs, tmp_path, text):
 @pytest.fixture
 def services(make_loaders, programs, tmp_path):
     for folder, names in {
-        "init.d": ["README", "one", "two", "x11-common"], "rc2.d": ["S01one", "K02two"], "rcS.d": ["S10x11-common"],
+        "init.d": ["README", "one", "two", "x11-common"],
+        "rc2.d": ["S01one", "K02two"],
+        "rcS.d": ["S10x11-common"],
         "rc3.d": ["S01two"],
     }.items():
         (tmp_path / folder).mkdir()
@@ -136,11 +138,15 @@ def test_init_scripts(services, programs):
 @pytest.mark.parametrize(
     "function, want",
     [
-        ("start", ["service one start"]), ("stop", ["service one stop"]), ("restart", ["service one restart"]),
-        ("reload_", ["service one reload"]), ("force_reload", ["service one force-reload"]),
-        ("enable", ["update-rc.d one defaults", "update-rc.d one enable"]), ("disable", ["update-rc.d one disable"]),
+        ("start", ["service one start"]),
+        ("stop", ["service one stop"]),
+        ("restart", ["service one restart"]),
+        ("reload_", ["service one reload"]),
+        ("force_reload", ["service one force-reload"]),
+        ("enable", ["update-rc.d one defaults", "update-rc.d one enable"]),
+        ("disable", ["update-rc.d one disable"]),
     ],
-)  # fmt: skip
+)
 def test_what_is_done_to_init_scripts(services, programs, function, want):
     programs.forget()
     assert services[function]("one") is True

@@ -48,10 +48,21 @@ def test_the_runtime_says_every_encoding() -> None:
     assert not found, "\n".join(found)
 
 
-@pytest.mark.parametrize("text, wrong", [
-    ("open(p)", 1), ("open(p, 'w')", 1), ("open(p, 'rb')", 0), ("open(p, encoding='utf-8')", 0), ("open(p, mode)", 1),
-    ("os.fdopen(fd, 'w')", 1), ("os.fdopen(fd, 'wb')", 0), ("subprocess.run(x, universal_newlines=True)", 1),
-    ("subprocess.run(x)", 0), ("path.read_text()", 1), ("path.read_text('utf-8')", 0),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "text, wrong",
+    [
+        ("open(p)", 1),
+        ("open(p, 'w')", 1),
+        ("open(p, 'rb')", 0),
+        ("open(p, encoding='utf-8')", 0),
+        ("open(p, mode)", 1),
+        ("os.fdopen(fd, 'w')", 1),
+        ("os.fdopen(fd, 'wb')", 0),
+        ("subprocess.run(x, universal_newlines=True)", 1),
+        ("subprocess.run(x)", 0),
+        ("path.read_text()", 1),
+        ("path.read_text('utf-8')", 0),
+    ],
+)
 def test_what_is_found(text: str, wrong: int) -> None:
     assert len(list(findings(text))) == wrong

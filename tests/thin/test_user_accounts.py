@@ -60,7 +60,14 @@ def test_account_files(tmp_path):
     assert accounts.group_names("root", 0, groups) == ["root", "wheel"]
     shadow = accounts.shadow(str(tmp_path))
     assert shadow["ada"] == {
-        "name": "ada", "passwd": "$6$a$b", "lstchg": 19001, "min": 1, "max": 90, "warn": 7, "inact": 5, "expire": 20000
+        "name": "ada",
+        "passwd": "$6$a$b",
+        "lstchg": 19001,
+        "min": 1,
+        "max": 90,
+        "warn": 7,
+        "inact": 5,
+        "expire": 20000,
     }
     assert (shadow["root"]["inact"], shadow["old"]["lstchg"]) == (-1, -1)
 

@@ -33,15 +33,18 @@ def fake(path, version="20.1.2"):
     [
         ("20.1.2", {}, []),
         ("20.1.2", {"system_site_packages": True, "clear": True}, ["--clear", "--system-site-packages"]),
-        ("20.1.2", {"prompt": "a b", "extra_search_dir": "/a, /b"},
-         ["--extra-search-dir=/a", "--extra-search-dir=/b", "--prompt=a b"]),
+        (
+            "20.1.2",
+            {"prompt": "a b", "extra_search_dir": "/a, /b"},
+            ["--extra-search-dir=/a", "--extra-search-dir=/b", "--prompt=a b"],
+        ),
         ("20.1.2", {"never_download": False}, ["--download"]),
         ("20.1.2", {"never_download": True}, ["--no-download"]),
         ("15.0", {"never_download": True}, ["--never-download"]),
         ("1.9rc1", {"distribute": True}, ["--distribute"]),
         ("20.1.2", {"python": sys.executable}, [f"--python={sys.executable}"]),
     ],
-)  # fmt: skip
+)
 def test_options_of_virtualenv(tmp_path, version, options, want):
     done = loaders().modules["virtualenv.create"](
         str(tmp_path / "env"), venv_bin=fake(tmp_path / "virtualenv", version), **options

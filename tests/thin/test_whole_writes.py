@@ -66,11 +66,16 @@ def as_nobody(function):
     return os.WEXITSTATUS(os.waitpid(pid, 0)[1])
 
 
-@pytest.mark.parametrize("fun, words", [
-    ("managed", {"contents": "new"}), ("managed", {"contents": "new", "mode": "0660"}), ("line", {
-        "mode": "replace", "match": "old", "content": "new"}), ("replace", {"pattern": "old", "repl": "new"}),
-    ("append", {"text": "new"}),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "fun, words",
+    [
+        ("managed", {"contents": "new"}),
+        ("managed", {"contents": "new", "mode": "0660"}),
+        ("line", {"mode": "replace", "match": "old", "content": "new"}),
+        ("replace", {"pattern": "old", "repl": "new"}),
+        ("append", {"text": "new"}),
+    ],
+)
 def test_a_write_keeps_acl_and_attributes(bed, guarded, fun, words):
     before = attributes(guarded)
     ret = bed.state(fun, name=guarded, **words)
@@ -107,10 +112,15 @@ def test_capabilities_do_not_pass_on_to_other_bytes(bed):
     assert "security.capability" not in attributes(path)
 
 
-@pytest.mark.parametrize("fun, words", [
-    ("append", {"text": "new"}), ("prepend", {"text": "new"}), ("replace", {"pattern": "a", "repl": "new"}),
-    ("keyvalue", {"key": "a", "value": "new"}),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "fun, words",
+    [
+        ("append", {"text": "new"}),
+        ("prepend", {"text": "new"}),
+        ("replace", {"pattern": "a", "repl": "new"}),
+        ("keyvalue", {"key": "a", "value": "new"}),
+    ],
+)
 def test_edits_keep_the_inode_as_salt(bed, fun, words):
     path = bed.file("f", "a=1\n" * 3, 0o640)
     inode = os.stat(path).st_ino
@@ -121,8 +131,9 @@ def test_edits_keep_the_inode_as_salt(bed, fun, words):
     assert (os.stat(path).st_ino, stat.S_IMODE(os.stat(path).st_mode)) == (inode, 0o640)
 
 
-@pytest.mark.parametrize("fun, words", [("managed", {"contents": "new"}), ("line", {
-    "mode": "replace", "match": "a", "content": "new"})])  # fmt: skip
+@pytest.mark.parametrize(
+    "fun, words", [("managed", {"contents": "new"}), ("line", {"mode": "replace", "match": "a", "content": "new"})]
+)
 def test_whole_files_are_new_ones_as_in_salt(bed, fun, words):
     path = bed.file("f", "a\n")
     os.link(path, bed.path("other"))
@@ -142,10 +153,14 @@ def test_module_functions_keep_the_inode(bed):
 
 
 @root_only
-@pytest.mark.parametrize("fun, words", [
-    ("append", {"text": "new"}), ("replace", {"pattern": "a", "repl": "new", "backup": False}),
-    ("keyvalue", {"key": "a", "value": "new"}),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "fun, words",
+    [
+        ("append", {"text": "new"}),
+        ("replace", {"pattern": "a", "repl": "new", "backup": False}),
+        ("keyvalue", {"key": "a", "value": "new"}),
+    ],
+)
 def test_a_file_of_ones_own_in_a_folder_that_is_not(bed, tmp_path, fun, words):
     for folder in (tmp_path, *tmp_path.parents):
         if not os.stat(folder).st_mode & 1:
@@ -211,10 +226,13 @@ def stopped_in(path, number, work):
     return pid, os.WTERMSIG(os.waitpid(pid, 0)[1])
 
 
-@pytest.mark.parametrize("work, content", [
-    (lambda path: edit.commit(path, b"new\n", keep_inode=True), "new\n"),
-    (lambda path: atomic.append(path, b"new\n"), "old " * 9 + "new\n"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "work, content",
+    [
+        (lambda path: edit.commit(path, b"new\n", keep_inode=True), "new\n"),
+        (lambda path: atomic.append(path, b"new\n"), "old " * 9 + "new\n"),
+    ],
+)
 def test_a_write_that_is_begun_is_done_before_the_worker_stops(bed, work, content):
     path = bed.file("f", "old " * 9)
     assert stopped_in(path, signal.SIGTERM, lambda: work(path))[1] == signal.SIGTERM

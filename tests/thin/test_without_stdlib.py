@@ -75,9 +75,11 @@ def test_titles_and_ends_of_a_diff(names: tuple[str, str], ends: str) -> None:
 
 
 @given(
-    st.text("abcde._", min_size=1, max_size=12), st.lists(st.text("abcde._", max_size=12), max_size=12),
-    st.integers(1, 5), st.sampled_from([0.3, 0.6, 0.75]),
-)  # fmt: skip
+    st.text("abcde._", min_size=1, max_size=12),
+    st.lists(st.text("abcde._", max_size=12), max_size=12),
+    st.integers(1, 5),
+    st.sampled_from([0.3, 0.6, 0.75]),
+)
 def test_close_names(word: str, names: list[str], count: int, cutoff: float) -> None:
     assert matching.close(word, names, count, cutoff) == difflib.get_close_matches(word, names, count, cutoff)
 
@@ -200,8 +202,8 @@ def lexed(line: str) -> list[str]:
 
 @given(st.text("ab\"'\\ \t#", max_size=20).map(lambda text: f"{text}'\""))
 @example("'a' \"b c\"")
-@example("a'\\\" \"b c\"")
-@example("x\" y\" '")
+@example('a\'\\" "b c"')
+@example('x" y" \'')
 def test_words_of_a_line_to_append(line: str) -> None:
     gap = r"(?:[\s]+)?"
     pattern = gap + gap.join(re.escape(word) for word in lexed(line)) + gap

@@ -96,8 +96,17 @@ def start(tmp_path: Path) -> Iterator[Callable[..., Peer]]:
     def started(private: bool = True, **init: Any) -> Peer:
         peer = Peer(tmp_path if private else None)
         peers.append(peer)
-        peer.send(**{"k": "init", "id": "m", "opts": {}, "grains": {"os": "Debian"}, "want_grains": False,
-                     "log_level": "warning", **init})
+        peer.send(
+            **{
+                "k": "init",
+                "id": "m",
+                "opts": {},
+                "grains": {"os": "Debian"},
+                "want_grains": False,
+                "log_level": "warning",
+                **init,
+            }
+        )
         ready = peer.receive()
         assert ready["k"] == "ready"
         peer.ready = ready  # type: ignore[attr-defined]
@@ -195,12 +204,20 @@ def test_an_answer_that_is_an_error_is_raised_as_its_class(peer: Peer) -> None:
     assert (got["type"], got["message"]) == ("CommandExecutionError", "no such nodegroup")
 
 
-SCRIPT = b"#!/bin/sh\necho script \"$@\"\n"
+SCRIPT = b'#!/bin/sh\necho script "$@"\n'
 
 
 def run_script(peer: Peer, **plan: Any) -> Message:
-    chunk = {"state": "cmd", "fun": "script", "name": "salt://s.sh", "args": "a", "__id__": "s", "__sls__": "x",
-             "__env__": "base", "order": 1}
+    chunk = {
+        "state": "cmd",
+        "fun": "script",
+        "name": "salt://s.sh",
+        "args": "a",
+        "__id__": "s",
+        "__sls__": "x",
+        "__env__": "base",
+        "order": 1,
+    }
     assert peer.request("run", chunks=[chunk], test=False, **plan)["ret"] == {"states": 1}
     [state] = [message for message in peer.others if message["k"] == "state"]
     peer.others.clear()
@@ -230,8 +247,11 @@ def test_a_damaged_file_of_the_cache_is_fetched_again(start: Callable[..., Peer]
 def test_a_source_file_that_the_plan_lacks_is_asked_for(start: Callable[..., Peer]) -> None:
     peer = start(private=False)
     digest = peer.blob(SCRIPT)
-    peer.answers["file"] = lambda question: {"digest": digest, "size": len(SCRIPT),
-                                             "follow": None if question.get("stat") else digest}
+    peer.answers["file"] = lambda question: {
+        "digest": digest,
+        "size": len(SCRIPT),
+        "follow": None if question.get("stat") else digest,
+    }
     assert run_script(peer)["changes"]["stdout"] == "script a"
 
 
@@ -255,8 +275,16 @@ def test_a_rendered_template_never_touches_the_disk(start: Callable[..., Peer], 
     peer = start()
     digest = peer.blob(b"#!/bin/sh\necho rendered\n")
     key = wire.template_key("salt://s.sh", "base", "jinja", {}, None, "")
-    chunk = {"state": "cmd", "fun": "script", "name": "salt://s.sh", "template": "jinja", "__id__": "s",
-             "__sls__": "x", "__env__": "base", "order": 1}
+    chunk = {
+        "state": "cmd",
+        "fun": "script",
+        "name": "salt://s.sh",
+        "template": "jinja",
+        "__id__": "s",
+        "__sls__": "x",
+        "__env__": "base",
+        "order": 1,
+    }
     peer.request("run", chunks=[chunk], test=False, templates={key: digest}, wants=[[digest, None]])
     [state] = [message for message in peer.others if message["k"] == "state"]
     assert state["ret"]["changes"]["stdout"] == "rendered"
@@ -265,10 +293,15 @@ def test_a_rendered_template_never_touches_the_disk(start: Callable[..., Peer], 
 
 def test_states_are_streamed(peer: Peer) -> None:
     chunks = [
-        {"state": "test", "fun": "nop", "name": name, "__id__": name, "__sls__": "x", "order": 1} for name in "ab"]
+        {"state": "test", "fun": "nop", "name": name, "__id__": name, "__sls__": "x", "order": 1} for name in "ab"
+    ]
     assert peer.request("run", chunks=chunks, test=True)["ret"] == {"states": 2}
     assert [(message["k"], message["tag"][7:]) for message in peer.others] == [
-        ("start", "a_|-a_|-nop"), ("state", "a_|-a_|-nop"), ("start", "b_|-b_|-nop"), ("state", "b_|-b_|-nop")]
+        ("start", "a_|-a_|-nop"),
+        ("state", "a_|-a_|-nop"),
+        ("start", "b_|-b_|-nop"),
+        ("state", "b_|-b_|-nop"),
+    ]
     assert peer.call("test.get_opts")["test"] is False, "test mode ends with the run"
 
 

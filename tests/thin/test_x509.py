@@ -179,12 +179,20 @@ def test_a_certificate_as_openssl_reads_it(made):
     x509, _, certificate = made
     text = openssl("x509", "-noout", "-text", "-nameopt", "rfc2253", stdin=certificate)
     for words in (
-        "CA:TRUE, pathlen:1", "Certificate Sign, CRL Sign", "OCSP Signing, ipsec Internet Key Exchange",
+        "CA:TRUE, pathlen:1",
+        "Certificate Sign, CRL Sign",
+        "OCSP Signing, ipsec Internet Key Exchange",
         "DNS:*.example.org, email:sub@example.org, IP Address:192.0.2.1, URI:https://example.org/a",
         "Registered ID:1.2.3",
-        "Key Compromise", "CPS: https://example.org/p", "Inhibit Policy Mapping:4", "DNS:.example.org",
-        "IP:198.51.100.0/255.255.255.0", "status_request", "Subject: CN=CA,O=a\\, b", "Version: 3",
-    ):  # fmt: skip
+        "Key Compromise",
+        "CPS: https://example.org/p",
+        "Inhibit Policy Mapping:4",
+        "DNS:.example.org",
+        "IP:198.51.100.0/255.255.255.0",
+        "status_request",
+        "Subject: CN=CA,O=a\\, b",
+        "Version: 3",
+    ):
         assert words in text
     said = x509.read_certificate(certificate)
     assert said["subject_str"] == "CN=CA,O=a\\, b"
@@ -211,9 +219,11 @@ def test_requests_lists_and_policies(made):
     assert x509.will_expire(certificate, 2) == {"check_days": 2, "cn": "web", "will_expire": True}
     assert x509.sign_remote_certificate("www", {"csr": csr}, __pub_id="db1")["errors"]
     crl = x509.create_crl(
-        key, [{"certificate": certificate, "extensions": {"CRLReason": "keyCompromise"}}], ca,
+        key,
+        [{"certificate": certificate, "extensions": {"CRLReason": "keyCompromise"}}],
+        ca,
         extensions={"cRLNumber": 7},
-    )  # fmt: skip
+    )
     revoked = x509.read_crl(crl)["revoked_certificates"]
     assert revoked[said["serial_number"].replace(":", "")]["extensions"]["CRLReason"]["value"] == "keyCompromise"
     assert x509.verify_crl(crl, ca)
@@ -260,7 +270,7 @@ def test_any_byte_that_is_wrong_is_a_value_error(made):
     data = pem.blocks(made[2].encode())[0][2]
     for at in range(0, len(data), 7):
         try:
-            documents.Certificate(data[:at] + bytes([data[at] ^ 0x55]) + data[at + 1:])
+            documents.Certificate(data[:at] + bytes([data[at] ^ 0x55]) + data[at + 1 :])
         except ValueError:
             pass
 
@@ -281,8 +291,10 @@ def test_a_state_renews_and_a_dry_run_writes_nothing(made, tmp_path):
     assert run()["changes"] == {} and run(test=True)["result"] is True
     assert run(CN="b", test=True)["changes"] == {"subject_name": "CN=b", "issuer_name": "CN=b"}
     assert run(CN="b", days_remaining=101)["changes"] == {
-        "expiration": True, "subject_name": "CN=b", "issuer_name": "CN=b"
-    }  # fmt: skip
+        "expiration": True,
+        "subject_name": "CN=b",
+        "issuer_name": "CN=b",
+    }
     assert run(CN="b", encoding="der")["changes"] == {"encoding": "der"}
     assert der.read(path.read_bytes())
 
@@ -295,10 +307,17 @@ def test_certificates_of_openssh(tmp_path):
     with pytest.raises(given.PasswordError):
         pki.get_private_key_size(ca["private_key"], passphrase="other")
     line = pki.create_certificate(
-        signing_policy="h", signing_private_key=ca["private_key"], signing_private_key_passphrase="geheim",
-        public_key=mine["public_key"], valid_principals=["b", "c"], ttl="2d", key_id="box", serial_number="ab:cd",
-        extensions={"permit-pty": True}, critical_options={"force-command": "echo a=b"},
-    )  # fmt: skip
+        signing_policy="h",
+        signing_private_key=ca["private_key"],
+        signing_private_key_passphrase="geheim",
+        public_key=mine["public_key"],
+        valid_principals=["b", "c"],
+        ttl="2d",
+        key_id="box",
+        serial_number="ab:cd",
+        extensions={"permit-pty": True},
+        critical_options={"force-command": "echo a=b"},
+    )
     (tmp_path / "cert").write_text(line)
     shown = subprocess.run(["ssh-keygen", "-L", "-f", tmp_path / "cert"], capture_output=True, check=True).stdout
     assert b"host certificate" in shown and b"echo a=b" in shown

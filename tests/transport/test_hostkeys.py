@@ -15,9 +15,17 @@ from pushsalt.transport.hostkeys import KnownHosts
 pytestmark = pytest.mark.skipif(shutil.which("ssh-keygen") is None, reason="no ssh-keygen")
 
 NAMES = (
-    "web1", "WEB2,alias", "10.0.0.1", "*.example.org,!bad.example.org", "[web1]:2222", "[*.port.org]:2222", "db?",
-    "hashed", "[hashed]:2222", "web1",
-)  # fmt: skip
+    "web1",
+    "WEB2,alias",
+    "10.0.0.1",
+    "*.example.org,!bad.example.org",
+    "[web1]:2222",
+    "[*.port.org]:2222",
+    "db?",
+    "hashed",
+    "[hashed]:2222",
+    "web1",
+)
 
 
 @pytest.fixture(scope="module")
@@ -37,10 +45,20 @@ def known(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize(
     "host",
     [
-        "web1", "Web1", "web2", "alias", "10.0.0.1", "a.example.org", "bad.example.org", "a.port.org", "db1", "db12",
-        "hashed", "x",
+        "web1",
+        "Web1",
+        "web2",
+        "alias",
+        "10.0.0.1",
+        "a.example.org",
+        "bad.example.org",
+        "a.port.org",
+        "db1",
+        "db12",
+        "hashed",
+        "x",
     ],
-)  # fmt: skip
+)
 def test_finds_what_ssh_finds(known: Path, host: str, port: int) -> None:
     name = host if port == 22 else f"[{host}]:{port}"
     said = subprocess.run(["ssh-keygen", "-F", name, "-f", known], capture_output=True, text=True, check=False).stdout

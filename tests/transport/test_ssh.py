@@ -456,9 +456,14 @@ async def test_a_proxy_command_gets_words_and_no_script(bed, tmp_path):
 
 @pytest.mark.parametrize(
     "option",
-    ["StrictHostKeyChecking=no", "StrictHostKeyChecking off", "StrictHostKeyChecking=accept-new",
-     "UserKnownHostsFile=/dev/null", "GlobalKnownHostsFile=/dev/null"],
-)  # fmt: skip
+    [
+        "StrictHostKeyChecking=no",
+        "StrictHostKeyChecking off",
+        "StrictHostKeyChecking=accept-new",
+        "UserKnownHostsFile=/dev/null",
+        "GlobalKnownHostsFile=/dev/null",
+    ],
+)
 async def test_an_inventory_cannot_turn_the_check_of_host_keys_off(bed, tmp_path, option):
     hosts = tmp_path / "known_hosts"
     options = ConnectOptions(known_hosts_file=hosts, ssh_config=())
@@ -504,11 +509,19 @@ async def test_new_keys_are_remembered_where_ssh_config_forgets_them(bed, tmp_pa
 @pytest.mark.parametrize(
     "line",
     [
-        "{name} ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAA!!", "{name} ssh-ed25519", "{name}", "{name} ssh-future AAAA",
-        "@cert-authority {name} ssh-ed25519 broken", "@unheard-of {name} {key}", "|1|broken|hash= {key}",
-        "\xff\xfe ssh-ed25519 AAAA", "web\0x {key}", "@cert-authority {name} {key}", "@cert-authority * {key}",
+        "{name} ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAA!!",
+        "{name} ssh-ed25519",
+        "{name}",
+        "{name} ssh-future AAAA",
+        "@cert-authority {name} ssh-ed25519 broken",
+        "@unheard-of {name} {key}",
+        "|1|broken|hash= {key}",
+        "\xff\xfe ssh-ed25519 AAAA",
+        "web\0x {key}",
+        "@cert-authority {name} {key}",
+        "@cert-authority * {key}",
     ],
-)  # fmt: skip
+)
 async def test_beside_a_line_that_cannot_be_read_or_a_ca_no_key_is_new(bed, tmp_path, line):
     keygen(tmp_path / "other")
     key = " ".join((tmp_path / "other.pub").read_text().split()[:2])

@@ -9,26 +9,45 @@ from thin.grains.os_release import release_numbers
 from thin.grains.probe import Command, read, which
 
 SYSCTL = (
-    "hw.ncpu", "hw.machine", "hw.model", "hw.physmem", "vm.swap_total", "hw.hv_vendor", "security.jail.jailed",
+    "hw.ncpu",
+    "hw.machine",
+    "hw.model",
+    "hw.physmem",
+    "vm.swap_total",
+    "hw.hv_vendor",
+    "security.jail.jailed",
     "kern.hostuuid",
-)  # fmt: skip
+)
 #: grain -> variable of the kernel's environment
 KENV = (
-    ("biosversion", "smbios.bios.version"), ("biosvendor", "smbios.bios.vendor"),
-    ("manufacturer", "smbios.system.maker"), ("serialnumber", "smbios.system.serial"),
-    ("productname", "smbios.system.product"), ("biosreleasedate", "smbios.bios.reldate"),
+    ("biosversion", "smbios.bios.version"),
+    ("biosvendor", "smbios.bios.vendor"),
+    ("manufacturer", "smbios.system.maker"),
+    ("serialnumber", "smbios.system.serial"),
+    ("productname", "smbios.system.product"),
+    ("biosreleasedate", "smbios.bios.reldate"),
     ("uuid", "smbios.system.uuid"),
-)  # fmt: skip
+)
 #: what OpenBSD calls the same
 OPENBSD = (
-    ("biosversion", "hw.version"), ("manufacturer", "hw.vendor"), ("productname", "hw.product"),
-    ("serialnumber", "hw.serialno"), ("uuid", "hw.uuid"),
-)  # fmt: skip
+    ("biosversion", "hw.version"),
+    ("manufacturer", "hw.vendor"),
+    ("productname", "hw.product"),
+    ("serialnumber", "hw.serialno"),
+    ("uuid", "hw.uuid"),
+)
 #: field of "geom disk list" -> grain's key; Salt has those with a second name twice
 GEOM = {
-    "Mediasize": (), "Sectorsize": (), "Stripesize": (), "Stripeoffset": (), "descr": ("device_model",),
-    "lunid": ("WWN",), "lunname": (), "ident": ("serial_number",), "rotationrate": ("media_RPM",),
-}  # fmt: skip
+    "Mediasize": (),
+    "Sectorsize": (),
+    "Stripesize": (),
+    "Stripeoffset": (),
+    "descr": ("device_model",),
+    "lunid": ("WWN",),
+    "lunname": (),
+    "ident": ("serial_number",),
+    "rotationrate": ("media_RPM",),
+}
 GEOM_NUMBERS = ("Sectorsize", "Stripesize", "Stripeoffset", "rotationrate")
 
 
@@ -36,9 +55,11 @@ def grains(kernel, kernelrelease):
     """The grains of this machine."""
     commands = {
         "sysctl": _start("sysctl", "-e", *(SYSCTL + tuple(name for _, name in OPENBSD))),
-        "kenv": _start("kenv"), "version": _start("freebsd-version", "-u"), "geom": _start("geom", "disk", "list"),
+        "kenv": _start("kenv"),
+        "version": _start("freebsd-version", "-u"),
+        "geom": _start("geom", "disk", "list"),
         "swap": _start("swapctl", "-sk") if kernel in ("OpenBSD", "NetBSD") else None,
-    }  # fmt: skip
+    }
     said = {name: command.output()[1] if command else "" for name, command in commands.items()}
     return describe(kernel, kernelrelease, said, read("/var/run/dmesg.boot"))
 
@@ -54,11 +75,19 @@ def describe(kernel, kernelrelease, said, dmesg=""):
     os = "FreeBSD" if kernel == "DragonFly" else kernel
     release = (said.get("version") or kernelrelease).split("-")[0]
     ret = {
-        "os": kernel, "os_family": os, "osrelease": release, "osfullname": "%s %s" % (kernel, release),
-        "num_gpus": 0, "gpus": [], "ps": "ps auxwww", "cpu_model": values.get("hw.model", ""),
-        "num_cpus": _number(values.get("hw.ncpu"), 1), "mem_total": _number(values.get("hw.physmem"), 0) >> 20,
-        "swap_total": _number(values.get("vm.swap_total"), 0) >> 20, "virtual": "physical",
-    }  # fmt: skip
+        "os": kernel,
+        "os_family": os,
+        "osrelease": release,
+        "osfullname": "%s %s" % (kernel, release),
+        "num_gpus": 0,
+        "gpus": [],
+        "ps": "ps auxwww",
+        "cpu_model": values.get("hw.model", ""),
+        "num_cpus": _number(values.get("hw.ncpu"), 1),
+        "mem_total": _number(values.get("hw.physmem"), 0) >> 20,
+        "swap_total": _number(values.get("vm.swap_total"), 0) >> 20,
+        "virtual": "physical",
+    }
     if values.get("hw.machine"):
         ret["cpuarch"] = values["hw.machine"]
         ret["osarch"] = values["hw.machine"]
@@ -109,9 +138,12 @@ def virtual(hardware, values):
     maker, product = hardware.get("manufacturer") or "", hardware.get("productname") or ""
     ret = {}
     for text, start, found in (
-        (product, "VMware", "VMware"), (product, "VirtualBox", "VirtualBox"), (maker, "OpenStack", "OpenStack"),
-        (maker, "Bochs", "kvm"), (maker, "Amazon EC2", "Nitro"),
-    ):  # fmt: skip
+        (product, "VMware", "VMware"),
+        (product, "VirtualBox", "VirtualBox"),
+        (maker, "OpenStack", "OpenStack"),
+        (maker, "Bochs", "kvm"),
+        (maker, "Amazon EC2", "Nitro"),
+    ):
         if text.startswith(start):
             ret["virtual"] = found
     if maker.startswith("Xen"):
@@ -136,7 +168,7 @@ def cpu_flags(dmesg):
         elif here and not line.startswith(" "):
             break
         elif here and "Features" in line and "<" in line:
-            flags += line[line.index("<") + 1:].split(">")[0].split(",")
+            flags += line[line.index("<") + 1 :].split(">")[0].split(",")
     return flags
 
 

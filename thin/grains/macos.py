@@ -6,23 +6,33 @@ Salt: ``os_data``, ``_osx_memdata``, ``_osx_gpudata``, ``_osx_platform_data`` an
 from thin.grains.os_release import release_numbers
 from thin.grains.probe import Command, which
 
-SYSCTL = ("hw.ncpu", "hw.machine", "hw.model", "hw.memsize", "vm.swapusage", "machdep.cpu.brand_string",
-          "machdep.cpu.features")  # fmt: skip
+SYSCTL = (
+    "hw.ncpu",
+    "hw.machine",
+    "hw.model",
+    "hw.memsize",
+    "vm.swapusage",
+    "machdep.cpu.brand_string",
+    "machdep.cpu.features",
+)
 #: field of system_profiler -> grain
 PROFILE = {
-    "Model Name": "model_name", "Boot ROM Version": "boot_rom_version", "SMC Version (system)": "smc_version",
+    "Model Name": "model_name",
+    "Boot ROM Version": "boot_rom_version",
+    "SMC Version (system)": "smc_version",
     "Serial Number (system)": "system_serialnumber",
-}  # fmt: skip
+}
 UNITS = {"K": 1, "M": 1 << 10, "G": 1 << 20}
 
 
 def grains():
     """The grains of this machine."""
     commands = {
-        "sw_vers": _start("sw_vers"), "sysctl": _start("sysctl", *SYSCTL),
+        "sw_vers": _start("sw_vers"),
+        "sysctl": _start("sysctl", *SYSCTL),
         "hardware": _start("system_profiler", "SPHardwareDataType"),
         "displays": _start("system_profiler", "SPDisplaysDataType"),
-    }  # fmt: skip
+    }
     return describe({name: command.output()[1] if command else "" for name, command in commands.items()})
 
 
@@ -36,13 +46,22 @@ def describe(said):
     version, values = _pairs(said.get("sw_vers", "")), _pairs(said.get("sysctl", ""))
     release = version.get("ProductVersion", "")
     ret = {
-        "os": "MacOS", "os_family": "MacOS", "osfullname": "%s %s" % (version.get("ProductName", ""), release),
-        "osrelease": release, "osbuild": version.get("BuildVersion", ""), "init": "launchd", "ps": "ps auxwww",
-        "num_cpus": int(values.get("hw.ncpu") or 1), "cpu_model": values.get("machdep.cpu.brand_string", ""),
-        "cpu_flags": values.get("machdep.cpu.features", "").split(), "manufacturer": "Apple Inc.",
-        "productname": values.get("hw.model", ""), "virtual": "physical",
-        "mem_total": int(values.get("hw.memsize") or 0) >> 20, "swap_total": swap(values.get("vm.swapusage", "")),
-    }  # fmt: skip
+        "os": "MacOS",
+        "os_family": "MacOS",
+        "osfullname": "%s %s" % (version.get("ProductName", ""), release),
+        "osrelease": release,
+        "osbuild": version.get("BuildVersion", ""),
+        "init": "launchd",
+        "ps": "ps auxwww",
+        "num_cpus": int(values.get("hw.ncpu") or 1),
+        "cpu_model": values.get("machdep.cpu.brand_string", ""),
+        "cpu_flags": values.get("machdep.cpu.features", "").split(),
+        "manufacturer": "Apple Inc.",
+        "productname": values.get("hw.model", ""),
+        "virtual": "physical",
+        "mem_total": int(values.get("hw.memsize") or 0) >> 20,
+        "swap_total": swap(values.get("vm.swapusage", "")),
+    }
     if values.get("hw.machine"):
         ret["cpuarch"] = ret["osarch"] = values["hw.machine"]
     if release:

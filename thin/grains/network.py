@@ -112,7 +112,12 @@ def gateways(route_text, ipv6_route_text):
 def parse_resolv(text):
     """The ``dns`` grain of a resolv.conf. Salt: salt.utils.dns.parse_resolv."""
     ret = {
-        "nameservers": [], "ip4_nameservers": [], "ip6_nameservers": [], "sortlist": [], "domain": "", "search": [],
+        "nameservers": [],
+        "ip4_nameservers": [],
+        "ip6_nameservers": [],
+        "sortlist": [],
+        "domain": "",
+        "search": [],
         "options": [],
     }
     for line in text.splitlines():
@@ -160,7 +165,7 @@ def _canonical(family, address):
 
 
 def _network(text):
-    """"192.0.2.0/255.255.255.0" of an entry of a sortlist; without a mask that of the address's class."""
+    """ "192.0.2.0/255.255.255.0" of an entry of a sortlist; without a mask that of the address's class."""
     import ipaddress
 
     try:

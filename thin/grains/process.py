@@ -62,7 +62,7 @@ def server_id(id):
         from _sha256 import sha256  # Python 3.6 to 3.11, much quicker to import than hashlib
     except ImportError:
         from hashlib import sha256
-    return int(sha256(id.encode("utf-8")).hexdigest(), 16) % (2 ** 31)
+    return int(sha256(id.encode("utf-8")).hexdigest(), 16) % (2**31)
 
 
 def locale_info():

@@ -13,7 +13,15 @@ _KEY = re.compile(
 _INTEGER = re.compile(r"^[-+]?\d[\d_]*$")
 _FLOAT = re.compile(r"^[-+]?(\d[\d_]*)?\.\d+([eE][-+]\d+)?$|^[-+]?\d[\d_]*\.\d*([eE][-+]\d+)?$")
 _WORDS = {
-    "true": True, "yes": True, "on": True, "false": False, "no": False, "off": False, "null": None, "~": None, "": None,
+    "true": True,
+    "yes": True,
+    "on": True,
+    "false": False,
+    "no": False,
+    "off": False,
+    "null": None,
+    "~": None,
+    "": None,
 }
 MAX_DEPTH = 20
 
@@ -25,7 +33,7 @@ def parse(text):
         stripped = _uncommented(raw)
         if not stripped.strip() or (stripped.strip() in ("---", "...") and not raw.startswith(" ")):
             continue
-        if "\t" in stripped[:len(stripped) - len(stripped.lstrip())]:
+        if "\t" in stripped[: len(stripped) - len(stripped.lstrip())]:
             raise ValueError("line %d: a tab in the indentation" % number)
         lines.append((len(stripped) - len(stripped.lstrip(" ")), stripped.strip(), number))
     if not lines:
@@ -115,9 +123,9 @@ def _flow(text, number, depth):
         raise ValueError("line %d: nested too deeply" % number)
     if text[0] in "\"'":
         end = text.find(text[0], 1)
-        if end < 0 or "\\" in text[:end] or text[end:end + 2] == "''":
+        if end < 0 or "\\" in text[:end] or text[end : end + 2] == "''":
             raise ValueError("line %d: a quoted text with escapes" % number)
-        return text[1:end], text[end + 1:]
+        return text[1:end], text[end + 1 :]
     if text[0] in "[{":
         return _collection(text, number, depth)
     if depth == 0:

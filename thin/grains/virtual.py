@@ -170,8 +170,11 @@ def _from_files(ret, dmi):
         ret["virtual"] = "kvm"
     product = read("/sys/devices/virtual/dmi/id/product_name")
     for part, found in (
-        ("VirtualBox", ("VirtualBox", None)), ("RHEV Hypervisor", ("kvm", "rhev")), ("oVirt Node", ("kvm", "ovirt")),
-        ("Google", ("gce", None)), ("BHYVE", ("bhyve", None)),
+        ("VirtualBox", ("VirtualBox", None)),
+        ("RHEV Hypervisor", ("kvm", "rhev")),
+        ("oVirt Node", ("kvm", "ovirt")),
+        ("Google", ("gce", None)),
+        ("BHYVE", ("bhyve", None)),
     ):
         if part in product:
             _put(ret, found)

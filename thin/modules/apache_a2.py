@@ -147,8 +147,9 @@ def _with(name, ending):
 
 
 def _switch(verb, kind, name):
-    done = __salt__["cmd.run_all"](["a2%s%s" % (verb, kind.lower()), name], python_shell=False, env={"LC_ALL": "C"},
-                                   redirect_stderr=True)
+    done = __salt__["cmd.run_all"](
+        ["a2%s%s" % (verb, kind.lower()), name], python_shell=False, env={"LC_ALL": "C"}, redirect_stderr=True
+    )
     word = {"en": "Enable", "dis": "Disable"}[verb]
     if done["retcode"] == 0:
         status = "%s %s %sd" % (kind, name, word.lower())

@@ -12,8 +12,18 @@ from thin.utils import apkout, data, pkgholds, pkgrun, pkgspec
 __virtualname__ = "pkg"
 __fits__ = {"os_family": ("Alpine",)}
 __reads__ = (
-    "version_cmp", "list_pkgs", "version", "latest_version", "available_version", "upgrade_available", "list_repo_pkgs",
-    "list_upgrades", "list_holds", "file_list", "file_dict", "owner",
+    "version_cmp",
+    "list_pkgs",
+    "version",
+    "latest_version",
+    "available_version",
+    "upgrade_available",
+    "list_repo_pkgs",
+    "list_upgrades",
+    "list_holds",
+    "file_list",
+    "file_dict",
+    "owner",
 )
 __changes__ = ("refresh_db", "install", "upgrade", "remove", "purge", "hold", "unhold")
 

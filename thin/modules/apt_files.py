@@ -10,7 +10,14 @@ __virtualname__ = "pkg"
 __fits__ = {"os_family": ("Debian",)}
 __usual__ = True
 __reads__ = (
-    "show", "info_installed", "file_list", "file_dict", "owner", "which", "list_downloaded", "services_need_restart",
+    "show",
+    "info_installed",
+    "file_list",
+    "file_dict",
+    "owner",
+    "which",
+    "list_downloaded",
+    "services_need_restart",
 )
 
 CACHE = "/var/cache/apt"

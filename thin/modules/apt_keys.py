@@ -42,8 +42,16 @@ def get_repo_keys(aptkey=True, keydir=None):
     """
     if _apt_key(aptkey):
         done = _run(
-            ["apt-key", "adv", "--batch", "--list-public-keys", "--with-fingerprint", "--with-fingerprint",
-             "--with-colons", "--fixed-list-mode"]
+            [
+                "apt-key",
+                "adv",
+                "--batch",
+                "--list-public-keys",
+                "--with-fingerprint",
+                "--with-fingerprint",
+                "--with-colons",
+                "--fixed-list-mode",
+            ]
         )
         if done["retcode"] != 0:
             log.error(done["stderr"])
@@ -63,8 +71,13 @@ def parse_keys(text):
         items = [_number(item.strip()) if item.strip() else None for item in line.split(":")]
         if items[0] in ("pub", "sub") and len(items) > 11:
             data = {
-                "algorithm": items[3], "bits": items[2], "capability": items[11], "date_creation": items[5],
-                "date_expiration": items[6], "keyid": str(items[4]), "validity": items[1],
+                "algorithm": items[3],
+                "bits": items[2],
+                "capability": items[11],
+                "date_creation": items[5],
+                "date_expiration": items[6],
+                "keyid": str(items[4]),
+                "validity": items[1],
             }
             if items[0] == "pub":
                 keys.append(data)
@@ -78,8 +91,15 @@ def parse_keys(text):
 
 
 def add_repo_key(
-    path=None, text=None, keyserver=None, keyid=None, saltenv="base", aptkey=True, keydir=None, keyfile=None,
-    failhard=False
+    path=None,
+    text=None,
+    keyserver=None,
+    keyid=None,
+    saltenv="base",
+    aptkey=True,
+    keydir=None,
+    keyfile=None,
+    failhard=False,
 ):
     """
     Add a key from a file (``path``, any source), from text, or by its id from a key server; whether it worked.

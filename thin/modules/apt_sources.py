@@ -75,9 +75,18 @@ def _as_line(stanza, kind, uri, suite):
 
 def _data(entry):
     return {
-        "file": entry.path, "comps": entry.comps, "disabled": entry.disabled, "dist": entry.dist,
-        "suites": entry.suites, "type": entry.type, "types": entry.types, "uri": entry.uri, "uris": entry.uris,
-        "line": entry.shown(), "architectures": entry.architectures, "signedby": entry.signedby,
+        "file": entry.path,
+        "comps": entry.comps,
+        "disabled": entry.disabled,
+        "dist": entry.dist,
+        "suites": entry.suites,
+        "type": entry.type,
+        "types": entry.types,
+        "uri": entry.uri,
+        "uris": entry.uris,
+        "line": entry.shown(),
+        "architectures": entry.architectures,
+        "signedby": entry.signedby,
     }
 
 
@@ -99,7 +108,9 @@ def get_repo(repo, **kwargs):
     for entries in repos.values():
         for entry in entries:
             if (entry["type"], entry["uri"].rstrip("/"), entry["dist"]) != (
-                wanted.type, wanted.uri.rstrip("/"), wanted.dist
+                wanted.type,
+                wanted.uri.rstrip("/"),
+                wanted.dist,
             ):
                 continue
             if not wanted.comps or set(wanted.comps) & set(entry["comps"]):

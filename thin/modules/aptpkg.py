@@ -18,8 +18,17 @@ __virtualname__ = "pkg"
 __fits__ = {"os_family": ("Debian",)}
 __usual__ = True
 __reads__ = (
-    "normalize_name", "parse_arch", "version_cmp", "list_pkgs", "list_provides", "version", "latest_version",
-    "available_version", "upgrade_available", "list_upgrades", "list_repo_pkgs",
+    "normalize_name",
+    "parse_arch",
+    "version_cmp",
+    "list_pkgs",
+    "list_provides",
+    "version",
+    "latest_version",
+    "available_version",
+    "upgrade_available",
+    "list_upgrades",
+    "list_repo_pkgs",
 )
 __changes__ = ("refresh_db", "install", "remove", "purge", "autoremove", "upgrade")
 
@@ -245,8 +254,20 @@ def refresh_db(cache_valid_time=0, failhard=False, **kwargs):
     return found
 
 
-def install(name=None, refresh=False, fromrepo=None, skip_verify=False, debconf=None, pkgs=None, sources=None,
-            reinstall=False, downloadonly=False, ignore_epoch=False, normalize=True, **kwargs):
+def install(
+    name=None,
+    refresh=False,
+    fromrepo=None,
+    skip_verify=False,
+    debconf=None,
+    pkgs=None,
+    sources=None,
+    reinstall=False,
+    downloadonly=False,
+    ignore_epoch=False,
+    normalize=True,
+    **kwargs,
+):
     """
     Install or up- and downgrade packages: ``{name: {"old", "new"}}`` of all that changed.
 
@@ -262,8 +283,12 @@ def install(name=None, refresh=False, fromrepo=None, skip_verify=False, debconf=
         pushsalt run '*' pkg.install pkgs='["curl", {"nginx": "1.22.1-9"}]'
     """
     params, kind = __salt__["pkg_resource.parse_targets"](
-        name, pkgs, sources, normalize=normalize and kwargs.get("split_arch", True),
-        saltenv=kwargs.get("saltenv", "base"), version=None if pkgs else kwargs.get("version"),
+        name,
+        pkgs,
+        sources,
+        normalize=normalize and kwargs.get("split_arch", True),
+        saltenv=kwargs.get("saltenv", "base"),
+        version=None if pkgs else kwargs.get("version"),
     )
     if not params:
         return {}

@@ -22,8 +22,15 @@ def guess_format(name):
 
 
 def list_(
-    name, archive_format=None, options=None, strip_components=None, clean=False, verbose=False, saltenv="base",
-    source_hash=None, use_etag=False
+    name,
+    archive_format=None,
+    options=None,
+    strip_components=None,
+    clean=False,
+    verbose=False,
+    saltenv="base",
+    source_hash=None,
+    use_etag=False,
 ):
     """The paths in an archive; with ``verbose`` ``{"dirs", "files", "links", "top_level_dirs", "top_level_files",
     "top_level_links"}``. Directories end with a slash.
@@ -39,8 +46,14 @@ def list_(
 
 
 def check_members(
-    name, archive_format=None, options=None, strip_components=None, shown=None, allow_devices=False, allow_setid=False,
-    allow_outside=False
+    name,
+    archive_format=None,
+    options=None,
+    strip_components=None,
+    shown=None,
+    allow_devices=False,
+    allow_setid=False,
+    allow_outside=False,
 ):
     """What ``list`` says with ``verbose`` of an archive that is here, called ``shown`` in errors.
 

@@ -68,13 +68,22 @@ def _extract_after_a_look(shown, path, dest, options, list_options, strip, allow
         command, more = tarpass.all_of_tar("-", outside), {"stdin": packed.pieces()}
     explicit = archivemembers.folders(found, strip)
     done = _taken_apart(
-        shown, dest, lambda into: command, allowed, looking=given.looking, explicit=explicit, inside=True, **more)
+        shown, dest, lambda into: command, allowed, looking=given.looking, explicit=explicit, inside=True, **more
+    )
     return done, found
 
 
 def tar(
-    options, tarfile, sources=None, dest=None, cwd=None, template=None, runas=None, allow_devices=False,
-    allow_setid=False, allow_outside=False
+    options,
+    tarfile,
+    sources=None,
+    dest=None,
+    cwd=None,
+    template=None,
+    runas=None,
+    allow_devices=False,
+    allow_setid=False,
+    allow_outside=False,
 ):
     """Run ``tar``: its output's lines. ``sources``: paths, comma-separated or a list, with wildcards.
 
@@ -102,15 +111,33 @@ def tar(
         return command + (["-C", into] if into else []) + archivefiles.sources(sources)
 
     done = _taken_apart(
-        path, dest, line, allowed, runas, given.looking, archivemembers.folders(found), inside=True, start=start,
+        path,
+        dest,
+        line,
+        allowed,
+        runas,
+        given.looking,
+        archivemembers.folders(found),
+        inside=True,
+        start=start,
         redirect_stderr=True,
     )
     return done["stdout"].splitlines()
 
 
 def unzip(
-    zip_file, dest, excludes=None, options=None, template=None, runas=None, trim_output=False, password=None,
-    extract_perms=True, allow_devices=False, allow_setid=False, allow_outside=False
+    zip_file,
+    dest,
+    excludes=None,
+    options=None,
+    template=None,
+    runas=None,
+    trim_output=False,
+    password=None,
+    extract_perms=True,
+    allow_devices=False,
+    allow_setid=False,
+    allow_outside=False,
 ):
     """Extract a zip archive: the names of its members. ``runas``: as this user. Raises CommandExecutionError.
 
@@ -143,8 +170,17 @@ def unzip(
 
 
 def cmd_unzip(
-    zip_file, dest, excludes=None, options=None, template=None, runas=None, trim_output=False, password=None,
-    allow_devices=False, allow_setid=False, allow_outside=False
+    zip_file,
+    dest,
+    excludes=None,
+    options=None,
+    template=None,
+    runas=None,
+    trim_output=False,
+    password=None,
+    allow_devices=False,
+    allow_setid=False,
+    allow_outside=False,
 ):
     """Extract a zip archive by the command ``unzip``: its output's lines. Raises CommandExecutionError.
 
@@ -165,7 +201,13 @@ def cmd_unzip(
         return command + (["-x"] + archivefiles.several(excludes) if excludes is not None else [])
 
     done = _taken_apart(
-        zip_file, dest, line, allowed, runas, redirect_stderr=True, ignore_retcode=True,
+        zip_file,
+        dest,
+        line,
+        allowed,
+        runas,
+        redirect_stderr=True,
+        ignore_retcode=True,
         output_loglevel="quiet" if password else "debug",
     )
     if done["retcode"] != 0:
@@ -174,8 +216,15 @@ def cmd_unzip(
 
 
 def unrar(
-    rarfile, dest, excludes=None, template=None, runas=None, trim_output=False, allow_devices=False, allow_setid=False,
-    allow_outside=False
+    rarfile,
+    dest,
+    excludes=None,
+    template=None,
+    runas=None,
+    trim_output=False,
+    allow_devices=False,
+    allow_setid=False,
+    allow_outside=False,
 ):
     """Extract a rar archive by ``unrar`` or ``rar``: its output's lines.
 
@@ -205,9 +254,7 @@ def unrar(
 # Inside
 
 
-def _taken_apart(
-    name, dest, line, allowed, runas=None, looking=(), explicit=(), inside=False, start=None, **options
-):
+def _taken_apart(name, dest, line, allowed, runas=None, looking=(), explicit=(), inside=False, start=None, **options):
     """Run a program that extracts, in a stage where that matters: what ``cmd.run_all`` returns.
 
     ``line(into)``: its command; ``inside``: it extracts where it runs, else ``into`` what it is told. ``looking``: its

@@ -71,8 +71,9 @@ def sign(privkey, passphrase=None, text=None, filename=None, digest=None, raw=No
     return signature
 
 
-def verify(text=None, filename=None, pubkey=None, signature=None, digest=None, signed_by_any=None, signed_by_all=None,
-           **kwargs):
+def verify(
+    text=None, filename=None, pubkey=None, signature=None, digest=None, signed_by_any=None, signed_by_all=None, **kwargs
+):
     """
     Whether a text or a file was signed: ``{"res": bool, "message": text}``, as ``gpg.verify`` gives it
 
@@ -152,16 +153,17 @@ def _verdict(filename, signatures, pubkey, some, every, digest, folder):
         return [path for path in signatures if _signed(filename, path, key, digest, folder)]
 
     if some and not any(good(key) for key in some):
-        return {"res": False,
-                "message": "None of the public keys listed in signed_by_any provided a valid signature"}
+        return {"res": False, "message": "None of the public keys listed in signed_by_any provided a valid signature"}
     for key in [pubkey] if pubkey else every:
         found = good(key)
         if not found:
             what = "Failed checking signature" if pubkey else "Failed while checking `signed_by_all`"
             return {"res": False, "message": "%s: Invalid signature for key %s" % (what, _fingerprint(key, folder))}
         signatures = [path for path in signatures if path not in found]
-    return {"res": True,
-            "message": "The signature is valid" if pubkey else "All required keys have provided a signature"}
+    return {
+        "res": True,
+        "message": "The signature is valid" if pubkey else "All required keys have provided a signature",
+    }
 
 
 def _write(folder, name, data):

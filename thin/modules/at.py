@@ -66,8 +66,13 @@ def _job(line):
             return None
         number, queue, user = int(words[0]), words[6], words[7]
         moment = time.strptime(" ".join(words[1:6]))
-    return {"job": number, "date": time.strftime("%Y-%m-%d", moment), "time": time.strftime("%H:%M:%S", moment),
-            "queue": queue, "user": user}
+    return {
+        "job": number,
+        "date": time.strftime("%Y-%m-%d", moment),
+        "time": time.strftime("%H:%M:%S", moment),
+        "queue": queue,
+        "user": user,
+    }
 
 
 def atrm(*args):
@@ -156,8 +161,12 @@ def jobcheck(**kwargs):
         return {"error": "You have given a condition"}
     wanted = {}
     for name, key, place in (
-        ("hour", "time", 0), ("minute", "time", 1), ("year", "date", 0), ("month", "date", 1), ("day", "date", 2)
-    ):  # fmt: skip
+        ("hour", "time", 0),
+        ("minute", "time", 1),
+        ("year", "date", 0),
+        ("month", "date", 1),
+        ("day", "date", 2),
+    ):
         if kwargs.get(name):
             short_year = name == "year" and int(kwargs[name]) < 100
             wanted[key, place] = ("20%02d" if short_year else "%02d") % int(kwargs[name])
@@ -165,10 +174,12 @@ def jobcheck(**kwargs):
     if not jobs:
         return {"jobs": []}
     found = [
-        job for job in jobs
-        if kwargs.get("runas") in (None, "", job["user"]) and kwargs.get("tag") in (None, "", job["tag"])
+        job
+        for job in jobs
+        if kwargs.get("runas") in (None, "", job["user"])
+        and kwargs.get("tag") in (None, "", job["tag"])
         and all(re.split("[-:]", job[key])[place] == value for (key, place), value in wanted.items())
-    ]  # fmt: skip
+    ]
     return {"jobs": found} if found else {"jobs": [], "note": "No match jobs or time format error"}
 
 

@@ -16,9 +16,18 @@ __changes__ = ("execute", "setvalue", "remove")
 
 #: how many arguments each command takes; those that are paths, by position
 _COMMANDS = {
-    "set": (2, (0,)), "setm": (3, (0,)), "mv": (2, (0, 1)), "move": (2, (0, 1)), "rm": (1, (0,)), "remove": (1, (0,)),
-    "ins": (3, (2,)), "insert": (3, (2,)), "clear": (1, (0,)), "clearm": (2, (0,)), "touch": (1, (0,)),
-}  # fmt: skip
+    "set": (2, (0,)),
+    "setm": (3, (0,)),
+    "mv": (2, (0, 1)),
+    "move": (2, (0, 1)),
+    "rm": (1, (0,)),
+    "remove": (1, (0,)),
+    "ins": (3, (2,)),
+    "insert": (3, (2,)),
+    "clear": (1, (0,)),
+    "clearm": (2, (0,)),
+    "touch": (1, (0,)),
+}
 
 
 def __virtual__():

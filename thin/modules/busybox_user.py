@@ -11,8 +11,19 @@ from thin.utils import accountfiles, accounts, safepath
 __virtualname__ = "user"
 __fits__ = {"init": ("sysvinit", "unknown", "upstart", "runit", "supervisord", "dumb-init", "tini")}  # any but systemd
 __changes__ = (
-    "add", "delete", "rename", "chuid", "chgid", "chshell", "chhome", "chgroups", "chfullname", "chroomnumber",
-    "chworkphone", "chhomephone", "chother",
+    "add",
+    "delete",
+    "rename",
+    "chuid",
+    "chgid",
+    "chshell",
+    "chhome",
+    "chgroups",
+    "chfullname",
+    "chroomnumber",
+    "chworkphone",
+    "chhomephone",
+    "chother",
 )
 
 UID, GID, GECOS, HOME, SHELL = 2, 3, 4, 5, 6
@@ -24,9 +35,27 @@ def __virtual__():
     return False, "The busybox_user module is for systems whose accounts are made by busybox's adduser"
 
 
-def add(name, uid=None, gid=None, groups=None, home=None, shell=None, unique=True, system=False, fullname="",
-        roomnumber="", workphone="", homephone="", other="", createhome=True, loginclass=None, nologinit=False,
-        root=None, usergroup=None, local=False):
+def add(
+    name,
+    uid=None,
+    gid=None,
+    groups=None,
+    home=None,
+    shell=None,
+    unique=True,
+    system=False,
+    fullname="",
+    roomnumber="",
+    workphone="",
+    homephone="",
+    other="",
+    createhome=True,
+    loginclass=None,
+    nologinit=False,
+    root=None,
+    usergroup=None,
+    local=False,
+):
     """
     Add a user; whether that worked
 
@@ -88,7 +117,11 @@ def add(name, uid=None, gid=None, groups=None, home=None, shell=None, unique=Tru
     command += ["-u", str(uid)] if uid not in (None, "") and unique else []
     command += ["-S"] if system else []
     fields = {
-        "fullname": fullname, "roomnumber": roomnumber, "workphone": workphone, "homephone": homephone, "other": other,
+        "fullname": fullname,
+        "roomnumber": roomnumber,
+        "workphone": workphone,
+        "homephone": homephone,
+        "other": other,
     }
     command += ["-g", accounts.gecos_text(fields)]
     if not _did(command + [str(name)]):

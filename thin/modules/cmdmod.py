@@ -39,8 +39,20 @@ __runs__ = ("run", "shell", "run_stdout", "run_stderr", "run_all", "retcode", "p
 
 log = getLogger(__name__)
 
-_LOCALE = ("CTYPE", "NUMERIC", "TIME", "COLLATE", "MONETARY", "MESSAGES", "PAPER", "NAME", "ADDRESS", "TELEPHONE",
-           "MEASUREMENT", "IDENTIFICATION")
+_LOCALE = (
+    "CTYPE",
+    "NUMERIC",
+    "TIME",
+    "COLLATE",
+    "MONETARY",
+    "MESSAGES",
+    "PAPER",
+    "NAME",
+    "ADDRESS",
+    "TELEPHONE",
+    "MEASUREMENT",
+    "IDENTIFICATION",
+)
 
 #: user -> the environment after logging in; asked for once
 _logins = {}
@@ -50,11 +62,39 @@ def __virtual__():
     return __virtualname__
 
 
-def run(cmd, cwd=None, stdin=None, runas=None, group=None, shell=DEFAULT_SHELL, python_shell=None, env=None,
-        clean_env=False, template=None, rstrip=True, umask=None, output_encoding=None, output_loglevel="debug",
-        log_callback=None, hide_output=False, timeout=None, reset_system_locale=True, ignore_retcode=False,
-        saltenv=None, use_vt=False, redirect_stderr=True, bg=False, password=None, encoded_cmd=False, raise_err=False,
-        prepend_path=None, success_retcodes=None, success_stdout=None, success_stderr=None, **kwargs):
+def run(
+    cmd,
+    cwd=None,
+    stdin=None,
+    runas=None,
+    group=None,
+    shell=DEFAULT_SHELL,
+    python_shell=None,
+    env=None,
+    clean_env=False,
+    template=None,
+    rstrip=True,
+    umask=None,
+    output_encoding=None,
+    output_loglevel="debug",
+    log_callback=None,
+    hide_output=False,
+    timeout=None,
+    reset_system_locale=True,
+    ignore_retcode=False,
+    saltenv=None,
+    use_vt=False,
+    redirect_stderr=True,
+    bg=False,
+    password=None,
+    encoded_cmd=False,
+    raise_err=False,
+    prepend_path=None,
+    success_retcodes=None,
+    success_stdout=None,
+    success_stderr=None,
+    **kwargs,
+):
     """
     Run a command and return its output (stdout and stderr) as text
 
@@ -70,11 +110,35 @@ def run(cmd, cwd=None, stdin=None, runas=None, group=None, shell=DEFAULT_SHELL, 
     return "" if hide_output else ret["stdout"]
 
 
-def shell(cmd, cwd=None, stdin=None, runas=None, group=None, shell=DEFAULT_SHELL, env=None, clean_env=False,
-          template=None, rstrip=True, umask=None, output_encoding=None, output_loglevel="debug", log_callback=None,
-          hide_output=False, timeout=None, reset_system_locale=True, ignore_retcode=False, saltenv=None, use_vt=False,
-          bg=False, password=None, prepend_path=None, success_retcodes=None, success_stdout=None, success_stderr=None,
-          **kwargs):
+def shell(
+    cmd,
+    cwd=None,
+    stdin=None,
+    runas=None,
+    group=None,
+    shell=DEFAULT_SHELL,
+    env=None,
+    clean_env=False,
+    template=None,
+    rstrip=True,
+    umask=None,
+    output_encoding=None,
+    output_loglevel="debug",
+    log_callback=None,
+    hide_output=False,
+    timeout=None,
+    reset_system_locale=True,
+    ignore_retcode=False,
+    saltenv=None,
+    use_vt=False,
+    bg=False,
+    password=None,
+    prepend_path=None,
+    success_retcodes=None,
+    success_stdout=None,
+    success_stderr=None,
+    **kwargs,
+):
     """
     Run a command line in a shell and return its output as text
 
@@ -90,11 +154,35 @@ def shell(cmd, cwd=None, stdin=None, runas=None, group=None, shell=DEFAULT_SHELL
     return run(hide_output=hide_output, **given)
 
 
-def run_stdout(cmd, cwd=None, stdin=None, runas=None, group=None, shell=DEFAULT_SHELL, python_shell=None, env=None,
-               clean_env=False, template=None, rstrip=True, umask=None, output_encoding=None, output_loglevel="debug",
-               log_callback=None, hide_output=False, timeout=None, reset_system_locale=True, ignore_retcode=False,
-               saltenv=None, use_vt=False, password=None, prepend_path=None, success_retcodes=None,
-               success_stdout=None, success_stderr=None, **kwargs):
+def run_stdout(
+    cmd,
+    cwd=None,
+    stdin=None,
+    runas=None,
+    group=None,
+    shell=DEFAULT_SHELL,
+    python_shell=None,
+    env=None,
+    clean_env=False,
+    template=None,
+    rstrip=True,
+    umask=None,
+    output_encoding=None,
+    output_loglevel="debug",
+    log_callback=None,
+    hide_output=False,
+    timeout=None,
+    reset_system_locale=True,
+    ignore_retcode=False,
+    saltenv=None,
+    use_vt=False,
+    password=None,
+    prepend_path=None,
+    success_retcodes=None,
+    success_stdout=None,
+    success_stderr=None,
+    **kwargs,
+):
     """
     Run a command and return only its standard output
 
@@ -108,11 +196,35 @@ def run_stdout(cmd, cwd=None, stdin=None, runas=None, group=None, shell=DEFAULT_
     return "" if hide_output else ret["stdout"]
 
 
-def run_stderr(cmd, cwd=None, stdin=None, runas=None, group=None, shell=DEFAULT_SHELL, python_shell=None, env=None,
-               clean_env=False, template=None, rstrip=True, umask=None, output_encoding=None, output_loglevel="debug",
-               log_callback=None, hide_output=False, timeout=None, reset_system_locale=True, ignore_retcode=False,
-               saltenv=None, use_vt=False, password=None, prepend_path=None, success_retcodes=None,
-               success_stdout=None, success_stderr=None, **kwargs):
+def run_stderr(
+    cmd,
+    cwd=None,
+    stdin=None,
+    runas=None,
+    group=None,
+    shell=DEFAULT_SHELL,
+    python_shell=None,
+    env=None,
+    clean_env=False,
+    template=None,
+    rstrip=True,
+    umask=None,
+    output_encoding=None,
+    output_loglevel="debug",
+    log_callback=None,
+    hide_output=False,
+    timeout=None,
+    reset_system_locale=True,
+    ignore_retcode=False,
+    saltenv=None,
+    use_vt=False,
+    password=None,
+    prepend_path=None,
+    success_retcodes=None,
+    success_stdout=None,
+    success_stderr=None,
+    **kwargs,
+):
     """
     Run a command and return only its standard error
 
@@ -126,11 +238,37 @@ def run_stderr(cmd, cwd=None, stdin=None, runas=None, group=None, shell=DEFAULT_
     return "" if hide_output else ret["stderr"]
 
 
-def run_all(cmd, cwd=None, stdin=None, runas=None, group=None, shell=DEFAULT_SHELL, python_shell=None, env=None,
-            clean_env=False, template=None, rstrip=True, umask=None, output_encoding=None, output_loglevel="debug",
-            log_callback=None, hide_output=False, timeout=None, reset_system_locale=True, ignore_retcode=False,
-            saltenv=None, use_vt=False, redirect_stderr=False, password=None, encoded_cmd=False, prepend_path=None,
-            success_retcodes=None, success_stdout=None, success_stderr=None, **kwargs):
+def run_all(
+    cmd,
+    cwd=None,
+    stdin=None,
+    runas=None,
+    group=None,
+    shell=DEFAULT_SHELL,
+    python_shell=None,
+    env=None,
+    clean_env=False,
+    template=None,
+    rstrip=True,
+    umask=None,
+    output_encoding=None,
+    output_loglevel="debug",
+    log_callback=None,
+    hide_output=False,
+    timeout=None,
+    reset_system_locale=True,
+    ignore_retcode=False,
+    saltenv=None,
+    use_vt=False,
+    redirect_stderr=False,
+    password=None,
+    encoded_cmd=False,
+    prepend_path=None,
+    success_retcodes=None,
+    success_stdout=None,
+    success_stderr=None,
+    **kwargs,
+):
     """
     Run a command and return a dict of its pid, retcode, stdout and stderr
 
@@ -146,10 +284,32 @@ def run_all(cmd, cwd=None, stdin=None, runas=None, group=None, shell=DEFAULT_SHE
     return ret
 
 
-def retcode(cmd, cwd=None, stdin=None, runas=None, group=None, shell=DEFAULT_SHELL, python_shell=None, env=None,
-            clean_env=False, template=None, umask=None, output_encoding=None, output_loglevel="debug",
-            log_callback=None, timeout=None, reset_system_locale=True, ignore_retcode=False, saltenv=None,
-            use_vt=False, password=None, success_retcodes=None, success_stdout=None, success_stderr=None, **kwargs):
+def retcode(
+    cmd,
+    cwd=None,
+    stdin=None,
+    runas=None,
+    group=None,
+    shell=DEFAULT_SHELL,
+    python_shell=None,
+    env=None,
+    clean_env=False,
+    template=None,
+    umask=None,
+    output_encoding=None,
+    output_loglevel="debug",
+    log_callback=None,
+    timeout=None,
+    reset_system_locale=True,
+    ignore_retcode=False,
+    saltenv=None,
+    use_vt=False,
+    password=None,
+    success_retcodes=None,
+    success_stdout=None,
+    success_stderr=None,
+    **kwargs,
+):
     """
     Run a command and return its exit code
 
@@ -162,10 +322,31 @@ def retcode(cmd, cwd=None, stdin=None, runas=None, group=None, shell=DEFAULT_SHE
     return _run(merge=True, **arguments(locals()))["retcode"]
 
 
-def run_bg(cmd, cwd=None, runas=None, group=None, shell=DEFAULT_SHELL, python_shell=None, env=None, clean_env=False,
-           template=None, umask=None, timeout=None, output_encoding=None, output_loglevel="debug", log_callback=None,
-           reset_system_locale=True, ignore_retcode=False, saltenv=None, password=None, prepend_path=None,
-           success_retcodes=None, success_stdout=None, success_stderr=None, **kwargs):
+def run_bg(
+    cmd,
+    cwd=None,
+    runas=None,
+    group=None,
+    shell=DEFAULT_SHELL,
+    python_shell=None,
+    env=None,
+    clean_env=False,
+    template=None,
+    umask=None,
+    timeout=None,
+    output_encoding=None,
+    output_loglevel="debug",
+    log_callback=None,
+    reset_system_locale=True,
+    ignore_retcode=False,
+    saltenv=None,
+    password=None,
+    prepend_path=None,
+    success_retcodes=None,
+    success_stdout=None,
+    success_stderr=None,
+    **kwargs,
+):
     """
     Start a command in a session of its own and return its pid at once
 
@@ -280,11 +461,34 @@ def _callback(log_callback):
     return log_callback if callable(log_callback) else lambda text: text
 
 
-def _run(cmd, cwd=None, stdin=None, merge=False, runas=None, group=None, shell=DEFAULT_SHELL, python_shell=None,
-         env=None, clean_env=False, prepend_path=None, rstrip=True, template=None, umask=None, timeout=None,
-         reset_system_locale=True, ignore_retcode=False, saltenv=None, bg=False, output_encoding=None,
-         output_loglevel="debug", log_callback=None, success_retcodes=None, success_stdout=None, success_stderr=None,
-         **kwargs):
+def _run(
+    cmd,
+    cwd=None,
+    stdin=None,
+    merge=False,
+    runas=None,
+    group=None,
+    shell=DEFAULT_SHELL,
+    python_shell=None,
+    env=None,
+    clean_env=False,
+    prepend_path=None,
+    rstrip=True,
+    template=None,
+    umask=None,
+    timeout=None,
+    reset_system_locale=True,
+    ignore_retcode=False,
+    saltenv=None,
+    bg=False,
+    output_encoding=None,
+    output_loglevel="debug",
+    log_callback=None,
+    success_retcodes=None,
+    success_stdout=None,
+    success_stderr=None,
+    **kwargs,
+):
     """The one way down to a process: checks the arguments, runs, and returns pid, retcode, stdout, stderr."""
     quiet = output_loglevel == "quiet"
     shown = _callback(log_callback)
@@ -294,8 +498,11 @@ def _run(cmd, cwd=None, stdin=None, merge=False, runas=None, group=None, shell=D
     if shell and not (os.path.isfile(shell) and os.access(shell, os.X_OK)):
         raise CommandExecutionError("The shell %s is not available" % shell)
     if not quiet and _shells() is not None and shell not in _shells():
-        log.warning("Attempt to run a shell command with what may be an invalid shell! "
-                    "Check to ensure that the shell <%s> is valid for this user.", shell)
+        log.warning(
+            "Attempt to run a shell command with what may be an invalid shell! "
+            "Check to ensure that the shell <%s> is valid for this user.",
+            shell,
+        )
     cwd = _directory(cwd, runas)
     if template:
         cmd, cwd = _rendered(cmd, saltenv, template), _rendered(cwd, saltenv, template)
@@ -328,24 +535,38 @@ def _run(cmd, cwd=None, stdin=None, merge=False, runas=None, group=None, shell=D
             stdin = stdin.replace("\\n", "\n")
         stdin = stdin.encode("utf-8", "surrogateescape")
     if not quiet:
-        log.info("%s", shown("Executing command '%s' %sin directory '%s'" % (
-            word(cmd), "as user '%s' " % runas if runas else "", cwd)))
+        log.info(
+            "%s",
+            shown(
+                "Executing command '%s' %sin directory '%s'"
+                % (word(cmd), "as user '%s' " % runas if runas else "", cwd)
+            ),
+        )
 
     argv = argv_of(cmd, shell, python_shell)
     try:
         result = process.run(argv, cwd, full, stdin, merge, identity, mask, timeout, background=bg)
     except (OSError, ValueError) as exc:
-        raise CommandExecutionError("Unable to run command '%s' in '%s'%s, reason: %s" % (
-            "REDACTED" if quiet else cmd, cwd, " as user '%s'" % runas if runas else "", exc))
+        raise CommandExecutionError(
+            "Unable to run command '%s' in '%s'%s, reason: %s"
+            % ("REDACTED" if quiet else cmd, cwd, " as user '%s'" % runas if runas else "", exc)
+        )
     if result.timed_out:
-        return {"stdout": "%s : Timed out after %s seconds" % (cmd, timeout), "stderr": "", "retcode": 1,
-                "pid": result.pid}
+        return {
+            "stdout": "%s : Timed out after %s seconds" % (cmd, timeout),
+            "stderr": "",
+            "retcode": 1,
+            "pid": result.pid,
+        }
     ret = {"pid": result.pid, "retcode": result.retcode, "stdout": "", "stderr": ""}
     for name in ("stdout", "stderr"):
         text = getattr(result, name).decode(output_encoding or "utf-8", "replace")
         ret[name] = text.rstrip() if rstrip else text
-    if (ret["retcode"] in good[0] or any(part in ret["stdout"] for part in good[1])
-            or any(part in ret["stderr"] for part in good[2])):
+    if (
+        ret["retcode"] in good[0]
+        or any(part in ret["stdout"] for part in good[1])
+        or any(part in ret["stderr"] for part in good[2])
+    ):
         ret["retcode"] = 0
     __context__["retcode"] = 0 if ignore_retcode else ret["retcode"]
     if not quiet:

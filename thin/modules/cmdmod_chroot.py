@@ -31,11 +31,36 @@ _SHELLS = {
 }
 
 
-def run_chroot(root, cmd, cwd=None, stdin=None, runas=None, group=None, shell="/bin/sh", python_shell=True, binds=None,
-               env=None, clean_env=False, template=None, rstrip=True, umask=None, output_encoding=None,
-               output_loglevel="quiet", log_callback=None, hide_output=False, timeout=None, reset_system_locale=True,
-               ignore_retcode=False, saltenv=None, use_vt=False, bg=False, success_retcodes=None, success_stdout=None,
-               success_stderr=None, **kwargs):
+def run_chroot(
+    root,
+    cmd,
+    cwd=None,
+    stdin=None,
+    runas=None,
+    group=None,
+    shell="/bin/sh",
+    python_shell=True,
+    binds=None,
+    env=None,
+    clean_env=False,
+    template=None,
+    rstrip=True,
+    umask=None,
+    output_encoding=None,
+    output_loglevel="quiet",
+    log_callback=None,
+    hide_output=False,
+    timeout=None,
+    reset_system_locale=True,
+    ignore_retcode=False,
+    saltenv=None,
+    use_vt=False,
+    bg=False,
+    success_retcodes=None,
+    success_stdout=None,
+    success_stderr=None,
+    **kwargs,
+):
     """
     Run a command in a changed root, with /dev, /proc and /sys there; what cmd.run_all returns
 
@@ -77,12 +102,29 @@ def run_chroot(root, cmd, cwd=None, stdin=None, runas=None, group=None, shell="/
             if __salt__["mount.mount"](place, device, fstype=fstype, opts=opts) is True:
                 places.append(place)
         ret = __salt__["cmd.run_all"](
-            command, cwd=cwd, stdin=stdin, shell=shell, python_shell=False, env=env, clean_env=clean_env,
-            template=template, rstrip=rstrip, umask=umask, output_encoding=output_encoding,
-            output_loglevel=output_loglevel, log_callback=log_callback, timeout=timeout,
-            reset_system_locale=reset_system_locale, ignore_retcode=ignore_retcode, saltenv=saltenv, use_vt=use_vt,
-            success_retcodes=success_retcodes, success_stdout=success_stdout, success_stderr=success_stderr, bg=bg,
-        )  # fmt: skip
+            command,
+            cwd=cwd,
+            stdin=stdin,
+            shell=shell,
+            python_shell=False,
+            env=env,
+            clean_env=clean_env,
+            template=template,
+            rstrip=rstrip,
+            umask=umask,
+            output_encoding=output_encoding,
+            output_loglevel=output_loglevel,
+            log_callback=log_callback,
+            timeout=timeout,
+            reset_system_locale=reset_system_locale,
+            ignore_retcode=ignore_retcode,
+            saltenv=saltenv,
+            use_vt=use_vt,
+            success_retcodes=success_retcodes,
+            success_stdout=success_stdout,
+            success_stderr=success_stderr,
+            bg=bg,
+        )
     finally:
         if not bg:
             _end(root)
@@ -136,11 +178,34 @@ def shell_info(shell, list_modules=False):
     return ret
 
 
-def powershell_all(cmd, cwd=None, stdin=None, runas=None, shell="powershell", env=None, clean_env=False, template=None,
-                   rstrip=True, umask=None, output_encoding=None, output_loglevel="debug", quiet=False, timeout=None,
-                   reset_system_locale=True, ignore_retcode=False, saltenv=None, use_vt=False, password=None,
-                   depth=None, encode_cmd=False, force_list=False, success_retcodes=None, success_stdout=None,
-                   success_stderr=None, **kwargs):
+def powershell_all(
+    cmd,
+    cwd=None,
+    stdin=None,
+    runas=None,
+    shell="powershell",
+    env=None,
+    clean_env=False,
+    template=None,
+    rstrip=True,
+    umask=None,
+    output_encoding=None,
+    output_loglevel="debug",
+    quiet=False,
+    timeout=None,
+    reset_system_locale=True,
+    ignore_retcode=False,
+    saltenv=None,
+    use_vt=False,
+    password=None,
+    depth=None,
+    encode_cmd=False,
+    force_list=False,
+    success_retcodes=None,
+    success_stdout=None,
+    success_stderr=None,
+    **kwargs,
+):
     """
     Not supported: there are no Windows targets
 

@@ -18,10 +18,33 @@ __runs__ = ("script", "script_retcode", "exec_code", "exec_code_all")
 log = getLogger(__name__)
 
 
-def script(source, args=None, cwd=None, stdin=None, runas=None, group=None, shell=DEFAULT_SHELL, python_shell=None,
-           env=None, template=None, umask=None, output_encoding=None, output_loglevel="debug", log_callback=None,
-           hide_output=False, timeout=None, reset_system_locale=True, saltenv=None, use_vt=False, bg=False,
-           password=None, success_retcodes=None, success_stdout=None, success_stderr=None, **kwargs):
+def script(
+    source,
+    args=None,
+    cwd=None,
+    stdin=None,
+    runas=None,
+    group=None,
+    shell=DEFAULT_SHELL,
+    python_shell=None,
+    env=None,
+    template=None,
+    umask=None,
+    output_encoding=None,
+    output_loglevel="debug",
+    log_callback=None,
+    hide_output=False,
+    timeout=None,
+    reset_system_locale=True,
+    saltenv=None,
+    use_vt=False,
+    bg=False,
+    password=None,
+    success_retcodes=None,
+    success_stdout=None,
+    success_stderr=None,
+    **kwargs,
+):
     """
     Run a script from the file server (``salt://``), a URL or a path, and return what ``run_all`` returns
 
@@ -60,10 +83,31 @@ def script(source, args=None, cwd=None, stdin=None, runas=None, group=None, shel
     return ret
 
 
-def script_retcode(source, args=None, cwd=None, stdin=None, runas=None, group=None, shell=DEFAULT_SHELL,
-                   python_shell=None, env=None, template="jinja", umask=None, timeout=None, reset_system_locale=True,
-                   saltenv=None, output_encoding=None, output_loglevel="debug", log_callback=None, use_vt=False,
-                   password=None, success_retcodes=None, success_stdout=None, success_stderr=None, **kwargs):
+def script_retcode(
+    source,
+    args=None,
+    cwd=None,
+    stdin=None,
+    runas=None,
+    group=None,
+    shell=DEFAULT_SHELL,
+    python_shell=None,
+    env=None,
+    template="jinja",
+    umask=None,
+    timeout=None,
+    reset_system_locale=True,
+    saltenv=None,
+    output_encoding=None,
+    output_loglevel="debug",
+    log_callback=None,
+    use_vt=False,
+    password=None,
+    success_retcodes=None,
+    success_stdout=None,
+    success_stderr=None,
+    **kwargs,
+):
     """
     Run a script as ``script`` does and return its exit code
 
@@ -127,8 +171,14 @@ def _script_bytes(source, saltenv, template, kwargs):
     except OSError:
         return None
     if template:
-        content = link.template(None, saltenv, template, kwargs.get("context"), kwargs.get("defaults"),
-                                text=content.decode("utf-8", "surrogateescape"))
+        content = link.template(
+            None,
+            saltenv,
+            template,
+            kwargs.get("context"),
+            kwargs.get("defaults"),
+            text=content.decode("utf-8", "surrogateescape"),
+        )
     return content
 
 

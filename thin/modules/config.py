@@ -14,17 +14,42 @@ log = getLogger(__name__)
 
 #: What holds where nobody set it.
 DEFAULTS = {
-    "mongo.db": "salt", "mongo.password": "", "mongo.port": 27017, "mongo.user": "",
-    "redis.db": "0", "redis.host": "salt", "redis.port": 6379, "test.foo": "unconfigured",
-    "ca.cert_base_path": "/etc/pki", "solr.cores": [], "solr.host": "localhost", "solr.port": "8983",
-    "solr.baseurl": "/solr", "solr.type": "master", "solr.request_timeout": None, "solr.init_script": "/etc/rc.d/solr",
+    "mongo.db": "salt",
+    "mongo.password": "",
+    "mongo.port": 27017,
+    "mongo.user": "",
+    "redis.db": "0",
+    "redis.host": "salt",
+    "redis.port": 6379,
+    "test.foo": "unconfigured",
+    "ca.cert_base_path": "/etc/pki",
+    "solr.cores": [],
+    "solr.host": "localhost",
+    "solr.port": "8983",
+    "solr.baseurl": "/solr",
+    "solr.type": "master",
+    "solr.request_timeout": None,
+    "solr.init_script": "/etc/rc.d/solr",
     "solr.dih.import_options": {"clean": False, "optimize": True, "commit": True, "verbose": False},
-    "solr.backup_path": None, "solr.num_backups": 1, "poudriere.config": "/usr/local/etc/poudriere.conf",
-    "poudriere.config_dir": "/usr/local/etc/poudriere.d", "ldap.uri": "", "ldap.server": "localhost",
-    "ldap.port": "389", "ldap.tls": False, "ldap.no_verify": False, "ldap.anonymous": True, "ldap.scope": 2,
-    "ldap.attrs": None, "ldap.binddn": "", "ldap.bindpw": "", "hosts.file": "/etc/hosts",
-    "aliases.file": "/etc/aliases", "virt": {"tunnel": False, "images": "/srv/salt-images"},
-    "docker.exec_driver": "docker-exec", "docker.compare_container_networks": {
+    "solr.backup_path": None,
+    "solr.num_backups": 1,
+    "poudriere.config": "/usr/local/etc/poudriere.conf",
+    "poudriere.config_dir": "/usr/local/etc/poudriere.d",
+    "ldap.uri": "",
+    "ldap.server": "localhost",
+    "ldap.port": "389",
+    "ldap.tls": False,
+    "ldap.no_verify": False,
+    "ldap.anonymous": True,
+    "ldap.scope": 2,
+    "ldap.attrs": None,
+    "ldap.binddn": "",
+    "ldap.bindpw": "",
+    "hosts.file": "/etc/hosts",
+    "aliases.file": "/etc/aliases",
+    "virt": {"tunnel": False, "images": "/srv/salt-images"},
+    "docker.exec_driver": "docker-exec",
+    "docker.compare_container_networks": {
         "static": ["Aliases", "Links", "IPAMConfig"],
         "automatic": ["IPAddress", "Gateway", "GlobalIPv6Address", "IPv6Gateway"],
     },
@@ -34,8 +59,16 @@ _PROTOCOLS = ("salt", "http", "https", "ftp", "file", "s3", "swift")
 _NOTHING = object()
 
 
-def get(key, default="", delimiter=data.DELIMITER, merge=None, omit_opts=False, omit_pillar=False, omit_master=False,
-        omit_grains=False):
+def get(
+    key,
+    default="",
+    delimiter=data.DELIMITER,
+    merge=None,
+    omit_opts=False,
+    omit_pillar=False,
+    omit_master=False,
+    omit_grains=False,
+):
     """
     Return the value at a path of the options, else of the grains, else of the pillar, else the default
 
@@ -49,8 +82,12 @@ def get(key, default="", delimiter=data.DELIMITER, merge=None, omit_opts=False, 
     """
     if merge is None:
         places = (
-            (omit_opts, _options()), (omit_grains, __grains__), (omit_pillar, __pillar__),
-            (omit_master, None), (False, DEFAULTS))
+            (omit_opts, _options()),
+            (omit_grains, __grains__),
+            (omit_pillar, __pillar__),
+            (omit_master, None),
+            (False, DEFAULTS),
+        )
         for omit, place in places:
             if omit:
                 continue
@@ -69,8 +106,16 @@ def get(key, default="", delimiter=data.DELIMITER, merge=None, omit_opts=False, 
     return default if found is _NOTHING else found
 
 
-def option(value, default=None, omit_opts=False, omit_grains=False, omit_pillar=False, omit_master=False,
-           omit_all=False, wildcard=False):
+def option(
+    value,
+    default=None,
+    omit_opts=False,
+    omit_grains=False,
+    omit_pillar=False,
+    omit_master=False,
+    omit_all=False,
+    wildcard=False,
+):
     """
     Return an option by its exact name, or ``{name: value}`` of those that fit a glob (``wildcard``)
 
@@ -81,8 +126,9 @@ def option(value, default=None, omit_opts=False, omit_grains=False, omit_pillar=
         pushsalt run '*' config.option app.port
     """
     omit = [omit_all or one for one in (omit_opts, omit_grains, omit_pillar, omit_master)]
-    places = [place for skip, place in zip(omit, (_options, lambda: __grains__, lambda: __pillar__, _master))
-              if not skip] + [lambda: DEFAULTS]
+    places = [
+        place for skip, place in zip(omit, (_options, lambda: __grains__, lambda: __pillar__, _master)) if not skip
+    ] + [lambda: DEFAULTS]
     if not wildcard:
         for place in places:
             if value in place():

@@ -14,9 +14,22 @@ from thin.utils.files.arguments import cachedir
 
 __usual__ = True
 __reads__ = (
-    "envs", "list_states", "list_master", "list_master_dirs", "list_master_symlinks", "stat_file", "hash_file",
-    "get_file_str", "cache_file", "cache_files", "cache_dir", "cache_master", "cache_local_file", "cache_dest",
-    "is_cached", "list_minion",
+    "envs",
+    "list_states",
+    "list_master",
+    "list_master_dirs",
+    "list_master_symlinks",
+    "stat_file",
+    "hash_file",
+    "get_file_str",
+    "cache_file",
+    "cache_files",
+    "cache_dir",
+    "cache_master",
+    "cache_local_file",
+    "cache_dest",
+    "is_cached",
+    "list_minion",
 )
 __changes__ = ("get_file", "get_template", "get_dir", "get_url", "recv")
 
@@ -153,8 +166,10 @@ def get_file(path, dest, saltenv=None, makedirs=False, template=None, gzip=None,
 
     saltenv = _env(saltenv)
     if template:
-        path, dest = (_rendered(text, saltenv, template, kwargs.get("context")).decode("utf-8").rstrip("\n")
-                      for text in (path, dest))
+        path, dest = (
+            _rendered(text, saltenv, template, kwargs.get("context")).decode("utf-8").rstrip("\n")
+            for text in (path, dest)
+        )
     found = _fetch(path, saltenv)
     if not found:
         log.error("Unable to cache file '%s' from saltenv '%s'.", path, saltenv)

@@ -12,7 +12,15 @@ from thin.utils import crontab
 __usual__ = True
 __reads__ = ("list_tab", "ls", "get_entry")
 __changes__ = (
-    "raw_cron", "set_job", "set_special", "rm_job", "rm", "rm_special", "set_env", "rm_env", "write_cron_file",
+    "raw_cron",
+    "set_job",
+    "set_special",
+    "rm_job",
+    "rm",
+    "rm_special",
+    "set_env",
+    "rm_env",
+    "write_cron_file",
     "write_cron_file_verbose",
 )
 

@@ -76,7 +76,13 @@ def rm_crypttab(name, config="/etc/crypttab"):
 
 
 def set_crypttab(  # "none" is what crypttab calls a key that is asked for
-    name, device, password="none", options="", config="/etc/crypttab", test=False, match_on="name"  # noqa: S107
+    name,
+    device,
+    password="none",  # noqa: S107
+    options="",
+    config="/etc/crypttab",
+    test=False,
+    match_on="name",
 ):
     """
     Have an entry in crypttab: ``new``, ``change`` or ``present``

@@ -16,7 +16,13 @@ from thin.utils import ifacewords as check
 __virtualname__ = "ip"
 __reads__ = ("get_interface", "get_bond", "get_routes", "get_network_settings")
 __changes__ = (
-    "build_interface", "build_bond", "build_routes", "up", "down", "build_network_settings", "apply_network_settings",
+    "build_interface",
+    "build_bond",
+    "build_routes",
+    "up",
+    "down",
+    "build_network_settings",
+    "apply_network_settings",
 )
 
 _KINDS = ["eth", "bond", "alias", "clone", "ipsec", "dialup", "bridge", "slave", "vlan", "pppoe", "source"]

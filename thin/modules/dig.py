@@ -9,7 +9,22 @@ from thin import process
 from thin.log import getLogger
 
 __reads__ = (
-    "check_ip", "A", "AAAA", "PTR", "CNAME", "NS", "SPF", "MX", "TXT", "a", "aaaa", "cname", "mx", "ns", "ptr", "spf",
+    "check_ip",
+    "A",
+    "AAAA",
+    "PTR",
+    "CNAME",
+    "NS",
+    "SPF",
+    "MX",
+    "TXT",
+    "a",
+    "aaaa",
+    "cname",
+    "mx",
+    "ns",
+    "ptr",
+    "spf",
 )
 
 log = getLogger(__name__)
@@ -178,7 +193,7 @@ def _spf(domain, record, nameserver, seen):
     if len(words) < 2 or words[0] != "v=spf1":
         return []
     if words[1].startswith("redirect="):
-        return _spf(words[1][len("redirect="):], "SPF", nameserver, seen)
+        return _spf(words[1][len("redirect=") :], "SPF", nameserver, seen)
     found = []
     for word in words[1:]:
         match = re.match(r"[+~]?(ip[46]|include):(.+)", word)

@@ -14,8 +14,18 @@ log = getLogger(__name__)
 
 #: what blockdev(8) tells of a device, in the order in which it is asked
 _FACTS = (
-    "getro", "getsz", "getss", "getpbsz", "getiomin", "getioopt", "getalignoff", "getmaxsect", "getsize", "getsize64",
-    "getra", "getfra",
+    "getro",
+    "getsz",
+    "getss",
+    "getpbsz",
+    "getiomin",
+    "getioopt",
+    "getalignoff",
+    "getmaxsect",
+    "getsize",
+    "getsize64",
+    "getra",
+    "getfra",
 )
 _SETTINGS = {"read-ahead": "ra", "filesystem-read-ahead": "fra", "read-only": "ro", "read-write": "rw"}
 _ROW = re.compile(r"(.+?)\s+(-?\d+|-)\s+(-?\d+|-)\s+(-?\d+|-)\s+(\S+)\s+(/.*)")
@@ -57,8 +67,9 @@ def inodeusage(args=None):
         pushsalt run '*' disk.inodeusage
     """
     rows = _df("disk.inodeusage", ["-iP"], args)
-    return {row[5]: {"inodes": row[1], "used": row[2], "free": row[3], "use": row[4], "filesystem": row[0]}
-            for row in rows}  # fmt: skip
+    return {
+        row[5]: {"inodes": row[1], "used": row[2], "free": row[3], "use": row[4], "filesystem": row[0]} for row in rows
+    }
 
 
 def percent(args=None):

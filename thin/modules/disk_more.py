@@ -10,7 +10,8 @@ __virtualname__ = "disk"
 __reads__ = ("iostat",)
 #: other letters of hdparm put a disk to sleep, say
 __reads_unless__ = {
-    "hpa": {"size": ()}, "hdparms": {"args": ("aAbBcCdgHiJkMmNnQrRuW", "C", "H", "I", "g", "i")},
+    "hpa": {"size": ()},
+    "hdparms": {"args": ("aAbBcCdgHiJkMmNnQrRuW", "C", "H", "I", "g", "i")},
 }
 
 log = getLogger(__name__)
@@ -149,9 +150,7 @@ def _means(text):
     found = {}
     for each, table in rows.items():
         header = headers["sys" if each == "sys" else "device"]
-        found[each] = {
-            field: round(sum(column) / len(column), 2) for field, column in zip(header, zip(*table))
-        }  # fmt: skip
+        found[each] = {field: round(sum(column) / len(column), 2) for field, column in zip(header, zip(*table))}
     return found
 
 

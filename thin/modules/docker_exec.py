@@ -32,8 +32,17 @@ def __virtual__():
     return False, "The docker execution module cannot be loaded: neither docker nor podman is installed."
 
 
-def run(name, cmd, exec_driver=None, stdin=None, python_shell=True, output_loglevel="debug", use_vt=False,
-        ignore_retcode=False, keep_env=None):  # fmt: skip
+def run(
+    name,
+    cmd,
+    exec_driver=None,
+    stdin=None,
+    python_shell=True,
+    output_loglevel="debug",
+    use_vt=False,
+    ignore_retcode=False,
+    keep_env=None,
+):
     """
     Run a command in a container and return what it prints, on stderr too
 
@@ -47,8 +56,17 @@ def run(name, cmd, exec_driver=None, stdin=None, python_shell=True, output_logle
     return "\n".join(filter(None, (done["stdout"], done["stderr"])))
 
 
-def run_all(name, cmd, exec_driver=None, stdin=None, python_shell=True, output_loglevel="debug", use_vt=False,
-            ignore_retcode=False, keep_env=None):  # fmt: skip
+def run_all(
+    name,
+    cmd,
+    exec_driver=None,
+    stdin=None,
+    python_shell=True,
+    output_loglevel="debug",
+    use_vt=False,
+    ignore_retcode=False,
+    keep_env=None,
+):
     """
     Run a command in a container and return ``{retcode, stdout, stderr, pid}``
 
@@ -61,8 +79,17 @@ def run_all(name, cmd, exec_driver=None, stdin=None, python_shell=True, output_l
     return _run(name, cmd, stdin, python_shell, ignore_retcode)
 
 
-def run_stdout(name, cmd, exec_driver=None, stdin=None, python_shell=True, output_loglevel="debug", use_vt=False,
-               ignore_retcode=False, keep_env=None):  # fmt: skip
+def run_stdout(
+    name,
+    cmd,
+    exec_driver=None,
+    stdin=None,
+    python_shell=True,
+    output_loglevel="debug",
+    use_vt=False,
+    ignore_retcode=False,
+    keep_env=None,
+):
     """
     Run a command in a container and return what it prints on stdout
 
@@ -75,8 +102,17 @@ def run_stdout(name, cmd, exec_driver=None, stdin=None, python_shell=True, outpu
     return _run(name, cmd, stdin, python_shell, ignore_retcode)["stdout"]
 
 
-def run_stderr(name, cmd, exec_driver=None, stdin=None, python_shell=True, output_loglevel="debug", use_vt=False,
-               ignore_retcode=False, keep_env=None):  # fmt: skip
+def run_stderr(
+    name,
+    cmd,
+    exec_driver=None,
+    stdin=None,
+    python_shell=True,
+    output_loglevel="debug",
+    use_vt=False,
+    ignore_retcode=False,
+    keep_env=None,
+):
     """
     Run a command in a container and return what it prints on stderr
 
@@ -89,8 +125,17 @@ def run_stderr(name, cmd, exec_driver=None, stdin=None, python_shell=True, outpu
     return _run(name, cmd, stdin, python_shell, ignore_retcode)["stderr"]
 
 
-def retcode(name, cmd, exec_driver=None, stdin=None, python_shell=True, output_loglevel="debug", use_vt=False,
-            ignore_retcode=False, keep_env=None):  # fmt: skip
+def retcode(
+    name,
+    cmd,
+    exec_driver=None,
+    stdin=None,
+    python_shell=True,
+    output_loglevel="debug",
+    use_vt=False,
+    ignore_retcode=False,
+    keep_env=None,
+):
     """
     Run a command in a container and return its exit code
 
@@ -103,8 +148,20 @@ def retcode(name, cmd, exec_driver=None, stdin=None, python_shell=True, output_l
     return _run(name, cmd, stdin, python_shell, ignore_retcode)["retcode"]
 
 
-def script(name, source, saltenv="base", args=None, template=None, exec_driver=None, stdin=None, python_shell=True,
-           output_loglevel="debug", ignore_retcode=False, use_vt=False, keep_env=None):  # fmt: skip
+def script(
+    name,
+    source,
+    saltenv="base",
+    args=None,
+    template=None,
+    exec_driver=None,
+    stdin=None,
+    python_shell=True,
+    output_loglevel="debug",
+    ignore_retcode=False,
+    use_vt=False,
+    keep_env=None,
+):
     """
     Run a program of the file server in a container and return ``{retcode, stdout, stderr, pid}``
 
@@ -132,7 +189,16 @@ def script(name, source, saltenv="base", args=None, template=None, exec_driver=N
     own = ".pushsalt-" + os.urandom(12).hex()
     try:
         place = __salt__["docker.cli"](
-            "exec", "--interactive", name, "/bin/sh", "-c", _PLACED, "sh", own, os.path.basename(path), stdin=text,
+            "exec",
+            "--interactive",
+            name,
+            "/bin/sh",
+            "-c",
+            _PLACED,
+            "sh",
+            own,
+            os.path.basename(path),
+            stdin=text,
             stdin_raw_newlines=True,
         )
         return _run(name, [place] + shellwords.split(str(args or "")), stdin, False, ignore_retcode)
@@ -140,9 +206,20 @@ def script(name, source, saltenv="base", args=None, template=None, exec_driver=N
         __salt__["docker.everything"]("exec", name, "/bin/sh", "-c", _REMOVED, "sh", own)
 
 
-def script_retcode(name, source, saltenv="base", args=None, template=None, exec_driver=None, stdin=None,
-                   python_shell=True, output_loglevel="debug", ignore_retcode=False, use_vt=False,
-                   keep_env=None):  # fmt: skip
+def script_retcode(
+    name,
+    source,
+    saltenv="base",
+    args=None,
+    template=None,
+    exec_driver=None,
+    stdin=None,
+    python_shell=True,
+    output_loglevel="debug",
+    ignore_retcode=False,
+    use_vt=False,
+    keep_env=None,
+):
     """
     Run a program of the file server in a container and return its exit code. Arguments: as ``docker.script``
 

@@ -12,7 +12,14 @@ __virtualname__ = "docker"
 
 __func_alias__ = {"import_": "import", "tag_": "tag"}
 __reads__ = (
-    "images", "inspect_image", "list_tags", "resolve_image_id", "resolve_tag", "history", "layers", "depends",
+    "images",
+    "inspect_image",
+    "list_tags",
+    "resolve_image_id",
+    "resolve_tag",
+    "history",
+    "layers",
+    "depends",
     "search",
 )
 __reads_unless__ = {"dangling": {"prune": ()}}
@@ -332,8 +339,17 @@ def tag_(name, repository, tag="latest", force=False):
     return True
 
 
-def build(path=None, repository=None, tag=None, cache=True, rm=True, api_response=False, fileobj=None,
-          dockerfile=None, buildargs=None):  # fmt: skip
+def build(
+    path=None,
+    repository=None,
+    tag=None,
+    cache=True,
+    rm=True,
+    api_response=False,
+    fileobj=None,
+    dockerfile=None,
+    buildargs=None,
+):
     """
     Make an image of a folder that has a Dockerfile; returns ``{Id, Image, Time_Elapsed}``
 

@@ -6,12 +6,23 @@ from thin.utils import dockernets, dockerwords, serial
 
 __virtualname__ = "docker"
 __reads__ = (
-    "networks", "inspect_network", "connected", "compare_networks", "compare_container_networks", "volumes",
+    "networks",
+    "inspect_network",
+    "connected",
+    "compare_networks",
+    "compare_container_networks",
+    "volumes",
     "inspect_volume",
 )
 __changes__ = (
-    "create_network", "remove_network", "connect_container_to_network", "disconnect_container_from_network",
-    "disconnect_all_containers_from_network", "create_volume", "remove_volume", "prune",
+    "create_network",
+    "remove_network",
+    "connect_container_to_network",
+    "disconnect_container_from_network",
+    "disconnect_all_containers_from_network",
+    "create_volume",
+    "remove_volume",
+    "prune",
 )
 
 
@@ -52,8 +63,9 @@ def inspect_network(network_id):
     return about if "Name" in about else _docker_shape(about)
 
 
-def create_network(name, skip_translate=None, ignore_collisions=False, validate_ip_addrs=True, client_timeout=60,
-                   **kwargs):  # fmt: skip
+def create_network(
+    name, skip_translate=None, ignore_collisions=False, validate_ip_addrs=True, client_timeout=60, **kwargs
+):
     """
     Make a network; returns ``{Id, Name}``
 
@@ -303,10 +315,12 @@ def prune(containers=False, networks=False, images=False, build=False, volumes=F
 
 #: command, and docker's name for what has gone
 _PRUNED = {
-    "containers": ("container", "ContainersDeleted"), "images": ("image", "ImagesDeleted"),
-    "networks": ("network", "NetworksDeleted"), "volumes": ("volume", "VolumesDeleted"),
+    "containers": ("container", "ContainersDeleted"),
+    "images": ("image", "ImagesDeleted"),
+    "networks": ("network", "NetworksDeleted"),
+    "volumes": ("volume", "VolumesDeleted"),
     "build": ("builder", "CachesDeleted"),
-}  # fmt: skip
+}
 
 
 def _pruned(what, words):
@@ -330,16 +344,19 @@ def _pruned(what, words):
 
 def _docker_shape(about):
     """A network as docker shows it, of how podman does."""
-    pools = [
-        {"Subnet": pool.get("subnet"), "Gateway": pool.get("gateway")} for pool in about.get("subnets") or []
-    ]
+    pools = [{"Subnet": pool.get("subnet"), "Gateway": pool.get("gateway")} for pool in about.get("subnets") or []]
     return {
-        "Name": about.get("name"), "Id": about.get("id"), "Created": about.get("created"),
-        "Driver": about.get("driver"), "Internal": about.get("internal", False),
-        "EnableIPv6": about.get("ipv6_enabled", False), "Labels": about.get("labels") or {},
-        "Options": about.get("options") or {}, "Containers": about.get("containers") or {},
+        "Name": about.get("name"),
+        "Id": about.get("id"),
+        "Created": about.get("created"),
+        "Driver": about.get("driver"),
+        "Internal": about.get("internal", False),
+        "EnableIPv6": about.get("ipv6_enabled", False),
+        "Labels": about.get("labels") or {},
+        "Options": about.get("options") or {},
+        "Containers": about.get("containers") or {},
         "IPAM": {"Driver": "default", "Options": None, "Config": pools},
-    }  # fmt: skip
+    }
 
 
 def _cli(*words, **options):

@@ -19,7 +19,17 @@ _MISSING = re.compile(r"no such (?!file)|not found|unable to find|does not exist
 __func_alias__ = {"rm_": "rm", "start_": "start", "signal_": "signal"}
 __reads__ = ("version", "info", "inspect", "inspect_container", "exists", "list_containers", "state", "pid", "wait")
 __changes__ = (
-    "create", "run_container", "rm", "rename", "start", "stop", "restart", "kill", "pause", "unpause", "signal",
+    "create",
+    "run_container",
+    "rm",
+    "rename",
+    "start",
+    "stop",
+    "restart",
+    "kill",
+    "pause",
+    "unpause",
+    "signal",
 )
 __runs__ = ("cli", "everything")
 
@@ -63,10 +73,14 @@ def everything(*words, **options):
         raise CommandNotFoundError("Command 'docker' cannot be found")
     env = dict(options.get("env") or {}, LC_ALL="C")
     return __salt__["cmd.run_all"](
-        [program] + [str(word) for word in words], python_shell=False, env=env, stdin=options.get("stdin"),
-        ignore_retcode=True, output_loglevel="quiet" if options.get("env") else "debug",
-        **{key: options[key] for key in ("cwd", "stdin_raw_newlines") if key in options}
-    )  # fmt: skip
+        [program] + [str(word) for word in words],
+        python_shell=False,
+        env=env,
+        stdin=options.get("stdin"),
+        ignore_retcode=True,
+        output_loglevel="quiet" if options.get("env") else "debug",
+        **{key: options[key] for key in ("cwd", "stdin_raw_newlines") if key in options},
+    )
 
 
 def version():
@@ -188,8 +202,16 @@ def pid(name):
     return inspect_container(name)["State"]["Pid"]
 
 
-def create(image, name=None, start=False, skip_translate=None, ignore_collisions=False, validate_ip_addrs=True,
-           client_timeout=60, **kwargs):  # fmt: skip
+def create(
+    image,
+    name=None,
+    start=False,
+    skip_translate=None,
+    ignore_collisions=False,
+    validate_ip_addrs=True,
+    client_timeout=60,
+    **kwargs,
+):
     """
     Make a container; returns ``{Id, Name, Time_Elapsed}``
 
@@ -233,8 +255,19 @@ def create(image, name=None, start=False, skip_translate=None, ignore_collisions
     return found
 
 
-def run_container(image, name=None, skip_translate=None, ignore_collisions=False, validate_ip_addrs=True,
-                  client_timeout=60, bg=False, replace=False, force=False, networks=None, **kwargs):  # fmt: skip
+def run_container(
+    image,
+    name=None,
+    skip_translate=None,
+    ignore_collisions=False,
+    validate_ip_addrs=True,
+    client_timeout=60,
+    bg=False,
+    replace=False,
+    force=False,
+    networks=None,
+    **kwargs,
+):
     """
     Make a container, run it to its end, and return ``{Id, Name, Logs, ExitCode, Time_Elapsed}``
 

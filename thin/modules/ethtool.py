@@ -18,10 +18,11 @@ __changes__ = ("set_ring", "set_coalesce", "set_offload", "set_pause", "set_feat
 
 _RING = {"RX": "rx", "RX Mini": "rx_mini", "RX Jumbo": "rx_jumbo", "TX": "tx"}
 _OFFLOADS = {
-    "scatter_gather": "scatter-gather", "tcp_segmentation_offload": "tcp-segmentation-offload",
+    "scatter_gather": "scatter-gather",
+    "tcp_segmentation_offload": "tcp-segmentation-offload",
     "udp_fragmentation_offload": "udp-fragmentation-offload",
     "generic_segmentation_offload": "generic-segmentation-offload",
-}  # fmt: skip
+}
 _FEATURES = ["rx", "tx", "sg", "tso", "ufo", "gso", "gro", "lro", "rxvlan", "txvlan", "ntuple", "rxhash"]
 
 

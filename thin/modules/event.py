@@ -73,8 +73,10 @@ def send(
     """
     found = {}
     for name, wanted, known in (
-        ("environ", with_env, os.environ), ("grains", with_grains, __grains__), ("pillar", with_pillar, __pillar__)
-    ):  # fmt: skip
+        ("environ", with_env, os.environ),
+        ("grains", with_grains, __grains__),
+        ("pillar", with_pillar, __pillar__),
+    ):
         if wanted:
             found[name] = {key: known[key] for key in (wanted if isinstance(wanted, list) else known) if key in known}
     if with_env_opts:

@@ -15,10 +15,39 @@ from thin.utils.files.arguments import absolute, expand
 __controller__ = ("basename", "dirname", "join", "normpath", "pardir")
 __usual__ = True
 __reads__ = (
-    "basename", "dirname", "join", "normpath", "pardir", "file_exists", "directory_exists", "path_exists_glob",
-    "access", "stats", "lstat", "statvfs", "diskusage", "readdir", "open_files", "uid_to_user", "user_to_uid",
-    "gid_to_group", "group_to_gid", "get_uid", "get_user", "get_gid", "get_group", "get_mode", "lsattr",
-    "get_selinux_context", "read", "seek_read", "contains", "contains_regex", "contains_glob", "search", "grep",
+    "basename",
+    "dirname",
+    "join",
+    "normpath",
+    "pardir",
+    "file_exists",
+    "directory_exists",
+    "path_exists_glob",
+    "access",
+    "stats",
+    "lstat",
+    "statvfs",
+    "diskusage",
+    "readdir",
+    "open_files",
+    "uid_to_user",
+    "user_to_uid",
+    "gid_to_group",
+    "group_to_gid",
+    "get_uid",
+    "get_user",
+    "get_gid",
+    "get_group",
+    "get_mode",
+    "lsattr",
+    "get_selinux_context",
+    "read",
+    "seek_read",
+    "contains",
+    "contains_regex",
+    "contains_glob",
+    "search",
+    "grep",
 )
 # an empty `delete` means files
 __reads_unless__ = {"find": {"delete": (False,), "exec": (False,)}}
@@ -46,7 +75,6 @@ def join(*args):
 def normpath(path):
     """A path without ``.``, ``..`` and doubled separators."""
     return os.path.normpath(path)
-
 
 
 def pardir():

@@ -13,8 +13,18 @@ log = getLogger(__name__)
 __virtualname__ = "file"
 __usual__ = True
 __reads__ = (
-    "get_hash", "get_sum", "check_hash", "extract_hash", "get_source_sum", "source_list", "apply_template_on_contents",
-    "get_managed", "check_file_meta", "check_managed_changes", "check_managed", "get_diff",
+    "get_hash",
+    "get_sum",
+    "check_hash",
+    "extract_hash",
+    "get_source_sum",
+    "source_list",
+    "apply_template_on_contents",
+    "get_managed",
+    "check_file_meta",
+    "check_managed_changes",
+    "check_managed",
+    "get_diff",
 )
 __changes__ = ("manage_file",)
 
@@ -50,14 +60,25 @@ def extract_hash(hash_fn, hash_type="sha256", file_name="", source="", source_ha
 
 
 def get_source_sum(
-    file_name="", source="", source_hash=None, source_hash_name=None, saltenv="base", verify_ssl=True,
-    source_hash_sig=None, signed_by_any=None, signed_by_all=None, keyring=None, gnupghome=None, sig_backend="gpg"
+    file_name="",
+    source="",
+    source_hash=None,
+    source_hash_name=None,
+    saltenv="base",
+    verify_ssl=True,
+    source_hash_sig=None,
+    signed_by_any=None,
+    signed_by_all=None,
+    keyring=None,
+    gnupghome=None,
+    sig_backend="gpg",
 ):
     """``{"hsum", "hash_type"}`` of a ``source_hash`` in any of its forms."""
     from thin.utils.files import sources
 
     signed = _signed(
-        source_hash_sig, saltenv, verify_ssl, sig_backend, signed_by_any, signed_by_all, keyring, gnupghome)
+        source_hash_sig, saltenv, verify_ssl, sig_backend, signed_by_any, signed_by_all, keyring, gnupghome
+    )
     return sources.source_sum(file_name, source, source_hash, source_hash_name, saltenv, verify_ssl, signed)
 
 
@@ -68,8 +89,16 @@ def _signed(signature, saltenv, verify_ssl, backend, signed_by_any, signed_by_al
     from thin.utils.files import signatures
 
     return signatures.checker(
-        signature, __salt__, __opts__, saltenv, verify_ssl, backend=backend, signed_by_any=signed_by_any,
-        signed_by_all=signed_by_all, keyring=keyring, gnupghome=gnupghome
+        signature,
+        __salt__,
+        __opts__,
+        saltenv,
+        verify_ssl,
+        backend=backend,
+        signed_by_any=signed_by_any,
+        signed_by_all=signed_by_all,
+        keyring=keyring,
+        gnupghome=gnupghome,
     )
 
 
@@ -93,10 +122,31 @@ def apply_template_on_contents(contents, template, context, defaults, saltenv):
 
 
 def get_managed(
-    name, template, source, source_hash, source_hash_name, user, group, mode, attrs, saltenv, context, defaults,
-    skip_verify=False, verify_ssl=True, use_etag=False, source_hash_sig=None, signed_by_any=None, signed_by_all=None,
-    keyring=None, gnupghome=None, ignore_ordering=False, ignore_whitespace=False, ignore_comment_characters=None,
-    sig_backend="gpg", **kwargs
+    name,
+    template,
+    source,
+    source_hash,
+    source_hash_name,
+    user,
+    group,
+    mode,
+    attrs,
+    saltenv,
+    context,
+    defaults,
+    skip_verify=False,
+    verify_ssl=True,
+    use_etag=False,
+    source_hash_sig=None,
+    signed_by_any=None,
+    signed_by_all=None,
+    keyring=None,
+    gnupghome=None,
+    ignore_ordering=False,
+    ignore_whitespace=False,
+    ignore_comment_characters=None,
+    sig_backend="gpg",
+    **kwargs,
 ):
     """(path of the content, {"hash_type", "hsum"}, words about why there is none)."""
     from thin import link
@@ -106,10 +156,20 @@ def get_managed(
         return "", {}, ""
     try:
         content = _content(
-            name, template, source, source_hash, source_hash_name, saltenv, context, defaults, skip_verify, verify_ssl,
+            name,
+            template,
+            source,
+            source_hash,
+            source_hash_name,
+            saltenv,
+            context,
+            defaults,
+            skip_verify,
+            verify_ssl,
             _signed(
                 source_hash_sig, saltenv, verify_ssl, sig_backend, signed_by_any, signed_by_all, keyring, gnupghome
-            ), use_etag
+            ),
+            use_etag,
         )
         if template:
             return _spooled(content), {"hash_type": content.hash_type, "hsum": content.hsum}, ""
@@ -120,8 +180,18 @@ def get_managed(
 
 
 def _content(
-    name, template, source, source_hash, source_hash_name, saltenv, context, defaults, skip_verify, verify_ssl,
-    signed=None, use_etag=False
+    name,
+    template,
+    source,
+    source_hash,
+    source_hash_name,
+    saltenv,
+    context,
+    defaults,
+    skip_verify,
+    verify_ssl,
+    signed=None,
+    use_etag=False,
 ):
     from thin.utils.files import sources, web
 
@@ -171,12 +241,45 @@ def _given(name, sfn, source, source_sum, contents, saltenv, encoding=None, enco
 
 
 def manage_file(
-    name, sfn, ret, source, source_sum, user, group, mode, attrs, saltenv, backup, makedirs=False, template=None,
-    show_changes=True, contents=None, dir_mode=None, follow_symlinks=True, skip_verify=False, keep_mode=False,
-    encoding=None, encoding_errors="strict", seuser=None, serole=None, setype=None, serange=None, verify_ssl=True,
-    use_etag=False, signature=None, source_hash_sig=None, signed_by_any=None, signed_by_all=None, keyring=None,
-    gnupghome=None, ignore_ordering=False, ignore_whitespace=False, ignore_comment_characters=None, new_file_diff=False,
-    sig_backend="gpg", **kwargs
+    name,
+    sfn,
+    ret,
+    source,
+    source_sum,
+    user,
+    group,
+    mode,
+    attrs,
+    saltenv,
+    backup,
+    makedirs=False,
+    template=None,
+    show_changes=True,
+    contents=None,
+    dir_mode=None,
+    follow_symlinks=True,
+    skip_verify=False,
+    keep_mode=False,
+    encoding=None,
+    encoding_errors="strict",
+    seuser=None,
+    serole=None,
+    setype=None,
+    serange=None,
+    verify_ssl=True,
+    use_etag=False,
+    signature=None,
+    source_hash_sig=None,
+    signed_by_any=None,
+    signed_by_all=None,
+    keyring=None,
+    gnupghome=None,
+    ignore_ordering=False,
+    ignore_whitespace=False,
+    ignore_comment_characters=None,
+    new_file_diff=False,
+    sig_backend="gpg",
+    **kwargs,
 ):
     """Make a file hold what get_managed gave, or ``contents``; a state's return."""
     from thin.utils.files import managed, sources
@@ -186,13 +289,35 @@ def manage_file(
     try:
         if keep_mode and source:
             mode = sources.server_mode(source, saltenv)
-        content = _given(name, sfn, source, None if skip_verify else source_sum, contents, saltenv, encoding,
-                         encoding_errors, verify_ssl)
+        content = _given(
+            name,
+            sfn,
+            source,
+            None if skip_verify else source_sum,
+            contents,
+            saltenv,
+            encoding,
+            encoding_errors,
+            verify_ssl,
+        )
         signed = _signed(signature, saltenv, verify_ssl, sig_backend, signed_by_any, signed_by_all, keyring, gnupghome)
         if signed is not None and source and content is not None:
             signed(content.fetched())
-        wish = _wish(user, group, mode, attrs, seuser, serole, setype, serange, follow_symlinks, ignore_ordering,
-                     ignore_whitespace, ignore_comment_characters, new_file_diff)
+        wish = _wish(
+            user,
+            group,
+            mode,
+            attrs,
+            seuser,
+            serole,
+            setype,
+            serange,
+            follow_symlinks,
+            ignore_ordering,
+            ignore_whitespace,
+            ignore_comment_characters,
+            new_file_diff,
+        )
         wish.makedirs, wish.dir_mode, wish.show_changes = makedirs, dir_mode, show_changes
         wish.backup, wish.cachedir = backup or __opts__.get("backup_mode", ""), cachedir(__opts__)
         return managed.manage(name, content, wish, ret, from_source=bool(source))
@@ -203,20 +328,41 @@ def manage_file(
         _unspool(sfn)
 
 
-def _wish(user, group, mode, attrs, seuser, serole, setype, serange, follow_symlinks, ignore_ordering=False,
-          ignore_whitespace=False, ignore_comment_characters=None, new_file_diff=False):
+def _wish(
+    user,
+    group,
+    mode,
+    attrs,
+    seuser,
+    serole,
+    setype,
+    serange,
+    follow_symlinks,
+    ignore_ordering=False,
+    ignore_whitespace=False,
+    ignore_comment_characters=None,
+    new_file_diff=False,
+):
     from thin.utils.files import managed
 
     selinux = {"seuser": seuser, "serole": serole, "setype": setype, "serange": serange}
     ignore = None
     if ignore_ordering or ignore_whitespace or ignore_comment_characters:
         ignore = {
-            "ignore_ordering": ignore_ordering, "ignore_whitespace": ignore_whitespace,
+            "ignore_ordering": ignore_ordering,
+            "ignore_whitespace": ignore_whitespace,
             "ignore_comment_characters": ignore_comment_characters,
         }
     return managed.Wish(
-        user, group, owner.normalize_mode(mode), attrs, selinux if any(selinux.values()) else None, follow_symlinks,
-        obfuscate=__opts__.get("obfuscate_templates", False), ignore=ignore, new_file_diff=new_file_diff,
+        user,
+        group,
+        owner.normalize_mode(mode),
+        attrs,
+        selinux if any(selinux.values()) else None,
+        follow_symlinks,
+        obfuscate=__opts__.get("obfuscate_templates", False),
+        ignore=ignore,
+        new_file_diff=new_file_diff,
     )
 
 
@@ -232,15 +378,45 @@ def _about_link(name, changes, wish):
 
 
 def check_file_meta(
-    name, sfn, source, source_sum, user, group, mode, attrs, saltenv, contents=None, seuser=None, serole=None,
-    setype=None, serange=None, verify_ssl=True, follow_symlinks=False, ignore_ordering=False, ignore_whitespace=False,
-    ignore_comment_characters=None, new_file_diff=False
+    name,
+    sfn,
+    source,
+    source_sum,
+    user,
+    group,
+    mode,
+    attrs,
+    saltenv,
+    contents=None,
+    seuser=None,
+    serole=None,
+    setype=None,
+    serange=None,
+    verify_ssl=True,
+    follow_symlinks=False,
+    ignore_ordering=False,
+    ignore_whitespace=False,
+    ignore_comment_characters=None,
+    new_file_diff=False,
 ):
     """The changes that manage_file would make; with something to ignore, (whether they matter, changes)."""
     from thin.utils.files import managed
 
-    wish = _wish(user, group, mode, attrs, seuser, serole, setype, serange, follow_symlinks, ignore_ordering,
-                 ignore_whitespace, ignore_comment_characters, new_file_diff)
+    wish = _wish(
+        user,
+        group,
+        mode,
+        attrs,
+        seuser,
+        serole,
+        setype,
+        serange,
+        follow_symlinks,
+        ignore_ordering,
+        ignore_whitespace,
+        ignore_comment_characters,
+        new_file_diff,
+    )
     content = _given(name, sfn, source, source_sum, contents, saltenv, verify_ssl=verify_ssl)
     if contents is None and not (source_sum and "hsum" in source_sum):
         content = None
@@ -255,10 +431,32 @@ def check_file_meta(
 
 
 def check_managed_changes(
-    name, source, source_hash, source_hash_name, user, group, mode, attrs, template, context, defaults, saltenv,
-    contents=None, skip_verify=False, keep_mode=False, seuser=None, serole=None, setype=None, serange=None,
-    verify_ssl=True, follow_symlinks=False, ignore_ordering=False, ignore_whitespace=False,
-    ignore_comment_characters=None, new_file_diff=False, **kwargs
+    name,
+    source,
+    source_hash,
+    source_hash_name,
+    user,
+    group,
+    mode,
+    attrs,
+    template,
+    context,
+    defaults,
+    saltenv,
+    contents=None,
+    skip_verify=False,
+    keep_mode=False,
+    seuser=None,
+    serole=None,
+    setype=None,
+    serange=None,
+    verify_ssl=True,
+    follow_symlinks=False,
+    ignore_ordering=False,
+    ignore_whitespace=False,
+    ignore_comment_characters=None,
+    new_file_diff=False,
+    **kwargs,
 ):
     """The changes that file.managed would make, or (False, words) when the source cannot be had."""
     from thin.utils.files import sources
@@ -267,8 +465,20 @@ def check_managed_changes(
     sfn, source_sum = "", None
     if contents is None:
         sfn, source_sum, words = get_managed(
-            name, template, source, source_hash, source_hash_name, user, group, mode, attrs, saltenv, context, defaults,
-            skip_verify, verify_ssl
+            name,
+            template,
+            source,
+            source_hash,
+            source_hash_name,
+            user,
+            group,
+            mode,
+            attrs,
+            saltenv,
+            context,
+            defaults,
+            skip_verify,
+            verify_ssl,
         )
         if words:
             log.error("%s", words)
@@ -277,22 +487,75 @@ def check_managed_changes(
             mode = sources.server_mode(source, saltenv)
     try:
         return check_file_meta(
-            name, sfn, source, source_sum, user, group, mode, attrs, saltenv, contents, seuser, serole, setype, serange,
-            verify_ssl, follow_symlinks, ignore_ordering, ignore_whitespace, ignore_comment_characters, new_file_diff
+            name,
+            sfn,
+            source,
+            source_sum,
+            user,
+            group,
+            mode,
+            attrs,
+            saltenv,
+            contents,
+            seuser,
+            serole,
+            setype,
+            serange,
+            verify_ssl,
+            follow_symlinks,
+            ignore_ordering,
+            ignore_whitespace,
+            ignore_comment_characters,
+            new_file_diff,
         )
     finally:
         _unspool(sfn)
 
 
 def check_managed(
-    name, source, source_hash, source_hash_name, user, group, mode, attrs, template, context, defaults, saltenv,
-    contents=None, skip_verify=False, seuser=None, serole=None, setype=None, serange=None, follow_symlinks=False,
-    **kwargs
+    name,
+    source,
+    source_hash,
+    source_hash_name,
+    user,
+    group,
+    mode,
+    attrs,
+    template,
+    context,
+    defaults,
+    saltenv,
+    contents=None,
+    skip_verify=False,
+    seuser=None,
+    serole=None,
+    setype=None,
+    serange=None,
+    follow_symlinks=False,
+    **kwargs,
 ):
     """(True, words) for a file that is as wished, (None, words) for one that would change, (False, words)."""
     changes = check_managed_changes(
-        name, source, source_hash, source_hash_name, user, group, mode, attrs, template, context, defaults, saltenv,
-        contents, skip_verify, False, seuser, serole, setype, serange, follow_symlinks=follow_symlinks
+        name,
+        source,
+        source_hash,
+        source_hash_name,
+        user,
+        group,
+        mode,
+        attrs,
+        template,
+        context,
+        defaults,
+        saltenv,
+        contents,
+        skip_verify,
+        False,
+        seuser,
+        serole,
+        setype,
+        serange,
+        follow_symlinks=follow_symlinks,
     )
     if isinstance(changes, tuple):
         return changes
@@ -303,8 +566,17 @@ def check_managed(
 
 
 def get_diff(
-    file1, file2, saltenv="base", show_filenames=True, show_changes=True, template=False, source_hash_file1=None,
-    source_hash_file2=None, ignore_ordering=False, ignore_whitespace=False, ignore_comment_characters=None
+    file1,
+    file2,
+    saltenv="base",
+    show_filenames=True,
+    show_changes=True,
+    template=False,
+    source_hash_file1=None,
+    source_hash_file2=None,
+    ignore_ordering=False,
+    ignore_whitespace=False,
+    ignore_comment_characters=None,
 ):
     """The unified diff of two files, which may be salt:// URLs; "" when they are equal."""
     from thin.utils.files import content as contents_of

@@ -12,14 +12,50 @@ __virtualname__ = "file"
 __func_alias__ = {"makedirs_": "makedirs"}
 __usual__ = True
 __reads__ = (
-    "sed_contains", "is_link", "is_hardlink", "readlink", "is_chrdev", "is_blkdev", "is_fifo", "get_devmm",
-    "list_backups", "list_backups_dir", "list_backup",
+    "sed_contains",
+    "is_link",
+    "is_hardlink",
+    "readlink",
+    "is_chrdev",
+    "is_blkdev",
+    "is_fifo",
+    "get_devmm",
+    "list_backups",
+    "list_backups_dir",
+    "list_backup",
 )
 __changes__ = (
-    "write", "append", "prepend", "touch", "seek_write", "truncate", "replace", "line", "blockreplace", "comment",
-    "uncomment", "comment_line", "sed", "patch", "mkdir", "makedirs", "makedirs_perms", "rmdir", "remove", "rename",
-    "move", "copy", "link", "symlink", "mknod", "mknod_chrdev", "mknod_blkdev", "mknod_fifo", "restore_backup",
-    "delete_backup", "remove_backup",
+    "write",
+    "append",
+    "prepend",
+    "touch",
+    "seek_write",
+    "truncate",
+    "replace",
+    "line",
+    "blockreplace",
+    "comment",
+    "uncomment",
+    "comment_line",
+    "sed",
+    "patch",
+    "mkdir",
+    "makedirs",
+    "makedirs_perms",
+    "rmdir",
+    "remove",
+    "rename",
+    "move",
+    "copy",
+    "link",
+    "symlink",
+    "mknod",
+    "mknod_chrdev",
+    "mknod_blkdev",
+    "mknod_fifo",
+    "restore_backup",
+    "delete_backup",
+    "remove_backup",
 )
 
 
@@ -32,9 +68,7 @@ def write(path, *args, **kwargs):
 
     path, lines = expand(path), lines_given(args, kwargs)
     new = not os.path.exists(path)
-    atomic.write(
-        safepath.real(path), edit.add_lines(b"", lines), mode=_new_mode() if new else None, keep_inode=True
-    )
+    atomic.write(safepath.real(path), edit.add_lines(b"", lines), mode=_new_mode() if new else None, keep_inode=True)
     return 'Wrote %d lines to "%s"' % (len(lines), path)
 
 
@@ -89,9 +123,23 @@ def truncate(path, length):
 
 
 def replace(
-    path, pattern, repl, count=0, flags=8, bufsize=1, append_if_not_found=False, prepend_if_not_found=False,
-    not_found_content=None, backup=".bak", dry_run=False, search_only=False, show_changes=True, ignore_if_missing=False,
-    preserve_inode=True, backslash_literal=False, encoding=None
+    path,
+    pattern,
+    repl,
+    count=0,
+    flags=8,
+    bufsize=1,
+    append_if_not_found=False,
+    prepend_if_not_found=False,
+    not_found_content=None,
+    backup=".bak",
+    dry_run=False,
+    search_only=False,
+    show_changes=True,
+    ignore_if_missing=False,
+    preserve_inode=True,
+    backslash_literal=False,
+    encoding=None,
 ):
     """Replace every match of a regular expression: the diff, or True or False when it is not to be shown."""
     from thin.utils.files import edit
@@ -101,14 +149,36 @@ def replace(
             raise SaltInvocationError("search_only cannot be used with append/prepend_if_not_found")
         return edit.search_file(path, pattern, flags, ignore_if_missing, encoding)
     return edit.replace_in_file(
-        path, pattern, repl, count, flags, append_if_not_found, prepend_if_not_found, not_found_content, backup,
-        dry_run, show_changes, ignore_if_missing, preserve_inode, backslash_literal, encoding
+        path,
+        pattern,
+        repl,
+        count,
+        flags,
+        append_if_not_found,
+        prepend_if_not_found,
+        not_found_content,
+        backup,
+        dry_run,
+        show_changes,
+        ignore_if_missing,
+        preserve_inode,
+        backslash_literal,
+        encoding,
     )
 
 
 def line(
-    path, content=None, match=None, mode=None, location=None, before=None, after=None, show_changes=True, backup=False,
-    quiet=False, indent=True
+    path,
+    content=None,
+    match=None,
+    mode=None,
+    location=None,
+    before=None,
+    after=None,
+    show_changes=True,
+    backup=False,
+    quiet=False,
+    indent=True,
 ):
     """Ensure, insert, replace or delete one line: the diff, True, or False when nothing changed."""
     from thin.utils.files import lines
@@ -119,16 +189,35 @@ def line(
 
 
 def blockreplace(
-    path, marker_start="#-- start managed zone --", marker_end="#-- end managed zone --", content="",
-    append_if_not_found=False, prepend_if_not_found=False, backup=".bak", dry_run=False, show_changes=True,
-    append_newline=False, insert_before_match=None, insert_after_match=None
+    path,
+    marker_start="#-- start managed zone --",
+    marker_end="#-- end managed zone --",
+    content="",
+    append_if_not_found=False,
+    prepend_if_not_found=False,
+    backup=".bak",
+    dry_run=False,
+    show_changes=True,
+    append_newline=False,
+    insert_before_match=None,
+    insert_after_match=None,
 ):
     """Replace what is between two marker lines: the diff, or True or False when it is not to be shown."""
     from thin.utils.files import blocks
 
     return blocks.replace_in_file(
-        path, marker_start, marker_end, content, append_if_not_found, prepend_if_not_found, backup, dry_run,
-        show_changes, append_newline, insert_before_match, insert_after_match
+        path,
+        marker_start,
+        marker_end,
+        content,
+        append_if_not_found,
+        prepend_if_not_found,
+        backup,
+        dry_run,
+        show_changes,
+        append_newline,
+        insert_before_match,
+        insert_after_match,
     )
 
 
@@ -149,9 +238,7 @@ def comment_line(path, regex, char="#", cmnt=True, backup=".bak"):
     return blocks.comment_line(path, regex, char, cmnt, backup)
 
 
-def sed(
-    path, before, after, limit="", backup=".bak", options="-r -e", flags="g", escape_all=False, negate_match=False
-):
+def sed(path, before, after, limit="", backup=".bak", options="-r -e", flags="g", escape_all=False, negate_match=False):
     """``cmd.run_all`` of sed(1); ``replace`` does more."""
     from thin.utils import words
 

@@ -12,9 +12,20 @@ __changes__ = ("assign", "persist")
 
 LOADER = "/boot/loader.conf"
 ROOTS = (
-    "compat.", "debug.", "dev.", "hptmv.", "hw.", "kern.", "machdep.", "net.", "p1003_1b.", "security.", "user.",
-    "vfs.", "vm.",
-)  # fmt: skip
+    "compat.",
+    "debug.",
+    "dev.",
+    "hptmv.",
+    "hw.",
+    "kern.",
+    "machdep.",
+    "net.",
+    "p1003_1b.",
+    "security.",
+    "user.",
+    "vfs.",
+    "vm.",
+)
 
 
 def __virtual__():

@@ -352,7 +352,7 @@ def _switch(name, value, options):
         if not os.path.isdir(below + "/etc/rc.conf.d"):
             __context__["service.complaint"] = "there is no folder %s/etc/rc.conf.d" % below
             return False
-        config = "/etc/rc.conf.d/" + variable[:-len("_enable")]
+        config = "/etc/rc.conf.d/" + variable[: -len("_enable")]
     path, lines, done = below + config, [], False
     for line in textfile.lines(path):
         if line.startswith(variable + "="):

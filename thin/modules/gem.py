@@ -19,8 +19,18 @@ __reads__ = ("version", "list", "list_upgrades", "sources_list")
 __changes__ = ("install", "uninstall", "update", "update_system", "sources_add", "sources_remove")
 
 
-def install(gems, ruby=None, gem_bin=None, runas=None, version=None, rdoc=False, ri=False, pre_releases=False,
-            proxy=None, source=None):  # fmt: skip
+def install(
+    gems,
+    ruby=None,
+    gem_bin=None,
+    runas=None,
+    version=None,
+    rdoc=False,
+    ri=False,
+    pre_releases=False,
+    proxy=None,
+    source=None,
+):
     """
     Install one or several gems (names with spaces between, or a list; files too)
 

@@ -16,19 +16,55 @@ from thin.utils.commands import OpenFolder
 __func_alias__ = {"rm_": "rm"}
 __usual__ = True
 __reads__ = (
-    "is_worktree", "status", "version", "diff", "current_branch", "list_branches", "list_tags", "revision",
-    "rev_parse", "describe", "merge_base", "ls_remote", "remote_refs", "remotes", "remote_get", "check_url",
-    "config_get", "config_get_regexp",
+    "is_worktree",
+    "status",
+    "version",
+    "diff",
+    "current_branch",
+    "list_branches",
+    "list_tags",
+    "revision",
+    "rev_parse",
+    "describe",
+    "merge_base",
+    "ls_remote",
+    "remote_refs",
+    "remotes",
+    "remote_get",
+    "check_url",
+    "config_get",
+    "config_get_regexp",
 )
 __changes__ = (
-    "branch", "init", "clone", "submodule", "archive", "add", "rm", "commit", "checkout", "discard_local_changes",
-    "reset", "stash", "merge", "rebase", "symbolic_ref", "tag", "fetch", "pull", "push", "remote_set", "config_set",
+    "branch",
+    "init",
+    "clone",
+    "submodule",
+    "archive",
+    "add",
+    "rm",
+    "commit",
+    "checkout",
+    "discard_local_changes",
+    "reset",
+    "stash",
+    "merge",
+    "rebase",
+    "symbolic_ref",
+    "tag",
+    "fetch",
+    "pull",
+    "push",
+    "remote_set",
+    "config_set",
     "config_unset",
 )
 
 #: ``git diff`` refreshes the index otherwise: a file of the repository, and who only looks changes none.
 _INDEX_AS_IT_IS = {
-    "GIT_CONFIG_COUNT": "1", "GIT_CONFIG_KEY_0": "diff.autoRefreshIndex", "GIT_CONFIG_VALUE_0": "false",
+    "GIT_CONFIG_COUNT": "1",
+    "GIT_CONFIG_KEY_0": "diff.autoRefreshIndex",
+    "GIT_CONFIG_VALUE_0": "false",
 }
 
 
@@ -37,8 +73,18 @@ def __virtual__():
 
 
 def _git(
-    words, cwd=None, user=None, ignore_retcode=False, output_encoding=None, identity=None, failhard=True,
-    redirect_stderr=False, saltenv="base", https_user=None, https_pass=None, settings=()
+    words,
+    cwd=None,
+    user=None,
+    ignore_retcode=False,
+    output_encoding=None,
+    identity=None,
+    failhard=True,
+    redirect_stderr=False,
+    saltenv="base",
+    https_user=None,
+    https_pass=None,
+    settings=(),
 ):
     """cmd.run_all's return of git. Several identities are tried one after the other.
 
@@ -52,8 +98,14 @@ def _git(
             ) as env:
                 with _Opened(_path(cwd, user) if cwd else None, user) as folder:
                     done = __salt__["cmd.run_all"](
-                        ["git"] + words, cwd=folder, runas=user, env=dict(env, **dict(settings)), python_shell=False,
-                        ignore_retcode=ignore_retcode, redirect_stderr=redirect_stderr, output_encoding=output_encoding,
+                        ["git"] + words,
+                        cwd=folder,
+                        runas=user,
+                        env=dict(env, **dict(settings)),
+                        python_shell=False,
+                        ignore_retcode=ignore_retcode,
+                        redirect_stderr=redirect_stderr,
+                        output_encoding=output_encoding,
                     )
         except CommandExecutionError as exc:
             if not key:
@@ -134,8 +186,17 @@ def _several(given):
 
 
 def init(
-    cwd, bare=False, template=None, separate_git_dir=None, shared=None, opts="", git_opts="", user=None, password=None,
-    ignore_retcode=False, output_encoding=None
+    cwd,
+    bare=False,
+    template=None,
+    separate_git_dir=None,
+    shared=None,
+    opts="",
+    git_opts="",
+    user=None,
+    password=None,
+    ignore_retcode=False,
+    output_encoding=None,
 ):
     """Make a repository."""
     words = _words(git_opts, "init") + (["--bare"] if bare else [])
@@ -153,8 +214,19 @@ def init(
 
 
 def clone(
-    cwd, url=None, name=None, opts="", git_opts="", user=None, password=None, identity=None, https_user=None,
-    https_pass=None, ignore_retcode=False, saltenv="base", output_encoding=None
+    cwd,
+    url=None,
+    name=None,
+    opts="",
+    git_opts="",
+    user=None,
+    password=None,
+    identity=None,
+    https_user=None,
+    https_pass=None,
+    ignore_retcode=False,
+    saltenv="base",
+    output_encoding=None,
 ):
     """Clone into ``cwd``, or into ``name`` within it: True."""
     if not url:
@@ -223,8 +295,17 @@ def version(versioninfo=False):
 
 
 def submodule(
-    cwd, command, opts="", git_opts="", user=None, password=None, identity=None, ignore_retcode=False, saltenv="base",
-    output_encoding=None, **kwargs
+    cwd,
+    command,
+    opts="",
+    git_opts="",
+    user=None,
+    password=None,
+    identity=None,
+    ignore_retcode=False,
+    saltenv="base",
+    output_encoding=None,
+    **kwargs,
 ):
     """What git submodule with this command says."""
     if _taken(kwargs, "init")[0]:
@@ -237,8 +318,16 @@ def submodule(
 
 
 def archive(
-    cwd, output, rev="HEAD", prefix=None, git_opts="", user=None, password=None, ignore_retcode=False,
-    output_encoding=None, **kwargs
+    cwd,
+    output,
+    rev="HEAD",
+    prefix=None,
+    git_opts="",
+    user=None,
+    password=None,
+    ignore_retcode=False,
+    output_encoding=None,
+    **kwargs,
 ):
     """Write an archive of a revision to a file: True. ``format`` and ``prefix`` are git's."""
     (form,) = _taken(kwargs, "format")
@@ -251,25 +340,28 @@ def archive(
 # Work trees
 
 
-def add(
-    cwd, filename, opts="", git_opts="", user=None, password=None, ignore_retcode=False, output_encoding=None
-):
+def add(cwd, filename, opts="", git_opts="", user=None, password=None, ignore_retcode=False, output_encoding=None):
     """Add files to the index."""
     words = _words(git_opts, "add", ["--verbose"] + gitrun.options(opts)) + ["--", filename]
     return _git(words, cwd, user, ignore_retcode, output_encoding)["stdout"]
 
 
-def rm_(
-    cwd, filename, opts="", git_opts="", user=None, password=None, ignore_retcode=False, output_encoding=None
-):
+def rm_(cwd, filename, opts="", git_opts="", user=None, password=None, ignore_retcode=False, output_encoding=None):
     """Take files out of the index and away."""
     words = _words(git_opts, "rm", opts) + ["--", filename]
     return _git(words, cwd, user, ignore_retcode, output_encoding)["stdout"]
 
 
 def commit(
-    cwd, message, opts="", git_opts="", user=None, password=None, filename=None, ignore_retcode=False,
-    output_encoding=None
+    cwd,
+    message,
+    opts="",
+    git_opts="",
+    user=None,
+    password=None,
+    filename=None,
+    ignore_retcode=False,
+    output_encoding=None,
 ):
     """Commit the index, or a file."""
     words = _words(git_opts, "commit", ["-m", message] + gitrun.options(opts)) + (["--", filename] if filename else [])
@@ -277,8 +369,15 @@ def commit(
 
 
 def checkout(
-    cwd, rev=None, force=False, opts="", git_opts="", user=None, password=None, ignore_retcode=False,
-    output_encoding=None
+    cwd,
+    rev=None,
+    force=False,
+    opts="",
+    git_opts="",
+    user=None,
+    password=None,
+    ignore_retcode=False,
+    output_encoding=None,
 ):
     """Check out a revision."""
     given = gitrun.options(opts)
@@ -310,8 +409,17 @@ def stash(
 
 
 def diff(
-    cwd, item1=None, item2=None, opts="", git_opts="", user=None, password=None, no_index=False, cached=False,
-    paths=None, output_encoding=None
+    cwd,
+    item1=None,
+    item2=None,
+    opts="",
+    git_opts="",
+    user=None,
+    password=None,
+    no_index=False,
+    cached=False,
+    paths=None,
+    output_encoding=None,
 ):
     """What git diff says."""
     if no_index and cached:
@@ -323,8 +431,15 @@ def diff(
 
 
 def merge(
-    cwd, rev=None, opts="", git_opts="", user=None, password=None, identity=None, ignore_retcode=False,
-    output_encoding=None
+    cwd,
+    rev=None,
+    opts="",
+    git_opts="",
+    user=None,
+    password=None,
+    identity=None,
+    ignore_retcode=False,
+    output_encoding=None,
 ):
     """Merge a revision into the branch."""
     words = _words(git_opts, "merge", opts) + ([str(rev)] if rev else [])
@@ -342,9 +457,7 @@ def rebase(
 # References
 
 
-def branch(
-    cwd, name=None, opts="", git_opts="", user=None, password=None, ignore_retcode=False, output_encoding=None
-):
+def branch(cwd, name=None, opts="", git_opts="", user=None, password=None, ignore_retcode=False, output_encoding=None):
     """Make, rename or delete a branch: True."""
     words = _words(git_opts, "branch", opts) + ([name] if name is not None else [])
     _git(words, cwd, user, ignore_retcode, output_encoding)
@@ -391,8 +504,19 @@ def describe(cwd, rev="HEAD", user=None, password=None, ignore_retcode=False, ou
 
 
 def merge_base(
-    cwd, refs=None, octopus=False, is_ancestor=False, independent=False, fork_point=None, opts="", git_opts="",
-    user=None, password=None, ignore_retcode=False, output_encoding=None, **kwargs
+    cwd,
+    refs=None,
+    octopus=False,
+    is_ancestor=False,
+    independent=False,
+    fork_point=None,
+    opts="",
+    git_opts="",
+    user=None,
+    password=None,
+    ignore_retcode=False,
+    output_encoding=None,
+    **kwargs,
 ):
     """The common ancestor of revisions; with ``all`` a list; with ``is_ancestor`` whether the first is one of the
     second."""
@@ -402,17 +526,22 @@ def merge_base(
             "The 'all' argument is not compatible with 'independent', 'is_ancestor', or 'fork_point'"
         )
     if sum(bool(one) for one in (octopus, independent, is_ancestor, fork_point)) > 1:
-        raise SaltInvocationError(
-            "Only one of 'octopus', 'independent', 'is_ancestor', and 'fork_point' is permitted"
-        )
+        raise SaltInvocationError("Only one of 'octopus', 'independent', 'is_ancestor', and 'fork_point' is permitted")
     refs = _several(refs) if refs else []
     if is_ancestor and len(refs) != 2:
         raise SaltInvocationError("Two refs/commits are required if 'is_ancestor' is True")
     if fork_point and len(refs) > 1:
         raise SaltInvocationError("At most one ref/commit can be passed if 'fork_point' is specified")
-    words = _words(git_opts, "merge-base", opts) + ["--" + word for word, on in (
-        ("all", every), ("octopus", octopus), ("is-ancestor", is_ancestor), ("independent", independent)
-    ) if on]
+    words = _words(git_opts, "merge-base", opts) + [
+        "--" + word
+        for word, on in (
+            ("all", every),
+            ("octopus", octopus),
+            ("is-ancestor", is_ancestor),
+            ("independent", independent),
+        )
+        if on
+    ]
     words += (["--fork-point", fork_point] if fork_point else []) + (refs or ([] if fork_point else ["HEAD"]))
     done = _git(words, cwd, user, ignore_retcode, output_encoding, failhard=not is_ancestor)
     if is_ancestor:
@@ -433,8 +562,16 @@ def symbolic_ref(
 
 
 def tag(
-    cwd, name, ref="HEAD", message=None, opts="", git_opts="", user=None, password=None, ignore_retcode=False,
-    output_encoding=None
+    cwd,
+    name,
+    ref="HEAD",
+    message=None,
+    opts="",
+    git_opts="",
+    user=None,
+    password=None,
+    ignore_retcode=False,
+    output_encoding=None,
 ):
     """Make a tag, with ``message`` an annotated one; or delete it, by ``-d`` in the options."""
     given = [word for word in gitrun.options(opts) if word not in ("-a", "--annotate")]
@@ -449,22 +586,49 @@ def tag(
 
 
 def fetch(
-    cwd, remote=None, force=False, refspecs=None, opts="", git_opts="", user=None, password=None, identity=None,
-    ignore_retcode=False, saltenv="base", output_encoding=None, https_user=None, https_pass=None
+    cwd,
+    remote=None,
+    force=False,
+    refspecs=None,
+    opts="",
+    git_opts="",
+    user=None,
+    password=None,
+    identity=None,
+    ignore_retcode=False,
+    saltenv="base",
+    output_encoding=None,
+    https_user=None,
+    https_pass=None,
 ):
     """Fetch: ``{"new tags", "new branches", "updated tags": [names], "updated branches": {name: {"old", "new"}}}``."""
     given = [word for word in gitrun.options(opts) if word not in ("-f", "--force")]
     words = _words(git_opts, "fetch", (["--force"] if force else []) + given) + ([remote] if remote else [])
     done = _git(
-        words + (_several(refspecs) if refspecs else []), cwd, user, ignore_retcode, output_encoding, identity,
-        redirect_stderr=True, saltenv=saltenv, https_user=https_user, https_pass=https_pass
+        words + (_several(refspecs) if refspecs else []),
+        cwd,
+        user,
+        ignore_retcode,
+        output_encoding,
+        identity,
+        redirect_stderr=True,
+        saltenv=saltenv,
+        https_user=https_user,
+        https_pass=https_pass,
     )
     return gitrun.fetched(done["stdout"])
 
 
 def pull(
-    cwd, opts="", git_opts="", user=None, password=None, identity=None, ignore_retcode=False, saltenv="base",
-    output_encoding=None
+    cwd,
+    opts="",
+    git_opts="",
+    user=None,
+    password=None,
+    identity=None,
+    ignore_retcode=False,
+    saltenv="base",
+    output_encoding=None,
 ):
     """Fetch and merge."""
     words = _words(git_opts, "pull", opts)
@@ -472,8 +636,17 @@ def pull(
 
 
 def push(
-    cwd, remote=None, ref=None, opts="", git_opts="", user=None, password=None, identity=None, ignore_retcode=False,
-    saltenv="base", output_encoding=None
+    cwd,
+    remote=None,
+    ref=None,
+    opts="",
+    git_opts="",
+    user=None,
+    password=None,
+    identity=None,
+    ignore_retcode=False,
+    saltenv="base",
+    output_encoding=None,
 ):
     """Push a reference to a remote."""
     words = _words(git_opts, "push", opts) + [str(word) for word in (remote, ref) if word]
@@ -482,29 +655,68 @@ def push(
 
 
 def ls_remote(
-    cwd=None, remote="origin", ref=None, opts="", git_opts="", user=None, password=None, identity=None, https_user=None,
-    https_pass=None, ignore_retcode=False, output_encoding=None, saltenv="base"
+    cwd=None,
+    remote="origin",
+    ref=None,
+    opts="",
+    git_opts="",
+    user=None,
+    password=None,
+    identity=None,
+    https_user=None,
+    https_pass=None,
+    ignore_retcode=False,
+    output_encoding=None,
+    saltenv="base",
 ):
     """``{reference: SHA-1}`` of a remote, or of a URL."""
     words = _words(git_opts, "ls-remote", opts) + [gitrun.checked_url(remote, https_user, https_pass)]
     done = _git(
-        words + ([ref] if ref else []), cwd, user, ignore_retcode, output_encoding, identity, saltenv=saltenv,
-        https_user=https_user, https_pass=https_pass
+        words + ([ref] if ref else []),
+        cwd,
+        user,
+        ignore_retcode,
+        output_encoding,
+        identity,
+        saltenv=saltenv,
+        https_user=https_user,
+        https_pass=https_pass,
     )
     pairs = [line.partition("\t") for line in done["stdout"].splitlines()]
     return {name: digest for digest, tab, name in pairs if tab}
 
 
 def remote_refs(
-    url, heads=False, tags=False, user=None, password=None, identity=None, https_user=None, https_pass=None,
-    ignore_retcode=False, output_encoding=None, saltenv="base", **kwargs
+    url,
+    heads=False,
+    tags=False,
+    user=None,
+    password=None,
+    identity=None,
+    https_user=None,
+    https_pass=None,
+    ignore_retcode=False,
+    output_encoding=None,
+    saltenv="base",
+    **kwargs,
 ):
     """``{reference: SHA-1}`` of a repository. ``filter``: a pattern."""
     (pattern,) = _taken(kwargs, "filter")
     opts = (["--heads"] if heads else []) + (["--tags"] if tags else [])
     return ls_remote(
-        None, url, pattern, opts, "", user, password, identity, https_user, https_pass, ignore_retcode, output_encoding,
-        saltenv
+        None,
+        url,
+        pattern,
+        opts,
+        "",
+        user,
+        password,
+        identity,
+        https_user,
+        https_pass,
+        ignore_retcode,
+        output_encoding,
+        saltenv,
     )
 
 
@@ -530,8 +742,18 @@ def remote_get(
 
 
 def remote_set(
-    cwd, url, remote="origin", user=None, password=None, https_user=None, https_pass=None, push_url=None,
-    push_https_user=None, push_https_pass=None, ignore_retcode=False, output_encoding=None
+    cwd,
+    url,
+    remote="origin",
+    user=None,
+    password=None,
+    https_user=None,
+    https_pass=None,
+    push_url=None,
+    push_https_user=None,
+    push_https_pass=None,
+    ignore_retcode=False,
+    output_encoding=None,
 ):
     """Make a remote have these URLs: what remote_get says. Passwords are not kept in it."""
     how = (cwd, user, ignore_retcode, output_encoding)
@@ -586,8 +808,15 @@ def _config(question, words, cwd, user, ignore_retcode, output_encoding, kwargs)
 
 
 def config_set(
-    key, value=None, multivar=None, cwd=None, user=None, password=None, ignore_retcode=False, output_encoding=None,
-    **kwargs
+    key,
+    value=None,
+    multivar=None,
+    cwd=None,
+    user=None,
+    password=None,
+    ignore_retcode=False,
+    output_encoding=None,
+    **kwargs,
 ):
     """Set a key to a value, or to several (``multivar``); with ``add`` beside those it has. All its values."""
     add, everywhere = _taken(kwargs, "add", "global")
@@ -622,6 +851,4 @@ def config_unset(
         raise CommandExecutionError("Multiple values exist for key '%s'%s" % (key, more))
     reasons = {1: "Section or key is invalid", 6: "The value_regex is invalid"}
     words = "Failed to unset key '%s', git config returned exit code %s; %s"
-    raise CommandExecutionError(
-        reasons.get(done["retcode"]) or words % (key, done["retcode"], done["stderr"])
-    )
+    raise CommandExecutionError(reasons.get(done["retcode"]) or words % (key, done["retcode"], done["stderr"]))

@@ -66,8 +66,21 @@ def list_worktrees(cwd, stale=False, user=None, password=None, output_encoding=N
     return found
 
 
-def worktree_add(cwd, worktree_path, ref=None, reset_branch=None, force=None, detach=False, opts="", git_opts="",
-                 user=None, password=None, ignore_retcode=False, output_encoding=None, **kwargs):
+def worktree_add(
+    cwd,
+    worktree_path,
+    ref=None,
+    reset_branch=None,
+    force=None,
+    detach=False,
+    opts="",
+    git_opts="",
+    user=None,
+    password=None,
+    ignore_retcode=False,
+    output_encoding=None,
+    **kwargs,
+):
     """
     Make a work tree; what git says
 
@@ -119,8 +132,18 @@ def worktree_add(cwd, worktree_path, ref=None, reset_branch=None, force=None, de
     return done["stdout"]
 
 
-def worktree_prune(cwd, dry_run=False, verbose=True, expire=None, opts="", git_opts="", user=None, password=None,
-                   ignore_retcode=False, output_encoding=None):
+def worktree_prune(
+    cwd,
+    dry_run=False,
+    verbose=True,
+    expire=None,
+    opts="",
+    git_opts="",
+    user=None,
+    password=None,
+    ignore_retcode=False,
+    output_encoding=None,
+):
     """
     Forget work trees that are not there any more; what git says
 
@@ -212,8 +235,9 @@ def merge_tree(cwd, ref1, ref2, base=None, user=None, password=None, ignore_retc
     return _git(["merge-tree", base, ref1, ref2], cwd, user, ignore_retcode, output_encoding)["stdout"]
 
 
-def config_get_regex(key, value_regex=None, cwd=None, user=None, password=None, ignore_retcode=False,
-                     output_encoding=None, **kwargs):
+def config_get_regex(
+    key, value_regex=None, cwd=None, user=None, password=None, ignore_retcode=False, output_encoding=None, **kwargs
+):
     """
     Return what git.config_get_regexp does, of which this is another name
 
@@ -227,7 +251,8 @@ def config_get_regex(key, value_regex=None, cwd=None, user=None, password=None, 
         pushsalt run '*' git.config_get_regex user.name /srv/app/checkout
     """
     return __salt__["git.config_get_regexp"](
-        key, value_regex, cwd, user, password, ignore_retcode, output_encoding, **kwargs)
+        key, value_regex, cwd, user, password, ignore_retcode, output_encoding, **kwargs
+    )
 
 
 def _known(kwargs):
@@ -241,9 +266,15 @@ def _git(words, cwd, user, ignore_retcode=False, output_encoding=None, redirect_
     if not os.path.isabs(path):
         raise SaltInvocationError("'%s' is not an absolute path" % cwd)
     done = __salt__["cmd.run_all"](
-        ["git"] + words, cwd=path, runas=user, env=gitrun.ENVIRONMENT, python_shell=False,
-        ignore_retcode=ignore_retcode, redirect_stderr=redirect_stderr, output_encoding=output_encoding,
-    )  # fmt: skip
+        ["git"] + words,
+        cwd=path,
+        runas=user,
+        env=gitrun.ENVIRONMENT,
+        python_shell=False,
+        ignore_retcode=ignore_retcode,
+        redirect_stderr=redirect_stderr,
+        output_encoding=output_encoding,
+    )
     if done["retcode"] != 0:
         said = gitrun.redact(done["stdout" if redirect_stderr else "stderr"])
         raise CommandExecutionError("Command 'git %s' failed: %s" % (gitrun.redact(" ".join(words)), said))

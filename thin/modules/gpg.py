@@ -10,8 +10,13 @@ __changes__ = ("import_key",)
 
 log = getLogger(__name__)
 
-TRUST = {"TRUST_UNDEFINED": "Undefined", "TRUST_NEVER": "Never", "TRUST_MARGINAL": "Marginal", "TRUST_FULLY": "Fully",
-         "TRUST_ULTIMATE": "Ultimate"}
+TRUST = {
+    "TRUST_UNDEFINED": "Undefined",
+    "TRUST_NEVER": "Never",
+    "TRUST_MARGINAL": "Marginal",
+    "TRUST_FULLY": "Fully",
+    "TRUST_ULTIMATE": "Ultimate",
+}
 TRUST_MODELS = ("pgp", "classic", "tofu", "tofu+pgp", "direct", "always", "auto")
 
 
@@ -19,8 +24,17 @@ def __virtual__():
     return True if process.which("gpg") else (False, "the program gpg is not there")
 
 
-def verify(text=None, user=None, filename=None, gnupghome=None, signature=None, trustmodel=None, signed_by_any=None,
-           signed_by_all=None, keyring=None):
+def verify(
+    text=None,
+    user=None,
+    filename=None,
+    gnupghome=None,
+    signature=None,
+    trustmodel=None,
+    signed_by_any=None,
+    signed_by_all=None,
+    keyring=None,
+):
     """
     Whether a text or a file is signed: ``{"res": bool, "message": text, ...}``
 
@@ -56,8 +70,13 @@ def verify(text=None, user=None, filename=None, gnupghome=None, signature=None, 
     if not valid or any(one["status"] == _STATUS["BADSIG"] for one in found):
         return {"res": False, "message": "The signature could not be verified."}
     last = valid[-1]
-    return {"res": True, "username": last["username"], "key_id": last["key_id"], "trust_level": last["trust_level"],
-            "message": "The signature is verified."}
+    return {
+        "res": True,
+        "username": last["username"],
+        "key_id": last["key_id"],
+        "trust_level": last["trust_level"],
+        "message": "The signature is verified.",
+    }
 
 
 def _listed(value):
@@ -71,8 +90,9 @@ def _by(found, some, every):
     if some and not valid.intersection(some):
         ret["message"] = "None of the public keys listed in signed_by_any provided a valid signature"
     elif lacking:
-        ret["message"] = "Public key %s has not provided a valid signature, but was listed in signed_by_all" % (
-            lacking[0])
+        ret["message"] = (
+            "Public key %s has not provided a valid signature, but was listed in signed_by_all" % (lacking[0])
+        )
     else:
         ret.update(res=True, message="All required keys have provided a signature")
     return ret
@@ -92,8 +112,13 @@ def signatures(status):
         if key == "NEWSIG":
             current = {}
         elif key in ("GOODSIG", "BADSIG", "EXPSIG", "EXPKEYSIG", "REVKEYSIG", "ERRSIG"):
-            current = {"key_id": rest[0] if rest else "", "fingerprint": None, "trust_level": None,
-                       "username": " ".join(rest[1:]) if key != "ERRSIG" else None, "status": _STATUS[key]}
+            current = {
+                "key_id": rest[0] if rest else "",
+                "fingerprint": None,
+                "trust_level": None,
+                "username": " ".join(rest[1:]) if key != "ERRSIG" else None,
+                "status": _STATUS[key],
+            }
             found.append(current)
         elif key == "VALIDSIG" and current.get("status") == _STATUS["GOODSIG"]:
             current.update(fingerprint=rest[9] if len(rest) > 9 else rest[0], status="signature valid")
@@ -103,8 +128,12 @@ def signatures(status):
 
 
 _STATUS = {
-    "GOODSIG": "signature good", "BADSIG": "signature bad", "EXPSIG": "signature expired",
-    "EXPKEYSIG": "signing key has expired", "REVKEYSIG": "signing key was revoked", "ERRSIG": "signature error",
+    "GOODSIG": "signature good",
+    "BADSIG": "signature bad",
+    "EXPSIG": "signature expired",
+    "EXPKEYSIG": "signing key has expired",
+    "REVKEYSIG": "signing key was revoked",
+    "ERRSIG": "signature error",
 }
 
 

@@ -45,8 +45,17 @@ def sign(
 
 
 def encrypt(
-    user=None, recipients=None, text=None, filename=None, output=None, sign=None, use_passphrase=False,
-    always_trust=False, gnupghome=None, bare=False, keyring=None
+    user=None,
+    recipients=None,
+    text=None,
+    filename=None,
+    output=None,
+    sign=None,
+    use_passphrase=False,
+    always_trust=False,
+    gnupghome=None,
+    bare=False,
+    keyring=None,
 ):
     """
     Encrypt a given text, or what a file has: ``{"res": bool, "comment": text}``, with ``bare`` the text alone, or False
@@ -111,9 +120,14 @@ def _answer(gpg, command, data, passphrase, output, bare, what):
 
 
 def _trouble(done):
-    for word, text in (("INV_RECP", "invalid recipient"), ("INV_SGNR", "invalid signer"),
-                       ("NO_RECP", "no recipients"), ("BAD_PASSPHRASE", "bad passphrase"),
-                       ("NO_SECKEY", "no secret key"), ("DECRYPTION_FAILED", "decryption failed")):  # fmt: skip
+    for word, text in (
+        ("INV_RECP", "invalid recipient"),
+        ("INV_SGNR", "invalid signer"),
+        ("NO_RECP", "no recipients"),
+        ("BAD_PASSPHRASE", "bad passphrase"),
+        ("NO_SECKEY", "no secret key"),
+        ("DECRYPTION_FAILED", "decryption failed"),
+    ):
         if gnupg.status(done, word):
             return text
     return "failed"

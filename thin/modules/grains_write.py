@@ -77,9 +77,7 @@ def set_(key, val="", force=False, destructive=False, delimiter=data.DELIMITER):
         return _ret(True, "Grain is already set")
     if now is not None and not force:
         if isinstance(now, (dict, list)):
-            return _ret(
-                False, "The key '%s' exists but is a dict or a list. Use 'force=True' to overwrite." % key
-            )
+            return _ret(False, "The key '%s' exists but is a dict or a list. Use 'force=True' to overwrite." % key)
         if isinstance(val, (dict, list)) and now is not _ABSENT:
             return _ret(
                 False,

@@ -17,9 +17,7 @@ __changes__ = ("add", "delete", "chgid", "adduser", "deluser", "members")
 def __virtual__():
     if __grains__.get("kernel") in ("Linux", "OpenBSD", "NetBSD"):
         return __virtualname__
-    return False, (
-        "The groupadd execution module cannot be loaded:  only available on Linux, OpenBSD and NetBSD"
-    )
+    return False, ("The groupadd execution module cannot be loaded:  only available on Linux, OpenBSD and NetBSD")
 
 
 def info(name, root=None):

@@ -7,13 +7,32 @@ from _operator import _compare_digest as same  # hmac.compare_digest, which a mi
 from thin.exceptions import CommandExecutionError
 
 __controller__ = (
-    "digest", "base64_b64encode", "base64_b64decode", "base64_encodestring", "base64_decodestring", "md5_digest",
-    "sha256_digest", "sha512_digest", "hmac_signature", "hmac_compute", "github_signature",
+    "digest",
+    "base64_b64encode",
+    "base64_b64decode",
+    "base64_encodestring",
+    "base64_decodestring",
+    "md5_digest",
+    "sha256_digest",
+    "sha512_digest",
+    "hmac_signature",
+    "hmac_compute",
+    "github_signature",
 )
 __usual__ = True
 __reads__ = (
-    "digest", "digest_file", "base64_b64encode", "base64_b64decode", "base64_encodestring", "base64_encodefile",
-    "base64_decodestring", "md5_digest", "sha256_digest", "sha512_digest", "hmac_signature", "hmac_compute",
+    "digest",
+    "digest_file",
+    "base64_b64encode",
+    "base64_b64decode",
+    "base64_encodestring",
+    "base64_encodefile",
+    "base64_decodestring",
+    "md5_digest",
+    "sha256_digest",
+    "sha512_digest",
+    "hmac_signature",
+    "hmac_compute",
     "github_signature",
 )
 __changes__ = ("base64_decodefile",)

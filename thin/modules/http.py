@@ -11,7 +11,10 @@ __usual__ = True
 __reads_unless__ = {
     "query": {"method": ("GET", "get", "HEAD", "head"), "text_out": (), "headers_out": (), "decode_out": ()},
     "wait_for_successful_query": {
-        "method": ("GET", "get", "HEAD", "head"), "text_out": (), "headers_out": (), "decode_out": (),
+        "method": ("GET", "get", "HEAD", "head"),
+        "text_out": (),
+        "headers_out": (),
+        "decode_out": (),
     },
 }
 
@@ -21,11 +24,37 @@ AGENT = "pushsalt"
 DECODERS = ("json", "plain", "xml", "yaml")
 
 
-def query(url, method="GET", params=None, data=None, data_file=None, header_dict=None, header_list=None,
-          header_file=None, username=None, password=None, auth=None, decode=False, decode_type="auto", status=False,
-          headers=False, text=False, cert=None, ca_bundle=None, verify_ssl=None, text_out=None, headers_out=None,
-          decode_out=None, agent=AGENT, raise_error=True, decode_body=True, timeout=None, test=False, test_url=None,
-          **kwargs):
+def query(
+    url,
+    method="GET",
+    params=None,
+    data=None,
+    data_file=None,
+    header_dict=None,
+    header_list=None,
+    header_file=None,
+    username=None,
+    password=None,
+    auth=None,
+    decode=False,
+    decode_type="auto",
+    status=False,
+    headers=False,
+    text=False,
+    cert=None,
+    ca_bundle=None,
+    verify_ssl=None,
+    text_out=None,
+    headers_out=None,
+    decode_out=None,
+    agent=AGENT,
+    raise_error=True,
+    decode_body=True,
+    timeout=None,
+    test=False,
+    test_url=None,
+    **kwargs,
+):
     """
     Ask a web server: ``{"body": text}``, with ``status``, ``headers``, ``text`` and ``dict`` (decoded) if wanted
 
@@ -43,8 +72,18 @@ def query(url, method="GET", params=None, data=None, data_file=None, header_dict
             return {}
         url = test_url
     answer = {"test": True} if test else {}
-    got = _ask(url, method, params, _body(data, data_file), _headers(header_dict, header_list, header_file, agent),
-               auth or (username, password), verify_ssl, ca_bundle, cert, timeout)
+    got = _ask(
+        url,
+        method,
+        params,
+        _body(data, data_file),
+        _headers(header_dict, header_list, header_file, agent),
+        auth or (username, password),
+        verify_ssl,
+        ca_bundle,
+        cert,
+        timeout,
+    )
     body = got.body.decode("utf-8", "replace") if decode_body else got.body
     if got.error and (raise_error or got.status is None):
         answer["error"] = got.error
@@ -112,7 +151,8 @@ def _ask(url, method, params, body, headers, login, verify_ssl, ca_bundle, cert,
         import urllib.request
     except ImportError:
         raise CommandExecutionError(
-            "Python on this machine has no urllib.request (Debian's python3-minimal): install python3")
+            "Python on this machine has no urllib.request (Debian's python3-minimal): install python3"
+        )
     if not url.lower().startswith(("http://", "https://")):
         return _Got(None, {}, b"", "unsupported URL: %s" % url)
     if params:

@@ -12,9 +12,13 @@ __changes__ = ("update_ca_bundle",)
 log = getLogger(__name__)
 
 _PLACES = (
-    "/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt",
-    "/etc/pki/tls/certs/ca-bundle.trust.crt", "/etc/ssl/certs/ca-bundle.crt", "/var/lib/ca-certificates/ca-bundle.pem",
-    "/usr/local/share/certs/ca-root-nss.crt", "/etc/ssl/cert.pem",
+    "/etc/ssl/certs/ca-certificates.crt",
+    "/etc/pki/tls/certs/ca-bundle.crt",
+    "/etc/pki/tls/certs/ca-bundle.trust.crt",
+    "/etc/ssl/certs/ca-bundle.crt",
+    "/var/lib/ca-certificates/ca-bundle.pem",
+    "/usr/local/share/certs/ca-root-nss.crt",
+    "/etc/ssl/cert.pem",
 )
 _SOURCE = "https://curl.se/ca/cacert.pem"
 

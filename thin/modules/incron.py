@@ -11,10 +11,26 @@ __changes__ = ("write_incron_file", "write_incron_file_verbose", "set_job", "rm_
 
 _SYSTEM = "/etc/incron.d/salt"
 _MASKS = (
-    "IN_ACCESS", "IN_ATTRIB", "IN_CLOSE_WRITE", "IN_CLOSE_NOWRITE", "IN_CREATE", "IN_DELETE", "IN_DELETE_SELF",
-    "IN_MODIFY", "IN_MOVE_SELF", "IN_MOVED_FROM", "IN_MOVED_TO", "IN_OPEN", "IN_ALL_EVENTS", "IN_MOVE", "IN_CLOSE",
-    "IN_DONT_FOLLOW", "IN_ONESHOT", "IN_ONLYDIR", "IN_NO_LOOP",
-)  # fmt: skip
+    "IN_ACCESS",
+    "IN_ATTRIB",
+    "IN_CLOSE_WRITE",
+    "IN_CLOSE_NOWRITE",
+    "IN_CREATE",
+    "IN_DELETE",
+    "IN_DELETE_SELF",
+    "IN_MODIFY",
+    "IN_MOVE_SELF",
+    "IN_MOVED_FROM",
+    "IN_MOVED_TO",
+    "IN_OPEN",
+    "IN_ALL_EVENTS",
+    "IN_MOVE",
+    "IN_CLOSE",
+    "IN_DONT_FOLLOW",
+    "IN_ONESHOT",
+    "IN_ONLYDIR",
+    "IN_NO_LOOP",
+)
 
 
 def write_incron_file(user, path):

@@ -151,9 +151,11 @@ def add(name=None, entry=None, family="ipv4", **kwargs):
         return "Error: Set %s does not exist" % name
     words = ["add", "-exist", name] + _entry_words(entry)
     for options, support in (
-        (("timeout",), "timeout"), (("packets", "bytes"), "counters"), (("comment",), "comment"),
+        (("timeout",), "timeout"),
+        (("packets", "bytes"), "counters"),
+        (("comment",), "comment"),
         (("skbmark", "skbprio", "skbqueue"), "skbinfo"),
-    ):  # fmt: skip
+    ):
         if any(option in kwargs for option in options) and support not in about["Header"]:
             return "Error: Set %s not created with %s support" % (name, support)
     if "comment" in kwargs and "comment" not in words:
@@ -241,13 +243,15 @@ def flush(name=None, family="ipv4"):
 
 def _ipset(*words):
     return __salt__["cmd.run_all"](
-        [process.which("ipset")] + [str(word) for word in words], python_shell=False, env={"LC_ALL": "C"},
+        [process.which("ipset")] + [str(word) for word in words],
+        python_shell=False,
+        env={"LC_ALL": "C"},
         ignore_retcode=True,
-    )  # fmt: skip
+    )
 
 
 def _done(words):
-    """"" when it was done, else what ipset said."""
+    """ "" when it was done, else what ipset said."""
     done = _ipset(*words)
     return "" if done["retcode"] == 0 else "\n".join(filter(None, (done["stdout"], done["stderr"])))
 

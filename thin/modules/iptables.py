@@ -15,7 +15,14 @@ from thin.log import getLogger
 from thin.utils import iptrules, safepath, words
 
 __reads__ = (
-    "version", "build_rule", "get_saved_rules", "get_rules", "get_saved_policy", "get_policy", "check", "check_chain",
+    "version",
+    "build_rule",
+    "get_saved_rules",
+    "get_rules",
+    "get_saved_policy",
+    "get_policy",
+    "check",
+    "check_chain",
 )
 __changes__ = ("set_policy", "save", "new_chain", "delete_chain", "append", "insert", "delete", "flush")
 
@@ -355,7 +362,7 @@ def _wait(family):
 
 
 def _change(family, table, arguments):
-    """"" when it was done, else what the program said on stderr."""
+    """ "" when it was done, else what the program said on stderr."""
     done = _run(_program(family), _wait(family) + ["-t", table] + arguments)
     __context__["iptables.refused"] = "" if done["retcode"] == 0 else done["stderr"]  # some answer with False alone
     if done["retcode"] == 0:

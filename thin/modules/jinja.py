@@ -62,7 +62,7 @@ def _rendered(word, path, rest, value):
     from thin import link
     from thin.utils import serial
 
-    text = '{%% %s %s %s %%}{{ %s | tojson }}' % (word, serial.dumps(str(path)), rest, value)
+    text = "{%% %s %s %s %%}{{ %s | tojson }}" % (word, serial.dumps(str(path)), rest, value)
     try:
         made = link.template(None, __opts__.get("saltenv") or "base", "jinja", text=text)
     except link.LinkError as exc:

@@ -20,8 +20,10 @@ _FILES = {
 def __virtual__():
     if process.which("localectl") or __grains__.get("os_family") in _FILES:
         return True
-    return False, ("The keyboard exeuction module cannot be loaded: only works on Redhat, Debian or Gentoo systems or "
-                   "if localectl binary in path.")
+    return False, (
+        "The keyboard exeuction module cannot be loaded: only works on Redhat, Debian or Gentoo systems or "
+        "if localectl binary in path."
+    )
 
 
 def get_sys():

@@ -8,41 +8,109 @@ from thin.log import getLogger
 __virtualname__ = "lvm"
 __reads__ = ("version", "fullversion", "pvdisplay", "vgdisplay", "lvdisplay")
 __changes__ = (
-    "pvcreate", "pvremove", "pvresize", "vgcreate", "vgextend", "vgremove", "lvcreate", "lvremove", "lvresize",
+    "pvcreate",
+    "pvremove",
+    "pvresize",
+    "vgcreate",
+    "vgextend",
+    "vgremove",
+    "lvcreate",
+    "lvremove",
+    "lvresize",
     "lvextend",
 )
 
 log = getLogger(__name__)
 
 _PV = (
-    "Physical Volume Device", "Volume Group Name", "Physical Volume Size (kB)", "Internal Physical Volume Number",
-    "Physical Volume Status", "Physical Volume (not) Allocatable", "Current Logical Volumes Here",
-    "Physical Extent Size (kB)", "Total Physical Extents", "Free Physical Extents", "Allocated Physical Extents",
+    "Physical Volume Device",
+    "Volume Group Name",
+    "Physical Volume Size (kB)",
+    "Internal Physical Volume Number",
+    "Physical Volume Status",
+    "Physical Volume (not) Allocatable",
+    "Current Logical Volumes Here",
+    "Physical Extent Size (kB)",
+    "Total Physical Extents",
+    "Free Physical Extents",
+    "Allocated Physical Extents",
 )
 _VG = (
-    "Volume Group Name", "Volume Group Access", "Volume Group Status", "Internal Volume Group Number",
-    "Maximum Logical Volumes", "Current Logical Volumes", "Open Logical Volumes", "Maximum Logical Volume Size",
-    "Maximum Physical Volumes", "Current Physical Volumes", "Actual Physical Volumes", "Volume Group Size (kB)",
-    "Physical Extent Size (kB)", "Total Physical Extents", "Allocated Physical Extents", "Free Physical Extents",
+    "Volume Group Name",
+    "Volume Group Access",
+    "Volume Group Status",
+    "Internal Volume Group Number",
+    "Maximum Logical Volumes",
+    "Current Logical Volumes",
+    "Open Logical Volumes",
+    "Maximum Logical Volume Size",
+    "Maximum Physical Volumes",
+    "Current Physical Volumes",
+    "Actual Physical Volumes",
+    "Volume Group Size (kB)",
+    "Physical Extent Size (kB)",
+    "Total Physical Extents",
+    "Allocated Physical Extents",
+    "Free Physical Extents",
     "UUID",
 )
 _LV = (
-    "Logical Volume Name", "Volume Group Name", "Logical Volume Access", "Logical Volume Status",
-    "Internal Logical Volume Number", "Open Logical Volumes", "Logical Volume Size",
-    "Current Logical Extents Associated", "Allocated Logical Extents", "Allocation Policy", "Read Ahead Sectors",
-    "Major Device Number", "Minor Device Number",
+    "Logical Volume Name",
+    "Volume Group Name",
+    "Logical Volume Access",
+    "Logical Volume Status",
+    "Internal Logical Volume Number",
+    "Open Logical Volumes",
+    "Logical Volume Size",
+    "Current Logical Extents Associated",
+    "Allocated Logical Extents",
+    "Allocation Policy",
+    "Read Ahead Sectors",
+    "Major Device Number",
+    "Minor Device Number",
 )
 _PVCREATE = (
-    "metadatasize", "dataalignment", "dataalignmentoffset", "pvmetadatacopies", "metadatacopies", "metadataignore",
-    "restorefile", "labelsector", "setphysicalvolumesize",
+    "metadatasize",
+    "dataalignment",
+    "dataalignmentoffset",
+    "pvmetadatacopies",
+    "metadatacopies",
+    "metadataignore",
+    "restorefile",
+    "labelsector",
+    "setphysicalvolumesize",
 )
 _VGCREATE = (
-    "addtag", "alloc", "autobackup", "clustered", "maxlogicalvolumes", "maxphysicalvolumes", "metadatatype",
-    "vgmetadatacopies", "metadatacopies", "physicalextentsize", "zero",
+    "addtag",
+    "alloc",
+    "autobackup",
+    "clustered",
+    "maxlogicalvolumes",
+    "maxphysicalvolumes",
+    "metadatatype",
+    "vgmetadatacopies",
+    "metadatacopies",
+    "physicalextentsize",
+    "zero",
 )
 _LVCREATE = (
-    "activate", "chunksize", "contiguous", "discards", "stripes", "stripesize", "minor", "persistent", "mirrors",
-    "monitor", "permission", "poolmetadatasize", "readahead", "regionsize", "type", "virtualsize", "zero",
+    "activate",
+    "chunksize",
+    "contiguous",
+    "discards",
+    "stripes",
+    "stripesize",
+    "minor",
+    "persistent",
+    "mirrors",
+    "monitor",
+    "permission",
+    "poolmetadatasize",
+    "readahead",
+    "regionsize",
+    "type",
+    "virtualsize",
+    "zero",
 )
 _LVCREATE_FLAGS = ("nosync", "noudevsync", "ignoremonitoring", "thin")
 
@@ -297,8 +365,18 @@ def vgremove(vgname, force=True):
     return _said(_run(["vgremove", vgname, _yes(force)]), 'Volume group "%s" successfully removed' % vgname)
 
 
-def lvcreate(lvname, vgname, size=None, extents=None, snapshot=None, pv=None, thinvolume=False, thinpool=False,
-             force=False, **kwargs):
+def lvcreate(
+    lvname,
+    vgname,
+    size=None,
+    extents=None,
+    snapshot=None,
+    pv=None,
+    thinvolume=False,
+    thinpool=False,
+    force=False,
+    **kwargs,
+):
     """
     Make a logical volume; what ``lvdisplay`` says of it, with ``Output from lvcreate``
 
@@ -483,8 +561,11 @@ def _affected(devices, wanted):
 
 def _resize(command, past, sure, size, lvpath, extents, force, resizefs):
     if bool(size) == bool(extents):
-        log.error("Error: Please specify only one of size or extents" if size else
-                  "Error: Either size or extents must be specified")
+        log.error(
+            "Error: Please specify only one of size or extents"
+            if size
+            else "Error: Either size or extents must be specified"
+        )
         return {}
     words = [command, sure if force else "-qq"] + (["--resizefs"] if resizefs else [])
     words += ["-L", str(size)] if size else ["-l", str(extents)]

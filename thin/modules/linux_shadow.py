@@ -10,8 +10,16 @@ __virtualname__ = "shadow"
 __usual__ = True
 __reads__ = ("default_hash", "info", "list_users", "gen_password")
 __changes__ = (
-    "set_password", "del_password", "lock_password", "unlock_password", "set_inactdays", "set_maxdays", "set_mindays",
-    "set_warndays", "set_date", "set_expire",
+    "set_password",
+    "del_password",
+    "lock_password",
+    "unlock_password",
+    "set_inactdays",
+    "set_maxdays",
+    "set_mindays",
+    "set_warndays",
+    "set_date",
+    "set_expire",
 )
 
 _EMPTY = {"name": "", "passwd": "", "lstchg": "", "min": "", "max": "", "warn": "", "inact": "", "expire": ""}
@@ -91,8 +99,10 @@ def gen_password(password, crypt_salt=None, algorithm="sha512"):
         pushsalt run '*' shadow.gen_password secret
     """
     if algorithm is not None and algorithm not in shacrypt.ALGORITHMS:
-        raise SaltInvocationError("Cannot hash using '%s' hash algorithm. Supported algorithms are: %s" % (
-            algorithm, ", ".join(shacrypt.ALGORITHMS)))
+        raise SaltInvocationError(
+            "Cannot hash using '%s' hash algorithm. Supported algorithms are: %s"
+            % (algorithm, ", ".join(shacrypt.ALGORITHMS))
+        )
     try:
         if algorithm in ("blowfish", "crypt"):
             return _crypt(str(password), crypt_salt, algorithm)

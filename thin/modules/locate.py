@@ -4,7 +4,13 @@ __reads__ = ("version", "stats", "locate")
 __changes__ = ("updatedb",)
 
 _TOGGLES = {
-    "basename": "b", "count": "c", "existing": "e", "follow": "L", "ignore": "i", "nofollow": "P", "wholename": "w",
+    "basename": "b",
+    "count": "c",
+    "existing": "e",
+    "follow": "L",
+    "ignore": "i",
+    "nofollow": "P",
+    "wholename": "w",
 }
 
 

@@ -78,8 +78,11 @@ def set_(key, value, setting=None, conf_file=_CONF):
             return True
         line = key if value is True else "%s %s" % (key, value) if value else ""
         return __salt__["file.replace"](
-            pattern="^%s(?:[ \t].*)?$" % re.escape(key), repl=line.replace("\\", "\\\\"), flags=8,
-            prepend_if_not_found=True, **how
+            pattern="^%s(?:[ \t].*)?$" % re.escape(key),
+            repl=line.replace("\\", "\\\\"),
+            flags=8,
+            prepend_if_not_found=True,
+            **how,
         )
     if current and not isinstance(current, dict):
         raise SaltInvocationError(
@@ -95,8 +98,12 @@ def set_(key, value, setting=None, conf_file=_CONF):
     body = "{\n%s}" % _block(block)
     # whatever else stands before the brace are further paths of the same block
     return __salt__["file.replace"](
-        pattern=r"^(%s(?:\s[^{}]*)?)\{.*?^[ \t]*\}" % re.escape(key), repl="\\g<1>" + body.replace("\\", "\\\\"),
-        flags=24, append_if_not_found=True, not_found_content="%s %s" % (key, body), **how
+        pattern=r"^(%s(?:\s[^{}]*)?)\{.*?^[ \t]*\}" % re.escape(key),
+        repl="\\g<1>" + body.replace("\\", "\\\\"),
+        flags=24,
+        append_if_not_found=True,
+        not_found_content="%s %s" % (key, body),
+        **how,
     )
 
 

@@ -12,8 +12,16 @@ from thin.utils import brewout, data, pkgholds, pkgrun, pkgspec
 __virtualname__ = "pkg"
 __fits__ = {"os": ("MacOS",)}
 __reads__ = (
-    "homebrew_prefix", "version_cmp", "list_pkgs", "version", "latest_version", "available_version",
-    "upgrade_available", "list_upgrades", "info_installed", "list_holds",
+    "homebrew_prefix",
+    "version_cmp",
+    "list_pkgs",
+    "version",
+    "latest_version",
+    "available_version",
+    "upgrade_available",
+    "list_upgrades",
+    "info_installed",
+    "list_holds",
 )
 __changes__ = ("refresh_db", "install", "upgrade", "remove", "uninstall", "purge", "hold", "unhold", "pin", "unpin")
 
@@ -367,7 +375,7 @@ def _json(args):
     try:
         return serial.loads(_checked(args)["stdout"])
     except ValueError as exc:
-        raise CommandExecutionError("unable to interpret output from \"brew %s\": %s" % (args[0], exc))
+        raise CommandExecutionError('unable to interpret output from "brew %s": %s' % (args[0], exc))
 
 
 def _checked(args):

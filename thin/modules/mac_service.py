@@ -16,14 +16,26 @@ __fits__ = {"kernel": ("Darwin",)}
 
 __func_alias__ = {"list_": "list"}
 __reads__ = (
-    "show", "list", "get_all", "get_enabled", "available", "missing", "loaded", "status", "enabled", "disabled",
+    "show",
+    "list",
+    "get_all",
+    "get_enabled",
+    "available",
+    "missing",
+    "loaded",
+    "status",
+    "enabled",
+    "disabled",
 )
 __changes__ = ("launchctl", "enable", "disable", "start", "stop", "restart")
 
 log = getLogger(__name__)
 
 FOLDERS = (
-    "/Library/LaunchAgents", "/Library/LaunchDaemons", "/System/Library/LaunchAgents", "/System/Library/LaunchDaemons",
+    "/Library/LaunchAgents",
+    "/Library/LaunchDaemons",
+    "/System/Library/LaunchAgents",
+    "/System/Library/LaunchDaemons",
 )
 USERS = "/Users"
 
@@ -78,8 +90,10 @@ def launchctl(sub_cmd, *args, **kwargs):
     done = __salt__["cmd.run_all"](command, python_shell=False, ignore_retcode=True, **options)
     in_progress = sub_cmd == "bootout" and done["retcode"] == 36
     if (done["retcode"] and not in_progress) or "service is disabled" in done["stderr"].lower():
-        raise CommandExecutionError("Failed to %s service:\nstdout: %s\nstderr: %s\nretcode: %s" % (
-            sub_cmd, done["stdout"], done["stderr"], done["retcode"]))
+        raise CommandExecutionError(
+            "Failed to %s service:\nstdout: %s\nstderr: %s\nretcode: %s"
+            % (sub_cmd, done["stdout"], done["stderr"], done["retcode"])
+        )
     return done["stdout"] if wants_text else True
 
 

@@ -11,18 +11,40 @@ from thin.utils import macos
 __virtualname__ = "shadow"
 __fits__ = {"kernel": ("Darwin",)}
 __reads__ = (
-    "info", "get_account_created", "get_last_change", "get_login_failed_count", "get_login_failed_last", "get_maxdays",
-    "get_change", "get_expire",
+    "info",
+    "get_account_created",
+    "get_last_change",
+    "get_login_failed_count",
+    "get_login_failed_last",
+    "get_maxdays",
+    "get_change",
+    "get_expire",
 )
 __changes__ = (
-    "set_maxdays", "set_mindays", "set_inactdays", "set_warndays", "set_change", "set_expire", "set_password",
+    "set_maxdays",
+    "set_mindays",
+    "set_inactdays",
+    "set_warndays",
+    "set_change",
+    "set_expire",
+    "set_password",
     "del_password",
 )
 
 UNSET = "Value not set"
 _KEYS = (
-    "name", "passwd", "account_created", "login_failed_count", "login_failed_last", "lstchg", "max", "expire",
-    "change", "min", "warn", "inact",
+    "name",
+    "passwd",
+    "account_created",
+    "login_failed_count",
+    "login_failed_last",
+    "lstchg",
+    "max",
+    "expire",
+    "change",
+    "min",
+    "warn",
+    "inact",
 )
 
 
@@ -54,10 +76,16 @@ def info(name):
         return dict.fromkeys(_KEYS, "")
     found = dict.fromkeys(_KEYS, "Unavailable")
     found.update(
-        name=entry.pw_name, passwd=entry.pw_passwd, account_created=get_account_created(name),
-        login_failed_count=get_login_failed_count(name), login_failed_last=get_login_failed_last(name),
-        lstchg=get_last_change(name), max=get_maxdays(name), expire=get_expire(name), change=get_change(name),
-    )  # fmt: skip
+        name=entry.pw_name,
+        passwd=entry.pw_passwd,
+        account_created=get_account_created(name),
+        login_failed_count=get_login_failed_count(name),
+        login_failed_last=get_login_failed_last(name),
+        lstchg=get_last_change(name),
+        max=get_maxdays(name),
+        expire=get_expire(name),
+        change=get_change(name),
+    )
     return found
 
 

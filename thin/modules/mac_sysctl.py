@@ -8,8 +8,17 @@ __reads__ = ("default_config", "show", "get")
 __changes__ = ("assign", "persist")
 
 ROOTS = (
-    "audit.", "debug.", "hw.", "kern.", "machdep.", "net.", "security.", "user.", "vfs.", "vm.",
-)  # fmt: skip
+    "audit.",
+    "debug.",
+    "hw.",
+    "kern.",
+    "machdep.",
+    "net.",
+    "security.",
+    "user.",
+    "vfs.",
+    "vm.",
+)
 
 
 def __virtual__():

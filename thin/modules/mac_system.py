@@ -9,12 +9,29 @@ from thin.utils import macos
 __virtualname__ = "system"
 __fits__ = {"kernel": ("Darwin",)}
 __reads__ = (
-    "get_computer_name", "get_subnet_name", "get_remote_login", "get_remote_events", "get_startup_disk",
-    "list_startup_disks", "get_restart_delay", "get_disable_keyboard_on_lock", "get_boot_arch",
+    "get_computer_name",
+    "get_subnet_name",
+    "get_remote_login",
+    "get_remote_events",
+    "get_startup_disk",
+    "list_startup_disks",
+    "get_restart_delay",
+    "get_disable_keyboard_on_lock",
+    "get_boot_arch",
 )
 __changes__ = (
-    "halt", "shutdown", "sleep", "restart", "set_computer_name", "set_subnet_name", "set_remote_login",
-    "set_remote_events", "set_startup_disk", "set_restart_delay", "set_disable_keyboard_on_lock", "set_boot_arch",
+    "halt",
+    "shutdown",
+    "sleep",
+    "restart",
+    "set_computer_name",
+    "set_subnet_name",
+    "set_remote_login",
+    "set_remote_events",
+    "set_startup_disk",
+    "set_restart_delay",
+    "set_disable_keyboard_on_lock",
+    "set_boot_arch",
 )
 
 ARCHITECTURES = ("i386", "x86_64", "default")
@@ -299,9 +316,7 @@ def set_restart_delay(seconds):
         pushsalt run '*' system.set_restart_delay 300
     """
     if int(seconds) % 30 != 0:
-        raise SaltInvocationError(
-            "Invalid value passed for seconds.\nMust be a multiple of 30.\nPassed: %s" % seconds
-        )
+        raise SaltInvocationError("Invalid value passed for seconds.\nMust be a multiple of 30.\nPassed: %s" % seconds)
     _do("-setwaitforstartupafterpowerfailure", seconds)
     return str(seconds) in get_restart_delay()
 

@@ -6,8 +6,16 @@ from thin.utils import macos
 __virtualname__ = "timezone"
 __fits__ = {"kernel": ("Darwin",)}
 __reads__ = (
-    "get_date", "get_time", "get_zone", "get_zonecode", "get_offset", "list_zones", "zone_compare",
-    "get_using_network_time", "get_time_server", "get_hwclock",
+    "get_date",
+    "get_time",
+    "get_zone",
+    "get_zonecode",
+    "get_offset",
+    "list_zones",
+    "zone_compare",
+    "get_using_network_time",
+    "get_time_server",
+    "get_hwclock",
 )
 __changes__ = ("set_date", "set_time", "set_zone", "set_using_network_time", "set_time_server", "set_hwclock")
 

@@ -14,7 +14,16 @@ __virtualname__ = "user"
 __fits__ = {"kernel": ("Darwin",)}
 __reads__ = ("info", "getent", "list_users", "list_groups", "primary_group", "get_auto_login")
 __changes__ = (
-    "add", "delete", "rename", "chuid", "chgid", "chshell", "chhome", "chfullname", "chgroups", "enable_auto_login",
+    "add",
+    "delete",
+    "rename",
+    "chuid",
+    "chgid",
+    "chshell",
+    "chhome",
+    "chfullname",
+    "chgroups",
+    "enable_auto_login",
     "disable_auto_login",
 )
 
@@ -157,9 +166,12 @@ def add(name, uid=None, gid=None, groups=None, home=None, shell=None, fullname=N
             raise SaltInvocationError("%s must be an integer" % key)
     home = home or "/Users/%s" % name
     wanted = (
-        ("UniqueID", uid), ("PrimaryGroupID", gid), ("UserShell", shell or "/bin/bash"), ("NFSHomeDirectory", home),
+        ("UniqueID", uid),
+        ("PrimaryGroupID", gid),
+        ("UserShell", shell or "/bin/bash"),
+        ("NFSHomeDirectory", home),
         ("RealName", fullname or ""),
-    )  # fmt: skip
+    )
     for key, value in wanted:
         _must("create", _path(name), key, value)
     _flush()
@@ -410,8 +422,9 @@ def disable_auto_login():
     """
     if os.path.lexists(KCPASSWORD):
         safepath.unlink(KCPASSWORD)
-    __salt__["cmd.run_all"](["defaults", "delete", LOGIN_WINDOW, "autoLoginUser"], python_shell=False,
-                            ignore_retcode=True)  # fmt: skip
+    __salt__["cmd.run_all"](
+        ["defaults", "delete", LOGIN_WINDOW, "autoLoginUser"], python_shell=False, ignore_retcode=True
+    )
     return not get_auto_login()
 
 
@@ -424,7 +437,7 @@ def _masked(password):
     data += bytes(-len(data) % (len(MASK) + 1))
     masked = bytearray()
     for at in range(0, len(data), len(MASK)):
-        masked += bytearray(byte ^ MASK[number] for number, byte in enumerate(data[at:at + len(MASK)]))
+        masked += bytearray(byte ^ MASK[number] for number, byte in enumerate(data[at : at + len(MASK)]))
     return bytes(masked)
 
 
@@ -433,10 +446,14 @@ def _format(entry):
 
     gids = set(os.getgrouplist(entry.pw_name, entry.pw_gid))
     return {
-        "uid": entry.pw_uid, "gid": entry.pw_gid, "name": entry.pw_name, "home": entry.pw_dir,
-        "shell": entry.pw_shell, "fullname": entry.pw_gecos,
+        "uid": entry.pw_uid,
+        "gid": entry.pw_gid,
+        "name": entry.pw_name,
+        "home": entry.pw_dir,
+        "shell": entry.pw_shell,
+        "fullname": entry.pw_gecos,
         "groups": sorted({group.gr_name for group in grp.getgrall() if group.gr_gid in gids}),
-    }  # fmt: skip
+    }
 
 
 def _known(name):
@@ -474,8 +491,9 @@ def _path(name):
 def _must(action, path, *words):
     done = _dscl(action, path, *words)
     if not _worked(done):
-        raise CommandExecutionError("dscl could not %s %s %s: %s" % (
-            action, path, words[0] if words else "", __context__["user.complaint"]))
+        raise CommandExecutionError(
+            "dscl could not %s %s %s: %s" % (action, path, words[0] if words else "", __context__["user.complaint"])
+        )
 
 
 def _worked(done):

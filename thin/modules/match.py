@@ -15,8 +15,21 @@ log = getLogger(__name__)
 __controller__ = ("glob", "list", "pcre", "grain", "grain_pcre", "pillar", "pillar_pcre", "pillar_exact")
 __usual__ = True
 __reads__ = (
-    "glob", "list", "pcre", "grain", "grain_pcre", "pillar", "pillar_pcre", "pillar_exact", "compound", "ipcidr",
-    "nodegroup", "data", "filter_by", "search_by", "ifelse",
+    "glob",
+    "list",
+    "pcre",
+    "grain",
+    "grain_pcre",
+    "pillar",
+    "pillar_pcre",
+    "pillar_exact",
+    "compound",
+    "ipcidr",
+    "nodegroup",
+    "data",
+    "filter_by",
+    "search_by",
+    "ifelse",
 )
 
 
@@ -237,8 +250,12 @@ def search_by(lookup, tgt_type="compound", minion_id=None):
 
         pushsalt run '*' match.search_by '{web: ["web*"], db: [G@roles:database]}'
     """
-    return [key for key, expressions in lookup.items() for expression in expressions
-            if _matches(tgt_type, expression, minion_id)] or None
+    return [
+        key
+        for key, expressions in lookup.items()
+        for expression in expressions
+        if _matches(tgt_type, expression, minion_id)
+    ] or None
 
 
 def ifelse(*args, **kwargs):
@@ -264,11 +281,17 @@ def ifelse(*args, **kwargs):
 
 #: tgt_type -> (letter in compound expressions, function, whether it is about the id, whether it takes a delimiter)
 _TYPES = {
-    "glob": ("", glob, True, False), "list": ("L", list_, True, False), "pcre": ("E", pcre, True, False),
-    "compound": ("", compound, True, False), "ipcidr": ("S", ipcidr, False, False),
-    "grain": ("G", grain, False, True), "grain_pcre": ("P", grain_pcre, False, True),
-    "pillar": ("I", pillar, False, True), "pillar_pcre": ("J", pillar_pcre, False, True),
-    "pillar_exact": ("", pillar_exact, False, True), "data": ("", data, False, False),
+    "glob": ("", glob, True, False),
+    "list": ("L", list_, True, False),
+    "pcre": ("E", pcre, True, False),
+    "compound": ("", compound, True, False),
+    "ipcidr": ("S", ipcidr, False, False),
+    "grain": ("G", grain, False, True),
+    "grain_pcre": ("P", grain_pcre, False, True),
+    "pillar": ("I", pillar, False, True),
+    "pillar_pcre": ("J", pillar_pcre, False, True),
+    "pillar_exact": ("", pillar_exact, False, True),
+    "data": ("", data, False, False),
     "resource": ("T", lambda tgt, minion_id=None: _manages(tgt), True, False),
     "managing_minion": ("M", lambda tgt, minion_id=None: _id(minion_id) == tgt, True, False),
     "nodegroup": ("N", lambda tgt, minion_id=None: nodegroup(tgt, None, minion_id), True, False),

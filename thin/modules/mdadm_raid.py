@@ -62,9 +62,13 @@ def detail(device="/dev/md0"):
             found[key.strip().lower().replace(" ", "_")] = value.strip()
         elif len(words) > 4 and words[-1].startswith("/dev/"):
             found["members"][words[0]] = {
-                "number": words[0], "major": words[1], "minor": words[2], "raiddevice": words[3],
-                "state": " ".join(words[4:-1]), "device": words[-1],
-            }  # fmt: skip
+                "number": words[0],
+                "major": words[1],
+                "minor": words[2],
+                "raiddevice": words[3],
+                "state": " ".join(words[4:-1]),
+                "device": words[-1],
+            }
     return found
 
 

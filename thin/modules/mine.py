@@ -34,7 +34,8 @@ def get(tgt, fun, tgt_type="glob", exclude_minion=False):
     """
     raise CommandExecutionError(
         "mine.get is answered where templates are rendered: have the SLS call it, and hand its value to %s"
-        % __opts__.get("id", "the target"))
+        % __opts__.get("id", "the target")
+    )
 
 
 def send(name, *args, **kwargs):

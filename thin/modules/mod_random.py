@@ -11,8 +11,16 @@ def __virtual__():
     return __virtualname__
 
 
-def get_str(length=20, chars=None, lowercase=True, uppercase=True, digits=True, punctuation=True, whitespace=False,
-            printable=False):
+def get_str(
+    length=20,
+    chars=None,
+    lowercase=True,
+    uppercase=True,
+    digits=True,
+    punctuation=True,
+    whitespace=False,
+    printable=False,
+):
     """
     Return a random text of this length, of ``chars`` or of the kinds that are on
 
@@ -27,8 +35,14 @@ def get_str(length=20, chars=None, lowercase=True, uppercase=True, digits=True, 
     from thin.exceptions import SaltInvocationError
 
     if chars is None:
-        kinds = ((lowercase, string.ascii_lowercase), (uppercase, string.ascii_uppercase), (digits, string.digits),
-                 (punctuation, string.punctuation), (whitespace, string.whitespace), (printable, string.printable))
+        kinds = (
+            (lowercase, string.ascii_lowercase),
+            (uppercase, string.ascii_uppercase),
+            (digits, string.digits),
+            (punctuation, string.punctuation),
+            (whitespace, string.whitespace),
+            (printable, string.printable),
+        )
         chars = "".join(text for wanted, text in kinds if wanted)
     if not chars:
         raise SaltInvocationError("No characters to choose from.")

@@ -10,11 +10,24 @@ from thin.utils.files.arguments import cachedir
 
 __usual__ = True
 __reads__ = (
-    "active", "fstab", "is_fuse_exec", "swaps", "is_mounted", "read_mount_cache", "get_mount_from_path",
+    "active",
+    "fstab",
+    "is_fuse_exec",
+    "swaps",
+    "is_mounted",
+    "read_mount_cache",
+    "get_mount_from_path",
     "get_device_from_path",
 )
 __changes__ = (
-    "set_fstab", "rm_fstab", "mount", "remount", "umount", "swapon", "swapoff", "write_mount_cache",
+    "set_fstab",
+    "rm_fstab",
+    "mount",
+    "remount",
+    "umount",
+    "swapon",
+    "swapoff",
+    "write_mount_cache",
     "delete_mount_cache",
 )
 
@@ -74,7 +87,7 @@ def set_fstab(
     test=False,
     match_on="auto",
     not_change=False,
-    **kwargs
+    **kwargs,
 ):
     """
     Have an entry in fstab: ``new``, ``change`` or ``present``. ``match_on`` names the fields (name, device, fstype,

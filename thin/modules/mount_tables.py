@@ -64,8 +64,18 @@ def rm_vfstab(name, device, config="/etc/vfstab"):
 
 
 def set_vfstab(
-    name, device, fstype, opts="-", device_fsck="-", pass_fsck="-", mount_at_boot="yes",  # noqa: S107
-    config="/etc/vfstab", test=False, match_on="auto", not_change=False, **kwargs
+    name,
+    device,
+    fstype,
+    opts="-",
+    device_fsck="-",
+    pass_fsck="-",  # noqa: S107
+    mount_at_boot="yes",
+    config="/etc/vfstab",
+    test=False,
+    match_on="auto",
+    not_change=False,
+    **kwargs,
 ):
     """
     Have an entry in vfstab (Solaris): ``new``, ``change`` or ``present``
@@ -106,12 +116,17 @@ def set_vfstab(
     if unknown:
         raise CommandExecutionError('Unrecognized keys in match_on: "%s"' % ", ".join(unknown))
     entry = {
-        "device": device, "device_fsck": device_fsck, "name": name, "fstype": fstype, "pass_fsck": str(pass_fsck),
+        "device": device,
+        "device_fsck": device_fsck,
+        "name": name,
+        "fstype": fstype,
+        "pass_fsck": str(pass_fsck),
         "mount_at_boot": "yes" if mount_at_boot == "yes" else "no",
         "opts": ",".join(opts) if isinstance(opts, list) else opts,
-    }  # fmt: skip
+    }
     text = ("{device:<11} {device_fsck:<3} {name:<19} {fstype:<8} {pass_fsck:<3} {mount_at_boot:<6} {opts}\n").format(
-        **entry)
+        **entry
+    )
     said, lines = None, _lines(config)
     for at, line in enumerate(lines):
         known = _parsed(line)
@@ -239,8 +254,18 @@ def filesystems(config="/etc/filesystems"):
     return {}
 
 
-def set_filesystems(name, device, vfstype, opts="-", mount="true", config="/etc/filesystems", test=False,
-                    match_on="auto", not_change=False, **kwargs):
+def set_filesystems(
+    name,
+    device,
+    vfstype,
+    opts="-",
+    mount="true",
+    config="/etc/filesystems",
+    test=False,
+    match_on="auto",
+    not_change=False,
+    **kwargs,
+):
     """
     Return None: only AIX has this table, which is not supported
 
@@ -289,8 +314,10 @@ def _parsed(line):
 def _matches(entry, wanted):
     if entry is None:
         return False
-    return all(sorted(entry[key].split(",")) == sorted(wanted[key].split(",")) if key == "opts"
-               else entry[key] == wanted[key] for key in wanted)  # fmt: skip
+    return all(
+        sorted(entry[key].split(",")) == sorted(wanted[key].split(",")) if key == "opts" else entry[key] == wanted[key]
+        for key in wanted
+    )
 
 
 def _automount(line):

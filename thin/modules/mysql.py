@@ -15,12 +15,34 @@ from thin.utils import mysqlrun
 from thin.utils.mysqlrun import ident, text
 
 __reads__ = (
-    "quote_identifier", "status", "version", "slave_lag", "db_list", "db_get", "db_tables", "db_exists", "db_check",
-    "processlist", "get_master_status", "get_slave_status", "showvariables", "showglobal", "verify_login",
-    "plugins_list", "plugin_status",
+    "quote_identifier",
+    "status",
+    "version",
+    "slave_lag",
+    "db_list",
+    "db_get",
+    "db_tables",
+    "db_exists",
+    "db_check",
+    "processlist",
+    "get_master_status",
+    "get_slave_status",
+    "showvariables",
+    "showglobal",
+    "verify_login",
+    "plugins_list",
+    "plugin_status",
 )
 __changes__ = (
-    "query", "file_query", "free_slave", "alter_db", "db_create", "db_remove", "db_repair", "db_optimize", "plugin_add",
+    "query",
+    "file_query",
+    "free_slave",
+    "alter_db",
+    "db_create",
+    "db_remove",
+    "db_repair",
+    "db_optimize",
+    "plugin_add",
     "plugin_remove",
 )
 
@@ -142,8 +164,13 @@ def file_query(database, file_name, **connection_args):
     except mysqlrun.Failure:
         return False
     seconds = time.time() - start
-    ret = {"rows returned": 0, "columns": [], "results": [], "rows affected": 0,
-           "query time": {"human": "%ss" % round(seconds, 2), "raw": round(seconds, 5)}}
+    ret = {
+        "rows returned": 0,
+        "columns": [],
+        "results": [],
+        "rows affected": 0,
+        "query time": {"human": "%ss" % round(seconds, 2), "raw": round(seconds, 5)},
+    }
     for columns, rows in found:
         if len(rows) == 1 and rows[0][-1] == mark:
             ret["rows affected"] += max(0, int(rows[0][0]))
@@ -262,8 +289,11 @@ def alter_db(name, character_set=None, collate=None, **connection_args):
 
         pushsalt run '*' mysql.alter_db shop character_set=utf8mb4
     """
-    words = "".join(" %s %s" % (word, text(value)) for word, value in (("CHARACTER SET", character_set),
-                                                                       ("COLLATE", collate)) if value)
+    words = "".join(
+        " %s %s" % (word, text(value))
+        for word, value in (("CHARACTER SET", character_set), ("COLLATE", collate))
+        if value
+    )
     return _server(connection_args).execute("ALTER DATABASE %s%s" % (ident(name), words))
 
 
@@ -399,14 +429,33 @@ def processlist(**connection_args):
 
 
 #: columns that hold numbers
-_NUMBERS = ("Id", "Time", "Rows_", "Position", "Seconds_Behind", "Connect_Retry", "Skip_Counter", "Until_Log_Pos",
-            "Master_Port", "Master_Server_Id", "Relay_Log_Pos", "Relay_Log_Space", "Read_Master_Log_Pos",
-            "Exec_Master_Log_Pos", "Last_Errno", "Last_IO_Errno", "Last_SQL_Errno", "max_")
+_NUMBERS = (
+    "Id",
+    "Time",
+    "Rows_",
+    "Position",
+    "Seconds_Behind",
+    "Connect_Retry",
+    "Skip_Counter",
+    "Until_Log_Pos",
+    "Master_Port",
+    "Master_Server_Id",
+    "Relay_Log_Pos",
+    "Relay_Log_Space",
+    "Read_Master_Log_Pos",
+    "Exec_Master_Log_Pos",
+    "Last_Errno",
+    "Last_IO_Errno",
+    "Last_SQL_Errno",
+    "max_",
+)
 
 
 def _typed(row):
-    return {key: int(value) if value and value.isdigit() and key.startswith(_NUMBERS) else value
-            for key, value in row.items()}
+    return {
+        key: int(value) if value and value.isdigit() and key.startswith(_NUMBERS) else value
+        for key, value in row.items()
+    }
 
 
 def get_master_status(**connection_args):

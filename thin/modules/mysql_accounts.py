@@ -58,8 +58,10 @@ class _Server(object):
         return "unix_socket" if self.mariadb else "auth_socket"
 
     def password_column(self):
-        rows = self.sql.rows("SELECT column_name FROM information_schema.COLUMNS WHERE table_schema = 'mysql' "
-                             "AND table_name = 'user' AND column_name = 'Password'")
+        rows = self.sql.rows(
+            "SELECT column_name FROM information_schema.COLUMNS WHERE table_schema = 'mysql' "
+            "AND table_name = 'user' AND column_name = 'Password'"
+        )
         return "Password" if rows else "authentication_string"
 
     def plugin(self, user, host):
@@ -96,12 +98,21 @@ def user_list(**connection_args):
 
         pushsalt run '*' mysql.user_list
     """
-    return tuple(mysqlrun.Server(__salt__, __context__, connection_args).dicts("SELECT User, Host FROM mysql.user")
-                 or ())
+    return tuple(
+        mysqlrun.Server(__salt__, __context__, connection_args).dicts("SELECT User, Host FROM mysql.user") or ()
+    )
 
 
-def user_exists(user, host="localhost", password=None, password_hash=None, passwordless=False, unix_socket=False,
-                password_column=None, **connection_args):
+def user_exists(
+    user,
+    host="localhost",
+    password=None,
+    password_hash=None,
+    passwordless=False,
+    unix_socket=False,
+    password_column=None,
+    **connection_args,
+):
     """
     Whether there is such an account, with this password or stored form, or without one (``passwordless``)
 
@@ -149,13 +160,24 @@ def user_info(user, host="localhost", **connection_args):
     if rows is None:
         return False
     for row in rows:
-        return {key: int(value) if key.startswith("max_") and value and value.isdigit() else value
-                for key, value in row.items()}
+        return {
+            key: int(value) if key.startswith("max_") and value and value.isdigit() else value
+            for key, value in row.items()
+        }
     return None
 
 
-def user_create(user, host="localhost", password=None, password_hash=None, allow_passwordless=False,
-                unix_socket=False, password_column=None, auth_plugin="mysql_native_password", **connection_args):
+def user_create(
+    user,
+    host="localhost",
+    password=None,
+    password_hash=None,
+    allow_passwordless=False,
+    unix_socket=False,
+    password_column=None,
+    auth_plugin="mysql_native_password",
+    **connection_args,
+):
     """
     Create an account; False when there is one already, or when it fails
 
@@ -214,8 +236,16 @@ def _refused(words):
     __context__[mysqlrun.ERROR] = words
 
 
-def user_chpass(user, host="localhost", password=None, password_hash=None, allow_passwordless=False,
-                unix_socket=None, password_column=None, **connection_args):
+def user_chpass(
+    user,
+    host="localhost",
+    password=None,
+    password_hash=None,
+    allow_passwordless=False,
+    unix_socket=None,
+    password_column=None,
+    **connection_args,
+):
     """
     Change an account's password; False when there is no such account, or when it fails
 
@@ -330,8 +360,9 @@ def grant_exists(grant, database, user, host="localhost", grant_option=False, es
         return False
 
 
-def grant_add(grant, database, user, host="localhost", grant_option=False, escape=True, ssl_option=False,
-              **connection_args):
+def grant_add(
+    grant, database, user, host="localhost", grant_option=False, escape=True, ssl_option=False, **connection_args
+):
     """
     Grant privileges to an account; returns whether it has them then
 

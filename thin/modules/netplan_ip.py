@@ -20,17 +20,32 @@ FOLDER = "/etc/netplan"
 
 _SECTIONS = {"eth": "ethernets", "bond": "bonds", "slave": "ethernets", "vlan": "vlans", "bridge": "bridges"}
 _UNSUPPORTED = (
-    "up_cmds", "down_cmds", "pre_up_cmds", "post_up_cmds", "pre_down_cmds", "post_down_cmds", "ethtool",
-)  # fmt: skip
+    "up_cmds",
+    "down_cmds",
+    "pre_up_cmds",
+    "post_up_cmds",
+    "pre_down_cmds",
+    "post_down_cmds",
+    "ethtool",
+)
 _BOND = {
-    "mode": "mode", "miimon": "mii-monitor-interval", "lacp_rate": "lacp-rate",
-    "xmit_hash_policy": "transmit-hash-policy", "downdelay": "down-delay", "updelay": "up-delay",
-    "arp_interval": "arp-interval", "primary": "primary",
-}  # fmt: skip
+    "mode": "mode",
+    "miimon": "mii-monitor-interval",
+    "lacp_rate": "lacp-rate",
+    "xmit_hash_policy": "transmit-hash-policy",
+    "downdelay": "down-delay",
+    "updelay": "up-delay",
+    "arp_interval": "arp-interval",
+    "primary": "primary",
+}
 _BRIDGE = {
-    "fd": "forward-delay", "forward_delay": "forward-delay", "ageing": "ageing-time", "maxage": "max-age",
-    "hello": "hello-time", "priority": "priority",
-}  # fmt: skip
+    "fd": "forward-delay",
+    "forward_delay": "forward-delay",
+    "ageing": "ageing-time",
+    "maxage": "max-age",
+    "hello": "hello-time",
+    "priority": "priority",
+}
 
 
 def __virtual__():
@@ -134,7 +149,7 @@ def get_routes(iface):
     if not starts:
         return []
     indent = len(lines[starts[0]]) - len(lines[starts[0]].lstrip())
-    ours = [line for line in lines[starts[0]:] if line[indent:indent + 1] in ("r", "-", " ")]
+    ours = [line for line in lines[starts[0] :] if line[indent : indent + 1] in ("r", "-", " ")]
     return [line[indent:] for line in ours if line[:indent].strip() == ""]
 
 

@@ -10,9 +10,30 @@ from thin.utils import interfaces as links
 __controller__ = ("calc_net", "convert_cidr", "ip_in_subnet", "iphexval", "is_loopback", "is_private", "reverse_ip")
 __usual__ = True
 __reads__ = (
-    "interfaces", "hw_addr", "hwaddr", "interface", "interface_ip", "ifacestartswith", "ip_addrs", "ipaddrs",
-    "ip_addrs6", "ipaddrs6", "ip_networks", "ip_networks6", "subnets", "subnets6", "in_subnet", "ip_in_subnet",
-    "calc_net", "convert_cidr", "is_private", "is_loopback", "reverse_ip", "iphexval", "get_hostname", "get_fqdn",
+    "interfaces",
+    "hw_addr",
+    "hwaddr",
+    "interface",
+    "interface_ip",
+    "ifacestartswith",
+    "ip_addrs",
+    "ipaddrs",
+    "ip_addrs6",
+    "ipaddrs6",
+    "ip_networks",
+    "ip_networks6",
+    "subnets",
+    "subnets6",
+    "in_subnet",
+    "ip_in_subnet",
+    "calc_net",
+    "convert_cidr",
+    "is_private",
+    "is_loopback",
+    "reverse_ip",
+    "iphexval",
+    "get_hostname",
+    "get_fqdn",
     "fqdns",
 )
 __changes__ = ("mod_hostname",)
@@ -247,7 +268,9 @@ def convert_cidr(cidr):
 
     found = ip_network(calc_net(cidr))
     return {
-        "network": str(found.network_address), "netmask": str(found.netmask), "broadcast": str(found.broadcast_address)
+        "network": str(found.network_address),
+        "netmask": str(found.netmask),
+        "broadcast": str(found.broadcast_address),
     }
 
 
@@ -415,8 +438,10 @@ def _networks(family, interface, include_loopback, verbose):
         return [str(network) for network in sorted(found)]
     return {
         str(network): {
-            "address": str(network.network_address), "netmask": str(network.netmask),
-            "num_addresses": network.num_addresses, "prefixlen": network.prefixlen,
+            "address": str(network.network_address),
+            "netmask": str(network.netmask),
+            "num_addresses": network.num_addresses,
+            "prefixlen": network.prefixlen,
         }
         for network in found
     }

@@ -217,10 +217,15 @@ def _rows_of_ss(text):
         more = dict(word.split(":", 1) for word in words[6:] if ":" in word)
         program = re.search(r'"([^"]*)"', more.get("users", ""))
         row = {
-            "proto": words[0], "recv-q": words[2], "send-q": words[3], "local-address": words[4],
-            "remote-address": words[5], "user": more.get("uid", 0), "inode": more.get("ino", 0),
+            "proto": words[0],
+            "recv-q": words[2],
+            "send-q": words[3],
+            "local-address": words[4],
+            "remote-address": words[5],
+            "user": more.get("uid", 0),
+            "inode": more.get("ino", 0),
             "program": program.group(1) if program else "",
-        }  # fmt: skip
+        }
         if line.startswith("tcp"):
             row["state"] = _STATES.get(words[1], words[1])
         found.append(row)

@@ -8,8 +8,19 @@ from thin.exceptions import CommandExecutionError, CommandNotFoundError
 __virtualname__ = "network"
 __usual__ = True
 __reads__ = (
-    "routes", "default_route", "get_route", "arp", "ip_neighs", "ipneighs", "ip_neighs6", "ipneighs6", "ping",
-    "connect", "dns_check", "active_tcp", "dig",
+    "routes",
+    "default_route",
+    "get_route",
+    "arp",
+    "ip_neighs",
+    "ipneighs",
+    "ip_neighs6",
+    "ipneighs6",
+    "ping",
+    "connect",
+    "dns_check",
+    "active_tcp",
+    "dig",
 )
 
 _HOST_CHARACTERS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_")
@@ -71,9 +82,7 @@ def get_route(ip):
     values = dict(zip(words, words[1:]))
     if "dev" not in values:
         raise CommandExecutionError("no route to %s: %s" % (ip, " ".join(words)))
-    return {
-        "destination": ip, "gateway": values.get("via"), "interface": values["dev"], "source": values.get("src")
-    }
+    return {"destination": ip, "gateway": values.get("via"), "interface": values["dev"], "source": values.get("src")}
 
 
 def arp():
@@ -238,7 +247,10 @@ def active_tcp():
     for row in [row for row in rows if int(row[3], 16) == 1]:
         (local, local_port), (remote, remote_port) = [_endpoint(row[column]) for column in (1, 2)]
         found[len(found)] = {
-            "local_addr": local, "local_port": local_port, "remote_addr": remote, "remote_port": remote_port
+            "local_addr": local,
+            "local_port": local_port,
+            "remote_addr": remote,
+            "remote_port": remote_port,
         }
     return found
 
@@ -271,7 +283,7 @@ def _endpoint(text):
     from ipaddress import ip_address
 
     digits, _, port = text.partition(":")
-    words = [int(digits[at:at + 8], 16) for at in range(0, len(digits), 8)]
+    words = [int(digits[at : at + 8], 16) for at in range(0, len(digits), 8)]
     address = ip_address(struct.pack("=%dI" % len(words), *words))
     return str(getattr(address, "ipv4_mapped", None) or address), int(port, 16)
 

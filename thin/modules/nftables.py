@@ -11,11 +11,28 @@ from thin.exceptions import CommandExecutionError, SaltInvocationError
 from thin.utils import nftrules, serial
 
 __reads__ = (
-    "version", "build_rule", "get_saved_rules", "list_tables", "get_rules", "get_rules_json", "get_rule_handle",
-    "check", "check_chain", "check_table", "get_policy",
+    "version",
+    "build_rule",
+    "get_saved_rules",
+    "list_tables",
+    "get_rules",
+    "get_rules_json",
+    "get_rule_handle",
+    "check",
+    "check_chain",
+    "check_table",
+    "get_policy",
 )
 __changes__ = (
-    "save", "new_table", "delete_table", "new_chain", "delete_chain", "append", "insert", "delete", "flush",
+    "save",
+    "new_table",
+    "delete_table",
+    "new_chain",
+    "delete_chain",
+    "append",
+    "insert",
+    "delete",
+    "flush",
     "set_policy",
 )
 
@@ -370,8 +387,11 @@ def delete(table, chain=None, position=None, rule=None, family="ipv4"):
         return _ret(False, "Rule %s chain %s does not exist" % (rule, where))
     shown = rule or "handle %s" % position
     words = ["delete", "rule", _family(family), table, chain, "handle", handle]
-    return _did(words, 'Deleted rule "%s" in chain %s.' % (shown, where),
-                'Failed to delete rule "%s" in chain %s' % (shown, where))  # fmt: skip
+    return _did(
+        words,
+        'Deleted rule "%s" in chain %s.' % (shown, where),
+        'Failed to delete rule "%s" in chain %s' % (shown, where),
+    )
 
 
 def flush(table="filter", chain="", family="ipv4"):

@@ -24,22 +24,35 @@ up_cmds down_cmds pre_up_cmds post_up_cmds pre_down_cmds post_down_cmds ethtool 
 gro lro
 """.split()
 _WAKE = {
-    "default": 0x1, "phy": 0x2, "unicast": 0x4, "multicast": 0x8, "broadcast": 0x10, "arp": 0x20, "magic": 0x40,
+    "default": 0x1,
+    "phy": 0x2,
+    "unicast": 0x4,
+    "multicast": 0x8,
+    "broadcast": 0x10,
+    "arp": 0x20,
+    "magic": 0x40,
     "ignore": 0x8000,
-}  # fmt: skip
+}
 #: what is not an option of the bonding driver
-_NOT_OF_BONDS = frozenset("""
+_NOT_OF_BONDS = frozenset(
+    """
 type test enabled onboot name noifupdown addr slaves interfaces ports bridge_ports master slave_type proto ipaddr
 ipaddrs addresses netmask prefix gateway broadcast metric pointopoint scope srcaddr dns nameservers dns_search
 domain search peerdns enable_ipv6 ipv6proto ipv6addr ipv6ipaddr ipv6addrs ipv6gateway ipv6netmask ipv6_autoconf
 ipv6_peerdns ipv6_defroute ipv6_peerroutes dhcpv6c mtu hwaddr macaddr autoneg speed duplex wol stp fd forward_delay
 ageing maxage hello priority id vlan_id parent link vlan-raw-device vlan_raw_device reorder_hdr gvrp loose_binding
 zone uuid nickname userctl nm_controlled defroute ipv4_failure_fatal peerroutes arpcheck routes
-""".split() + _UNSUPPORTED)
+""".split()
+    + _UNSUPPORTED
+)
 _BRIDGE = {
-    "fd": "forward-delay", "forward_delay": "forward-delay", "ageing": "ageing-time", "maxage": "max-age",
-    "hello": "hello-time", "priority": "priority",
-}  # fmt: skip
+    "fd": "forward-delay",
+    "forward_delay": "forward-delay",
+    "ageing": "ageing-time",
+    "maxage": "max-age",
+    "hello": "hello-time",
+    "priority": "priority",
+}
 
 
 def __virtual__():

@@ -177,9 +177,7 @@ def _npm(words, cwd, runas, env):
             raise CommandExecutionError("User '%s' is not available" % runas)
     command = ["npm"] + [str(word) for word in words]
     return dict(
-        __salt__["cmd.run_all"](
-            command, cwd=cwd, runas=runas, env=variables, python_shell=False, ignore_retcode=True
-        ),
+        __salt__["cmd.run_all"](command, cwd=cwd, runas=runas, env=variables, python_shell=False, ignore_retcode=True),
         command=" ".join(command),
     )
 
@@ -194,7 +192,7 @@ def _json(text, otherwise):
         first, last = re.search("^" + re.escape(opening), text, re.M), text.rfind(closing)
         if first and last > first.start():
             try:
-                return serial.loads(text[first.start():last + 1])
+                return serial.loads(text[first.start() : last + 1])
             except ValueError:
                 continue
     return otherwise

@@ -12,8 +12,20 @@ from thin.utils import data, pacmanversion, pkgrun, pkgspec
 __virtualname__ = "pkg"
 __fits__ = {"os_family": ("Arch",)}
 __reads__ = (
-    "version_cmp", "list_pkgs", "version", "latest_version", "available_version", "upgrade_available", "list_upgrades",
-    "list_repo_pkgs", "group_list", "group_info", "group_diff", "file_list", "file_dict", "owner",
+    "version_cmp",
+    "list_pkgs",
+    "version",
+    "latest_version",
+    "available_version",
+    "upgrade_available",
+    "list_upgrades",
+    "list_repo_pkgs",
+    "group_list",
+    "group_info",
+    "group_diff",
+    "file_list",
+    "file_dict",
+    "owner",
 )
 __changes__ = ("refresh_db", "install", "upgrade", "remove", "purge")
 

@@ -33,8 +33,12 @@ def read_file(file_name):
             # a control of several words stands in brackets
             words = re.match(r"\s*(\S+)(?:\s+(?:\[([^\]]*)\]|(\S+))(?:\s+(\S+)(.*))?)?", line).groups()
             control = " ".join(words[1].split()) if words[1] is not None else words[2] or ""
-            rules.append({
-                "interface": words[0], "control_flag": control, "module": words[3] or "",
-                "arguments": (words[4] or "").split(),
-            })  # fmt: skip
+            rules.append(
+                {
+                    "interface": words[0],
+                    "control_flag": control,
+                    "module": words[3] or "",
+                    "arguments": (words[4] or "").split(),
+                }
+            )
     return rules

@@ -11,8 +11,21 @@ __virtualname__ = "partition"
 __func_alias__ = {"set_": "set", "list_": "list"}
 __reads__ = ("list", "align_check", "check", "get_id", "system_types", "exists", "get_block_device")
 __changes__ = (
-    "probe", "cp", "set_id", "mkfs", "mklabel", "mkpart", "mkpartfs", "name", "rescue", "resize", "rm", "set", "toggle",
-    "disk_set", "disk_toggle",
+    "probe",
+    "cp",
+    "set_id",
+    "mkfs",
+    "mklabel",
+    "mkpart",
+    "mkpartfs",
+    "name",
+    "rescue",
+    "resize",
+    "rm",
+    "set",
+    "toggle",
+    "disk_set",
+    "disk_toggle",
 )
 
 UNITS = frozenset("s B kB MB MiB GB GiB TB TiB % cyl chs compact".split())
@@ -77,8 +90,16 @@ def list_(device, unit=None):
             continue
         row = line.rstrip(";").split(":")
         if not found["info"]:
-            names = ("disk", "size", "interface", "logical sector", "physical sector", "partition table", "model",
-                     "disk flags")  # fmt: skip
+            names = (
+                "disk",
+                "size",
+                "interface",
+                "logical sector",
+                "physical sector",
+                "partition table",
+                "model",
+                "disk flags",
+            )
             if not 7 <= len(row) <= 8:
                 raise CommandExecutionError("Problem encountered while parsing output from parted")
             found["info"] = dict(zip(names, row))

@@ -20,8 +20,16 @@ DELIMITER = data.DELIMITER
 _NOT_SET = "__unset__"
 
 
-def get(key, default=_NOT_SET, merge=False, merge_nested_lists=None, delimiter=DELIMITER, pillarenv=None, saltenv=None,
-        unmask=None):
+def get(
+    key,
+    default=_NOT_SET,
+    merge=False,
+    merge_nested_lists=None,
+    delimiter=DELIMITER,
+    pillarenv=None,
+    saltenv=None,
+    unmask=None,
+):
     """
     Return the pillar at a path (``pkg:apache``), or the default; ``merge`` puts the pillar over a default dict or list
 
@@ -52,14 +60,19 @@ def _merged(key, default, delimiter, merge_nested_lists):
     """The pillar over its default, or None when the two do not fit together."""
     if not isinstance(default, (dict, list)):
         # Types only: values of pillar and what stands in for them do not go into logs.
-        log.error("pillar.get: Default is of type '%s', must be a dict or list to merge. Merge will be skipped.",
-                  type(default).__name__)
+        log.error(
+            "pillar.get: Default is of type '%s', must be a dict or list to merge. Merge will be skipped.",
+            type(default).__name__,
+        )
         return None
     kind = Mapping if isinstance(default, dict) else list
     found = data.traverse_dict_and_list(__pillar__, key, type(default)(), delimiter)
     if not isinstance(found, kind):
-        log.error("pillar.get: Default is a %s, but the returned pillar value is of type '%s'. Merge will be skipped.",
-                  type(default).__name__, type(found).__name__)
+        log.error(
+            "pillar.get: Default is a %s, but the returned pillar value is of type '%s'. Merge will be skipped.",
+            type(default).__name__,
+            type(found).__name__,
+        )
         return None
     default = copy.deepcopy(default)
     if isinstance(default, list):
@@ -173,4 +186,3 @@ def _types(value):
     if isinstance(value, (list, tuple, set)):
         return type(value)(_types(item) for item in value)
     return "<%s>" % type(value).__name__
-

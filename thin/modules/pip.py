@@ -15,7 +15,14 @@ from thin.utils import pep440
 __func_alias__ = {"list_": "list"}
 __usual__ = True
 __reads__ = (
-    "normalize", "version", "list", "freeze", "list_freeze_parse", "list_upgrades", "is_installed", "upgrade_available",
+    "normalize",
+    "version",
+    "list",
+    "freeze",
+    "list_freeze_parse",
+    "list_upgrades",
+    "is_installed",
+    "upgrade_available",
     "list_all_versions",
 )
 __changes__ = ("install", "uninstall", "upgrade")
@@ -142,8 +149,17 @@ def upgrade_available(pkg, bin_env=None, user=None, cwd=None):
 
 
 def list_all_versions(
-    pkg, bin_env=None, include_alpha=False, include_beta=False, include_rc=False, user=None, cwd=None, index_url=None,
-    extra_index_url=None, find_links=None, no_index=False
+    pkg,
+    bin_env=None,
+    include_alpha=False,
+    include_beta=False,
+    include_rc=False,
+    user=None,
+    cwd=None,
+    index_url=None,
+    extra_index_url=None,
+    find_links=None,
+    no_index=False,
 ):
     """The versions that can be had, oldest first; None for none. ``find_links`` and ``no_index`` as for install."""
     number = pep440.key(version(bin_env, cwd, user) or "0")
@@ -165,23 +181,59 @@ def list_all_versions(
 
 
 def install(
-    pkgs=None, requirements=None, bin_env=None, use_wheel=False, no_use_wheel=False, log=None, proxy=None, timeout=None,
-    editable=None, find_links=None, index_url=None, extra_index_url=None, no_index=False, mirrors=None, build=None,
-    target=None, download=None, download_cache=None, source=None, upgrade=False, force_reinstall=False,
-    ignore_installed=False, exists_action=None, no_deps=False, no_install=False, no_download=False,
-    global_options=None, install_options=None, user=None, cwd=None, pre_releases=False, cert=None,
-    allow_all_external=False, allow_external=None, allow_unverified=None, process_dependency_links=False,
-    saltenv="base", env_vars=None, use_vt=False, trusted_host=None, no_cache_dir=False, extra_args=None, cache_dir=None,
-    no_binary=None, disable_version_check=False, **kwargs
+    pkgs=None,
+    requirements=None,
+    bin_env=None,
+    use_wheel=False,
+    no_use_wheel=False,
+    log=None,
+    proxy=None,
+    timeout=None,
+    editable=None,
+    find_links=None,
+    index_url=None,
+    extra_index_url=None,
+    no_index=False,
+    mirrors=None,
+    build=None,
+    target=None,
+    download=None,
+    download_cache=None,
+    source=None,
+    upgrade=False,
+    force_reinstall=False,
+    ignore_installed=False,
+    exists_action=None,
+    no_deps=False,
+    no_install=False,
+    no_download=False,
+    global_options=None,
+    install_options=None,
+    user=None,
+    cwd=None,
+    pre_releases=False,
+    cert=None,
+    allow_all_external=False,
+    allow_external=None,
+    allow_unverified=None,
+    process_dependency_links=False,
+    saltenv="base",
+    env_vars=None,
+    use_vt=False,
+    trusted_host=None,
+    no_cache_dir=False,
+    extra_args=None,
+    cache_dir=None,
+    no_binary=None,
+    disable_version_check=False,
+    **kwargs,
 ):
     """Install packages: the return of cmd.run_all. A comma in a version's conditions is written ``;``.
 
     Arguments for pips that are long gone (wheels, mirrors, external) are taken and mean nothing.
     """
     if no_index and (index_url or extra_index_url):
-        raise CommandExecutionError(
-            "'no_index' and ('index_url' or 'extra_index_url') are mutually exclusive."
-        )
+        raise CommandExecutionError("'no_index' and ('index_url' or 'extra_index_url') are mutually exclusive.")
     if exists_action and exists_action.lower() not in ("s", "i", "w", "b"):
         raise CommandExecutionError(
             "The exists_action pip option only supports the values s, i, w, and b. '%s' is not valid." % exists_action
@@ -191,19 +243,31 @@ def install(
         return {"retcode": 0, "stdout": "No packages to install."}
     words = ["install"] + _required(requirements, saltenv)
     for option, value in (
-        ("--log", log), ("--timeout", timeout), ("--target", target), ("--src", source), ("--cert", cert),
-        ("--cache-dir", download_cache or cache_dir), ("--exists-action", exists_action),
+        ("--log", log),
+        ("--timeout", timeout),
+        ("--target", target),
+        ("--src", source),
+        ("--cert", cert),
+        ("--cache-dir", download_cache or cache_dir),
+        ("--exists-action", exists_action),
     ):
         words += [option, str(value)] if value else []
     for option, on in (
-        ("--no-index", no_index), ("--upgrade", upgrade), ("--force-reinstall", force_reinstall),
-        ("--pre", pre_releases), ("--ignore-installed", ignore_installed), ("--no-deps", no_deps),
+        ("--no-index", no_index),
+        ("--upgrade", upgrade),
+        ("--force-reinstall", force_reinstall),
+        ("--pre", pre_releases),
+        ("--ignore-installed", ignore_installed),
+        ("--no-deps", no_deps),
         ("--no-cache-dir", no_cache_dir),
     ):
         words += [option] if on else []
     for option, values in (
-        ("--find-links", find_links), ("--global-option", global_options), ("--install-option", install_options),
-        ("--trusted-host", trusted_host), ("--no-binary", no_binary),
+        ("--find-links", find_links),
+        ("--global-option", global_options),
+        ("--install-option", install_options),
+        ("--trusted-host", trusted_host),
+        ("--no-binary", no_binary),
     ):
         for value in _several(values):
             words += [option, value]
@@ -216,8 +280,17 @@ def install(
 
 
 def uninstall(
-    pkgs=None, requirements=None, bin_env=None, log=None, proxy=None, timeout=None, user=None, cwd=None, saltenv="base",
-    use_vt=False, extra_args=None
+    pkgs=None,
+    requirements=None,
+    bin_env=None,
+    log=None,
+    proxy=None,
+    timeout=None,
+    user=None,
+    cwd=None,
+    saltenv="base",
+    use_vt=False,
+    extra_args=None,
 ):
     """Uninstall packages: the return of cmd.run_all."""
     words = ["uninstall", "-y"] + _required(requirements, saltenv)

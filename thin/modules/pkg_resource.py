@@ -8,8 +8,17 @@ from thin.utils import pkgspec
 
 __usual__ = True
 __reads__ = (
-    "pack_sources", "parse_targets", "version", "add_pkg", "sort_pkglist", "stringify", "version_clean",
-    "version_compare", "check_extra_requirements", "format_pkg_list", "format_version",
+    "pack_sources",
+    "parse_targets",
+    "version",
+    "add_pkg",
+    "sort_pkglist",
+    "stringify",
+    "version_clean",
+    "version_compare",
+    "check_extra_requirements",
+    "format_pkg_list",
+    "format_version",
 )
 
 

@@ -11,11 +11,32 @@ from thin.utils import data, pkgholds, pkgngout, pkgngrun, pkgrun, pkgspec
 __virtualname__ = "pkg"
 __fits__ = {"os": ("FreeBSD",), "kernel": ("DragonFly",)}
 __reads__ = (
-    "version_cmp", "normalize_name", "list_pkgs", "version", "info", "latest_version", "available_version",
-    "upgrade_available", "list_repo_pkgs", "list_upgrades", "list_holds", "list_locked", "locked",
+    "version_cmp",
+    "normalize_name",
+    "list_pkgs",
+    "version",
+    "info",
+    "latest_version",
+    "available_version",
+    "upgrade_available",
+    "list_repo_pkgs",
+    "list_upgrades",
+    "list_holds",
+    "list_locked",
+    "locked",
 )
 __changes__ = (
-    "refresh_db", "update", "install", "remove", "delete", "purge", "upgrade", "hold", "unhold", "lock", "unlock",
+    "refresh_db",
+    "update",
+    "install",
+    "remove",
+    "delete",
+    "purge",
+    "upgrade",
+    "hold",
+    "unhold",
+    "lock",
+    "unlock",
 )
 
 DATABASES = ("/var/db/pkg/local.sqlite", "/var/db/pkg/local.sqlite-wal")
@@ -231,9 +252,26 @@ def refresh_db(jail=None, chroot=None, root=None, force=False, **kwargs):
 update = refresh_db
 
 
-def install(name=None, fromrepo=None, pkgs=None, sources=None, jail=None, chroot=None, root=None, orphan=False,
-            force=False, glob=False, local=False, dryrun=False, quiet=False, reinstall_requires=False, regex=False,
-            pcre=False, batch=False, **kwargs):
+def install(
+    name=None,
+    fromrepo=None,
+    pkgs=None,
+    sources=None,
+    jail=None,
+    chroot=None,
+    root=None,
+    orphan=False,
+    force=False,
+    glob=False,
+    local=False,
+    dryrun=False,
+    quiet=False,
+    reinstall_requires=False,
+    regex=False,
+    pcre=False,
+    batch=False,
+    **kwargs,
+):
     """
     Install packages: ``{name: {old, new}}`` of all that changed
 
@@ -274,8 +312,16 @@ def install(name=None, fromrepo=None, pkgs=None, sources=None, jail=None, chroot
         return {}
     force = force or kwargs.get("reinstall", False)
     letters = {
-        "y": True, "A": orphan, "f": force, "g": glob, "U": local, "n": dryrun, "q": quiet, "R": reinstall_requires,
-        "x": regex, "X": pcre,
+        "y": True,
+        "A": orphan,
+        "f": force,
+        "g": glob,
+        "U": local,
+        "n": dryrun,
+        "q": quiet,
+        "R": reinstall_requires,
+        "x": regex,
+        "X": pcre,
     }
     letters = {letter: data.is_true(on) for letter, on in letters.items()}
     if kind == "file":
@@ -296,8 +342,21 @@ def install(name=None, fromrepo=None, pkgs=None, sources=None, jail=None, chroot
     )
 
 
-def remove(name=None, pkgs=None, jail=None, chroot=None, root=None, all_installed=False, force=False, glob=False,
-           dryrun=False, recurse=False, regex=False, pcre=False, **kwargs):
+def remove(
+    name=None,
+    pkgs=None,
+    jail=None,
+    chroot=None,
+    root=None,
+    all_installed=False,
+    force=False,
+    glob=False,
+    dryrun=False,
+    recurse=False,
+    regex=False,
+    pcre=False,
+    **kwargs,
+):
     """
     Remove packages: ``{name: {old, new: ""}}``
 
@@ -330,7 +389,13 @@ def remove(name=None, pkgs=None, jail=None, chroot=None, root=None, all_installe
     if not targets:
         return {}
     letters = {
-        "a": all_installed, "f": force, "g": glob, "n": dryrun, "y": not data.is_true(dryrun), "R": recurse, "x": regex,
+        "a": all_installed,
+        "f": force,
+        "g": glob,
+        "n": dryrun,
+        "y": not data.is_true(dryrun),
+        "R": recurse,
+        "x": regex,
         "X": pcre,
     }
     words = ["delete"] + pkgngout.options({letter: data.is_true(on) for letter, on in letters.items()})
@@ -373,8 +438,13 @@ def upgrade(*names, **kwargs):
     """
     places = [kwargs.get(word) for word in ("jail", "chroot", "root")]
     dryrun = data.is_true(kwargs.get("dryrun", False))
-    letters = {"f": kwargs.get("force"), "U": kwargs.get("local"), "F": kwargs.get("fetchonly"), "n": dryrun,
-               "y": not dryrun}
+    letters = {
+        "f": kwargs.get("force"),
+        "U": kwargs.get("local"),
+        "F": kwargs.get("fetchonly"),
+        "n": dryrun,
+        "y": not dryrun,
+    }
     words = ["upgrade"] + pkgngout.options(letters)
     words += ["--repository", kwargs["fromrepo"]] if kwargs.get("fromrepo") else []
     words += list(names) + list(pkgspec.names_and_versions(kwargs.get("pkgs") or []))

@@ -218,8 +218,24 @@ def owner(*paths, **kwargs):
     return found.get(paths[0], "") if len(found) == 1 else found or ""
 
 
-def search(name, jail=None, chroot=None, root=None, exact=False, glob=False, regex=False, pcre=False, comment=False,
-           desc=False, full=False, depends=False, size=False, quiet=False, origin=False, prefix=False):
+def search(
+    name,
+    jail=None,
+    chroot=None,
+    root=None,
+    exact=False,
+    glob=False,
+    regex=False,
+    pcre=False,
+    comment=False,
+    desc=False,
+    full=False,
+    depends=False,
+    size=False,
+    quiet=False,
+    origin=False,
+    prefix=False,
+):
     """
     Return what the repositories have of this name
 
@@ -239,14 +255,36 @@ def search(name, jail=None, chroot=None, root=None, exact=False, glob=False, reg
         pushsalt run '*' pkg.search vim exact=True
     """
     letters = {
-        "e": exact, "g": glob, "x": regex, "X": pcre, "c": comment, "D": desc, "f": full, "d": depends, "s": size,
-        "q": quiet, "o": origin, "p": prefix,
+        "e": exact,
+        "g": glob,
+        "x": regex,
+        "X": pcre,
+        "c": comment,
+        "D": desc,
+        "f": full,
+        "d": depends,
+        "s": size,
+        "q": quiet,
+        "o": origin,
+        "p": prefix,
     }
     return _said(["search"] + pkgngout.options(letters) + [name], jail, chroot, root)
 
 
-def fetch(name, jail=None, chroot=None, root=None, fetch_all=False, quiet=False, fromrepo=None, glob=True, regex=False,
-          pcre=False, local=False, depends=False):
+def fetch(
+    name,
+    jail=None,
+    chroot=None,
+    root=None,
+    fetch_all=False,
+    quiet=False,
+    fromrepo=None,
+    glob=True,
+    regex=False,
+    pcre=False,
+    local=False,
+    depends=False,
+):
     """
     Download packages
 

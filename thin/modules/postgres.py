@@ -22,8 +22,15 @@ from thin.utils.psql import ident, text
 
 __reads__ = ("version", "db_list", "db_exists", "tablespace_list", "tablespace_exists", "datadir_exists")
 __changes__ = (
-    "psql_query", "db_create", "db_alter", "db_remove", "tablespace_create", "tablespace_alter", "tablespace_remove",
-    "owner_to", "datadir_init",
+    "psql_query",
+    "db_create",
+    "db_alter",
+    "db_remove",
+    "tablespace_create",
+    "tablespace_alter",
+    "tablespace_remove",
+    "owner_to",
+    "datadir_init",
 )
 
 log = getLogger(__name__)
@@ -84,7 +91,12 @@ def db_list(user=None, host=None, port=None, maintenance_db=None, password=None,
         'SELECT datname AS "Name", rolname AS "Owner", pg_encoding_to_char(encoding) AS "Encoding", '
         'datcollate AS "Collate", datctype AS "Ctype", datacl AS "Access privileges", spcname AS "Tablespace" '
         "FROM pg_database d JOIN pg_roles r ON r.oid = d.datdba JOIN pg_tablespace t ON t.oid = d.dattablespace",
-        user, host, port, maintenance_db, password, runas,
+        user,
+        host,
+        port,
+        maintenance_db,
+        password,
+        runas,
     )
     return {row.pop("Name"): row for row in rows}
 
@@ -102,8 +114,21 @@ def db_exists(name, user=None, host=None, port=None, maintenance_db=None, passwo
     return name in db_list(user, host, port, maintenance_db, password, runas)
 
 
-def db_create(name, user=None, host=None, port=None, maintenance_db=None, password=None, tablespace=None,
-              encoding=None, lc_collate=None, lc_ctype=None, owner=None, template=None, runas=None):
+def db_create(
+    name,
+    user=None,
+    host=None,
+    port=None,
+    maintenance_db=None,
+    password=None,
+    tablespace=None,
+    encoding=None,
+    lc_collate=None,
+    lc_ctype=None,
+    owner=None,
+    template=None,
+    runas=None,
+):
     """
     Create a database; returns whether that went well
 
@@ -121,15 +146,31 @@ def db_create(name, user=None, host=None, port=None, maintenance_db=None, passwo
     for value, quote in ((tablespace, '"'), (owner, '"'), (encoding, "'"), (lc_collate, "'"), (lc_ctype, "'")):
         if value is not None and quote in str(value):
             raise SaltInvocationError("Unsupported character %s in value: %s" % (quote, value))
-    settings = [("TABLESPACE", ident, tablespace), ("OWNER", ident, owner), ("TEMPLATE", ident, template),
-                ("ENCODING", text, encoding), ("LC_COLLATE", text, lc_collate), ("LC_CTYPE", text, lc_ctype)]
+    settings = [
+        ("TABLESPACE", ident, tablespace),
+        ("OWNER", ident, owner),
+        ("TEMPLATE", ident, template),
+        ("ENCODING", text, encoding),
+        ("LC_COLLATE", text, lc_collate),
+        ("LC_CTYPE", text, lc_ctype),
+    ]
     words = ["%s = %s" % (word, quoted(value)) for word, quoted, value in settings if value is not None]
     query = "CREATE DATABASE %s%s%s" % (ident(name), " WITH " if words else "", " ".join(words))
     return _server(user, host, port, maintenance_db, password, runas).execute(query)["retcode"] == 0
 
 
-def db_alter(name, user=None, host=None, port=None, maintenance_db=None, password=None, tablespace=None, owner=None,
-             owner_recurse=False, runas=None):
+def db_alter(
+    name,
+    user=None,
+    host=None,
+    port=None,
+    maintenance_db=None,
+    password=None,
+    tablespace=None,
+    owner=None,
+    owner_recurse=False,
+    runas=None,
+):
     """
     Give a database another owner or tablespace; returns whether that went well
 
@@ -189,7 +230,12 @@ def tablespace_list(user=None, host=None, port=None, maintenance_db=None, passwo
     rows = psql_query(
         'SELECT spcname AS "Name", rolname AS "Owner", spcacl AS "ACL", spcoptions AS "Opts", '
         'pg_tablespace_location(t.oid) AS "Location" FROM pg_tablespace t JOIN pg_roles r ON r.oid = t.spcowner',
-        user, host, port, maintenance_db, password, runas,
+        user,
+        host,
+        port,
+        maintenance_db,
+        password,
+        runas,
     )
     return {row.pop("Name"): row for row in rows}
 
@@ -207,8 +253,18 @@ def tablespace_exists(name, user=None, host=None, port=None, maintenance_db=None
     return name in tablespace_list(user, host, port, maintenance_db, password, runas)
 
 
-def tablespace_create(name, location, options=None, owner=None, user=None, host=None, port=None, maintenance_db=None,
-                      password=None, runas=None):
+def tablespace_create(
+    name,
+    location,
+    options=None,
+    owner=None,
+    user=None,
+    host=None,
+    port=None,
+    maintenance_db=None,
+    password=None,
+    runas=None,
+):
     """
     Create a tablespace in a directory that is there and belongs to the server; returns whether that went well
 
@@ -231,8 +287,19 @@ def tablespace_create(name, location, options=None, owner=None, user=None, host=
     return server.execute(" ".join(words))["retcode"] == 0
 
 
-def tablespace_alter(name, user=None, host=None, port=None, maintenance_db=None, password=None, new_name=None,
-                     new_owner=None, set_option=None, reset_option=None, runas=None):
+def tablespace_alter(
+    name,
+    user=None,
+    host=None,
+    port=None,
+    maintenance_db=None,
+    password=None,
+    new_name=None,
+    new_owner=None,
+    set_option=None,
+    reset_option=None,
+    runas=None,
+):
     """
     Rename a tablespace, hand it over, or set its options; returns whether that went well
 
@@ -311,8 +378,17 @@ def owner_to(dbname, ownername, user=None, host=None, port=None, password=None, 
     return server.script("\n".join(["BEGIN;"] + lines + ["COMMIT;"]) + "\n")
 
 
-def datadir_init(name, auth="password", user=None, password=None, encoding="UTF8", locale=None, waldir=None,
-                 checksums=False, runas=None):
+def datadir_init(
+    name,
+    auth="password",
+    user=None,
+    password=None,
+    encoding="UTF8",
+    locale=None,
+    waldir=None,
+    checksums=False,
+    runas=None,
+):
     """
     Make a data directory with initdb; False when there is one, or when it fails
 
@@ -344,8 +420,13 @@ def datadir_init(name, auth="password", user=None, password=None, encoding="UTF8
     initdb = psql.binary(__salt__, "initdb")
     if not initdb:
         raise CommandExecutionError("initdb executable not found.")
-    argv = [initdb, "--pgdata=%s" % name, "--username=%s" % (user or runas), "--auth=%s" % auth,
-            "--encoding=%s" % encoding]
+    argv = [
+        initdb,
+        "--pgdata=%s" % name,
+        "--username=%s" % (user or runas),
+        "--auth=%s" % auth,
+        "--encoding=%s" % encoding,
+    ]
     if locale is not None:
         argv.append("--locale=%s" % locale)
     if waldir is not None:
@@ -357,9 +438,14 @@ def datadir_init(name, auth="password", user=None, password=None, encoding="UTF8
         argv = ["/bin/sh", "-c", 'cat | "$@"', "sh"] + argv + ["--pwfile=/dev/stdin"]
     env = {"LC_ALL": "C", "PATH": os.environ.get("PATH", os.defpath)}
     done = __salt__["cmd.run_all"](
-        argv, runas=runas, python_shell=False, clean_env=True, env=env,
+        argv,
+        runas=runas,
+        python_shell=False,
+        clean_env=True,
+        env=env,
         timeout=__salt__["config.option"]("postgres.timeout", default=0),
-        stdin=None if password is None else "%s\n" % password, stdin_raw_newlines=True,
+        stdin=None if password is None else "%s\n" % password,
+        stdin_raw_newlines=True,
     )
     if done["retcode"] != 0:
         __context__[psql.ERROR] = done["stderr"].strip()

@@ -19,8 +19,17 @@ def __virtual__():
     return False, "postgres execution module not loaded: pg_createcluster command not found."
 
 
-def cluster_create(version, name="main", port=None, locale=None, encoding=None, datadir=None,
-                   allow_group_access=None, data_checksums=None, wal_segsize=None):
+def cluster_create(
+    version,
+    name="main",
+    port=None,
+    locale=None,
+    encoding=None,
+    datadir=None,
+    allow_group_access=None,
+    data_checksums=None,
+    wal_segsize=None,
+):
     """
     Create a cluster of a version that is installed; returns what cmd.run_all does, or False when that fails
 

@@ -11,12 +11,26 @@ from thin.utils.psql import ident
 
 __virtualname__ = "postgres"
 __reads__ = (
-    "available_extensions", "installed_extensions", "get_available_extension", "get_installed_extension",
-    "is_available_extension", "is_installed_extension", "create_metadata", "schema_list", "schema_get", "schema_exists",
-    "language_list", "language_exists",
+    "available_extensions",
+    "installed_extensions",
+    "get_available_extension",
+    "get_installed_extension",
+    "is_available_extension",
+    "is_installed_extension",
+    "create_metadata",
+    "schema_list",
+    "schema_get",
+    "schema_exists",
+    "language_list",
+    "language_exists",
 )
 __changes__ = (
-    "create_extension", "drop_extension", "schema_create", "schema_remove", "language_create", "language_remove",
+    "create_extension",
+    "drop_extension",
+    "schema_create",
+    "schema_remove",
+    "language_create",
+    "language_remove",
 )
 
 log = getLogger(__name__)
@@ -118,8 +132,9 @@ def is_installed_extension(name, user=None, host=None, port=None, maintenance_db
     return bool(get_installed_extension(name, user, host, port, maintenance_db, password, runas))
 
 
-def create_metadata(name, ext_version=None, schema=None, user=None, host=None, port=None, maintenance_db=None,
-                    password=None, runas=None):
+def create_metadata(
+    name, ext_version=None, schema=None, user=None, host=None, port=None, maintenance_db=None, password=None, runas=None
+):
     """
     Return what is to be done for an extension: EXTENSION NOT INSTALLED alone, or EXTENSION INSTALLED, and then
     EXTENSION TO UPGRADE (this version is newer), EXTENSION TO MOVE (to this schema)
@@ -141,8 +156,19 @@ def create_metadata(name, ext_version=None, schema=None, user=None, host=None, p
     return ret
 
 
-def create_extension(name, if_not_exists=None, schema=None, ext_version=None, from_version=None, user=None, host=None,
-                     port=None, maintenance_db=None, password=None, runas=None):
+def create_extension(
+    name,
+    if_not_exists=None,
+    schema=None,
+    ext_version=None,
+    from_version=None,
+    user=None,
+    host=None,
+    port=None,
+    maintenance_db=None,
+    password=None,
+    runas=None,
+):
     """
     Install an extension, or upgrade or move it; returns whether it is then as told
 
@@ -193,8 +219,18 @@ def _version(value):
     return value if value[:1] in "'\"" else ident(value)
 
 
-def drop_extension(name, if_exists=None, restrict=None, cascade=None, user=None, host=None, port=None,
-                   maintenance_db=None, password=None, runas=None):
+def drop_extension(
+    name,
+    if_exists=None,
+    restrict=None,
+    cascade=None,
+    user=None,
+    host=None,
+    port=None,
+    maintenance_db=None,
+    password=None,
+    runas=None,
+):
     """
     Remove an extension; returns whether it is gone
 

@@ -26,24 +26,58 @@ __changes__ = ("privileges_grant", "privileges_revoke")
 log = getLogger(__name__)
 
 _LETTERS = {
-    "a": "INSERT", "C": "CREATE", "D": "TRUNCATE", "c": "CONNECT", "t": "TRIGGER", "r": "SELECT", "U": "USAGE",
-    "T": "TEMPORARY", "w": "UPDATE", "X": "EXECUTE", "x": "REFERENCES", "d": "DELETE", "m": "MAINTAIN",
-    "s": "SET", "A": "ALTER SYSTEM",
+    "a": "INSERT",
+    "C": "CREATE",
+    "D": "TRUNCATE",
+    "c": "CONNECT",
+    "t": "TRIGGER",
+    "r": "SELECT",
+    "U": "USAGE",
+    "T": "TEMPORARY",
+    "w": "UPDATE",
+    "X": "EXECUTE",
+    "x": "REFERENCES",
+    "d": "DELETE",
+    "m": "MAINTAIN",
+    "s": "SET",
+    "A": "ALTER SYSTEM",
 }
 
 #: what ALL means for each kind of object; MAINTAIN since PostgreSQL 17
-_ALL = {"table": "arwdDxtm", "tablespace": "C", "language": "U", "sequence": "rwU", "schema": "UC", "database": "CTc",
-        "function": "X"}
+_ALL = {
+    "table": "arwdDxtm",
+    "tablespace": "C",
+    "language": "U",
+    "sequence": "rwU",
+    "schema": "UC",
+    "database": "CTc",
+    "function": "X",
+}
 _MAINTAIN_SINCE = 170000
 
 #: kind -> (columns of the list and the owner, tables, condition); %(name)s and %(schema)s are texts of SQL
 _CATALOG = {
-    "table": ("relacl", "relowner", "pg_class o JOIN pg_catalog.pg_namespace n ON n.oid = o.relnamespace",
-              "nspname = %(schema)s AND relkind IN ('r', 'v', 'm', 'f', 'p')", "relname"),
-    "sequence": ("relacl", "relowner", "pg_class o JOIN pg_catalog.pg_namespace n ON n.oid = o.relnamespace",
-                 "nspname = %(schema)s AND relkind = 'S'", "relname"),
-    "function": ("proacl", "proowner", "pg_proc o JOIN pg_catalog.pg_namespace n ON n.oid = o.pronamespace",
-                 "nspname = %(schema)s", "o.oid::regprocedure::text"),
+    "table": (
+        "relacl",
+        "relowner",
+        "pg_class o JOIN pg_catalog.pg_namespace n ON n.oid = o.relnamespace",
+        "nspname = %(schema)s AND relkind IN ('r', 'v', 'm', 'f', 'p')",
+        "relname",
+    ),
+    "sequence": (
+        "relacl",
+        "relowner",
+        "pg_class o JOIN pg_catalog.pg_namespace n ON n.oid = o.relnamespace",
+        "nspname = %(schema)s AND relkind = 'S'",
+        "relname",
+    ),
+    "function": (
+        "proacl",
+        "proowner",
+        "pg_proc o JOIN pg_catalog.pg_namespace n ON n.oid = o.pronamespace",
+        "nspname = %(schema)s",
+        "o.oid::regprocedure::text",
+    ),
     "schema": ("nspacl", "nspowner", "pg_namespace o", "true", "nspname"),
     "tablespace": ("spcacl", "spcowner", "pg_tablespace o", "true", "spcname"),
     "language": ("lanacl", "lanowner", "pg_language o", "true", "lanname"),
@@ -60,8 +94,9 @@ def _server(user, host, port, maintenance_db, password, runas):
     return psql.Server(__salt__, __grains__, __context__, user, host, port, maintenance_db, password, runas)
 
 
-def privileges_list(name, object_type, prepend="public", maintenance_db=None, user=None, host=None, port=None,
-                    password=None, runas=None):
+def privileges_list(
+    name, object_type, prepend="public", maintenance_db=None, user=None, host=None, port=None, password=None, runas=None
+):
     """
     Return ``{role: {privilege: may it be passed on}}`` of an object; of a group ``{member: is it its administrator}``
 
@@ -81,8 +116,20 @@ def privileges_list(name, object_type, prepend="public", maintenance_db=None, us
     return ret
 
 
-def has_privileges(name, object_name, object_type, privileges=None, grant_option=None, prepend="public",
-                   maintenance_db=None, user=None, host=None, port=None, password=None, runas=None):
+def has_privileges(
+    name,
+    object_name,
+    object_type,
+    privileges=None,
+    grant_option=None,
+    prepend="public",
+    maintenance_db=None,
+    user=None,
+    host=None,
+    port=None,
+    password=None,
+    runas=None,
+):
     """
     Whether a role may do all this to an object: its owner has all, a member of a group has that
 
@@ -97,8 +144,20 @@ def has_privileges(name, object_name, object_type, privileges=None, grant_option
     return _has(server, name, object_name, kind, wanted, grant_option, prepend)
 
 
-def privileges_grant(name, object_name, object_type, privileges=None, grant_option=None, prepend="public",
-                     maintenance_db=None, user=None, host=None, port=None, password=None, runas=None):
+def privileges_grant(
+    name,
+    object_name,
+    object_type,
+    privileges=None,
+    grant_option=None,
+    prepend="public",
+    maintenance_db=None,
+    user=None,
+    host=None,
+    port=None,
+    password=None,
+    runas=None,
+):
     """
     Grant privileges on an object; False when the role has them already, or when it fails
 
@@ -121,8 +180,19 @@ def privileges_grant(name, object_name, object_type, privileges=None, grant_opti
     return server.execute(" ".join(words))["retcode"] == 0
 
 
-def privileges_revoke(name, object_name, object_type, privileges=None, prepend="public", maintenance_db=None,
-                      user=None, host=None, port=None, password=None, runas=None):
+def privileges_revoke(
+    name,
+    object_name,
+    object_type,
+    privileges=None,
+    prepend="public",
+    maintenance_db=None,
+    user=None,
+    host=None,
+    port=None,
+    password=None,
+    runas=None,
+):
     """
     Take privileges on an object away; False when the role has not got all of them, or when it fails
 
@@ -196,8 +266,10 @@ def _objects(server, name, kind, schema):
         "current_setting('server_version_num') AS version "
         "FROM pg_catalog.%s JOIN pg_catalog.pg_roles r ON r.oid = o.%s WHERE %s" % (acl, tables, owner, where)
     )
-    return [{"owner": row["owner"], "roles": _parsed(row["acl"]), "all": _every(kind, int(row["version"]))}
-            for row in rows or ()]
+    return [
+        {"owner": row["owner"], "roles": _parsed(row["acl"]), "all": _every(kind, int(row["version"]))}
+        for row in rows or ()
+    ]
 
 
 def _every(kind, version):

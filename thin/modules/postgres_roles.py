@@ -22,8 +22,15 @@ __changes__ = ("user_create", "user_update", "user_remove", "group_create", "gro
 
 log = getLogger(__name__)
 
-_FLAGS = ("superuser", "inherits privileges", "can create roles", "can create databases", "can login", "replication",
-          "connections")
+_FLAGS = (
+    "superuser",
+    "inherits privileges",
+    "can create roles",
+    "can create databases",
+    "can login",
+    "replication",
+    "connections",
+)
 
 
 def __virtual__():
@@ -49,8 +56,9 @@ def user_list(user=None, host=None, port=None, maintenance_db=None, password=Non
         pushsalt run '*' postgres.user_list
     """
     stored = ', COALESCE(s.passwd, a.rolpassword) AS "password"' if return_password else ""
-    joins = (" LEFT JOIN pg_authid a ON r.oid = a.oid LEFT JOIN pg_shadow s ON r.oid = s.usesysid"
-             if return_password else "")
+    joins = (
+        " LEFT JOIN pg_authid a ON r.oid = a.oid LEFT JOIN pg_shadow s ON r.oid = s.usesysid" if return_password else ""
+    )
     rows = _server(user, host, port, maintenance_db, password, runas).rows(
         'SELECT r.rolname AS "name", r.rolsuper AS "superuser", r.rolinherit AS "inherits privileges", '
         'r.rolcreaterole AS "can create roles", r.rolcreatedb AS "can create databases", r.rolcanlogin AS "can login", '
@@ -83,8 +91,9 @@ def _role(row):
     return ret
 
 
-def role_get(name, user=None, host=None, port=None, maintenance_db=None, password=None, runas=None,
-             return_password=False):
+def role_get(
+    name, user=None, host=None, port=None, maintenance_db=None, password=None, runas=None, return_password=False
+):
     """
     Return what ``user_list`` has of one role; None when there is none, or no answer
 
@@ -114,9 +123,26 @@ def user_exists(name, user=None, host=None, port=None, maintenance_db=None, pass
     return bool(role_get(name, user, host, port, maintenance_db, password, runas))
 
 
-def user_create(username, user=None, host=None, port=None, maintenance_db=None, password=None, createdb=None,
-                createroles=None, inherit=None, login=None, connlimit=None, encrypted=None, superuser=None,
-                replication=None, rolepassword=None, valid_until=None, groups=None, runas=None):
+def user_create(
+    username,
+    user=None,
+    host=None,
+    port=None,
+    maintenance_db=None,
+    password=None,
+    createdb=None,
+    createroles=None,
+    inherit=None,
+    login=None,
+    connlimit=None,
+    encrypted=None,
+    superuser=None,
+    replication=None,
+    rolepassword=None,
+    valid_until=None,
+    groups=None,
+    runas=None,
+):
     """
     Create a user; False when there is one already, or when it fails
 
@@ -126,17 +152,45 @@ def user_create(username, user=None, host=None, port=None, maintenance_db=None, 
 
         pushsalt run '*' postgres.user_create app createdb=True groups=analysts
     """
-    return _create(_server(user, host, port, maintenance_db, password, runas), username, {
-        "inherit": True if inherit is None else inherit, "login": True if login is None else login,
-        "createdb": createdb, "createroles": createroles, "superuser": superuser, "replication": replication,
-        "connlimit": connlimit, "encrypted": encrypted, "rolepassword": rolepassword, "valid_until": valid_until,
-        "groups": groups,
-    })
+    return _create(
+        _server(user, host, port, maintenance_db, password, runas),
+        username,
+        {
+            "inherit": True if inherit is None else inherit,
+            "login": True if login is None else login,
+            "createdb": createdb,
+            "createroles": createroles,
+            "superuser": superuser,
+            "replication": replication,
+            "connlimit": connlimit,
+            "encrypted": encrypted,
+            "rolepassword": rolepassword,
+            "valid_until": valid_until,
+            "groups": groups,
+        },
+    )
 
 
-def user_update(username, user=None, host=None, port=None, maintenance_db=None, password=None, createdb=None,
-                createroles=None, encrypted=None, superuser=None, inherit=None, login=None, connlimit=None,
-                replication=None, rolepassword=None, valid_until=None, groups=None, runas=None):
+def user_update(
+    username,
+    user=None,
+    host=None,
+    port=None,
+    maintenance_db=None,
+    password=None,
+    createdb=None,
+    createroles=None,
+    encrypted=None,
+    superuser=None,
+    inherit=None,
+    login=None,
+    connlimit=None,
+    replication=None,
+    rolepassword=None,
+    valid_until=None,
+    groups=None,
+    runas=None,
+):
     """
     Change what is given of a user; False when there is none, or when it fails
 
@@ -146,11 +200,23 @@ def user_update(username, user=None, host=None, port=None, maintenance_db=None, 
 
         pushsalt run '*' postgres.user_update app createdb=True
     """
-    return _update(_server(user, host, port, maintenance_db, password, runas), username, {
-        "inherit": inherit, "login": login, "createdb": createdb, "createroles": createroles, "superuser": superuser,
-        "replication": replication, "connlimit": connlimit, "encrypted": encrypted, "rolepassword": rolepassword,
-        "valid_until": valid_until, "groups": groups,
-    })
+    return _update(
+        _server(user, host, port, maintenance_db, password, runas),
+        username,
+        {
+            "inherit": inherit,
+            "login": login,
+            "createdb": createdb,
+            "createroles": createroles,
+            "superuser": superuser,
+            "replication": replication,
+            "connlimit": connlimit,
+            "encrypted": encrypted,
+            "rolepassword": rolepassword,
+            "valid_until": valid_until,
+            "groups": groups,
+        },
+    )
 
 
 def user_remove(username, user=None, host=None, port=None, maintenance_db=None, password=None, runas=None):
@@ -170,9 +236,24 @@ def user_remove(username, user=None, host=None, port=None, maintenance_db=None, 
     return server.execute("DROP ROLE " + ident(username))["retcode"] == 0
 
 
-def group_create(groupname, user=None, host=None, port=None, maintenance_db=None, password=None, createdb=None,
-                 createroles=None, encrypted=None, login=None, inherit=None, superuser=None, replication=None,
-                 rolepassword=None, groups=None, runas=None):
+def group_create(
+    groupname,
+    user=None,
+    host=None,
+    port=None,
+    maintenance_db=None,
+    password=None,
+    createdb=None,
+    createroles=None,
+    encrypted=None,
+    login=None,
+    inherit=None,
+    superuser=None,
+    replication=None,
+    rolepassword=None,
+    groups=None,
+    runas=None,
+):
     """
     Create a group, a role that cannot log in; False when there is one already, or when it fails
 
@@ -182,16 +263,41 @@ def group_create(groupname, user=None, host=None, port=None, maintenance_db=None
 
         pushsalt run '*' postgres.group_create analysts
     """
-    return _create(_server(user, host, port, maintenance_db, password, runas), groupname, {
-        "inherit": True if inherit is None else inherit, "login": bool(login), "createdb": createdb,
-        "createroles": createroles, "superuser": superuser, "replication": replication, "encrypted": encrypted,
-        "rolepassword": rolepassword, "groups": groups,
-    })
+    return _create(
+        _server(user, host, port, maintenance_db, password, runas),
+        groupname,
+        {
+            "inherit": True if inherit is None else inherit,
+            "login": bool(login),
+            "createdb": createdb,
+            "createroles": createroles,
+            "superuser": superuser,
+            "replication": replication,
+            "encrypted": encrypted,
+            "rolepassword": rolepassword,
+            "groups": groups,
+        },
+    )
 
 
-def group_update(groupname, user=None, host=None, port=None, maintenance_db=None, password=None, createdb=None,
-                 createroles=None, encrypted=None, inherit=None, login=None, superuser=None, replication=None,
-                 rolepassword=None, groups=None, runas=None):
+def group_update(
+    groupname,
+    user=None,
+    host=None,
+    port=None,
+    maintenance_db=None,
+    password=None,
+    createdb=None,
+    createroles=None,
+    encrypted=None,
+    inherit=None,
+    login=None,
+    superuser=None,
+    replication=None,
+    rolepassword=None,
+    groups=None,
+    runas=None,
+):
     """
     Change what is given of a group; False when there is none, or when it fails
 
@@ -201,10 +307,21 @@ def group_update(groupname, user=None, host=None, port=None, maintenance_db=None
 
         pushsalt run '*' postgres.group_update groupname createdb=True
     """
-    return _update(_server(user, host, port, maintenance_db, password, runas), groupname, {
-        "inherit": inherit, "login": login, "createdb": createdb, "createroles": createroles, "superuser": superuser,
-        "replication": replication, "encrypted": encrypted, "rolepassword": rolepassword, "groups": groups,
-    })
+    return _update(
+        _server(user, host, port, maintenance_db, password, runas),
+        groupname,
+        {
+            "inherit": inherit,
+            "login": login,
+            "createdb": createdb,
+            "createroles": createroles,
+            "superuser": superuser,
+            "replication": replication,
+            "encrypted": encrypted,
+            "rolepassword": rolepassword,
+            "groups": groups,
+        },
+    )
 
 
 def group_remove(groupname, user=None, host=None, port=None, maintenance_db=None, password=None, runas=None):
@@ -245,8 +362,14 @@ def _update(server, name, wanted):
 def _statement(name, wanted):
     """``"name" WITH …``, and the grants of its groups."""
     words = []
-    for key, word in (("inherit", "INHERIT"), ("createdb", "CREATEDB"), ("createroles", "CREATEROLE"),
-                      ("superuser", "SUPERUSER"), ("replication", "REPLICATION"), ("login", "LOGIN")):
+    for key, word in (
+        ("inherit", "INHERIT"),
+        ("createdb", "CREATEDB"),
+        ("createroles", "CREATEROLE"),
+        ("superuser", "SUPERUSER"),
+        ("replication", "REPLICATION"),
+        ("login", "LOGIN"),
+    ):
         if wanted[key] is not None:
             words.append(word if wanted[key] else "NO" + word)
     if wanted.get("connlimit") is not None:

@@ -11,9 +11,28 @@ from thin.exceptions import CommandExecutionError, SaltInvocationError
 from thin.utils import procfs
 
 __reads__ = (
-    "top", "get_pid_list", "proc_info", "pgrep", "status", "psaux", "lsof", "netstat", "ss", "cpu_percent", "cpu_times",
-    "virtual_memory", "swap_memory", "total_physical_memory", "num_cpus", "boot_time", "get_users", "disk_partitions",
-    "disk_usage", "disk_partition_usage", "network_io_counters", "disk_io_counters",
+    "top",
+    "get_pid_list",
+    "proc_info",
+    "pgrep",
+    "status",
+    "psaux",
+    "lsof",
+    "netstat",
+    "ss",
+    "cpu_percent",
+    "cpu_times",
+    "virtual_memory",
+    "swap_memory",
+    "total_physical_memory",
+    "num_cpus",
+    "boot_time",
+    "get_users",
+    "disk_partitions",
+    "disk_usage",
+    "disk_partition_usage",
+    "network_io_counters",
+    "disk_io_counters",
 )
 __changes__ = ("kill_pid", "pkill")
 
@@ -54,11 +73,17 @@ def top(num_processes=5, interval=3):
     found = []
     for _, process in sorted(usage, key=lambda item: item[0], reverse=True)[:num_processes]:
         try:
-            found.append({
-                "cmd": process.cmdline() or process.name(), "user": process.username(), "status": process.status(),
-                "pid": process.pid, "create_time": process.create_time(), "cpu": process.cpu_times(),
-                "mem": process.memory_info(),
-            })  # fmt: skip
+            found.append(
+                {
+                    "cmd": process.cmdline() or process.name(),
+                    "user": process.username(),
+                    "status": process.status(),
+                    "pid": process.pid,
+                    "create_time": process.create_time(),
+                    "cpu": process.cpu_times(),
+                    "mem": process.memory_info(),
+                }
+            )
         except procfs.Gone:
             continue
     return found

@@ -15,8 +15,19 @@ __virtualname__ = "user"
 __fits__ = {"kernel": ("FreeBSD", "DragonFly")}
 __reads__ = ("info", "getent", "list_users", "list_groups", "primary_group", "get_loginclass")
 __changes__ = (
-    "add", "delete", "rename", "chuid", "chgid", "chshell", "chhome", "chgroups", "chloginclass", "chfullname",
-    "chroomnumber", "chworkphone", "chhomephone",
+    "add",
+    "delete",
+    "rename",
+    "chuid",
+    "chgid",
+    "chshell",
+    "chhome",
+    "chgroups",
+    "chloginclass",
+    "chfullname",
+    "chroomnumber",
+    "chworkphone",
+    "chhomephone",
 )
 
 GECOS = ("fullname", "roomnumber", "workphone", "homephone")
@@ -133,8 +144,23 @@ def get_loginclass(name):
 # Changing
 
 
-def add(name, uid=None, gid=None, groups=None, home=None, shell=None, unique=True, system=False, fullname="",
-        roomnumber="", workphone="", homephone="", createhome=True, loginclass=None, **kwargs):
+def add(
+    name,
+    uid=None,
+    gid=None,
+    groups=None,
+    home=None,
+    shell=None,
+    unique=True,
+    system=False,
+    fullname="",
+    roomnumber="",
+    workphone="",
+    homephone="",
+    createhome=True,
+    loginclass=None,
+    **kwargs,
+):
     """
     Add a user; whether that worked.
 
@@ -421,8 +447,12 @@ def chhomephone(name, homephone):
 def _format(entry):
     gids = set(os.getgrouplist(entry.pw_name, entry.pw_gid))
     found = {
-        "uid": entry.pw_uid, "gid": entry.pw_gid, "name": entry.pw_name, "passwd": entry.pw_passwd,
-        "home": entry.pw_dir, "shell": entry.pw_shell,
+        "uid": entry.pw_uid,
+        "gid": entry.pw_gid,
+        "name": entry.pw_name,
+        "passwd": entry.pw_passwd,
+        "home": entry.pw_dir,
+        "shell": entry.pw_shell,
         "groups": sorted({group.gr_name for group in grp.getgrall() if group.gr_gid in gids}),
     }
     fields = (entry.pw_gecos.split(",", 3) + [""] * 4)[:4]

@@ -9,16 +9,24 @@ __changes__ = ("set", "warn", "on", "off")
 
 _LIMITS = ("block-soft-limit", "block-hard-limit", "file-soft-limit", "file-hard-limit")
 _FIELDS = (
-    "block-used", "block-soft-limit", "block-hard-limit", "block-grace", "file-used", "file-soft-limit",
-    "file-hard-limit", "file-grace",
+    "block-used",
+    "block-soft-limit",
+    "block-hard-limit",
+    "block-grace",
+    "file-used",
+    "file-soft-limit",
+    "file-hard-limit",
+    "file-grace",
 )
 
 
 def __virtual__():
     if process.which("setquota"):
         return "quota"
-    return False, ("The quota execution module cannot be loaded: the module is only available on POSIX-like systems "
-                   "with the setquota binary available.")
+    return False, (
+        "The quota execution module cannot be loaded: the module is only available on POSIX-like systems "
+        "with the setquota binary available."
+    )
 
 
 def report(mount):

@@ -12,14 +12,45 @@ from thin.log import getLogger
 from thin.utils import serial
 
 __reads__ = (
-    "list_users", "list_vhosts", "list_upstreams", "user_exists", "vhost_exists", "upstream_exists", "check_password",
-    "list_permissions", "list_user_permissions", "status", "cluster_status", "list_queues", "list_queues_vhost",
-    "list_policies", "policy_exists", "list_available_plugins", "list_enabled_plugins", "plugin_is_enabled",
+    "list_users",
+    "list_vhosts",
+    "list_upstreams",
+    "user_exists",
+    "vhost_exists",
+    "upstream_exists",
+    "check_password",
+    "list_permissions",
+    "list_user_permissions",
+    "status",
+    "cluster_status",
+    "list_queues",
+    "list_queues_vhost",
+    "list_policies",
+    "policy_exists",
+    "list_available_plugins",
+    "list_enabled_plugins",
+    "plugin_is_enabled",
 )
 __changes__ = (
-    "add_user", "delete_user", "change_password", "clear_password", "add_vhost", "delete_vhost", "set_permissions",
-    "set_user_tags", "join_cluster", "stop_app", "start_app", "reset", "force_reset", "set_policy", "delete_policy",
-    "enable_plugin", "disable_plugin", "set_upstream", "delete_upstream",
+    "add_user",
+    "delete_user",
+    "change_password",
+    "clear_password",
+    "add_vhost",
+    "delete_vhost",
+    "set_permissions",
+    "set_user_tags",
+    "join_cluster",
+    "stop_app",
+    "start_app",
+    "reset",
+    "force_reset",
+    "set_policy",
+    "delete_policy",
+    "enable_plugin",
+    "disable_plugin",
+    "set_upstream",
+    "delete_upstream",
 )
 
 log = getLogger(__name__)
@@ -408,7 +439,9 @@ def list_policies(vhost="/", runas=None):
     ret = {}
     for row in _listed(["list_policies", "-p", vhost], runas):
         ret.setdefault(row["vhost"], {})[row["name"]] = {
-            "pattern": row["pattern"], "apply_to": row.get("apply-to", ""), "definition": _json(row["definition"]),
+            "pattern": row["pattern"],
+            "apply_to": row.get("apply-to", ""),
+            "definition": _json(row["definition"]),
             "priority": str(row["priority"]),
         }
     return ret
@@ -532,8 +565,21 @@ def disable_plugin(name, runas=None):
     return _answer(_plugins(["disable", name], runas), "Disabled")
 
 
-def set_upstream(name, uri, prefetch_count=None, reconnect_delay=None, ack_mode=None, trust_user_id=None,
-                 exchange=None, max_hops=None, expires=None, message_ttl=None, ha_policy=None, queue=None, runas=None):
+def set_upstream(
+    name,
+    uri,
+    prefetch_count=None,
+    reconnect_delay=None,
+    ack_mode=None,
+    trust_user_id=None,
+    exchange=None,
+    max_hops=None,
+    expires=None,
+    message_ttl=None,
+    ha_policy=None,
+    queue=None,
+    runas=None,
+):
     """
     Set an upstream of federated exchanges and queues
 
@@ -548,9 +594,19 @@ def set_upstream(name, uri, prefetch_count=None, reconnect_delay=None, ack_mode=
 
         pushsalt run '*' rabbitmq.set_upstream mq02 ack_mode=on-publish max_hops=2 uri=amqp://mq02.example.org
     """
-    given = (("uri", uri), ("prefetch-count", prefetch_count), ("reconnect-delay", reconnect_delay),
-             ("ack-mode", ack_mode), ("trust-user-id", trust_user_id), ("exchange", exchange), ("max-hops", max_hops),
-             ("expires", expires), ("message-ttl", message_ttl), ("ha-policy", ha_policy), ("queue", queue))
+    given = (
+        ("uri", uri),
+        ("prefetch-count", prefetch_count),
+        ("reconnect-delay", reconnect_delay),
+        ("ack-mode", ack_mode),
+        ("trust-user-id", trust_user_id),
+        ("exchange", exchange),
+        ("max-hops", max_hops),
+        ("expires", expires),
+        ("message-ttl", message_ttl),
+        ("ha-policy", ha_policy),
+        ("queue", queue),
+    )
     value = {key: each for key, each in given if each}
     if "@" not in uri:
         _checked(_ctl(["set_parameter", "federation-upstream", name, serial.dumps(value)], runas))
@@ -592,15 +648,24 @@ def _account(runas):
 def _ctl(argv, runas, stdin=None, quiet=False):
     argv = [process.which("rabbitmqctl") or "rabbitmqctl"] + [str(word) for word in argv]
     level = "quiet" if stdin is not None or quiet else "debug"
-    return __salt__["cmd.run_all"](argv, python_shell=False, runas=_account(runas), env=_ENV, stdin=stdin,
-                                   stdin_raw_newlines=True, reset_system_locale=False, output_loglevel=level)
+    return __salt__["cmd.run_all"](
+        argv,
+        python_shell=False,
+        runas=_account(runas),
+        env=_ENV,
+        stdin=stdin,
+        stdin_raw_newlines=True,
+        reset_system_locale=False,
+        output_loglevel=level,
+    )
 
 
 def _plugins(argv, runas):
     """rabbitmq-plugins writes a file of root's, and sees to the account itself."""
     program = process.which("rabbitmq-plugins") or "rabbitmq-plugins"
-    return __salt__["cmd.run_all"]([program] + argv, python_shell=False, runas=runas, env=_ENV,
-                                   reset_system_locale=False)
+    return __salt__["cmd.run_all"](
+        [program] + argv, python_shell=False, runas=runas, env=_ENV, reset_system_locale=False
+    )
 
 
 def _with_password(argv, password, runas):

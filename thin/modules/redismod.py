@@ -9,13 +9,50 @@ from thin.utils import resp
 
 __virtualname__ = "redis"
 __reads__ = (
-    "config_get", "dbsize", "exists", "get_key", "hexists", "hget", "hgetall", "hlen", "hmget", "hvals", "hscan",
-    "info", "keys", "key_type", "lastsave", "llen", "lrange", "ping", "smembers", "time", "zcard", "zrange",
-    "sentinel_get_master_ip", "get_master_ip",
+    "config_get",
+    "dbsize",
+    "exists",
+    "get_key",
+    "hexists",
+    "hget",
+    "hgetall",
+    "hlen",
+    "hmget",
+    "hvals",
+    "hscan",
+    "info",
+    "keys",
+    "key_type",
+    "lastsave",
+    "llen",
+    "lrange",
+    "ping",
+    "smembers",
+    "time",
+    "zcard",
+    "zrange",
+    "sentinel_get_master_ip",
+    "get_master_ip",
 )
 __changes__ = (
-    "bgrewriteaof", "bgsave", "config_set", "delete", "expire", "expireat", "flushall", "flushdb", "hdel", "hincrby",
-    "hincrbyfloat", "hmset", "hset", "hsetnx", "save", "set_key", "shutdown", "slaveof",
+    "bgrewriteaof",
+    "bgsave",
+    "config_set",
+    "delete",
+    "expire",
+    "expireat",
+    "flushall",
+    "flushdb",
+    "hdel",
+    "hincrby",
+    "hincrbyfloat",
+    "hmset",
+    "hset",
+    "hsetnx",
+    "save",
+    "set_key",
+    "shutdown",
+    "slaveof",
 )
 
 
@@ -25,8 +62,12 @@ def __virtual__():
 
 def _connect(host=None, port=None, db=None, password=None):
     option = __salt__["config.option"]
-    return resp.Client(host or option("redis.host"), port or option("redis.port"), db or option("redis.db"),
-                       password or option("redis.password"))
+    return resp.Client(
+        host or option("redis.host"),
+        port or option("redis.port"),
+        db or option("redis.db"),
+        password or option("redis.password"),
+    )
 
 
 def _call(connection, *words):
@@ -596,8 +637,12 @@ def sentinel_get_master_ip(master, host=None, port=None, password=None):
         pushsalt run '*' redis.sentinel_get_master_ip app
     """
     option = __salt__["config.option"]
-    with resp.Client(host or option("redis_sentinel.host", "localhost"), port or option("redis_sentinel.port", 26379),
-                     None, password or option("redis_sentinel.password")) as server:
+    with resp.Client(
+        host or option("redis_sentinel.host", "localhost"),
+        port or option("redis_sentinel.port", 26379),
+        None,
+        password or option("redis_sentinel.password"),
+    ) as server:
         found = server("SENTINEL", "get-master-addr-by-name", master)
     return {"master_host": found[0], "master_port": int(found[1])} if found else {}
 

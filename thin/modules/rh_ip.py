@@ -23,8 +23,20 @@ __changes__ = ("build_interface", "build_routes", "up", "down", "build_network_s
 ROOT = "/"
 
 _KINDS = [
-    "eth", "bond", "team", "alias", "clone", "ipsec", "dialup", "bridge", "slave", "teamport", "vlan", "ipip", "ib",
-]  # fmt: skip
+    "eth",
+    "bond",
+    "team",
+    "alias",
+    "clone",
+    "ipsec",
+    "dialup",
+    "bridge",
+    "slave",
+    "teamport",
+    "vlan",
+    "ipip",
+    "ib",
+]
 
 
 def __virtual__():
@@ -189,8 +201,10 @@ def build_network_settings(**settings):
     current = {key.strip().lower(): value.rstrip() for key, value in pairs}
     result = dict(current) if opts.get("retain_settings") else {}
     quote = "" if "enabled" in opts else _quote(current.get("networking", ""))
-    for key, default in (("networking", opts.get("enabled", current.get("networking"))),
-                         ("nozeroconf", opts.get("nozeroconf"))):  # fmt: skip
+    for key, default in (
+        ("networking", opts.get("enabled", current.get("networking"))),
+        ("nozeroconf", opts.get("nozeroconf")),
+    ):
         value = _bare(default)
         if value is None and key == "nozeroconf":
             continue
@@ -228,9 +242,16 @@ def apply_network_settings(**settings):
 
 
 _GLOBAL = (
-    "networking", "networking_ipv6", "hostname", "gateway", "gatewaydev", "nisdomain", "networkdelay", "devtimeout",
+    "networking",
+    "networking_ipv6",
+    "hostname",
+    "gateway",
+    "gatewaydev",
+    "nisdomain",
+    "networkdelay",
+    "devtimeout",
     "nozeroconf",
-)  # fmt: skip
+)
 
 
 def _path(path):

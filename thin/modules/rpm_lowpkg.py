@@ -16,14 +16,32 @@ __fits__ = {
 }
 __usual__ = True
 __reads__ = (
-    "bin_pkg_info", "checksum", "diff", "list_pkgs", "file_list", "file_dict", "owner", "info", "verify", "modified",
-    "version_cmp", "list_gpg_keys", "info_gpg_key",
+    "bin_pkg_info",
+    "checksum",
+    "diff",
+    "list_pkgs",
+    "file_list",
+    "file_dict",
+    "owner",
+    "info",
+    "verify",
+    "modified",
+    "version_cmp",
+    "list_gpg_keys",
+    "info_gpg_key",
 )
 __changes__ = ("import_gpg_key", "remove_gpg_key")
 
 #: systems with rpm whose family is not RedHat or Suse
 OTHERS = (
-    "amazon", "xcp", "xenserver", "virtuozzolinux", "virtuozzo", "issabel pbx", "openeuler", "vmware photon os",
+    "amazon",
+    "xcp",
+    "xenserver",
+    "virtuozzolinux",
+    "virtuozzo",
+    "issabel pbx",
+    "openeuler",
+    "vmware photon os",
 )
 
 _LOCKED = ("waiting for transaction lock", "can't create transaction lock", "waiting for exclusive lock")
@@ -295,9 +313,7 @@ def verify(*packages, **kwargs):
     options = ["--" + option for option in pkgrun.listed(kwargs.get("verify_options"))]
     done = _run(_rpm(kwargs) + options + (["-V", "--"] + list(packages) if packages else ["-Va"]))
     if not done["stdout"].strip() and done["retcode"] != 0:
-        raise CommandExecutionError(
-            "Failed to verify package(s)" + (": " + done["stderr"] if done["stderr"] else "")
-        )
+        raise CommandExecutionError("Failed to verify package(s)" + (": " + done["stderr"] if done["stderr"] else ""))
     return rpmout.verified(done["stdout"], pkgrun.listed(kwargs.get("ignore_types")))
 
 
@@ -322,7 +338,8 @@ def modified(*packages, **flags):
     flags = {word: value for word, value in flags.items() if not word.startswith("_")}
     found = rpmout.modified(done["stdout"])
     return {
-        path: words for path, words in found.items()
+        path: words
+        for path, words in found.items()
         if all((word in words) == bool(value) for word, value in flags.items())
     }
 

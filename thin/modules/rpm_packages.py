@@ -17,8 +17,20 @@ __fits__ = {
 }
 __usual__ = True
 __reads__ = (
-    "normalize_name", "parse_arch", "version_cmp", "list_pkgs", "version", "list_provides", "info_installed",
-    "file_list", "file_dict", "owner", "verify", "modified", "diff", "get_repo_keys",
+    "normalize_name",
+    "parse_arch",
+    "version_cmp",
+    "list_pkgs",
+    "version",
+    "list_provides",
+    "info_installed",
+    "file_list",
+    "file_dict",
+    "owner",
+    "verify",
+    "modified",
+    "diff",
+    "get_repo_keys",
 )
 __changes__ = ("add_repo_key", "del_repo_key")
 
@@ -103,8 +115,9 @@ def list_pkgs(versions_as_list=False, root=None, includes=None, **kwargs):
     attr = kwargs.get("attr")
     attr = attr if attr in (None, "all") else pkgrun.listed(attr)
     paths = [(root or "") + path for path in rpmout.DATABASES]
-    packages = pkgrun.remembered(__context__, "pkg.list_pkgs_%s" % root if root else "pkg.list_pkgs", paths,
-                                 lambda: _read(root))
+    packages = pkgrun.remembered(
+        __context__, "pkg.list_pkgs_%s" % root if root else "pkg.list_pkgs", paths, lambda: _read(root)
+    )
     if includes:
         packages = dict(packages, **__salt__["pkg.list_included"](includes, root))
     return __salt__["pkg_resource.format_pkg_list"](packages, data.is_true(versions_as_list), attr)

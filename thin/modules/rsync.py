@@ -19,8 +19,20 @@ def __virtual__():
     return False, "The rsync execution module cannot be loaded: the rsync binary is not in the path."
 
 
-def rsync(src, dst, delete=False, force=False, update=False, passwordfile=None, exclude=None, excludefrom=None,
-          dryrun=False, rsh=None, additional_opts=None, saltenv="base"):
+def rsync(
+    src,
+    dst,
+    delete=False,
+    force=False,
+    update=False,
+    passwordfile=None,
+    exclude=None,
+    excludefrom=None,
+    dryrun=False,
+    rsh=None,
+    additional_opts=None,
+    saltenv="base",
+):
     """
     Copy files; what cmd.run_all returns
 
@@ -124,7 +136,7 @@ def _words(how):
 
 
 def _fetched(url, saltenv, folder):
-    path = url[len("salt://"):]
+    path = url[len("salt://") :]
     if path.rstrip("/") in __salt__["cp.list_master_dirs"](saltenv=saltenv):
         if __salt__["cp.get_dir"](url, folder, saltenv):
             return folder + "/"

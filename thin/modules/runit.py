@@ -16,8 +16,21 @@ __virtualname__ = "runit"
 
 __func_alias__ = {"reload_": "reload"}
 __reads__ = (
-    "get_all", "get_enabled", "get_disabled", "available", "missing", "enabled", "disabled", "status", "offline",
-    "status_autostart", "show", "get_svc_alias", "get_svc_avail_path", "add_svc_avail_path", "get_svc_broken_path",
+    "get_all",
+    "get_enabled",
+    "get_disabled",
+    "available",
+    "missing",
+    "enabled",
+    "disabled",
+    "status",
+    "offline",
+    "status_autostart",
+    "show",
+    "get_svc_alias",
+    "get_svc_avail_path",
+    "add_svc_avail_path",
+    "get_svc_broken_path",
 )
 __changes__ = ("start", "stop", "restart", "full_restart", "reload", "enable", "disable", "remove")
 
@@ -210,9 +223,14 @@ def show(name):
         pushsalt run '*' runit.show sshd
     """
     found = {
-        "available": available(name), "enabled": False, "disabled": True, "running": False, "autostart": False,
-        "service_path": None, "command_path": None,
-    }  # fmt: skip
+        "available": available(name),
+        "enabled": False,
+        "disabled": True,
+        "running": False,
+        "autostart": False,
+        "service_path": None,
+        "command_path": None,
+    }
     if found["available"]:
         found["service_path"] = _path(name)
         found["command_path"] = os.path.join(found["service_path"], "run")

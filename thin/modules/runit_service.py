@@ -7,16 +7,49 @@ __fits__ = {"init": ("runit",)}
 
 __func_alias__ = {"reload_": "reload"}
 __reads__ = (
-    "add_svc_avail_path", "available", "disabled", "enabled", "get_all", "get_disabled", "get_enabled", "get_svc_alias",
-    "get_svc_avail_path", "get_svc_broken_path", "missing", "offline", "show", "status", "status_autostart",
+    "add_svc_avail_path",
+    "available",
+    "disabled",
+    "enabled",
+    "get_all",
+    "get_disabled",
+    "get_enabled",
+    "get_svc_alias",
+    "get_svc_avail_path",
+    "get_svc_broken_path",
+    "missing",
+    "offline",
+    "show",
+    "status",
+    "status_autostart",
 )
 __changes__ = ("disable", "enable", "full_restart", "reload", "remove", "restart", "start", "stop")
 
 FUNCTIONS = (
-    "available", "disable", "disabled", "enable", "enabled", "full_restart", "get_all", "get_disabled", "get_enabled",
-    "missing", "offline", "reload", "remove", "restart", "show", "start", "status", "status_autostart", "stop",
-    "add_svc_avail_path", "get_svc_alias", "get_svc_avail_path", "get_svc_broken_path",
-)  # fmt: skip
+    "available",
+    "disable",
+    "disabled",
+    "enable",
+    "enabled",
+    "full_restart",
+    "get_all",
+    "get_disabled",
+    "get_enabled",
+    "missing",
+    "offline",
+    "reload",
+    "remove",
+    "restart",
+    "show",
+    "start",
+    "status",
+    "status_autostart",
+    "stop",
+    "add_svc_avail_path",
+    "get_svc_alias",
+    "get_svc_avail_path",
+    "get_svc_broken_path",
+)
 
 
 def __virtual__():

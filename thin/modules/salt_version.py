@@ -10,8 +10,15 @@ log = getLogger(__name__)
 
 #: Releases are named after the chemical elements, in order; those up to fluorine were numbered by year and month.
 _EARLY = {
-    "hydrogen": "2014.1", "helium": "2014.7", "lithium": "2015.5", "beryllium": "2015.8", "boron": "2016.3",
-    "carbon": "2016.11", "nitrogen": "2017.7", "oxygen": "2018.3", "fluorine": "2019.2",
+    "hydrogen": "2014.1",
+    "helium": "2014.7",
+    "lithium": "2015.5",
+    "beryllium": "2015.8",
+    "boron": "2016.3",
+    "carbon": "2016.11",
+    "nitrogen": "2017.7",
+    "oxygen": "2018.3",
+    "fluorine": "2019.2",
 }
 _FROM_3000 = """
 neon sodium magnesium aluminium silicon phosphorus sulfur chlorine argon potassium calcium scandium titanium vanadium

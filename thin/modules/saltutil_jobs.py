@@ -7,8 +7,22 @@ from thin.utils import nomaster
 
 __virtualname__ = "saltutil"
 __reads__ = (
-    "running", "is_running", "find_job", "find_cached_job", "signal_job", "term_job", "kill_job", "term_all_jobs",
-    "kill_all_jobs", "clear_job_cache", "regen_keys", "revoke_auth", "cmd", "cmd_iter", "runner", "wheel",
+    "running",
+    "is_running",
+    "find_job",
+    "find_cached_job",
+    "signal_job",
+    "term_job",
+    "kill_job",
+    "term_all_jobs",
+    "kill_all_jobs",
+    "clear_job_cache",
+    "regen_keys",
+    "revoke_auth",
+    "cmd",
+    "cmd_iter",
+    "runner",
+    "wheel",
 )
 
 _KEYS = "targets are known by their SSH host keys"

@@ -16,14 +16,40 @@ log = getLogger(__name__)
 __func_alias__ = {"list_": "list", "reload_": "reload"}
 __reads__ = ("list", "is_enabled", "build_schedule_item", "show_next_fire_time", "job_status")
 __changes__ = (
-    "add", "modify", "delete", "purge", "run_job", "enable_job", "disable_job", "enable", "disable", "reload", "save",
-    "move", "copy", "postpone_job", "skip_job",
+    "add",
+    "modify",
+    "delete",
+    "purge",
+    "run_job",
+    "enable_job",
+    "disable_job",
+    "enable",
+    "disable",
+    "reload",
+    "save",
+    "move",
+    "copy",
+    "postpone_job",
+    "skip_job",
 )
 
 _FOLDER = "/etc/systemd/system"
 _TIMES = ("seconds", "minutes", "hours", "days")
-_MORE = ("range", "when", "once", "once_fmt", "cron", "returner", "after", "return_config", "return_kwargs", "until",
-         "run_on_start", "skip_during_range", "run_after_skip_range")  # fmt: skip
+_MORE = (
+    "range",
+    "when",
+    "once",
+    "once_fmt",
+    "cron",
+    "returner",
+    "after",
+    "return_config",
+    "return_kwargs",
+    "until",
+    "run_on_start",
+    "skip_during_range",
+    "run_after_skip_range",
+)
 
 
 def __virtual__():
@@ -108,9 +134,10 @@ def build_schedule_item(name, **kwargs):
         return {"comment": "A function is required.", "result": False}
     job = {"function": kwargs["function"]}
     for key, mine in (
-        [(key, key) for key in _TIMES] + [("return_job", "return_job"), ("metadata", "metadata")]
+        [(key, key) for key in _TIMES]
+        + [("return_job", "return_job"), ("metadata", "metadata")]
         + [("job_args", "args"), ("job_kwargs", "kwargs")]
-    ):  # fmt: skip
+    ):
         if key in kwargs:
             job[mine] = kwargs[key]
     for key, default in (("maxrunning", 1), ("name", name), ("enabled", True), ("jid_include", True)):

@@ -94,8 +94,10 @@ def _words(recursive, preserve_times, given):
     if user.startswith("-"):
         raise SaltInvocationError("scp: %s is no user" % user)
     options = {
-        "port": ("-P", "%s"), "key_filename": ("-i", "%s"), "timeout": ("-o", "ConnectTimeout=%s"),
-    }  # fmt: skip
+        "port": ("-P", "%s"),
+        "key_filename": ("-i", "%s"),
+        "timeout": ("-o", "ConnectTimeout=%s"),
+    }
     for key, (option, text) in options.items():
         words += [option, text % given.pop(key)] if key in given else []
     new = given.pop("auto_add_policy", False)

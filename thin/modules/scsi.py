@@ -41,9 +41,13 @@ def ls_(get_size=True):
             major, _, minor = numbers.strip("[]").partition(":") if numbers.startswith("[") else (None, "", None)
             device = words.pop()
             entry = found[words[0]] = {
-                "lun": words[0].strip("[]"), "size": size, "major": major, "minor": minor, "device": device,
+                "lun": words[0].strip("[]"),
+                "size": size,
+                "major": major,
+                "minor": minor,
+                "device": device,
                 "model": " ".join(words[3:]),
-            }  # fmt: skip
+            }
         elif words[:1] == ["dir:"] or words[:1] == ["dir"]:
             entry["dir"] = [words[1], words[2].strip("[]")]
         elif "=" in line:

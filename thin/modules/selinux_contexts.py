@@ -8,13 +8,23 @@ from thin.exceptions import SaltInvocationError
 __virtualname__ = "selinux"
 __reads__ = ("filetype_id_to_string", "fcontext_get_policy", "fcontext_policy_is_applied", "port_get_policy")
 __changes__ = (
-    "fcontext_add_policy", "fcontext_delete_policy", "fcontext_apply_policy", "port_add_policy", "port_modify_policy",
+    "fcontext_add_policy",
+    "fcontext_delete_policy",
+    "fcontext_apply_policy",
+    "port_add_policy",
+    "port_modify_policy",
     "port_delete_policy",
 )
 
 FILE_TYPES = {
-    "a": "all files", "f": "regular file", "d": "directory", "c": "character device", "b": "block device",
-    "s": "socket", "l": "symbolic link", "p": "named pipe",
+    "a": "all files",
+    "f": "regular file",
+    "d": "directory",
+    "c": "character device",
+    "b": "block device",
+    "s": "socket",
+    "l": "symbolic link",
+    "p": "named pipe",
 }
 _CONTEXT = ("sel_user", "sel_role", "sel_type", "sel_level")
 _FCONTEXT = re.compile(r"(\S.*?) +(%s) +([^:\s]+:[^:\s]+:[^:\s]+:\S+)\s*$" % "|".join(FILE_TYPES.values()))
@@ -287,7 +297,8 @@ def _context(text):
     parts = text.split(":", 3)
     if len(parts) != 4 or not all(parts):
         raise SaltInvocationError(
-            'Invalid SELinux context string: %s. Expected "sel_user:sel_role:sel_type:sel_level"' % text)
+            'Invalid SELinux context string: %s. Expected "sel_user:sel_role:sel_type:sel_level"' % text
+        )
     return dict(zip(_CONTEXT, parts))
 
 
@@ -315,7 +326,8 @@ def _port(name, protocol, port):
         if match:
             return match.groups()
     raise SaltInvocationError(
-        'Invalid name "%s" format and protocol and port not provided or invalid: "%s" "%s".' % (name, protocol, port))
+        'Invalid name "%s" format and protocol and port not provided or invalid: "%s" "%s".' % (name, protocol, port)
+    )
 
 
 def _change_port(action, name, sel_type, protocol, port, sel_range):

@@ -66,8 +66,9 @@ def boolstr(value, true="true", false="false"):
     return true if value else false
 
 
-def banner(width=72, commentchar="#", borderchar="#", blockstart=None, blockend=None, title=None, text=None,
-           newline=False):
+def banner(
+    width=72, commentchar="#", borderchar="#", blockstart=None, blockend=None, title=None, text=None, newline=False
+):
     """
     Return a framed comment for the top of a managed file
 
@@ -85,8 +86,10 @@ def banner(width=72, commentchar="#", borderchar="#", blockstart=None, blockend=
         raise ArgumentValueError("Width is too small to render banner")
     title = "THIS FILE IS MANAGED BY SALT - DO NOT EDIT" if title is None else title
     if text is None:
-        text = ("The contents of this file are managed by Salt. Any changes to this file may be overwritten "
-                "automatically and without warning.")
+        text = (
+            "The contents of this file are managed by Salt. Any changes to this file may be overwritten "
+            "automatically and without warning."
+        )
     border = commentchar + borderchar[:1] * (inner + 2) + right
     blank = left + " " * (width - len(left) - len(commentchar)) + commentchar
     lines = [blockstart] if blockstart else []

@@ -178,7 +178,8 @@ def findup(startpath, filenames, saltenv="base"):
     names = [filenames] if isinstance(filenames, str) else filenames
     if not isinstance(names, list):
         raise SaltInvocationError(
-            "Filenames argument must be a string or list of strings, not %s" % type(filenames).__name__)
+            "Filenames argument must be a string or list of strings, not %s" % type(filenames).__name__
+        )
     if startpath and not path_exists(startpath, saltenv):
         raise SaltInvocationError("Starting path not found in the state tree: %s" % startpath)
     folders = [folder for folder in (startpath or "").split("/") if folder]
@@ -189,4 +190,5 @@ def findup(startpath, filenames, saltenv="base"):
             if path in known:
                 return path
     raise CommandExecutionError(
-        "File pattern(s) not found in path ancestry of %s: %s" % (startpath, ", ".join(map(str, names))))
+        "File pattern(s) not found in path ancestry of %s: %s" % (startpath, ", ".join(map(str, names)))
+    )

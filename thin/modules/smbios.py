@@ -115,8 +115,10 @@ def _filled(key, text):
         return re.match("[0-9a-f]{32}$", re.sub("urn:|uuid:|[-{}]", "", text.lower())) is not None
     if re.search("serial|part|version", key):
         return not re.match(r"0+$|0?1234567[8]?[9]?[0]?", text) and not re.search(
-            "(?i)sernum|part[_-]?number|specified|filled|applicable", text)
+            "(?i)sernum|part[_-]?number|specified|filled|applicable", text
+        )
     if re.search("asset|manufacturer", key):
         return not re.search("(?i)manufacturer|to be filled|available|asset|^no(ne|t)", text)
     return not re.search(
-        "(?i)to be filled|un(known|specified)|no(t|ne)? (asset|provided|defined|available|present|specified)", text)
+        "(?i)to be filled|un(known|specified)|no(t|ne)? (asset|provided|defined|available|present|specified)", text
+    )

@@ -63,13 +63,20 @@ def check_key_file(user, source, config=AUTHORIZED_KEYS, saltenv="base", fingerp
     path = __salt__["cp.cache_file"](source, saltenv)
     keys = _source(path, source, fingerprint_hash_type) if path else {}
     return {
-        key: check_key(user, key, data["enc"], data["comment"], data["options"], config)
-        for key, data in keys.items()
+        key: check_key(user, key, data["enc"], data["comment"], data["options"], config) for key, data in keys.items()
     }
 
 
-def set_auth_key(user, key, enc="ssh-rsa", comment="", options=None, config=AUTHORIZED_KEYS, cache_keys=None,
-                 fingerprint_hash_type=None):
+def set_auth_key(
+    user,
+    key,
+    enc="ssh-rsa",
+    comment="",
+    options=None,
+    config=AUTHORIZED_KEYS,
+    cache_keys=None,
+    fingerprint_hash_type=None,
+):
     """
     Let a key log in: ``new``, ``replace`` or ``no change``; ``fail``, ``invalid``, ``Invalid public key``
 
@@ -108,8 +115,9 @@ def set_auth_key(user, key, enc="ssh-rsa", comment="", options=None, config=AUTH
     return "new"
 
 
-def set_auth_key_from_file(user, source, config=AUTHORIZED_KEYS, saltenv="base", fingerprint_hash_type=None,
-                           options=None, **kwargs):
+def set_auth_key_from_file(
+    user, source, config=AUTHORIZED_KEYS, saltenv="base", fingerprint_hash_type=None, options=None, **kwargs
+):
     """
     Let the keys in a file (salt://) log in: ``new``, ``replace``, ``no change`` or ``fail``
 
@@ -182,7 +190,6 @@ def host_keys(keydir=None, private=True, certs=True):
                 text = ""
             found[match.group(1) + (match.group(2) or "")] = text.strip()
     return found
-
 
 
 def user_keys(user=None, pubfile=None, prvfile=None):
@@ -270,7 +277,8 @@ def _path(account, config):
         except KeyError:
             raise CommandExecutionError(
                 'AuthorizedKeysFile path: unknown token character "%%%s"' % match.group(1)
-                if match.group(1) else "AuthorizedKeysFile path: Last character can't be escape character"
+                if match.group(1)
+                else "AuthorizedKeysFile path: Last character can't be escape character"
             )
 
     return os.path.join(account["home"], re.sub("%(.?)", token, config))

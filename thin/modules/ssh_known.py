@@ -34,8 +34,9 @@ def get_known_host_entries(user, hostname, config=None, port=None, fingerprint_h
     return _entries(_found(hostname, port, path), fingerprint_hash_type)
 
 
-def recv_known_host_entries(hostname, enc=None, port=None, hash_known_hosts=True, timeout=5,
-                            fingerprint_hash_type=None):
+def recv_known_host_entries(
+    hostname, enc=None, port=None, hash_known_hosts=True, timeout=5, fingerprint_hash_type=None
+):
     """
     Ask a host for its keys: the same list, or None when none came within ``timeout`` seconds
 
@@ -54,8 +55,9 @@ def recv_known_host_entries(hostname, enc=None, port=None, hash_known_hosts=True
     return None
 
 
-def check_known_host(user=None, hostname=None, key=None, fingerprint=None, config=None, port=None,
-                     fingerprint_hash_type=None):
+def check_known_host(
+    user=None, hostname=None, key=None, fingerprint=None, config=None, port=None, fingerprint_hash_type=None
+):
     """
     Return what would become of a host: ``add``, ``update`` or ``exists``
 
@@ -77,8 +79,18 @@ def check_known_host(user=None, hostname=None, key=None, fingerprint=None, confi
     return "exists"
 
 
-def set_known_host(user=None, hostname=None, fingerprint=None, key=None, port=None, enc=None, config=None,
-                   hash_known_hosts=True, timeout=5, fingerprint_hash_type=None):
+def set_known_host(
+    user=None,
+    hostname=None,
+    fingerprint=None,
+    key=None,
+    port=None,
+    enc=None,
+    config=None,
+    hash_known_hosts=True,
+    timeout=5,
+    fingerprint_hash_type=None,
+):
     """
     Let a host be known by its key, else by those that it gives, of which one has to have the fingerprint
 

@@ -10,8 +10,14 @@ from thin.utils import safepath
 from thin.utils.pki import policies, shown, ssh, sshdraft
 
 __reads__ = (
-    "encode_private_key", "expires", "get_private_key_size", "get_public_key", "get_signing_policy", "read_certificate",
-    "verify_private_key", "verify_signature",
+    "encode_private_key",
+    "expires",
+    "get_private_key_size",
+    "get_public_key",
+    "get_signing_policy",
+    "read_certificate",
+    "verify_private_key",
+    "verify_signature",
 )
 __changes__ = ("create_certificate", "create_certificate_ssh", "create_private_key", "sign_remote_certificate")
 

@@ -14,8 +14,27 @@ from thin.utils import counters, procfs
 __func_alias__ = {"time_": "time"}
 __usual__ = True
 __reads__ = (
-    "all_status", "custom", "time", "uptime", "loadavg", "cpustats", "cpuinfo", "nproc", "meminfo", "vmstats", "procs",
-    "pid", "w", "version", "diskstats", "diskusage", "netstats", "netdev", "master", "ping_master", "proxy_reconnect",
+    "all_status",
+    "custom",
+    "time",
+    "uptime",
+    "loadavg",
+    "cpustats",
+    "cpuinfo",
+    "nproc",
+    "meminfo",
+    "vmstats",
+    "procs",
+    "pid",
+    "w",
+    "version",
+    "diskstats",
+    "diskusage",
+    "netstats",
+    "netdev",
+    "master",
+    "ping_master",
+    "proxy_reconnect",
 )
 
 log = getLogger(__name__)
@@ -23,16 +42,45 @@ log = getLogger(__name__)
 UNSUPPORTED = "This method is unsupported on the current operating system!"
 
 _DISK = (
-    "reads_issued", "reads_merged", "sectors_read", "ms_spent_reading", "writes_completed", "writes_merged",
-    "sectors_written", "ms_spent_writing", "io_in_progress", "ms_spent_in_io", "weighted_ms_spent_in_io",
+    "reads_issued",
+    "reads_merged",
+    "sectors_read",
+    "ms_spent_reading",
+    "writes_completed",
+    "writes_merged",
+    "sectors_written",
+    "ms_spent_writing",
+    "io_in_progress",
+    "ms_spent_in_io",
+    "weighted_ms_spent_in_io",
 )
 _NET = (
-    "rx_bytes", "rx_packets", "rx_errs", "rx_drop", "rx_fifo", "rx_frame", "rx_compressed", "rx_multicast",
-    "tx_bytes", "tx_packets", "tx_errs", "tx_drop", "tx_fifo", "tx_colls", "tx_carrier", "tx_compressed",
+    "rx_bytes",
+    "rx_packets",
+    "rx_errs",
+    "rx_drop",
+    "rx_fifo",
+    "rx_frame",
+    "rx_compressed",
+    "rx_multicast",
+    "tx_bytes",
+    "tx_packets",
+    "tx_errs",
+    "tx_drop",
+    "tx_fifo",
+    "tx_colls",
+    "tx_carrier",
+    "tx_compressed",
 )
 _OPENBSD_VM = (
-    "active virtual pages", "free list size", "page faults", "pages reclaimed", "pages paged in", "pages paged out",
-    "pages freed", "pages scanned",
+    "active virtual pages",
+    "free list size",
+    "page faults",
+    "pages reclaimed",
+    "pages paged in",
+    "pages paged out",
+    "pages freed",
+    "pages scanned",
 )
 
 
@@ -126,9 +174,12 @@ def uptime():
     since = now - seconds
     days, rest = divmod(seconds, 86400)
     found = {
-        "seconds": seconds, "since_iso": _iso(since), "since_t": int(since), "days": days,
+        "seconds": seconds,
+        "since_iso": _iso(since),
+        "since_t": int(since),
+        "days": days,
         "time": "%d:%d" % (rest // 3600, rest % 3600 // 60),
-    }  # fmt: skip
+    }
     if __salt__["cmd.which"]("who"):
         said = _run("who") if _kernel() == "OpenBSD" else _run("who", "-s")
         found["users"] = len(said.split("\n"))
@@ -324,7 +375,7 @@ def w():
     else:
         return UNSUPPORTED
     split = [row.split() for row in rows.splitlines() if len(row.split()) >= len(names)]
-    return [dict(zip(names, row), what=" ".join(row[len(names):])) for row in split]
+    return [dict(zip(names, row), what=" ".join(row[len(names) :])) for row in split]
 
 
 def version():
@@ -559,8 +610,9 @@ def _ps():
     for process in procfs.processes():
         try:
             words = process.cmdline() or ["[%s]" % process.comm]
-            rows.append("%s %d %s 0 - ? 00:00:00 %s" % (
-                process.username(), process.pid, process.stat[1], " ".join(words)))
+            rows.append(
+                "%s %d %s 0 - ? 00:00:00 %s" % (process.username(), process.pid, process.stat[1], " ".join(words))
+            )
         except procfs.Gone:
             continue
     return "\n".join(rows)

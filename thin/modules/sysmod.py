@@ -8,9 +8,25 @@ from thin.utils import sysdoc
 __virtualname__ = "sys"
 __usual__ = True
 __reads__ = (
-    "doc", "state_doc", "list_functions", "list_state_functions", "list_modules", "list_state_modules", "argspec",
-    "state_argspec", "reload_modules", "runner_doc", "runner_argspec", "list_runners", "list_runner_functions",
-    "returner_doc", "returner_argspec", "list_returners", "list_returner_functions", "list_renderers", "renderer_doc",
+    "doc",
+    "state_doc",
+    "list_functions",
+    "list_state_functions",
+    "list_modules",
+    "list_state_modules",
+    "argspec",
+    "state_argspec",
+    "reload_modules",
+    "runner_doc",
+    "runner_argspec",
+    "list_runners",
+    "list_runner_functions",
+    "returner_doc",
+    "returner_argspec",
+    "list_returners",
+    "list_returner_functions",
+    "list_renderers",
+    "renderer_doc",
     "state_schema",
 )
 
@@ -286,8 +302,11 @@ def list_renderers(*args):
     """
     import fnmatch
 
-    return [name for name in ("jinja", "json", "yaml")
-            if not args or any(fnmatch.fnmatch(name, pattern) for pattern in args)]
+    return [
+        name
+        for name in ("jinja", "json", "yaml")
+        if not args or any(fnmatch.fnmatch(name, pattern) for pattern in args)
+    ]
 
 
 def renderer_doc(*args):

@@ -12,12 +12,24 @@ from thin.utils import textfile
 
 __usual__ = True
 __reads__ = (
-    "get_system_time", "get_system_date", "get_system_date_time", "has_settable_hwclock", "get_computer_desc",
+    "get_system_time",
+    "get_system_date",
+    "get_system_date_time",
+    "has_settable_hwclock",
+    "get_computer_desc",
     "get_computer_name",
 )
 __changes__ = (
-    "halt", "init", "poweroff", "reboot", "shutdown", "set_system_time", "set_system_date", "set_system_date_time",
-    "set_computer_desc", "set_computer_name",
+    "halt",
+    "init",
+    "poweroff",
+    "reboot",
+    "shutdown",
+    "set_system_time",
+    "set_system_date",
+    "set_system_date_time",
+    "set_computer_desc",
+    "set_computer_name",
 )
 
 MACHINE_INFO = "/etc/machine-info"
@@ -204,9 +216,7 @@ def set_system_date(newdate, utc_offset=None):
     return set_system_date_time(years=found.year, months=found.month, days=found.day, utc_offset=utc_offset)
 
 
-def set_system_date_time(
-    years=None, months=None, days=None, hours=None, minutes=None, seconds=None, utc_offset=None
-):
+def set_system_date_time(years=None, months=None, days=None, hours=None, minutes=None, seconds=None, utc_offset=None):
     """
     Set the clock; what is not given stays as it is. True, or CommandExecutionError in the words of ``date``.
 

@@ -17,11 +17,32 @@ __virtualname__ = "service"
 __func_alias__ = {"reload_": "reload", "unmask_": "unmask"}
 __usual__ = True
 __reads__ = (
-    "offline", "available", "missing", "status", "enabled", "disabled", "masked", "get_all", "get_running",
-    "get_enabled", "get_disabled", "get_static", "show", "execs",
+    "offline",
+    "available",
+    "missing",
+    "status",
+    "enabled",
+    "disabled",
+    "masked",
+    "get_all",
+    "get_running",
+    "get_enabled",
+    "get_disabled",
+    "get_static",
+    "show",
+    "execs",
 )
 __changes__ = (
-    "start", "stop", "restart", "reload", "force_reload", "enable", "disable", "mask", "unmask", "systemctl_reload",
+    "start",
+    "stop",
+    "restart",
+    "reload",
+    "force_reload",
+    "enable",
+    "disable",
+    "mask",
+    "unmask",
+    "systemctl_reload",
     "firstboot",
 )
 
@@ -555,9 +576,14 @@ def firstboot(locale=None, locale_message=None, keymap=None, timezone=None, host
         pushsalt run '*' service.firstboot hostname=web01 timezone=Europe/Berlin
     """
     given = (
-        ("locale", locale), ("locale-messages", locale_message), ("keymap", keymap), ("timezone", timezone),
-        ("hostname", hostname), ("machine-id", machine_id), ("root", root),
-    )  # fmt: skip
+        ("locale", locale),
+        ("locale-messages", locale_message),
+        ("keymap", keymap),
+        ("timezone", timezone),
+        ("hostname", hostname),
+        ("machine-id", machine_id),
+        ("root", root),
+    )
     command = ["systemd-firstboot"] + ["--%s=%s" % (option, value) for option, value in given if value]
     done = __salt__["cmd.run_all"](command, python_shell=False, ignore_retcode=True, env=ENVIRONMENT)
     if done["retcode"] != 0:
@@ -583,9 +609,7 @@ def _change(action, name, no_block, unmask, unmask_runtime, root=None):
 def _look(name):
     """``{"Id", "LoadState", "ActiveState", "NeedDaemonReload"}`` of the unit, as its newest file has it."""
     if offline():
-        raise CommandExecutionError(
-            "Cannot run in offline mode. Failed to get information on unit '%s'" % name
-        )
+        raise CommandExecutionError("Cannot run in offline mode. Failed to get information on unit '%s'" % name)
     unit = units.full(name)
     if unit.partition("@")[2].startswith("."):  # a template itself: systemd only knows its instances
         there = any(os.path.exists(os.path.join(folder, unit)) for folder in units.FOLDERS)

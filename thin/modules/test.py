@@ -3,17 +3,63 @@
 import time
 
 __controller__ = (
-    "echo", "version", "versions", "versions_report", "versions_information", "kwarg", "arg", "arg_type", "arg_repr",
-    "arg_clean", "fib", "collatz", "outputter", "rand_str", "random_hash", "true", "false", "conf_test",
+    "echo",
+    "version",
+    "versions",
+    "versions_report",
+    "versions_information",
+    "kwarg",
+    "arg",
+    "arg_type",
+    "arg_repr",
+    "arg_clean",
+    "fib",
+    "collatz",
+    "outputter",
+    "rand_str",
+    "random_hash",
+    "true",
+    "false",
+    "conf_test",
 )
 
 __func_alias__ = {"true_": "true", "false_": "false", "try_": "try"}
 __usual__ = True
 __reads__ = (
-    "ping", "echo", "sleep", "rand_sleep", "version", "versions_information", "versions_report", "versions",
-    "conf_test", "get_opts", "opts_pkg", "attr_call", "kwarg", "arg", "arg_type", "arg_repr", "arg_clean",
-    "fib", "collatz", "outputter", "retcode", "provider", "providers", "rand_str", "random_hash", "exception",
-    "raise_exception", "stack", "assertion", "true", "false", "deprecation_warning", "tty", "module_report",
+    "ping",
+    "echo",
+    "sleep",
+    "rand_sleep",
+    "version",
+    "versions_information",
+    "versions_report",
+    "versions",
+    "conf_test",
+    "get_opts",
+    "opts_pkg",
+    "attr_call",
+    "kwarg",
+    "arg",
+    "arg_type",
+    "arg_repr",
+    "arg_clean",
+    "fib",
+    "collatz",
+    "outputter",
+    "retcode",
+    "provider",
+    "providers",
+    "rand_str",
+    "random_hash",
+    "exception",
+    "raise_exception",
+    "stack",
+    "assertion",
+    "true",
+    "false",
+    "deprecation_warning",
+    "tty",
+    "module_report",
     "not_loaded",
 )
 #: They call what they are told.
@@ -106,7 +152,9 @@ def versions_information():
         "Dependency Versions": {"Python": platform.python_version()},
         "System Versions": {
             "dist": " ".join(str(__grains__.get(name, "")) for name in ("os", "osrelease", "oscodename")).strip(),
-            "machine": platform.machine(), "release": platform.release(), "system": platform.system(),
+            "machine": platform.machine(),
+            "release": platform.release(),
+            "system": platform.system(),
         },
     }
 
@@ -539,9 +587,14 @@ def module_report():
     names = sorted(__salt__)
     modules = sorted({name.split(".")[0] for name in names})
     return {
-        "functions": names, "function_attrs": names, "function_subs": names, "modules": modules,
-        "module_attrs": modules, "missing_attrs": [], "missing_subs": [],
-    }  # fmt: skip
+        "functions": names,
+        "function_attrs": names,
+        "function_subs": names,
+        "modules": modules,
+        "module_attrs": modules,
+        "missing_attrs": [],
+        "missing_subs": [],
+    }
 
 
 def not_loaded():

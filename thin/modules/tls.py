@@ -14,11 +14,25 @@ from thin.utils import safepath
 from thin.utils.pki import build, given, keys, load, names, oids, openssl, pem
 
 __reads__ = (
-    "cert_base_path", "set_ca_path", "ca_exists", "maybe_fix_ssl_version", "get_ca", "get_ca_signed_cert",
-    "get_ca_signed_key", "get_expiration_date", "validate", "get_extensions", "cert_info",
+    "cert_base_path",
+    "set_ca_path",
+    "ca_exists",
+    "maybe_fix_ssl_version",
+    "get_ca",
+    "get_ca_signed_cert",
+    "get_ca_signed_key",
+    "get_expiration_date",
+    "validate",
+    "get_extensions",
+    "cert_info",
 )
 __changes__ = (
-    "create_ca", "create_csr", "create_self_signed_cert", "create_ca_signed_cert", "create_pkcs12", "create_empty_crl",
+    "create_ca",
+    "create_csr",
+    "create_self_signed_cert",
+    "create_ca_signed_cert",
+    "create_pkcs12",
+    "create_empty_crl",
     "revoke_cert",
 )
 
@@ -33,14 +47,12 @@ _EXTENSIONS = {
         "csr": {"basicConstraints": "CA:FALSE"},
         "cert": {"authorityKeyIdentifier": "keyid,issuer:always", "subjectKeyIdentifier": "hash"},
     },
-    "server": {
-        "csr": {"extendedKeyUsage": "serverAuth", "keyUsage": "digitalSignature, keyEncipherment"}, "cert": {}
-    },
+    "server": {"csr": {"extendedKeyUsage": "serverAuth", "keyUsage": "digitalSignature, keyEncipherment"}, "cert": {}},
     "client": {
         "csr": {"extendedKeyUsage": "clientAuth", "keyUsage": "nonRepudiation, digitalSignature, keyEncipherment"},
         "cert": {},
     },
-}  # fmt: skip
+}
 
 
 def cert_base_path(cacert_path=None):
@@ -180,10 +192,24 @@ def validate(cert, ca_name, crl_file):
 
 
 def create_ca(
-    ca_name, bits=2048, days=365, CN="localhost", C="US", ST="Utah", L="Salt Lake City", O="SaltStack", OU=None,
-    emailAddress=None, fixmode=False, cacert_path=None, ca_filename=None, digest="sha256", onlyif=None, unless=None,
+    ca_name,
+    bits=2048,
+    days=365,
+    CN="localhost",
+    C="US",
+    ST="Utah",
+    L="Salt Lake City",
+    O="SaltStack",
+    OU=None,
+    emailAddress=None,
+    fixmode=False,
+    cacert_path=None,
+    ca_filename=None,
+    digest="sha256",
+    onlyif=None,
+    unless=None,
     replace=False,
-):  # fmt: skip
+):
     """
     Create an authority; a key that is there is used again
 
@@ -224,8 +250,12 @@ def create_ca(
     if key is None:
         key = _new_key(bits)
         _write(path + ".key", pem.armor("PRIVATE KEY", key.pkcs8), 0o600)
-    wanted = {"basicConstraints": "critical, CA:TRUE, pathlen:0", "keyUsage": "critical, keyCertSign, cRLSign",
-              "subjectKeyIdentifier": "hash", "authorityKeyIdentifier": "keyid:always"}  # fmt: skip
+    wanted = {
+        "basicConstraints": "critical, CA:TRUE, pathlen:0",
+        "keyUsage": "critical, keyCertSign, cRLSign",
+        "subjectKeyIdentifier": "hash",
+        "authorityKeyIdentifier": "keyid:always",
+    }
     draft = build.certificate(signing_private_key=key, days_valid=int(days), CN="x", **wanted)
     name = _subject(C, ST, L, O, OU, CN, emailAddress)
     draft.subject = draft.issuer = name
@@ -258,10 +288,25 @@ def get_extensions(cert_type):
 
 
 def create_csr(
-    ca_name, bits=2048, CN="localhost", C="US", ST="Utah", L="Salt Lake City", O="SaltStack", OU=None,
-    emailAddress=None, subjectAltName=None, cacert_path=None, ca_filename=None, csr_path=None, csr_filename=None,
-    digest="sha256", type_ext=False, cert_type="server", replace=False,
-):  # fmt: skip
+    ca_name,
+    bits=2048,
+    CN="localhost",
+    C="US",
+    ST="Utah",
+    L="Salt Lake City",
+    O="SaltStack",
+    OU=None,
+    emailAddress=None,
+    subjectAltName=None,
+    cacert_path=None,
+    ca_filename=None,
+    csr_path=None,
+    csr_filename=None,
+    digest="sha256",
+    type_ext=False,
+    cert_type="server",
+    replace=False,
+):
     """
     Create a key and a request for an authority that is there
 
@@ -299,9 +344,21 @@ def create_csr(
 
 
 def create_self_signed_cert(
-    tls_dir="tls", bits=2048, days=365, CN="localhost", C="US", ST="Utah", L="Salt Lake City", O="SaltStack", OU=None,
-    emailAddress=None, cacert_path=None, cert_filename=None, digest="sha256", replace=False,
-):  # fmt: skip
+    tls_dir="tls",
+    bits=2048,
+    days=365,
+    CN="localhost",
+    C="US",
+    ST="Utah",
+    L="Salt Lake City",
+    O="SaltStack",
+    OU=None,
+    emailAddress=None,
+    cacert_path=None,
+    cert_filename=None,
+    digest="sha256",
+    replace=False,
+):
     """
     Create a key and a certificate that is signed by it
 
@@ -332,9 +389,18 @@ def create_self_signed_cert(
 
 
 def create_ca_signed_cert(
-    ca_name, CN, days=365, cacert_path=None, ca_filename=None, cert_path=None, cert_filename=None, digest="sha256",
-    cert_type=None, type_ext=False, replace=False,
-):  # fmt: skip
+    ca_name,
+    CN,
+    days=365,
+    cacert_path=None,
+    ca_filename=None,
+    cert_path=None,
+    cert_filename=None,
+    digest="sha256",
+    cert_type=None,
+    type_ext=False,
+    replace=False,
+):
     """
     Sign a request that is there (``tls.create_csr``)
 
@@ -413,7 +479,7 @@ def cert_info(cert, digest="sha256"):
     found, said = load.certificate(cert), __salt__["x509.read_certificate"](cert)
     fingerprint = found.fingerprint(digest).hex().upper()
     ret = {
-        "fingerprint": ":".join(fingerprint[at:at + 2] for at in range(0, len(fingerprint), 2)),
+        "fingerprint": ":".join(fingerprint[at : at + 2] for at in range(0, len(fingerprint), 2)),
         "subject": _parts(found.subject),
         "issuer": _parts(found.issuer),
         "serial_number": found.serial_number,

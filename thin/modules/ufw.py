@@ -12,8 +12,14 @@ from thin.exceptions import CommandExecutionError, CommandNotFoundError
 from thin.utils import words
 
 __reads__ = (
-    "version", "is_enabled", "status", "get_default_incoming", "get_default_outgoing", "get_default_routed",
-    "would_add", "would_delete",
+    "version",
+    "is_enabled",
+    "status",
+    "get_default_incoming",
+    "get_default_outgoing",
+    "get_default_routed",
+    "would_add",
+    "would_delete",
 )
 __changes__ = ("set_enabled", "add_rule", "delete_rule", "reload")
 __runs__ = ("run",)
@@ -203,9 +209,7 @@ def run(*args):
     if not program:
         raise CommandNotFoundError("Command 'ufw' cannot be found")
     arguments = [str(word) for word in args]
-    done = __salt__["cmd.run_all"](
-        [program] + arguments, python_shell=False, env={"LC_ALL": "C"}, ignore_retcode=True
-    )
+    done = __salt__["cmd.run_all"]([program] + arguments, python_shell=False, env={"LC_ALL": "C"}, ignore_retcode=True)
     if done["retcode"]:
         said = "\n".join(filter(None, (done["stdout"], done["stderr"])))
         said = said.partition("\nUsage: ufw")[0].strip() or "it does not know such words"

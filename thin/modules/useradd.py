@@ -15,8 +15,20 @@ __virtualname__ = "user"
 __usual__ = True
 __reads__ = ("info", "getent", "list_users", "list_groups", "primary_group", "get_loginclass")
 __changes__ = (
-    "add", "delete", "rename", "chuid", "chgid", "chshell", "chhome", "chgroups", "chfullname", "chroomnumber",
-    "chworkphone", "chhomephone", "chother", "chloginclass",
+    "add",
+    "delete",
+    "rename",
+    "chuid",
+    "chgid",
+    "chshell",
+    "chhome",
+    "chgroups",
+    "chfullname",
+    "chroomnumber",
+    "chworkphone",
+    "chhomephone",
+    "chother",
+    "chloginclass",
 )
 
 MAIL_SPOOL_MISSING = 12  # userdel's exit code when the home or the mail spool could not be removed
@@ -132,9 +144,27 @@ def primary_group(name):
 # Changing
 
 
-def add(name, uid=None, gid=None, groups=None, home=None, shell=None, unique=True, system=False, fullname="",
-        roomnumber="", workphone="", homephone="", other="", createhome=True, loginclass=None, nologinit=False,
-        root=None, usergroup=None, local=False):
+def add(
+    name,
+    uid=None,
+    gid=None,
+    groups=None,
+    home=None,
+    shell=None,
+    unique=True,
+    system=False,
+    fullname="",
+    roomnumber="",
+    workphone="",
+    homephone="",
+    other="",
+    createhome=True,
+    loginclass=None,
+    nologinit=False,
+    root=None,
+    usergroup=None,
+    local=False,
+):
     """
     Add a user; whether that worked, with all groups (in Salt also where it has not got them). ``usergroup``: with a
     group of the same name, or (False) without.
@@ -203,9 +233,15 @@ def add(name, uid=None, gid=None, groups=None, home=None, shell=None, unique=Tru
     command += ["-l"] if nologinit else []
     command += ["-o"] if not unique else []
     command += ["-r"] if system else []
-    comment = accounts.gecos_text({
-        "fullname": fullname, "roomnumber": roomnumber, "workphone": workphone, "homephone": homephone, "other": other,
-    })
+    comment = accounts.gecos_text(
+        {
+            "fullname": fullname,
+            "roomnumber": roomnumber,
+            "workphone": workphone,
+            "homephone": homephone,
+            "other": other,
+        }
+    )
     command += ["-c", comment] if comment else []
     added = _change(command + ([] if local else _root(root)), name)
     if added and groups:  # not by -G, which makes the user a member of its primary group too
@@ -529,8 +565,13 @@ def _entry(name, root):
 
 def _format(entry, groups):
     data = {
-        "uid": entry.pw_uid, "gid": entry.pw_gid, "name": entry.pw_name, "passwd": entry.pw_passwd,
-        "home": entry.pw_dir, "shell": entry.pw_shell, "groups": groups,
+        "uid": entry.pw_uid,
+        "gid": entry.pw_gid,
+        "name": entry.pw_name,
+        "passwd": entry.pw_passwd,
+        "home": entry.pw_dir,
+        "shell": entry.pw_shell,
+        "groups": groups,
     }
     data.update(accounts.gecos(entry.pw_gecos))
     return data

@@ -14,7 +14,11 @@ from thin.utils import safepath
 __virtualname__ = "virtualenv"
 __usual__ = True
 __reads__ = (
-    "virtualenv_ver", "get_site_packages", "get_distribution_path", "get_resource_path", "get_resource_content",
+    "virtualenv_ver",
+    "get_site_packages",
+    "get_distribution_path",
+    "get_resource_path",
+    "get_resource_content",
 )
 __changes__ = ("create",)
 
@@ -39,9 +43,22 @@ def virtualenv_ver(venv_bin, user=None, **kwargs):
 
 
 def create(
-    path, venv_bin=None, system_site_packages=False, distribute=False, clear=False, python=None, extra_search_dir=None,
-    never_download=None, prompt=None, pip=False, symlinks=None, upgrade=None, user=None, use_vt=False, saltenv="base",
-    **kwargs
+    path,
+    venv_bin=None,
+    system_site_packages=False,
+    distribute=False,
+    clear=False,
+    python=None,
+    extra_search_dir=None,
+    never_download=None,
+    prompt=None,
+    pip=False,
+    symlinks=None,
+    upgrade=None,
+    user=None,
+    use_vt=False,
+    saltenv="base",
+    **kwargs,
 ):
     """Make a virtual environment: the return of cmd.run_all. What a failure left behind is removed.
 
@@ -56,14 +73,13 @@ def create(
     if venv_bin == "venv" or _is_python(venv_bin):
         _refuse(venv_bin, extra_search_dir=extra_search_dir or None, never_download=never_download)
         if venv_bin != "venv" and python:
-            raise CommandExecutionError(
-                "Pass the target interpreter either as `venv_bin` or as `python`, not both."
-            )
+            raise CommandExecutionError("Pass the target interpreter either as `venv_bin` or as `python`, not both.")
         words = [_interpreter(python or (sys.executable if venv_bin == "venv" else venv_bin)), "-m", "venv"]
         words += _venv_options(symlinks, upgrade, prompt)
     elif "venv" in os.path.basename(venv_bin):  # pyvenv and its like
-        _refuse(venv_bin, python=python or None, extra_search_dir=extra_search_dir or None,
-                never_download=never_download)  # fmt: skip
+        _refuse(
+            venv_bin, python=python or None, extra_search_dir=extra_search_dir or None, never_download=never_download
+        )
         words = [venv_bin] + _venv_options(symlinks, upgrade, prompt)
     else:
         _refuse(venv_bin, upgrade=upgrade, symlinks=symlinks)
@@ -183,9 +199,7 @@ def _install_pip(path, user, saltenv):
 def _ask(venv, code, *words):
     python = os.path.join(venv, "bin", "python")
     if not os.path.exists(python):
-        raise CommandExecutionError(
-            "Path '%s' does not appear to be a virtualenv: '%s' not found." % (venv, python)
-        )
+        raise CommandExecutionError("Path '%s' does not appear to be a virtualenv: '%s' not found." % (venv, python))
     done = __salt__["cmd.run_all"]([python, "-c", code] + [str(word) for word in words], python_shell=False)
     if done["retcode"] != 0:
         raise CommandExecutionError("%s\n%s" % (done["stdout"], done["stderr"]))

@@ -12,12 +12,22 @@ from thin.utils import safepath
 from thin.utils.pki import build, given, keys, load, oids, pem, policies, signing
 
 __reads__ = (
-    "encode_certificate", "encode_crl", "encode_csr", "encode_private_key", "get_pem_entries", "get_pem_entry",
+    "encode_certificate",
+    "encode_crl",
+    "encode_csr",
+    "encode_private_key",
+    "get_pem_entries",
+    "get_pem_entry",
     "get_signing_policy",
 )
 __changes__ = (
-    "create_certificate", "create_certificate_ssh", "create_crl", "create_csr", "create_private_key",
-    "sign_remote_certificate", "write_pem",
+    "create_certificate",
+    "create_certificate_ssh",
+    "create_crl",
+    "create_csr",
+    "create_private_key",
+    "sign_remote_certificate",
+    "write_pem",
 )
 
 log = getLogger(__name__)
@@ -28,8 +38,17 @@ _PLAIN = ("der", "pem")
 
 
 def create_certificate(
-    ca_server=None, signing_policy=None, encoding="pem", append_certs=None, pkcs12_passphrase=None,
-    pkcs12_encryption_compat=False, pkcs12_friendlyname=None, path=None, overwrite=True, raw=False, **kwargs
+    ca_server=None,
+    signing_policy=None,
+    encoding="pem",
+    append_certs=None,
+    pkcs12_passphrase=None,
+    pkcs12_encryption_compat=False,
+    pkcs12_friendlyname=None,
+    path=None,
+    overwrite=True,
+    raw=False,
+    **kwargs,
 ):
     """
     Create a certificate; returns it encoded, or writes it to ``path``
@@ -99,16 +118,16 @@ def create_certificate(
     if not kwargs.get("signing_private_key"):
         raise SaltInvocationError("Creating a certificate locally at least requires a signing private key.")
     if encoding == "pkcs12" and "private_key" not in kwargs and "signing_cert" in kwargs:
-        raise SaltInvocationError(
-            "Creating a PKCS12-encoded certificate without embedded private key is unsupported"
-        )
+        raise SaltInvocationError("Creating a PKCS12-encoded certificate without embedded private key is unsupported")
     certificate, key = _certificate(**kwargs)
     more = {}
     if encoding == "pkcs12":
         more = {
-            "private_key": key, "pkcs12_passphrase": pkcs12_passphrase, "pkcs12_friendlyname": pkcs12_friendlyname,
+            "private_key": key,
+            "pkcs12_passphrase": pkcs12_passphrase,
+            "pkcs12_friendlyname": pkcs12_friendlyname,
             "pkcs12_encryption_compat": pkcs12_encryption_compat,
-        }  # fmt: skip
+        }
     out = encode_certificate(certificate, encoding, append_certs, raw=bool(path) or raw, **more)
     if path is None:
         return out
@@ -136,8 +155,15 @@ create_certificate_ssh = create_certificate
 
 
 def encode_certificate(
-    certificate, encoding="pem", append_certs=None, private_key=None, private_key_passphrase=None,
-    pkcs12_passphrase=None, pkcs12_encryption_compat=False, pkcs12_friendlyname=None, raw=False,
+    certificate,
+    encoding="pem",
+    append_certs=None,
+    private_key=None,
+    private_key_passphrase=None,
+    pkcs12_passphrase=None,
+    pkcs12_encryption_compat=False,
+    pkcs12_friendlyname=None,
+    raw=False,
 ):
     """
     Return a certificate in another encoding
@@ -167,9 +193,7 @@ def encode_certificate(
     if encoding != "pkcs12" and private_key:
         raise SaltInvocationError("Embedding private keys is only supported for pkcs12 encoding")
     if encoding == "pkcs12" and not private_key:
-        raise SaltInvocationError(
-            "Creating a PKCS12-encoded certificate without embedded private key is unsupported"
-        )
+        raise SaltInvocationError("Creating a PKCS12-encoded certificate without embedded private key is unsupported")
     append_certs = append_certs or []
     append_certs = append_certs if isinstance(append_certs, list) else [append_certs]
     found = [load.certificate(one) for one in [certificate] + append_certs]
@@ -188,8 +212,18 @@ def encode_certificate(
 
 
 def create_crl(
-    signing_private_key, revoked, signing_cert=None, signing_private_key_passphrase=None, include_expired=False,
-    days_valid=None, digest="sha256", encoding="pem", extensions=None, path=None, raw=False, **kwargs
+    signing_private_key,
+    revoked,
+    signing_cert=None,
+    signing_private_key_passphrase=None,
+    include_expired=False,
+    days_valid=None,
+    digest="sha256",
+    encoding="pem",
+    extensions=None,
+    path=None,
+    raw=False,
+    **kwargs,
 ):
     """
     Create a revocation list; returns it encoded, or writes it to ``path``
@@ -226,9 +260,14 @@ def create_crl(
     _check(encoding, _PLAIN)
     signing.check_digest(digest)
     draft = build.revocation_list(
-        signing_private_key, build.revocations(revoked), signing_cert, signing_private_key_passphrase,
-        include_expired, 100 if days_valid is None else days_valid, extensions,
-    )  # fmt: skip
+        signing_private_key,
+        build.revocations(revoked),
+        signing_cert,
+        signing_private_key_passphrase,
+        include_expired,
+        100 if days_valid is None else days_valid,
+        extensions,
+    )
     out = encode_crl(draft.sign(digest), encoding, raw=bool(path) or raw)
     if path is None:
         return out
@@ -302,8 +341,14 @@ def encode_csr(csr, encoding="pem", raw=False):
 
 
 def create_private_key(
-    algo="rsa", keysize=None, passphrase=None, encoding="pem", pkcs12_encryption_compat=False, path=None, raw=False,
-    **kwargs
+    algo="rsa",
+    keysize=None,
+    passphrase=None,
+    encoding="pem",
+    pkcs12_encryption_compat=False,
+    path=None,
+    raw=False,
+    **kwargs,
 ):
     """
     Create a private key; returns it encoded, or writes it to ``path``, which only its owner can read
@@ -340,7 +385,11 @@ def create_private_key(
 
 
 def encode_private_key(
-    private_key, encoding="pem", passphrase=None, private_key_passphrase=None, pkcs12_encryption_compat=False,
+    private_key,
+    encoding="pem",
+    passphrase=None,
+    private_key_passphrase=None,
+    pkcs12_encryption_compat=False,
     raw=False,
 ):
     """

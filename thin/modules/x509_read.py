@@ -7,8 +7,18 @@ from thin.utils.pki import build, given, keys, load, oids, shown
 
 __virtualname__ = "x509"
 __reads__ = (
-    "expires", "expired", "will_expire", "get_private_key_size", "get_public_key", "read_certificate",
-    "read_certificates", "read_crl", "read_csr", "verify_crl", "verify_private_key", "verify_signature",
+    "expires",
+    "expired",
+    "will_expire",
+    "get_private_key_size",
+    "get_public_key",
+    "read_certificate",
+    "read_certificates",
+    "read_crl",
+    "read_csr",
+    "verify_crl",
+    "verify_private_key",
+    "verify_signature",
 )
 
 _TIME = "%Y-%m-%d %H:%M:%S"
@@ -156,7 +166,8 @@ def read_crl(crl):
         "next_update": found.next_update.strftime(_TIME) if found.next_update else None,
         "revoked_certificates": {
             shown.number(number).replace(":", ""): {
-                "revocation_date": date.strftime(_TIME), "extensions": shown.all_of(more, oids.CRL_ENTRY)
+                "revocation_date": date.strftime(_TIME),
+                "extensions": shown.all_of(more, oids.CRL_ENTRY),
             }
             for number, (date, more) in found.revoked.items()
         },

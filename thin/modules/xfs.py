@@ -12,7 +12,9 @@ __reads__ = ("info", "inventory", "devices", "estimate")
 __changes__ = ("dump", "prune_dump", "mkfs", "modify", "defragment")
 
 _DUMPED = (
-    ("session label:", "Session label"), ("media file size", "Media size"), ("dump complete:", "Dump complete"),
+    ("session label:", "Session label"),
+    ("media file size", "Media size"),
+    ("dump complete:", "Dump complete"),
     ("Dump Status:", "Status"),
 )
 
@@ -78,7 +80,7 @@ def dump(device, destination, level=0, label=None, noerase=None):
             found["Session ID"] = line.split(" ")[-1]
         for words, key in _DUMPED:
             if line.startswith(words):
-                found[key] = line[len(words):].strip()
+                found[key] = line[len(words) :].strip()
     return found
 
 
@@ -98,7 +100,7 @@ def inventory():
     for line in lines:
         depth = len(line) - len(line.lstrip("\t"))
         key, _, value = line.strip().partition(":")
-        del stack[depth + 1:]
+        del stack[depth + 1 :]
         if value.strip():
             stack[-1][key.strip()] = value.strip()
         else:
@@ -163,8 +165,9 @@ def estimate(path):
     return {row[0]: dict(zip(("block _size", "blocks", "megabytes", "logsize"), row[1:])) for row in rows}
 
 
-def mkfs(device, label=None, ssize=None, noforce=None, bso=None, gmo=None, ino=None, lso=None, rso=None, nmo=None,
-         dso=None):
+def mkfs(
+    device, label=None, ssize=None, noforce=None, bso=None, gmo=None, ino=None, lso=None, rso=None, nmo=None, dso=None
+):
     """
     Make a file system; its geometry, as ``xfs.info`` returns it
 

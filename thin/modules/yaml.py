@@ -44,8 +44,12 @@ def lint(source, saltenv=None, pre_render=None, **kwargs):
     with open(path, "rb") as stream:
         text = stream.read().decode("utf-8", "replace")
     done = __salt__["cmd.run_all"](
-        ["yamllint", "-f", "parsable", "-d", _RULES, "-"], stdin=text, stdin_raw_newlines=True, python_shell=False,
-        ignore_retcode=True)  # fmt: skip
+        ["yamllint", "-f", "parsable", "-d", _RULES, "-"],
+        stdin=text,
+        stdin_raw_newlines=True,
+        python_shell=False,
+        ignore_retcode=True,
+    )
     rows = [row.groups() for row in map(_ROW.match, done["stdout"].splitlines()) if row]
     problems = [{"line": int(row[0]), "column": int(row[1]), "level": row[2], "comment": row[3]} for row in rows]
     return {"source": text, "problems": problems}

@@ -12,8 +12,14 @@ __fits__ = {
 }
 __usual__ = True
 __reads__ = (
-    "group_list", "group_info", "group_diff", "list_patches", "list_installed_patches", "services_need_restart",
-    "list_holds", "get_locked_packages",
+    "group_list",
+    "group_info",
+    "group_diff",
+    "list_patches",
+    "list_installed_patches",
+    "services_need_restart",
+    "list_holds",
+    "get_locked_packages",
 )
 __changes__ = ("group_install", "groupinstall", "hold", "unhold")
 

@@ -22,7 +22,12 @@ __fits__ = {
 }
 __usual__ = True
 __reads__ = (
-    "latest_version", "available_version", "upgrade_available", "list_repo_pkgs", "list_upgrades", "list_updates",
+    "latest_version",
+    "available_version",
+    "upgrade_available",
+    "list_repo_pkgs",
+    "list_upgrades",
+    "list_updates",
     "list_downloaded",
 )
 __changes__ = ("download", "refresh_db", "clean_metadata", "install", "upgrade", "update", "remove", "purge")
@@ -245,8 +250,20 @@ def refresh_db(**kwargs):
 clean_metadata = refresh_db
 
 
-def install(name=None, refresh=False, skip_verify=False, pkgs=None, sources=None, downloadonly=False, reinstall=False,
-            normalize=True, update_holds=False, saltenv="base", ignore_epoch=False, **kwargs):
+def install(
+    name=None,
+    refresh=False,
+    skip_verify=False,
+    pkgs=None,
+    sources=None,
+    downloadonly=False,
+    reinstall=False,
+    normalize=True,
+    update_holds=False,
+    saltenv="base",
+    ignore_epoch=False,
+    **kwargs,
+):
     """
     Install, up- and downgrade packages: ``{name: {old, new}}`` of all that changed
 
@@ -283,8 +300,12 @@ def install(name=None, refresh=False, skip_verify=False, pkgs=None, sources=None
     if data.is_true(refresh):
         __salt__["pkg.refresh_db"](**kwargs)
     params, kind = __salt__["pkg_resource.parse_targets"](
-        name, pkgs, sources, saltenv=saltenv, normalize=normalize and kwargs.get("split_arch", True),
-        **_targets_words(kwargs)
+        name,
+        pkgs,
+        sources,
+        saltenv=saltenv,
+        normalize=normalize and kwargs.get("split_arch", True),
+        **_targets_words(kwargs),
     )
     if not params:
         return {}
@@ -332,8 +353,17 @@ def install(name=None, refresh=False, skip_verify=False, pkgs=None, sources=None
     return changes
 
 
-def upgrade(name=None, pkgs=None, refresh=True, skip_verify=False, normalize=True, minimal=False, obsoletes=True,
-            diff_attr=None, **kwargs):
+def upgrade(
+    name=None,
+    pkgs=None,
+    refresh=True,
+    skip_verify=False,
+    normalize=True,
+    minimal=False,
+    obsoletes=True,
+    diff_attr=None,
+    **kwargs,
+):
     """
     Upgrade all packages, or only these: ``{name: {old, new}}``
 
@@ -367,8 +397,9 @@ def upgrade(name=None, pkgs=None, refresh=True, skip_verify=False, normalize=Tru
     return pkgrun.upgraded(before, done, __salt__["pkg.list_pkgs"](attr=diff_attr))
 
 
-def update(name=None, pkgs=None, refresh=True, skip_verify=False, normalize=True, minimal=False, obsoletes=False,
-           **kwargs):
+def update(
+    name=None, pkgs=None, refresh=True, skip_verify=False, normalize=True, minimal=False, obsoletes=False, **kwargs
+):
     """
     Upgrade, as pkg.upgrade does, and leave obsolete packages alone
 

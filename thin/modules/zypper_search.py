@@ -9,17 +9,33 @@ from thin.utils import data, pkgrun, zypprun
 __virtualname__ = "pkg"
 __fits__ = {"os_family": ("Suse",)}
 __reads__ = (
-    "info_available", "search", "resolve_capabilities", "list_patterns", "list_installed_patterns", "list_patches",
-    "list_installed_patches", "list_products", "list_included", "services_need_restart",
+    "info_available",
+    "search",
+    "resolve_capabilities",
+    "list_patterns",
+    "list_installed_patterns",
+    "list_patches",
+    "list_installed_patches",
+    "list_products",
+    "list_included",
+    "services_need_restart",
 )
 
 OEM = "/var/lib/suseRegister/OEM"
 
 _SEARCH = {
-    "provides": "--provides", "recommends": "--recommends", "requires": "--requires", "suggests": "--suggests",
-    "conflicts": "--conflicts", "obsoletes": "--obsoletes", "file_list": "--file-list",
-    "search_descriptions": "--search-descriptions", "case_sensitive": "--case-sensitive",
-    "installed_only": "--installed-only", "not_installed_only": "--not-installed-only", "details": "--details",
+    "provides": "--provides",
+    "recommends": "--recommends",
+    "requires": "--requires",
+    "suggests": "--suggests",
+    "conflicts": "--conflicts",
+    "obsoletes": "--obsoletes",
+    "file_list": "--file-list",
+    "search_descriptions": "--search-descriptions",
+    "case_sensitive": "--case-sensitive",
+    "installed_only": "--installed-only",
+    "not_installed_only": "--not-installed-only",
+    "details": "--details",
 }
 
 

@@ -14,7 +14,12 @@ from thin.utils import data, pkgrun, pkgspec, rpmversion, zypprun
 __virtualname__ = "pkg"
 __fits__ = {"os_family": ("Suse",)}
 __reads__ = (
-    "latest_version", "available_version", "upgrade_available", "list_repo_pkgs", "list_upgrades", "list_updates",
+    "latest_version",
+    "available_version",
+    "upgrade_available",
+    "list_repo_pkgs",
+    "list_upgrades",
+    "list_updates",
     "list_downloaded",
 )
 __changes__ = ("download", "refresh_db", "install", "upgrade", "remove", "purge")
@@ -179,7 +184,9 @@ def download(*packages, **kwargs):
         path = (zypprun.elements(inner, "localfile") or [{}])[0].get("path")
         if path and __salt__["lowpkg.checksum"](path, root=root)[path]:
             found[zypprun.inside(inner, "name")] = {
-                "repository-name": repository.get("name"), "repository-alias": repository.get("alias"), "path": path,
+                "repository-name": repository.get("name"),
+                "repository-alias": repository.get("alias"),
+                "path": path,
             }
     if not found:
         raise CommandExecutionError("Unable to download packages: %s" % ", ".join(packages))
@@ -217,8 +224,20 @@ def refresh_db(force=None, root=None, gpgautoimport=False, **kwargs):
     return zypprun.refreshed(_run(words, root, refresh=True, read=False)["stdout"])
 
 
-def install(name=None, refresh=False, fromrepo=None, pkgs=None, sources=None, downloadonly=None, skip_verify=False,
-            version=None, ignore_repo_failure=False, no_recommends=False, root=None, **kwargs):
+def install(
+    name=None,
+    refresh=False,
+    fromrepo=None,
+    pkgs=None,
+    sources=None,
+    downloadonly=None,
+    skip_verify=False,
+    version=None,
+    ignore_repo_failure=False,
+    no_recommends=False,
+    root=None,
+    **kwargs,
+):
     """
     Install, up- and downgrade packages: ``{name: {old, new}}`` of all that changed
 
@@ -299,8 +318,20 @@ def install(name=None, refresh=False, fromrepo=None, pkgs=None, sources=None, do
     return changes
 
 
-def upgrade(name=None, pkgs=None, refresh=True, dryrun=False, dist_upgrade=False, fromrepo=None, novendorchange=False,
-            skip_verify=False, no_recommends=False, root=None, diff_attr=None, **kwargs):
+def upgrade(
+    name=None,
+    pkgs=None,
+    refresh=True,
+    dryrun=False,
+    dist_upgrade=False,
+    fromrepo=None,
+    novendorchange=False,
+    skip_verify=False,
+    no_recommends=False,
+    root=None,
+    diff_attr=None,
+    **kwargs,
+):
     """
     Upgrade all packages, or only these: ``{name: {old, new}}``
 
@@ -339,9 +370,7 @@ def upgrade(name=None, pkgs=None, refresh=True, dryrun=False, dist_upgrade=False
     done = _run(words, root, read=False, check=False)
     changes = pkgspec.differences(before, __salt__["pkg.list_pkgs"](root=root, attr=diff_attr))
     if done["retcode"] not in zypprun.SUCCESS:
-        raise CommandExecutionError(
-            "Problem encountered upgrading packages", info={"changes": changes, "result": done}
-        )
+        raise CommandExecutionError("Problem encountered upgrading packages", info={"changes": changes, "result": done})
     return (done["stdout"] + "\n" + done["stderr"]).strip() if dryrun else changes
 
 

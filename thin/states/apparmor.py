@@ -105,7 +105,5 @@ def _mode(name, act, wanted):
 
 
 def _told(ret, before, after, comment):
-    changes = {
-        each: {"old": before.get(each), "new": after[each]} for each in after if before.get(each) != after[each]
-    }  # fmt: skip
+    changes = {each: {"old": before.get(each), "new": after[each]} for each in after if before.get(each) != after[each]}
     return dict(ret, changes=changes, comment=comment)

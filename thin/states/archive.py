@@ -21,12 +21,41 @@ def __virtual__():
 
 
 def extracted(
-    name, source, source_hash=None, source_hash_name=None, source_hash_update=False, skip_files_list_verify=False,
-    skip_verify=False, password=None, options=None, list_options=None, force=False, overwrite=False, clean=False,
-    clean_parent=False, user=None, group=None, if_missing=None, trim_output=False, use_cmd_unzip=None,
-    extract_perms=True, enforce_toplevel=True, enforce_ownership_on=None, archive_format=None, use_etag=False,
-    signature=None, source_hash_sig=None, signed_by_any=None, signed_by_all=None, keyring=None, gnupghome=None,
-    sig_backend="gpg", allow_devices=False, allow_setid=False, allow_outside=False, **kwargs
+    name,
+    source,
+    source_hash=None,
+    source_hash_name=None,
+    source_hash_update=False,
+    skip_files_list_verify=False,
+    skip_verify=False,
+    password=None,
+    options=None,
+    list_options=None,
+    force=False,
+    overwrite=False,
+    clean=False,
+    clean_parent=False,
+    user=None,
+    group=None,
+    if_missing=None,
+    trim_output=False,
+    use_cmd_unzip=None,
+    extract_perms=True,
+    enforce_toplevel=True,
+    enforce_ownership_on=None,
+    archive_format=None,
+    use_etag=False,
+    signature=None,
+    source_hash_sig=None,
+    signed_by_any=None,
+    signed_by_all=None,
+    keyring=None,
+    gnupghome=None,
+    sig_backend="gpg",
+    allow_devices=False,
+    allow_setid=False,
+    allow_outside=False,
+    **kwargs,
 ):
     """All that is in the archive is in the directory ``name``, which is made when it is missing.
 
@@ -158,8 +187,13 @@ class _Job(object):
         if self.source_hash:
             try:
                 self.sum = __salt__["file.get_source_sum"](
-                    source=self.match, source_hash=self.source_hash, source_hash_name=self.source_hash_name,
-                    saltenv=__env__, source_hash_sig=self.source_hash_sig, sig_backend=self.sig_backend, **self._trust()
+                    source=self.match,
+                    source_hash=self.source_hash,
+                    source_hash_name=self.source_hash_name,
+                    saltenv=__env__,
+                    source_hash_sig=self.source_hash_sig,
+                    sig_backend=self.sig_backend,
+                    **self._trust(),
                 )
             except CommandExecutionError as exc:
                 raise _Done(False, str(exc))
@@ -215,9 +249,15 @@ class _Job(object):
             raise _Done(None, words % self.shown)
         else:
             done = __states__["file.cached"](
-                self.match, source_hash=self.source_hash or "", source_hash_name=self.source_hash_name,
-                skip_verify=self.skip_verify, saltenv=__env__, use_etag=self.use_etag,
-                source_hash_sig=self.source_hash_sig, sig_backend=self.sig_backend, **self._trust()
+                self.match,
+                source_hash=self.source_hash or "",
+                source_hash_name=self.source_hash_name,
+                skip_verify=self.skip_verify,
+                saltenv=__env__,
+                use_etag=self.use_etag,
+                source_hash_sig=self.source_hash_sig,
+                sig_backend=self.sig_backend,
+                **self._trust(),
             )
             if not done["result"]:
                 self.ret["changes"] = done["changes"]
@@ -228,7 +268,8 @@ class _Job(object):
             from thin.utils.files import signatures
 
             check = signatures.checker(
-                self.signature, __salt__, __opts__, __env__, backend=self.sig_backend, **self._trust())
+                self.signature, __salt__, __opts__, __env__, backend=self.sig_backend, **self._trust()
+            )
             try:
                 check(self.cached)
             except CommandExecutionError as exc:
@@ -334,7 +375,8 @@ class _Job(object):
 
         with archivefiles.located(self.cached, self.cached):
             one = tarpass.fitting(
-                self.shown, self.cached, self.options, self.list_options, self.allowed, __salt__["cmd.run_all"])
+                self.shown, self.cached, self.options, self.list_options, self.allowed, __salt__["cmd.run_all"]
+            )
             if one is None:
                 return None
             if self.local and self.source_hash and not self.skip_verify and self._hold():
@@ -412,8 +454,9 @@ class _Job(object):
             self.ret["changes"]["removed"] = [os.path.join(self.name, path) for path in wrong]
         else:
             self._take_away(
-                wrong, "One or more paths existed by were the incorrect type (i.e. file instead of directory or "
-                "vice-versa), but could not be removed."
+                wrong,
+                "One or more paths existed by were the incorrect type (i.e. file instead of directory or "
+                "vice-versa), but could not be removed.",
             )
 
     def _take_away(self, paths, words):
@@ -492,17 +535,19 @@ class _Job(object):
 
     def _extract(self):
         if self.archive_format == "rar":
-            return __salt__["archive.unrar"](
-                self.cached, self.name, trim_output=self.trim_output, **self.allowed
-            )
+            return __salt__["archive.unrar"](self.cached, self.name, trim_output=self.trim_output, **self.allowed)
         if self.archive_format == "zip":
             function = __salt__["archive.cmd_unzip" if self.use_cmd_unzip else "archive.unzip"]
             more = dict(self.allowed)
             if not self.use_cmd_unzip:
                 more["extract_perms"] = self.extract_perms
             files = function(
-                self.cached, self.name, options=self.options, trim_output=self.trim_output, password=self.password,
-                **more
+                self.cached,
+                self.name,
+                options=self.options,
+                trim_output=self.trim_output,
+                password=self.password,
+                **more,
             )
             return [line.replace(self.copy, self.match) for line in files] if self.copy else files
         if self._is_extracted():

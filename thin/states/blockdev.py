@@ -5,7 +5,10 @@ import os
 __any_arguments__ = True  # data, or words of a program: no name is misspelt for sure
 
 _FACTS = {
-    "read-ahead": "getra", "filesystem-read-ahead": "getfra", "read-only": "getro", "read-write": "getro",
+    "read-ahead": "getra",
+    "filesystem-read-ahead": "getfra",
+    "read-only": "getro",
+    "read-write": "getro",
 }
 
 

@@ -14,8 +14,22 @@ from thin.exceptions import CommandExecutionError, SaltInvocationError, SaltRend
 __usual__ = True
 
 
-def wait(name, cwd=None, root=None, runas=None, shell=None, env=(), stateful=False, output_loglevel="debug",
-         hide_output=False, use_vt=False, success_retcodes=None, success_stdout=None, success_stderr=None, **kwargs):
+def wait(
+    name,
+    cwd=None,
+    root=None,
+    runas=None,
+    shell=None,
+    env=(),
+    stateful=False,
+    output_loglevel="debug",
+    hide_output=False,
+    use_vt=False,
+    success_retcodes=None,
+    success_stdout=None,
+    success_stderr=None,
+    **kwargs,
+):
     """
     Run a command only when something that it watches changed
 
@@ -29,9 +43,23 @@ def wait(name, cwd=None, root=None, runas=None, shell=None, env=(), stateful=Fal
 watch = wait
 
 
-def wait_script(name, source=None, template=None, cwd=None, runas=None, shell=None, env=None, stateful=False,
-                use_vt=False, output_loglevel="debug", hide_output=False, success_retcodes=None, success_stdout=None,
-                success_stderr=None, **kwargs):
+def wait_script(
+    name,
+    source=None,
+    template=None,
+    cwd=None,
+    runas=None,
+    shell=None,
+    env=None,
+    stateful=False,
+    use_vt=False,
+    output_loglevel="debug",
+    hide_output=False,
+    success_retcodes=None,
+    success_stdout=None,
+    success_stderr=None,
+    **kwargs,
+):
     """
     Run a script only when something that it watches changed
 
@@ -41,17 +69,35 @@ def wait_script(name, source=None, template=None, cwd=None, runas=None, shell=No
     return {"name": name, "changes": {}, "result": True, "comment": ""}
 
 
-def wait_call(name, func, args=(), kws=None, stateful=False, use_vt=False, output_loglevel="debug", hide_output=False,
-              **kwargs):
+def wait_call(
+    name, func, args=(), kws=None, stateful=False, use_vt=False, output_loglevel="debug", hide_output=False, **kwargs
+):
     """
     Call a Python function only when something that it watches changed
     """
     return {"name": name, "changes": {}, "result": True, "comment": ""}
 
 
-def run(name, cwd=None, root=None, runas=None, password=None, shell=None, env=None, prepend_path=None, stateful=False,
-        output_loglevel="debug", hide_output=False, timeout=None, ignore_timeout=False, use_vt=False,
-        success_retcodes=None, success_stdout=None, success_stderr=None, **kwargs):
+def run(
+    name,
+    cwd=None,
+    root=None,
+    runas=None,
+    password=None,
+    shell=None,
+    env=None,
+    prepend_path=None,
+    stateful=False,
+    output_loglevel="debug",
+    hide_output=False,
+    timeout=None,
+    ignore_timeout=False,
+    use_vt=False,
+    success_retcodes=None,
+    success_stdout=None,
+    success_stderr=None,
+    **kwargs,
+):
     """
     Run a command line in a shell
 
@@ -84,9 +130,20 @@ def run(name, cwd=None, root=None, runas=None, password=None, shell=None, env=No
     if cwd and not os.path.isdir(cwd):
         return dict(ret, comment='Desired working directory "%s" is not available' % cwd)
     given = dict(
-        kwargs, cwd=cwd, runas=runas, password=password, use_vt=use_vt, env=env, prepend_path=prepend_path,
-        output_loglevel=output_loglevel, hide_output=hide_output, success_retcodes=success_retcodes,
-        success_stdout=success_stdout, success_stderr=success_stderr, timeout=timeout)
+        kwargs,
+        cwd=cwd,
+        runas=runas,
+        password=password,
+        use_vt=use_vt,
+        env=env,
+        prepend_path=prepend_path,
+        output_loglevel=output_loglevel,
+        hide_output=hide_output,
+        success_retcodes=success_retcodes,
+        success_stdout=success_stdout,
+        success_stderr=success_stderr,
+        timeout=timeout,
+    )
     given.update({"shell": shell} if shell else {})
     try:
         if root:
@@ -101,9 +158,27 @@ def run(name, cwd=None, root=None, runas=None, password=None, shell=None, env=No
     return _finished(ret, result, stateful)
 
 
-def script(name, source=None, template=None, cwd=None, runas=None, password=None, shell=None, env=None, stateful=False,
-           timeout=None, use_vt=False, output_loglevel="debug", hide_output=False, defaults=None, context=None,
-           success_retcodes=None, success_stdout=None, success_stderr=None, **kwargs):
+def script(
+    name,
+    source=None,
+    template=None,
+    cwd=None,
+    runas=None,
+    password=None,
+    shell=None,
+    env=None,
+    stateful=False,
+    timeout=None,
+    use_vt=False,
+    output_loglevel="debug",
+    hide_output=False,
+    defaults=None,
+    context=None,
+    success_retcodes=None,
+    success_stdout=None,
+    success_stderr=None,
+    **kwargs,
+):
     """
     Fetch a script and run it
 
@@ -125,7 +200,8 @@ def script(name, source=None, template=None, cwd=None, runas=None, password=None
     problem = (
         _bad_type(env, (list, dict), "env", "See documentation.")
         or _bad_type(context or None, dict, "context", "Must be formed as a dict.")
-        or _bad_type(defaults or None, dict, "defaults", "Must be formed as a dict."))
+        or _bad_type(defaults or None, dict, "defaults", "Must be formed as a dict.")
+    )
     if problem:
         return dict(ret, comment=problem)
     source = name if source is None else source
@@ -138,10 +214,22 @@ def script(name, source=None, template=None, cwd=None, runas=None, password=None
     if cwd and not os.path.isdir(cwd):
         return dict(ret, comment='Desired working directory "%s" is not available' % cwd)
     given = dict(
-        kwargs, cwd=cwd, runas=runas, password=password, use_vt=use_vt, env=env, template=template, timeout=timeout,
-        output_loglevel=output_loglevel, hide_output=hide_output, context=dict(defaults or {}, **(context or {})),
-        saltenv=__env__, success_retcodes=success_retcodes, success_stdout=success_stdout,
-        success_stderr=success_stderr)
+        kwargs,
+        cwd=cwd,
+        runas=runas,
+        password=password,
+        use_vt=use_vt,
+        env=env,
+        template=template,
+        timeout=timeout,
+        output_loglevel=output_loglevel,
+        hide_output=hide_output,
+        context=dict(defaults or {}, **(context or {})),
+        saltenv=__env__,
+        success_retcodes=success_retcodes,
+        success_stdout=success_stdout,
+        success_stderr=success_stderr,
+    )
     given.update({"shell": shell} if shell else {})
     try:
         result = __salt__["cmd.script"](source, python_shell=True, **given)
@@ -188,7 +276,7 @@ def mod_watch(name, **kwargs):
             return call(name, kwargs.pop("func"), **kwargs)
         comment = "cmd.%s needs a named parameter func" % kind
     else:
-        comment = ("cmd.%s does not work with the watch requisite, please use cmd.wait or cmd.wait_script" % kind)
+        comment = "cmd.%s does not work with the watch requisite, please use cmd.wait or cmd.wait_script" % kind
     return {"name": name, "changes": {}, "comment": comment, "result": False}
 
 
@@ -238,8 +326,11 @@ def _reinterpreted(state):
         try:
             data = dict(item.split("=") for item in words.split(last))
         except ValueError:
-            state.update(comment="Failed parsing script output! Stdout must be JSON or a line of name=value pairs.",
-                         result=False, changes=result)
+            state.update(
+                comment="Failed parsing script output! Stdout must be JSON or a line of name=value pairs.",
+                result=False,
+                changes=result,
+            )
             return state
     changed = _truth(data.get("changed", "no"))
     state["comment"] = data.pop("comment", "")

@@ -15,8 +15,19 @@ def __virtual__():
     return True if "cron.list_tab" in __salt__ else (False, "cron module could not be loaded")
 
 
-def present(name, user="root", minute="*", hour="*", daymonth="*", month="*", dayweek="*", comment=None,
-            commented=False, identifier=False, special=None):
+def present(
+    name,
+    user="root",
+    minute="*",
+    hour="*",
+    daymonth="*",
+    month="*",
+    dayweek="*",
+    comment=None,
+    commented=False,
+    identifier=False,
+    special=None,
+):
     """The user's crontab has the command ``name`` at these times, or at ``special`` (@daily).
 
     Times may be ``random``: drawn once, and kept. ``commented`` switches the job off.
@@ -71,8 +82,18 @@ def env_absent(name, user="root"):
     return _done(name, user, __salt__["cron.rm_env"](user, name), "Cron env", "failed to commit with error %s")
 
 
-def file(name, source_hash="", source_hash_name=None, user="root", template=None, context=None, replace=True,
-         defaults=None, backup="", **kwargs):
+def file(
+    name,
+    source_hash="",
+    source_hash_name=None,
+    user="root",
+    template=None,
+    context=None,
+    replace=True,
+    defaults=None,
+    backup="",
+    **kwargs,
+):
     """The file ``name`` (salt://) is the whole of the user's crontab; without ``replace`` only where there is none."""
     from thin.utils import osutil, textfile
 
@@ -88,8 +109,16 @@ def file(name, source_hash="", source_hash_name=None, user="root", template=None
     folder = osutil.mkdtemp(mode=0o711)  # the user's own file, where the user cannot put another one in its place
     path = os.path.join(folder, "crontab")
     same = {
-        "name": path, "user": user, "group": group, "mode": "0600", "attrs": [], "saltenv": __env__,
-        "source_hash_name": source_hash_name, "template": template, "context": context, "defaults": defaults,
+        "name": path,
+        "user": user,
+        "group": group,
+        "mode": "0600",
+        "attrs": [],
+        "saltenv": __env__,
+        "source_hash_name": source_hash_name,
+        "template": template,
+        "context": context,
+        "defaults": defaults,
     }
     try:
         textfile.write(path, now, mode=0o600)
@@ -110,8 +139,12 @@ def _manage(ret, path, source, source_hash, user, same, backup, more):
         if comment:
             return dict(ret, comment=comment, result=False)
         ret = __salt__["file.manage_file"](
-            sfn=found, ret=ret, source=source, source_sum=digest, backup=backup,
-            **{key: same[key] for key in ("name", "user", "group", "mode", "attrs", "saltenv")}
+            sfn=found,
+            ret=ret,
+            source=source,
+            source_sum=digest,
+            backup=backup,
+            **{key: same[key] for key in ("name", "user", "group", "mode", "attrs", "saltenv")},
         )
     except Exception as exc:  # whatever sources and templates raise
         return dict(ret, result=False, changes={}, comment="Unable to manage file: %s" % exc)
@@ -146,8 +179,11 @@ def _gone(name, here, what):
 
 def _done(name, user, done, what, failed):
     words = {
-        "present": "already present", "absent": "already absent", "new": "added to %s's crontab" % user,
-        "updated": "updated", "removed": "removed from %s's crontab" % user,
+        "present": "already present",
+        "absent": "already absent",
+        "new": "added to %s's crontab" % user,
+        "updated": "updated",
+        "removed": "removed from %s's crontab" % user,
     }
     ret = {"name": name, "changes": {}, "comment": "", "result": done in words}
     if done in words:

@@ -10,9 +10,20 @@ def __virtual__():
     return True if "docker.version" in __salt__ else (False, "docker module could not be loaded")
 
 
-def running(name, image=None, skip_translate=None, ignore_collisions=False, validate_ip_addrs=True, force=False,
-            watch_action="force", start=True, shutdown_timeout=None, client_timeout=60, networks=None,
-            **kwargs):  # fmt: skip
+def running(
+    name,
+    image=None,
+    skip_translate=None,
+    ignore_collisions=False,
+    validate_ip_addrs=True,
+    force=False,
+    watch_action="force",
+    start=True,
+    shutdown_timeout=None,
+    client_timeout=60,
+    networks=None,
+    **kwargs,
+):
     """
     There is a container, made of this image with these settings, and it runs; one made otherwise is replaced.
 
@@ -74,9 +85,22 @@ def running(name, image=None, skip_translate=None, ignore_collisions=False, vali
     return _finished(ret, said)
 
 
-def run(name, image=None, onlyif=None, unless=None, creates=None, bg=False, failhard=True, replace=False, force=False,
-        skip_translate=None, ignore_collisions=False, validate_ip_addrs=True, client_timeout=60,
-        **kwargs):  # fmt: skip
+def run(
+    name,
+    image=None,
+    onlyif=None,
+    unless=None,
+    creates=None,
+    bg=False,
+    failhard=True,
+    replace=False,
+    force=False,
+    skip_translate=None,
+    ignore_collisions=False,
+    validate_ip_addrs=True,
+    client_timeout=60,
+    **kwargs,
+):
     """
     A container is made, run to its end, and what it printed is in the changes.
 

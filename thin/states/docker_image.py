@@ -9,9 +9,22 @@ def __virtual__():
     return True if "docker.version" in __salt__ else (False, "docker module could not be loaded")
 
 
-def present(name, tag=None, build=None, load=None, force=False, insecure_registry=False, client_timeout=60,
-            dockerfile=None, sls=None, base="opensuse/python", saltenv="base", pillarenv=None, pillar=None,
-            **kwargs):  # fmt: skip
+def present(
+    name,
+    tag=None,
+    build=None,
+    load=None,
+    force=False,
+    insecure_registry=False,
+    client_timeout=60,
+    dockerfile=None,
+    sls=None,
+    base="opensuse/python",
+    saltenv="base",
+    pillarenv=None,
+    pillar=None,
+    **kwargs,
+):
     """
     There is an image; one that is lacking is fetched, built or taken in.
 

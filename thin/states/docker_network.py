@@ -10,8 +10,15 @@ def __virtual__():
     return True if "docker.networks" in __salt__ else (False, "docker module could not be loaded")
 
 
-def present(name, skip_translate=None, ignore_collisions=False, validate_ip_addrs=True, containers=None,
-            reconnect=True, **kwargs):  # fmt: skip
+def present(
+    name,
+    skip_translate=None,
+    ignore_collisions=False,
+    validate_ip_addrs=True,
+    containers=None,
+    reconnect=True,
+    **kwargs,
+):
     """
     There is a network, with these properties; one that has others is made anew.
 

@@ -29,8 +29,8 @@ def setenv(name, value, false_unsets=False, clear_all=False, update_minion=False
         if os.environ.get(key) != one:
             changes[key] = one
     if __opts__["test"]:
-        words = "Environ values will be changed" if changes else (
-            "Environ values are already set with the correct values"
+        words = (
+            "Environ values will be changed" if changes else ("Environ values are already set with the correct values")
         )
         return dict(ret, changes=changes, comment=words)
     if not changes:

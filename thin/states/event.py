@@ -24,8 +24,11 @@ def send(
         return {"name": name, "changes": changes, "result": None, "comment": "Event would have been fired"}
     kwargs.update(data=data, preload=preload, with_env=with_env, with_grains=with_grains, with_pillar=with_pillar)
     return {
-        "name": name, "changes": changes, "result": __salt__["event.send"](name, **kwargs), "comment": "Event fired"
-    }  # fmt: skip
+        "name": name,
+        "changes": changes,
+        "result": __salt__["event.send"](name, **kwargs),
+        "comment": "Event fired",
+    }
 
 
 fire_master = send

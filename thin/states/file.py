@@ -69,14 +69,57 @@ def _web_cache(source):
 
 
 def managed(
-    name, source=None, source_hash="", source_hash_name=None, keep_source=True, user=None, group=None, mode=None,
-    attrs=None, template=None, makedirs=False, dir_mode=None, context=None, replace=True, defaults=None, backup="",
-    show_changes=True, create=True, contents=None, tmp_dir=None, tmp_ext="", contents_pillar=None, contents_grains=None,
-    contents_newline=True, contents_delimiter=":", encoding=None, encoding_errors="strict", allow_empty=True,
-    follow_symlinks=True, check_cmd=None, skip_verify=False, selinux=None, win_owner=None, win_perms=None,
-    win_deny_perms=None, win_inheritance=True, win_perms_reset=False, verify_ssl=True, use_etag=False, signature=None,
-    source_hash_sig=None, signed_by_any=None, signed_by_all=None, keyring=None, gnupghome=None, ignore_ordering=False,
-    ignore_whitespace=False, ignore_comment_characters=None, new_file_diff=False, sig_backend="gpg", **kwargs
+    name,
+    source=None,
+    source_hash="",
+    source_hash_name=None,
+    keep_source=True,
+    user=None,
+    group=None,
+    mode=None,
+    attrs=None,
+    template=None,
+    makedirs=False,
+    dir_mode=None,
+    context=None,
+    replace=True,
+    defaults=None,
+    backup="",
+    show_changes=True,
+    create=True,
+    contents=None,
+    tmp_dir=None,
+    tmp_ext="",
+    contents_pillar=None,
+    contents_grains=None,
+    contents_newline=True,
+    contents_delimiter=":",
+    encoding=None,
+    encoding_errors="strict",
+    allow_empty=True,
+    follow_symlinks=True,
+    check_cmd=None,
+    skip_verify=False,
+    selinux=None,
+    win_owner=None,
+    win_perms=None,
+    win_deny_perms=None,
+    win_inheritance=True,
+    win_perms_reset=False,
+    verify_ssl=True,
+    use_etag=False,
+    signature=None,
+    source_hash_sig=None,
+    signed_by_any=None,
+    signed_by_all=None,
+    keyring=None,
+    gnupghome=None,
+    ignore_ordering=False,
+    ignore_whitespace=False,
+    ignore_comment_characters=None,
+    new_file_diff=False,
+    sig_backend="gpg",
+    **kwargs,
 ):
     """A file with the content of a source, a template or ``contents``, with owner and mode.
 
@@ -99,8 +142,8 @@ def managed(
         )
     if keep_mode and given:
         return failed(
-            ret, "Mode preservation cannot be used in combination with 'contents', 'contents_pillar', or "
-            "'contents_grains'"
+            ret,
+            "Mode preservation cannot be used in combination with 'contents', 'contents_pillar', or 'contents_grains'",
         )
     if given > 1:
         return failed(ret, "Only one of 'contents', 'contents_pillar', and 'contents_grains' is permitted")
@@ -109,7 +152,8 @@ def managed(
         log.warning(
             "State for file: %s - Neither 'source' nor 'contents' nor 'contents_pillar' nor 'contents_grains' was "
             "defined, yet 'replace' was set to 'True'. As there is no source to replace the file with, 'replace' has "
-            "been set to 'False' to avoid reading the file unnecessarily.", name
+            "been set to 'False' to avoid reading the file unnecessarily.",
+            name,
         )
     if "file_mode" in kwargs:
         ret.setdefault("warnings", []).append(
@@ -118,9 +162,23 @@ def managed(
     user = user_of(kwargs, user)
     try:
         seen = _seen(template, name, None, user, group, mode, attrs, kwargs)
-        data = None if not given else _given(
-            contents, contents_pillar, contents_grains, contents_delimiter, allow_empty, template, context, defaults,
-            seen, newline=contents_newline, encoding=encoding, errors=encoding_errors
+        data = (
+            None
+            if not given
+            else _given(
+                contents,
+                contents_pillar,
+                contents_grains,
+                contents_delimiter,
+                allow_empty,
+                template,
+                context,
+                defaults,
+                seen,
+                newline=contents_newline,
+                encoding=encoding,
+                errors=encoding_errors,
+            )
         )
     except CommandExecutionError as exc:
         return failed(ret, str(exc))
@@ -136,8 +194,17 @@ def managed(
     if charged is not None:
         context = dict(context or {}, accumulator=charged)
     wish = _wish(
-        user, group, mode, backup, attrs=attrs, selinux=selinux, follow_symlinks=follow_symlinks, makedirs=makedirs,
-        dir_mode=dir_mode, show_changes=show_changes, new_file_diff=new_file_diff,
+        user,
+        group,
+        mode,
+        backup,
+        attrs=attrs,
+        selinux=selinux,
+        follow_symlinks=follow_symlinks,
+        makedirs=makedirs,
+        dir_mode=dir_mode,
+        show_changes=show_changes,
+        new_file_diff=new_file_diff,
         ignore=_ignored(ignore_ordering, ignore_whitespace, ignore_comment_characters),
     )
 
@@ -154,8 +221,15 @@ def managed(
             url_hash = _verified(trust, url_hash, source_hash_sig, verify_ssl)
         if not template or sources.scheme(url) != "salt":
             found = sources.resolve(
-                name, url, url_hash, source_hash_name, __env__, skip_verify, verify_ssl, _web_cache(url),
-                use_etag=use_etag
+                name,
+                url,
+                url_hash,
+                source_hash_name,
+                __env__,
+                skip_verify,
+                verify_ssl,
+                _web_cache(url),
+                use_etag=use_etag,
             )
         if __opts__["test"] and found is not None and sources.scheme(url) in sources.REMOTE:
             if not found.known or not _holds(name, found):
@@ -219,8 +293,13 @@ def _wish(user, group, mode, backup="", **options):
     from thin.utils.files import managed as core
 
     return core.Wish(
-        user, group, mode, backup=backup or __opts__.get("backup_mode", ""), cachedir=cachedir(__opts__),
-        obfuscate=__opts__.get("obfuscate_templates", False), **options
+        user,
+        group,
+        mode,
+        backup=backup or __opts__.get("backup_mode", ""),
+        cachedir=cachedir(__opts__),
+        obfuscate=__opts__.get("obfuscate_templates", False),
+        **options,
     )
 
 
@@ -321,10 +400,28 @@ def _forget(source):
 
 
 def directory(
-    name, user=None, group=None, recurse=None, max_depth=None, dir_mode=None, file_mode=None, makedirs=False,
-    clean=False, require=None, exclude_pat=None, follow_symlinks=False, force=False, backupname=None,
-    allow_symlink=True, children_only=False, win_owner=None, win_perms=None, win_deny_perms=None, win_inheritance=True,
-    win_perms_reset=False, **kwargs
+    name,
+    user=None,
+    group=None,
+    recurse=None,
+    max_depth=None,
+    dir_mode=None,
+    file_mode=None,
+    makedirs=False,
+    clean=False,
+    require=None,
+    exclude_pat=None,
+    follow_symlinks=False,
+    force=False,
+    backupname=None,
+    allow_symlink=True,
+    children_only=False,
+    win_owner=None,
+    win_perms=None,
+    win_deny_perms=None,
+    win_inheritance=True,
+    win_perms_reset=False,
+    **kwargs,
 ):
     """A directory with owner and mode, on request of all below it, on request clean of what no required state manages.
 
@@ -370,9 +467,7 @@ def directory(
         return ret
     for word, value in (("user", user), ("group", group)):
         if word in aspects and not (value or isinstance(value, int)):
-            return failed(
-                ret, "%s not specified, but configured as a target for recursive ownership management" % word
-            )
+            return failed(ret, "%s not specified, but configured as a target for recursive ownership management" % word)
     return directories.converge(name, ret, drifts, removed, "silent" in aspects, children_only, follow_symlinks)
 
 
@@ -380,9 +475,23 @@ def directory(
 
 
 def symlink(
-    name, target, force=False, backupname=None, makedirs=False, user=None, group=None, mode=None, win_owner=None,
-    win_perms=None, win_deny_perms=None, win_inheritance=None, atomic=False, disallow_copy_and_unlink=False,
-    inherit_user_and_group=False, follow_symlinks=True, **kwargs
+    name,
+    target,
+    force=False,
+    backupname=None,
+    makedirs=False,
+    user=None,
+    group=None,
+    mode=None,
+    win_owner=None,
+    win_perms=None,
+    win_deny_perms=None,
+    win_inheritance=None,
+    atomic=False,
+    disallow_copy_and_unlink=False,
+    inherit_user_and_group=False,
+    follow_symlinks=True,
+    **kwargs,
 ):
     """A symbolic link to ``target``. changes: ``new``, ``change`` (dry run) or ``ownership``."""
     from thin.utils.files import links, walk
@@ -500,10 +609,33 @@ def mod_run_check_cmd(cmd, filename, **check_cmd_opts):
 
 
 def recurse(
-    name, source, keep_source=True, clean=False, require=None, user=None, group=None, dir_mode=None, file_mode=None,
-    sym_mode=None, template=None, context=None, replace=True, defaults=None, include_empty=False, backup="",
-    include_pat=None, exclude_pat=None, maxdepth=None, keep_symlinks=False, force_symlinks=False, win_owner=None,
-    win_perms=None, win_deny_perms=None, win_inheritance=True, merge=False, **kwargs
+    name,
+    source,
+    keep_source=True,
+    clean=False,
+    require=None,
+    user=None,
+    group=None,
+    dir_mode=None,
+    file_mode=None,
+    sym_mode=None,
+    template=None,
+    context=None,
+    replace=True,
+    defaults=None,
+    include_empty=False,
+    backup="",
+    include_pat=None,
+    exclude_pat=None,
+    maxdepth=None,
+    keep_symlinks=False,
+    force_symlinks=False,
+    win_owner=None,
+    win_perms=None,
+    win_deny_perms=None,
+    win_inheritance=True,
+    merge=False,
+    **kwargs,
 ):
     """A directory of the file server below ``name``, each file as by file.managed. changes: {path: its changes}."""
     from thin import link, wire
@@ -522,9 +654,7 @@ def recurse(
         return failed(ret, words)
     try:
         found = trees.existing(source, __env__)
-        plan = trees.plan(
-            name, found, __env__, keep_symlinks, include_pat, exclude_pat, maxdepth, include_empty, merge
-        )
+        plan = trees.plan(name, found, __env__, keep_symlinks, include_pat, exclude_pat, maxdepth, include_empty, merge)
     except (CommandExecutionError, link.LinkError) as exc:
         return failed(ret, "Recurse failed: %s" % exc)
     if not os.path.isdir(name):
@@ -565,9 +695,10 @@ def recurse(
 
         whole.add(path, _converge(path, state_return(path), content, wish, replace, True))
     for path in trees.in_link_order(plan.links):
-        whole.add(path, symlink(
-            path, plan.links[path], makedirs=True, force=force_symlinks, user=user, group=group, mode=sym_mode
-        ))
+        whole.add(
+            path,
+            symlink(path, plan.links[path], makedirs=True, force=force_symlinks, user=user, group=group, mode=sym_mode),
+        )
     if clean and os.path.isdir(name):
         whole.clean(walk.unwanted(name, plan.keep | _required(name, require), exclude_pat))
     return whole.told()

@@ -12,9 +12,26 @@ __usual__ = True
 
 
 def serialize(
-    name, dataset=None, dataset_pillar=None, user=None, group=None, mode=None, backup="", makedirs=False,
-    show_changes=True, create=True, merge_if_exists=False, encoding=None, encoding_errors="strict", serializer=None,
-    serializer_opts=None, deserializer_opts=None, check_cmd=None, tmp_dir=None, tmp_ext="", **kwargs
+    name,
+    dataset=None,
+    dataset_pillar=None,
+    user=None,
+    group=None,
+    mode=None,
+    backup="",
+    makedirs=False,
+    show_changes=True,
+    create=True,
+    merge_if_exists=False,
+    encoding=None,
+    encoding_errors="strict",
+    serializer=None,
+    serializer_opts=None,
+    deserializer_opts=None,
+    check_cmd=None,
+    tmp_dir=None,
+    tmp_ext="",
+    **kwargs,
 ):
     """A file with data written down as yaml, json, configparser, toml, plist, python … changes: as of file.managed.
 
@@ -56,10 +73,24 @@ def serialize(
     except CommandExecutionError as exc:
         return failed(ret, str(exc))
     contents = contents + "\n" if isinstance(contents, str) else contents
-    managed = _manage_data(ret, name, contents, encoding, encoding_errors, check_cmd, tmp_dir, tmp_ext, {
-        "user": user, "group": group, "mode": mode, "backup": backup, "makedirs": makedirs,
-        "show_changes": show_changes,
-    })
+    managed = _manage_data(
+        ret,
+        name,
+        contents,
+        encoding,
+        encoding_errors,
+        check_cmd,
+        tmp_dir,
+        tmp_ext,
+        {
+            "user": user,
+            "group": group,
+            "mode": mode,
+            "backup": backup,
+            "makedirs": makedirs,
+            "show_changes": show_changes,
+        },
+    )
     if isinstance(old, dict) and isinstance(dataset, dict) and "diff" in managed["changes"]:
         managed["changes"]["diff"] = data.difference(old, dataset)
     return managed
@@ -72,9 +103,7 @@ def _manage_data(ret, name, contents, encoding, encoding_errors, check_cmd, tmp_
     if words and not __opts__["test"]:
         return failed(ret, words)
     wishes["mode"] = owner.normalize_mode(wishes["mode"])
-    wish = managed.Wish(
-        cachedir=cachedir(__opts__), obfuscate=__opts__.get("obfuscate_templates", False), **wishes
-    )
+    wish = managed.Wish(cachedir=cachedir(__opts__), obfuscate=__opts__.get("obfuscate_templates", False), **wishes)
     wish.backup = wish.backup or __opts__.get("backup_mode", "")
     try:
         if isinstance(contents, str):
@@ -84,8 +113,9 @@ def _manage_data(ret, name, contents, encoding, encoding_errors, check_cmd, tmp_
             ret["changes"] = managed.predict(name, wanted, wish)[0]
             ret["result"] = None if ret["changes"] else True
             ret["comment"] = (
-                "Dataset will be serialized and stored into %s" if ret["changes"] else "The file %s is in the "
-                "correct state"
+                "Dataset will be serialized and stored into %s"
+                if ret["changes"]
+                else "The file %s is in the correct state"
             ) % name
             return ret
         if check_cmd and not (os.path.isfile(name) and content.same(wanted, name)):

@@ -15,15 +15,35 @@ log = getLogger(__name__)
 
 
 def append(
-    name, text=None, makedirs=False, source=None, source_hash=None, template="jinja", sources=None, source_hashes=None,
-    defaults=None, context=None, ignore_whitespace=True, show_changes=True
+    name,
+    text=None,
+    makedirs=False,
+    source=None,
+    source_hash=None,
+    template="jinja",
+    sources=None,
+    source_hashes=None,
+    defaults=None,
+    context=None,
+    ignore_whitespace=True,
+    show_changes=True,
 ):
     """Texts at the end of a file that does not have them yet. changes: {"diff": ...}."""
     from thin.utils.files import diff, edit
 
     ret, old, chunks = _opened_for_text(
-        "append", name, text, makedirs, source, source_hash, template, sources, source_hashes, defaults, context,
-        diff.LIMIT
+        "append",
+        name,
+        text,
+        makedirs,
+        source,
+        source_hash,
+        template,
+        sources,
+        source_hashes,
+        defaults,
+        context,
+        diff.LIMIT,
     )
     if old is None:
         return ret
@@ -61,15 +81,35 @@ def _edited_large(ret, name, data, put, show_changes, done):
 
 
 def prepend(
-    name, text=None, makedirs=False, source=None, source_hash=None, template="jinja", sources=None, source_hashes=None,
-    defaults=None, context=None, header=None, show_changes=True
+    name,
+    text=None,
+    makedirs=False,
+    source=None,
+    source_hash=None,
+    template="jinja",
+    sources=None,
+    source_hashes=None,
+    defaults=None,
+    context=None,
+    header=None,
+    show_changes=True,
 ):
     """Texts at the beginning of a file that does not have them yet (with ``header``: not there yet)."""
     from thin.utils.files import diff, edit
 
     ret, old, chunks = _opened_for_text(
-        "prepend", name, text, makedirs, source, source_hash, template, sources, source_hashes, defaults, context,
-        diff.LIMIT
+        "prepend",
+        name,
+        text,
+        makedirs,
+        source,
+        source_hash,
+        template,
+        sources,
+        source_hashes,
+        defaults,
+        context,
+        diff.LIMIT,
     )
     if old is None:
         return ret
@@ -77,7 +117,7 @@ def prepend(
     if not isinstance(old, bytes):
         return _prepended_to_large(ret, name, chunks, header, show_changes)
     lines = [line for chunk in chunks if header or not edit.has(old, chunk) for line in chunk.splitlines()]
-    if header and diff.text(old).splitlines()[:len(lines)] == lines:
+    if header and diff.text(old).splitlines()[: len(lines)] == lines:
         lines = []
     new = edit.preface(old, lines)
     before, after = diff.text(old).splitlines(True), diff.text(new).splitlines(True)
@@ -95,12 +135,12 @@ def _prepended_to_large(ret, name, chunks, header, show_changes):
     def put(path, data):
         edit.commit(path, edit.prefaced(path, lines), keep_inode=True)
 
-    return _edited_large(
-        ret, name, edit.preface(b"", lines), put, show_changes, "Prepended %d lines" % len(lines))
+    return _edited_large(ret, name, edit.preface(b"", lines), put, show_changes, "Prepended %d lines" % len(lines))
 
 
-def _opened_for_text(what, name, text, makedirs, source, source_hash, template, sources, source_hashes, defaults,
-                     context, limit=None):
+def _opened_for_text(
+    what, name, text, makedirs, source, source_hash, template, sources, source_hashes, defaults, context, limit=None
+):
     """(return so far, bytes of the file, texts to put in); the bytes are None when the return is final, and the size
     of a file that has more of them than ``limit``."""
     from thin.utils.files import edit
@@ -190,8 +230,21 @@ def _edited_text(ret, name, old, new, before, after, joint, show_changes, done):
 
 
 def line(
-    name, content=None, match=None, mode=None, location=None, before=None, after=None, show_changes=True, backup=False,
-    quiet=False, indent=True, create=False, user=None, group=None, file_mode=None
+    name,
+    content=None,
+    match=None,
+    mode=None,
+    location=None,
+    before=None,
+    after=None,
+    show_changes=True,
+    backup=False,
+    quiet=False,
+    indent=True,
+    create=False,
+    user=None,
+    group=None,
+    file_mode=None,
 ):
     """One line of a file ensured, inserted, replaced or deleted. changes: {"diff": ...}."""
     from thin.utils.files import lines
@@ -219,9 +272,20 @@ def line(
 
 
 def replace(
-    name, pattern, repl, count=0, flags=8, bufsize=1, append_if_not_found=False, prepend_if_not_found=False,
-    not_found_content=None, backup=".bak", show_changes=True, ignore_if_missing=False, backslash_literal=False,
-    encoding=None
+    name,
+    pattern,
+    repl,
+    count=0,
+    flags=8,
+    bufsize=1,
+    append_if_not_found=False,
+    prepend_if_not_found=False,
+    not_found_content=None,
+    backup=".bak",
+    show_changes=True,
+    ignore_if_missing=False,
+    backslash_literal=False,
+    encoding=None,
 ):
     """Every match of a regular expression in a file replaced. changes: {"diff": ...}."""
     from thin.utils.files import edit
@@ -238,8 +302,20 @@ def replace(
         return failed(ret, words)
     try:
         changes = edit.replace_in_file(
-            name, pattern, repl, count, flags, append_if_not_found, prepend_if_not_found, not_found_content, backup,
-            __opts__["test"], show_changes, ignore_if_missing, backslash_literal=backslash_literal, encoding=encoding
+            name,
+            pattern,
+            repl,
+            count,
+            flags,
+            append_if_not_found,
+            prepend_if_not_found,
+            not_found_content,
+            backup,
+            __opts__["test"],
+            show_changes,
+            ignore_if_missing,
+            backslash_literal=backslash_literal,
+            encoding=encoding,
         )
     except (CommandExecutionError, SaltInvocationError) as exc:
         return failed(ret, str(exc))
@@ -257,10 +333,24 @@ def _edited(ret, changes, predicted):
 
 
 def blockreplace(
-    name, marker_start="#-- start managed zone --", marker_end="#-- end managed zone --", source=None, source_hash=None,
-    template="jinja", sources=None, source_hashes=None, defaults=None, context=None, content="",
-    append_if_not_found=False, prepend_if_not_found=False, backup=".bak", show_changes=True, append_newline=None,
-    insert_before_match=None, insert_after_match=None
+    name,
+    marker_start="#-- start managed zone --",
+    marker_end="#-- end managed zone --",
+    source=None,
+    source_hash=None,
+    template="jinja",
+    sources=None,
+    source_hashes=None,
+    defaults=None,
+    context=None,
+    content="",
+    append_if_not_found=False,
+    prepend_if_not_found=False,
+    backup=".bak",
+    show_changes=True,
+    append_newline=None,
+    insert_before_match=None,
+    insert_after_match=None,
 ):
     """What stands between two marker lines: ``content``, what accumulators were charged with, and rendered sources."""
     from thin.utils.files import blocks
@@ -280,8 +370,18 @@ def blockreplace(
         if source or sources:
             content += "".join(_rendered_sources(source, sources, template, defaults, context))
         changes = blocks.replace_in_file(
-            name, marker_start, marker_end, content, append_if_not_found, prepend_if_not_found, backup,
-            __opts__["test"], show_changes, append_newline, insert_before_match, insert_after_match
+            name,
+            marker_start,
+            marker_end,
+            content,
+            append_if_not_found,
+            prepend_if_not_found,
+            backup,
+            __opts__["test"],
+            show_changes,
+            append_newline,
+            insert_before_match,
+            insert_after_match,
         )
     except (CommandExecutionError, SaltInvocationError, OSError) as exc:
         return failed(ret, "Encountered error managing block: %s. See the log for details." % exc)
@@ -365,9 +465,22 @@ def _commented(name, regex, char, backup, cmnt, want, have, absent, missing):
 
 
 def keyvalue(
-    name, key=None, value=None, key_values=None, separator="=", append_if_not_found=False, prepend_if_not_found=False,
-    search_only=False, show_changes=True, ignore_if_missing=False, count=1, uncomment=None, key_ignore_case=False,
-    value_ignore_case=False, create_if_missing=False, prune=False
+    name,
+    key=None,
+    value=None,
+    key_values=None,
+    separator="=",
+    append_if_not_found=False,
+    prepend_if_not_found=False,
+    search_only=False,
+    show_changes=True,
+    ignore_if_missing=False,
+    count=1,
+    uncomment=None,
+    key_ignore_case=False,
+    value_ignore_case=False,
+    create_if_missing=False,
+    prune=False,
 ):
     """``key = value`` lines of a file. changes: {"diff": ...} with the lines that go and come."""
     from thin.utils.files import edit, keyvalues
@@ -395,8 +508,16 @@ def keyvalue(
         old, append_if_not_found = None, True
     lines = (old or b"").decode("utf-8", "surrogateescape").splitlines(True)
     lines, diff, changed, deleted = keyvalues.edit(
-        lines, key_values, separator, append_if_not_found, prepend_if_not_found, count, uncomment, key_ignore_case,
-        value_ignore_case, prune
+        lines,
+        key_values,
+        separator,
+        append_if_not_found,
+        prepend_if_not_found,
+        count,
+        uncomment,
+        key_ignore_case,
+        value_ignore_case,
+        prune,
     )
     if not changed and not deleted:
         return ret
@@ -424,8 +545,19 @@ def keyvalue(
 
 
 def patch(
-    name, source=None, source_hash=None, source_hash_name=None, skip_verify=False, template=None, context=None,
-    defaults=None, options="", reject_file=None, strip=None, saltenv=None, **kwargs
+    name,
+    source=None,
+    source_hash=None,
+    source_hash_name=None,
+    skip_verify=False,
+    template=None,
+    context=None,
+    defaults=None,
+    options="",
+    reject_file=None,
+    strip=None,
+    saltenv=None,
+    **kwargs,
 ):
     """A file or a directory with a patch applied. changes: {"diff": the patch, or "orig" and "new" digests}."""
     from thin.utils.files import patches, sources

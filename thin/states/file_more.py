@@ -55,8 +55,17 @@ def touch(name, atime=None, mtime=None, makedirs=False):
 
 
 def copy_(
-    name, source, force=False, makedirs=False, preserve=False, user=None, group=None, mode=None, dir_mode=None,
-    subdir=False, **kwargs
+    name,
+    source,
+    force=False,
+    makedirs=False,
+    preserve=False,
+    user=None,
+    group=None,
+    mode=None,
+    dir_mode=None,
+    subdir=False,
+    **kwargs,
 ):
     """A copy of a file or directory of the target, made once unless forced. changes: {name: source}."""
     from thin.utils.files import content, copying, walk
@@ -122,8 +131,17 @@ def copy_(
 
 
 def shortcut(
-    name, target, arguments=None, working_dir=None, description=None, icon_location=None, force=False, backupname=None,
-    makedirs=False, user=None, **kwargs
+    name,
+    target,
+    arguments=None,
+    working_dir=None,
+    description=None,
+    icon_location=None,
+    force=False,
+    backupname=None,
+    makedirs=False,
+    user=None,
+    **kwargs,
 ):
     """Shortcuts are a matter of Windows; here the state fails, as it does with Salt."""
     return failed(state_return(name), "Shortcuts are only supported on Windows")
@@ -236,7 +254,8 @@ def _predicted_hardlink(ret, name, target, there, other_link, force):
         ret["comment"] = "Link %s target is set to be changed to %s" % (name, target)
     elif force:
         ret["comment"] = "The file or directory %s is set for removal to make way for a new hard link targeting %s" % (
-            name, target
+            name,
+            target,
         )
     else:
         failed(ret, "File or directory exists where the hard link %s should be. Did you mean to use force?" % name)
@@ -252,8 +271,9 @@ def mknod(name, ntype, major=0, minor=0, user=None, group=None, mode="0600"):
     kinds = {"c": ("character device", "chrdev"), "b": ("block device", "blkdev"), "p": ("fifo pipe", "fifo")}
     if ntype not in kinds:
         return failed(
-            ret, "Node type unavailable: '%s'. Available node types are character ('c'), block ('b'), and pipe "
-            "('p')" % ntype
+            ret,
+            "Node type unavailable: '%s'. Available node types are character ('c'), block ('b'), and pipe "
+            "('p')" % ntype,
         )
     words, test = kinds[ntype]
     title = words.capitalize()
@@ -268,8 +288,8 @@ def mknod(name, ntype, major=0, minor=0, user=None, group=None, mode="0600"):
     found = __salt__["file.get_devmm"](name)
     if ntype != "p" and (major, minor) != tuple(found):
         return failed(
-            ret, "%s %s exists and has a different major/minor %s/%s. Refusing to continue"
-            % ((title, name) + tuple(found))
+            ret,
+            "%s %s exists and has a different major/minor %s/%s. Refusing to continue" % ((title, name) + tuple(found)),
         )
     ret = __salt__["file.check_perms"](name, None, user, group, mode)[0]
     if not ret["changes"]:
@@ -281,8 +301,18 @@ def mknod(name, ntype, major=0, minor=0, user=None, group=None, mode="0600"):
 
 
 def cached(
-    name, source_hash="", source_hash_name=None, skip_verify=False, saltenv="base", use_etag=False,
-    source_hash_sig=None, signed_by_any=None, signed_by_all=None, keyring=None, gnupghome=None, sig_backend="gpg"
+    name,
+    source_hash="",
+    source_hash_name=None,
+    skip_verify=False,
+    saltenv="base",
+    use_etag=False,
+    source_hash_sig=None,
+    signed_by_any=None,
+    signed_by_all=None,
+    keyring=None,
+    gnupghome=None,
+    sig_backend="gpg",
 ):
     """A source fetched to this machine. changes: {"hash": {"old", "new"}}."""
     from thin import link
@@ -292,13 +322,21 @@ def cached(
     kind, shown = sources.scheme(name), sources.redact(name)
     if not (skip_verify or source_hash or use_etag) and kind in sources.REMOTE:
         return failed(
-            ret, "Unable to verify upstream hash of source file %s, please set source_hash or set skip_verify or "
-            "use_etag to True" % shown
+            ret,
+            "Unable to verify upstream hash of source file %s, please set source_hash or set skip_verify or "
+            "use_etag to True" % shown,
         )
     try:
         signed = signatures.checker(
-            source_hash_sig, __salt__, __opts__, saltenv, backend=sig_backend, signed_by_any=signed_by_any,
-            signed_by_all=signed_by_all, keyring=keyring, gnupghome=gnupghome
+            source_hash_sig,
+            __salt__,
+            __opts__,
+            saltenv,
+            backend=sig_backend,
+            signed_by_any=signed_by_any,
+            signed_by_all=signed_by_all,
+            keyring=keyring,
+            gnupghome=gnupghome,
         )
         wanted = None
         if source_hash:
@@ -335,8 +373,9 @@ def cached(
         ret["comment"] = "File is already cached to %s with hash %s" % (path, after)
     else:
         return failed(
-            ret, "File is cached to %s, but the hash (%s) does not match the specified hash (%s)"
-            % (path, after, check["hsum"])
+            ret,
+            "File is cached to %s, but the hash (%s) does not match the specified hash (%s)"
+            % (path, after, check["hsum"]),
         )
     return ret
 
@@ -352,8 +391,8 @@ def _present(ret, path, form, check):
         found = hashes.file_hash(path, form)
         if found != check["hsum"]:
             return failed(
-                ret, "%s, but the hash (%s) does not match the specified hash (%s)"
-                % (ret["comment"], found, check["hsum"])
+                ret,
+                "%s, but the hash (%s) does not match the specified hash (%s)" % (ret["comment"], found, check["hsum"]),
             )
         ret["comment"] += " and has hash %s" % found
     return ret

@@ -10,8 +10,19 @@ __usual__ = True
 
 
 def tidied(
-    name, age=0, matches=None, rmdirs=False, size=0, exclude=None, full_path_match=False, followlinks=False,
-    time_comparison="atime", age_size_logical_operator="OR", age_size_only=None, rmlinks=True, **kwargs
+    name,
+    age=0,
+    matches=None,
+    rmdirs=False,
+    size=0,
+    exclude=None,
+    full_path_match=False,
+    followlinks=False,
+    time_comparison="atime",
+    age_size_logical_operator="OR",
+    age_size_only=None,
+    rmlinks=True,
+    **kwargs,
 ):
     """No files below a directory that are so old (days) or so big and whose names match. changes: {"removed":
     [paths]}."""
@@ -25,8 +36,18 @@ def tidied(
         return failed(ret, "%s does not exist or is not a directory." % name)
     try:
         found = tidying.old(
-            name, age, matches, rmdirs, size, exclude, full_path_match, followlinks, time_comparison,
-            age_size_logical_operator, age_size_only, rmlinks
+            name,
+            age,
+            matches,
+            rmdirs,
+            size,
+            exclude,
+            full_path_match,
+            followlinks,
+            time_comparison,
+            age_size_logical_operator,
+            age_size_only,
+            rmlinks,
         )
     except CommandExecutionError as exc:
         return failed(ret, str(exc))

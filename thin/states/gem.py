@@ -9,8 +9,18 @@ def __virtual__():
     return "gem" if "gem.list" in __salt__ else (False, "gem module could not be loaded")
 
 
-def installed(name, ruby=None, gem_bin=None, user=None, version=None, rdoc=False, ri=False, pre_releases=False,
-              proxy=None, source=None):  # fmt: skip
+def installed(
+    name,
+    ruby=None,
+    gem_bin=None,
+    user=None,
+    version=None,
+    rdoc=False,
+    ri=False,
+    pre_releases=False,
+    proxy=None,
+    source=None,
+):
     """
     A gem is installed.
 

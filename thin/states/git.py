@@ -15,10 +15,31 @@ def __virtual__():
 
 
 def latest(
-    name, target=None, rev="HEAD", branch=None, user=None, password=None, update_head=True, force_checkout=False,
-    force_clone=False, force_fetch=False, force_reset=False, submodules=False, bare=False, mirror=False,
-    remote="origin", fetch_tags=True, sync_tags=True, depth=None, identity=None, https_user=None, https_pass=None,
-    refspec_branch="*", refspec_tag="*", output_encoding=None, **kwargs
+    name,
+    target=None,
+    rev="HEAD",
+    branch=None,
+    user=None,
+    password=None,
+    update_head=True,
+    force_checkout=False,
+    force_clone=False,
+    force_fetch=False,
+    force_reset=False,
+    submodules=False,
+    bare=False,
+    mirror=False,
+    remote="origin",
+    fetch_tags=True,
+    sync_tags=True,
+    depth=None,
+    identity=None,
+    https_user=None,
+    https_pass=None,
+    refspec_branch="*",
+    refspec_tag="*",
+    output_encoding=None,
+    **kwargs,
 ):
     """``target`` is a checkout of the repository ``name`` at what ``rev`` (branch, tag, commit or HEAD) is there now.
 
@@ -56,8 +77,12 @@ class _Latest(Job):
         """wanted: the commit, None for a bare or empty one; kind; upstream (None: as it is, False: none); where."""
         try:
             refs = self.salt["git.remote_refs"](
-                self.name, user=self.user, identity=self.identity, saltenv=self.saltenv,
-                output_encoding=self.output_encoding, **self.https
+                self.name,
+                user=self.user,
+                identity=self.identity,
+                saltenv=self.saltenv,
+                output_encoding=self.output_encoding,
+                **self.https,
             )
         except CommandExecutionError as exc:
             raise Done(False, "Failed to check remote refs: %s" % reason(exc))
@@ -353,8 +378,13 @@ class _Latest(Job):
             ]
         try:
             return self.git(
-                "fetch", remote=self.remote, force=self.force_fetch, refspecs=refspecs, identity=self.identity,
-                saltenv=self.saltenv, **self.https
+                "fetch",
+                remote=self.remote,
+                force=self.force_fetch,
+                refspecs=refspecs,
+                identity=self.identity,
+                saltenv=self.saltenv,
+                **self.https,
             )
         except CommandExecutionError as exc:
             words = (

@@ -15,8 +15,15 @@ def __virtual__():
 
 
 def cloned(
-    name, target, branch=None, user=None, password=None, identity=None, https_user=None, https_pass=None,
-    output_encoding=None
+    name,
+    target,
+    branch=None,
+    user=None,
+    password=None,
+    identity=None,
+    https_user=None,
+    https_pass=None,
+    output_encoding=None,
 ):
     """``target`` is a clone of the repository, with this branch checked out; it is not updated."""
     arguments = dict(locals(), rev="HEAD", remote="origin", kwargs={})
@@ -71,9 +78,22 @@ class _Cloned(Job):
 
 
 def detached(
-    name, rev, target, remote="origin", user=None, password=None, force_clone=False, force_checkout=False,
-    fetch_remote=True, hard_reset=False, submodules=False, identity=None, https_user=None, https_pass=None,
-    output_encoding=None, **kwargs
+    name,
+    rev,
+    target,
+    remote="origin",
+    user=None,
+    password=None,
+    force_clone=False,
+    force_checkout=False,
+    fetch_remote=True,
+    hard_reset=False,
+    submodules=False,
+    identity=None,
+    https_user=None,
+    https_pass=None,
+    output_encoding=None,
+    **kwargs,
 ):
     """``target`` is a checkout of the repository with HEAD detached at a commit, tag or remote branch.
 
@@ -142,8 +162,13 @@ class _Detached(Job):
         refspecs = ["refs/heads/*:refs/remotes/%s/*" % self.remote, "+refs/tags/*:refs/tags/*"]
         try:
             found = self.git(
-                "fetch", remote=self.remote, force=True, refspecs=refspecs, identity=self.identity,
-                saltenv=self.saltenv, **self.https
+                "fetch",
+                remote=self.remote,
+                force=True,
+                refspecs=refspecs,
+                identity=self.identity,
+                saltenv=self.saltenv,
+                **self.https,
             )
         except CommandExecutionError as exc:
             raise failed("Fetch failed:\n\n%s" % exc, self.comments)

@@ -14,8 +14,15 @@ def __virtual__():
 
 
 def present(
-    name, force=False, bare=True, template=None, separate_git_dir=None, shared=None, user=None, password=None,
-    output_encoding=None
+    name,
+    force=False,
+    bare=True,
+    template=None,
+    separate_git_dir=None,
+    shared=None,
+    user=None,
+    password=None,
+    output_encoding=None,
 ):
     """There is a repository in the directory; ``force`` takes away what else is there."""
     ret = {"name": name, "result": True, "comment": "", "changes": {}}
@@ -46,7 +53,12 @@ def present(
         return dict(ret, result=None, comment="New %srepository would be created" % kind, changes={"new": name})
     try:
         __salt__["git.init"](
-            cwd=name, bare=bare, template=template, separate_git_dir=separate_git_dir, shared=shared, user=user,
+            cwd=name,
+            bare=bare,
+            template=template,
+            separate_git_dir=separate_git_dir,
+            shared=shared,
+            user=user,
             output_encoding=output_encoding,
         )
     except CommandExecutionError as exc:
@@ -58,9 +70,7 @@ def present(
     return dict(ret, comment=joined(actions))
 
 
-def config_set(
-    name, value=None, multivar=None, repo=None, user=None, password=None, output_encoding=None, **kwargs
-):
+def config_set(name, value=None, multivar=None, repo=None, user=None, password=None, output_encoding=None, **kwargs):
     """A setting has this value, or these (``multivar``), in the repository or for the user (``global``)."""
     ret = {"name": name, "changes": {}, "result": True, "comment": ""}
     if value is not None and multivar is not None:

@@ -7,14 +7,28 @@ lately, are refreshed from there.
 from thin.exceptions import CommandExecutionError, SaltInvocationError
 
 TRUST = {
-    "expired": "Expired", "unknown": "Unknown", "not_trusted": "Not Trusted", "marginally": "Marginally Trusted",
-    "fully": "Fully Trusted", "ultimately": "Ultimately Trusted",
+    "expired": "Expired",
+    "unknown": "Unknown",
+    "not_trusted": "Not Trusted",
+    "marginally": "Marginally Trusted",
+    "fully": "Fully Trusted",
+    "ultimately": "Ultimately Trusted",
 }
 
 
 def present(
-    name, keys=None, user=None, keyserver=None, gnupghome=None, trust=None, keyring=None, source=None,
-    skip_keyserver=False, text=None, subkey_maxage=100, **kwargs
+    name,
+    keys=None,
+    user=None,
+    keyserver=None,
+    gnupghome=None,
+    trust=None,
+    keyring=None,
+    source=None,
+    skip_keyserver=False,
+    text=None,
+    subkey_maxage=100,
+    **kwargs,
 ):
     """The keys (``keys``, else ``name``) are in the keychain, and trusted as ``trust`` says.
 

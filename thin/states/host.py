@@ -51,12 +51,33 @@ def present(name, ip, comment="", clean=False):
                 continue
             ret["changes"].setdefault(kind, {}).setdefault(address, []).append(value)
 
-    work("added", to_add, "hosts.add_host", name, "Host %(name)s (%(ip)s) would be added",
-         "Added host %(name)s (%(ip)s)", "Failed to add host %(name)s (%(ip)s)")
-    work("comment_added", to_comment, "hosts.set_comment", comment, "Comment for %(ip)s (%(value)s) would be added",
-         "Set comment for host %(ip)s (%(value)s)", "Failed to add comment for host %(ip)s (%(value)s)")
-    work("removed", to_remove, "hosts.rm_host", name, "Host %(name)s (%(ip)s) would be removed",
-         "Removed host %(name)s (%(ip)s)", "Failed to remove host %(name)s (%(ip)s)")
+    work(
+        "added",
+        to_add,
+        "hosts.add_host",
+        name,
+        "Host %(name)s (%(ip)s) would be added",
+        "Added host %(name)s (%(ip)s)",
+        "Failed to add host %(name)s (%(ip)s)",
+    )
+    work(
+        "comment_added",
+        to_comment,
+        "hosts.set_comment",
+        comment,
+        "Comment for %(ip)s (%(value)s) would be added",
+        "Set comment for host %(ip)s (%(value)s)",
+        "Failed to add comment for host %(ip)s (%(value)s)",
+    )
+    work(
+        "removed",
+        to_remove,
+        "hosts.rm_host",
+        name,
+        "Host %(name)s (%(ip)s) would be removed",
+        "Removed host %(name)s (%(ip)s)",
+        "Failed to remove host %(name)s (%(ip)s)",
+    )
     ret["comment"] = "\n".join(comments)
     return ret
 

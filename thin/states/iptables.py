@@ -234,15 +234,19 @@ def mod_aggregate(low, chunks, running):
 
 #: words about a rule that is there, that needs to be, that was added, saved, refused: (name, command, family)
 _APPEND = (
-    "iptables rule for {0} already set ({1}) for {2}", "iptables rule for {0} needs to be set ({1}) for {2}",
-    "Set iptables rule for {0} to: {1} for {2}", "Set and saved iptables rule {0} for {2}\n{1}\n",
+    "iptables rule for {0} already set ({1}) for {2}",
+    "iptables rule for {0} needs to be set ({1}) for {2}",
+    "Set iptables rule for {0} to: {1} for {2}",
+    "Set and saved iptables rule {0} for {2}\n{1}\n",
     "Failed to set iptables rule for {0}.\nAttempted rule was {1} for {2}",
-)  # fmt: skip
+)
 _INSERT = (
-    "iptables rule for {0} already set for {2} ({1})", "iptables rule for {0} needs to be set for {2} ({1})",
-    "Set iptables rule for {0} to: {1} for {2}", "Set and saved iptables rule {0} for {2}\n{1}\n",
+    "iptables rule for {0} already set for {2} ({1})",
+    "iptables rule for {0} needs to be set for {2} ({1})",
+    "Set iptables rule for {0} to: {1} for {2}",
+    "Set and saved iptables rule {0} for {2}\n{1}\n",
     "Failed to set iptables rule for {0}.\nAttempted rule was {1}",
-)  # fmt: skip
+)
 
 
 def _rule_there(name, table, family, kwargs, letter, words):

@@ -35,8 +35,12 @@ def present(name, persist=False, mods=None):
     there = set(__salt__["kmod.mod_list"]())
     if persist:
         there &= set(__salt__["kmod.mod_list"](True))
-    _say(ret, [mod for mod in mods if mod in there], "Kernel module %s is already present",
-         "Kernel modules %s are already present")
+    _say(
+        ret,
+        [mod for mod in mods if mod in there],
+        "Kernel module %s is already present",
+        "Kernel modules %s are already present",
+    )
     due = [mod for mod in mods if mod not in there]
     if not due:
         return ret

@@ -50,15 +50,19 @@ def present(name, acl_type, acl_name="", perms="", recurse=False, force=False):
     new = {"acl_name": acl_name, "acl_type": acl_type, "perms": perms}
     if who not in here:
         ret["changes"] = {"new": new}
-        words = ("New permissions will be applied for %s: %s" % (acl_name, perms),
-                 "Applied new permissions for %s" % acl_name)
+        words = (
+            "New permissions will be applied for %s: %s" % (acl_name, perms),
+            "Applied new permissions for %s" % acl_name,
+        )
     elif _as_wanted(lists, name, kind, default, who, str(perms), recurse):
         return dict(ret, comment="Permissions are in the desired state")
     else:
         before = _letters(here[who])
         ret["changes"] = {"new": new, "old": dict(new, perms=before)}
-        words = ("Updated permissions will be applied for %s: %s -> %s" % (acl_name, before, perms),
-                 "Updated permissions for %s" % acl_name)
+        words = (
+            "Updated permissions will be applied for %s: %s -> %s" % (acl_name, before, perms),
+            "Updated permissions for %s" % acl_name,
+        )
     return _apply(ret, name, acl_type, [acl_name], perms, recurse, force, words, acl_name)
 
 
@@ -115,13 +119,17 @@ def list_present(name, acl_type, acl_names=None, perms="", recurse=False, force=
     for who in names:
         if who not in here:
             ret["changes"] = {"new": new}
-            words = words or ("New permissions will be applied for %s: %s" % (names, perms),
-                              "Applied new permissions for %s" % joined)
+            words = words or (
+                "New permissions will be applied for %s: %s" % (names, perms),
+                "Applied new permissions for %s" % joined,
+            )
         elif here[who] != wanted:
             old = dict(new, perms=str(here[who]))
             ret["changes"] = {"new": dict(new, perms=wanted), "old": old}
-            words = words or ("Updated permissions will be applied for %s: %s -> %s" % (names, here[who], perms),
-                              "Updated permissions for %s" % names)
+            words = words or (
+                "Updated permissions will be applied for %s: %s -> %s" % (names, here[who], perms),
+                "Updated permissions for %s" % names,
+            )
     if words is None:
         return dict(ret, comment="Permissions are in the desired state")
     return _apply(ret, name, acl_type, names, perms, recurse, force, words, names)

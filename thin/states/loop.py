@@ -48,9 +48,7 @@ def until(name, m_args=None, m_kwargs=None, condition=None, period=1, timeout=60
     return dict(ret, comment="Timed out while waiting for condition %s" % condition)
 
 
-def until_no_eval(
-    name, expected, compare_operator="eq", timeout=60, period=1, init_wait=0, args=None, kwargs=None
-):
+def until_no_eval(name, expected, compare_operator="eq", timeout=60, period=1, init_wait=0, args=None, kwargs=None):
     """
     A function is called until it returns what is expected
 

@@ -101,8 +101,19 @@ def vg_absent(name):
     return _absent(name, text, "already absent", "vg", name, lambda: __salt__["lvm.vgremove"](name))
 
 
-def lv_present(name, vgname=None, size=None, extents=None, snapshot=None, pv="", thinvolume=False, thinpool=False,
-               force=False, resizefs=False, **kwargs):
+def lv_present(
+    name,
+    vgname=None,
+    size=None,
+    extents=None,
+    snapshot=None,
+    pv="",
+    thinvolume=False,
+    thinpool=False,
+    force=False,
+    resizefs=False,
+    **kwargs,
+):
     """The logical volume is there, with this size. changes: ``{created: ...}`` or ``{resized: ...}``.
 
     name
@@ -140,9 +151,17 @@ def lv_present(name, vgname=None, size=None, extents=None, snapshot=None, pv="",
         if __opts__["test"]:
             return dict(ret, result=None, comment="Logical Volume %s is set to be created" % name)
         done = __salt__["lvm.lvcreate"](
-            name, vgname, size=size, extents=extents, snapshot=origin, pv=pv, thinvolume=thinvolume,
-            thinpool=thinpool, force=force, **kwargs
-        )  # fmt: skip
+            name,
+            vgname,
+            size=size,
+            extents=extents,
+            snapshot=origin,
+            pv=pv,
+            thinvolume=thinvolume,
+            thinpool=thinpool,
+            force=force,
+            **kwargs,
+        )
         if __salt__["lvm.lvdisplay"](path):
             return dict(ret, changes={"created": done}, comment="Created Logical Volume %s" % name)
         error = done["Output from lvcreate"] if isinstance(done, dict) else done

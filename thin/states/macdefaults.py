@@ -80,7 +80,7 @@ def absent(name, domain, user=None, name_separator=None):
 def _has(now, value, vtype):
     if vtype == "array-add":
         wanted = value if isinstance(value, list) else [value]
-        return isinstance(now, list) and now[-len(wanted):] == wanted
+        return isinstance(now, list) and now[-len(wanted) :] == wanted
     if vtype == "dict-add":
         return isinstance(now, dict) and all(key in now and now[key] == value[key] for key in value)
     return now == value

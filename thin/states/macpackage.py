@@ -23,8 +23,17 @@ def __virtual__():
     return False, "Only supported on Mac OS"
 
 
-def installed(name, target="LocalSystem", dmg=False, store=False, app=False, mpkg=False, force=False,
-              allow_untrusted=False, version_check=None):
+def installed(
+    name,
+    target="LocalSystem",
+    dmg=False,
+    store=False,
+    app=False,
+    mpkg=False,
+    force=False,
+    allow_untrusted=False,
+    version_check=None,
+):
     """The package, or the application, is installed. changes: ``{installed: [id or application, ...]}``.
 
     name

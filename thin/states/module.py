@@ -101,7 +101,7 @@ def _call(name, given):
             args.append(item)
     shape = signatures.spec(function)
     wanted = shape.required
-    missing = [word for word in wanted[len(args):] if word not in kwargs]
+    missing = [word for word in wanted[len(args) :] if word not in kwargs]
     if missing:
         raise SaltInvocationError("Missing arguments: %s" % ", ".join(missing))
     if shape.keywords is None:

@@ -28,7 +28,7 @@ def mounted(
     extra_mount_translate_options=None,
     hidden_opts=None,
     bind_mount_copy_active_opts=True,
-    **kwargs
+    **kwargs,
 ):
     """This device is mounted here, with these options (a list, or one text with commas).
 
@@ -123,8 +123,9 @@ def unmounted(name, device=None, config="/etc/fstab", persist=False, user=None, 
         ret["comment"] += ". fstab entry for device %s not found" % device
     elif __opts__["test"]:
         ret["result"] = None
-        ret["comment"] = (
-            "Mount point %s is unmounted but needs to be purged from %s to be made persistent" % (name, config)
+        ret["comment"] = "Mount point %s is unmounted but needs to be purged from %s to be made persistent" % (
+            name,
+            config,
         )
     else:
         __salt__["mount.rm_fstab"](name, device, config)
@@ -196,9 +197,17 @@ def fstab_present(
         ret["comment"].append("Device %s cannot be converted to %s" % (name, mount_by))
         return ret
     said = __salt__["mount.set_fstab"](
-        name=fs_file, device=spec, fstype=fs_vfstype, opts=fs_mntops, dump=fs_freq, pass_num=fs_passno, config=config,
-        test=__opts__["test"], match_on=match_on, not_change=not_change,
-    )  # fmt: skip
+        name=fs_file,
+        device=spec,
+        fstype=fs_vfstype,
+        opts=fs_mntops,
+        dump=fs_freq,
+        pass_num=fs_passno,
+        config=config,
+        test=__opts__["test"],
+        match_on=match_on,
+        not_change=not_change,
+    )
     test = __opts__["test"]
     ret["result"] = None if test and said != "present" else True
     words = {
@@ -357,8 +366,9 @@ def _other_device(ret, device, real_device, devices, regexes, place, user):
     else:
         wanted = device if real_device == device else "%s (%s)" % (device, real_device)
         ret["changes"]["umount"] = "Forced unmount because devices don't match. Wanted: %s, current: %s" % (
-            wanted, ", ".join(devices),
-        )  # fmt: skip
+            wanted,
+            ", ".join(devices),
+        )
         __salt__["mount.umount"](place, user=user)
         if _escaped(place) in __salt__["mount.active"](extended=True):
             ret["comment"], ret["result"] = "Unable to unmount", False
@@ -372,10 +382,12 @@ def _mount(ret, name, place, device, mkmnt, fstype, opts, user):
     if __opts__["test"]:
         ret["result"] = None
         ret["comment"] = name + (
-            " would be mounted" if there
-            else " would be created and mounted" if mkmnt
+            " would be mounted"
+            if there
+            else " would be created and mounted"
+            if mkmnt
             else " does not exist and would not be created"
-        )  # fmt: skip
+        )
         return False
     if not there and not mkmnt:
         ret["result"], ret["comment"] = False, "Mount directory is not present"
@@ -397,9 +409,10 @@ def _not_mounted(ret, name, mkmnt, user):
     elif test:
         ret["result"] = None
         ret["comment"] = name + (
-            " would be created, but not mounted" if mkmnt
+            " would be created, but not mounted"
+            if mkmnt
             else " does not exist and would neither be created nor mounted"
-        )  # fmt: skip
+        )
     elif mkmnt:
         __salt__["file.mkdir"](name, user=user)
         ret["comment"] = "%s was created, not mounted" % name

@@ -22,8 +22,11 @@ def present(name, character_set=None, collate=None, **connection_args):
     if not before:
         return _create(ret, name, character_set, collate, connection_args)
     wanted = (("character_set", "character set", character_set), ("collate", "collate", collate))
-    due = ["Database %s %s != %s needs to be updated" % (words, value, before[key])
-           for key, words, value in wanted if value and value != before[key]]
+    due = [
+        "Database %s %s != %s needs to be updated" % (words, value, before[key])
+        for key, words, value in wanted
+        if value and value != before[key]
+    ]
     if not due:
         return ret
     ret["comment"] = "\n".join(due)

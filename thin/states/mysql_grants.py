@@ -22,7 +22,7 @@ def present(
     escape=True,
     revoke_first=False,
     ssl_option=False,
-    **connection_args
+    **connection_args,
 ):
     """The account has these privileges. changes: ``{name: Present}``.
 

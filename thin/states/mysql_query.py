@@ -27,7 +27,7 @@ def run(
     overwrite=True,
     check_db_exists=True,
     client_flags=None,
-    **connection_args
+    **connection_args,
 ):
     """The statement was run. changes: ``{query: where its result went}``."""
     ret, connection = _start(name, database, client_flags, check_db_exists, connection_args)
@@ -48,7 +48,7 @@ def run_file(
     saltenv=None,
     check_db_exists=True,
     client_flags=None,
-    **connection_args
+    **connection_args,
 ):
     """The statements of a file were run: a path, ``salt://`` (of ``saltenv``) or a URL. changes: those of ``run``."""
     ret = {"name": name, "changes": {}, "result": True, "comment": "Database %s is already present" % database}

@@ -20,7 +20,7 @@ def present(
     unix_socket=False,
     password_column=None,
     auth_plugin="mysql_native_password",
-    **connection_args
+    **connection_args,
 ):
     """There is such an account, with this password. changes: ``{name: Present}`` or ``{name: Updated}``.
 
@@ -35,8 +35,16 @@ def present(
     if passwordless and not allowed and not unix_socket:
         comment = "Either password or password_hash must be specified, unless allow_passwordless is True"
         return dict(ret, result=False, comment=comment)
-    if __salt__["mysql.user_exists"](name, host, password, password_hash, passwordless=passwordless,
-                                     unix_socket=unix_socket, password_column=password_column, **connection_args):
+    if __salt__["mysql.user_exists"](
+        name,
+        host,
+        password,
+        password_hash,
+        passwordless=passwordless,
+        unix_socket=unix_socket,
+        password_column=password_column,
+        **connection_args,
+    ):
         if passwordless:
             ret["comment"] += " with passwordless login" if allowed else ""
         elif auth_plugin == "mysql_native_password":
@@ -51,8 +59,13 @@ def present(
         error = pop_error(__context__)
     if error is not None:
         return dict(ret, result=False, comment=error)
-    secret = {"password": password, "password_hash": password_hash, "allow_passwordless": allow_passwordless,
-              "unix_socket": unix_socket, "password_column": password_column}
+    secret = {
+        "password": password,
+        "password_hash": password_hash,
+        "allow_passwordless": allow_passwordless,
+        "unix_socket": unix_socket,
+        "password_column": password_column,
+    }
     if there:
         verb, past = ("clear", "cleared") if passwordless else ("change", "changed")
         if __opts__["test"]:

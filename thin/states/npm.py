@@ -11,9 +11,7 @@ def __virtual__():
     return "npm" if "npm.list" in __salt__ else (False, "npm module could not be loaded")
 
 
-def installed(
-    name, pkgs=None, dir=None, user=None, force_reinstall=False, registry=None, env=None, silent=True
-):
+def installed(name, pkgs=None, dir=None, user=None, force_reinstall=False, registry=None, env=None, silent=True):
     """
     Packages are installed, in this version if one is given.
 
@@ -53,9 +51,7 @@ def installed(
         words = ["NPM package(s) '%s' are set to be installed" % ", ".join(missing)] + ([met] if satisfied else [])
         return dict(ret, comment=". ".join(words), changes=changes)
     try:
-        said = __salt__["npm.install"](
-            pkgs=missing, dir=dir, runas=user, registry=registry, env=env, silent=silent
-        )
+        said = __salt__["npm.install"](pkgs=missing, dir=dir, runas=user, registry=registry, env=env, silent=silent)
     except _FAILURES as exc:
         return dict(ret, result=False, comment="Error installing '%s': %s" % (", ".join(wanted), exc))
     if not said or not isinstance(said, (list, dict)):
@@ -87,9 +83,7 @@ def removed(name, dir=None, user=None):
         return dict(ret, comment="Package '%s' is set to be removed" % name)
     if not __salt__["npm.uninstall"](pkg=name, dir=dir, runas=user):
         return dict(ret, result=False, comment="Error removing package '%s'" % name)
-    return dict(
-        ret, result=True, comment="Package '%s' was successfully removed" % name, changes={name: "Removed"}
-    )
+    return dict(ret, result=True, comment="Package '%s' was successfully removed" % name, changes={name: "Removed"})
 
 
 def bootstrap(name, user=None, silent=True):
@@ -145,9 +139,7 @@ def cache_cleaned(name=None, user=None, force=False):
         return dict(ret, comment="Cached %s set to be removed" % what)
     if not __salt__["npm.cache_clean"](path=name, runas=user, force=force):
         return dict(ret, result=False, comment="Error cleaning cached %s" % what)
-    return dict(
-        ret, result=True, comment="Cached %s successfully removed" % what, changes={name or "cache": "Removed"}
-    )
+    return dict(ret, result=True, comment="Cached %s successfully removed" % what, changes={name or "cache": "Removed"})
 
 
 def _found(pkg, present, user):

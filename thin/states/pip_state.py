@@ -8,8 +8,13 @@ __usual__ = True
 
 #: what pip says of requirements that are met already
 UNCHANGED = (
-    "Requirement already satisfied", "Requirement already up-to-date", "Requirement not upgraded", "Collecting",
-    "Cloning", "Cleaning up...", "Looking in",
+    "Requirement already satisfied",
+    "Requirement already up-to-date",
+    "Requirement not upgraded",
+    "Collecting",
+    "Cloning",
+    "Cleaning up...",
+    "Looking in",
 )
 
 
@@ -18,13 +23,53 @@ def __virtual__():
 
 
 def installed(
-    name, pkgs=None, pip_bin=None, requirements=None, bin_env=None, use_wheel=False, no_use_wheel=False, log=None,
-    proxy=None, timeout=None, repo=None, editable=None, find_links=None, index_url=None, extra_index_url=None,
-    no_index=False, mirrors=None, build=None, target=None, download=None, download_cache=None, source=None,
-    upgrade=False, force_reinstall=False, ignore_installed=False, exists_action=None, no_deps=False, no_install=False,
-    no_download=False, install_options=None, global_options=None, user=None, cwd=None, pre_releases=False, cert=None,
-    allow_all_external=False, allow_external=None, allow_unverified=None, process_dependency_links=False, env_vars=None,
-    use_vt=False, trusted_host=None, no_cache_dir=False, cache_dir=None, no_binary=None, extra_args=None, **kwargs
+    name,
+    pkgs=None,
+    pip_bin=None,
+    requirements=None,
+    bin_env=None,
+    use_wheel=False,
+    no_use_wheel=False,
+    log=None,
+    proxy=None,
+    timeout=None,
+    repo=None,
+    editable=None,
+    find_links=None,
+    index_url=None,
+    extra_index_url=None,
+    no_index=False,
+    mirrors=None,
+    build=None,
+    target=None,
+    download=None,
+    download_cache=None,
+    source=None,
+    upgrade=False,
+    force_reinstall=False,
+    ignore_installed=False,
+    exists_action=None,
+    no_deps=False,
+    no_install=False,
+    no_download=False,
+    install_options=None,
+    global_options=None,
+    user=None,
+    cwd=None,
+    pre_releases=False,
+    cert=None,
+    allow_all_external=False,
+    allow_external=None,
+    allow_unverified=None,
+    process_dependency_links=False,
+    env_vars=None,
+    use_vt=False,
+    trusted_host=None,
+    no_cache_dir=False,
+    cache_dir=None,
+    no_binary=None,
+    extra_args=None,
+    **kwargs,
 ):
     """The packages (``name``, or ``pkgs``), with their versions' conditions, are installed in ``bin_env``.
 
@@ -38,13 +83,34 @@ def installed(
     ret = _ret(";".join(wanted), None, "")
     where = {"bin_env": bin_env, "user": user, "cwd": cwd}
     options = {
-        "log": log, "proxy": proxy, "timeout": timeout, "editable": editable, "find_links": find_links,
-        "index_url": index_url, "extra_index_url": extra_index_url, "no_index": no_index, "target": target,
-        "download_cache": download_cache, "source": source, "upgrade": upgrade, "force_reinstall": force_reinstall,
-        "ignore_installed": ignore_installed, "exists_action": exists_action, "no_deps": no_deps, "cert": cert,
-        "install_options": install_options, "global_options": global_options, "pre_releases": pre_releases,
-        "env_vars": env_vars, "trusted_host": trusted_host, "no_cache_dir": no_cache_dir, "cache_dir": cache_dir,
-        "no_binary": no_binary, "extra_args": extra_args, "requirements": requirements, "saltenv": __env__,
+        "log": log,
+        "proxy": proxy,
+        "timeout": timeout,
+        "editable": editable,
+        "find_links": find_links,
+        "index_url": index_url,
+        "extra_index_url": extra_index_url,
+        "no_index": no_index,
+        "target": target,
+        "download_cache": download_cache,
+        "source": source,
+        "upgrade": upgrade,
+        "force_reinstall": force_reinstall,
+        "ignore_installed": ignore_installed,
+        "exists_action": exists_action,
+        "no_deps": no_deps,
+        "cert": cert,
+        "install_options": install_options,
+        "global_options": global_options,
+        "pre_releases": pre_releases,
+        "env_vars": env_vars,
+        "trusted_host": trusted_host,
+        "no_cache_dir": no_cache_dir,
+        "cache_dir": cache_dir,
+        "no_binary": no_binary,
+        "extra_args": extra_args,
+        "requirements": requirements,
+        "saltenv": __env__,
     }
     if user and "user.info" in __salt__ and not __salt__["user.info"](user):
         return dict(ret, result=False, comment="User %s does not exist" % user)
@@ -66,7 +132,8 @@ def _packages(ret, wanted, where, options):
             single = "=" in one and "==" not in one and not any(char in one for char in "<>~!")
             problems.append(
                 "Invalid version specification in package %s. '=' is not supported, use '==' instead." % one
-                if single else "pip raised an exception while parsing '%s': %s" % (one, exc)
+                if single
+                else "pip raised an exception while parsing '%s': %s" % (one, exc)
             )
     if problems:
         return dict(ret, result=False, comment="\n".join(problems))
@@ -115,9 +182,15 @@ def _is_met(one, name, conditions, have, where, options):
         return there if _fits(have[name], conditions) else None
     marks = "".join(number for _, number in conditions)
     versions = __salt__["pip.list_all_versions"](
-        name, include_alpha="a" in marks, include_beta="b" in marks, include_rc="rc" in marks,
-        index_url=options["index_url"], extra_index_url=options["extra_index_url"], find_links=options["find_links"],
-        no_index=options["no_index"], **where
+        name,
+        include_alpha="a" in marks,
+        include_beta="b" in marks,
+        include_rc="rc" in marks,
+        index_url=options["index_url"],
+        extra_index_url=options["extra_index_url"],
+        find_links=options["find_links"],
+        no_index=options["no_index"],
+        **where,
     )
     fitting = [number for number in versions or () if _fits(number, conditions)]
     if not fitting:
@@ -181,7 +254,13 @@ def removed(
         if __opts__["test"]:
             return dict(ret, result=None, comment="Package %s is set to be removed" % name)
         done = __salt__["pip.uninstall"](
-            pkgs=name, requirements=requirements, bin_env=bin_env, log=log, proxy=proxy, timeout=timeout, user=user,
+            pkgs=name,
+            requirements=requirements,
+            bin_env=bin_env,
+            log=log,
+            proxy=proxy,
+            timeout=timeout,
+            user=user,
             cwd=cwd,
         )
     except (CommandExecutionError, CommandNotFoundError) as exc:

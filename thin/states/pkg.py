@@ -20,9 +20,23 @@ def __virtual__():
     return False, "pkg module could not be loaded"
 
 
-def installed(name, version=None, refresh=None, fromrepo=None, skip_verify=False, skip_suggestions=False, pkgs=None,
-              sources=None, allow_updates=False, pkg_verify=False, normalize=True, ignore_epoch=None, reinstall=False,
-              update_holds=False, **kwargs):
+def installed(
+    name,
+    version=None,
+    refresh=None,
+    fromrepo=None,
+    skip_verify=False,
+    skip_suggestions=False,
+    pkgs=None,
+    sources=None,
+    allow_updates=False,
+    pkg_verify=False,
+    normalize=True,
+    ignore_epoch=None,
+    reinstall=False,
+    update_holds=False,
+    **kwargs,
+):
     """
     The packages are installed, at the wanted versions
 
@@ -106,8 +120,14 @@ def installed(name, version=None, refresh=None, fromrepo=None, skip_verify=False
         return _foretell(name, plan, sources, ignore_epoch, altered)
 
     options = dict(
-        kwargs, refresh=refresh, fromrepo=fromrepo, skip_verify=skip_verify, reinstall=bool(plan.reinstall),
-        normalize=normalize, update_holds=update_holds, ignore_epoch=ignore_epoch,
+        kwargs,
+        refresh=refresh,
+        fromrepo=fromrepo,
+        skip_verify=skip_verify,
+        reinstall=bool(plan.reinstall),
+        normalize=normalize,
+        update_holds=update_holds,
+        ignore_epoch=ignore_epoch,
     )
     try:
         changes = _carry_out(plan, bool(sources), options)
@@ -317,8 +337,14 @@ def _look(wanted, are_sources, reinstall, ignore_epoch, allow_updates, kwargs):
     current = __salt__["pkg.list_pkgs"](versions_as_list=True, **kwargs)
     purging = __salt__["pkg.list_pkgs"](purge_desired=True, **kwargs)
     plan = pkgplan.plan(
-        wanted, current, purging, __salt__["pkg.version_cmp"], normalize=_normalizer(True),
-        source_version=_source_version if are_sources else None, reinstall=reinstall, ignore_epoch=ignore_epoch,
+        wanted,
+        current,
+        purging,
+        __salt__["pkg.version_cmp"],
+        normalize=_normalizer(True),
+        source_version=_source_version if are_sources else None,
+        reinstall=reinstall,
+        ignore_epoch=ignore_epoch,
         allow_updates=allow_updates,
     )
     if not are_sources:

@@ -46,8 +46,10 @@ def held(name, version=None, pkgs=None, replace=False, **kwargs):
         if there and ("version" not in locks[pkg] or locks[pkg]["version"] == number):
             continue
         if __opts__["test"]:
-            words = "The following package's hold rule would be updated" if there else (
-                "The following package would be held"
+            words = (
+                "The following package's hold rule would be updated"
+                if there
+                else ("The following package would be held")
             )
             comments.append("%s: %s%s" % (words, pkg, _at(number)))
             continue

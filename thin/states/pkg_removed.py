@@ -69,7 +69,8 @@ def _uninstall(action, name, version, pkgs, normalize, ignore_epoch, kwargs):
         """The packages that are there (at the unwanted version); for purge also those that left configuration."""
         current = __salt__["pkg.list_pkgs"](versions_as_list=True, **kwargs)
         found = {
-            pkg for pkg, spec in wanted.items()
+            pkg
+            for pkg, spec in wanted.items()
             if current.get(pkg) and (not spec or pkgspec.fulfills(current[pkg], spec, compare, ignore_epoch))
         }
         if purge:

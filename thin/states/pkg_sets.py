@@ -41,9 +41,9 @@ def downloaded(name, version=None, pkgs=None, fromrepo=None, ignore_epoch=None, 
         pkgs = [{name: version}] if version else [name]
     if "pkg.resolve_capabilities" in __salt__:
         pkgs = __salt__["pkg.resolve_capabilities"](pkgs, **kwargs)
-    normalizer = __salt__["pkg.normalize_name"] if kwargs.get("normalize", True) and (
-        "pkg.normalize_name" in __salt__
-    ) else None
+    normalizer = (
+        __salt__["pkg.normalize_name"] if kwargs.get("normalize", True) and ("pkg.normalize_name" in __salt__) else None
+    )
     try:
         wanted = pkgspec.names_and_versions(pkgs, normalizer)
     except ValueError as exc:
@@ -61,8 +61,13 @@ def downloaded(name, version=None, pkgs=None, fromrepo=None, ignore_epoch=None, 
         return _ret(name, None, "The following packages would be downloaded: " + ", ".join(targets))
     try:
         changes = __salt__["pkg.install"](
-            name=name, pkgs=pkgs, version=None, downloadonly=True, fromrepo=fromrepo, ignore_epoch=ignore_epoch,
-            **kwargs
+            name=name,
+            pkgs=pkgs,
+            version=None,
+            downloadonly=True,
+            fromrepo=fromrepo,
+            ignore_epoch=ignore_epoch,
+            **kwargs,
         )
     except (CommandExecutionError, SaltInvocationError) as exc:
         return pkgplan.failed(name, exc, "An error was encountered while downloading package(s): ")
@@ -79,7 +84,8 @@ def _missing(wanted, ignore_epoch, kwargs):
     present = __salt__["pkg.list_downloaded"](**kwargs)
     compare = __salt__["pkg.version_cmp"] if "pkg.version_cmp" in __salt__ else None
     return {
-        pkg: number for pkg, number in wanted.items()
+        pkg: number
+        for pkg, number in wanted.items()
         if not present.get(pkg) or (number and not pkgspec.fulfills(present[pkg], number, compare, ignore_epoch))
     }
 
@@ -186,9 +192,7 @@ def group_installed(name, skip=None, include=None, **kwargs):
     try:
         changes = __salt__["pkg.install"](pkgs=targets, **kwargs)
     except (CommandExecutionError, SaltInvocationError) as exc:
-        return pkgplan.failed(
-            name, exc, "An error was encountered while installing/updating group '%s': " % name
-        )
+        return pkgplan.failed(name, exc, "An error was encountered while installing/updating group '%s': " % name)
     installed = __salt__["pkg.list_pkgs"](**kwargs)
     missing = [pkg for pkg in required if pkg not in installed]
     if missing:

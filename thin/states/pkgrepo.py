@@ -13,8 +13,23 @@ __usual__ = True
 
 #: what the state system says about a state, not about its repository
 INTERNAL = (
-    "fun", "state", "__env__", "__id__", "__sls__", "order", "require", "watch", "prereq", "onchanges", "onfail",
-    "listen", "require_in", "watch_in", "prereq_in", "saltenv", "__pub_user",
+    "fun",
+    "state",
+    "__env__",
+    "__id__",
+    "__sls__",
+    "order",
+    "require",
+    "watch",
+    "prereq",
+    "onchanges",
+    "onfail",
+    "listen",
+    "require_in",
+    "watch_in",
+    "prereq_in",
+    "saltenv",
+    "__pub_user",
 )
 
 
@@ -163,9 +178,11 @@ def absent(name, **kwargs):
 
 def _one_key(ret, kwargs):
     """Warn of a key that is given in more than one way: the first of these is taken."""
-    given = [words for words, key in (
-        ('"keyid"/"keyserver"', "keyid"), ('"key_url"', "key_url"), ('"key_text"', "key_text")
-    ) if key in kwargs]
+    given = [
+        words
+        for words, key in (('"keyid"/"keyserver"', "keyid"), ('"key_url"', "key_url"), ('"key_text"', "key_text"))
+        if key in kwargs
+    ]
     if len(given) > 1:
         ret["warnings"] = ["%s cannot be used together; only %s is" % (" and ".join(given), given[0])]
 

@@ -36,8 +36,15 @@ def present(
     if __opts__["test"]:
         return dict(ret, result=None, comment="Cluster %s is set to be created" % full)
     if __salt__["postgres.cluster_create"](
-        version, name, port=port, locale=locale, encoding=encoding, datadir=datadir,
-        allow_group_access=allow_group_access, data_checksums=data_checksums, wal_segsize=wal_segsize,
+        version,
+        name,
+        port=port,
+        locale=locale,
+        encoding=encoding,
+        datadir=datadir,
+        allow_group_access=allow_group_access,
+        data_checksums=data_checksums,
+        wal_segsize=wal_segsize,
     ):
         return dict(ret, changes={full: "Present"}, comment="The cluster %s has been created" % full)
     return dict(ret, result=False, comment="Failed to create cluster %s%s" % (full, last_error(__context__)))

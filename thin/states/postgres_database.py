@@ -36,12 +36,21 @@ def present(
     ``lc_collate`` and ``lc_ctype`` cannot, and other ones are a failure. ``template``: what a new one is made from.
     """
     ret = {"name": name, "changes": {}, "result": True, "comment": "Database %s is already present" % name}
-    connection = {"maintenance_db": maintenance_db, "runas": user, "host": db_host, "user": db_user, "port": db_port,
-                  "password": db_password}
+    connection = {
+        "maintenance_db": maintenance_db,
+        "runas": user,
+        "host": db_host,
+        "user": db_user,
+        "port": db_port,
+        "password": db_password,
+    }
     found = __salt__["postgres.db_list"](**connection).get(name)
     if found is not None:
-        fixed = (encoding and found["Encoding"].lower() != encoding.lower(),
-                 lc_collate and found["Collate"] != lc_collate, lc_ctype and found["Ctype"] != lc_ctype)
+        fixed = (
+            encoding and found["Encoding"].lower() != encoding.lower(),
+            lc_collate and found["Collate"] != lc_collate,
+            lc_ctype and found["Ctype"] != lc_ctype,
+        )
         if any(fixed):
             comment = "Database %s has wrong parameters which couldn't be changed on fly." % name
             return dict(ret, result=False, comment=comment)
@@ -49,16 +58,25 @@ def present(
             return ret
         if __opts__["test"]:
             return dict(ret, result=None, comment="Database %s exists, but parameters need to be changed" % name)
-        if __salt__["postgres.db_alter"](name, tablespace=tablespace, owner=owner, owner_recurse=owner_recurse,
-                                         **connection):
+        if __salt__["postgres.db_alter"](
+            name, tablespace=tablespace, owner=owner, owner_recurse=owner_recurse, **connection
+        ):
             comment = "Parameters for database %s have been changed" % name
             return dict(ret, changes={name: "Parameters changed"}, comment=comment)
         comment = "Failed to change parameters for database %s%s" % (name, last_error(__context__))
         return dict(ret, result=False, comment=comment)
     if __opts__["test"]:
         return dict(ret, result=None, comment="Database %s is set to be created" % name)
-    if __salt__["postgres.db_create"](name, tablespace=tablespace, encoding=encoding, lc_collate=lc_collate,
-                                      lc_ctype=lc_ctype, owner=owner, template=template, **connection):
+    if __salt__["postgres.db_create"](
+        name,
+        tablespace=tablespace,
+        encoding=encoding,
+        lc_collate=lc_collate,
+        lc_ctype=lc_ctype,
+        owner=owner,
+        template=template,
+        **connection,
+    ):
         return dict(ret, changes={name: "Present"}, comment="The database %s has been created" % name)
     return dict(ret, result=False, comment="Failed to create database %s%s" % (name, last_error(__context__)))
 
@@ -66,8 +84,14 @@ def present(
 def absent(name, user=None, maintenance_db=None, db_password=None, db_host=None, db_port=None, db_user=None):
     """There is no such database; connections to it are ended. changes: ``{name: Absent}``."""
     ret = {"name": name, "changes": {}, "result": True, "comment": ""}
-    connection = {"maintenance_db": maintenance_db, "runas": user, "host": db_host, "user": db_user, "port": db_port,
-                  "password": db_password}
+    connection = {
+        "maintenance_db": maintenance_db,
+        "runas": user,
+        "host": db_host,
+        "user": db_user,
+        "port": db_port,
+        "password": db_password,
+    }
     if not __salt__["postgres.db_exists"](name, **connection):
         return dict(ret, comment="Database %s is not present, so it cannot be removed" % name)
     if __opts__["test"]:

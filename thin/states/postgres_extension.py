@@ -32,8 +32,14 @@ def present(
     EXTENSION. Its files must be there: a package brings them.
     """
     ret = {"name": name, "changes": {}, "result": True, "comment": "Extension %s is already present" % name}
-    connection = {"maintenance_db": maintenance_db, "runas": user, "user": db_user, "password": db_password,
-                  "host": db_host, "port": db_port}
+    connection = {
+        "maintenance_db": maintenance_db,
+        "runas": user,
+        "user": db_user,
+        "password": db_password,
+        "host": db_host,
+        "port": db_port,
+    }
     due = __salt__["postgres.create_metadata"](name, schema=schema, ext_version=ext_version, **connection)
     if due == ["EXTENSION INSTALLED"]:
         return ret
@@ -41,8 +47,12 @@ def present(
     if __opts__["test"]:
         return dict(ret, result=None, comment="Extension %s is set to be %s" % (name, past))
     if __salt__["postgres.create_extension"](
-        name, if_not_exists=if_not_exists, schema=schema, ext_version=ext_version, from_version=from_version,
-        **connection
+        name,
+        if_not_exists=if_not_exists,
+        schema=schema,
+        ext_version=ext_version,
+        from_version=from_version,
+        **connection,
     ):
         comment = "The extension %s has been %s" % (name, past)
         return dict(ret, changes={name: past.capitalize()}, comment=comment)
@@ -67,8 +77,14 @@ def absent(
     EXTENSION.
     """
     ret = {"name": name, "changes": {}, "result": True, "comment": ""}
-    connection = {"maintenance_db": maintenance_db, "runas": user, "host": db_host, "user": db_user, "port": db_port,
-                  "password": db_password}
+    connection = {
+        "maintenance_db": maintenance_db,
+        "runas": user,
+        "host": db_host,
+        "user": db_user,
+        "port": db_port,
+        "password": db_password,
+    }
     if not __salt__["postgres.is_installed_extension"](name, **connection):
         return dict(ret, comment="Extension %s is not present, so it cannot be removed" % name)
     if __opts__["test"]:

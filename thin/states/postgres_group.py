@@ -36,16 +36,36 @@ def present(
 
     The arguments are those of ``postgres_user.present``.
     """
-    wanted = {"createdb": createdb, "createroles": createroles, "encrypted": encrypted, "superuser": superuser,
-              "inherit": inherit, "login": login, "replication": replication, "rolepassword": password,
-              "groups": groups}
-    connection = {"maintenance_db": maintenance_db, "runas": user, "host": db_host, "user": db_user, "port": db_port,
-                  "password": db_password}
+    wanted = {
+        "createdb": createdb,
+        "createroles": createroles,
+        "encrypted": encrypted,
+        "superuser": superuser,
+        "inherit": inherit,
+        "login": login,
+        "replication": replication,
+        "rolepassword": password,
+        "groups": groups,
+    }
+    connection = {
+        "maintenance_db": maintenance_db,
+        "runas": user,
+        "host": db_host,
+        "user": db_user,
+        "port": db_port,
+        "password": db_password,
+    }
     return pgroles.present(__salt__, __opts__, __context__, "group", name, wanted, connection, refresh_password)
 
 
 def absent(name, user=None, maintenance_db=None, db_password=None, db_host=None, db_port=None, db_user=None):
     """There is no such group. changes: ``{name: Absent}``."""
-    connection = {"maintenance_db": maintenance_db, "runas": user, "host": db_host, "user": db_user, "port": db_port,
-                  "password": db_password}
+    connection = {
+        "maintenance_db": maintenance_db,
+        "runas": user,
+        "host": db_host,
+        "user": db_user,
+        "port": db_port,
+        "password": db_password,
+    }
     return pgroles.absent(__salt__, __opts__, __context__, "group", name, connection)

@@ -35,8 +35,15 @@ def present(
         return dict(ret, result=None, comment="Postgres data directory %s is set to be initialized" % name)
     try:
         good = __salt__["postgres.datadir_init"](
-            name, user=user, password=password, auth=auth, encoding=encoding, locale=locale, waldir=waldir,
-            checksums=checksums, runas=runas,
+            name,
+            user=user,
+            password=password,
+            auth=auth,
+            encoding=encoding,
+            locale=locale,
+            waldir=waldir,
+            checksums=checksums,
+            runas=runas,
         )
         said = last_error(__context__)
     except CommandExecutionError as exc:

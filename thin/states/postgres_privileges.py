@@ -36,9 +36,17 @@ def present(
     """
     ret = {"name": name, "changes": {}, "result": True, "comment": "The requested privilege(s) are already set"}
     privileges = _text(privileges)
-    asked = {"privileges": privileges, "grant_option": grant_option, "prepend": prepend,
-             "maintenance_db": maintenance_db, "runas": user, "host": db_host, "user": db_user, "port": db_port,
-             "password": db_password}
+    asked = {
+        "privileges": privileges,
+        "grant_option": grant_option,
+        "prepend": prepend,
+        "maintenance_db": maintenance_db,
+        "runas": user,
+        "host": db_host,
+        "user": db_user,
+        "port": db_port,
+        "password": db_password,
+    }
     if __salt__["postgres.has_privileges"](name, object_name, object_type, **asked):
         return ret
     shown = object_name if object_type == "group" else privileges
@@ -68,8 +76,16 @@ def absent(
     comment = "The requested privilege(s) are not set so cannot be revoked"
     ret = {"name": name, "changes": {}, "result": True, "comment": comment}
     privileges = _text(privileges)
-    asked = {"privileges": privileges, "prepend": prepend, "maintenance_db": maintenance_db, "runas": user,
-             "host": db_host, "user": db_user, "port": db_port, "password": db_password}
+    asked = {
+        "privileges": privileges,
+        "prepend": prepend,
+        "maintenance_db": maintenance_db,
+        "runas": user,
+        "host": db_host,
+        "user": db_user,
+        "port": db_port,
+        "password": db_password,
+    }
     if not __salt__["postgres.has_privileges"](name, object_name, object_type, **asked):
         return ret
     shown = object_name if object_type == "group" else privileges

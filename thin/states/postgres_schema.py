@@ -14,8 +14,13 @@ def __virtual__():
 
 def present(dbname, name, owner=None, user=None, db_user=None, db_password=None, db_host=None, db_port=None):
     """The database ``dbname`` has such a schema; a new one belongs to ``owner``. changes: ``{name: Present}``."""
-    ret = {"dbname": dbname, "name": name, "changes": {}, "result": True,
-           "comment": "Schema %s already exists in database %s" % (name, dbname)}
+    ret = {
+        "dbname": dbname,
+        "name": name,
+        "changes": {},
+        "result": True,
+        "comment": "Schema %s already exists in database %s" % (name, dbname),
+    }
     connection = {"user": user, "db_user": db_user, "db_password": db_password, "db_host": db_host, "db_port": db_port}
     if __salt__["postgres.schema_get"](dbname, name, **connection) is not None:
         return ret

@@ -30,8 +30,14 @@ def present(
     ``options``: ``{seq_page_cost: 1.1}`` and the like. changes: ``{name: Present}``, or ``{name: {owner, options}}``.
     """
     ret = {"name": name, "changes": {}, "result": True, "comment": "Tablespace %s is already present" % name}
-    connection = {"maintenance_db": maintenance_db, "runas": user, "host": db_host, "user": db_user, "port": db_port,
-                  "password": db_password}
+    connection = {
+        "maintenance_db": maintenance_db,
+        "runas": user,
+        "host": db_host,
+        "user": db_user,
+        "port": db_port,
+        "password": db_password,
+    }
     found = __salt__["postgres.tablespace_list"](**connection).get(name)
     if found is None:
         if __opts__["test"]:
@@ -40,13 +46,18 @@ def present(
             return dict(ret, changes={name: "Present"}, comment="The tablespace %s has been created" % name)
         return dict(ret, result=False, comment="Failed to create tablespace %s%s" % (name, last_error(__context__)))
     if found["Location"] != directory:
-        comment = ("Tablespace %s is not at the right location. This is unfixable without dropping and recreating the "
-                   "tablespace." % name)
+        comment = (
+            "Tablespace %s is not at the right location. This is unfixable without dropping and recreating the "
+            "tablespace." % name
+        )
         return dict(ret, result=False, comment=comment)
     set_already = found["Opts"].strip("{}").split(",")
     todo = [("owner", {"new_owner": owner}, owner)] if owner and found["Owner"] != owner else []
-    todo += [("options", {"set_option": {key: value}}, {key: value}) for key, value in (options or {}).items()
-             if "%s=%s" % (key, value) not in set_already]
+    todo += [
+        ("options", {"set_option": {key: value}}, {key: value})
+        for key, value in (options or {}).items()
+        if "%s=%s" % (key, value) not in set_already
+    ]
     for what, change, value in todo:
         if __opts__["test"]:
             comment = "Tablespace %s %s to be altered" % (name, what)
@@ -67,8 +78,14 @@ def present(
 def absent(name, user=None, maintenance_db=None, db_user=None, db_password=None, db_host=None, db_port=None):
     """There is no such tablespace; one that holds something stays. changes: ``{name: Absent}``."""
     ret = {"name": name, "changes": {}, "result": True, "comment": ""}
-    connection = {"maintenance_db": maintenance_db, "runas": user, "host": db_host, "user": db_user, "port": db_port,
-                  "password": db_password}
+    connection = {
+        "maintenance_db": maintenance_db,
+        "runas": user,
+        "host": db_host,
+        "user": db_user,
+        "port": db_port,
+        "password": db_password,
+    }
     if not __salt__["postgres.tablespace_exists"](name, **connection):
         return dict(ret, comment="Tablespace %s is not present, so it cannot be removed" % name)
     if __opts__["test"]:

@@ -42,17 +42,39 @@ def present(
     true: then it is set each time. ``default_password`` is for a new user. ``encrypted``: md5 (the default),
     scram-sha-256, false.
     """
-    wanted = {"createdb": createdb, "createroles": createroles, "encrypted": encrypted, "superuser": superuser,
-              "replication": replication, "inherit": inherit, "login": login, "rolepassword": password,
-              "valid_until": valid_until, "groups": groups}
-    connection = {"maintenance_db": maintenance_db, "runas": user, "host": db_host, "user": db_user, "port": db_port,
-                  "password": db_password}
-    return pgroles.present(__salt__, __opts__, __context__, "user", name, wanted, connection, refresh_password,
-                           default_password)
+    wanted = {
+        "createdb": createdb,
+        "createroles": createroles,
+        "encrypted": encrypted,
+        "superuser": superuser,
+        "replication": replication,
+        "inherit": inherit,
+        "login": login,
+        "rolepassword": password,
+        "valid_until": valid_until,
+        "groups": groups,
+    }
+    connection = {
+        "maintenance_db": maintenance_db,
+        "runas": user,
+        "host": db_host,
+        "user": db_user,
+        "port": db_port,
+        "password": db_password,
+    }
+    return pgroles.present(
+        __salt__, __opts__, __context__, "user", name, wanted, connection, refresh_password, default_password
+    )
 
 
 def absent(name, user=None, maintenance_db=None, db_password=None, db_host=None, db_port=None, db_user=None):
     """There is no such user. changes: ``{name: Absent}``."""
-    connection = {"maintenance_db": maintenance_db, "runas": user, "host": db_host, "user": db_user, "port": db_port,
-                  "password": db_password}
+    connection = {
+        "maintenance_db": maintenance_db,
+        "runas": user,
+        "host": db_host,
+        "user": db_user,
+        "port": db_port,
+        "password": db_password,
+    }
     return pgroles.absent(__salt__, __opts__, __context__, "user", name, connection)

@@ -29,8 +29,9 @@ def present(name, pattern, definition, priority=0, vhost="/", runas=None, apply_
             said = "updated" if found else "created"
             comment = "Policy %s %s is set to be %s" % (vhost, name, said)
             return dict(ret, result=None, changes=changes, comment=comment)
-        said = __salt__["rabbitmq.set_policy"](vhost, name, pattern, definition, priority=priority, runas=runas,
-                                               apply_to=apply_to)
+        said = __salt__["rabbitmq.set_policy"](
+            vhost, name, pattern, definition, priority=priority, runas=runas, apply_to=apply_to
+        )
     except CommandExecutionError as exc:
         return dict(ret, result=False, comment="Error: %s" % exc)
     return dict(ret, changes=changes, comment=said["Set"])

@@ -33,9 +33,18 @@ def present(
     the account to run rabbitmqctl as.
     """
     ret = {"name": name, "result": True, "comment": "", "changes": {}}
-    wanted = {"prefetch_count": prefetch_count, "reconnect_delay": reconnect_delay, "ack_mode": ack_mode,
-              "trust_user_id": trust_user_id, "exchange": exchange, "max_hops": max_hops, "expires": expires,
-              "message_ttl": message_ttl, "ha_policy": ha_policy, "queue": queue}
+    wanted = {
+        "prefetch_count": prefetch_count,
+        "reconnect_delay": reconnect_delay,
+        "ack_mode": ack_mode,
+        "trust_user_id": trust_user_id,
+        "exchange": exchange,
+        "max_hops": max_hops,
+        "expires": expires,
+        "message_ttl": message_ttl,
+        "ha_policy": ha_policy,
+        "queue": queue,
+    }
     new = {key.replace("_", "-"): value for key, value in dict(wanted, uri=uri).items() if value}
     verb = "create"
     try:
@@ -43,8 +52,10 @@ def present(
         changes = {"old": None, "new": _shown(new)}
         if name in found:
             verb, old = "update", serial.loads(found[name])
-            sides = {"old": {key: old[key] for key in old if new.get(key) != old[key]},
-                     "new": {key: new[key] for key in new if old.get(key) != new[key]}}
+            sides = {
+                "old": {key: old[key] for key in old if new.get(key) != old[key]},
+                "new": {key: new[key] for key in new if old.get(key) != new[key]},
+            }
             changes = {side: _shown(values) for side, values in sides.items() if values}
             if not changes:
                 return dict(ret, comment='Upstream "%s" already present as specified.' % name)

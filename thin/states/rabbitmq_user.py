@@ -49,8 +49,9 @@ def _password(changes, name, password, runas):
             __salt__["rabbitmq.change_password"](name, password, runas=runas)
         else:
             __salt__["rabbitmq.clear_password"](name, runas=runas)
-    changes["password"] = ({"old": "", "new": "Set password."} if password is not None
-                           else {"old": "Removed password.", "new": ""})
+    changes["password"] = (
+        {"old": "", "new": "Set password."} if password is not None else {"old": "Removed password.", "new": ""}
+    )
 
 
 def _tags(changes, name, now, tags, runas):

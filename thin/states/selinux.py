@@ -332,4 +332,9 @@ def _booleans(value, booleans):
 
 def _port_words(what, name, sel_type, protocol, port):
     return 'SELinux policy for "%s" already %s with specified sel_type "%s", protocol "%s" and port "%s".' % (
-        name, what, sel_type, protocol, port)
+        name,
+        what,
+        sel_type,
+        protocol,
+        port,
+    )

@@ -10,8 +10,17 @@ from thin.utils import authkeys
 __usual__ = True
 
 
-def present(name, user, enc="ssh-rsa", comment="", source="", options=None, config=".ssh/authorized_keys",
-            fingerprint_hash_type=None, **kwargs):
+def present(
+    name,
+    user,
+    enc="ssh-rsa",
+    comment="",
+    source="",
+    options=None,
+    config=".ssh/authorized_keys",
+    fingerprint_hash_type=None,
+    **kwargs,
+):
     """The key, or those in ``source``, may log in as the user, with these options and this comment."""
     wish = authkeys.wanted(name, enc, comment, options) if not source else (options, enc, name, comment)
     ret = _ret(name)
@@ -36,9 +45,7 @@ def present(name, user, enc="ssh-rsa", comment="", source="", options=None, conf
         words = {"update": "updated", "add": "added"}[status]
         return _with(ret, None, "Key %s for user %s is set to be %s" % (wish[2], user, words))
     else:
-        done = __salt__["ssh.set_auth_key"](
-            user, wish[2], enc=wish[1], comment=wish[3], options=wish[0], **about
-        )
+        done = __salt__["ssh.set_auth_key"](user, wish[2], enc=wish[1], comment=wish[3], options=wish[0], **about)
     key = wish[2]
     good = {"replace": ("was updated", "Updated"), "new": ("was added", "New"), "no change": ("", None)}
     if done in good:
@@ -50,8 +57,16 @@ def present(name, user, enc="ssh-rsa", comment="", source="", options=None, conf
     return _with(ret, False, _trouble(done, source))
 
 
-def absent(name, user, enc="ssh-rsa", comment="", source="", options=None, config=".ssh/authorized_keys",
-           fingerprint_hash_type=None):
+def absent(
+    name,
+    user,
+    enc="ssh-rsa",
+    comment="",
+    source="",
+    options=None,
+    config=".ssh/authorized_keys",
+    fingerprint_hash_type=None,
+):
     """The key, or those in ``source``, may not log in as the user."""
     wish = authkeys.wanted(name, enc, comment, options) if not source else (options, enc, name, comment)
     ret = _ret(name)
@@ -77,8 +92,18 @@ def absent(name, user, enc="ssh-rsa", comment="", source="", options=None, confi
     return _with(ret, True, done)
 
 
-def manage(name, ssh_keys, user, enc="ssh-rsa", comment="", source="", options=None, config=".ssh/authorized_keys",
-           fingerprint_hash_type=None, **kwargs):
+def manage(
+    name,
+    ssh_keys,
+    user,
+    enc="ssh-rsa",
+    comment="",
+    source="",
+    options=None,
+    config=".ssh/authorized_keys",
+    fingerprint_hash_type=None,
+    **kwargs,
+):
     """These keys, and no others, may log in as the user."""
     ret = _ret(name)
     kept = {word for key in ssh_keys for word in key.split()}

@@ -7,8 +7,18 @@ from thin.exceptions import CommandExecutionError, CommandNotFoundError
 __usual__ = True
 
 
-def present(name, user=None, fingerprint=None, key=None, port=None, enc=None, config=None, hash_known_hosts=True,
-            timeout=5, fingerprint_hash_type=None):
+def present(
+    name,
+    user=None,
+    fingerprint=None,
+    key=None,
+    port=None,
+    enc=None,
+    config=None,
+    hash_known_hosts=True,
+    timeout=5,
+    fingerprint_hash_type=None,
+):
     """The host is known by this key, or by those that it gives now, one of which has this fingerprint.
 
     changes: ``{old, new}``, lists of ``{hostname, key, enc, fingerprint}``; ``old`` is None for a host not known yet.
@@ -18,7 +28,10 @@ def present(name, user=None, fingerprint=None, key=None, port=None, enc=None, co
     if not user and not os.path.isabs(config):
         return _with(ret, False, 'If not specifying a "user", specify an absolute "config".')
     about = {
-        "key": key, "fingerprint": fingerprint, "config": config, "port": port,
+        "key": key,
+        "fingerprint": fingerprint,
+        "config": config,
+        "port": port,
         "fingerprint_hash_type": fingerprint_hash_type,
     }
     if key and not enc:

@@ -18,10 +18,29 @@ _FOR_ENGINE = INTERNAL - {"check_cmd"}
 
 
 def certificate_managed(
-    name, ttl_remaining=None, ca_server=None, backend=None, backend_args=None, signing_policy=None, copypath=None,
-    cert_type=None, signing_private_key=None, signing_private_key_passphrase=None, public_key=None,
-    private_key=None, private_key_passphrase=None, serial_number=None, not_before=None, not_after=None, ttl=None,
-    critical_options=None, extensions=None, valid_principals=None, all_principals=False, key_id=None, **kwargs
+    name,
+    ttl_remaining=None,
+    ca_server=None,
+    backend=None,
+    backend_args=None,
+    signing_policy=None,
+    copypath=None,
+    cert_type=None,
+    signing_private_key=None,
+    signing_private_key_passphrase=None,
+    public_key=None,
+    private_key=None,
+    private_key_passphrase=None,
+    serial_number=None,
+    not_before=None,
+    not_after=None,
+    ttl=None,
+    critical_options=None,
+    extensions=None,
+    valid_principals=None,
+    all_principals=False,
+    key_id=None,
+    **kwargs,
 ):
     """This certificate is in the file; it is made anew when less than ``ttl_remaining`` is left of it.
 
@@ -39,13 +58,22 @@ def certificate_managed(
     _no_more(more)
     backend, backend_args = backend or "ssh_pki", backend_args or {}
     wanted = {
-        "cert_type": cert_type, "signing_private_key": signing_private_key,
-        "signing_private_key_passphrase": signing_private_key_passphrase, "public_key": public_key,
-        "private_key": private_key, "private_key_passphrase": private_key_passphrase,
-        "serial_number": serial_number, "not_before": not_before, "not_after": not_after, "ttl": ttl,
-        "critical_options": critical_options, "extensions": extensions, "valid_principals": valid_principals,
-        "all_principals": all_principals, "key_id": key_id,
-    }  # fmt: skip
+        "cert_type": cert_type,
+        "signing_private_key": signing_private_key,
+        "signing_private_key_passphrase": signing_private_key_passphrase,
+        "public_key": public_key,
+        "private_key": private_key,
+        "private_key_passphrase": private_key_passphrase,
+        "serial_number": serial_number,
+        "not_before": not_before,
+        "not_after": not_after,
+        "ttl": ttl,
+        "critical_options": critical_options,
+        "extensions": extensions,
+        "valid_principals": valid_principals,
+        "all_principals": all_principals,
+        "key_id": key_id,
+    }
 
     def examine(path):
         policy = __salt__[backend + ".get_signing_policy"](signing_policy, ca_server=ca_server, **backend_args)

@@ -95,9 +95,10 @@ def mod_watch(name, restart=True, update=False, user=None, conf_file=None, bin_e
 def _matching(name, found):
     """{program: its state} of one, or of a group."""
     return {
-        one: about["state"] for one, about in found.items()
+        one: about["state"]
+        for one, about in found.items()
         if one == name or (name.endswith(":") and one.startswith(name))
-    }  # fmt: skip
+    }
 
 
 def _foreseen(ret, name, mine):

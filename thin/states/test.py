@@ -102,8 +102,10 @@ def configurable_test_state(name, changes=True, result=True, comment="", warning
     if isinstance(warnings, (str, list)):
         ret["warnings"] = [warnings] if isinstance(warnings, str) else warnings
     elif warnings is not None:
-        raise SaltInvocationError("You have specified the state option 'warnings' with invalid arguments. "
-                                  "It must be a string or a list of strings")
+        raise SaltInvocationError(
+            "You have specified the state option 'warnings' with invalid arguments. "
+            "It must be a string or a list of strings"
+        )
     if __opts__["test"]:
         ret["comment"] = comment or "This is a test"
         if not (allow_test_mode_failure and result is False):
@@ -116,7 +118,8 @@ def _decide(option, value, allowed):
         return value
     if str(value).lower() != "random":
         raise SaltInvocationError(
-            "You have specified the state option '%s' with invalid arguments. %s" % (option, allowed))
+            "You have specified the state option '%s' with invalid arguments. %s" % (option, allowed)
+        )
     import random
 
     return random.choice((True, False))  # noqa: S311
@@ -143,17 +146,21 @@ def mod_watch(name, sfun=None, **kwargs):
     from thin.requisites import tag_of
 
     changed = [
-        "%(state)s: %(__id__)s" % chunk for chunk in __low__.get("__reqs__", {}).get("watch", ())
+        "%(state)s: %(__id__)s" % chunk
+        for chunk in __low__.get("__reqs__", {}).get("watch", ())
         if __running__[tag_of(chunk)]["changes"]
     ]
     return {
-        "name": name, "result": kwargs.get("result", True), "comment": kwargs.get("comment", "Watch statement fired."),
+        "name": name,
+        "result": kwargs.get("result", True),
+        "comment": kwargs.get("comment", "Watch statement fired."),
         "changes": kwargs.get("changes", {"Requisites with changes": changed}),
     }
 
 
-def check_pillar(name, present=None, boolean=None, integer=None, string=None, listing=None, dictionary=None,
-                 verbose=False):
+def check_pillar(
+    name, present=None, boolean=None, integer=None, string=None, listing=None, dictionary=None, verbose=False
+):
     """
     Check that keys of the pillar are there, and of the right type
 
@@ -179,8 +186,10 @@ def check_pillar(name, present=None, boolean=None, integer=None, string=None, li
                 bad[key] = kind
             else:
                 fine[key] = kind
-    lines = ['Pillar key "%s" is %s.\n' % (key, "missing" if kind is None else "not %s" % (kind,))
-             for key, kind in bad.items()]
+    lines = [
+        'Pillar key "%s" is %s.\n' % (key, "missing" if kind is None else "not %s" % (kind,))
+        for key, kind in bad.items()
+    ]
     if verbose and fine:
         lines.append("Those keys passed the check:\n")
         lines.extend("- %s (%s)\n" % (key, fine[key]) for key in fine)

@@ -70,8 +70,17 @@ def default_routed(name, default):
     return _default(name, default, "routed")
 
 
-def allow(name, app=None, interface=None, protocol=None, from_addr=None, from_port=None, to_addr=None, to_port=None,
-          comment=None):  # fmt: skip
+def allow(
+    name,
+    app=None,
+    interface=None,
+    protocol=None,
+    from_addr=None,
+    from_port=None,
+    to_addr=None,
+    to_port=None,
+    comment=None,
+):
     """
     Packets are allowed.
 
@@ -97,24 +106,51 @@ def allow(name, app=None, interface=None, protocol=None, from_addr=None, from_po
     return _rule(name, "allow", app, interface, protocol, from_addr, from_port, to_addr, to_port, comment)
 
 
-def deny(name, app=None, interface=None, protocol=None, from_addr=None, from_port=None, to_addr=None, to_port=None,
-         comment=None):  # fmt: skip
+def deny(
+    name,
+    app=None,
+    interface=None,
+    protocol=None,
+    from_addr=None,
+    from_port=None,
+    to_addr=None,
+    to_port=None,
+    comment=None,
+):
     """
     Packets are dropped; the rule stands before the others. Arguments: as ``allow``.
     """
     return _rule(name, "deny", app, interface, protocol, from_addr, from_port, to_addr, to_port, comment)
 
 
-def limit(name, app=None, interface=None, protocol=None, from_addr=None, from_port=None, to_addr=None, to_port=None,
-          comment=None):  # fmt: skip
+def limit(
+    name,
+    app=None,
+    interface=None,
+    protocol=None,
+    from_addr=None,
+    from_port=None,
+    to_addr=None,
+    to_port=None,
+    comment=None,
+):
     """
     Packets are allowed, but not many connections in a short time. Arguments: as ``allow``.
     """
     return _rule(name, "limit", app, interface, protocol, from_addr, from_port, to_addr, to_port, comment)
 
 
-def reject(name, app=None, interface=None, protocol=None, from_addr=None, from_port=None, to_addr=None, to_port=None,
-           comment=None):  # fmt: skip
+def reject(
+    name,
+    app=None,
+    interface=None,
+    protocol=None,
+    from_addr=None,
+    from_port=None,
+    to_addr=None,
+    to_port=None,
+    comment=None,
+):
     """
     Packets are refused with an answer; the rule stands before the others. Arguments: as ``allow``.
     """
@@ -127,8 +163,17 @@ limited = limit
 rejected = reject
 
 
-def absent(name, method="allow", app=None, interface=None, protocol=None, from_addr=None, from_port=None,
-           to_addr=None, to_port=None):  # fmt: skip
+def absent(
+    name,
+    method="allow",
+    app=None,
+    interface=None,
+    protocol=None,
+    from_addr=None,
+    from_port=None,
+    to_addr=None,
+    to_port=None,
+):
     """
     There is no such rule.
 

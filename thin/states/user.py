@@ -25,13 +25,46 @@ _AGES = (
 _GECOS = ("fullname", "roomnumber", "workphone", "homephone", "other")
 
 
-def present(name, uid=None, gid=None, usergroup=None, groups=None, optional_groups=None, remove_groups=True, home=None,
-            createhome=True, persist_home=False, password=None, hash_password=False, enforce_password=True,
-            empty_password=False, shell=None, unique=True, system=False, fullname=None, roomnumber=None,
-            workphone=None, homephone=None, other=None, loginclass=None, date=None, mindays=None, maxdays=None,
-            inactdays=None, warndays=None, expire=None, win_homedrive=None, win_profile=None, win_logonscript=None,
-            win_description=None, nologinit=False, allow_uid_change=False, allow_gid_change=False, password_lock=None,
-            local=False):
+def present(
+    name,
+    uid=None,
+    gid=None,
+    usergroup=None,
+    groups=None,
+    optional_groups=None,
+    remove_groups=True,
+    home=None,
+    createhome=True,
+    persist_home=False,
+    password=None,
+    hash_password=False,
+    enforce_password=True,
+    empty_password=False,
+    shell=None,
+    unique=True,
+    system=False,
+    fullname=None,
+    roomnumber=None,
+    workphone=None,
+    homephone=None,
+    other=None,
+    loginclass=None,
+    date=None,
+    mindays=None,
+    maxdays=None,
+    inactdays=None,
+    warndays=None,
+    expire=None,
+    win_homedrive=None,
+    win_profile=None,
+    win_logonscript=None,
+    win_description=None,
+    nologinit=False,
+    allow_uid_change=False,
+    allow_gid_change=False,
+    password_lock=None,
+    local=False,
+):
     """
     The account exists and is as described; what is not given stays as it is
 
@@ -122,12 +155,23 @@ def present(name, uid=None, gid=None, usergroup=None, groups=None, optional_grou
     """
     ret = _ret(name, True, "User %s is present and up to date" % name)
     wanted = {
-        "uid": _number(uid), "gid": _number(gid), "home": home, "createhome": createhome, "shell": shell,
-        "password": None if password is None else str(password), "enforce_password": enforce_password,
+        "uid": _number(uid),
+        "gid": _number(gid),
+        "home": home,
+        "createhome": createhome,
+        "shell": shell,
+        "password": None if password is None else str(password),
+        "enforce_password": enforce_password,
         "empty_password": empty_password,
-        "password_lock": password_lock, "remove_groups": remove_groups,
-        "date": date, "mindays": mindays, "maxdays": maxdays, "inactdays": inactdays, "warndays": warndays,
-        "expire": expire or None, "loginclass": loginclass,
+        "password_lock": password_lock,
+        "remove_groups": remove_groups,
+        "date": date,
+        "mindays": mindays,
+        "maxdays": maxdays,
+        "inactdays": inactdays,
+        "warndays": warndays,
+        "expire": expire or None,
+        "loginclass": loginclass,
     }
     for key, value in zip(_GECOS, (fullname, roomnumber, workphone, homephone, other)):
         wanted[key] = None if value is None else str(value)
@@ -136,10 +180,17 @@ def present(name, uid=None, gid=None, usergroup=None, groups=None, optional_grou
             return _with(ret, False, "Unsupported char ',' in %s" % wanted[key])
     if password and hash_password:
         wanted["password"] = _hashed(name, str(password))
-    _unsupported(ret, wanted, loginclass, {
-        "win_homedrive": win_homedrive, "win_profile": win_profile, "win_logonscript": win_logonscript,
-        "win_description": win_description,
-    })  # fmt: skip
+    _unsupported(
+        ret,
+        wanted,
+        loginclass,
+        {
+            "win_homedrive": win_homedrive,
+            "win_profile": win_profile,
+            "win_logonscript": win_logonscript,
+            "win_description": win_description,
+        },
+    )
     for key in ("date", "expire"):
         wanted[key] = None if wanted[key] is None else _as_date(wanted[key])
 
@@ -152,9 +203,14 @@ def present(name, uid=None, gid=None, usergroup=None, groups=None, optional_grou
         wanted["gid"] = name
 
     adding = {
-        "unique": unique, "system": system, "nologinit": nologinit, "loginclass": loginclass, "local": local,
-        "usergroup": usergroup, "gid": _number(gid),
-    }  # fmt: skip
+        "unique": unique,
+        "system": system,
+        "nologinit": nologinit,
+        "loginclass": loginclass,
+        "local": local,
+        "usergroup": usergroup,
+        "gid": _number(gid),
+    }
     try:
         changes = _changes(name, wanted, local, allow_uid_change, allow_gid_change)
         return _reached(ret, wanted, changes, missing, adding, persist_home)

@@ -14,12 +14,38 @@ def __virtual__():
 
 
 def managed(
-    name, venv_bin=None, requirements=None, system_site_packages=False, distribute=False, use_wheel=False, clear=False,
-    python=None, extra_search_dir=None, never_download=None, prompt=None, user=None, cwd=None, index_url=None,
-    extra_index_url=None, pre_releases=False, no_deps=False, pip_download=None, pip_download_cache=None,
-    pip_exists_action=None, pip_ignore_installed=False, proxy=None, use_vt=False, env_vars=None, no_use_wheel=False,
-    pip_upgrade=False, pip_pkgs=None, pip_no_cache_dir=False, pip_cache_dir=None, process_dependency_links=False,
-    no_binary=None, **kwargs
+    name,
+    venv_bin=None,
+    requirements=None,
+    system_site_packages=False,
+    distribute=False,
+    use_wheel=False,
+    clear=False,
+    python=None,
+    extra_search_dir=None,
+    never_download=None,
+    prompt=None,
+    user=None,
+    cwd=None,
+    index_url=None,
+    extra_index_url=None,
+    pre_releases=False,
+    no_deps=False,
+    pip_download=None,
+    pip_download_cache=None,
+    pip_exists_action=None,
+    pip_ignore_installed=False,
+    proxy=None,
+    use_vt=False,
+    env_vars=None,
+    no_use_wheel=False,
+    pip_upgrade=False,
+    pip_pkgs=None,
+    pip_no_cache_dir=False,
+    pip_cache_dir=None,
+    process_dependency_links=False,
+    no_binary=None,
+    **kwargs,
 ):
     """There is a virtual environment at the path ``name``, with what ``requirements`` and ``pip_pkgs`` ask for.
 
@@ -47,9 +73,17 @@ def managed(
             ret["changes"] = _before(name, interpreter)
         try:
             done = __salt__["virtualenv.create"](
-                name, venv_bin=venv_bin, system_site_packages=system_site_packages, distribute=distribute, clear=clear,
-                python=python, extra_search_dir=extra_search_dir, never_download=never_download, prompt=prompt,
-                user=user, **kwargs
+                name,
+                venv_bin=venv_bin,
+                system_site_packages=system_site_packages,
+                distribute=distribute,
+                clear=clear,
+                python=python,
+                extra_search_dir=extra_search_dir,
+                never_download=never_download,
+                prompt=prompt,
+                user=user,
+                **kwargs,
             )
         except (CommandExecutionError, CommandNotFoundError) as exc:
             return dict(ret, result=False, comment="Failed to create virtualenv: %s" % exc)
@@ -69,11 +103,27 @@ def managed(
     try:
         before = set(__salt__["pip.freeze"](bin_env=name, user=user))
         done = __salt__["pip.install"](
-            pkgs=pip_pkgs, requirements=wanted or None, bin_env=name, no_binary=no_binary, user=user, cwd=cwd,
-            index_url=index_url, extra_index_url=extra_index_url, download=pip_download,
-            download_cache=pip_download_cache, pre_releases=pre_releases, exists_action=pip_exists_action,
-            ignore_installed=pip_ignore_installed, upgrade=pip_upgrade, no_deps=no_deps, proxy=proxy,
-            env_vars=env_vars, no_cache_dir=pip_no_cache_dir, cache_dir=pip_cache_dir, saltenv=__env__, **kwargs
+            pkgs=pip_pkgs,
+            requirements=wanted or None,
+            bin_env=name,
+            no_binary=no_binary,
+            user=user,
+            cwd=cwd,
+            index_url=index_url,
+            extra_index_url=extra_index_url,
+            download=pip_download,
+            download_cache=pip_download_cache,
+            pre_releases=pre_releases,
+            exists_action=pip_exists_action,
+            ignore_installed=pip_ignore_installed,
+            upgrade=pip_upgrade,
+            no_deps=no_deps,
+            proxy=proxy,
+            env_vars=env_vars,
+            no_cache_dir=pip_no_cache_dir,
+            cache_dir=pip_cache_dir,
+            saltenv=__env__,
+            **kwargs,
         )
         after = set(__salt__["pip.freeze"](bin_env=name, user=user))
     except (CommandExecutionError, CommandNotFoundError) as exc:

@@ -16,11 +16,29 @@ _FOR_ENGINE = INTERNAL - {"check_cmd"}
 
 
 def certificate_managed(
-    name, days_remaining=None, ca_server=None, signing_policy=None, encoding="pem", append_certs=None,
-    digest="sha256", signing_private_key=None, signing_private_key_passphrase=None, signing_cert=None,
-    public_key=None, private_key=None, private_key_passphrase=None, csr=None, subject=None, serial_number=None,
-    not_before=None, not_after=None, days_valid=None, pkcs12_passphrase=None, pkcs12_encryption_compat=False,
-    pkcs12_friendlyname=None, **kwargs
+    name,
+    days_remaining=None,
+    ca_server=None,
+    signing_policy=None,
+    encoding="pem",
+    append_certs=None,
+    digest="sha256",
+    signing_private_key=None,
+    signing_private_key_passphrase=None,
+    signing_cert=None,
+    public_key=None,
+    private_key=None,
+    private_key_passphrase=None,
+    csr=None,
+    subject=None,
+    serial_number=None,
+    not_before=None,
+    not_after=None,
+    days_valid=None,
+    pkcs12_passphrase=None,
+    pkcs12_encryption_compat=False,
+    pkcs12_friendlyname=None,
+    **kwargs,
 ):
     """This certificate is in the file; it is made anew ``days_remaining`` (90) days before it expires.
 
@@ -40,16 +58,26 @@ def certificate_managed(
     append_certs = append_certs or []
     append_certs = append_certs if isinstance(append_certs, list) else [append_certs]
     container = {
-        "pkcs12_passphrase": pkcs12_passphrase, "pkcs12_encryption_compat": pkcs12_encryption_compat,
+        "pkcs12_passphrase": pkcs12_passphrase,
+        "pkcs12_encryption_compat": pkcs12_encryption_compat,
         "pkcs12_friendlyname": pkcs12_friendlyname,
-    }  # fmt: skip
+    }
     wanted = dict(
-        more, digest=digest, signing_private_key=signing_private_key,
-        signing_private_key_passphrase=signing_private_key_passphrase, signing_cert=signing_cert,
-        public_key=public_key, private_key=private_key, private_key_passphrase=private_key_passphrase, csr=csr,
-        subject=subject, serial_number=serial_number, not_before=not_before, not_after=not_after,
+        more,
+        digest=digest,
+        signing_private_key=signing_private_key,
+        signing_private_key_passphrase=signing_private_key_passphrase,
+        signing_cert=signing_cert,
+        public_key=public_key,
+        private_key=private_key,
+        private_key_passphrase=private_key_passphrase,
+        csr=csr,
+        subject=subject,
+        serial_number=serial_number,
+        not_before=not_before,
+        not_after=not_after,
         days_valid=days_valid,
-    )  # fmt: skip
+    )
 
     def examine(path):
         policy = __salt__["x509.get_signing_policy"](signing_policy, ca_server=ca_server)
@@ -58,8 +86,12 @@ def certificate_managed(
     def make(found):
         if set(found.changes) - {"additional_certs", "encoding", "pkcs12_friendlyname"}:
             return __salt__["x509.create_certificate"](
-                ca_server=ca_server, signing_policy=signing_policy, encoding=encoding, append_certs=append_certs,
-                raw=True, **dict(wanted, **container)
+                ca_server=ca_server,
+                signing_policy=signing_policy,
+                encoding=encoding,
+                append_certs=append_certs,
+                raw=True,
+                **dict(wanted, **container),
             )
         extra = dict(container, private_key=found.key) if encoding == "pkcs12" else {}
         return __salt__["x509.encode_certificate"](
@@ -105,8 +137,18 @@ def _same_digest(current, digest):
 
 
 def crl_managed(
-    name, signing_private_key, revoked, days_remaining=None, signing_cert=None, signing_private_key_passphrase=None,
-    include_expired=False, days_valid=None, digest="sha256", encoding="pem", extensions=None, **kwargs
+    name,
+    signing_private_key,
+    revoked,
+    days_remaining=None,
+    signing_cert=None,
+    signing_private_key_passphrase=None,
+    include_expired=False,
+    days_valid=None,
+    digest="sha256",
+    encoding="pem",
+    extensions=None,
+    **kwargs,
 ):
     """This revocation list is in the file; it is made anew ``days_remaining`` (30) days before the next one is due.
 
@@ -141,9 +183,14 @@ def crl_managed(
         if days_remaining and current.next_update and current.next_update < limit:
             changes["expiration"] = True
         draft = build.revocation_list(
-            signing_private_key, build.revocations(revoked), signing_cert, signing_private_key_passphrase,
-            include_expired, days_valid, extensions,
-        )  # fmt: skip
+            signing_private_key,
+            build.revocations(revoked),
+            signing_cert,
+            signing_private_key_passphrase,
+            include_expired,
+            days_valid,
+            extensions,
+        )
         if counted and number in current.extensions:
             draft.extensions[number] = current.extensions[number]
         changes.update(draft.changes(current))
@@ -157,10 +204,17 @@ def crl_managed(
             known = found.current.extensions.get(number) if found.current else None
             wanted["cRLNumber"] = documents.der.read(known[1]).number() + 1 if known else 1
         return __salt__["x509.create_crl"](
-            signing_private_key, revoked, signing_cert=signing_cert,
-            signing_private_key_passphrase=signing_private_key_passphrase, include_expired=include_expired,
-            days_valid=days_valid, digest=digest, encoding=encoding, extensions=wanted, raw=True,
-        )  # fmt: skip
+            signing_private_key,
+            revoked,
+            signing_cert=signing_cert,
+            signing_private_key_passphrase=signing_private_key_passphrase,
+            include_expired=include_expired,
+            days_valid=days_valid,
+            digest=digest,
+            encoding=encoding,
+            extensions=wanted,
+            raw=True,
+        )
 
     return Managed(name, "certificate revocation list", file, encoding == "pem", globals()).run(examine, make)
 
@@ -212,8 +266,15 @@ def pem_managed(name, text, **kwargs):
 
 
 def private_key_managed(
-    name, algo="rsa", keysize=None, passphrase=None, encoding="pem", new=False, overwrite=False,
-    pkcs12_encryption_compat=False, **kwargs
+    name,
+    algo="rsa",
+    keysize=None,
+    passphrase=None,
+    encoding="pem",
+    new=False,
+    overwrite=False,
+    pkcs12_encryption_compat=False,
+    **kwargs,
 ):
     """A private key of this kind is in the file, which only its owner can read (``mode``: 0400).
 
@@ -251,9 +312,13 @@ def private_key_managed(
                 found.current, passphrase=passphrase, encoding=encoding, raw=True
             )
         return __salt__["x509.create_private_key"](
-            algo=algo, keysize=keysize, passphrase=passphrase, encoding=encoding,
-            pkcs12_encryption_compat=pkcs12_encryption_compat, raw=True,
-        )  # fmt: skip
+            algo=algo,
+            keysize=keysize,
+            passphrase=passphrase,
+            encoding=encoding,
+            pkcs12_encryption_compat=pkcs12_encryption_compat,
+            raw=True,
+        )
 
     if keysize and algo in ("ed25519", "ed448"):
         managed.ret.update(result=False, comment="keysize is an invalid parameter for %s" % algo)

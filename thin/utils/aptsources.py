@@ -17,8 +17,18 @@ PARTS = "/etc/apt/sources.list.d"
 TYPES = ("deb", "deb-src", "rpm", "rpm-src")
 
 _BOOLEANS = {
-    "no": False, "false": False, "without": False, "off": False, "disable": False, "0": False,
-    "yes": True, "true": True, "with": True, "on": True, "enable": True, "1": True,
+    "no": False,
+    "false": False,
+    "without": False,
+    "off": False,
+    "disable": False,
+    "0": False,
+    "yes": True,
+    "true": True,
+    "with": True,
+    "on": True,
+    "enable": True,
+    "1": True,
 }
 
 

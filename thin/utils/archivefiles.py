@@ -7,7 +7,18 @@ from thin.exceptions import CommandExecutionError
 from thin.utils import archivemembers, tarmembers, words, zips
 
 TAR_ENDINGS = (
-    ".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tbz2", ".tbz", ".tar.xz", ".txz", ".tar.lzma", ".tlz", ".tar.zst", ".tzst"
+    ".tar",
+    ".tar.gz",
+    ".tgz",
+    ".tar.bz2",
+    ".tbz2",
+    ".tbz",
+    ".tar.xz",
+    ".txz",
+    ".tar.lzma",
+    ".tlz",
+    ".tar.zst",
+    ".tzst",
 )
 #: first bytes -> the command that gives the plain bytes on stdout, Python's module for it (which a minimal one lacks),
 #: and tar's option for it: short, long

@@ -14,7 +14,9 @@ ARGUMENTS = ("allow_devices", "allow_setid", "allow_outside")
 SHOWN = 5
 #: What else than files, folders and links there may be, by the kind of a mode.
 SPECIAL = {
-    stat.S_IFCHR: "a character device", stat.S_IFBLK: "a block device", stat.S_IFIFO: "a FIFO",
+    stat.S_IFCHR: "a character device",
+    stat.S_IFBLK: "a block device",
+    stat.S_IFIFO: "a FIFO",
     stat.S_IFSOCK: "a socket",
 }
 _BITS = ((stat.S_ISUID, "set-user-ID"), (stat.S_ISGID, "set-group-ID"), (stat.S_ISVTX, "sticky"))
@@ -39,7 +41,9 @@ def sentence(name, wrong):
         lines.append("- and %d more" % (len(wrong) - SHOWN))
     needed = [argument for argument in ARGUMENTS if any(fault[2] == argument for fault in wrong)]
     return "Archive %s is refused for what it would bring:\n\n%s\n\nTo extract it all the same, set %s to True." % (
-        name, "\n".join(lines), " and ".join("'%s'" % argument for argument in needed)
+        name,
+        "\n".join(lines),
+        " and ".join("'%s'" % argument for argument in needed),
     )
 
 
@@ -108,9 +112,7 @@ class Look(object):
     def note(self, member):
         """Take in that a member may be a link."""
         name = "/".join(parts(member.name))
-        if member.kind == "link" or (
-            member.kind == "hardlink" and "/".join(parts(member.target)) in self.links
-        ):
+        if member.kind == "link" or (member.kind == "hardlink" and "/".join(parts(member.target)) in self.links):
             self.links.add(name)
 
     def leaving(self, member):

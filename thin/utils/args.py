@@ -55,13 +55,13 @@ def spec(function):
         return _slow(function)
     code = function.__code__
     names, count = list(code.co_varnames), code.co_argcount
-    only = names[count:count + code.co_kwonlyargcount]
-    rest = names[count + code.co_kwonlyargcount:]
+    only = names[count : count + code.co_kwonlyargcount]
+    rest = names[count + code.co_kwonlyargcount :]
     varargs = rest.pop(0) if code.co_flags & _VARARGS else None
     keywords = rest.pop(0) if code.co_flags & _KEYWORDS else None
     defaults = function.__defaults__ or ()
     args = names[:count]
-    values = dict(zip(args[count - len(defaults):], defaults))
+    values = dict(zip(args[count - len(defaults) :], defaults))
     values.update(given)
     args = args[bound:]
     # A value given by a partial makes its argument optional, and those after it keywords only.
@@ -104,14 +104,16 @@ def bind(function, data, known=(), label=None):
     shape = spec(function)
     data = dict(data)
     kwargs = {name: data.pop(name, default) for name, default in shape.optional.items()}
-    required = shape.args[:len(shape.args) - len(shape.defaults)]
+    required = shape.args[: len(shape.args) - len(shape.defaults)]
     missing = [name for name in shape.required if name not in data]
     if missing:
         count = len(shape.required)
-        raise SaltInvocationError("%s takes at least %d argument%s (%d given)" % (
-            function.__name__, count, "s" if count > 1 else "", count - len(missing)))
+        raise SaltInvocationError(
+            "%s takes at least %d argument%s (%d given)"
+            % (function.__name__, count, "s" if count > 1 else "", count - len(missing))
+        )
     args = [data.pop(name) for name in required]
-    kwargs.update((name, data.pop(name)) for name in shape.required[len(required):])
+    kwargs.update((name, data.pop(name)) for name in shape.required[len(required) :])
     extra = {key: data[key] for key in data if key not in known}
     if shape.keywords:
         kwargs.update(extra)
@@ -125,4 +127,7 @@ def unknown_words(names, label):
     if len(names) == 1:
         return "'%s' is an invalid keyword argument for '%s'" % (names[0], label)
     return "%s and '%s' are invalid keyword arguments for '%s'" % (
-        ", ".join("'%s'" % name for name in names[:-1]), names[-1], label)
+        ", ".join("'%s'" % name for name in names[:-1]),
+        names[-1],
+        label,
+    )

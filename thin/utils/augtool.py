@@ -22,8 +22,11 @@ def run(commands, lens=None, load_path=None, context=None, autosave=False):
     if lens:
         name = lens if lens.endswith(".lns") or "." in lens else lens + ".lns"
         path = re.sub(r"^/files", "", context or "")
-        lines = ['set /augeas/load/%s/lens "%s"' % (lens.split(".")[0], name),
-                 'set /augeas/load/%s/incl "%s"' % (lens.split(".")[0], path), "load"] + lines  # fmt: skip
+        lines = [
+            'set /augeas/load/%s/lens "%s"' % (lens.split(".")[0], name),
+            'set /augeas/load/%s/incl "%s"' % (lens.split(".")[0], path),
+            "load",
+        ] + lines
     done = process.run(argv, env=dict(os.environ, LC_ALL="C"), stdin="".join("%s\n" % line for line in lines).encode())
     return done.retcode, (done.stdout + done.stderr).decode("utf-8", "replace")
 

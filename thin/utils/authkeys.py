@@ -6,8 +6,14 @@ from thin.exceptions import CommandExecutionError
 
 _LINE = re.compile(r"^(.*?)\s?((?:sk-)?(?:ssh-|ecds)[\w@.-]+\s.+)$")
 _SHORT = {
-    "r": "ssh-rsa", "rsa": "ssh-rsa", "d": "ssh-dss", "dsa": "ssh-dss", "dss": "ssh-dss", "e": "ecdsa-sha2-nistp256",
-    "ecdsa": "ecdsa-sha2-nistp256", "ed25519": "ssh-ed25519",
+    "r": "ssh-rsa",
+    "rsa": "ssh-rsa",
+    "d": "ssh-dss",
+    "dsa": "ssh-dss",
+    "dss": "ssh-dss",
+    "e": "ecdsa-sha2-nistp256",
+    "ecdsa": "ecdsa-sha2-nistp256",
+    "ed25519": "ssh-ed25519",
 }
 _TYPE = re.compile(
     r"(?:ssh-(?:rsa|dss|ed25519)|ecdsa-sha2-nistp(?:256|384|521)|rsa-sha2-(?:256|512))\Z"
@@ -59,7 +65,7 @@ def fingerprint(key, hash_type=None):
         digest = hashlib.new(name, base64.b64decode(key, validate=True)).hexdigest()
     except ValueError:
         return None
-    return ":".join(digest[at:at + 2] for at in range(0, len(digest), 2))
+    return ":".join(digest[at : at + 2] for at in range(0, len(digest), 2))
 
 
 def parse(lines, hash_type=None):

@@ -42,8 +42,8 @@ def of_vmstat(lines):
     heads, values, found = lines[1].split(), lines[2].split(), {}
     at = heads.index("us")
     names = lines[0].split()
-    for place, name in enumerate(names[names.index("cpu0"):]):
-        found[name] = dict(zip(("us", "sy", "id"), [number(value) for value in values[at + 3 * place:][:3]]))
+    for place, name in enumerate(names[names.index("cpu0") :]):
+        found[name] = dict(zip(("us", "sy", "id"), [number(value) for value in values[at + 3 * place :][:3]]))
     return found
 
 
@@ -53,7 +53,7 @@ def of_netstat(text):
     for line in text.splitlines():
         row = line.split()
         if row and row[0] == heads[0]:
-            values = [number(value) for value in row[1:len(heads) - 1]]
+            values = [number(value) for value in row[1 : len(heads) - 1]]
             found[heads[0].replace(":", "")] = dict(zip(heads[1:], values))
         elif row:
             heads = row

@@ -21,9 +21,9 @@ def parse(text):
     at = lines.index(MARK)
     found["pre"] = lines[:at]
     comment = identifier = None
-    for line in lines[at + 1:]:
+    for line in lines[at + 1 :]:
         off = line.startswith(OFF)
-        line = line[len(OFF):] if off else line
+        line = line[len(OFF) :] if off else line
         words = line.split(" ")
         if line.startswith("#"):
             said, marked, rest = line.lstrip("# ").partition(IDENTIFIER)

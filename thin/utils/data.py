@@ -89,6 +89,7 @@ def subdict_match(data, expr, delimiter=DELIMITER, regex_match=False, exact_matc
     Every way to cut the expression into path and pattern is tried, so both may hold the delimiter. ``*`` as a path
     stands for any key. The value may be a dict (its keys are matched), a list (any item) or a scalar.
     """
+
     def same(value, pattern):
         value, pattern = str(value).lower(), str(pattern).lower()
         if regex_match:
@@ -114,9 +115,13 @@ def subdict_match(data, expr, delimiter=DELIMITER, regex_match=False, exact_matc
         if not wildcard:
             return False
         return any(
-            in_dict(item, pattern) if isinstance(item, dict)
-            else any(same(one, pattern) for one in item) if isinstance(item, list)
-            else same(item, pattern) for item in value.values())
+            in_dict(item, pattern)
+            if isinstance(item, dict)
+            else any(same(one, pattern) for one in item)
+            if isinstance(item, list)
+            else same(item, pattern)
+            for item in value.values()
+        )
 
     parts = expr.split(delimiter)
     for cut in range(len(parts) - 1, 0, -1):

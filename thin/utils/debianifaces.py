@@ -9,24 +9,43 @@ import re
 from thin.utils import ifacewords as check
 
 ETHTOOL = {
-    "speed": "link-speed", "duplex": "link-duplex", "autoneg": "ethernet-autoneg", "ethernet-port": "ethernet-port",
-    "wol": "ethernet-wol", "driver-message-level": "driver-message-level", "ethernet-pause-rx": "ethernet-pause-rx",
-    "ethernet-pause-tx": "ethernet-pause-tx", "ethernet-pause-autoneg": "ethernet-pause-autoneg", "rx": "offload-rx",
-    "tx": "offload-tx", "sg": "offload-sg", "tso": "offload-tso", "ufo": "offload-ufo", "gso": "offload-gso",
-    "gro": "offload-gro", "lro": "offload-lro",
+    "speed": "link-speed",
+    "duplex": "link-duplex",
+    "autoneg": "ethernet-autoneg",
+    "ethernet-port": "ethernet-port",
+    "wol": "ethernet-wol",
+    "driver-message-level": "driver-message-level",
+    "ethernet-pause-rx": "ethernet-pause-rx",
+    "ethernet-pause-tx": "ethernet-pause-tx",
+    "ethernet-pause-autoneg": "ethernet-pause-autoneg",
+    "rx": "offload-rx",
+    "tx": "offload-tx",
+    "sg": "offload-sg",
+    "tso": "offload-tso",
+    "ufo": "offload-ufo",
+    "gso": "offload-gso",
+    "gro": "offload-gro",
+    "lro": "offload-lro",
     "hardware-irq-coalesce-adaptive-rx": "hardware-irq-coalesce-adaptive-rx",
     "hardware-irq-coalesce-adaptive-tx": "hardware-irq-coalesce-adaptive-tx",
     "hardware-irq-coalesce-rx-usecs": "hardware-irq-coalesce-rx-usecs",
     "hardware-irq-coalesce-rx-frames": "hardware-irq-coalesce-rx-frames",
-    "hardware-dma-ring-rx": "hardware-dma-ring-rx", "hardware-dma-ring-rx-mini": "hardware-dma-ring-rx-mini",
-    "hardware-dma-ring-rx-jumbo": "hardware-dma-ring-rx-jumbo", "hardware-dma-ring-tx": "hardware-dma-ring-tx",
-}  # fmt: skip
+    "hardware-dma-ring-rx": "hardware-dma-ring-rx",
+    "hardware-dma-ring-rx-mini": "hardware-dma-ring-rx-mini",
+    "hardware-dma-ring-rx-jumbo": "hardware-dma-ring-rx-jumbo",
+    "hardware-dma-ring-tx": "hardware-dma-ring-tx",
+}
 
 #: What settings are called in the file.
 _CALLED = {
-    "dns": "dns-nameservers", "search": "dns-search", "hwaddr": "hwaddress", "ipaddr": "address",
-    "ipaddrs": "addresses", "addr": "address", "addrs": "addresses",
-}  # fmt: skip
+    "dns": "dns-nameservers",
+    "search": "dns-search",
+    "hwaddr": "hwaddress",
+    "ipaddr": "address",
+    "ipaddrs": "addresses",
+    "addr": "address",
+    "addrs": "addresses",
+}
 COMMANDS = ("up", "down", "pre-up", "post-up", "pre-down", "post-down")
 #: The order in which options stand in a stanza.
 _ORDER = """
@@ -83,29 +102,78 @@ def _list(value):
 
 _IPV4, _MAC = _that(check.ipv4), _that(check.mac)
 _BOTH = {
-    "addresses": _any, "hwaddress": _MAC, "mtu": check.integer, "slaves": _any, "endpoint": _IPV4, "local": _IPV4,
-    "mode": _within(str, "gre", "GRE", "ipip", "IPIP", "802.3ad"), "ttl": check.integer, "dns-nameservers": _list,
-    "dns-search": _list, "vlan-raw-device": _any, "test": _any, "enable_ipv4": _any, "enable_ipv6": _any,
-    "wpa-ap-scan": _within(int, 0, 1, 2), "wireless-essid": _any, "wireless-mode": _any, "wpa-conf": _any,
-    "wpa-driver": _any, "wpa-group": _any, "wpa-key-mgmt": _any, "wpa-pairwise": _any, "wpa-psk": _any,
-    "wpa-proto": _any, "wpa-roam": _any, "wpa-ssid": _any,
-}  # fmt: skip
+    "addresses": _any,
+    "hwaddress": _MAC,
+    "mtu": check.integer,
+    "slaves": _any,
+    "endpoint": _IPV4,
+    "local": _IPV4,
+    "mode": _within(str, "gre", "GRE", "ipip", "IPIP", "802.3ad"),
+    "ttl": check.integer,
+    "dns-nameservers": _list,
+    "dns-search": _list,
+    "vlan-raw-device": _any,
+    "test": _any,
+    "enable_ipv4": _any,
+    "enable_ipv6": _any,
+    "wpa-ap-scan": _within(int, 0, 1, 2),
+    "wireless-essid": _any,
+    "wireless-mode": _any,
+    "wpa-conf": _any,
+    "wpa-driver": _any,
+    "wpa-group": _any,
+    "wpa-key-mgmt": _any,
+    "wpa-pairwise": _any,
+    "wpa-psk": _any,
+    "wpa-proto": _any,
+    "wpa-roam": _any,
+    "wpa-ssid": _any,
+}
 #: What a family's options take: functions that give (valid, value).
 OPTIONS = {"inet": dict(_BOTH), "inet6": dict(_BOTH)}
-OPTIONS["inet"].update({
-    "proto": _within(str, "bootp", "dhcp", "static", "manual", "loopback", "ppp"), "address": _IPV4, "netmask": _mask4,
-    "broadcast": _IPV4, "metric": check.integer, "gateway": _IPV4, "pointopoint": _IPV4, "hostname": _any,
-    "scope": _within(str, "global", "link", "host"), "leasehours": check.integer, "leasetime": check.integer,
-    "vendor": _any, "client": _any, "bootfile": _any, "server": _IPV4, "hwaddr": _MAC, "dstaddr": _IPV4,
-    "provider": _any, "unit": check.integer, "options": _any, "network": _any,
-})  # fmt: skip
-OPTIONS["inet6"].update({
-    "proto": _within(str, "auto", "loopback", "static", "manual", "dhcp", "v4tunnel", "6to4"), "netmask": _mask6,
-    "address": _that(check.ipv6), "broadcast": _that(check.ipv6), "gateway": _that(check.ipv6),
-    "scope": _within(str, "global", "site", "link", "host"), "privext": _within(int, 0, 1, 2),
-    "dhcp": _within(int, 0, 1), "media": _any, "accept_ra": _within(int, 0, 1, 2), "autoconf": _within(int, 0, 1),
-    "preferred-lifetime": check.integer, "dad-attempts": check.integer, "dad-interval": _float,
-})  # fmt: skip
+OPTIONS["inet"].update(
+    {
+        "proto": _within(str, "bootp", "dhcp", "static", "manual", "loopback", "ppp"),
+        "address": _IPV4,
+        "netmask": _mask4,
+        "broadcast": _IPV4,
+        "metric": check.integer,
+        "gateway": _IPV4,
+        "pointopoint": _IPV4,
+        "hostname": _any,
+        "scope": _within(str, "global", "link", "host"),
+        "leasehours": check.integer,
+        "leasetime": check.integer,
+        "vendor": _any,
+        "client": _any,
+        "bootfile": _any,
+        "server": _IPV4,
+        "hwaddr": _MAC,
+        "dstaddr": _IPV4,
+        "provider": _any,
+        "unit": check.integer,
+        "options": _any,
+        "network": _any,
+    }
+)
+OPTIONS["inet6"].update(
+    {
+        "proto": _within(str, "auto", "loopback", "static", "manual", "dhcp", "v4tunnel", "6to4"),
+        "netmask": _mask6,
+        "address": _that(check.ipv6),
+        "broadcast": _that(check.ipv6),
+        "gateway": _that(check.ipv6),
+        "scope": _within(str, "global", "site", "link", "host"),
+        "privext": _within(int, 0, 1, 2),
+        "dhcp": _within(int, 0, 1),
+        "media": _any,
+        "accept_ra": _within(int, 0, 1, 2),
+        "autoconf": _within(int, 0, 1),
+        "preferred-lifetime": check.integer,
+        "dad-attempts": check.integer,
+        "dad-interval": _float,
+    }
+)
 
 
 def parse(text, filename, adapters=None):
@@ -291,10 +359,20 @@ def peer(family):
     lines = ["user %s" % family["user"]]
     lines += ["password %s" % family["password"]] if family.get("password") else []
     lines.append("plugin rp-pppoe.so %s" % family.get("pppoe_iface", "eth0"))
-    for option, default in (("noipdefault", None), ("usepeerdns", None), ("defaultroute", None), ("holdoff", "15"),
-                            ("maxfail", "0"), ("hide-password", None), ("lcp-echo-interval", "20"),
-                            ("lcp-echo-failure", "3"), ("noauth", None), ("persist", None), ("mtu", "1492"),
-                            ("noaccomp", None)):  # fmt: skip
+    for option, default in (
+        ("noipdefault", None),
+        ("usepeerdns", None),
+        ("defaultroute", None),
+        ("holdoff", "15"),
+        ("maxfail", "0"),
+        ("hide-password", None),
+        ("lcp-echo-interval", "20"),
+        ("lcp-echo-failure", "3"),
+        ("noauth", None),
+        ("persist", None),
+        ("mtu", "1492"),
+        ("noaccomp", None),
+    ):
         if default is None:
             lines += [option] if family.get(option) != "False" else []
         elif family.get(option, default) != "":

@@ -23,14 +23,16 @@ class Wanted(object):
         for name in self.said:
             if name not in known:
                 log.getLogger(__name__).warning(
-                    "resources: %s: there is no option %s, only: %s", kind, name, ", ".join(sorted(known)))
+                    "resources: %s: there is no option %s, only: %s", kind, name, ", ".join(sorted(known))
+                )
         self.declared = self._texts("resource_ids")
         self._include = self._texts("include") if "include" in self.said else [] if self.declared else ["*"]
         self._exclude = self._texts("exclude")
         self._format = self.text("id_format", "{name}")
         if "{name}" not in self._format:
             raise CommandExecutionError(
-                "resources: %s: id_format %r has no {name}: all would have one id" % (kind, self._format))
+                "resources: %s: id_format %r has no {name}: all would have one id" % (kind, self._format)
+            )
 
     @property
     def looks(self):

@@ -8,8 +8,13 @@ QUERY_FORMAT = "%{name}\t%{epoch}\t%{version}\t%{release}\t%{arch}\t%{repoid}\n"
 PACKAGE_KINDS = ("mandatory", "optional", "default", "conditional")
 
 _HEADERS = (
-    "installed packages", "available packages", "available upgrades", "updated packages", "upgraded packages",
-    "upgrades", "last metadata expiration check",
+    "installed packages",
+    "available packages",
+    "available upgrades",
+    "updated packages",
+    "upgraded packages",
+    "upgrades",
+    "last metadata expiration check",
 )
 _SECTIONS = {
     "installed groups": "installed",

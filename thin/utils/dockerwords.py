@@ -11,8 +11,9 @@ def _table(**kinds):
     """``{setting: (option, kind of value)}``; a setting is its option with underscores, or ``name=option``."""
     return {
         name: ("--" + (option or name.replace("_", "-")), kind)
-        for kind, text in kinds.items() for name, option in _pairs(text).items()
-    }  # fmt: skip
+        for kind, text in kinds.items()
+        for name, option in _pairs(text).items()
+    }
 
 
 #: other names of settings
@@ -46,9 +47,10 @@ CONTAINER = _table(
 )
 #: settings of a network
 NETWORK = _table(
-    value="driver scope ipam_driver", switch="internal attachable ingress enable_ipv6=ipv6",
+    value="driver scope ipam_driver",
+    switch="internal attachable ingress enable_ipv6=ipv6",
     map="driver_opts=opt options=opt labels=label ipam_opts=ipam-opt",
-)  # fmt: skip
+)
 #: settings of one address pool of a network
 POOL = _table(value="subnet iprange=ip-range ip_range gateway", map="aux_addresses=aux-address aux_address")
 #: settings of a container in a network

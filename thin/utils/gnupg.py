@@ -6,8 +6,17 @@ from thin import process
 from thin.exceptions import CommandExecutionError, SaltInvocationError
 from thin.utils import osutil, safepath
 
-TRUST = {"e": "Expired", "q": "Unknown", "n": "Not Trusted", "f": "Fully Trusted", "m": "Marginally Trusted",
-         "u": "Ultimately Trusted", "r": "Revoked", "d": "Disabled", "-": "Unknown"}
+TRUST = {
+    "e": "Expired",
+    "q": "Unknown",
+    "n": "Not Trusted",
+    "f": "Fully Trusted",
+    "m": "Marginally Trusted",
+    "u": "Ultimately Trusted",
+    "r": "Revoked",
+    "d": "Disabled",
+    "-": "Unknown",
+}
 #: A home has keys where one of these is.
 _KEYRINGS = ("pubring.kbx", "pubring.gpg", "secring.gpg", "public-keys.d")
 

@@ -40,7 +40,7 @@ def add(lines, address, alias):
     """The lines with this name at the first line of the address, or on a new one at the end."""
     for at, (here, aliases, comment) in enumerate(map(fields, lines)):
         if here == address:
-            return lines[:at] + [line(address, aliases + [alias], comment)] + lines[at + 1:]
+            return lines[:at] + [line(address, aliases + [alias], comment)] + lines[at + 1 :]
     return _ended(lines) + [line(address, [alias])]
 
 

@@ -98,9 +98,14 @@ def netmask(value):
 
 _MODES = ("balance-rr", "active-backup", "balance-xor", "broadcast", "802.3ad", "balance-tlb", "balance-alb")
 _DEFAULTS = {
-    "ad_select": "0", "miimon": "100", "arp_interval": "250", "downdelay": "200", "lacp_rate": "0", "updelay": "0",
+    "ad_select": "0",
+    "miimon": "100",
+    "arp_interval": "250",
+    "downdelay": "200",
+    "lacp_rate": "0",
+    "updelay": "0",
     "use_carrier": "on",
-}  # fmt: skip
+}
 _LAYERS = ["layer2", "layer2+3", "layer3+4"]
 
 

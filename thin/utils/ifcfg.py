@@ -19,8 +19,16 @@ ethtool=ETHTOOL_OPTS domain nm_controlled dns
 """.split()
 _PLAIN = ("onparent", "my_inner_ipaddr", "my_outer_ipaddr")
 _OF_VLAN = ("reorder_hdr", "vlan_id", "phys_dev")
-_OF_IPV6 = ("ipv6_autoconf", "dhcpv6c", "ipv6addr", "ipv6gateway", "ipv6addrs", "ipv6_peerdns", "ipv6_defroute",
-            "ipv6_peerroutes")  # fmt: skip
+_OF_IPV6 = (
+    "ipv6_autoconf",
+    "dhcpv6c",
+    "ipv6addr",
+    "ipv6gateway",
+    "ipv6addrs",
+    "ipv6_peerdns",
+    "ipv6_defroute",
+    "ipv6_peerroutes",
+)
 
 
 def lines(found):
@@ -76,9 +84,27 @@ def settings(opts, kind, enabled, iface, hwaddr=None, cpus=1, dumps=str):
         found["bridge"] = opts["bridge"]
     if "prefix" in opts and "netmask" in opts:
         raise AttributeError("Cannot use prefix and netmask together")
-    taken = ("prefix", "netmask", "ipaddr", "master", "srcaddr", "delay", "domain", "gateway", "uuid", "nickname",
-             "zone", "ipv6addr", "ipv6gateway", "enable_ipv6", "ipaddr_start", "ipaddr_end", "clonenum_start", "hwaddr",
-             "macaddr")  # fmt: skip
+    taken = (
+        "prefix",
+        "netmask",
+        "ipaddr",
+        "master",
+        "srcaddr",
+        "delay",
+        "domain",
+        "gateway",
+        "uuid",
+        "nickname",
+        "zone",
+        "ipv6addr",
+        "ipv6gateway",
+        "enable_ipv6",
+        "ipaddr_start",
+        "ipaddr_end",
+        "clonenum_start",
+        "hwaddr",
+        "macaddr",
+    )
     found.update({key: opts[key] for key in taken if key in opts})
     for address in opts.get("ipaddrs", ()):
         pair = [part.strip() for part in str(address).split("/")]
@@ -89,8 +115,21 @@ def settings(opts, kind, enabled, iface, hwaddr=None, cpus=1, dumps=str):
         if not check.ipv6(str(address).split("/")[0]):
             raise AttributeError("ipv6 CIDR is invalid")
         found["ipv6addrs"] = opts["ipv6addrs"]
-    for key in ("onparent", "peerdns", "peerroutes", "slave", "vlan", "defroute", "stp", "ipv6_peerdns",
-                "ipv6_defroute", "ipv6_peerroutes", "ipv6_autoconf", "ipv4_failure_fatal", "dhcpv6c"):  # fmt: skip
+    for key in (
+        "onparent",
+        "peerdns",
+        "peerroutes",
+        "slave",
+        "vlan",
+        "defroute",
+        "stp",
+        "ipv6_peerdns",
+        "ipv6_defroute",
+        "ipv6_peerroutes",
+        "ipv6_autoconf",
+        "ipv4_failure_fatal",
+        "dhcpv6c",
+    ):
         if key in opts:
             found[key] = check.switch(opts, iface, key, "yes", "no")
     found["onboot"] = "yes" if enabled else "no"
@@ -145,8 +184,11 @@ def _ethtool(opts, iface, cpus):
     found = {}
     if "autoneg" in opts:
         found["autoneg"] = check.switch(opts, iface, "autoneg", "on", "off")
-    for key, valid in (("duplex", ["full", "half"]), ("speed", ["10", "100", "1000", "10000"]),
-                       ("advertise", _ADVERTISE)):  # fmt: skip
+    for key, valid in (
+        ("duplex", ["full", "half"]),
+        ("speed", ["10", "100", "1000", "10000"]),
+        ("advertise", _ADVERTISE),
+    ):
         if key in opts:
             if str(opts[key]) not in valid:
                 raise check.bad_option(iface, key, valid)

@@ -43,7 +43,7 @@ def _take(entry, line):
 
 
 def _dotted(digits):
-    return ".".join(str(int(digits[at:at + 2], 16)) for at in range(0, 8, 2))
+    return ".".join(str(int(digits[at : at + 2], 16)) for at in range(0, 8, 2))
 
 
 def gateways(text):

@@ -29,8 +29,15 @@ CREATE = {
 WITHOUT_VALUE = ("comment", "counters", "skbinfo")
 
 _ENTRY = ("timeout", "packets", "bytes", "skbmark", "skbprio", "skbqueue")
-_WITH_NOMATCH = ("hash:net", "hash:net,net", "hash:net,port", "hash:net,port,net", "hash:net,iface", "hash:ip,port",
-                 "hash:ip,port,net")  # fmt: skip
+_WITH_NOMATCH = (
+    "hash:net",
+    "hash:net,net",
+    "hash:net,port",
+    "hash:net,port,net",
+    "hash:net,iface",
+    "hash:ip,port",
+    "hash:ip,port,net",
+)
 
 
 def entry_options(set_type):

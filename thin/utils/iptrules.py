@@ -29,12 +29,26 @@ set-mac shift static tarpit tname ttl
 
 #: What an option is called in parsed rules, where that is not its own long name.
 _CALLED = {
-    "A": "append", "p": "protocol", "s": "source", "d": "destination", "j": "jump", "g": "goto", "i": "in-interface",
-    "o": "out-interface", "f": "fragment", "c": "set-counters", "m": "match", "sport": "source_port",
-    "source-port": "source_port", "dport": "destination_port", "destination-port": "destination_port",
-    "sports": "source-ports", "dports": "destination-ports", "src-cc": "source-country",
+    "A": "append",
+    "p": "protocol",
+    "s": "source",
+    "d": "destination",
+    "j": "jump",
+    "g": "goto",
+    "i": "in-interface",
+    "o": "out-interface",
+    "f": "fragment",
+    "c": "set-counters",
+    "m": "match",
+    "sport": "source_port",
+    "source-port": "source_port",
+    "dport": "destination_port",
+    "destination-port": "destination_port",
+    "sports": "source-ports",
+    "dports": "destination-ports",
+    "src-cc": "source-country",
     "dst-cc": "destination-country",
-}  # fmt: skip
+}
 
 
 def build(options):
@@ -130,8 +144,12 @@ def parse(text):
             fields = line[1:].split()
             packets, count = fields[2].strip("[]").split(":")
             chains[fields[0]] = {
-                "policy": fields[1], "packet count": packets, "byte count": count, "rules": [], "rules_comment": {},
-            }  # fmt: skip
+                "policy": fields[1],
+                "packet count": packets,
+                "byte count": count,
+                "rules": [],
+                "rules_comment": {},
+            }
         elif line.startswith("-A"):
             options = _parsed(words.split(line))
             chain = chains[options.pop("append")[0]]

@@ -9,8 +9,10 @@ def ask(salt, command, **options):
     options.setdefault("env", {"LC_ALL": "C"})
     done = salt["cmd.run_all"](command, python_shell=False, ignore_retcode=True, **options)
     if done["retcode"] != 0 or "not supported" in done["stdout"].lower():
-        raise CommandExecutionError("Command Failed: %s\nReturn Code: %s\nOutput: %s\nError: %s" % (
-            " ".join(command), done["retcode"], done["stdout"], done["stderr"]))
+        raise CommandExecutionError(
+            "Command Failed: %s\nReturn Code: %s\nOutput: %s\nError: %s"
+            % (" ".join(command), done["retcode"], done["stdout"], done["stderr"])
+        )
     return done["stdout"]
 
 

@@ -8,15 +8,53 @@ SSL_WITH_VALUE = ("CIPHER", "ISSUER", "SUBJECT")
 SSL_WORDS = SSL_WITH_VALUE + ("SSL", "X509")
 
 #: what MySQL 8 shows for ALL PRIVILEGES on everything
-ALL_OF_MYSQL8 = frozenset((
-    "ALTER", "ALTER ROUTINE", "BACKUP_ADMIN", "BINLOG_ADMIN", "CONNECTION_ADMIN", "CREATE", "CREATE ROLE",
-    "CREATE ROUTINE", "CREATE TABLESPACE", "CREATE TEMPORARY TABLES", "CREATE USER", "CREATE VIEW", "DELETE", "DROP",
-    "DROP ROLE", "ENCRYPTION_KEY_ADMIN", "EVENT", "EXECUTE", "FILE", "GROUP_REPLICATION_ADMIN", "INDEX", "INSERT",
-    "LOCK TABLES", "PERSIST_RO_VARIABLES_ADMIN", "PROCESS", "REFERENCES", "RELOAD", "REPLICATION CLIENT",
-    "REPLICATION SLAVE", "REPLICATION_SLAVE_ADMIN", "RESOURCE_GROUP_ADMIN", "RESOURCE_GROUP_USER", "ROLE_ADMIN",
-    "SELECT", "SET_USER_ID", "SHOW DATABASES", "SHOW VIEW", "SHUTDOWN", "SUPER", "SYSTEM_VARIABLES_ADMIN", "TRIGGER",
-    "UPDATE", "XA_RECOVER_ADMIN",
-))
+ALL_OF_MYSQL8 = frozenset(
+    (
+        "ALTER",
+        "ALTER ROUTINE",
+        "BACKUP_ADMIN",
+        "BINLOG_ADMIN",
+        "CONNECTION_ADMIN",
+        "CREATE",
+        "CREATE ROLE",
+        "CREATE ROUTINE",
+        "CREATE TABLESPACE",
+        "CREATE TEMPORARY TABLES",
+        "CREATE USER",
+        "CREATE VIEW",
+        "DELETE",
+        "DROP",
+        "DROP ROLE",
+        "ENCRYPTION_KEY_ADMIN",
+        "EVENT",
+        "EXECUTE",
+        "FILE",
+        "GROUP_REPLICATION_ADMIN",
+        "INDEX",
+        "INSERT",
+        "LOCK TABLES",
+        "PERSIST_RO_VARIABLES_ADMIN",
+        "PROCESS",
+        "REFERENCES",
+        "RELOAD",
+        "REPLICATION CLIENT",
+        "REPLICATION SLAVE",
+        "REPLICATION_SLAVE_ADMIN",
+        "RESOURCE_GROUP_ADMIN",
+        "RESOURCE_GROUP_USER",
+        "ROLE_ADMIN",
+        "SELECT",
+        "SET_USER_ID",
+        "SHOW DATABASES",
+        "SHOW VIEW",
+        "SHUTDOWN",
+        "SUPER",
+        "SYSTEM_VARIABLES_ADMIN",
+        "TRIGGER",
+        "UPDATE",
+        "XA_RECOVER_ADMIN",
+    )
+)
 
 #: (since which version of MariaDB, name, what it shows for it)
 _ALIASES = (
@@ -55,8 +93,8 @@ def tokens(grant):
     to = upper.index("TO", upper.index("ON") if "ON" in upper else 0)
     on = upper.index("ON") if "ON" in upper[:to] else to
     ret["grant"] = _privileges(words[1:on])
-    ret["database"] = "".join(words[on + 1:to])
-    rest = words[to + 1:]
+    ret["database"] = "".join(words[on + 1 : to])
+    rest = words[to + 1 :]
     ret["user"] = unquote(rest[0]) if rest else ""
     if len(rest) > 2 and rest[1] == "@":
         ret["host"] = unquote(rest[2])

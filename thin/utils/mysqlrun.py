@@ -23,9 +23,20 @@ _GROUPS = ("client", "client-server", "client-mariadb")
 _MAX_INCLUDES = 10
 
 #: names in option files -> ours
-_OPTIONS = {"host": "host", "user": "user", "password": "pass", "pass": "pass", "port": "port", "socket": "unix_socket",
-            "database": "db", "ssl-ca": "ssl-ca", "ssl-cert": "ssl-cert", "ssl-key": "ssl-key",
-            "ssl-capath": "ssl-capath", "ssl-cipher": "ssl-cipher"}
+_OPTIONS = {
+    "host": "host",
+    "user": "user",
+    "password": "pass",
+    "pass": "pass",
+    "port": "port",
+    "socket": "unix_socket",
+    "database": "db",
+    "ssl-ca": "ssl-ca",
+    "ssl-cert": "ssl-cert",
+    "ssl-key": "ssl-key",
+    "ssl-capath": "ssl-capath",
+    "ssl-cipher": "ssl-cipher",
+}
 
 #: flags of a connection that mean something to the client; the others it has anyway
 _FLAGS = {"compress": "--compress", "local_files": "--local-infile=1", "ssl": "--ssl"}
@@ -97,11 +108,18 @@ class Server(object):
         env = {"LC_ALL": "C"}
         if self._password:
             env["MYSQL_PWD"] = str(self._password)
-        argv = [client() or "mysql", "--no-defaults", "--batch", "--xml", "--binary-mode",
-                "--default-character-set=utf8mb4"] + self.argv
+        argv = [
+            client() or "mysql",
+            "--no-defaults",
+            "--batch",
+            "--xml",
+            "--binary-mode",
+            "--default-character-set=utf8mb4",
+        ] + self.argv
         # quiet: rows may be secret
-        done = self._salt["cmd.run_all"](argv, python_shell=False, env=env, stdin=sql, stdin_raw_newlines=True,
-                                         output_loglevel="quiet", rstrip=False)
+        done = self._salt["cmd.run_all"](
+            argv, python_shell=False, env=env, stdin=sql, stdin_raw_newlines=True, output_loglevel="quiet", rstrip=False
+        )
         if done["retcode"] != 0:
             words, connected = _brief(done["stderr"])
             for secret in filter(None, hide):
@@ -185,7 +203,7 @@ def _read_options(path, groups, depth):
     current = None
     for line in map(str.strip, lines):
         if line.startswith("[") and "]" in line:
-            current = groups.setdefault(line[1:line.index("]")].strip(), [])
+            current = groups.setdefault(line[1 : line.index("]")].strip(), [])
         elif line.startswith("!include") and depth < _MAX_INCLUDES:
             word, _, place = line.partition(" ")
             for each in _included(word, place.strip()):
@@ -209,7 +227,7 @@ def _included(word, place):
 def _value(value):
     """A value without quotes and without a comment behind it."""
     if value[:1] in ("'", '"') and value[0] in value[1:]:
-        value = value[1:value.rindex(value[0])]
+        value = value[1 : value.rindex(value[0])]
     else:
         value = value.partition("#")[0].rstrip()
     escapes = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "s": " "}
@@ -219,8 +237,11 @@ def _value(value):
 def statements(script):
     """The statements of a script as the client takes them: by ``;`` outside of texts, or what DELIMITER says."""
     found, current, at, end, mark = [], [], 0, len(script), ";"
-    word = re.compile(r"(?:'(?:[^'\\]|\\.|'')*'|\"(?:[^\"\\]|\\.|\"\")*\"|`(?:[^`]|``)*`|/\*.*?\*/"
-                      r"|(?:--(?=\s|$)|#)[^\n]*)", re.S)
+    word = re.compile(
+        r"(?:'(?:[^'\\]|\\.|'')*'|\"(?:[^\"\\]|\\.|\"\")*\"|`(?:[^`]|``)*`|/\*.*?\*/"
+        r"|(?:--(?=\s|$)|#)[^\n]*)",
+        re.S,
+    )
     told = re.compile(r"[ \t]*delimiter[ \t]+(\S+)[^\n]*(?:\n|$)", re.I)
     while at < end:
         if at == 0 or script[at - 1] == "\n":

@@ -40,15 +40,19 @@ def links():
     found, names = [], {}
     for body in _dump(_RTM_GETLINK, _RTM_NEWLINK, _LINK.size):
         _, link_type, index, flags, _ = _LINK.unpack_from(body)
-        attributes = _attributes(body[_LINK.size:])
+        attributes = _attributes(body[_LINK.size :])
         name = _text(attributes.get(_IFLA_IFNAME, b""))
         names[index] = name
         packed = attributes.get(_IFLA_ADDRESS)
-        found.append({
-            "index": index, "name": name, "up": bool(flags & _IFF_UP),
-            "address": link_address(link_type, packed) if packed else None,
-            "parent": (attributes.get(_IFLA_LINK), _IFLA_LINK_NETNSID in attributes),
-        })
+        found.append(
+            {
+                "index": index,
+                "name": name,
+                "up": bool(flags & _IFF_UP),
+                "address": link_address(link_type, packed) if packed else None,
+                "parent": (attributes.get(_IFLA_LINK), _IFLA_LINK_NETNSID in attributes),
+            }
+        )
     for link in found:
         packed, elsewhere = link["parent"]
         on = struct.unpack("=i", packed)[0] if packed else 0
@@ -66,21 +70,25 @@ def addresses():
     found = []
     for body in _dump(_RTM_GETADDR, _RTM_NEWADDR, _ADDRESS.size):
         family, prefix, flags, scope, index = _ADDRESS.unpack_from(body)
-        attributes = _attributes(body[_ADDRESS.size:])
+        attributes = _attributes(body[_ADDRESS.size :])
         local, peer = attributes.get(_IFA_LOCAL), attributes.get(_IFA_ADDRESS)
         packed, broadcast = local or peer, attributes.get(_IFA_BROADCAST)
         kind = {socket.AF_INET: "inet", socket.AF_INET6: "inet6"}.get(family)
         if kind is None or packed is None:
             continue
-        found.append({
-            "index": index, "family": kind, "address": socket.inet_ntop(family, packed),
-            "prefix": len(packed) * 8 if local and peer and local != peer else prefix,
-            "broadcast": socket.inet_ntop(family, broadcast) if broadcast else None,
-            "scope": _SCOPES.get(scope, str(scope)),
-            "label": _text(attributes[_IFA_LABEL]) if _IFA_LABEL in attributes else None,
-            # of IPv6 addresses the flag means "temporary", which `ip` writes in another word
-            "secondary": kind == "inet" and bool(flags & _IFA_F_SECONDARY),
-        })
+        found.append(
+            {
+                "index": index,
+                "family": kind,
+                "address": socket.inet_ntop(family, packed),
+                "prefix": len(packed) * 8 if local and peer and local != peer else prefix,
+                "broadcast": socket.inet_ntop(family, broadcast) if broadcast else None,
+                "scope": _SCOPES.get(scope, str(scope)),
+                "label": _text(attributes[_IFA_LABEL]) if _IFA_LABEL in attributes else None,
+                # of IPv6 addresses the flag means "temporary", which `ip` writes in another word
+                "secondary": kind == "inet" and bool(flags & _IFA_F_SECONDARY),
+            }
+        )
     return found
 
 
@@ -103,7 +111,7 @@ def _dump(request, answer, size):
                 if kind in (_NLMSG_DONE, _NLMSG_ERROR) or length < _HEADER.size:
                     return found
                 if kind == answer:
-                    found.append(data[at + _HEADER.size:at + length])
+                    found.append(data[at + _HEADER.size : at + length])
                 at += (length + 3) & ~3
             if not data:
                 return found
@@ -120,7 +128,7 @@ def _attributes(data):
         length, kind = struct.unpack_from("=HH", data, at)
         if length < 4:
             break
-        ret[kind & 0x3FFF] = data[at + 4:at + length]
+        ret[kind & 0x3FFF] = data[at + 4 : at + length]
         at += (length + 3) & ~3
     return ret
 

@@ -3,9 +3,16 @@
 import re
 
 FAMILIES = {
-    "ipv4": "ip", "ip4": "ip", "ip": "ip", "ipv6": "ip6", "ip6": "ip6", "inet": "inet", "arp": "arp",
-    "bridge": "bridge", "netdev": "netdev",
-}  # fmt: skip
+    "ipv4": "ip",
+    "ip4": "ip",
+    "ip": "ip",
+    "ipv6": "ip6",
+    "ip6": "ip6",
+    "inet": "inet",
+    "arp": "arp",
+    "bridge": "bridge",
+    "netdev": "netdev",
+}
 
 
 def build(family, options):
@@ -23,9 +30,13 @@ def build(family, options):
 
     words = []
     for key, form in (
-        ("if", "meta iifname %s"), ("of", "meta oifname %s"), ("connstate", "ct state { %s }"),
-        ("icmp-type", "icmp type { %s }"), ("icmpv6-type", "icmpv6 type { %s }"), ("pkttype", "meta pkttype { %s }"),
-    ):  # fmt: skip
+        ("if", "meta iifname %s"),
+        ("of", "meta oifname %s"),
+        ("connstate", "ct state { %s }"),
+        ("icmp-type", "icmp type { %s }"),
+        ("icmpv6-type", "icmpv6 type { %s }"),
+        ("pkttype", "meta pkttype { %s }"),
+    ):
         if key in left:
             words.append(form % left[key])
     if "counter" in left:
@@ -42,8 +53,11 @@ def build(family, options):
     if "redirect-to" in left or "to-port" in left:
         words.append("redirect to %s" % (left.get("redirect-to") or left.get("to-port")))
     for key, form in (
-        ("to-ports", "--to-ports %s"), ("to-source", "%s"), ("to-destination", "%s"), ("reject-with", "reject with %s"),
-    ):  # fmt: skip
+        ("to-ports", "--to-ports %s"),
+        ("to-source", "%s"),
+        ("to-destination", "%s"),
+        ("reject-with", "reject with %s"),
+    ):
         if key in left:
             words.append(form % left[key])
     return " ".join(words).strip()

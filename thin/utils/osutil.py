@@ -19,16 +19,20 @@ def tempdir(programs=False):
     """
     wanted = [os.environ.get(name) for name in ("TMPDIR", "TEMP", "TMP")] + ["/tmp", "/var/tmp"]
     found = [
-        path for path in wanted + (["/run", "/dev/shm"] if programs else [])
+        path
+        for path in wanted + (["/run", "/dev/shm"] if programs else [])
         if path and os.path.isabs(path) and os.path.isdir(path) and os.access(path, os.W_OK | os.X_OK)
-    ]  # fmt: skip
+    ]
     safe = [path for path in found if _ours_stay(path)]
     if programs:
         safe = [path for path in safe if not os.statvfs(path).f_flag & getattr(os, "ST_NOEXEC", 0)]
         if not safe:
             raise PermissionError(
-                errno.EACCES, "No directory for temporary programs: each is mounted noexec, or others can change what "
-                "is in it. Set TMPDIR to one where programs may run", ", ".join(found))
+                errno.EACCES,
+                "No directory for temporary programs: each is mounted noexec, or others can change what "
+                "is in it. Set TMPDIR to one where programs may run",
+                ", ".join(found),
+            )
     if not safe + found:
         raise FileNotFoundError("no directory for temporary files can be written to")
     return (safe + found)[0]

@@ -41,8 +41,12 @@ def key(version):
         if part
     ]
     return (
-        int(epoch or 0), tuple(numbers), stage, (int(dash or post or 0),) if has_post else (-1,),
-        (0, int(dev_number or 0)) if dev else (1, 0), tuple(parts)
+        int(epoch or 0),
+        tuple(numbers),
+        stage,
+        (int(dash or post or 0),) if has_post else (-1,),
+        (0, int(dev_number or 0)) if dev else (1, 0),
+        tuple(parts),
     )
 
 

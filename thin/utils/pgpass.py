@@ -90,12 +90,22 @@ def prepared(password):
     import stringprep
     import unicodedata
 
-    kept = "".join(" " if stringprep.in_table_c12(char) else char
-                   for char in password if not stringprep.in_table_b1(char))
+    kept = "".join(
+        " " if stringprep.in_table_c12(char) else char for char in password if not stringprep.in_table_b1(char)
+    )
     mapped = unicodedata.normalize("NFKC", kept)
-    refused = (stringprep.in_table_a1, stringprep.in_table_c12, stringprep.in_table_c21_c22, stringprep.in_table_c3,
-               stringprep.in_table_c4, stringprep.in_table_c5, stringprep.in_table_c6, stringprep.in_table_c7,
-               stringprep.in_table_c8, stringprep.in_table_c9)
+    refused = (
+        stringprep.in_table_a1,
+        stringprep.in_table_c12,
+        stringprep.in_table_c21_c22,
+        stringprep.in_table_c3,
+        stringprep.in_table_c4,
+        stringprep.in_table_c5,
+        stringprep.in_table_c6,
+        stringprep.in_table_c7,
+        stringprep.in_table_c8,
+        stringprep.in_table_c9,
+    )
     if not mapped or any(test(char) for char in mapped for test in refused):
         return password
     if any(map(stringprep.in_table_d1, mapped)):  # right-to-left: all of it, from the first letter to the last

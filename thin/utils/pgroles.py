@@ -5,8 +5,14 @@ from thin.utils import pgpass
 from thin.utils.psql import last_error
 
 #: argument -> what ``postgres.role_get`` calls it
-_ATTRIBUTES = {"createdb": "can create databases", "inherit": "inherits privileges", "login": "can login",
-               "createroles": "can create roles", "replication": "replication", "superuser": "superuser"}
+_ATTRIBUTES = {
+    "createdb": "can create databases",
+    "inherit": "inherits privileges",
+    "login": "can login",
+    "createroles": "can create roles",
+    "replication": "replication",
+    "superuser": "superuser",
+}
 
 
 def present(salt, opts, context, kind, name, wanted, connection, refresh_password=None, default_password=None):
@@ -35,8 +41,12 @@ def present(salt, opts, context, kind, name, wanted, connection, refresh_passwor
         if not update:
             return ret
     if opts["test"]:
-        return dict(ret, result=None, changes={name: update} if update else {},
-                    comment="%s %s is set to be %sd" % (title, name, verb))
+        return dict(
+            ret,
+            result=None,
+            changes={name: update} if update else {},
+            comment="%s %s is set to be %sd" % (title, name, verb),
+        )
     if salt["postgres.%s_%s" % (kind, verb)](name, **dict(wanted, **connection)):
         comment = "The %s %s has been %sd" % (kind, name, verb)
         return dict(ret, changes={name: update or "Present"}, comment=comment)
@@ -45,8 +55,9 @@ def present(salt, opts, context, kind, name, wanted, connection, refresh_passwor
 
 def _differing(salt, found, wanted, connection):
     """{argument: value} of what is to change: True stands for a password."""
-    update = {key: wanted[key] for key in _ATTRIBUTES
-              if wanted[key] is not None and found[_ATTRIBUTES[key]] != wanted[key]}
+    update = {
+        key: wanted[key] for key in _ATTRIBUTES if wanted[key] is not None and found[_ATTRIBUTES[key]] != wanted[key]
+    }
     if wanted["rolepassword"] is not None:
         update["password"] = True
     until = wanted.get("valid_until")

@@ -3,7 +3,10 @@
 import re
 
 _TITLES = (
-    ("UPGRADED", "upgrade"), ("INSTALLED", "install"), ("REINSTALLED", "reinstall"), ("REMOVED", "remove"),
+    ("UPGRADED", "upgrade"),
+    ("INSTALLED", "install"),
+    ("REINSTALLED", "reinstall"),
+    ("REMOVED", "remove"),
     ("DOWNGRADED", "downgrade"),
 )
 _MOVED = re.compile(r"\s+([^:]+):\s+(\S+)\s+->\s+(\S+)(?:\s+\[([^]]+)])?(?:\s+\(([^)]+)\))?")

@@ -27,8 +27,17 @@ class Plan(object):
         self.versions_asked = False
 
 
-def plan(wanted, current, purging, compare, normalize=None, source_version=None, reinstall=False, ignore_epoch=None,
-         allow_updates=False):
+def plan(
+    wanted,
+    current,
+    purging,
+    compare,
+    normalize=None,
+    source_version=None,
+    reinstall=False,
+    ignore_epoch=None,
+    allow_updates=False,
+):
     """The Plan that brings ``wanted`` about.
 
     ``wanted``: ``{name: version, conditions or None}``; or ``{name: source}`` when there is ``source_version(source)``,

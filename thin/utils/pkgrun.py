@@ -2,6 +2,7 @@
 
 Also keeps what they said of the installed packages for as long as their database is the same file.
 """
+
 from thin.utils import safepath
 
 LOCK_TIMEOUT = 300  # seconds; the option pkg_lock_timeout
@@ -98,9 +99,7 @@ def upgraded(before, done, after):
 
     changes = pkgspec.differences(before, after)
     if done["retcode"] != 0:
-        raise CommandExecutionError(
-            "Problem encountered upgrading packages", info={"changes": changes, "result": done}
-        )
+        raise CommandExecutionError("Problem encountered upgrading packages", info={"changes": changes, "result": done})
     return changes
 
 

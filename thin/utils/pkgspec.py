@@ -10,8 +10,15 @@ _CONDITION = re.compile(r"\s*(<=>|!=|>=|<=|==|>>|<<|<>|>|<|=)?\s*([^<>=]+)$")
 
 #: operator -> the results of a three-way compare for which it holds
 _HOLDS = {
-    "<": (-1,), "<<": (-1,), "<=": (-1, 0), "==": (0,), ">=": (0, 1), ">": (1,), ">>": (1,),
-    "!=": (-1, 1), "<>": (-1, 1),
+    "<": (-1,),
+    "<<": (-1,),
+    "<=": (-1, 0),
+    "==": (0,),
+    ">=": (0, 1),
+    ">": (1,),
+    ">>": (1,),
+    "!=": (-1, 1),
+    "<>": (-1, 1),
 }
 
 
@@ -116,7 +123,7 @@ def label(name, version):
 
 
 def differences(old, new):
-    """``{name: {"old": …, "new": …}}`` of what differs between two ``{name: version}``; absent is "". """
+    """``{name: {"old": …, "new": …}}`` of what differs between two ``{name: version}``; absent is ""."""
     return {
         name: {"old": old.get(name, ""), "new": new.get(name, "")}
         for name in sorted(set(old) | set(new))

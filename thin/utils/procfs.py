@@ -7,20 +7,52 @@ the library psutil, which a target need not have.
 import os
 
 STATUS = {
-    "R": "running", "S": "sleeping", "D": "disk-sleep", "T": "stopped", "t": "tracing-stop", "Z": "zombie", "X": "dead",
-    "x": "dead", "K": "wake-kill", "W": "waking", "I": "idle", "P": "parked",
+    "R": "running",
+    "S": "sleeping",
+    "D": "disk-sleep",
+    "T": "stopped",
+    "t": "tracing-stop",
+    "Z": "zombie",
+    "X": "dead",
+    "x": "dead",
+    "K": "wake-kill",
+    "W": "waking",
+    "I": "idle",
+    "P": "parked",
 }
 CPU_FIELDS = (
-    "user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal", "guest", "guest_nice",
+    "user",
+    "nice",
+    "system",
+    "idle",
+    "iowait",
+    "irq",
+    "softirq",
+    "steal",
+    "guest",
+    "guest_nice",
 )
 NET_FIELDS = (
-    ("bytes_sent", 8), ("bytes_recv", 0), ("packets_sent", 9), ("packets_recv", 1), ("errin", 2), ("errout", 10),
-    ("dropin", 3), ("dropout", 11),
+    ("bytes_sent", 8),
+    ("bytes_recv", 0),
+    ("packets_sent", 9),
+    ("packets_recv", 1),
+    ("errin", 2),
+    ("errout", 10),
+    ("dropin", 3),
+    ("dropout", 11),
 )
 #: name -> (column of /proc/diskstats after the device's name, factor)
 DISK_FIELDS = (
-    ("read_count", 0, 1), ("write_count", 4, 1), ("read_bytes", 2, 512), ("write_bytes", 6, 512), ("read_time", 3, 1),
-    ("write_time", 7, 1), ("read_merged_count", 1, 1), ("write_merged_count", 5, 1), ("busy_time", 9, 1),
+    ("read_count", 0, 1),
+    ("write_count", 4, 1),
+    ("read_bytes", 2, 512),
+    ("write_bytes", 6, 512),
+    ("read_time", 3, 1),
+    ("write_time", 7, 1),
+    ("read_merged_count", 1, 1),
+    ("write_merged_count", 5, 1),
+    ("busy_time", 9, 1),
 )
 
 
@@ -72,8 +104,8 @@ class Process(object):
         text = read("/proc/%d/stat" % self.pid)
         if not text:
             raise Gone("process no longer exists (pid=%s)" % pid)
-        self.comm = text[text.index("(") + 1:text.rindex(")")]
-        self.stat = text[text.rindex(")") + 2:].split()
+        self.comm = text[text.index("(") + 1 : text.rindex(")")]
+        self.stat = text[text.rindex(")") + 2 :].split()
 
     def _text(self, name, default=None):
         return read("/proc/%d/%s" % (self.pid, name), default)
@@ -231,7 +263,7 @@ class Process(object):
         for name in sorted(os.listdir("/proc/%d/task" % self.pid), key=int):
             text = self._text("task/%s/stat" % name)
             if text:
-                fields = text[text.rindex(")") + 2:].split()
+                fields = text[text.rindex(")") + 2 :].split()
                 found.append([int(name), int(fields[11]) / ticks(), int(fields[12]) / ticks()])
         return found
 
@@ -308,10 +340,18 @@ def virtual_memory():
     available = min(info.get("MemAvailable", free + cached), total)
     used = total - available
     return {
-        "total": total, "available": available, "percent": _percent(used, total), "used": used, "free": free,
-        "active": info.get("Active", 0), "inactive": info.get("Inactive", 0), "buffers": info.get("Buffers", 0),
-        "cached": cached, "shared": info.get("Shmem", 0), "slab": info.get("Slab", 0),
-    }  # fmt: skip
+        "total": total,
+        "available": available,
+        "percent": _percent(used, total),
+        "used": used,
+        "free": free,
+        "active": info.get("Active", 0),
+        "inactive": info.get("Inactive", 0),
+        "buffers": info.get("Buffers", 0),
+        "cached": cached,
+        "shared": info.get("Shmem", 0),
+        "slab": info.get("Slab", 0),
+    }
 
 
 def swap_memory():
@@ -320,9 +360,13 @@ def swap_memory():
     total, free = info.get("SwapTotal", 0), info.get("SwapFree", 0)
     rows = dict(line.split()[:2] for line in (read("/proc/vmstat") or "").splitlines())
     return {
-        "total": total, "used": total - free, "free": free, "percent": _percent(total - free, total),
-        "sin": int(rows.get("pswpin", 0)) * 4096, "sout": int(rows.get("pswpout", 0)) * 4096,
-    }  # fmt: skip
+        "total": total,
+        "used": total - free,
+        "free": free,
+        "percent": _percent(total - free, total),
+        "sin": int(rows.get("pswpin", 0)) * 4096,
+        "sout": int(rows.get("pswpout", 0)) * 4096,
+    }
 
 
 def partitions(everything=False):
@@ -402,10 +446,15 @@ def users(paths=("/run/utmp", "/var/run/utmp")):
         kind, pid, line, _, user, host, _, _, _, started, _, _ = form.unpack_from(data, at)
         if kind == 7:  # USER_PROCESS
             name, terminal, host = [part.split(b"\0")[0].decode("utf-8", "replace") for part in (user, line, host)]
-            found.append({
-                "name": name, "terminal": terminal or None, "host": "localhost" if host in (":0", ":0.0") else host,
-                "started": float(started), "pid": pid,
-            })  # fmt: skip
+            found.append(
+                {
+                    "name": name,
+                    "terminal": terminal or None,
+                    "host": "localhost" if host in (":0", ":0.0") else host,
+                    "started": float(started),
+                    "pid": pid,
+                }
+            )
     return found
 
 

@@ -45,7 +45,7 @@ def role(name):
 
 
 def last_error(context):
-    """": what psql said" of the last failure, once; empty text without one."""
+    """ ": what psql said" of the last failure, once; empty text without one."""
     said = context.pop(ERROR, "")
     return ": " + said if said else ""
 
@@ -55,8 +55,9 @@ class Server(object):
     ``postgres.user`` and so on; ``runas`` is the account to run psql as, the server's own for a local socket.
     """
 
-    def __init__(self, salt, grains, context, user=None, host=None, port=None, database=None, password=None,
-                 runas=None):
+    def __init__(
+        self, salt, grains, context, user=None, host=None, port=None, database=None, password=None, runas=None
+    ):
         option = salt["config.option"]
         self._salt, self._context = salt, context
         host = host or option("postgres.host")
@@ -64,8 +65,11 @@ class Server(object):
             runas = system_user(grains)
         self._runas = runas
         self._argv = [binary(salt, "psql") or "psql", "--no-align", "--no-readline", "--no-psqlrc", "--no-password"]
-        for word, value in (("--username", user or option("postgres.user")), ("--host", host),
-                            ("--port", port or option("postgres.port"))):
+        for word, value in (
+            ("--username", user or option("postgres.user")),
+            ("--host", host),
+            ("--port", port or option("postgres.port")),
+        ):
             if value:
                 self._argv += [word, str(value)]
         self._argv += ["--dbname", str(database or option("postgres.maintenance_db") or "postgres")]
@@ -109,8 +113,15 @@ class Server(object):
         self._context.pop(ERROR, None)
         timeout = self._salt["config.option"]("postgres.timeout", default=0)
         done = self._salt["cmd.run_all"](
-            self._argv + arguments, python_shell=False, reset_system_locale=False, clean_env=True, env=self._env,
-            timeout=timeout, runas=self._runas, stdin=stdin, stdin_raw_newlines=True,
+            self._argv + arguments,
+            python_shell=False,
+            reset_system_locale=False,
+            clean_env=True,
+            env=self._env,
+            timeout=timeout,
+            runas=self._runas,
+            stdin=stdin,
+            stdin_raw_newlines=True,
             output_loglevel="quiet",  # rows may be secret
         )
         if done["retcode"] != 0:

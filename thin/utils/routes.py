@@ -6,7 +6,16 @@ IPv4 destinations have their netmask beside them, IPv6 ones their prefix behind 
 
 #: first words of lines of ``ip route`` that are no route that packets take
 _TYPES = (
-    "unicast", "broadcast", "throw", "unreachable", "prohibit", "blackhole", "nat", "anycast", "multicast", "nexthop",
+    "unicast",
+    "broadcast",
+    "throw",
+    "unreachable",
+    "prohibit",
+    "blackhole",
+    "nat",
+    "anycast",
+    "multicast",
+    "nexthop",
 )
 
 
@@ -51,6 +60,10 @@ def iproute(four, six):
 
 def _route(family, destination, gateway, netmask, flags, interface):
     return {
-        "addr_family": family, "destination": destination, "gateway": gateway, "netmask": netmask, "flags": flags,
+        "addr_family": family,
+        "destination": destination,
+        "gateway": gateway,
+        "netmask": netmask,
+        "flags": flags,
         "interface": interface,
     }

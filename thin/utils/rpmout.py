@@ -10,7 +10,9 @@ _X86_64 = ("x86_64", "x86_64_v2")
 
 #: All architectures that may stand behind a package's name, beside noarch.
 ARCHES = (
-    _ARCHES_64 + _ARCHES_32 + _ARCHES_ARM_32
+    _ARCHES_64
+    + _ARCHES_32
+    + _ARCHES_ARM_32
     + ("ppc", "ppc64", "ppc64le", "ppc64iseries", "ppc64pseries", "s390", "s390x", "aarch64", "sh3", "sh4", "sh4a")
     + ("alpha", "alphaev4", "alphaev45", "alphaev5", "alphaev56", "alphapca56", "alphaev6", "alphaev67", "alphaev68")
     + ("alphaev7", "riscv64", "loongarch64", "mips64el", "mipsel")
@@ -102,9 +104,15 @@ def date(seconds):
 
 _KINDS = {"c": "config", "d": "doc", "g": "ghost", "l": "license", "r": "readme"}
 _VERIFIED = (
-    ("S", "size", "size"), ("M", "mode", "mode"), ("5", "md5sum", "checksum"),
-    ("D", "device major/minor number", "device"), ("L", "readlink path", "symlink"), ("U", "user", "owner"),
-    ("G", "group", "group"), ("T", "mtime", "time"), ("P", "capabilities", "capabilities"),
+    ("S", "size", "size"),
+    ("M", "mode", "mode"),
+    ("5", "md5sum", "checksum"),
+    ("D", "device major/minor number", "device"),
+    ("L", "readlink path", "symlink"),
+    ("U", "user", "owner"),
+    ("G", "group", "group"),
+    ("T", "mtime", "time"),
+    ("P", "capabilities", "capabilities"),
 )
 
 

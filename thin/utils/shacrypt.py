@@ -34,7 +34,7 @@ def hash_password(password, salt, algorithm="sha512"):
     prefix, new = SCHEMES[algorithm]
     rounds, written = ROUNDS, ""
     if salt.startswith("rounds="):
-        number, _, salt = salt[len("rounds="):].partition("$")
+        number, _, salt = salt[len("rounds=") :].partition("$")
         if not number.isdigit():
             raise ValueError("the rounds of a salt are a number, not %r" % number)
         rounds = min(max(int(number), ROUNDS_ALLOWED[0]), ROUNDS_ALLOWED[1])
@@ -114,7 +114,7 @@ def _text(digest):
         shift = (turn * group) % 3
         places = places[shift:] + places[:shift]
         out.append(_letters(digest[places[0]] << 16 | digest[places[1]] << 8 | digest[places[2]], 4))
-    rest = digest[3 * third:]
+    rest = digest[3 * third :]
     if len(rest) == 2:
         out.append(_letters(rest[1] << 8 | rest[0], 3))
     else:

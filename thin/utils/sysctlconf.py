@@ -55,7 +55,7 @@ def persisted(lines, name, value, written):
         rest = rest.strip()
         quote = rest[:1] if rest[:1] in ('"', "'") else None
         end = rest.find(quote, 1) if quote else len((rest.split() or [""])[0])
-        old, tail = (rest[1:end], rest[end + 1:]) if quote else (rest[:end], rest[end:])
+        old, tail = (rest[1:end], rest[end + 1 :]) if quote else (rest[:end], rest[end:])
         if old == value:
             return None
         found.append("%s=%s%s\n" % (name, written, tail))

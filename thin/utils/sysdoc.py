@@ -5,8 +5,12 @@ import re
 
 from thin.utils import args as signatures
 
-_WORDS = ((".. note::", "Note:"), (".. warning::", "Warning:"), (".. versionadded::", "New in version"),
-          (".. versionchanged::", "Changed in version"))
+_WORDS = (
+    (".. note::", "Note:"),
+    (".. warning::", "Warning:"),
+    (".. versionadded::", "New in version"),
+    (".. versionchanged::", "Changed in version"),
+)
 
 
 def chosen(functions, patterns):
@@ -35,8 +39,9 @@ def _of(functions, module):
 def modules(functions, patterns):
     """Names of modules, sorted: all, or those that fit a glob."""
     names = {name.split(".")[0] for name in functions}
-    return sorted(name for name in names
-                  if not patterns or any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns))
+    return sorted(
+        name for name in names if not patterns or any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns)
+    )
 
 
 def argspecs(functions, pattern):
@@ -52,10 +57,15 @@ def argspec(function):
     """One of ``argspecs``. Arguments by keyword alone come behind the others, as in Salt."""
     shape = signatures.spec(function)
     only = list(shape.kwonly)
-    defaults = list(shape.defaults) + [shape.kwonly[name] for name in only if shape.kwonly[name] is not
-                                       signatures.REQUIRED]
-    return {"args": shape.args + only or None, "defaults": defaults or None,
-            "varargs": True if shape.varargs else None, "kwargs": True if shape.keywords else None}
+    defaults = list(shape.defaults) + [
+        shape.kwonly[name] for name in only if shape.kwonly[name] is not signatures.REQUIRED
+    ]
+    return {
+        "args": shape.args + only or None,
+        "defaults": defaults or None,
+        "varargs": True if shape.varargs else None,
+        "kwargs": True if shape.keywords else None,
+    }
 
 
 def plain(text):
@@ -71,7 +81,7 @@ def plain(text):
 def schema(name, spec):
     """The JSON schema of a function's arguments, as ``argspec`` tells them: each may be of any simple type."""
     args, defaults = spec["args"] or [], spec["defaults"] or []
-    values = dict(zip(args[len(args) - len(defaults):], defaults))
+    values = dict(zip(args[len(args) - len(defaults) :], defaults))
     properties = {}
     for arg in args:
         words = {"title": arg, "description": arg}
@@ -80,6 +90,11 @@ def schema(name, spec):
         kinds = ("boolean", "integer", "number", "string")
         properties[arg] = {"oneOf": [dict(words, type=kind) for kind in kinds]}
     return {
-        "$schema": "http://json-schema.org/draft-04/schema#", "title": name, "description": name, "type": "object",
-        "properties": properties, "x-ordering": args, "additionalProperties": False,
-    }  # fmt: skip
+        "$schema": "http://json-schema.org/draft-04/schema#",
+        "title": name,
+        "description": name,
+        "type": "object",
+        "properties": properties,
+        "x-ordering": args,
+        "additionalProperties": False,
+    }

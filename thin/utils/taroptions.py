@@ -4,13 +4,23 @@
 _TAKING = "bCfFgHIKLNTVX"
 #: options that look at what is in the directory, or lead to another one: short, long
 _LOOKING = {
-    "C": "directory", "k": "keep-old-files", "T": "files-from", "X": "exclude-from", "g": "listed-incremental",
-    "G": "incremental", "": "skip-old-files keep-newer-files recursive-unlink keep-directory-symlink",
+    "C": "directory",
+    "k": "keep-old-files",
+    "T": "files-from",
+    "X": "exclude-from",
+    "g": "listed-incremental",
+    "G": "incremental",
+    "": "skip-old-files keep-newer-files recursive-unlink keep-directory-symlink",
 }
 _ABSOLUTE = "absolute-names"
 #: options that say how an archive is compressed: short, long
 _PACKERS = {
-    "j": "bzip2", "J": "xz", "z": "gzip", "Z": "compress", "a": "auto-compress", "I": "use-compress-program",
+    "j": "bzip2",
+    "J": "xz",
+    "z": "gzip",
+    "Z": "compress",
+    "a": "auto-compress",
+    "I": "use-compress-program",
     "": "gunzip ungzip uncompress lzma lzip lzop zstd",
 }
 #: other long options of which the beginning could be meant for one of these
@@ -54,7 +64,7 @@ class Options(object):
             if letter and letter in _LOOKING:
                 self.looking.append("-" + letter)
             if dashed and letter in _TAKING:
-                rest = word[place + 1:]
+                rest = word[place + 1 :]
                 self.words.append(kept + rest)
                 return not rest
         if kept != "-":

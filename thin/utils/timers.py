@@ -15,10 +15,26 @@ _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct",
 _SHELL = ("cmd.run", "cmd.run_all", "cmd.run_stdout", "cmd.run_stderr", "cmd.retcode", "cmd.shell", "cmd.run_bg")
 _SERVICES = {"service.%s" % verb: verb for verb in ("start", "stop", "restart", "reload", "enable", "disable")}
 _MACHINE = {
-    "system.reboot": "reboot", "system.poweroff": "poweroff", "system.halt": "halt", "system.shutdown": "poweroff"
-}  # fmt: skip
-_IGNORED = ("python_shell", "output_loglevel", "hide_output", "ignore_retcode", "rstrip", "raise_err", "use_vt", "bg",
-            "redirect_stderr", "output_encoding", "reset_system_locale", "success_retcodes", "saltenv")  # fmt: skip
+    "system.reboot": "reboot",
+    "system.poweroff": "poweroff",
+    "system.halt": "halt",
+    "system.shutdown": "poweroff",
+}
+_IGNORED = (
+    "python_shell",
+    "output_loglevel",
+    "hide_output",
+    "ignore_retcode",
+    "rstrip",
+    "raise_err",
+    "use_vt",
+    "bg",
+    "redirect_stderr",
+    "output_encoding",
+    "reset_system_locale",
+    "success_retcodes",
+    "saltenv",
+)
 _CANNOT = ("range", "skip_during_range", "run_after_skip_range")
 
 
@@ -51,8 +67,13 @@ def command(function, args, kwargs):
         first = args.pop(0) if args else kwargs.pop("source" if function == "cmd.script" else "cmd", None)
         if not first:
             refuse("%s: there is no command among job_args" % function)
-        for key, line in (("cwd", "WorkingDirectory=%s"), ("runas", "User=%s"), ("group", "Group=%s"),
-                          ("umask", "UMask=%s"), ("timeout", "TimeoutStartSec=%s")):  # fmt: skip
+        for key, line in (
+            ("cwd", "WorkingDirectory=%s"),
+            ("runas", "User=%s"),
+            ("group", "Group=%s"),
+            ("umask", "UMask=%s"),
+            ("timeout", "TimeoutStartSec=%s"),
+        ):
             value = kwargs.pop(key, None)
             if value is not None:
                 lines.append(line % str(value).replace("%", "%%").replace("\n", " "))
@@ -121,8 +142,15 @@ def _listed(value):
 def calendar_of_cron(expression):
     """[OnCalendar values] of the five fields of a crontab."""
     fields = str(expression).split()
-    short = {"@hourly": "0 * * * *", "@daily": "0 0 * * *", "@midnight": "0 0 * * *", "@weekly": "0 0 * * 0",
-             "@monthly": "0 0 1 * *", "@yearly": "0 0 1 1 *", "@annually": "0 0 1 1 *"}  # fmt: skip
+    short = {
+        "@hourly": "0 * * * *",
+        "@daily": "0 0 * * *",
+        "@midnight": "0 0 * * *",
+        "@weekly": "0 0 * * 0",
+        "@monthly": "0 0 1 * *",
+        "@yearly": "0 0 1 1 *",
+        "@annually": "0 0 1 1 *",
+    }
     fields = short.get(str(expression), " ".join(fields)).split()
     if len(fields) != 5:
         refuse("%r has no five fields, as cron's times have" % expression)
@@ -172,7 +200,8 @@ def calendar_of_text(text):
     text = str(text).strip()
     match = re.match(
         r"(?:(?P<date>\d{4}-\d\d-\d\d)[T ]?)?(?:(?P<day>[A-Za-z]{3,9}),?\s*)?"
-        r"(?:(?P<hour>\d{1,2})(?::(?P<minute>\d\d))?(?::(?P<second>\d\d))?\s*(?P<half>[AaPp]\.?[Mm]\.?)?)?$", text
+        r"(?:(?P<hour>\d{1,2})(?::(?P<minute>\d\d))?(?::(?P<second>\d\d))?\s*(?P<half>[AaPp]\.?[Mm]\.?)?)?$",
+        text,
     )
     parts = match.groupdict() if match and text else {}
     day = (parts.get("day") or "")[:3].title()
@@ -204,8 +233,11 @@ def units(name, job, record):
     if str(job.get("maxrunning", 1)) not in ("1", "None"):
         refuse("maxrunning: a service runs once at a time")
     words, lines = command(job["function"], job.get("args"), job.get("kwargs"))
-    conditions = ['test "$(date +%%s)" -%s "$(date -d %s +%%s)"' % (how, _shell(moment(job[key])))
-                  for key, how in (("after", "ge"), ("until", "lt")) if job.get(key)]  # fmt: skip
+    conditions = [
+        'test "$(date +%%s)" -%s "$(date -d %s +%%s)"' % (how, _shell(moment(job[key])))
+        for key, how in (("after", "ge"), ("until", "lt"))
+        if job.get(key)
+    ]
     for condition in conditions:
         lines.append("ExecCondition=/bin/sh -c %s" % quoted(condition))
     splay = job.get("splay")
@@ -214,11 +246,15 @@ def units(name, job, record):
     title = " ".join(str(name).split()).replace("%", "%%")
     head = "[Unit]\nDescription=Salt job %s\n\n" % title
     service = head + "[Service]\nType=oneshot\n%sExecStart=%s\n" % (
-        "".join("%s\n" % line for line in lines), " ".join(quoted(word) for word in words)
-    )  # fmt: skip
+        "".join("%s\n" % line for line in lines),
+        " ".join(quoted(word) for word in words),
+    )
     timer = head + "[Timer]\n%s\n\n[Install]\nWantedBy=timers.target\n\n[%s]\n%s=%s\n" % (
-        "\n".join(timing(job)), SECTION, KEY, record
-    )  # fmt: skip
+        "\n".join(timing(job)),
+        SECTION,
+        KEY,
+        record,
+    )
     return timer, service
 
 

@@ -117,9 +117,12 @@ class Tree(object):
             with self.at(name) as place:
                 # before it has its name: what others put there afterwards gets neither owner nor mode
                 written = atomic.write_at(
-                    place, pieces(), None if user is None else owner.user_to_uid(user),
+                    place,
+                    pieces(),
+                    None if user is None else owner.user_to_uid(user),
                     None if group is None else owner.group_to_gid(group),
-                    None if wanted is None else owner.mode_bits(wanted))
+                    None if wanted is None else owner.mode_bits(wanted),
+                )
             _complain(owner.drift(written, user, group, self._modes["f"]))
         return "content" if found else "new"
 
@@ -325,7 +328,7 @@ class Transfers(object):
 
     def more(self, begin):
         """Entries from this number on; each has its time of change, in nanoseconds, besides."""
-        return self._listed[begin:begin + PAGE]
+        return self._listed[begin : begin + PAGE]
 
     def digests(self, top, names):
         return [self._trees[top].digest(name) for name in names]

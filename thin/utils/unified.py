@@ -24,7 +24,7 @@ def unified(old, new, old_name="", new_name="", context=3, end="\n"):
             for line in new[new_from:new_to]:
                 yield "+" + line
             at = old_to
-        for line in old[at:at + after]:
+        for line in old[at : at + after]:
             yield " " + line
 
 

@@ -342,7 +342,7 @@ def _copied(name, source, new, dest, found):
         try:
             for piece in iter(lambda: os.read(content, _COPIED), b""):
                 while piece:
-                    piece = piece[os.write(descriptor, piece):]
+                    piece = piece[os.write(descriptor, piece) :]
             now = os.fstat(descriptor)
             if (now.st_uid, now.st_gid) != (found.st_uid, found.st_gid):
                 os.fchown(descriptor, found.st_uid, found.st_gid)

@@ -28,7 +28,7 @@ def _lines(data, indent):
     for value in data:
         if value and isinstance(value, (dict, list, tuple)):
             inner = list(_lines(value, indent + "  "))
-            yield indent + "- " + inner[0][len(indent) + 2:]
+            yield indent + "- " + inner[0][len(indent) + 2 :]
             for line in inner[1:]:
                 yield line
         else:

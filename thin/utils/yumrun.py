@@ -5,12 +5,24 @@ from thin.utils import pkgrun
 
 #: systems with yum whose family is not RedHat
 OTHERS = (
-    "amazon", "xcp", "xenserver", "virtuozzolinux", "virtuozzo", "issabel pbx", "openeuler", "vmware photon os",
+    "amazon",
+    "xcp",
+    "xenserver",
+    "virtuozzolinux",
+    "virtuozzo",
+    "issabel pbx",
+    "openeuler",
+    "vmware photon os",
 )
 
 _LOCKED = (
-    "holding the yum lock", "Another app is currently holding", "already locked by", "Failed to obtain",
-    "Waiting for process with pid", "can't create transaction lock", "transaction lock on",
+    "holding the yum lock",
+    "Another app is currently holding",
+    "already locked by",
+    "Failed to obtain",
+    "Waiting for process with pid",
+    "can't create transaction lock",
+    "transaction lock on",
 )
 _EXIT_ON_LOCK = ["--setopt=exit_on_lock=1"]
 

@@ -128,8 +128,10 @@ class GitFS:
         log.warning(
             "git: %s has no branch or tag %r, so nothing of it is in the saltenv base: set `base` of it (it has %s), "
             "or `saltenv_blacklist: [base]`",
-            remote.shown, remote.base, ", ".join([*branches, *tags][:5]) or "none at all",
-        )  # fmt: skip
+            remote.shown,
+            remote.base,
+            ", ".join([*branches, *tags][:5]) or "none at all",
+        )
 
     @property
     def _source(self) -> Remotes:

@@ -115,8 +115,10 @@ class Roots:
             self._said.add(path)
             log.warning(
                 "file server: %s leads out of the file roots, to %s, and is left out: "
-                "with fileserver_followsymlinks: true it is followed", path, real,
-            )  # fmt: skip
+                "with fileserver_followsymlinks: true it is followed",
+                path,
+                real,
+            )
         return False
 
     def _walk(

@@ -32,8 +32,15 @@ FILTERS: dict[str, Callable[..., Any]] = {
 #: Filters whose answer differs from call to call: time and chance. Jinja works out a filter of constants when it
 #: compiles, and compiled templates are kept; it does not for a filter that wants the context.
 VOLATILE: Final = (
-    "date_format", "gen_mac", "rand_str", "random_hash", "random_sample", "random_shuffle", "random_str", "strftime",
-)  # fmt: skip
+    "date_format",
+    "gen_mac",
+    "rand_str",
+    "random_hash",
+    "random_sample",
+    "random_shuffle",
+    "random_str",
+    "strftime",
+)
 
 
 def _at_run_time(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -64,9 +64,7 @@ def set_(
     return True
 
 
-def delete(
-    key: str, service: str | None = None, profile: Mapping[str, Any] | None = None, *, outside: Outside
-) -> bool:
+def delete(key: str, service: str | None = None, profile: Mapping[str, Any] | None = None, *, outside: Outside) -> bool:
     name = key.partition("?")[0]
     if _entry(name, profile, outside) is None:
         return False

@@ -138,9 +138,14 @@ class Bed:
         self.peers.append(peer)
         archive = self.custom.archive
         message: dict[str, Any] = {
-            "k": "init", "id": "host1", "opts": {"cachedir": str(self.cache)}, "grains": {}, "want_grains": False,
-            "log_level": "warning", **init,
-        }  # fmt: skip
+            "k": "init",
+            "id": "host1",
+            "opts": {"cachedir": str(self.cache)},
+            "grains": {},
+            "want_grains": False,
+            "log_level": "warning",
+            **init,
+        }
         if resource is not None:
             message.update(id=resource["id"], resource={"inside": False, "manager": "host1", **resource})
         if archive is not None and archive.data is not None:

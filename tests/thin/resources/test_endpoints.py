@@ -92,9 +92,13 @@ def test_endpoints_are_found_with_their_grains(bed, endpoint, declared) -> None:
 
 def test_endpoints_that_are_down_or_senseless(bed, endpoint, declared) -> None:
     declared["resource_ids"].update(
-        down={"url": "http://127.0.0.1:1", "grains": "/"}, user="http://me:hidden@127.0.0.1/", file="file:///etc/passwd",
-        number=5, typo={"url": endpoint.url, "tokn": "hidden"}, lines={"url": endpoint.url, "token": "hidden\nX: y"},
-    )  # fmt: skip
+        down={"url": "http://127.0.0.1:1", "grains": "/"},
+        user="http://me:hidden@127.0.0.1/",
+        file="file:///etc/passwd",
+        number=5,
+        typo={"url": endpoint.url, "tokn": "hidden"},
+        lines={"url": endpoint.url, "token": "hidden\nX: y"},
+    )
     endpoint.objects["/api/about"] = ["no object"]
     found, failed = bed.discover(http_api=declared)
     assert sorted(found["http_api"]) == sorted(declared["resource_ids"])
@@ -102,9 +106,13 @@ def test_endpoints_that_are_down_or_senseless(bed, endpoint, declared) -> None:
     assert "hidden" not in str(failed) and "s3cret" not in str(failed)
     assert "crm" in failed["http_api"] and "gives no JSON object" in failed["http_api"]
     for id, words in {
-        "down": "GET http://127.0.0.1:1/: ", "user": "without user and password", "file": "no URL of http",
-        "number": "an endpoint is a URL", "typo": "there is no option tokn", "lines": "'Authorization' has a character",
-    }.items():  # fmt: skip
+        "down": "GET http://127.0.0.1:1/: ",
+        "user": "without user and password",
+        "file": "no URL of http",
+        "number": "an endpoint is a URL",
+        "typo": "there is no option tokn",
+        "lines": "'Authorization' has a character",
+    }.items():
         peer = bed.start({"type": "http_api", "id": id, "declared": declared})
         if id == "down":
             assert peer.call("test.ping") is False

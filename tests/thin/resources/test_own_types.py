@@ -53,7 +53,8 @@ def test_a_type_that_is_entered(bed) -> None:
     found, failed = bed.discover(box=None)
     assert failed == {}
     assert found["box"] == {
-        id: {"enter": ["sh", "-c", 'exec "$@"', id], "grains": {"os": "Box"}} for id in ("one", "two words")}
+        id: {"enter": ["sh", "-c", 'exec "$@"', id], "grains": {"os": "Box"}} for id in ("one", "two words")
+    }
     peer = bed.start({"type": "box", "id": "one", "inside": True}, want_grains=True)
     assert peer.ready["grains"]["box"] == "one" and peer.ready["grains"]["kernel"]
     assert peer.call("test.ping") == ["one", "as ever"]

@@ -27,8 +27,9 @@ def test_ways_to_declare(bed, declared, ids) -> None:
     found, failed = bed.discover(dummy=declared)
     assert (list(found["dummy"]), failed) == (ids, {})
     for id in ids:
-        assert found["dummy"][id] == {"grains": {
-            "dummy_grain_1": "one", "dummy_grain_2": "two", "dummy_grain_3": "three", "resource_id": id}}
+        assert found["dummy"][id] == {
+            "grains": {"dummy_grain_1": "one", "dummy_grain_2": "two", "dummy_grain_3": "three", "resource_id": id}
+        }
     assert not list(bed.cache.iterdir()), "looking changes nothing"
 
 
@@ -103,8 +104,16 @@ def test_states_of_a_dummy(bed) -> None:
     assert [ret["result"] for ret in dry] == [None] * 4
     first = bed.states(peer, *chunks)
     assert [ret["result"] for ret in first] == [True] * 4
-    assert [ret["changes"] for ret in first] == [ret["changes"] for ret in dry] == [
-        {"tree": {"old": "", "new": "3"}}, {"samba": True}, {"redbull": {"old": "999.99", "new": ""}}, {"ntp": False}]
+    assert (
+        [ret["changes"] for ret in first]
+        == [ret["changes"] for ret in dry]
+        == [
+            {"tree": {"old": "", "new": "3"}},
+            {"samba": True},
+            {"redbull": {"old": "999.99", "new": ""}},
+            {"ntp": False},
+        ]
+    )
     assert [(ret["result"], ret["changes"]) for ret in bed.states(peer, *chunks)] == [(True, {})] * 4
 
 

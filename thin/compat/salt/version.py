@@ -12,9 +12,22 @@ class SaltStackVersion(object):
 
     @classmethod
     def from_name(cls, name):
-        names = {"boron": 2016, "carbon": 2016, "nitrogen": 2017, "oxygen": 2018, "fluorine": 2019, "neon": 3000,
-                 "sodium": 3001, "magnesium": 3002, "aluminium": 3003, "silicon": 3004, "phosphorus": 3005,
-                 "sulfur": 3006, "chlorine": 3007, "argon": 3008}
+        names = {
+            "boron": 2016,
+            "carbon": 2016,
+            "nitrogen": 2017,
+            "oxygen": 2018,
+            "fluorine": 2019,
+            "neon": 3000,
+            "sodium": 3001,
+            "magnesium": 3002,
+            "aluminium": 3003,
+            "silicon": 3004,
+            "phosphorus": 3005,
+            "sulfur": 3006,
+            "chlorine": 3007,
+            "argon": 3008,
+        }
         return cls(names[str(name).lower()])
 
     @classmethod

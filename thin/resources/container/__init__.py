@@ -29,8 +29,10 @@ _SEEN = ("name", "id", "pid", "running", "image", "hostname")
 _FORMAT = "{{.Name}}|{{.Id}}|{{.State.Pid}}|{{.State.Running}}|{{.Config.Image}}|{{.Config.Hostname}}"
 _RUNS = "{{.State.Running}}"
 #: What grains are read from, and a script that prints it all.
-_FILES = ["/etc/" + name for name in (
-    "os-release", "lsb-release", "centos-release", "redhat-release", "system-release", "machine-id")]
+_FILES = [
+    "/etc/" + name
+    for name in ("os-release", "lsb-release", "centos-release", "redhat-release", "system-release", "machine-id")
+]
 _FILES += ["/usr/lib/os-release", "/var/lib/dbus/machine-id"]
 _TRIES = 3  # `podman exec` may lose what a program says at its end; this one always says something
 _PRINT = 'for file; do printf "\n/%s\n" "$file"; cat "$file" 2>/dev/null; done'
@@ -183,6 +185,5 @@ def _cli(*words, partly=False):
     done = process.run([engine] + list(words), env=dict(os.environ, LC_ALL="C"), timeout=60)
     if done.retcode and not partly:
         said = (done.stderr or done.stdout).decode("utf-8", "replace").strip()
-        raise CommandExecutionError(
-            "%s %s failed: %s" % (engine, words[0], said or "status %s" % done.retcode))
+        raise CommandExecutionError("%s %s failed: %s" % (engine, words[0], said or "status %s" % done.retcode))
     return done.stdout.decode("utf-8", "replace")

@@ -61,6 +61,7 @@ def shutdown(opts):
 
 # what a dummy is made of
 
+
 def service_list():
     """The names of its services."""
     return sorted(_load()["services"])

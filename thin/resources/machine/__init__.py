@@ -63,7 +63,8 @@ def init(opts):
     wanted = Wanted(opts, "machine", ("chroots", "stopped"))
     chroots = wanted.said.get("chroots") or {}
     if not isinstance(chroots, dict) or not all(
-            isinstance(path, str) and path.startswith("/") for path in chroots.values()):
+        isinstance(path, str) and path.startswith("/") for path in chroots.values()
+    ):
         raise CommandExecutionError("resources: machine: chroots are a mapping, name: /path, not %r" % (chroots,))
     for name in wanted.declared:
         _checked(name)

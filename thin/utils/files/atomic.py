@@ -124,7 +124,7 @@ def _fill(descriptor, pieces):
     for piece in (pieces,) if isinstance(pieces, (bytes, bytearray)) else pieces:
         view = memoryview(piece)
         while view:
-            view = view[os.write(descriptor, view):]
+            view = view[os.write(descriptor, view) :]
 
 
 def _dress(descriptor, old, uid, gid, mode, place=None):
@@ -231,8 +231,9 @@ def _default_context(path):
     import subprocess
 
     try:
-        subprocess.call(["restorecon", path], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-                        stderr=subprocess.DEVNULL)
+        subprocess.call(
+            ["restorecon", path], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        )
     except OSError:
         pass
 

@@ -39,7 +39,7 @@ def listed(path, cachedir, limit=None):
     base, found = os.path.basename(path), []
     for name in os.listdir(folder) if os.path.isdir(folder) else ():
         match = SUFFIX.search(name)
-        if match and name[:match.start()] == base:
+        if match and name[: match.start()] == base:
             stamp = re.sub(r"_(\d{6})_(\d{4})$", r"_\2.\1", match.group(1))
             whole, _, fraction = stamp.partition(".")
             when = time.strptime(whole, STAMP)

@@ -16,8 +16,17 @@ def _newline(lines):
     return "\r\n" if lines and lines[0].endswith("\r\n") else "\n"
 
 
-def replace(text, marker_start, marker_end, content="", append=False, prepend=False, append_newline=False,
-            insert_before_match=None, insert_after_match=None):
+def replace(
+    text,
+    marker_start,
+    marker_end,
+    content="",
+    append=False,
+    prepend=False,
+    append_newline=False,
+    insert_before_match=None,
+    insert_after_match=None,
+):
     """``text`` with ``content`` between the markers; without them the block is added where that is asked for.
 
     Raises CommandExecutionError when there is no place for it, or no end. Salt: ``file.blockreplace``.
@@ -62,13 +71,24 @@ def _body(content, end, newline, append_newline):
     """The lines of the content and that of the end marker, which joins the last of them unless a newline is added."""
     lines = [line + newline for line in content.replace("\r\n", "\n").split("\n")]
     if not append_newline:
-        end = lines.pop()[:-len(newline)] + end
+        end = lines.pop()[: -len(newline)] + end
     return lines + [end.rstrip("\r\n") + newline]
 
 
-def replace_in_file(path, marker_start, marker_end, content="", append_if_not_found=False, prepend_if_not_found=False,
-                    backup=".bak", dry_run=False, show_changes=True, append_newline=False, insert_before_match=None,
-                    insert_after_match=None):
+def replace_in_file(
+    path,
+    marker_start,
+    marker_end,
+    content="",
+    append_if_not_found=False,
+    prepend_if_not_found=False,
+    backup=".bak",
+    dry_run=False,
+    show_changes=True,
+    append_newline=False,
+    insert_before_match=None,
+    insert_after_match=None,
+):
     """``file.blockreplace``: the unified diff (True when it is not to be shown); "" or False when nothing changes."""
     import os
 
@@ -91,8 +111,15 @@ def replace_in_file(path, marker_start, marker_end, content="", append_if_not_fo
         raise SaltInvocationError("Cannot perform string replacements on a binary file: %s" % path)
     old = data.decode("utf-8", "surrogateescape")
     new = replace(
-        old, marker_start, marker_end, content, append_if_not_found, prepend_if_not_found, append_newline,
-        insert_before_match, insert_after_match
+        old,
+        marker_start,
+        marker_end,
+        content,
+        append_if_not_found,
+        prepend_if_not_found,
+        append_newline,
+        insert_before_match,
+        insert_after_match,
     ).encode("utf-8", "surrogateescape")
     if new != data and not dry_run:
         edit.commit(path, new, backup)
@@ -131,5 +158,6 @@ def comment_line(path, regex, char="#", cmnt=True, backup=".bak"):
     if not old:
         return False
     edit.commit(real, "".join(lines).encode("utf-8", "surrogateescape"), backup)
-    return diff.of_lines(*([line.encode("utf-8", "surrogateescape").decode("utf-8", "replace") for line in side]
-                           for side in (old, new)))
+    return diff.of_lines(
+        *([line.encode("utf-8", "surrogateescape").decode("utf-8", "replace") for line in side] for side in (old, new))
+    )

@@ -101,8 +101,7 @@ def _ask(what, kind, data, options):
             raise CommandExecutionError("Failed to deserialize existing data: %s" % exc)
         raise CommandExecutionError(
             "The %s serializer could not be found. It either does not exist or its prerequisites are not installed. "
-            "(%s)"
-            % (kind, exc)
+            "(%s)" % (kind, exc)
         )
 
 

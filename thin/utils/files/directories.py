@@ -98,8 +98,12 @@ def predicted(name, ret, found, removed):
         safepath.check(os.path.join(name, "any"))
     ret["changes"].update(found)
     ret["changes"].update((path, REMOVED) for path in removed)
-    lines = ["%s: %s - %s\n" % (path, key, value) for path, change in ret["changes"].items()
-             if isinstance(change, dict) for key, value in change.items()]
+    lines = [
+        "%s: %s - %s\n" % (path, key, value)
+        for path, change in ret["changes"].items()
+        if isinstance(change, dict)
+        for key, value in change.items()
+    ]
     if lines:
         ret["result"] = None
         ret["comment"] = "The following files will be changed:\n" + "".join(lines)

@@ -45,8 +45,18 @@ class Substitution(object):
     ``kind`` is that of the content, bytes or str, and all others become the same.
     """
 
-    def __init__(self, kind, pattern, repl, count=0, flags=8, append=False, prepend=False, not_found_content=None,
-                 backslash_literal=False):
+    def __init__(
+        self,
+        kind,
+        pattern,
+        repl,
+        count=0,
+        flags=8,
+        append=False,
+        prepend=False,
+        not_found_content=None,
+        backslash_literal=False,
+    ):
         def same_kind(value):
             value = value if isinstance(value, (str, bytes)) else str(value)
             if isinstance(value, kind):
@@ -119,7 +129,7 @@ class Substitution(object):
 
 def _slices(data, start, end):
     for at in range(start, end, atomic.PIECE):
-        yield data[at:min(at + atomic.PIECE, end)]
+        yield data[at : min(at + atomic.PIECE, end)]
 
 
 def line_diff(old, new):
@@ -132,9 +142,23 @@ def line_diff(old, new):
     return diff.of_lines(*both)
 
 
-def replace_in_file(path, pattern, repl, count=0, flags=8, append_if_not_found=False, prepend_if_not_found=False,
-                    not_found_content=None, backup=".bak", dry_run=False, show_changes=True, ignore_if_missing=False,
-                    preserve_inode=True, backslash_literal=False, encoding=None):
+def replace_in_file(
+    path,
+    pattern,
+    repl,
+    count=0,
+    flags=8,
+    append_if_not_found=False,
+    prepend_if_not_found=False,
+    not_found_content=None,
+    backup=".bak",
+    dry_run=False,
+    show_changes=True,
+    ignore_if_missing=False,
+    preserve_inode=True,
+    backslash_literal=False,
+    encoding=None,
+):
     """``file.replace``: the unified diff (True when it is not to be shown); "" or False when nothing is to change."""
     if append_if_not_found and prepend_if_not_found:
         raise SaltInvocationError("Only one of append and prepend_if_not_found is permitted")
@@ -147,8 +171,17 @@ def replace_in_file(path, pattern, repl, count=0, flags=8, append_if_not_found=F
     else:
         with _readable(real):
             _refuse_binary(large.head(real), real)
-    change = Substitution(str if encoding else bytes, pattern, repl, count, flags, append_if_not_found,
-                          prepend_if_not_found, not_found_content, backslash_literal)
+    change = Substitution(
+        str if encoding else bytes,
+        pattern,
+        repl,
+        count,
+        flags,
+        append_if_not_found,
+        prepend_if_not_found,
+        not_found_content,
+        backslash_literal,
+    )
     if old is None:
         return _replace_in_large(path, real, change, backup, dry_run, show_changes, preserve_inode)
     new = change.whole(old)
@@ -255,8 +288,8 @@ def begins(path, lines):
     try:
         text = head.decode("utf-8")
     except UnicodeDecodeError as exc:
-        text = head[:exc.start].decode("utf-8") if len(head) - exc.start < 4 else head.decode("latin-1")
-    return text.splitlines()[:len(lines)] == lines
+        text = head[: exc.start].decode("utf-8") if len(head) - exc.start < 4 else head.decode("latin-1")
+    return text.splitlines()[: len(lines)] == lines
 
 
 def _encoded(line):
@@ -296,6 +329,7 @@ WINDOW, AGAIN = 8 * 1024 * 1024, 1024 * 1024
 def lacking(path, texts, ignore_whitespace=True):
     """Those of the texts that the file does not have (see ``has``), which is not read whole. Raises OSError."""
     if large.is_large(path):
+
         def look(data):
             return (b"%d " % at for at, text in enumerate(texts) if has(data, text, ignore_whitespace))
 
@@ -315,7 +349,7 @@ def _windows(path, again):
         end = held.rfind(b"\n") + 1
         if fresh >= WINDOW and end:
             yield held[:end]
-            held, fresh = held[held.find(b"\n", max(0, end - again - 1)) + 1:], 0
+            held, fresh = held[held.find(b"\n", max(0, end - again - 1)) + 1 :], 0
     yield held
 
 

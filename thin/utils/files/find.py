@@ -8,12 +8,17 @@ import time
 from thin.utils.files import owner
 
 TYPES = {
-    "b": stat.S_IFBLK, "c": stat.S_IFCHR, "d": stat.S_IFDIR, "f": stat.S_IFREG, "l": stat.S_IFLNK, "p": stat.S_IFIFO,
+    "b": stat.S_IFBLK,
+    "c": stat.S_IFCHR,
+    "d": stat.S_IFDIR,
+    "f": stat.S_IFREG,
+    "l": stat.S_IFLNK,
+    "p": stat.S_IFIFO,
     "s": stat.S_IFSOCK,
 }
 LETTERS = {value: key for key, value in TYPES.items()}
 UNITS = {"w": 604800, "d": 86400, "h": 3600, "m": 60, "s": 1}
-SIZES = {"b": 1, "k": 1024, "m": 1024 ** 2, "g": 1024 ** 3, "t": 1024 ** 4}
+SIZES = {"b": 1, "k": 1024, "m": 1024**2, "g": 1024**3, "t": 1024**4}
 PRINTS = {
     "group": lambda path, st: owner.gid_to_group(st.st_gid),
     "md5": lambda path, st: _hash(path, st),

@@ -1,13 +1,24 @@
 """``key = value`` lines: changed, uncommented, added, pruned. Salt: ``file.keyvalue``."""
 
 
-def edit(lines, key_values, separator="=", append=False, prepend=False, count=1, uncomment=None, key_ignore_case=False,
-         value_ignore_case=False, prune=False):
+def edit(
+    lines,
+    key_values,
+    separator="=",
+    append=False,
+    prepend=False,
+    count=1,
+    uncomment=None,
+    key_ignore_case=False,
+    value_ignore_case=False,
+    prune=False,
+):
     """(new lines, diff lines, lines changed, lines deleted).
 
     A key counts as set ``count`` times at most (a negative number: as often as it stands there); of lines commented out
     with one of the characters of ``uncomment`` so many are brought back, and what is too much goes.
     """
+
     def fold(text, ignore):
         return text.lower() if ignore else text
 

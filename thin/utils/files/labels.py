@@ -15,8 +15,13 @@ def run(*argv, **options):
     """(exit status, output) of a program; 127 when it is not there. ``cwd``: where it runs."""
     try:
         process = subprocess.Popen(
-            argv, cwd=options.get("cwd"), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-            encoding="utf-8", errors="surrogateescape"
+            argv,
+            cwd=options.get("cwd"),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            encoding="utf-8",
+            errors="surrogateescape",
         )
     except OSError as exc:
         return 127, str(exc)

@@ -81,7 +81,7 @@ def _work(source, work, descriptor):
     def write():
         view = memoryview(gathered)
         while view:
-            view = view[os.write(descriptor, view):]
+            view = view[os.write(descriptor, view) :]
         view.release()
         del gathered[:]
 

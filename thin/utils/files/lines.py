@@ -38,7 +38,7 @@ def indented(like, line, indent):
     """``line`` with the leading white space of the line ``like``."""
     if not indent:
         return line
-    return like[:len(like) - len(like.lstrip(" \t"))] + line.lstrip()
+    return like[: len(like) - len(like.lstrip(" \t"))] + line.lstrip()
 
 
 def edit(lines, content, match=None, mode=None, location=None, before=None, after=None, indent=True):
@@ -151,8 +151,20 @@ def change(path, content=None, match=None, mode=None, location=None, before=None
     return old, join(edit(lines, content, match, mode, location, before, after, indent))
 
 
-def edit_file(path, content=None, match=None, mode=None, location=None, before=None, after=None, show_changes=True,
-              backup=False, quiet=False, indent=True, test=False):
+def edit_file(
+    path,
+    content=None,
+    match=None,
+    mode=None,
+    location=None,
+    before=None,
+    after=None,
+    show_changes=True,
+    backup=False,
+    quiet=False,
+    indent=True,
+    test=False,
+):
     """``file.line``: the unified diff (True when it is not to be shown), False when nothing is to change."""
     from thin.utils import safepath
     from thin.utils.files import edit as edits

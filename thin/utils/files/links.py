@@ -114,15 +114,16 @@ def foretell(ret, name, target, force, user, group, exists, makedirs):
                 now = ownership(name)
                 ret["result"] = None
                 ret["changes"]["ownership"] = "%s:%s" % now
-                ret["comment"] += (
-                    ", but the ownership of the symlink would be changed from %s:%s to %s:%s" % (now + (user, group))
+                ret["comment"] += ", but the ownership of the symlink would be changed from %s:%s to %s:%s" % (
+                    now + (user, group)
                 )
     elif not exists(name):
         ret["changes"]["new"] = name
         ret["comment"] = "Symlink %s to %s is set for creation" % (name, target)
     elif force:
         ret["comment"] = "The file or directory %s is set for removal to make way for a new symlink targeting %s" % (
-            name, target
+            name,
+            target,
         )
     else:
         failed(ret, "File or directory exists where the symlink %s should be. Did you mean to use force?" % name)

@@ -16,9 +16,23 @@ NO_FILE = "Specified target %s is neither a regular file nor a symbolic link"
 class Wish(object):
     """How a managed file shall be, apart from its content. ``mode`` is normalized; None is "leave it"."""
 
-    def __init__(self, user=None, group=None, mode=None, attrs=None, selinux=None, follow_symlinks=True,
-                 makedirs=False, dir_mode=None, backup="", cachedir="", show_changes=True, obfuscate=False,
-                 ignore=None, new_file_diff=False):
+    def __init__(
+        self,
+        user=None,
+        group=None,
+        mode=None,
+        attrs=None,
+        selinux=None,
+        follow_symlinks=True,
+        makedirs=False,
+        dir_mode=None,
+        backup="",
+        cachedir="",
+        show_changes=True,
+        obfuscate=False,
+        ignore=None,
+        new_file_diff=False,
+    ):
         self.user = user
         self.group = group
         self.mode = mode
@@ -98,8 +112,7 @@ def foretell(name, content, wish, ret):
         ret["result"] = None
         ret["comment"] = (
             "The file %s is set to be changed\nNote: No changes made, actual changes may\nbe different due to other "
-            "states."
-            % name
+            "states." % name
         )
         if wish.ignore and not matters:
             ret["skip_req"] = True
@@ -118,7 +131,9 @@ def keep_content(name, ret, wish, test):
             ret["result"] = None
         if wish.mode and wish.mode != before:
             ret["comment"] = "File %s will be updated with permissions %s from its current state of %s" % (
-                name, wish.mode, before
+                name,
+                wish.mode,
+                before,
             )
         else:
             ret["comment"] = "File %s not updated" % name

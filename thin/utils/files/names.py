@@ -20,6 +20,11 @@ def template_names(name, source, user, group, mode, attrs, extra):
         )
     kept = isinstance(mode, str) and mode.lower() == "keep"
     return dict(
-        extra, name=name, source=source, user=user, group=group, mode=None if kept else owner.normalize_mode(mode),
-        attrs=attrs
+        extra,
+        name=name,
+        source=source,
+        user=user,
+        group=group,
+        mode=None if kept else owner.normalize_mode(mode),
+        attrs=attrs,
     )

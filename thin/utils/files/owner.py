@@ -13,8 +13,13 @@ except ImportError:  # no such databases on this platform
     grp = pwd = None
 
 KINDS = (
-    (stat.S_ISLNK, "link"), (stat.S_ISREG, "file"), (stat.S_ISDIR, "dir"), (stat.S_ISCHR, "char"),
-    (stat.S_ISBLK, "block"), (stat.S_ISFIFO, "pipe"), (stat.S_ISSOCK, "socket"),
+    (stat.S_ISLNK, "link"),
+    (stat.S_ISREG, "file"),
+    (stat.S_ISDIR, "dir"),
+    (stat.S_ISCHR, "char"),
+    (stat.S_ISBLK, "block"),
+    (stat.S_ISFIFO, "pipe"),
+    (stat.S_ISSOCK, "socket"),
 )
 
 Born = namedtuple("Born", "st_uid st_gid st_mode")

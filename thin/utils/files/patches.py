@@ -43,8 +43,12 @@ def run(name, patch, words):
         files = [] if whole and place.folder else ["-d", name] if whole else [shown]
         try:
             process = subprocess.Popen(
-                ["patch"] + words + files, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                env=dict(os.environ, LC_ALL="C"), cwd=place.folder
+                ["patch"] + words + files,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                env=dict(os.environ, LC_ALL="C"),
+                cwd=place.folder,
             )
         except OSError:
             raise CommandExecutionError("patch executable not found on minion")

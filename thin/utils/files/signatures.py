@@ -32,8 +32,12 @@ class Trust(object):
     def __init__(self, functions, backend="gpg", signed_by_any=None, signed_by_all=None, keyring=None, gnupghome=None):
         self.verify = functions.get(backend + ".verify")
         self.backend = backend
-        self._given = {"signed_by_any": signed_by_any, "signed_by_all": signed_by_all, "keyring": keyring,
-                       "gnupghome": gnupghome}
+        self._given = {
+            "signed_by_any": signed_by_any,
+            "signed_by_all": signed_by_all,
+            "keyring": keyring,
+            "gnupghome": gnupghome,
+        }
 
     def check(self, path, signature, saltenv, verify_ssl, cache):
         """Raises CommandExecutionError unless ``path`` is well signed.
@@ -44,11 +48,14 @@ class Trust(object):
         if self.verify is None:
             raise CommandExecutionError(
                 "Signature verification requires the %s module, which could not be found. Make sure you have the "
-                "necessary tools and libraries intalled" % self.backend)
+                "necessary tools and libraries intalled" % self.backend
+            )
         kept, detached = [path], None
         if signature is not True:
-            found = [self._fetched(one, saltenv, verify_ssl, cache)
-                     for one in ([signature] if isinstance(signature, str) else signature)]
+            found = [
+                self._fetched(one, saltenv, verify_ssl, cache)
+                for one in ([signature] if isinstance(signature, str) else signature)
+            ]
             kept += found
             detached = found[0] if isinstance(signature, str) else found
         answer = self.verify(filename=path, signature=detached, **self._given)

@@ -48,7 +48,7 @@ def is_remote(source):
 
 def local_path(source):
     """The path behind ``/a/b`` or ``file:///a/b``."""
-    return source[len("file://"):].rstrip("/") if scheme(source) == "file" else source
+    return source[len("file://") :].rstrip("/") if scheme(source) == "file" else source
 
 
 def redact(url):
@@ -144,8 +144,16 @@ def fetch(source, saltenv, verify_ssl=True, have=(), cache=None, use_etag=False)
 
 
 def resolve(
-    name, source, source_hash, source_hash_name, saltenv, skip_verify=False, verify_ssl=True, cache=None, signed=None,
-    use_etag=False
+    name,
+    source,
+    source_hash,
+    source_hash_name,
+    saltenv,
+    skip_verify=False,
+    verify_ssl=True,
+    cache=None,
+    signed=None,
+    use_etag=False,
 ):
     """The content that a source stands for. Raises NoContent with Salt's words. Nothing is transferred for salt://."""
     kind = scheme(source)
@@ -163,8 +171,9 @@ def resolve(
         if not source_hash or skip_verify:
             return content.LocalFile(path)
         return content.LocalFile(
-            path, _wanted_sum(name, source, source_hash, source_hash_name, saltenv, verify_ssl, signed),
-            mismatch(name, source)
+            path,
+            _wanted_sum(name, source, source_hash, source_hash_name, saltenv, verify_ssl, signed),
+            mismatch(name, source),
         )
     if _is_plugged(kind):
         return _plugged(name, source, source_hash, source_hash_name, saltenv, skip_verify, verify_ssl, signed)

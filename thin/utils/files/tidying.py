@@ -10,8 +10,11 @@ from thin.exceptions import CommandExecutionError
 UNITS = "bkmgtpezy"
 #: rule of a retention schedule -> the parts of a time that make two files fall together
 RULES = {
-    "first_of_year": ("year",), "first_of_month": ("year", "month"), "first_of_week": ("year", "week"),
-    "first_of_day": ("year", "month", "day"), "first_of_hour": ("year", "month", "day", "hour"),
+    "first_of_year": ("year",),
+    "first_of_month": ("year", "month"),
+    "first_of_week": ("year", "week"),
+    "first_of_day": ("year", "month", "day"),
+    "first_of_hour": ("year", "month", "day", "hour"),
     "most_recent": ("year", "month", "day", "hour", "time"),
 }
 
@@ -98,7 +101,7 @@ def schedule(folder, retain, strptime_format=None):
             firsts.setdefault(tuple(_part(when, part) for part in RULES[rule]), name)
         newest = sorted(firsts, reverse=True)
         if count != "all":
-            newest = newest[:int(count) + (1 if rule == "first_of_week" else 0)]
+            newest = newest[: int(count) + (1 if rule == "first_of_week" else 0)]
         retained.update(firsts[key] for key in newest)
     return {
         "retained": sorted(retained, reverse=True),

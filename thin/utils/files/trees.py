@@ -72,8 +72,17 @@ def plan_of(low, saltenv):
     return plan(low["name"], existing(low.get("source", []), saltenv), saltenv, **chosen)
 
 
-def plan(name, sources, saltenv, keep_symlinks=False, include_pat=None, exclude_pat=None, maxdepth=None,
-         include_empty=False, merge=False):
+def plan(
+    name,
+    sources,
+    saltenv,
+    keep_symlinks=False,
+    include_pat=None,
+    exclude_pat=None,
+    maxdepth=None,
+    include_empty=False,
+    merge=False,
+):
     """The Plan of copying the source directories to ``name``: the first of them, with ``merge`` all, the first
     winning."""
     made = Plan()
@@ -230,9 +239,9 @@ class Outcome(object):
     def cleared(self, path, kind, replacement):
         """Take away what is of the wrong kind at ``path``. False when a dry run says no more about it."""
         if self._test:
-            self.add(path, {
-                "result": None, "changes": {}, "comment": "Replacing %s%s with a %s" % (kind, path, replacement)
-            })
+            self.add(
+                path, {"result": None, "changes": {}, "comment": "Replacing %s%s with a %s" % (kind, path, replacement)}
+            )
             return False
         walk.remove(path)
         return True

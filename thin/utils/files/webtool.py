@@ -28,8 +28,24 @@ def open_url(url, verify_ssl, head, timeout):
     curl = process.which("curl")
     if curl:
         # -q: no curlrc; -g: brackets are no ranges
-        argv = [curl, "-q", "-g", "-sS", "-f", "-L", "--proto-redir", "=http,https,ftp", "-K", "-",
-                "--connect-timeout", str(timeout), "--speed-limit", "1", "--speed-time", str(timeout)]
+        argv = [
+            curl,
+            "-q",
+            "-g",
+            "-sS",
+            "-f",
+            "-L",
+            "--proto-redir",
+            "=http,https,ftp",
+            "-K",
+            "-",
+            "--connect-timeout",
+            str(timeout),
+            "--speed-limit",
+            "1",
+            "--speed-time",
+            str(timeout),
+        ]
         argv += [] if verify_ssl else ["-k"]
         argv += ["-I", "-o", os.devnull] if head else []
         return Answer(argv, 'url = "%s"\n' % url.replace("\\", "\\\\").replace('"', '\\"'))
@@ -51,8 +67,11 @@ class Answer(object):
 
     def __init__(self, argv, words):
         self._process = subprocess.Popen(
-            argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-            env=dict(os.environ, LC_ALL="C")
+            argv,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env=dict(os.environ, LC_ALL="C"),
         )
         try:
             self._process.stdin.write(words.encode("utf-8"))

@@ -125,9 +125,19 @@ class ListDraft(Draft):
 
 
 def certificate(
-    signing_private_key=None, signing_private_key_passphrase=None, signing_cert=None, public_key=None,
-    private_key=None, private_key_passphrase=None, csr=None, subject=None, serial_number=None, not_before=None,
-    not_after=None, days_valid=30, **kwargs
+    signing_private_key=None,
+    signing_private_key_passphrase=None,
+    signing_cert=None,
+    public_key=None,
+    private_key=None,
+    private_key_passphrase=None,
+    csr=None,
+    subject=None,
+    serial_number=None,
+    not_before=None,
+    not_after=None,
+    days_valid=30,
+    **kwargs,
 ):
     """The CertificateDraft of ``x509.create_certificate``'s arguments."""
     import datetime
@@ -164,14 +174,25 @@ def certificate(
     if request:
         for extension in oids.EXTENSION_ORDER:
             oid = oids.EXTENSIONS[extension]
-            if (extension in oids.FOR_CERTIFICATES and extension not in oids.NOT_IN_REQUESTS
-                    and oid in request.extensions and oid not in found):
+            if (
+                extension in oids.FOR_CERTIFICATES
+                and extension not in oids.NOT_IN_REQUESTS
+                and oid in request.extensions
+                and oid not in found
+            ):
                 found[oid] = request.extensions[oid]
     return CertificateDraft(
-        subject=name, issuer=signing_cert.subject if signing_cert else name, public=public,
-        serial_number=serial(serial_number), not_before=start, not_after=end, extensions=found,
-        signing_key=signing_key, signing_cert=signing_cert, private_key=own,
-    )  # fmt: skip
+        subject=name,
+        issuer=signing_cert.subject if signing_cert else name,
+        public=public,
+        serial_number=serial(serial_number),
+        not_before=start,
+        not_after=end,
+        extensions=found,
+        signing_key=signing_key,
+        signing_cert=signing_cert,
+        private_key=own,
+    )
 
 
 def request(private_key, private_key_passphrase=None, subject=None, **kwargs):
@@ -192,8 +213,13 @@ def _wanted(kwargs, which, **about):
 
 
 def revocation_list(
-    signing_private_key, revoked, signing_cert=None, signing_private_key_passphrase=None, include_expired=False,
-    days_valid=100, extensions_=None,
+    signing_private_key,
+    revoked,
+    signing_cert=None,
+    signing_private_key_passphrase=None,
+    include_expired=False,
+    days_valid=100,
+    extensions_=None,
 ):
     """The ListDraft of ``x509.create_crl``'s arguments."""
     import datetime
@@ -215,9 +241,13 @@ def revocation_list(
         else:
             log.warning("Ignoring invalid CRL extension: %s", name)
     return ListDraft(
-        issuer=signing_cert.subject if signing_cert else None, not_before=now,
-        not_after=now + datetime.timedelta(days=days_valid), revoked=entries, extensions=found, signing_key=key,
-    )  # fmt: skip
+        issuer=signing_cert.subject if signing_cert else None,
+        not_before=now,
+        not_after=now + datetime.timedelta(days=days_valid),
+        revoked=entries,
+        extensions=found,
+        signing_key=key,
+    )
 
 
 def _revoked(given, now, include_expired):

@@ -9,8 +9,15 @@ UTF8, PRINTABLE, T61, IA5, VISIBLE, UNIVERSAL, BMP = 0x0C, 0x13, 0x14, 0x16, 0x1
 UTC_TIME, GENERALIZED_TIME, SEQUENCE, SET = 0x17, 0x18, 0x30, 0x31
 
 #: how the texts of each type are encoded
-TEXTS = {UTF8: "utf-8", PRINTABLE: "latin-1", T61: "latin-1", IA5: "latin-1", VISIBLE: "latin-1",
-         UNIVERSAL: "utf-32-be", BMP: "utf-16-be"}
+TEXTS = {
+    UTF8: "utf-8",
+    PRINTABLE: "latin-1",
+    T61: "latin-1",
+    IA5: "latin-1",
+    VISIBLE: "latin-1",
+    UNIVERSAL: "utf-32-be",
+    BMP: "utf-16-be",
+}
 
 
 class Item(object):
@@ -104,7 +111,7 @@ def _next(data):
         size = int.from_bytes(data[2:start], "big")
     if len(data) < start + size:
         raise ValueError("bad DER: it ends too early")
-    return Item(data[0], data[start:start + size], data[:start + size]), data[start + size:]
+    return Item(data[0], data[start : start + size], data[: start + size]), data[start + size :]
 
 
 def read(data):

@@ -128,18 +128,18 @@ def extensions(item):
 
 def extensions_der(values):
     """The DER of {object identifier: (critical, DER)}."""
-    return der.sequence(*[
-        der.sequence(der.oid(number), der.boolean(True) if critical else b"", der.octets(value))
-        for number, (critical, value) in values.items()
-    ])  # fmt: skip
+    return der.sequence(
+        *[
+            der.sequence(der.oid(number), der.boolean(True) if critical else b"", der.octets(value))
+            for number, (critical, value) in values.items()
+        ]
+    )
 
 
 def compare(current, wanted):
     """``{added, changed, removed: [names]}`` of two dicts of extensions."""
     return {
         "added": [oids.shown(number) for number in wanted if number not in current],
-        "changed": [
-            oids.shown(number) for number in wanted if number in current and current[number] != wanted[number]
-        ],
+        "changed": [oids.shown(number) for number in wanted if number in current and current[number] != wanted[number]],
         "removed": [oids.shown(number) for number in current if number not in wanted],
     }

@@ -11,14 +11,30 @@ from thin.utils.pki import der, general, names, oids
 
 TIME = "%Y-%m-%d %H:%M:%S"
 
-_USAGES = ("digitalSignature", "nonRepudiation", "keyEncipherment", "dataEncipherment", "keyAgreement", "keyCertSign",
-           "cRLSign", "encipherOnly", "decipherOnly")  # fmt: skip
+_USAGES = (
+    "digitalSignature",
+    "nonRepudiation",
+    "keyEncipherment",
+    "dataEncipherment",
+    "keyAgreement",
+    "keyCertSign",
+    "cRLSign",
+    "encipherOnly",
+    "decipherOnly",
+)
 #: why something was revoked: bits of ReasonFlags (None: not among them), numbers of CRLReason
 _REASONS = {
-    "unspecified": (None, 0), "keyCompromise": (1, 1), "cACompromise": (2, 2), "affiliationChanged": (3, 3),
-    "superseded": (4, 4), "cessationOfOperation": (5, 5), "certificateHold": (6, 6), "removeFromCRL": (None, 8),
-    "privilegeWithdrawn": (7, 9), "aACompromise": (8, 10),
-}  # fmt: skip
+    "unspecified": (None, 0),
+    "keyCompromise": (1, 1),
+    "cACompromise": (2, 2),
+    "affiliationChanged": (3, 3),
+    "superseded": (4, 4),
+    "cessationOfOperation": (5, 5),
+    "certificateHold": (6, 6),
+    "removeFromCRL": (None, 8),
+    "privilegeWithdrawn": (7, 9),
+    "aACompromise": (8, 10),
+}
 _FEATURES = {"status_request": 5, "status_request_v2": 17}
 PRESENT = "__present__"
 
@@ -92,9 +108,7 @@ def _basic(value, *about):
         raise SaltInvocationError("path_length must be None when ca is False")
     if length is not None and (isinstance(length, bool) or not isinstance(length, int) or length < 0):
         raise SaltInvocationError("path_length must be a non-negative integer or None")
-    return critical, der.sequence(
-        der.boolean(True) if ca else b"", b"" if length is None else der.integer(length)
-    )
+    return critical, der.sequence(der.boolean(True) if ca else b"", b"" if length is None else der.integer(length))
 
 
 def _usage(value, *about):
@@ -303,9 +317,7 @@ def _policy_constraints(value, *about):
     names_of = ((0, "requireExplicitPolicy"), (1, "inhibitPolicyMapping"))
     parts = [der.implicit(tag, der.integer(int(value[name]))) for tag, name in names_of if name in value]
     if not parts:
-        raise SaltInvocationError(
-            "At least one of require_explicit_policy and inhibit_policy_mapping must not be None"
-        )
+        raise SaltInvocationError("At least one of require_explicit_policy and inhibit_policy_mapping must not be None")
     return critical, der.sequence(*parts)
 
 
@@ -409,15 +421,31 @@ def _invalidity(value, *about):
 
 
 _BUILDERS = {
-    "basicConstraints": _basic, "keyUsage": _usage, "extendedKeyUsage": _purposes,
-    "subjectKeyIdentifier": _subject_key, "authorityKeyIdentifier": _authority_key, "issuerAltName": _issuer_names,
-    "certificateIssuer": _issuer_names, "authorityInfoAccess": _access, "subjectAltName": _subject_names,
-    "crlDistributionPoints": _points, "freshestCRL": _freshest, "issuingDistributionPoint": _issuing_point,
-    "certificatePolicies": _policies, "policyConstraints": _policy_constraints, "inhibitAnyPolicy": _any_policy,
-    "nameConstraints": _name_constraints, "noCheck": _no_check, "tlsfeature": _features, "nsComment": _ns_comment,
-    "nsCertType": _ns_type, "cRLNumber": _number, "deltaCRLIndicator": _delta, "CRLReason": _reason,
+    "basicConstraints": _basic,
+    "keyUsage": _usage,
+    "extendedKeyUsage": _purposes,
+    "subjectKeyIdentifier": _subject_key,
+    "authorityKeyIdentifier": _authority_key,
+    "issuerAltName": _issuer_names,
+    "certificateIssuer": _issuer_names,
+    "authorityInfoAccess": _access,
+    "subjectAltName": _subject_names,
+    "crlDistributionPoints": _points,
+    "freshestCRL": _freshest,
+    "issuingDistributionPoint": _issuing_point,
+    "certificatePolicies": _policies,
+    "policyConstraints": _policy_constraints,
+    "inhibitAnyPolicy": _any_policy,
+    "nameConstraints": _name_constraints,
+    "noCheck": _no_check,
+    "tlsfeature": _features,
+    "nsComment": _ns_comment,
+    "nsCertType": _ns_type,
+    "cRLNumber": _number,
+    "deltaCRLIndicator": _delta,
+    "CRLReason": _reason,
     "invalidityDate": _invalidity,
-}  # fmt: skip
+}
 REASONS = {number: name for name, (_, number) in _REASONS.items()}
 REASON_BITS = {bit: name for name, (bit, _) in _REASONS.items() if bit is not None}
 USAGES = _USAGES

@@ -55,9 +55,7 @@ def _address(value):
     try:
         network = ipaddress.ip_network(value)
     except ValueError:
-        raise CommandExecutionError(
-            "Provided value %s does not seem to be an IP address or network range." % value
-        )
+        raise CommandExecutionError("Provided value %s does not seem to be an IP address or network range." % value)
     return network.network_address.packed + network.netmask.packed
 
 

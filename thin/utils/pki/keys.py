@@ -138,8 +138,12 @@ def is_container(data):
     """Whether these bytes look like PKCS#12."""
     try:
         found = der.read(data).items()
-        return len(found) > 1 and found[0].tag == der.INTEGER and found[0].number() == 3 and \
-            found[1].items()[0].tag == der.OID
+        return (
+            len(found) > 1
+            and found[0].tag == der.INTEGER
+            and found[0].number() == 3
+            and found[1].items()[0].tag == der.OID
+        )
     except (IndexError, ValueError):
         return False
 
@@ -285,7 +289,8 @@ def generate(algo="rsa", size=None):
         size = size or _SIZES[algo][0]
         if size not in _SIZES[algo]:
             raise SaltInvocationError(
-                "RSA key size must be either 2048, 3072 or 4096 bits." if algo == "rsa"
+                "RSA key size must be either 2048, 3072 or 4096 bits."
+                if algo == "rsa"
                 else "EC key size must be either 256, 384, 521 bits."
             )
     argv = {

@@ -50,10 +50,12 @@ def sign(pkcs8, data):
     try:
         size = ctypes.c_size_t(256)
         out = ctypes.create_string_buffer(size.value)
-        if library.EVP_DigestSignInit(context, None, None, None, key) != 1 or \
-                library.EVP_DigestSign(context, out, ctypes.byref(size), data, len(data)) != 1:
+        if (
+            library.EVP_DigestSignInit(context, None, None, None, key) != 1
+            or library.EVP_DigestSign(context, out, ctypes.byref(size), data, len(data)) != 1
+        ):
             raise CommandExecutionError("libcrypto could not sign")
-        return out.raw[:size.value]
+        return out.raw[: size.value]
     finally:
         library.EVP_MD_CTX_free(context)
         library.EVP_PKEY_free(key)
@@ -65,8 +67,10 @@ def verify(spki, signature, data):
     key = _key(ctypes, library.d2i_PUBKEY, spki)
     context = library.EVP_MD_CTX_new()
     try:
-        return library.EVP_DigestVerifyInit(context, None, None, None, key) == 1 and \
-            library.EVP_DigestVerify(context, signature, len(signature), data, len(data)) == 1
+        return (
+            library.EVP_DigestVerifyInit(context, None, None, None, key) == 1
+            and library.EVP_DigestVerify(context, signature, len(signature), data, len(data)) == 1
+        )
     finally:
         library.EVP_MD_CTX_free(context)
         library.EVP_PKEY_free(key)

@@ -40,9 +40,7 @@ def certificate_as(value, passphrase=None):
         found = [Certificate(one) for one in unbundle(data)]
         return Loaded(found[0], "pkcs7_der", found[1:])
     except (IndexError, ValueError):
-        raise given.CertDeserializationError(
-            "Could not deserialize binary data, neither as DER nor PKCS#7, PKCS#12."
-        )
+        raise given.CertDeserializationError("Could not deserialize binary data, neither as DER nor PKCS#7, PKCS#12.")
 
 
 def _from_pem(data):

@@ -10,10 +10,27 @@ from thin.exceptions import CommandExecutionError, SaltInvocationError
 from thin.utils import safepath
 
 _FILE_ARGS = (
-    "user", "group", "mode", "attrs", "makedirs", "dir_mode", "backup", "create", "follow_symlinks", "check_cmd",
-    "tmp_dir", "tmp_ext", "selinux", "file_encoding", "encoding_errors", "win_owner", "win_perms", "win_deny_perms",
-    "win_inheritance", "win_perms_reset",
-)  # fmt: skip
+    "user",
+    "group",
+    "mode",
+    "attrs",
+    "makedirs",
+    "dir_mode",
+    "backup",
+    "create",
+    "follow_symlinks",
+    "check_cmd",
+    "tmp_dir",
+    "tmp_ext",
+    "selinux",
+    "file_encoding",
+    "encoding_errors",
+    "win_owner",
+    "win_perms",
+    "win_deny_perms",
+    "win_inheritance",
+    "win_perms_reset",
+)
 
 
 def split(kwargs, internal):
@@ -46,9 +63,7 @@ class Managed(object):
         self.name, self.what, self.file, self.text = name, what, file, text
         self.opts, self.states, self.low = dunders["__opts__"], dunders["__states__"], dunders["__low__"]
         self.backup_mode = dunders["__salt__"]["config.backup_mode"]
-        self.ret = {
-            "name": name, "changes": {}, "result": True, "comment": "The %s is in the correct state" % what
-        }  # fmt: skip
+        self.ret = {"name": name, "changes": {}, "result": True, "comment": "The %s is in the correct state" % what}
 
     def run(self, examine, make, exists_counts=False):
         """The state's return.

@@ -127,9 +127,7 @@ def build_relative(text):
     except (TypeError, ValueError):
         raise CommandExecutionError("Failed parsing rdn string: %s" % (text,))
     if len(found) != 1:
-        raise SaltInvocationError(
-            "Specified string is not a Relative Distinguished Name, but a Distinguished Name."
-        )
+        raise SaltInvocationError("Specified string is not a Relative Distinguished Name, but a Distinguished Name.")
     return found[0]
 
 
@@ -171,7 +169,7 @@ def _parse(text):
                 value = _unescaped(value)
             rdn.append(_checked(number, value))
             at = match.end()
-            if text[at:at + 1] != "+":
+            if text[at : at + 1] != "+":
                 break
             at += 1
         found.append(tuple(rdn))
@@ -185,7 +183,7 @@ def _parse(text):
 def _unescaped(value):
     """What escapes stand for; hexadecimal ones are octets of UTF-8."""
     data = re.sub(
-        br"\\([0-9A-Fa-f]{2}|.)",
+        rb"\\([0-9A-Fa-f]{2}|.)",
         lambda match: bytes.fromhex(match.group(1).decode("ascii")) if len(match.group(1)) == 2 else match.group(1),
         value.encode("utf-8"),
     )

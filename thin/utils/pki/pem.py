@@ -4,7 +4,7 @@ import re
 
 from thin.exceptions import SaltInvocationError
 
-_BLOCK = re.compile(br"-----BEGIN ([^\r\n-]+)-----[ \t]*\r?\n(.*?)-----END \1-----", re.DOTALL)
+_BLOCK = re.compile(rb"-----BEGIN ([^\r\n-]+)-----[ \t]*\r?\n(.*?)-----END \1-----", re.DOTALL)
 
 
 def armor(kind, data):
@@ -12,7 +12,7 @@ def armor(kind, data):
     import base64
 
     coded = base64.b64encode(data)
-    lines = [coded[at:at + 64] for at in range(0, len(coded), 64)]
+    lines = [coded[at : at + 64] for at in range(0, len(coded), 64)]
     name = kind.encode("ascii") + b"-----"
     return b"\n".join([b"-----BEGIN " + name] + lines + [b"-----END " + name, b""])
 
@@ -52,9 +52,9 @@ def tidy(text, kind=None):
     lines = ["-----BEGIN %s-----" % name]
     if headers:
         lines += [headers.group(1), headers.group(2), ""]
-        body = body[headers.end():]
+        body = body[headers.end() :]
     body = "".join(body.split())
     if not body:
         raise SaltInvocationError("PEM text not valid:\n%s" % said)
-    lines += [body[at:at + 64] for at in range(0, len(body), 64)]
+    lines += [body[at : at + 64] for at in range(0, len(body), 64)]
     return ("\n".join(lines + ["-----END %s-----" % name]) + "\n").encode("ascii")

@@ -7,7 +7,7 @@ def hexed(value):
     """``AB:CD:…`` of bytes or hexadecimal text."""
     text = value.hex() if isinstance(value, bytes) else value
     text = "0" + text if len(text) % 2 else text
-    return ":".join(text[at:at + 2] for at in range(0, len(text), 2)).upper()
+    return ":".join(text[at : at + 2] for at in range(0, len(text), 2)).upper()
 
 
 def number(value):
@@ -108,8 +108,15 @@ def _points(item):
 
 def _issuing_point(item):
     # "onysomereasons" is how Salt spells it
-    found = {"fullname": [], "onysomereasons": [], "relativename": None, "onlyuser": False, "onlyCA": False,
-             "onlyAA": False, "indirectCRL": False}  # fmt: skip
+    found = {
+        "fullname": [],
+        "onysomereasons": [],
+        "relativename": None,
+        "onlyuser": False,
+        "onlyCA": False,
+        "onlyAA": False,
+        "indirectCRL": False,
+    }
     flags = {0x81: "onlyuser", 0x82: "onlyCA", 0x84: "indirectCRL", 0x85: "onlyAA"}
     for part in item.items():
         if part.tag == 0xA0:
@@ -181,11 +188,26 @@ def _date(item):
 
 
 _SHOWN = {
-    "basicConstraints": _basic, "keyUsage": _usage, "extendedKeyUsage": _purposes,
-    "subjectKeyIdentifier": _subject_key, "authorityKeyIdentifier": _authority_key, "issuerAltName": _names,
-    "certificateIssuer": _names, "authorityInfoAccess": _access, "subjectAltName": _names,
-    "crlDistributionPoints": _points, "freshestCRL": _points, "issuingDistributionPoint": _issuing_point,
-    "certificatePolicies": _policies, "policyConstraints": _policy_constraints, "inhibitAnyPolicy": _number,
-    "nameConstraints": _name_constraints, "noCheck": _no_check, "tlsfeature": _features, "cRLNumber": _number,
-    "deltaCRLIndicator": _number, "CRLReason": _reason, "invalidityDate": _date,
-}  # fmt: skip
+    "basicConstraints": _basic,
+    "keyUsage": _usage,
+    "extendedKeyUsage": _purposes,
+    "subjectKeyIdentifier": _subject_key,
+    "authorityKeyIdentifier": _authority_key,
+    "issuerAltName": _names,
+    "certificateIssuer": _names,
+    "authorityInfoAccess": _access,
+    "subjectAltName": _names,
+    "crlDistributionPoints": _points,
+    "freshestCRL": _points,
+    "issuingDistributionPoint": _issuing_point,
+    "certificatePolicies": _policies,
+    "policyConstraints": _policy_constraints,
+    "inhibitAnyPolicy": _number,
+    "nameConstraints": _name_constraints,
+    "noCheck": _no_check,
+    "tlsfeature": _features,
+    "cRLNumber": _number,
+    "deltaCRLIndicator": _number,
+    "CRLReason": _reason,
+    "invalidityDate": _date,
+}

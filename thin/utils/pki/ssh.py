@@ -16,8 +16,14 @@ _MEMORY = "/dev/shm"
 _TYPES = {"ssh-rsa": "rsa", "ssh-dss": "dsa", "ssh-ed25519": "ed25519"}
 _CURVES = {"nistp256": 256, "nistp384": 384, "nistp521": 521}
 #: how many parts of its own a certificate of each type has before what all have
-_PARTS = {"ssh-rsa": 2, "ssh-dss": 4, "ssh-ed25519": 1, "ecdsa-sha2-nistp256": 2, "ecdsa-sha2-nistp384": 2,
-          "ecdsa-sha2-nistp521": 2}  # fmt: skip
+_PARTS = {
+    "ssh-rsa": 2,
+    "ssh-dss": 4,
+    "ssh-ed25519": 1,
+    "ecdsa-sha2-nistp256": 2,
+    "ecdsa-sha2-nistp384": 2,
+    "ecdsa-sha2-nistp521": 2,
+}
 _CERTIFICATE = "-cert-v01@openssh.com"
 _SIZES = {"rsa": (2048, 3072, 4096), "ec": (256, 384, 521), "ed25519": ()}
 _NO_KEY = "Could not load OpenSSH private key"
@@ -43,7 +49,7 @@ class Wire(object):
         self.data, self.at = data, 0
 
     def take(self, size):
-        piece = self.data[self.at:self.at + size]
+        piece = self.data[self.at : self.at + size]
         if len(piece) != size:
             raise ValueError("bad SSH data: it ends too early")
         self.at += size
@@ -116,7 +122,7 @@ class Certificate(object):
     def __init__(self, blob):
         wire = Wire(blob)
         name = wire.text()
-        plain = name[:-len(_CERTIFICATE)]
+        plain = name[: -len(_CERTIFICATE)]
         if not name.endswith(_CERTIFICATE) or plain not in _PARTS:
             raise ValueError("no certificate")
         wire.string()  # a nonce
@@ -308,7 +314,8 @@ def generate(algo="rsa", size=None, passphrase=None):
     size = size or (_SIZES[algo] or [None])[0]
     if _SIZES[algo] and size not in _SIZES[algo]:
         raise SaltInvocationError(
-            "RSA key size must be either 2048, 3072 or 4096 bits." if algo == "rsa"
+            "RSA key size must be either 2048, 3072 or 4096 bits."
+            if algo == "rsa"
             else "EC key size must be either 256, 384, 521 bits."
         )
     argv = ["-q", "-t", {"ec": "ecdsa"}.get(algo, algo), "-C", ""] + (["-b", str(size)] if size else [])

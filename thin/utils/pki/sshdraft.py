@@ -76,10 +76,23 @@ def _principals(before, after):
 
 
 def draft(
-    signing_private_key=None, cert_type=None, valid_principals=None, all_principals=False,
-    signing_private_key_passphrase=None, public_key=None, private_key=None, private_key_passphrase=None,
-    serial_number=None, key_id=None, not_before=None, not_after=None, ttl=None, critical_options=None,
-    extensions=None, signed_elsewhere=False, **unknown
+    signing_private_key=None,
+    cert_type=None,
+    valid_principals=None,
+    all_principals=False,
+    signing_private_key_passphrase=None,
+    public_key=None,
+    private_key=None,
+    private_key_passphrase=None,
+    serial_number=None,
+    key_id=None,
+    not_before=None,
+    not_after=None,
+    ttl=None,
+    critical_options=None,
+    extensions=None,
+    signed_elsewhere=False,
+    **unknown,
 ):
     """The Draft of ``ssh_pki.create_certificate``'s arguments. Raises SaltInvocationError."""
     import time
@@ -98,9 +111,7 @@ def draft(
     else:
         raise SaltInvocationError("Need public_key or private_key to derive public key to sign")
     if not valid_principals and not all_principals:
-        raise SaltInvocationError(
-            "Must either set all_principals to true or specify principals to allow"
-        )
+        raise SaltInvocationError("Must either set all_principals to true or specify principals to allow")
     principals = [_word(one) for one in valid_principals or []]
     if any("," in one for one in principals):
         raise SaltInvocationError("A principal cannot have a comma in its name")
@@ -109,10 +120,17 @@ def draft(
     if end <= start:
         raise SaltInvocationError("The certificate would end before it begins")
     return Draft(
-        type=cert_type, public=public, signing_key=signing, serial=serial(serial_number),
-        key_id=None if key_id is None else _word(key_id), principals=principals, valid_after=int(start),
-        valid_before=int(end), critical_options=_wanted(critical_options), extensions=_wanted(extensions),
-    )  # fmt: skip
+        type=cert_type,
+        public=public,
+        signing_key=signing,
+        serial=serial(serial_number),
+        key_id=None if key_id is None else _word(key_id),
+        principals=principals,
+        valid_after=int(start),
+        valid_before=int(end),
+        critical_options=_wanted(critical_options),
+        extensions=_wanted(extensions),
+    )
 
 
 def _word(value):

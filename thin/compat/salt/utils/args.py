@@ -19,7 +19,8 @@ def clean_kwargs(**kwargs):
 def invalid_kwargs(invalid_kwargs, raise_exc=True):
     """Raise SaltInvocationError that names these arguments, or return its text."""
     text = "The following keyword arguments are not valid: %s" % ", ".join(
-        "%s=%s" % (key, invalid_kwargs[key]) for key in invalid_kwargs)
+        "%s=%s" % (key, invalid_kwargs[key]) for key in invalid_kwargs
+    )
     if raise_exc:
         raise SaltInvocationError(text)
     return text
@@ -65,8 +66,10 @@ def shlex_split(s, **kwargs):
 def split_input(val, mapper=None):
     """A list of texts, from one or from a text with commas."""
     items = val if isinstance(val, list) else str(val).split(",")
-    return [(mapper or (lambda item: item.strip()))(item) if isinstance(item, str) else (mapper or str)(item)
-            for item in items]
+    return [
+        (mapper or (lambda item: item.strip()))(item) if isinstance(item, str) else (mapper or str)(item)
+        for item in items
+    ]
 
 
 def test_mode(**kwargs):
@@ -131,12 +134,17 @@ def format_call(fun, data, initial_ret=None, expected_extra_kws=(), is_class_met
     missing = [name for name in known["args"] if name not in data]
     if missing:
         wanted = len(known["args"])
-        raise SaltInvocationError("%s takes at least %d argument%s (%d given)" % (
-            fun.__name__, wanted, "" if wanted == 1 else "s", wanted - len(missing)))
+        raise SaltInvocationError(
+            "%s takes at least %d argument%s (%d given)"
+            % (fun.__name__, wanted, "" if wanted == 1 else "s", wanted - len(missing))
+        )
     ret["args"] = [data[name] for name in known["args"]]
     ret["kwargs"] = {name: data.get(name, known["kwargs"][name]) for name in known["kwargs"]}
-    extra = {key: value for key, value in data.items()
-             if key not in known["args"] and key not in known["kwargs"] and key not in expected_extra_kws}
+    extra = {
+        key: value
+        for key, value in data.items()
+        if key not in known["args"] and key not in known["kwargs"] and key not in expected_extra_kws
+    }
     if aspec.keywords:
         ret["kwargs"].update(extra)
     elif extra:
@@ -147,8 +155,10 @@ def format_call(fun, data, initial_ret=None, expected_extra_kws=(), is_class_met
 def prepare_kwargs(all_kwargs, class_init_kwargs):
     """Two dicts: the arguments named in ``class_init_kwargs``, and the others."""
     wanted = dict.fromkeys(class_init_kwargs)
-    return ({key: all_kwargs[key] for key in all_kwargs if key in wanted},
-            {key: all_kwargs[key] for key in all_kwargs if key not in wanted})
+    return (
+        {key: all_kwargs[key] for key in all_kwargs if key in wanted},
+        {key: all_kwargs[key] for key in all_kwargs if key not in wanted},
+    )
 
 
 def argspec_report(functions, module=""):
@@ -157,6 +167,10 @@ def argspec_report(functions, module=""):
     for name in sorted(functions):
         if name == module or name.startswith(module + ".") or not module:
             aspec = get_function_argspec(functions[name])
-            ret[name] = {"args": aspec.args or None, "defaults": list(aspec.defaults or ()) or None,
-                         "varargs": True if aspec.varargs else None, "kwargs": True if aspec.keywords else None}
+            ret[name] = {
+                "args": aspec.args or None,
+                "defaults": list(aspec.defaults or ()) or None,
+                "varargs": True if aspec.varargs else None,
+                "kwargs": True if aspec.keywords else None,
+            }
     return ret

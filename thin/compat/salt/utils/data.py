@@ -20,16 +20,20 @@ def repack_dictlist(data, strict=False, recurse=False, key_cb=None, val_cb=None)
     if not isinstance(found, dict):
         return {}
     if recurse:
-        found = {key: repack_dictlist(value, strict, True, key_cb, val_cb) if is_dictlist(value) else value
-                 for key, value in found.items()}
+        found = {
+            key: repack_dictlist(value, strict, True, key_cb, val_cb) if is_dictlist(value) else value
+            for key, value in found.items()
+        }
     key_cb, val_cb = key_cb or (lambda key: key), val_cb or (lambda key, value: value)
     return {key_cb(key): val_cb(key, value) for key, value in found.items()}
 
 
 def _changed(data, leaf, preserve_tuples, keys=True):
     if isinstance(data, dict):
-        return {(_changed(key, leaf, True) if keys else key): _changed(value, leaf, preserve_tuples, keys)
-                for key, value in data.items()}
+        return {
+            (_changed(key, leaf, True) if keys else key): _changed(value, leaf, preserve_tuples, keys)
+            for key, value in data.items()
+        }
     if isinstance(data, tuple):
         found = [_changed(item, leaf, preserve_tuples, keys) for item in data]
         return tuple(found) if preserve_tuples else found
@@ -39,9 +43,18 @@ def _changed(data, leaf, preserve_tuples, keys=True):
     return leaf(data)
 
 
-def decode(data, encoding=None, errors="strict", keep=False, normalize=False, preserve_dict_class=False,
-           preserve_tuples=False, to_str=False):
+def decode(
+    data,
+    encoding=None,
+    errors="strict",
+    keep=False,
+    normalize=False,
+    preserve_dict_class=False,
+    preserve_tuples=False,
+    to_str=False,
+):
     """The data with every bytes in it as text; with ``keep`` what cannot be decoded stays bytes."""
+
     def leaf(value):
         if not isinstance(value, (bytes, bytearray)):
             return value
@@ -57,6 +70,7 @@ def decode(data, encoding=None, errors="strict", keep=False, normalize=False, pr
 
 def encode(data, encoding=None, errors="strict", keep=False, preserve_dict_class=False, preserve_tuples=False):
     """The data with every text in it as bytes."""
+
     def leaf(value):
         if not isinstance(value, str):
             return value
@@ -135,8 +149,10 @@ def mysql_to_dict(data, key):
 def simple_types_filter(data):
     """The data with everything but numbers, texts, None, lists and dicts as its ``repr``."""
     if isinstance(data, dict):
-        return {key if isinstance(key, (str, int, float, bool)) else repr(key): simple_types_filter(value)
-                for key, value in data.items()}
+        return {
+            key if isinstance(key, (str, int, float, bool)) else repr(key): simple_types_filter(value)
+            for key, value in data.items()
+        }
     if isinstance(data, (list, tuple)):
         return [simple_types_filter(item) for item in data]
     return data if data is None or isinstance(data, (str, int, float, bool, bytes)) else repr(data)
@@ -149,6 +165,7 @@ def stringify(data):
 
 def filter_falsey(data, recurse_depth=None, ignore_types=()):
     """The data without what is false in it, except for values of ``ignore_types``."""
+
     def kept(value):
         return bool(value) or type(value) in ignore_types
 

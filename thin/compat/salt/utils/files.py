@@ -82,8 +82,9 @@ def process_read_exception(exc, path, ignore=None):
     if exc.errno in ignored:
         return
     words = {errno.ENOENT: "%s does not exist", errno.EACCES: "Permission denied reading from %s"}.get(exc.errno)
-    raise CommandExecutionError(words % path if words else "Error %d encountered reading from %s: %s" % (
-        exc.errno, path, exc.strerror))
+    raise CommandExecutionError(
+        words % path if words else "Error %d encountered reading from %s: %s" % (exc.errno, path, exc.strerror)
+    )
 
 
 @contextlib.contextmanager
@@ -214,7 +215,7 @@ def is_fcntl_available(check_sunos=False):
 
 def safe_filename_leaf(file_basename):
     """The name with what no file name should have percent-encoded."""
-    return "".join("%%%02X" % ord(char) if char in "\\:/*?\"<>|\0" else char for char in file_basename)
+    return "".join("%%%02X" % ord(char) if char in '\\:/*?"<>|\0' else char for char in file_basename)
 
 
 def safe_filepath(file_path_name, dir_sep=None):
@@ -287,8 +288,12 @@ def get_encoding(path):
     """``utf-8``, ``ascii``, ``bom`` … of a text file. Raises CommandExecutionError for what is none."""
     with open(path, "rb") as handle:
         data = handle.read()
-    for mark, name in ((b"\xef\xbb\xbf", "utf-8-sig"), (b"\xff\xfe\0\0", "utf-32"), (b"\xff\xfe", "utf-16"),
-                       (b"\xfe\xff", "utf-16")):
+    for mark, name in (
+        (b"\xef\xbb\xbf", "utf-8-sig"),
+        (b"\xff\xfe\0\0", "utf-32"),
+        (b"\xff\xfe", "utf-16"),
+        (b"\xfe\xff", "utf-16"),
+    ):
         if data.startswith(mark):
             return name
     for name in ("ascii", "utf-8"):

@@ -6,8 +6,12 @@ import types
 def namespaced_function(function, global_dict):
     """The function with the names of another module."""
     new = types.FunctionType(
-        function.__code__, global_dict, name=function.__name__, argdefs=function.__defaults__,
-        closure=function.__closure__)
+        function.__code__,
+        global_dict,
+        name=function.__name__,
+        argdefs=function.__defaults__,
+        closure=function.__closure__,
+    )
     new.__dict__.update(function.__dict__)
     new.__kwdefaults__ = function.__kwdefaults__
     return new
@@ -17,8 +21,11 @@ def alias_function(fun, name, doc=None):
     """The function under another name."""
     new = namespaced_function(fun, fun.__globals__)
     new.__name__ = name
-    new.__doc__ = doc if isinstance(doc, str) and doc else "This function is an alias of ``%s``.\n%s" % (
-        fun.__name__, fun.__doc__ or "")
+    new.__doc__ = (
+        doc
+        if isinstance(doc, str) and doc
+        else "This function is an alias of ``%s``.\n%s" % (fun.__name__, fun.__doc__ or "")
+    )
     return new
 
 

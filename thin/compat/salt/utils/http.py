@@ -5,10 +5,33 @@ from thin.log import getLogger
 log = getLogger(__name__)
 
 
-def query(url, method="GET", params=None, data=None, data_file=None, header_dict=None, header_list=None, username=None,
-          password=None, auth=None, decode=False, decode_type="auto", status=False, headers=False, text=False,
-          cookies=None, timeout=None, verify_ssl=True, ca_bundle=None, raise_error=True, opts=None, formdata=False,
-          handle=False, stream=False, **kwargs):
+def query(
+    url,
+    method="GET",
+    params=None,
+    data=None,
+    data_file=None,
+    header_dict=None,
+    header_list=None,
+    username=None,
+    password=None,
+    auth=None,
+    decode=False,
+    decode_type="auto",
+    status=False,
+    headers=False,
+    text=False,
+    cookies=None,
+    timeout=None,
+    verify_ssl=True,
+    ca_bundle=None,
+    raise_error=True,
+    opts=None,
+    formdata=False,
+    handle=False,
+    stream=False,
+    **kwargs,
+):
     """What Salt's gives: a dict with ``body`` or ``dict``, ``status``, ``headers``, ``text`` as asked, or ``error``."""
     import ssl
     import urllib.error
@@ -23,7 +46,8 @@ def query(url, method="GET", params=None, data=None, data_file=None, header_dict
     if isinstance(data, dict):
         data = urllib.parse.urlencode(data)
     request = urllib.request.Request(  # noqa: S310
-        url, data.encode("utf-8") if isinstance(data, str) else data, dict(header_dict or {}), method=method)
+        url, data.encode("utf-8") if isinstance(data, str) else data, dict(header_dict or {}), method=method
+    )
     for line in header_list or ():
         key, _, value = line.partition(":")
         request.add_header(key.strip(), value.strip())

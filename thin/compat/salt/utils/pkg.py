@@ -42,5 +42,11 @@ def split_comparison(version):
 def match_version(desired, available, cmp_func=None, ignore_epoch=False):
     """The first of the available versions that fits a condition, or None."""
     oper, version = split_comparison(desired)
-    return next((found for found in available if versions.compare(
-        found, oper or "==", version, cmp_func, ignore_epoch=ignore_epoch)), None)
+    return next(
+        (
+            found
+            for found in available
+            if versions.compare(found, oper or "==", version, cmp_func, ignore_epoch=ignore_epoch)
+        ),
+        None,
+    )

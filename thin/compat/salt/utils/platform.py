@@ -80,8 +80,11 @@ def is_photonos():
 def linux_distribution(full_distribution_name=True):
     """Name, version, code name."""
     found = _release()
-    return (found.get("NAME" if full_distribution_name else "ID", ""), found.get("VERSION_ID", ""),
-            found.get("VERSION_CODENAME", ""))
+    return (
+        found.get("NAME" if full_distribution_name else "ID", ""),
+        found.get("VERSION_ID", ""),
+        found.get("VERSION_CODENAME", ""),
+    )
 
 
 def get_machine_identifier():

@@ -9,13 +9,28 @@ HAS_CRYPT = True
 HAS_RANDOM = True
 
 
-def secure_password(length=20, use_random=True, chars=None, lowercase=True, uppercase=True, digits=True,
-                    punctuation=True, whitespace=False, printable=False):
+def secure_password(
+    length=20,
+    use_random=True,
+    chars=None,
+    lowercase=True,
+    uppercase=True,
+    digits=True,
+    punctuation=True,
+    whitespace=False,
+    printable=False,
+):
     """A random text of these characters."""
-    chosen = chars or "".join((
-        string.ascii_lowercase if lowercase else "", string.ascii_uppercase if uppercase else "",
-        string.digits if digits else "", string.punctuation if punctuation else "",
-        string.whitespace if whitespace else "", string.printable if printable else ""))
+    chosen = chars or "".join(
+        (
+            string.ascii_lowercase if lowercase else "",
+            string.ascii_uppercase if uppercase else "",
+            string.digits if digits else "",
+            string.punctuation if punctuation else "",
+            string.whitespace if whitespace else "",
+            string.printable if printable else "",
+        )
+    )
     limit, out = 256 - 256 % len(chosen), ""
     while len(out) < length:
         out += "".join(chosen[byte % len(chosen)] for byte in bytearray(os.urandom(length)) if byte < limit)

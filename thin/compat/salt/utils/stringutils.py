@@ -97,7 +97,7 @@ def human_to_bytes(size, default_unit="B", handle_metric=False):
         return 0
     base = 1000 if handle_metric and unit[1:] == "B" else 1024
     try:
-        return int(base ** power * (float(number) if "." in number else int(number)))
+        return int(base**power * (float(number) if "." in number else int(number)))
     except ValueError:
         return 0
 
@@ -120,6 +120,7 @@ def expr_match(line, expr):
 
 def check_whitelist_blacklist(value, whitelist=None, blacklist=None):
     """Whether a value is allowed: on the whitelist if there is one, and not on the blacklist."""
+
     def listed(patterns):
         if isinstance(patterns, str):
             patterns = [patterns]

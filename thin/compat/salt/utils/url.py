@@ -7,7 +7,7 @@ def parse(url):
     """Path and saltenv (or None)."""
     if not url.startswith("salt://"):
         return url, None
-    path, _, saltenv = url[len("salt://"):].partition("?saltenv=")
+    path, _, saltenv = url[len("salt://") :].partition("?saltenv=")
     return path, saltenv or None
 
 
@@ -24,7 +24,7 @@ def escape(url):
 
 
 def unescape(url):
-    scheme, path = ("salt://", url[len("salt://"):]) if url.startswith("salt://") else ("", url)
+    scheme, path = ("salt://", url[len("salt://") :]) if url.startswith("salt://") else ("", url)
     return scheme + path.lstrip("|")
 
 

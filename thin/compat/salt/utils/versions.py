@@ -108,11 +108,22 @@ def kwargs_warn_until(kwargs, version, category=DeprecationWarning, stacklevel=N
     extra = sorted(key for key in kwargs if not key.startswith("__"))
     if extra:
         text = "The following parameter(s) have been deprecated and will be removed in '%s': %s." % (
-            version, ", ".join(extra))
+            version,
+            ", ".join(extra),
+        )
         warnings.warn(text, category, stacklevel=(stacklevel or 2) + 1)
 
 
 __all__ = [
-    "LooseVersion", "SaltStackVersion", "StrictVersion", "Version", "__saltstack_version__", "compare",
-    "kwargs_warn_until", "parse", "version_cmp", "warn_until", "warn_until_date",
+    "LooseVersion",
+    "SaltStackVersion",
+    "StrictVersion",
+    "Version",
+    "__saltstack_version__",
+    "compare",
+    "kwargs_warn_until",
+    "parse",
+    "version_cmp",
+    "warn_until",
+    "warn_until_date",
 ]

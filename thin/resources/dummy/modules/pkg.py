@@ -34,5 +34,8 @@ def _changes(work):
     before = list_pkgs()
     work()
     after = list_pkgs()
-    return {name: {"old": before.get(name, ""), "new": after.get(name, "")}
-            for name in sorted(set(before) | set(after)) if before.get(name) != after.get(name)}
+    return {
+        name: {"old": before.get(name, ""), "new": after.get(name, "")}
+        for name in sorted(set(before) | set(after))
+        if before.get(name) != after.get(name)
+    }

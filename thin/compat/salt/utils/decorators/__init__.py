@@ -77,7 +77,8 @@ def timing(function):
         began = time.time()
         ret = function(*args, **kwargs)
         logging.getLogger(function.__module__).debug(
-            "Function %s took %.5f seconds to execute", function.__name__, time.time() - began)
+            "Function %s took %.5f seconds to execute", function.__name__, time.time() - began
+        )
         return ret
 
     return wrapped
@@ -96,6 +97,7 @@ def ensure_unicode_args(function):
 
 def allow_one_of(*options):
     """At most one of these arguments may be given. Raises SaltInvocationError."""
+
     def decorator(func):
         @functools.wraps(func)
         def wrapped(*args, **kwargs):
@@ -111,6 +113,7 @@ def allow_one_of(*options):
 
 def require_one_of(*options):
     """At least one of these arguments has to be given. Raises SaltInvocationError."""
+
     def decorator(func):
         @functools.wraps(func)
         def wrapped(*args, **kwargs):
@@ -125,6 +128,7 @@ def require_one_of(*options):
 
 def is_deprecated(globals=None, version=None, with_successor=None):
     """The function, or its successor; a line in the log says that it goes away."""
+
     def decorator(func):
         @functools.wraps(func)
         def wrapped(*args, **kwargs):

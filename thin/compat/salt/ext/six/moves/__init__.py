@@ -14,6 +14,20 @@ xrange, cStringIO, shlex_quote, urlparse = builtins.range, StringIO, shlex.quote
 
 
 __all__ = [
-    "StringIO", "builtins", "cStringIO", "configparser", "filter", "filterfalse", "input", "map", "queue",
-    "range", "reduce", "shlex_quote", "urlparse", "xrange", "zip", "zip_longest",
+    "StringIO",
+    "builtins",
+    "cStringIO",
+    "configparser",
+    "filter",
+    "filterfalse",
+    "input",
+    "map",
+    "queue",
+    "range",
+    "reduce",
+    "shlex_quote",
+    "urlparse",
+    "xrange",
+    "zip",
+    "zip_longest",
 ]
