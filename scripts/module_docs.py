@@ -77,9 +77,10 @@ def modules() -> list[Module]:
     sys.path.insert(0, str(ROOT))
     from thin import runtime
 
+    files_here = runtime.Folder(str(ROOT))
     found: dict[tuple[str, str], Module] = {}
     for kind in TITLES:
-        for virtual, files in runtime.virtual_index(kind).items():
+        for virtual, files in files_here.virtual_index(kind).items():
             module = found.setdefault((kind, virtual), Module(kind, virtual))
             for file in files:
                 path = f"thin/{kind}/{file}.py"
