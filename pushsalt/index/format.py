@@ -22,6 +22,8 @@ Every frame stands there twice, one copy after the other, so that one damaged co
     8 bytes   number            4 bytes  CRC-32 of the 16 bytes before and the payload
     payload   empty: the log may have been replaced, look (written before the rename)
               resources: b"P" type NUL id NUL manager …, b"D" type NUL id          grains: see ``grains``
+              b"\xf5C" …: a checkpoint: all that the writes before it in this log come to; who reads the log from
+              its beginning goes on from the last one, and who has read these writes passes over it
 
 A write is one ``write()`` under the lock: it survives SIGKILL once it has returned, and readers see it whole or not.
 A frame that is cut off at the end (power loss, SIGKILL in the middle of ``write()``) was never acknowledged, or is lost
@@ -38,6 +40,7 @@ as \\2a, \\2b, \\2c.
 from __future__ import annotations
 
 import struct
+import sys
 from collections.abc import Iterable
 from typing import Final, NamedTuple
 from zlib import crc32
@@ -45,6 +48,8 @@ from zlib import crc32
 MAGIC: Final = b"pushsalt index\0\1"
 MARK: Final = b"\xf5PSf"
 HINT: Final = b""
+#: how the payload of a checkpoint begins; no text has this byte
+CHECKPOINT: Final = b"\xf5C"
 
 _HEAD: Final = struct.Struct("<4sIQ")
 _CRC: Final = struct.Struct("<I")
@@ -85,17 +90,26 @@ def _frame_at(data: bytes, at: int) -> tuple[int, bytes] | None:
     return (number, payload) if crc32(payload, crc32(data[at : at + _HEAD.size])) == crc else None
 
 
-def scan(data: bytes, number: int, *, thorough: bool = False) -> Scan:
-    """The frames in ``data``, of which the first has this number; ``end`` is relative to ``data``.
+def last_checkpoint(data: bytes) -> tuple[int, int]:
+    """Place and number of the last checkpoint's frame in ``data``; zeros when there is none, or a copy is damaged."""
+    second = data.rfind(CHECKPOINT) - HEAD_SIZE
+    found = _frame_at(data, second) if second >= 0 else None
+    if found is None:
+        return 0, 0
+    first = second - HEAD_SIZE - len(found[1])
+    return (first, found[0]) if first >= 0 and _frame_at(data, first) == found else (0, 0)
 
-    ``end`` may lie beyond the data when the last frame's second copy is not all there. ``thorough`` looks at both
-    copies of every frame. Raises Damage when a frame is lost and a later one is there.
+
+def scan(data: bytes, number: int, *, at: int = 0, most: int = sys.maxsize, thorough: bool = False) -> Scan:
+    """The frames in ``data`` from ``at`` on, of which the first has this number; ``most`` of them.
+
+    ``end`` is relative to ``data``. It may lie beyond the data when the last frame's second copy is not all there.
+    ``thorough`` looks at both copies of every frame. Raises Damage when a frame is lost and a later one is there.
     """
     payloads: list[bytes] = []
     notes: list[str] = []
-    at = 0
     end = len(data) - HEAD_SIZE
-    while at < len(data):
+    while at < len(data) and len(payloads) < most:
         # The one hot path of whoever opens an index: a sound frame is taken without further calls.
         mark, length, found_number, crc = _BOTH.unpack_from(data, at) if at <= end else (b"", 0, 0, 0)
         size = HEAD_SIZE + length

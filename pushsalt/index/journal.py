@@ -11,17 +11,18 @@ import contextlib
 import errno
 import fcntl
 import os
+import sys
 import threading
 import time
 import weakref
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from pushsalt.index import files, format, lock
 from pushsalt.index.files import FLAGS
-from pushsalt.index.format import HEAD_SIZE, HINT, MAGIC, Damage
+from pushsalt.index.format import CHECKPOINT, HEAD_SIZE, HINT, MAGIC, Damage
 
 if TYPE_CHECKING:
     from pushsalt.errors import IndexCorrupt
@@ -78,21 +79,26 @@ class Journal:
     # --- reading ---------------------------------------------------------------------------------------------------
 
     def load(self, begin: Callable[[list[str]], None], take: Callable[[list[bytes]], None]) -> None:
-        """Read the log from its beginning: ``begin`` is given the segments' names, then ``take`` all writes since.
+        """Read the log that lies there: ``begin`` is given the segments' names, then ``take`` what was written since.
 
-        Both may raise Damage, and FileNotFoundError for a segment: a rewrite came between. IndexCorrupt, OSError.
+        That is the last checkpoint, if there is one, and the writes behind it. Both may raise Damage, and
+        FileNotFoundError for a segment: a rewrite came between. IndexCorrupt, OSError.
         """
         for attempt in range(_TRIES):
             fd = self._open()
             try:
                 data = files.read(fd, 0)
-                frames = self._scan(data[len(MAGIC) :], 0)
-                meta = format.split(format.decode(frames.payloads[0])) if frames.payloads else []
+                log = data[len(MAGIC) :]
+                first = self._scan(log, 0, most=1)
+                meta = format.split(format.decode(first.payloads[0])) if first.payloads else []
                 if len(meta) < 2 or meta[0] != self.kind or not meta[1].isdigit():
                     raise Damage("its log does not begin as one")
-                self._compare(fd, int(meta[1]), len(frames.payloads) - 1)
+                place, number = format.last_checkpoint(log)
+                frames = self._scan(log, number, at=place)
+                self._compare(fd, int(meta[1]), number + len(frames.payloads) - 1)
                 begin(meta[2:])
-                take([payload for payload in frames.payloads[1:] if payload != HINT])
+                checkpoint = frames.payloads[:1] if number else []
+                take(checkpoint + _writes(frames.payloads[1:]))
             except FileNotFoundError as exc:
                 os.close(fd)
                 if attempt == _TRIES - 1:
@@ -112,10 +118,9 @@ class Journal:
         self._use(fd)
         self.generation = int(meta[1])
         self.segments = meta[2:]
-        self.number = -1
-        self.end = len(MAGIC)
-        self.start = self.end + 2 * (HEAD_SIZE + len(frames.payloads[0]))
-        self._accept(frames, len(data))
+        self.number = number - 1
+        self.start = len(MAGIC) + first.end
+        self._accept(frames, len(MAGIC), len(data))
 
     def poll(self, take: Callable[[list[bytes]], None]) -> bool:
         """Hand the writes that this process has not seen yet to ``take``; False when the log is to be ``load``ed:
@@ -130,11 +135,11 @@ class Journal:
             try:
                 data = files.read(self.fd, self.end)
                 frames = self._scan(data, self.number + 1)
-                take([payload for payload in frames.payloads if payload != HINT])
+                take(_writes(frames.payloads))
             except Damage:
                 return False
             size = self.end + len(data)
-            self._accept(frames, size)
+            self._accept(frames, self.end, size)
         elif size < self.end - HEAD_SIZE - len(self._last):
             self.note("the log became shorter while it was in use")
             return False
@@ -148,8 +153,9 @@ class Journal:
         if self.fd >= 0 and not os.fstat(self.fd).st_nlink:
             self.forget()
 
-    def _accept(self, frames: format.Scan, size: int) -> None:
-        self.end += frames.end
+    def _accept(self, frames: format.Scan, begin: int, size: int) -> None:
+        """Go on behind these frames, whose places count from ``begin``; the log has ``size`` bytes."""
+        self.end = begin + frames.end
         self.number += len(frames.payloads)
         if frames.payloads:
             self._last = frames.payloads[-1]
@@ -173,8 +179,8 @@ class Journal:
             raise Damage(text)
         self.note(text)
 
-    def _scan(self, data: bytes, number: int) -> format.Scan:
-        frames = format.scan(data, number)
+    def _scan(self, data: bytes, number: int, at: int = 0, most: int = sys.maxsize) -> format.Scan:
+        frames = format.scan(data, number, at=at, most=most)
         for text in frames.notes:
             if not text.endswith("no whole write"):  # a writer at work looks the same
                 self.note(text)
@@ -302,8 +308,9 @@ class Journal:
             frames = format.scan(data, number + 1)
             end += frames.end
             number += len(frames.payloads)
-            payloads = [translate(one) if translate else one for one in frames.payloads if one != HINT]
-            payloads = [one for one in payloads if one != HINT]
+            payloads = _writes(frames.payloads)
+            if translate:
+                payloads = _writes(map(translate, payloads))
             files.write(fd, b"".join(format.frame(count + at, one) for at, one in enumerate(payloads, 1)))
             count += len(payloads)
             return len(data)
@@ -347,6 +354,7 @@ class Journal:
                 os.write(fd, b"\0")
                 os.close(fd)
             self._install(segments, generation, writes)
+            self.notes.clear()  # of the log that is gone
             self.forget()
 
     def place(self) -> tuple[int, int] | None:
@@ -515,6 +523,11 @@ class Journal:
         self._lock.forked()
         self._forked = self.fd >= 0
         self.settled = UNSETTLED
+
+
+def _writes(payloads: Iterable[bytes]) -> list[bytes]:
+    """Those that say something which is said nowhere else."""
+    return [one for one in payloads if one != HINT and not one.startswith(CHECKPOINT)]
 
 
 def _after_fork() -> None:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import struct
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import groupby, repeat
@@ -24,7 +25,7 @@ from pushsalt.index.base import Index
 from pushsalt.index.claims import Claims
 from pushsalt.index.compaction import FEW, MOST, due, worth
 from pushsalt.index.files import segment_name
-from pushsalt.index.format import HINT, Damage, decode, encode, join, split
+from pushsalt.index.format import CHECKPOINT, HINT, Damage, decode, encode, join, split
 from pushsalt.index.layers import ByType, Key, Layer, Recent
 from pushsalt.index.segment import Segment, Triple
 
@@ -38,6 +39,8 @@ _T = TypeVar("_T")
 LOG_BYTES: Final = 256 * 1024
 LOG_WRITES: Final = 1024
 LOG_ENTRIES: Final = 1024
+#: after so many writes a checkpoint follows, from which on a process that opens the index reads the log
+CHECKPOINT_WRITES: Final = 256
 #: when it has so many times as much, writers wait for who is at it
 PATIENCE: Final = 2
 #: entries, and bytes, of a batch that goes into the log; a larger one becomes a segment
@@ -165,6 +168,7 @@ class ResourceIndex(Index):
                 return
             journal.append(payload)
             self._recent.add([(type, id, manager)])
+            self._checkpoint()
         except BaseException:
             journal.forget()
             raise
@@ -191,6 +195,7 @@ class ResourceIndex(Index):
             self._refresh()
             journal.append(payload)
             self._recent.add(zip(types, ids, managers, strict=True))
+            self._checkpoint()
         except BaseException:
             journal.forget()
             raise
@@ -216,6 +221,7 @@ class ResourceIndex(Index):
                 return False
             journal.append(encode("D" + join((type, id))))
             self._recent.add([(type, id, None)])
+            self._checkpoint()
         except BaseException:
             journal.forget()
             raise
@@ -223,6 +229,15 @@ class ResourceIndex(Index):
             journal.release()
         self._grow()
         return True
+
+    def _checkpoint(self) -> None:
+        """Write one if it is time. The lock is held, and ``_recent`` is all that the log says.
+
+        It is at most half as long as the log, which it therefore never makes longer than a writer lets it become.
+        """
+        if self._journal.number % CHECKPOINT_WRITES == 0 and self._journal.end < LOG_BYTES // 2:
+            with contextlib.suppress(OSError):  # the write itself is done
+                self._journal.append(_checkpoint(self._recent.known))
 
     @contextlib.contextmanager
     def held(self) -> Iterator[None]:
@@ -472,6 +487,10 @@ def _build(path: Path, base: Segment | None, entries: ByType, *, lowest: bool = 
 def _items(payloads: Iterable[bytes]) -> Iterator[tuple[str, str, str | None]]:
     """What these writes say. Raises Damage."""
     for kind, of_kind in groupby(payloads, key=lambda payload: payload[:1]):
+        if kind == CHECKPOINT[:1]:
+            for payload in of_kind:
+                yield from _items(_of_checkpoint(payload))
+            continue
         fields = split(decode(b"\0".join([payload[1:] for payload in of_kind])))
         if kind == b"P" and len(fields) % 3 == 0:
             yield from zip(fields[0::3], fields[1::3], fields[2::3], strict=True)
@@ -479,6 +498,29 @@ def _items(payloads: Iterable[bytes]) -> Iterator[tuple[str, str, str | None]]:
             yield from zip(fields[0::2], fields[1::2], repeat(None))
         else:
             raise Damage("its log has a write of an unknown kind")
+
+
+def _checkpoint(known: ByType) -> bytes:
+    """The payload that says what these writes come to: the length of a write of all that is there, then both writes."""
+    there: list[str] = []
+    gone: list[str] = []
+    for type, owners in known.items():
+        for id, manager in owners.items():
+            if manager is None:
+                gone += (type, id)
+            else:
+                there += (type, id, manager)
+    puts = encode("P" + join(there)) if there else b""
+    return CHECKPOINT + struct.pack("<I", len(puts)) + puts + (encode("D" + join(gone)) if gone else b"")
+
+
+def _of_checkpoint(payload: bytes) -> Iterator[bytes]:
+    """The writes within a checkpoint. Raises Damage."""
+    at = len(CHECKPOINT) + 4
+    if not payload.startswith(CHECKPOINT) or len(payload) < at:
+        raise Damage("its log has a write of an unknown kind")
+    end = at + struct.unpack_from("<I", payload, len(CHECKPOINT))[0]
+    yield from (write for write in (payload[at:end], payload[end:]) if write)
 
 
 def _without(batch: ByType, payload: bytes) -> bytes:

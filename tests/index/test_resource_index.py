@@ -12,7 +12,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import pushsalt
+from pushsalt.errors import IndexCorrupt
 from pushsalt.index import ResourceIndex, build, compaction, filters, output, resources, segment, table
+from pushsalt.index.format import CHECKPOINT, HEAD_SIZE, last_checkpoint
 
 TYPES = ["ssh", "local", "t\0t", "", "\2a"]
 IDS = ["web1", "web10", "web2", "a b", "x\0y", "x\1", "\2", "é", "\udc80z", "", "Z"]
@@ -47,6 +49,7 @@ def bounds(request):
     with pytest.MonkeyPatch.context() as patch:
         if request.param == "small bounds":
             small = {"LOG_WRITES": 4, "LOG_ENTRIES": 6, "BATCH": 5, "AT_ONCE": 12, "FEW": 3, "MOST": 5, "IN_MEMORY": 8}
+            small["CHECKPOINT_WRITES"] = 2
             for name, value in small.items():
                 patch.setattr(resources, name, value)
                 if hasattr(compaction, name):
@@ -345,6 +348,45 @@ def test_an_index_of_before(tmp_path, monkeypatch):
     with ResourceIndex(tmp_path) as index:
         assert index.by_manager("new") == [("ssh", "h7")]
         assert index.verify() == []
+
+
+def test_who_opens_a_long_log_begins_at_its_last_checkpoint(tmp_path):
+    """The writes before it are not looked at, so damage there harms nobody; a damaged checkpoint costs time alone."""
+    count = 2 * resources.CHECKPOINT_WRITES + 40
+    with ResourceIndex(tmp_path) as index, ResourceIndex(tmp_path) as other:
+        for n in range(count):
+            index.put("ssh", f"h{n}", f"m{n % 3}")
+            if n == 300:
+                assert index.delete("ssh", "h4")
+                assert len(other.by_type("ssh")) == 300
+        whole = index.items()
+        assert len(whole) == count - 1
+        assert other.items() == whole
+        assert other._recent.count == index._recent.count
+    path = tmp_path / "log"
+    data = path.read_bytes()
+    place, number = last_checkpoint(data[16:])
+    assert number == 2 * resources.CHECKPOINT_WRITES + 1
+    assert data[16 + place + HEAD_SIZE :].startswith(CHECKPOINT)
+
+    def opened(changed):
+        path.write_bytes(changed)
+        with ResourceIndex(tmp_path) as index:
+            assert index.items() == whole
+            return index._recent.count, index._journal.notes
+
+    every_write = count + 1
+    without_the_one_replaced = count  # the put of h4 is in no checkpoint
+    assert opened(data) == (without_the_one_replaced, [])
+    early = data.index(b"h9\0")
+    assert opened(data[:early] + b"X" + data[early + 1 :]) == (without_the_one_replaced, [])
+    first, second = (at for at in range(len(data)) if data.startswith(CHECKPOINT, at) and at > 16 + place)
+    one = data[: first + 20] + b"XX" + data[first + 22 :]
+    assert opened(one)[0] == every_write
+    assert opened(data[: second + 20] + b"XX" + data[second + 22 :])[0] == every_write
+    both = one[: second + 20] + b"XX" + one[second + 22 :]
+    with pytest.raises(IndexCorrupt):
+        opened(both)
 
 
 def test_what_is_the_same_is_not_written_again(tmp_path):

@@ -25,6 +25,7 @@ from pushsalt.index import GrainIndex, ResourceIndex, compaction, resources
 BATCH = 12
 #: of what the processes are told, so that the log becomes segments, and these are merged, many times a second
 BOUNDS = {"LOG_WRITES": 8, "LOG_ENTRIES": 60, "BATCH": BATCH * 2, "AT_ONCE": 200, "FEW": 3, "MOST": 8}
+BOUNDS["CHECKPOINT_WRITES"] = 3
 
 
 class Resources:
