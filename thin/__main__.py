@@ -19,6 +19,8 @@ from thin import boot, relay
 PENDING_LIMIT = 64 * 1024 * 1024
 #: Seconds that the controller has to show that it has read the last words.
 HEARD_TIMEOUT = 2
+#: Seconds of waiting for another run after which it is said: a run that just ended may hold the lock a moment longer
+WAIT_SAID = 1
 
 
 def main(state, store):
@@ -133,14 +135,15 @@ def _until_heard(channel):
 def _lock(state, channel):
     from thin import lock
 
-    give_up, told = monotonic() + state["wait"], []
+    began, told = monotonic(), []
+    give_up = began + state["wait"]
 
     def pause(holder):
         if monotonic() >= give_up:
             channel.say(b"E", [("kind", "locked"), ("message", holder)])
             _until_heard(channel)
             os._exit(0)
-        if not told:
+        if not told and monotonic() >= began + WAIT_SAID:
             told.append(holder)
             channel.say(b"N", [("kind", "waiting"), ("message", holder)])
         poll = select.poll()

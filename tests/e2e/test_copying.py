@@ -258,26 +258,32 @@ def test_wrong_commands(bed: SshdBed, project: Make, words: tuple[str, ...], sai
 
 
 class Breaking:
-    """A way to a server whose first connection breaks once so many bytes have gone through it; the others do not."""
+    """A way to a server whose first connection breaks once so many bytes have gone through it; the others do not.
+
+    The listening socket is closed by the thread that waits for it: its number may be another socket's at once, whose
+    connections this thread would take.
+    """
 
     def __init__(self, port: int, after: int) -> None:
         self._to, self._left = port, after
         self._broken = False
         self._listening = socket.create_server(("127.0.0.1", 0))
         self.port: int = self._listening.getsockname()[1]
-        threading.Thread(target=self._serve, daemon=True).start()
+        self._thread = threading.Thread(target=self._serve, daemon=True)
+        self._thread.start()
 
     def _serve(self) -> None:
-        while True:
-            try:
-                near, _ = self._listening.accept()
-            except OSError:
-                return
-            far = socket.create_connection(("127.0.0.1", self._to))
-            ends = not self._broken
-            self._broken = True
-            for one, other in ((near, far), (far, near)):
-                threading.Thread(target=self._pass, args=(one, other, ends), daemon=True).start()
+        with self._listening:
+            while True:
+                try:
+                    near, _ = self._listening.accept()
+                except OSError:  # it was shut down
+                    return
+                far = socket.create_connection(("127.0.0.1", self._to))
+                ends = not self._broken
+                self._broken = True
+                for one, other in ((near, far), (far, near)):
+                    threading.Thread(target=self._pass, args=(one, other, ends), daemon=True).start()
 
     def _pass(self, one: socket.socket, other: socket.socket, ends: bool) -> None:
         with contextlib.suppress(OSError):
@@ -293,7 +299,8 @@ class Breaking:
         one.close()
 
     def close(self) -> None:
-        self._listening.close()
+        self._listening.shutdown(socket.SHUT_RDWR)
+        self._thread.join()
 
 
 @pytest.fixture

@@ -300,6 +300,17 @@ async def test_waiting_for_the_lock(open_session):
     assert await (await second).call("test.ping") is True
 
 
+async def test_a_run_that_is_just_ending_is_not_spoken_of(open_session):
+    first = await open_session(start=Start(lock=LockRequest("ann")))
+    events = []
+    began = time.monotonic()
+    second = asyncio.create_task(open_session(start=Start(lock=LockRequest("bob", wait=30)), on_event=events.append))
+    await asyncio.sleep(0.2)
+    await first.close()
+    assert await (await second).call("test.ping") is True
+    assert not events or time.monotonic() > began + 1, "it waited for less than a second"
+
+
 async def test_without_a_private_directory_the_home_is_locked(open_session, home, monkeypatch):
     (home / ".cache").write_text("no folder")
     if os.geteuid() == 0:
