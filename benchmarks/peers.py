@@ -69,4 +69,6 @@ class Venvs:
         return " + ".join(f"{name} {version}" for name, version in zip(peer.distributions, found, strict=True))
 
     def site_packages(self, name: str) -> Path:
-        return next((self.folder(name) / "lib").glob("python3.*/site-packages"))
+        """Of an environment; a path that is not there when the environment was not made, since nothing runs in it."""
+        lib = self.folder(name) / "lib"
+        return next(lib.glob("python3.*/site-packages"), lib)
