@@ -16,6 +16,7 @@ import logging
 import time
 from collections.abc import AsyncIterator, Coroutine
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from pushsalt.events import Reporter
@@ -200,6 +201,7 @@ class Client:
 
         from pushsalt.run.fanout import fan_out
         from pushsalt.run.runner import Runner
+        from pushsalt.run.single import run
 
         project = self.project
         if renders(job, project.functions):
@@ -218,7 +220,7 @@ class Client:
         try:
             await project.prepare(stop)
             await runner.look_at_sources()
-            async for result in fan_out(ids, runner.run, width, self.reporter, stop):
+            async for result in fan_out(ids, partial(run, runner), width, self.reporter, stop):
                 yield result
         finally:
             self._stop = None

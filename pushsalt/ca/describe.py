@@ -9,9 +9,9 @@ from typing import Any, Final
 from pushsalt import regular
 from pushsalt.ca import CaError
 from pushsalt.ca.folder import Folder, date
+from pushsalt.ca.krl import describe as describe_krl
+from pushsalt.ca.krl import is_revoked
 from pushsalt.ca.manifest import Manifest, decode, verify
-from pushsalt.ca.revoke import describe as describe_krl
-from pushsalt.ca.revoke import is_revoked
 from pushsalt.ca.wire import FOREVER, Certificate, PublicKey, WireError, parse_certificate, parse_public
 
 SOON: Final = 30 * 86400

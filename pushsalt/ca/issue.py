@@ -12,9 +12,9 @@ from pushsalt import regular
 from pushsalt.ca import CaError, names
 from pushsalt.ca.folder import Folder, date
 from pushsalt.ca.holder import read_public, signer
+from pushsalt.ca.krl import ensure, is_revoked
 from pushsalt.ca.manifest import Environment
 from pushsalt.ca.program import run, said
-from pushsalt.ca.revoke import ensure, is_revoked
 from pushsalt.ca.wire import Certificate, PublicKey, WireError, parse_certificate
 from pushsalt.cache.store import write_atomic
 from pushsalt.errors import UsageError

@@ -10,7 +10,7 @@ from pushsalt import regular
 from pushsalt.ca import CaError
 from pushsalt.ca.folder import Folder
 from pushsalt.ca.issue import read_certificate
-from pushsalt.ca.revoke import describe
+from pushsalt.ca.krl import describe
 from pushsalt.ca.wire import WireError, parse_public
 
 

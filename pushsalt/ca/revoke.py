@@ -1,4 +1,4 @@
-"""Revocation lists: one of OpenSSH's KRL files per environment, which only grows.
+"""What is revoked goes into the revocation list of its environment (``krl``), which only grows.
 
 A user's certificate is revoked by its serial number or key id, a key by itself. Revoking the certificate of a host
 revokes its key: clients know revoked keys (``@revoked``), and who could copy the certificate's key has the key.
@@ -6,7 +6,6 @@ revokes its key: clients know revoked keys (``@revoked``), and who could copy th
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,9 @@ from typing import Any
 from pushsalt import regular
 from pushsalt.ca import CaError, names
 from pushsalt.ca.folder import Folder
+from pushsalt.ca.krl import describe, ensure
 from pushsalt.ca.program import run, said
+from pushsalt.ca.publish import write_known_hosts
 from pushsalt.ca.wire import PublicKey, WireError, parse_certificate, parse_public
 from pushsalt.errors import UsageError
 
@@ -26,25 +27,6 @@ class Wanted:
     serials: list[int] = field(default_factory=list)
     ids: list[str] = field(default_factory=list)
     keys: list[PublicKey] = field(default_factory=list)
-
-
-def ensure(folder: Folder, env: str) -> Path:
-    """The environment's list, made empty where there is none: a server whose list is missing lets nobody in."""
-    path = folder.krl(env)
-    if not path.exists():
-        if any(entry["action"] == "revoke" and entry.get("env") == env for entry in folder.log()):
-            raise CaError(
-                f"{path} is gone, though certificates were revoked in {env}",
-                hint="take it from a backup: a new one is empty",
-            )
-        with folder.work() as work:
-            (work / "none").write_text("")
-            made = work / "krl"
-            done = run(["ssh-keygen", "-q", "-k", "-f", str(made), "-z", "1", str(work / "none")])
-            if done.code:
-                raise CaError(f"the revocation list of {env} was not made: {said(done)}", hint="look at ssh-keygen")
-            folder.write(f"envs/{env}/revoked.krl", regular.read_bytes(made))
-    return path
 
 
 def revoke(folder: Folder, words: list[str], env: str = "", reason: str = "") -> list[dict[str, Any]]:
@@ -65,8 +47,6 @@ def revoke(folder: Folder, words: list[str], env: str = "", reason: str = "") ->
             folder.append({"action": "revoke", **entry, **({"reason": reason} if reason else {})})
         for name, wanted in plans.items():
             _update(folder, name, wanted)
-        from pushsalt.ca.publish import write_known_hosts
-
         write_known_hosts(folder)
     return done
 
@@ -168,24 +148,3 @@ def _update(folder: Folder, env: str, wanted: Wanted) -> None:
                 )
         describe(made)
         folder.write(f"envs/{env}/revoked.krl", regular.read_bytes(made))
-
-
-def describe(path: Path) -> dict[str, Any]:
-    """What a KRL says: ``{"version", "revoked": [lines]}``. Raises CaError for one that sshd would not read."""
-    done = run(["ssh-keygen", "-Q", "-l", "-f", str(path)])
-    if done.code or not path.is_file():
-        raise CaError(
-            f"{path} is no revocation list: {said(done)}",
-            hint="take it from a backup: a server that got it lets nobody in",
-        )
-    version = re.search(r"^# KRL version (\d+)", done.out, re.MULTILINE)
-    lines = [line for line in done.out.splitlines() if line and not line.startswith("#")]
-    return {"version": int(version[1]) if version else 0, "revoked": lines}
-
-
-def is_revoked(krl: Path, file: Path) -> bool:
-    """Whether the list has this key or certificate. Raises CaError where that cannot be told."""
-    done = run(["ssh-keygen", "-Q", "-f", str(krl), str(file)])
-    if done.code and "REVOKED" not in done.out:
-        raise CaError(f"{krl} does not say whether {file.name} is revoked: {said(done)}", hint="see `pushsalt ca show`")
-    return done.code != 0

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from pushsalt.ca import CaError, names, publish, revoke
+from pushsalt.ca import CaError, krl, names, publish
 from pushsalt.ca.folder import NEXT, Folder
 from pushsalt.ca.holder import Holder, generate, module, read_public, refuse_open
 from pushsalt.ca.manifest import Environment, Manifest
@@ -106,7 +106,7 @@ def conclude(folder: Folder, wanted: Manifest, *, unsigned: bool = False) -> Non
     """Have it signed, or with ``unsigned`` leave it to the machine that has the root. Raises CaError."""
     with folder.locked():
         for env in wanted.environments:
-            revoke.ensure(folder, env)
+            krl.ensure(folder, env)
         if unsigned:
             folder.write(NEXT, wanted.encode())
             return

@@ -21,9 +21,10 @@ import time
 from array import array
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, Protocol
 
 from pushsalt import regular
+from pushsalt.cache.sealed import SealedBank
 from pushsalt.cache.store import HEAD
 from pushsalt.errors import IndexCorrupt
 from pushsalt.index import part
@@ -32,15 +33,23 @@ from pushsalt.index.format import Damage, decode, encode, join, split
 from pushsalt.index.part import Entry, Part
 from pushsalt.index.view import View
 
-if TYPE_CHECKING:
-    from pushsalt.cache.pillar import PillarBank
-
 #: So many changes, and such a part of all, are noted; with more the image is made anew.
 _CHANGED: Final = 200
 _PART: Final = 20
 #: Two changes that are nearer to each other may show the same time.
 _GRAIN_NS: Final = 2_000_000_000
 _DIGEST: Final = slice(HEAD - 32, HEAD)
+
+
+class Entries(Protocol):
+    """The bank whose entries an image has; ``pushsalt.cache.pillar.PillarBank`` is one."""
+
+    @property
+    def path(self) -> Path: ...
+    @property
+    def images(self) -> SealedBank: ...
+    def open_file(self, path: Path) -> tuple[str, Any, bytes]: ...
+    def forget_image(self) -> None: ...
 
 
 class Fresh(NamedTuple):
@@ -86,7 +95,7 @@ class Image:
         return View([one], {one.name: _flags(self.gone, one.rows)} if self.gone else {}, entries, IndexCorrupt)
 
 
-def view(bank: PillarBank, look: bool) -> View | None:
+def view(bank: Entries, look: bool) -> View | None:
     """What ``PillarBank.view`` says; None where the image, or the folder, cannot be used."""
     try:
         return _current(bank, look).view()
@@ -97,7 +106,7 @@ def view(bank: PillarBank, look: bool) -> View | None:
         return None
 
 
-def _current(bank: PillarBank, look: bool) -> Image:
+def _current(bank: Entries, look: bool) -> Image:
     image = _read(bank)
     now, folder = time.time_ns(), bank.path.stat().st_mtime_ns
     if image.looked - image.folder > _GRAIN_NS and image.folder == folder and not look:
@@ -121,7 +130,7 @@ def _current(bank: PillarBank, look: bool) -> Image:
     return image
 
 
-def _look(bank: PillarBank, image: Image) -> None:
+def _look(bank: Entries, image: Image) -> None:
     """Bring it up to date with the files."""
     rows = dict(zip(image.files, range(len(image.files)), strict=True))
     fresh: dict[str, Fresh] = {}
@@ -199,7 +208,7 @@ def _packed(image: Image) -> dict[str, Any]:
     }
 
 
-def _read(bank: PillarBank) -> Image:
+def _read(bank: Entries) -> Image:
     """What is kept, or an empty one."""
     kept = bank.images.get("all")
     if not isinstance(kept, dict):

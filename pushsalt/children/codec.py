@@ -32,6 +32,9 @@ from pushsalt.errors import (
 from pushsalt.model import Explained
 from pushsalt.render.problems import reason
 
+#: Asks the command: the question's kind and fields -> its answer. Raises what the command answers as an error.
+Ask = Callable[..., Any]
+
 HEAD: Final = 4
 #: Bytes of one message.
 LIMIT: Final = 512 * 1024 * 1024

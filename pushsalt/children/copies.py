@@ -15,7 +15,7 @@ from pushsalt.git.project import lock_path
 from pushsalt.git.remotes import Remotes
 
 if TYPE_CHECKING:
-    from pushsalt.children.project import Ask
+    from pushsalt.children.codec import Ask
     from pushsalt.config import Config
     from pushsalt.git.note import Update
     from pushsalt.git.settings import Remote

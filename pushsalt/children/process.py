@@ -12,12 +12,9 @@ import socket
 import weakref
 from collections import OrderedDict, deque
 from collections.abc import Awaitable, Callable, Mapping
-from typing import TYPE_CHECKING, Any, BinaryIO, Final
+from typing import Any, BinaryIO, Final, Protocol
 
 from pushsalt.children import codec
-
-if TYPE_CHECKING:
-    from pushsalt.children.pool import Pool
 
 log = logging.getLogger(__name__)
 
@@ -31,6 +28,18 @@ _PILLARS: Final = 32
 #: Messages that are sent in one go.
 _TOGETHER: Final = 64
 _numbers: Final = itertools.count(1)
+
+
+class Owner(Protocol):
+    """Who started a process and hears of it: ``pushsalt.children.pool.Pool``."""
+
+    said: set[str]
+
+    @property
+    def on_secrets(self) -> Callable[[list[str]], None]: ...
+    def lost(self, child: Child) -> None: ...
+    def retire(self, child: Child) -> None: ...
+    def pump(self) -> None: ...
 
 
 class Request:
@@ -69,7 +78,7 @@ class Request:
 class Child:
     """One process. ``alone``: it is for one work. ``traces`` is where it writes the frames of its threads."""
 
-    def __init__(self, pool: Pool, channel: socket.socket, traces: BinaryIO, alone: bool) -> None:
+    def __init__(self, owner: Owner, channel: socket.socket, traces: BinaryIO, alone: bool) -> None:
         self.alone = alone
         self.traces = traces
         self.pid: int | None = None
@@ -79,7 +88,7 @@ class Child:
         self.pinged: float | None = None
         #: its last answer was known from another target: such answers take less time than their way does
         self.knows = False
-        self._pool = weakref.proxy(pool)  # which ends its processes when nobody has it any more
+        self._owner = weakref.proxy(owner)  # which ends its processes when nobody has it any more
         self.channel = channel
         self._in = bytearray()
         self._out: deque[memoryview] = deque()
@@ -162,7 +171,7 @@ class Child:
         except OSError:
             data = b""
         if not data:
-            self._pool.lost(self)
+            self._owner.lost(self)
             return
         self._in += data
         try:
@@ -176,7 +185,7 @@ class Child:
         except (ValueError, KeyError, TypeError) as exc:
             log.debug("a render process sent nonsense", exc_info=exc)
             self.kill()
-            self._pool.lost(self)
+            self._owner.lost(self)
 
     def _take(self, message: dict[str, Any]) -> None:
         kind = message["k"]
@@ -190,15 +199,15 @@ class Child:
                 request.stop()
                 request.end(message if kind == "ret" else codec.error_of(message))
             if self.alone and not self.pending:
-                self._pool.retire(self)
-            self._pool.pump()
+                self._owner.retire(self)
+            self._owner.pump()
         elif kind == "ask":
             request = self.pending.get(int(message["req"]))
             if request is not None:
                 task = asyncio.get_running_loop().create_task(self._answer(request, message))
                 request.questions.add(task)
                 task.add_done_callback(request.questions.discard)
-                self._pool.pump()
+                self._owner.pump()
         elif kind == "full":
             self.alone = True  # its memory is used up by what it keeps: it ends with what it has to do
         elif kind == "at":
@@ -208,12 +217,12 @@ class Child:
         elif kind == "pong":
             self.pinged = None
         elif kind == "secrets":
-            self._pool.on_secrets([str(value) for value in message["values"]])
+            self._owner.on_secrets([str(value) for value in message["values"]])
         elif kind == "log":
             if message.get("once"):  # of all children
-                if message["text"] in self._pool.said:
+                if message["text"] in self._owner.said:
                     return
-                self._pool.said.add(message["text"])
+                self._owner.said.add(message["text"])
             logger = logging.getLogger(str(message["name"]))
             if logger.isEnabledFor(int(message["level"])):
                 logger.log(int(message["level"]), "%s", message["text"])

@@ -11,6 +11,7 @@ import copy
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from pushsalt.children.codec import Ask
 from pushsalt.config import Config
 from pushsalt.lazy import cached_property
 from pushsalt.memo.reads import plain
@@ -22,9 +23,6 @@ if TYPE_CHECKING:
     from pushsalt.git.remotes import Remotes
     from pushsalt.minion.minion import Minion
     from pushsalt.pillar.source import ExtPillar
-
-#: Asks the command: the question's kind and fields -> its answer. Raises what the command answers as an error.
-Ask = Callable[..., Any]
 
 
 class SecretsTold(Redactor):

@@ -47,7 +47,8 @@ def collect_rarely() -> None:
 
 
 def _run(words: list[str], terminal: Terminal) -> int:
-    from pushsalt.cli.app import TERMINAL, command
+    from pushsalt.cli.app import command
+    from pushsalt.cli.stdio import TERMINAL
     from pushsalt.errors import PushsaltError
 
     TERMINAL.set(terminal)

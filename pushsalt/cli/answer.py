@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from pushsalt.cli.app import TERMINAL
 from pushsalt.cli.options import Given
+from pushsalt.cli.stdio import TERMINAL
 
 
 def write(given: Given, data: Any, lines: list[str]) -> None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
-from contextvars import ContextVar
 from typing import Annotated, Any
 
 import typer
@@ -17,7 +16,7 @@ from typer.core import TyperCommand, TyperGroup
 from pushsalt import __version__
 from pushsalt.cli import wordorder, words
 from pushsalt.cli.options import GLOBAL, Given, takes
-from pushsalt.cli.stdio import Terminal, write_stderr
+from pushsalt.cli.stdio import TERMINAL, write_stderr
 from pushsalt.errors import EXIT_COMMAND, UsageError
 from pushsalt.outputters import nearest
 
@@ -47,9 +46,6 @@ pushsalt apply 'web*'                       the highstate of top.sls
 
 #: The options of a command that was not found, in the context's ``meta``.
 _MOVED = "pushsalt.moved"
-
-#: The invocation's stdout and log, set by main().
-TERMINAL: ContextVar[Terminal] = ContextVar("terminal")
 
 
 class _Lean:

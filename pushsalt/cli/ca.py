@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from pushsalt.cli.answer import write
-from pushsalt.cli.app import TERMINAL, Actions, Command
+from pushsalt.cli.app import Actions, Command
 from pushsalt.cli.options import GLOBAL, MATCHERS, OUTPUT, Given, Opt, takes
+from pushsalt.cli.stdio import TERMINAL
 from pushsalt.errors import EXIT_FAILED, CommandError, UsageError
 
 if TYPE_CHECKING:

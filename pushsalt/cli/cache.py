@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from pushsalt.cli.answer import write
-from pushsalt.cli.app import TERMINAL, Actions, Command
+from pushsalt.cli.app import Actions, Command
 from pushsalt.cli.options import GLOBAL, OUTPUT, Given, Opt, takes
+from pushsalt.cli.stdio import TERMINAL
 from pushsalt.errors import UsageError
 
 if TYPE_CHECKING:

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from pushsalt.cli.app import TERMINAL, Command
+from pushsalt.cli.app import Command
 from pushsalt.cli.options import GLOBAL, Given, Opt, takes
-from pushsalt.cli.stdio import stderr_is_terminal, write_stderr
+from pushsalt.cli.stdio import TERMINAL, stderr_is_terminal, write_stderr
 from pushsalt.errors import EXIT_FAILED, UsageError
 
 if TYPE_CHECKING:

@@ -7,8 +7,9 @@ from typing import Annotated
 
 import typer
 
-from pushsalt.cli.app import TERMINAL, Command
+from pushsalt.cli.app import Command
 from pushsalt.cli.options import GLOBAL, JOB, MATCHERS, STATES, Given, takes
+from pushsalt.cli.stdio import TERMINAL
 from pushsalt.errors import UsageError
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False)

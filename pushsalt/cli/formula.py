@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from pushsalt import regular
-from pushsalt.cli.app import TERMINAL, Actions, Command
+from pushsalt.cli.app import Actions, Command
 from pushsalt.cli.check import OPTIONS as CHECK
 from pushsalt.cli.options import GLOBAL, OUTPUT, Given, takes
-from pushsalt.cli.stdio import stderr_is_terminal
+from pushsalt.cli.stdio import TERMINAL, stderr_is_terminal
 from pushsalt.display.safe import escape, one_line
 from pushsalt.errors import CommandError, ConfigError, StateError, UsageError
 

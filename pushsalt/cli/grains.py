@@ -6,8 +6,9 @@ from typing import Annotated
 
 import typer
 
-from pushsalt.cli.app import TERMINAL, Command, complete_targets
+from pushsalt.cli.app import Command, complete_targets
 from pushsalt.cli.options import GLOBAL, JOB, MATCHERS, Given, takes
+from pushsalt.cli.stdio import TERMINAL
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False)
 

@@ -8,8 +8,9 @@ from typing import Annotated
 
 import typer
 
-from pushsalt.cli.app import TERMINAL, Command
+from pushsalt.cli.app import Command
 from pushsalt.cli.options import GLOBAL, Given, takes
+from pushsalt.cli.stdio import TERMINAL
 from pushsalt.display.safe import one_line
 from pushsalt.errors import CommandError
 

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from pushsalt.cli.answer import write_data
-from pushsalt.cli.app import TERMINAL, Actions, Command, complete_targets
+from pushsalt.cli.app import Actions, Command, complete_targets
 from pushsalt.cli.options import DELIMITER, GLOBAL, MATCHERS, OUTPUT, Given, Opt, takes
+from pushsalt.cli.stdio import TERMINAL
 from pushsalt.display.safe import one_line
 from pushsalt.errors import EXIT_FAILED, UsageError
 

@@ -341,7 +341,7 @@ def _open_log_file(given: Given) -> None:
     if given.log_file_level and not given.log_file:
         raise UsageError("--log-file-level without --log-file", hint="name the file: --log-file FILE")
     if given.log_file:
-        from pushsalt.cli.app import TERMINAL
+        from pushsalt.cli.stdio import TERMINAL
         from pushsalt.log import LogFile
 
         handler, path = TERMINAL.get().log, Path(given.log_file)

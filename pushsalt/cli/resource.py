@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from pushsalt.cli.answer import write
-from pushsalt.cli.app import TERMINAL, Actions, Command, complete_targets
+from pushsalt.cli.app import Actions, Command, complete_targets
 from pushsalt.cli.options import GLOBAL, JOB, MATCHERS, OUTPUT, Given, takes
+from pushsalt.cli.stdio import TERMINAL
 from pushsalt.errors import UsageError
 
 if TYPE_CHECKING:

@@ -7,8 +7,9 @@ from typing import Annotated, Any
 
 import typer
 
-from pushsalt.cli.app import TERMINAL, CallCommand, complete_targets
+from pushsalt.cli.app import CallCommand, complete_targets
 from pushsalt.cli.options import GLOBAL, JOB, MATCHERS, RAW, STATES, Given, takes
+from pushsalt.cli.stdio import TERMINAL
 from pushsalt.errors import UsageError
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False)

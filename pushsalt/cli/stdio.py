@@ -9,6 +9,7 @@ from __future__ import annotations
 import errno
 import os
 import sys
+from contextvars import ContextVar
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -78,6 +79,10 @@ class Terminal:
     def color(self) -> bool:
         """Whether stdout wants colours."""
         return color_wanted(self.stdout.is_terminal)
+
+
+#: The invocation's stdout and log, set by main().
+TERMINAL: ContextVar[Terminal] = ContextVar("terminal")
 
 
 def final_code(code: int, stdout: Stdout) -> int:

@@ -6,8 +6,9 @@ from typing import Annotated, Any
 
 import typer
 
-from pushsalt.cli.app import TERMINAL, Command, complete_targets
+from pushsalt.cli.app import Command, complete_targets
 from pushsalt.cli.options import ASK, DELIMITER, GLOBAL, MATCHERS, OUTPUT, Given, Opt, takes
+from pushsalt.cli.stdio import TERMINAL
 from pushsalt.display.safe import one_line
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False)

@@ -15,8 +15,9 @@ from typing import Annotated
 
 import typer
 
-from pushsalt.cli.app import TERMINAL, Command
+from pushsalt.cli.app import Command
 from pushsalt.cli.options import Given, takes
+from pushsalt.cli.stdio import TERMINAL
 from pushsalt.demo.tour import IDS, SITE, Scene, StoppedError, Tour
 from pushsalt.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_TERMINATED
 

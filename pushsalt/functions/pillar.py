@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from pushsalt.errors import FunctionError
 from pushsalt.functions import decrypt_override
+from pushsalt.modules.controller import compiles_pillar
 from pushsalt.pillar.mask import mask
 from pushsalt.yamlio import load_yaml
 
@@ -58,6 +59,7 @@ def get(minion: Minion, key: str, *args: Any, unmask: bool | None = None, **kwar
 fetch = get
 
 
+@compiles_pillar
 def items(
     minion: Minion,
     *args: Any,
@@ -81,6 +83,7 @@ def items(
 data = items
 
 
+@compiles_pillar
 def ext(minion: Minion, external: Any, pillar: Any = None, unmask: bool | None = None) -> Any:
     """The pillar with one more external source, such as ``{cmd_yaml: cat /x}``. Salt: pillar.ext.
 

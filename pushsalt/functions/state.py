@@ -11,7 +11,7 @@ from pushsalt.compile.low import tag_of
 from pushsalt.compile.select import with_requisites
 from pushsalt.errors import FunctionError
 from pushsalt.functions import decrypt_override
-from pushsalt.modules.controller import Lowstate
+from pushsalt.modules.controller import Lowstate, returns_states, runs_states
 from pushsalt.render import read_source
 
 if TYPE_CHECKING:
@@ -120,17 +120,20 @@ def _excluded(exclude: Any) -> list[Any]:
     return [{"sls": name} for name in _split(exclude)] if isinstance(exclude, str) else list(exclude)
 
 
+@returns_states
 def apply_(minion: Minion, mods: Any = None, *more: Any, **kwargs: Any) -> Any:
     """Run these SLS, or the highstate when none is named."""
     return sls(minion, [*_split(mods), *more], **kwargs) if mods else highstate(minion, **kwargs)
 
 
+@returns_states
 def test(minion: Minion, *args: Any, **kwargs: Any) -> Any:
     """``state.apply`` in test mode."""
     kwargs["test"] = True
     return apply_(minion, *args, **kwargs)
 
 
+@returns_states
 def sls(minion: Minion, mods: Any, test: Any = None, exclude: Any = None, **kwargs: Any) -> Any:
     """Run these SLS."""
     forbidden = [text for name in _split(mods) for text in _forbidden(minion, name)]
@@ -140,6 +143,7 @@ def sls(minion: Minion, mods: Any, test: Any = None, exclude: Any = None, **kwar
     return _lowstate(minion, minion.compiler.sls(_split(mods), minion.saltenv, exclude=_excluded(exclude)), kwargs)
 
 
+@returns_states
 def highstate(minion: Minion, test: Any = None, exclude: Any = None, **kwargs: Any) -> Any:
     """Run what the top file names for this target; of it, only the SLS of a given ``whitelist``."""
     if _forbidden(minion, "highstate"):
@@ -150,6 +154,7 @@ def highstate(minion: Minion, test: Any = None, exclude: Any = None, **kwargs: A
     return _lowstate(minion, minion.compiler.highstate(exclude=_excluded(exclude), whitelist=whitelist), kwargs)
 
 
+@returns_states
 def top(minion: Minion, topfn: str, test: Any = None, exclude: Any = None, **kwargs: Any) -> Any:
     """Run the highstate of another top file."""
     minion = _for_call(minion, test, kwargs)
@@ -157,6 +162,7 @@ def top(minion: Minion, topfn: str, test: Any = None, exclude: Any = None, **kwa
     return _lowstate(minion, minion.compiler.highstate(exclude=_excluded(exclude)), kwargs)
 
 
+@returns_states
 def single(minion: Minion, fun: str, name: str, test: Any = None, **kwargs: Any) -> Any:
     """Run one state function: ``state.single pkg.installed name=vim``."""
     module, dot, function = str(fun).partition(".")
@@ -178,6 +184,7 @@ def single(minion: Minion, fun: str, name: str, test: Any = None, **kwargs: Any)
     return errors or Lowstate([{**chunk, "order": 10000}], test=minion.test)
 
 
+@runs_states
 def low(minion: Minion, data: dict[str, Any], **kwargs: Any) -> Any:
     """Run one low chunk as it is given; its return alone is the value."""
     if not isinstance(data, dict):
@@ -191,12 +198,14 @@ def low(minion: Minion, data: dict[str, Any], **kwargs: Any) -> Any:
     return errors or Lowstate([chunk], test=minion.test, bare=True)
 
 
+@returns_states
 def high(minion: Minion, data: dict[str, Any], test: Any = None, **kwargs: Any) -> Any:
     """Run high data as it is given."""
     minion = _for_call(minion, test, kwargs)
     return _lowstate(minion, minion.compiler.high(data), kwargs)
 
 
+@returns_states
 def template(minion: Minion, tem: str, **kwargs: Any) -> Any:
     """Run one SLS file by its path below the file roots. Salt: state.template (there a path on the minion)."""
     minion = _for_call(minion, kwargs.get("test"), kwargs)
@@ -206,6 +215,7 @@ def template(minion: Minion, tem: str, **kwargs: Any) -> Any:
     return _template(minion, read_source(found, sls="", saltenv=minion.saltenv))
 
 
+@returns_states
 def template_str(minion: Minion, tem: str, **kwargs: Any) -> Any:
     """Run SLS text. Salt: state.template_str."""
     minion = _for_call(minion, kwargs.get("test"), kwargs)
@@ -216,6 +226,7 @@ def _template(minion: Minion, text: Template, **kwargs: Any) -> Any:
     return _lowstate(minion, minion.compiler.template(minion.render_sls_text(text), "<template-str>"), kwargs)
 
 
+@returns_states
 def sls_id(minion: Minion, id_: str, mods: Any, test: Any = None, **kwargs: Any) -> Any:
     """Run one ID of these SLS, with what it requires."""
     minion = _for_sls(minion, test, kwargs)
@@ -285,6 +296,7 @@ def id_exists(minion: Minion, ids: Any, mods: Any, test: Any = None, **kwargs: A
     return {*_split(ids)} <= {chunk["__id__"] for chunk in low_data if isinstance(chunk, dict)}
 
 
+@returns_states
 def request(minion: Minion, mods: Any = None, **kwargs: Any) -> Any:
     """``state.apply`` in test mode, kept under ``name`` until ``run_request`` runs it. Salt: state.request."""
     kwargs["test"] = True
@@ -326,6 +338,7 @@ def clear_request(minion: Minion, name: str | None = None) -> bool:
     return True
 
 
+@returns_states
 def run_request(minion: Minion, name: str = "default", **kwargs: Any) -> Any:
     """Run what was requested under this name, ``kwargs`` over its own; {} when nothing was. It ends all requests."""
     asked = check_request(minion).get(name)

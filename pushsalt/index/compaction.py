@@ -8,18 +8,12 @@ from __future__ import annotations
 
 import os
 import sys
-import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
 #: kind -> what the process runs; the folders are arguments, never code
-_CODE = "import sys; sys.path.insert(0, sys.argv[1]); from pushsalt.index.compaction import main; main(*sys.argv[2:])"
-
-#: seconds in which readers go over to the new segment before this process lets go of the old one, as the last one:
-#: that is when the system clears the removed file away, and somebody has to wait for it
-_LINGER = 0.3
-
+_CODE = "import sys; sys.path.insert(0, sys.argv[1]); from pushsalt.index.compactor import main; main(*sys.argv[2:])"
 
 #: segments of resources up to which nothing is merged: a fresh process opens all of them, some 0.1 ms each
 FEW: Final = 6
@@ -100,17 +94,3 @@ class Child:
         if pid:
             self._pid = 0
             self._failed = status != 0
-
-
-def main(kind: str, folder: str) -> None:
-    """Rewrite what is worth it. A cache that cannot be written is said by who writes to it, not here."""
-    from pushsalt.errors import IndexCorrupt
-    from pushsalt.index import GrainIndex, ResourceIndex
-
-    try:
-        index: GrainIndex | ResourceIndex = GrainIndex(folder) if kind == "grains" else ResourceIndex(folder)
-        with index:
-            index.maintain()
-            time.sleep(_LINGER)
-    except (OSError, IndexCorrupt):
-        sys.exit(1)

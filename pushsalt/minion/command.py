@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
+from pushsalt.cache.banks import Banks
+
 if TYPE_CHECKING:
-    from pushsalt.cache.grains import GrainBank
-    from pushsalt.cache.mine import MineBank
-    from pushsalt.cache.pillar import PillarBank
     from pushsalt.sdb.store import Sdb
     from pushsalt.sources import Sources
 
@@ -34,24 +33,14 @@ class Requests(Protocol):
     def delete(self, key: str) -> Any: ...
 
 
-class CommandProject(Protocol):
+class CommandProject(Banks, Protocol):
     """The caches, secrets and sources that no render process has."""
 
     @property
     def managed(self) -> KnownResources: ...
     @property
-    def resource_grains(self) -> GrainBank: ...
-    @property
-    def keeps_pillar(self) -> bool: ...
-    @property
-    def pillar_bank(self) -> PillarBank: ...
-    @property
-    def mine(self) -> MineBank: ...
-    @property
     def sdb(self) -> Sdb: ...
     @property
     def sources(self) -> Sources: ...
-    @property
-    def cache_life(self) -> float: ...
     def names(self, keys: Sequence[str]) -> list[str]: ...
     def find(self, expr: Any, tgt_type: str, *, pillar_exact: bool = True) -> list[str]: ...

@@ -69,7 +69,7 @@ class ControllerFunctions:
 
     def own_names(self) -> set[str]:
         """Every ``module.function`` of users' own, as far as they are written as functions."""
-        from pushsalt.modules.signatures import defined
+        from pushsalt.modules.definitions import defined
 
         files = [(module, file) for module, found in self._files.items() for file in found]
         files += self._installed.items()
@@ -155,7 +155,7 @@ def _listed(folder: Path) -> Iterator[tuple[str, Path]]:
 
 def _has(file: Path, function: str) -> bool:
     """Whether a file has a function; one that is no Python has any, so that who calls one hears what is wrong."""
-    from pushsalt.modules.signatures import defined
+    from pushsalt.modules.definitions import defined
 
     text = _text(file)
     return function in defined(text) or not _is_python(text)

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from pushsalt.model import Chunk
 
@@ -21,6 +21,9 @@ _PACKAGE: Final = "pushsalt.functions"
 _FOLDER: Final = Path(__file__).parent.parent / "functions"
 #: Names that Python keeps for itself, as Salt's ``__func_alias__`` does: the function is written with a "_" behind.
 _KEYWORDS = frozenset({"apply", "id", "list", "set", "type"})
+
+
+Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 @dataclass
@@ -47,18 +50,41 @@ class Lowstate:
     done: Callable[[dict[str, Any]], object] | None = None
 
 
-def for_command(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Marks a function that needs what no render process has: the inventory, other targets' data, a credential.
+#: It needs what no render process has: the inventory, other targets' data, a credential. The command answers it.
+FOR_COMMAND: Final = "for_command"
+#: It runs states: no two such functions at once on a target.
+RUNS_STATES: Final = "runs_states"
+#: What it returns are the returns of states by tag.
+RETURNS_STATES: Final = "returns_states"
+#: It returns a pillar that could not be compiled all the same, with the key ``_errors``.
+COMPILES_PILLAR: Final = "compiles_pillar"
 
-    The command answers it, for the target that it is asked for.
-    """
-    function.for_command = True  # type: ignore[attr-defined]
-    return function
+
+def trait(*names: str) -> Callable[[Function], Function]:
+    """Marks a function of the controller with traits, where it is defined."""
+
+    def mark(function: Function) -> Function:
+        for name in names:
+            setattr(function, name, True)
+        return function
+
+    return mark
+
+
+for_command = trait(FOR_COMMAND)
+runs_states = trait(RUNS_STATES)
+returns_states = trait(RUNS_STATES, RETURNS_STATES)
+compiles_pillar = trait(COMPILES_PILLAR)
 
 
 def is_for_command(function: Callable[..., Any]) -> bool:
     """Whether only the command can answer this function."""
-    return bool(getattr(function, "for_command", False))
+    return bool(getattr(function, FOR_COMMAND, False))
+
+
+def has_trait(name: str, trait: str) -> bool:
+    """Whether the function of this name is one of ours with this trait."""
+    return bool(getattr(function_named(name), trait, False))
 
 
 @cache

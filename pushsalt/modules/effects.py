@@ -23,6 +23,7 @@ from typing import Any, Final
 
 from pushsalt.modules import pysource
 from pushsalt.modules.controller import function_named, source_of
+from pushsalt.modules.definitions import defined
 from thin import runtime
 
 READS, CHANGES, RUNS, SILENT = "reads", "changes", "runs", "silent"
@@ -122,8 +123,6 @@ def literals(source: str, ours: bool = False) -> dict[str, Any]:
 
 
 def _parameters(source: str, function: str, ours: bool) -> tuple[str, ...]:
-    from pushsalt.modules.signatures import defined
-
     functions = defined(source, ours)
     spec = functions.get(function) or functions.get(f"{function}_")
     return spec.args if spec is not None else ()
@@ -139,8 +138,6 @@ def _may_have(source: str, function: str) -> bool:
 def _bound(source: str) -> frozenset[str]:
     """The names that a file may have functions by: defined, assigned or imported, under a condition too;
     ``*`` for all those of another module."""
-    from pushsalt.modules.signatures import defined
-
     found = set(defined(source))
     try:
         todo: list[ast.AST] = list(pysource.parse(source).body)

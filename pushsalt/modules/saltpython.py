@@ -28,6 +28,7 @@ from pushsalt.errors import ConfigError
 from pushsalt.model import Blob
 from pushsalt.modules import pysource
 from pushsalt.modules.custom import CustomModule
+from pushsalt.modules.definitions import ANYTHING, defined
 
 if TYPE_CHECKING:
     from pushsalt.cache.store import Bank
@@ -171,8 +172,6 @@ class SaltPython:
 
     def spec(self, kind: str, name: str) -> ArgSpec | None:
         """The arguments of ``module.function``, or None when there is none."""
-        from pushsalt.modules.signatures import ANYTHING, defined
-
         virtual, _, function = name.partition(".")
         for one in self.files(kind, virtual):
             known = defined(one.text)
@@ -228,8 +227,6 @@ class SaltPython:
         return {"error": "not a question about Salt's modules", "exception": "SaltException"}
 
     def _module(self, kind: str, virtual: str) -> dict[str, Any]:
-        from pushsalt.modules.signatures import defined
-
         files = [File(*entry) for entry in self._index.get(kind, {}).get(virtual, ())]
         functions = set()
         for file in files:

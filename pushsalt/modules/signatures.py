@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-import ast
 import re
 from collections.abc import Iterable, Iterator
 from functools import cache
 from typing import TYPE_CHECKING
 
 from pushsalt.compile.source import ArgSpec, Keywords
-from pushsalt.modules import effects, pysource
+from pushsalt.modules import effects
+from pushsalt.modules.definitions import ANYTHING, defined
 from pushsalt.modules.effects import Effect
 from thin import runtime
 
 if TYPE_CHECKING:
     from pushsalt.modules.custom import CustomModules
     from pushsalt.modules.saltpython import SaltPython
-
-#: What is known of a function that is not written as one (bought in, or made at run time): anything may be given.
-ANYTHING = ArgSpec((), kwargs=True)
 
 
 class KnownStates:
@@ -133,44 +130,3 @@ def _functions(module: str) -> dict[str, ArgSpec]:
     for name in runtime.virtual_index("states").get(module, ()):
         found.update(defined(runtime.source(f"thin.states.{name}"), ours=True))
     return found
-
-
-@cache
-def defined(source: str, ours: bool = False) -> dict[str, ArgSpec]:
-    """The functions that a file defines; none when it is no Python, which is for the target to say."""
-    found: dict[str, ArgSpec] = {}
-    try:
-        tree = pysource.outline(source) if ours else pysource.parse(source)
-    except (SyntaxError, ValueError):
-        return found
-    aliases = _aliases(tree)
-    for node in tree.body:
-        if isinstance(node, ast.FunctionDef):
-            found[aliases.get(node.name, node.name)] = _spec(node.args, ours)
-        elif (
-            isinstance(node, ast.Assign) and isinstance(node.value, ast.Name) and isinstance(node.targets[0], ast.Name)
-        ):
-            same = found.get(node.value.id)  # wait_script = script
-            if same is not None:
-                found[node.targets[0].id] = same
-    return found
-
-
-def _aliases(tree: ast.Module) -> dict[str, str]:
-    """Salt's ``__func_alias__``: the name in the file -> the name that is called."""
-    for node in tree.body:
-        if isinstance(node, ast.Assign) and any(
-            isinstance(to, ast.Name) and to.id == "__func_alias__" for to in node.targets
-        ):
-            try:
-                return dict(ast.literal_eval(node.value))
-            except (ValueError, TypeError):  # computed
-                return {}
-    return {}
-
-
-def _spec(args: ast.arguments, ours: bool) -> ArgSpec:
-    positional = [arg.arg for arg in (*args.posonlyargs, *args.args)]
-    required = positional[: len(positional) - len(args.defaults)]
-    keyword = [arg.arg for arg in args.kwonlyargs]
-    return ArgSpec(tuple(positional + keyword), tuple(required), kwargs=args.kwarg is not None, ours=ours)

@@ -5,18 +5,15 @@ from __future__ import annotations
 import itertools
 import logging
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from pushsalt.errors import FunctionError, StateError, TargetError
+from pushsalt.errors import FunctionError, StateError
 
 if TYPE_CHECKING:
-    from pushsalt.job import JobOptions
     from pushsalt.model import Target
     from pushsalt.run.project import Project
     from pushsalt.run.rendered import RenderedTarget
-    from pushsalt.run.runner import Runner
     from pushsalt.session.session import Session
 
 log = logging.getLogger(__name__)
@@ -84,39 +81,3 @@ class Discovery:
             partial(self._project.managed.register, self._target.id, asked, broken, declared)
         )
         return registered
-
-
-async def declared_of(runner: Runner, options: JobOptions, manager: str) -> Declared:
-    """What a manager declares that is not connected to: by its pillar as its last known grains make it.
-
-    Where that cannot be compiled it is the pillar that is kept. Raises TargetError when there is none.
-    """
-    from pushsalt.run.rendered import RenderedTarget
-    from pushsalt.session.intake import imposed
-
-    project = runner.project
-    target = await runner.in_thread(partial(project.secrets.ready, project.inventory.targets[manager]))
-    kept = project.grains.get(manager)
-    grains = imposed(target, kept if isinstance(kept, dict) else {})
-    plain = replace(options, pillar=None, saltenv=None, pillarenv=None)
-    values: Any
-    runner.ready_to_render()
-    rendered = RenderedTarget(
-        project, target, plain, grains, calls=None, in_thread=runner.answer_in_thread, time_left=lambda: options.timeout
-    )
-    try:
-        values = await rendered.pillar()
-    except (TargetError, FunctionError, StateError) as exc:
-        log.debug("%s: its pillar cannot be compiled without it: %s", manager, exc)
-        values = None
-    finally:
-        rendered.close()
-    if values is None:
-        values = project.pillar_bank.get(manager) if project.keeps_pillar else None
-    if values is None:
-        raise TargetError(
-            "resource_unreachable",
-            f"the pillar of {manager}, which declares what it manages, cannot be compiled",
-            f"pushsalt run {manager} pillar.items says why",
-        )
-    return project.managed.declarations(target, values)

@@ -1,6 +1,6 @@
 """What each kind of job does on one target: a class per kind, made by ``kind_of``.
 
-A kind says what a session begins with and does the rest in it; ``pushsalt.run.single.Work`` has the target's time,
+A kind says what a session begins with and does the rest in it; ``pushsalt.run.work.Work`` has the target's time,
 phases, events, warnings and its return.
 """
 
@@ -12,33 +12,14 @@ from typing import TYPE_CHECKING, Any, Final
 from pushsalt.errors import FunctionError, TargetError
 from pushsalt.minion import mine
 from pushsalt.minion.salt import callable_from_outside
+from pushsalt.modules.controller import RUNS_STATES, has_trait
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from pushsalt.run.rendered import Called, RenderedTarget
-    from pushsalt.run.single import Work
+    from pushsalt.run.work import Work
     from pushsalt.session.session import Session
-
-#: Functions that run states: no two of them at once on a target.
-RUNS_STATES: Final = frozenset(
-    f"state.{name}"
-    for name in (
-        "apply",
-        "sls",
-        "highstate",
-        "single",
-        "low",
-        "high",
-        "template",
-        "template_str",
-        "top",
-        "sls_id",
-        "test",
-        "request",
-        "run_request",
-    )
-)
 
 
 class Kind:
@@ -69,7 +50,9 @@ class Kind:
 
     async def online(self) -> tuple[Any, int]:
         """The value and Salt's retcode, over a connection."""
-        start = await self.work.start(self)
+        start = await self.work.start(
+            grains=self.wants_grains, lock=self.takes_lock, modules=self.wants_modules, clean=self.cleans
+        )
         await self.work.connect()
         first = await self.first()
         session = await self.work.begin(start, first, may_install=not self.cleans)
@@ -252,7 +235,7 @@ class ControllerFunction(Kind):
 
     def __init__(self, work: Work) -> None:
         super().__init__(work)
-        self.takes_lock = self.job.fun in RUNS_STATES
+        self.takes_lock = has_trait(self.job.fun, RUNS_STATES)
 
     def check(self, opts: Mapping[str, Any]) -> None:
         if self.job.kind == "call":

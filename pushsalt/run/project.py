@@ -210,6 +210,11 @@ class Project(Trees):
 
         return open_sdb(self)
 
+    def forget_sdb(self) -> None:
+        """A new job begins: the profiles are asked again."""
+        if "sdb" in self.__dict__:
+            self.sdb.forget()
+
     @cached_property
     def secrets(self) -> Secrets:
         """sdb:// URIs of the configuration and the inventory."""

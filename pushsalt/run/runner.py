@@ -1,4 +1,4 @@
-"""One job on any number of targets: what they share, and each one's return whatever happens to it."""
+"""What all targets of a job share."""
 
 from __future__ import annotations
 
@@ -6,28 +6,27 @@ import asyncio
 import logging
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from pushsalt import transport
-from pushsalt.errors import TargetError
+from pushsalt.errors import FunctionError, StateError, TargetError
 from pushsalt.job import Job
-from pushsalt.model import TargetReturn
 from pushsalt.plugins import folders
-from pushsalt.run.discovery import declared_of
-from pushsalt.run.fanout import failure
-from pushsalt.run.single import Work
 
 if TYPE_CHECKING:
     from pushsalt.run.project import Project
     from pushsalt.session.copying import LocalSources
 
+log = logging.getLogger(__name__)
+
 Result = TypeVar("Result")
 
 
 class Runner:
-    """Runs one job on any number of targets; has what they share: worker threads, jump connections."""
+    """Worker threads, jump connections, what a copy takes along. ``pushsalt.run.single`` runs the job on a target."""
 
     def __init__(self, project: Project, job: Job, jid: str, width: int, alone: bool = False) -> None:
         """``alone``: there is one target, and what it logs needs no name before it."""
@@ -44,27 +43,6 @@ class Runner:
         if "shared" in project.__dict__:  # there was a job before
             project.shared.look_again()
         project.secrets.forget()
-
-    async def run(self, id: str) -> TargetReturn:
-        """The job on one target, by its name. What goes wrong is its return too, with the warnings that came before."""
-        try:
-            target = self.project.target(id)
-            if self.project.secrets.has(target):
-                target = await self.in_thread(partial(self.project.secrets.ready, target))
-            work = Work(self, target, id)
-        except TargetError as exc:
-            return failure(id, exc)
-        try:
-            result = await work.go()
-        except (Exception, SystemExit) as exc:
-            result = failure(id, exc)
-            if getattr(exc, "kind", "") == "excess":  # what it sent until then would stay to the end of the command
-                work.states.clear()
-                work.events.clear()
-            elif work.states and result.shape == "error":
-                result.ret["error"]["returned"] = dict(work.states)
-        result.warnings, result.events = work.warnings, work.events
-        return result
 
     async def in_thread(self, function: Callable[[], Result]) -> Result:
         """Rendering and compiling happen here, so that no target waits for another's templates."""
@@ -84,9 +62,51 @@ class Runner:
     async def declared(self, manager: str) -> dict[str, Any]:
         """type -> what is declared of it in the pillar of a manager that is not connected to. Raises TargetError."""
         if manager not in self._declared:
-            work = declared_of(self, self.job.options, manager)
+            work = self._declared_of(manager)
             self._declared[manager] = asyncio.create_task(work, name=f"pillar {manager}")
         return await asyncio.shield(self._declared[manager])
+
+    async def _declared_of(self, manager: str) -> dict[str, Any]:
+        """What a manager declares that is not connected to: by its pillar as its last known grains make it.
+
+        Where that cannot be compiled it is the pillar that is kept. Raises TargetError when there is none.
+        """
+        from pushsalt.run.rendered import RenderedTarget
+        from pushsalt.session.intake import imposed
+
+        project = self.project
+        target = await self.in_thread(partial(project.secrets.ready, project.inventory.targets[manager]))
+        kept = project.grains.get(manager)
+        grains = imposed(target, kept if isinstance(kept, dict) else {})
+        options = self.job.options
+        plain = replace(options, pillar=None, saltenv=None, pillarenv=None)
+        values: Any
+        self.ready_to_render()
+        rendered = RenderedTarget(
+            project,
+            target,
+            plain,
+            grains,
+            calls=None,
+            in_thread=self.answer_in_thread,
+            time_left=lambda: options.timeout,
+        )
+        try:
+            values = await rendered.pillar()
+        except (TargetError, FunctionError, StateError) as exc:
+            log.debug("%s: its pillar cannot be compiled without it: %s", manager, exc)
+            values = None
+        finally:
+            rendered.close()
+        if values is None:
+            values = project.pillar_bank.get(manager) if project.keeps_pillar else None
+        if values is None:
+            raise TargetError(
+                "resource_unreachable",
+                f"the pillar of {manager}, which declares what it manages, cannot be compiled",
+                f"pushsalt run {manager} pillar.items says why",
+            )
+        return project.managed.declarations(target, values)
 
     async def look_at_sources(self) -> None:
         """What a copy takes to all targets is known. Raises CommandError."""

@@ -11,18 +11,20 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from pushsalt.config import is_profile
 from pushsalt.errors import ConfigError, TargetError
 from pushsalt.inventory.schema import URI_FIELDS, checked_value
-from pushsalt.model import Asked, Deferred, SdbUri, SecretCommand, Target
+from pushsalt.model import Asked, Deferred, SdbUri, Secret, SecretCommand, Target
 from pushsalt.options import OPTIONS
 from pushsalt.run.secretcommands import SecretCommands
 from pushsalt.sdb.uri import has, holds_uri, replaced
 
 if TYPE_CHECKING:
-    from pushsalt.run.project import Project
+    from pushsalt.config import Config
+    from pushsalt.inventory import Inventory
+    from pushsalt.redact import Redactor
     from pushsalt.sdb.store import Sdb
 
 #: Options whose URIs are resolved elsewhere: with the inventory, by renderers, by external pillar, by the driver.
@@ -35,7 +37,24 @@ _MARKED: Final = (*URI_FIELDS, "pillar", "minion_opts")
 _GIT: Final = ("gitfs_", "git_pillar_")
 
 
-def open_sdb(project: Project) -> Sdb:
+class SecretsProject(Protocol):
+    """What is needed of a project to make values of its URIs; ``pushsalt.run.project.Project`` is one."""
+
+    config: Config
+    redactor: Redactor
+    asked: dict[str, Secret]
+
+    @property
+    def inventory(self) -> Inventory: ...
+    @property
+    def sdb(self) -> Sdb: ...
+    @property
+    def secrets(self) -> Secrets: ...
+    def forget_sdb(self) -> None: ...
+    def hide(self, target: Target) -> None: ...
+
+
+def open_sdb(project: SecretsProject) -> Sdb:
     """The profiles of a project's configuration. Their own passwords are hidden wherever text is shown."""
     from pushsalt.plugincommands import commands
     from pushsalt.plugins import folders
@@ -51,7 +70,7 @@ def open_sdb(project: Project) -> Sdb:
     return Sdb(opts, outside, folders=folders("sdb", opts), hide=lambda value: project.redactor.add(value))
 
 
-def _decrypted(project: Project, data: Any) -> Any:
+def _decrypted(project: SecretsProject, data: Any) -> Any:
     """Data with the PGP messages in it in plain: the renderer gpg, with the configuration's key ring."""
     from pushsalt.errors import RenderError
     from pushsalt.programs import run_program
@@ -72,7 +91,7 @@ def _decrypted(project: Project, data: Any) -> Any:
 class Resolved(Mapping[str, Any]):
     """The configuration for renderers: an option's URIs are resolved when it is read. Raises TargetError then."""
 
-    def __init__(self, project: Project) -> None:
+    def __init__(self, project: SecretsProject) -> None:
         self._project = project
 
     def __getitem__(self, name: str) -> Any:
@@ -89,7 +108,7 @@ class Resolved(Mapping[str, Any]):
 class ReadyTargets(Mapping[str, Target]):
     """The inventory for who connects: a target has its secrets, when it is taken. Raises TargetError then."""
 
-    def __init__(self, project: Project) -> None:
+    def __init__(self, project: SecretsProject) -> None:
         self._project = project
 
     def __getitem__(self, id: str) -> Target:
@@ -108,7 +127,7 @@ class ReadyTargets(Mapping[str, Target]):
 class Secrets:
     """Puts values in place of URIs, once for each target and option."""
 
-    def __init__(self, project: Project) -> None:
+    def __init__(self, project: SecretsProject) -> None:
         self._project = project
         self._lock = threading.Lock()
         self._filled: dict[str, tuple[Target, Target]] = {}
@@ -122,8 +141,7 @@ class Secrets:
         """A new job begins."""
         self._filled.clear()
         self._commands.forget()
-        if "sdb" in self._project.__dict__:
-            self._project.sdb.forget()
+        self._project.forget_sdb()
 
     def has(self, target: Target) -> bool:
         """Whether ``ready`` has anything to do: it may take long, so it is for a worker thread."""

@@ -7,98 +7,61 @@ return; nothing of it touches another target.
 from __future__ import annotations
 
 import asyncio
-import getpass
-import hashlib
-import logging
-import os
-import socket
-import time
 from collections import ChainMap
-from contextlib import contextmanager
-from dataclasses import replace
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any
 
-from pushsalt import transport
 from pushsalt.errors import EXIT_FAILED, FunctionError, TargetError
-from pushsalt.job import Job, JobOptions
-from pushsalt.minion import mine
-from pushsalt.model import Explained, Target, TargetReturn
-from pushsalt.run.discovery import Discovery
-from pushsalt.run.kinds import RUNS_STATES, Kind, TargetFunction, kind_of
+from pushsalt.model import Explained, TargetReturn
+from pushsalt.modules.controller import COMPILES_PILLAR, RETURNS_STATES, RUNS_STATES, has_trait
+from pushsalt.run.fanout import failure
+from pushsalt.run.kinds import Kind, TargetFunction, kind_of
+from pushsalt.run.work import Work
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from pushsalt.minion.minion import Minion
-    from pushsalt.run.answers import Answers
-    from pushsalt.run.rendered import Called, Planned, RenderedTarget
     from pushsalt.run.runner import Runner
-    from pushsalt.session.channel import Channels
-    from pushsalt.session.session import LockRequest, Session, Start
-
-log = logging.getLogger(__name__)
-
-#: Functions that return a pillar that could not be compiled all the same, with ``_errors``.
-_COMPILES_PILLAR: Final = ("pillar.items", "pillar.data", "pillar.ext")
-
-#: So many errors that a target logs wait for the return that may say the same.
-LOGGED: Final = 500
 
 
-class Work:
-    """The steps of one target, its phases timed."""
+async def run(runner: Runner, id: str) -> TargetReturn:
+    """The job on one target, by its name. What goes wrong is its return too, with the warnings that came before."""
+    try:
+        target = runner.project.target(id)
+        if runner.project.secrets.has(target):
+            target = await runner.in_thread(partial(runner.project.secrets.ready, target))
+        work = Work(runner, target, id)
+    except TargetError as exc:
+        return failure(id, exc)
+    try:
+        result = await _Run(work).go()
+    except (Exception, SystemExit) as exc:
+        result = failure(id, exc)
+        if getattr(exc, "kind", "") == "excess":  # what it sent until then would stay to the end of the command
+            work.states.clear()
+            work.events.clear()
+        elif work.states and result.shape == "error":
+            result.ret["error"]["returned"] = dict(work.states)
+    result.warnings, result.events = work.warnings, work.events
+    return result
 
-    def __init__(self, runner: Runner, target: Target, name: str) -> None:
-        """``name`` is what the job calls the target: a resource may share its id with another."""
-        self.name = name
-        self.runner = runner
-        self.project = runner.project
-        self.job = runner.job
-        self.options = _options(runner.job)
-        self.target = target
-        self.reporter = runner.project.reporter
-        self.session: Session | None = None
-        self._connection: transport.Connection | None = None
-        self.phases: dict[str, float] = {}
-        self.states: dict[str, Any] = {}
-        self.events: list[dict[str, Any]] = []
-        self.total = 0
-        #: a call that the target works on by itself is on its way
-        self.sent = False
-        self.warnings: list[str] = []
-        #: errors that the target has logged, until it is known whether a return says the same
-        self._logged: list[str] = []
-        self.discovery = Discovery(self.project, target, runner.in_thread)
-        self._rendered: RenderedTarget | None = None
-        self._answers: Answers | None = None
-        self._ends: float | None = None
-        #: what is called for the mine besides the job, and what will be answered
-        self.mined: tuple[list[mine.MineFunction], list[asyncio.Future[Any]]] = ([], [])
+
+class _Run:
+    """Takes the steps that the kind of the job says, in the job's time."""
+
+    def __init__(self, work: Work) -> None:
+        self._work = work
 
     @cached_property
-    def kind(self) -> Kind:
+    def _kind(self) -> Kind:
         """What the job is on this target. Raises ConfigError for functions of users that cannot be loaded."""
-        return kind_of(self)
-
-    @contextmanager
-    def phase(self, name: str) -> Iterator[None]:
-        """Wall time of a phase, added up under its name."""
-        self.reporter.target_phase(self.name, name)
-        began = time.perf_counter()
-        try:
-            yield
-        finally:
-            took = time.perf_counter() - began
-            self.phases[name] = self.phases.get(name, 0.0) + took
-            log.debug("%s: %s: %.0f ms", self.name, name, took * 1000)
+        return kind_of(self._work)
 
     async def go(self) -> TargetReturn:
-        said = False
+        """Its return. Raises what keeps it from giving one."""
+        work, said = self._work, False
         try:
             value, retcode = await self._within_time()
-            if self.mined[0]:
-                await self._keep_mine()
+            if work.mined[0]:
+                await work.keep_mine()
         except FunctionError:
             said = True
             raise
@@ -106,339 +69,60 @@ class Work:
             raise self._interrupted() from None
         except TargetError as exc:
             said = exc.kind == "excess"
-            if not said and self._how_far() not in exc.message:
-                raise TargetError(exc.kind, exc.message + self._how_far(), exc.hint) from exc
+            if not said and work.how_far() not in exc.message:
+                raise TargetError(exc.kind, exc.message + work.how_far(), exc.hint) from exc
             raise
         finally:
-            self.settle(said=said)
-            if self._rendered is not None:
-                self._rendered.close()
-            try:
-                if self.session is not None:
-                    await self.session.close()
-            finally:
-                if self._connection is not None:
-                    await transport.disconnect(self._connection)
+            work.settle(said=said)
+            await work.close()
+        return self._returned(value, retcode)
+
+    def _returned(self, value: Any, retcode: int) -> TargetReturn:
+        work, fun = self._work, self._work.job.fun
         code = EXIT_FAILED if retcode else 0
-        result = TargetReturn(self.name, value, phases=self.phases, exit_code=code, retcode=retcode)
-        if self.session is not None:
-            result.round_trips = self.session.round_trips
-            if self.session.info.get("salt") and isinstance(self.kind, TargetFunction):
-                result.salt = str(self.session.info["salt"])[:40]
+        result = TargetReturn(work.name, value, phases=work.phases, exit_code=code, retcode=retcode)
+        if work.session is not None:
+            result.round_trips = work.session.round_trips
+            if work.session.info.get("salt") and isinstance(self._kind, TargetFunction):
+                result.salt = str(work.session.info["salt"])[:40]
         if isinstance(value, list) and (
-            self.job.fun in RUNS_STATES or any(isinstance(text, Explained) for text in value)
+            has_trait(fun, RUNS_STATES) or any(isinstance(text, Explained) for text in value)
         ):
             result.shape, result.exit_code = "errors", EXIT_FAILED
-        elif self.job.fun in RUNS_STATES and self.job.fun != "state.low" and isinstance(value, dict):
+        elif has_trait(fun, RETURNS_STATES) and isinstance(value, dict):
             result.shape = "states"
             if any(ret.get("result") is False for ret in value.values() if isinstance(ret, dict)):
                 result.exit_code = EXIT_FAILED
-        elif self.job.fun in _COMPILES_PILLAR and isinstance(value, dict) and value.get("_errors"):
+        elif has_trait(fun, COMPILES_PILLAR) and isinstance(value, dict) and value.get("_errors"):
             result.exit_code = EXIT_FAILED
         return result
 
     async def _within_time(self) -> tuple[Any, int]:
         """The value and Salt's retcode, in the job's time."""
-        self.kind.check(ChainMap(dict(self.target.minion_opts), self.project.config.opts))
-        if self.options.timeout is not None:
-            self._ends = time.monotonic() + self.options.timeout
-        if self.kind.may_show_pillar:
-            self.project.hide_kept(self.target)  # two small files: to hand that to a thread takes longer
-        if self.target.transport == "offline":
-            return await self.kind.offline(), 0
-        if self.options.timeout is None:
-            return await self.kind.online()
+        work, kind = self._work, self._kind
+        kind.check(ChainMap(dict(work.target.minion_opts), work.project.config.opts))
+        if work.options.timeout is not None:
+            work.limit(work.options.timeout)
+        if kind.may_show_pillar:
+            work.project.hide_kept(work.target)  # two small files: to hand that to a thread takes longer
+        if work.target.transport == "offline":
+            return await kind.offline(), 0
+        if work.options.timeout is None:
+            return await kind.online()
         try:
-            return await asyncio.wait_for(self.kind.online(), self.options.timeout)
+            return await asyncio.wait_for(kind.online(), work.options.timeout)
         except asyncio.TimeoutError:
             raise TargetError(
                 "timeout",
-                f"{self.target.id}: not done after {self.options.timeout:g} s and stopped{self._how_far()}",
+                f"{work.target.id}: not done after {work.options.timeout:g} s and stopped{work.how_far()}",
                 "raise --timeout, or find out what hangs; what had run stays done",
             ) from None
 
-    def _how_far(self) -> str:
-        """Where a run was, for messages."""
-        if not self.total:
-            return ""
-        last = next(reversed(self.states), None)
-        return f"; {len(self.states)} of {self.total} states had run" + (f", the last: {last}" if last else "")
-
     def _interrupted(self) -> TargetError:
-        if self.total:
-            where = f"stopped during the run{self._how_far()}"
+        work = self._work
+        if work.total:
+            where = f"stopped during the run{work.how_far()}"
             hint = "the state under way was killed: look at it before you apply again"
         else:
-            where, hint = self.kind.interrupted()
-        return TargetError("interrupted", f"{self.target.id}: {where}", hint)
-
-    # rendering -------------------------------------------------------------------------------------------------------
-
-    def offline_grains(self) -> dict[str, Any]:
-        """What the inventory says of a target that is not reached."""
-        return {"id": self.target.id, **self.target.grains}
-
-    async def called(self, rendered: RenderedTarget) -> Called:
-        """What the job's function gives. The pillar, if it was compiled, is kept for targeting."""
-        with self.phase("render"):
-            plan = self.target.transport != "offline"
-            called = await rendered.call(self.job.fun, self._args(), self.job.kwargs, plan=plan)
-        pillar, project = called.pillar, self.project
-        if pillar is not None and project.keeps_pillar and not project.is_kept(self.target, pillar):
-            await self.runner.in_thread(partial(project.remember_pillar, self.target, pillar))
-        return called
-
-    # over a connection -----------------------------------------------------------------------------------------------
-
-    async def start(self, kind: Kind) -> Start:
-        """What a session for this kind of job begins with."""
-        from pushsalt.session.session import Start
-
-        opts, project = self.opts(), self.project
-        saltenv = str(opts.get("saltenv") or "base")
-        return Start(
-            opts=opts,
-            grains=dict(self.target.grains),
-            want_grains=kind.wants_grains,
-            lock=self._lock() if kind.takes_lock else None,
-            deadline=self.options.timeout,
-            log_level=self.options.log_level,
-            clean=kind.cleans,
-            custom=project.custom_archive(saltenv) if kind.wants_modules else None,
-            salt=project.salt_python.told() if project.salt_python is not None else None,
-            resource=await self._resource() if self.target.resource else None,
-        )
-
-    async def connect(self) -> transport.Connection:
-        with self.phase("connect"):
-            self._connection = await transport.connect(self.target, self.runner.connecting)
-        return self._connection
-
-    async def take_grains(self, session: Session) -> dict[str, Any]:
-        """The grains that came with the session; they are kept."""
-        with self.phase("grains"):
-            grains: dict[str, Any] = session.info.get("grains") or await session.grains()
-            await self.runner.in_thread(partial(self.project.remember_grains, self.target, grains))
-        return grains
-
-    async def begin(self, start: Start, first: list[dict[str, Any]], *, may_install: bool) -> Session:
-        """A session; with ``bootstrap`` Python is installed for it where there is none, if that may be."""
-        with self.phase("bootstrap"):
-            self.session = await self._begun(start, first, may_install)
-        return self.session
-
-    async def _begun(self, start: Start, first: list[dict[str, Any]], may_install: bool) -> Session:
-        from pushsalt.session import bootstrap
-        from pushsalt.session.session import Session
-
-        connection = self._connection
-        assert connection is not None
-        open_one = partial(
-            Session.open,
-            self.target,
-            connection,
-            self.project.runtime,
-            start=start,
-            first=first,
-            serve=self._serve,
-            on_event=self._event,
-            warnings=self.warnings,
-            channels=cast("Channels", connection) if self.target.place != self.target.key else None,
-        )
-        try:
-            return await open_one()
-        except TargetError as exc:
-            if not may_install or not bootstrap.helps(exc, self.target):
-                raise
-            wanted = self.target.bootstrap
-            if not (self.project.config.opts["bootstrap"] if wanted is None else wanted):
-                raise TargetError(exc.kind, exc.message, f"{exc.hint}; or `bootstrap: true` installs it") from exc
-            if self.options.test:
-                hint = "leave --test out; `bootstrap: true` then installs Python first"
-                raise TargetError(exc.kind, f"{exc.message}, and a dry run installs none", hint) from exc
-        self.reporter.target_phase(self.name, "install Python")
-        self.warnings.append(await bootstrap.install(self.target, connection))
-        return await open_one()
-
-    def _args(self) -> list[Any]:
-        """``apply``'s SLS names are one argument, a list; a function's arguments are its own."""
-        if self.job.kind == "apply":
-            return [self.job.args] if self.job.args else []
-        return self.job.args
-
-    def opts(self) -> dict[str, Any]:
-        from pushsalt.config import target_opts
-
-        options = self.options
-        return target_opts(
-            self.project.config,
-            self.target,
-            test=options.test or None,
-            saltenv=options.saltenv,
-            pillarenv=options.pillarenv,
-        )
-
-    def render(self, grains: dict[str, Any]) -> RenderedTarget:
-        """The target with these grains, to be rendered."""
-        from pushsalt.run.rendered import RenderedTarget
-
-        self.runner.ready_to_render()
-        session = self.session
-        self._rendered = RenderedTarget(
-            self.project,
-            self.target,
-            self.options,
-            grains,
-            calls=None if session is None else session.call,
-            in_thread=self.runner.answer_in_thread,
-            time_left=self._time_left,
-            look=None if session is None or self.target.resource else self._look_behind,
-        )
-        return self._rendered
-
-    def _time_left(self) -> float | None:
-        return None if self._ends is None else max(0.0, self._ends - time.monotonic())
-
-    # what lies behind it ---------------------------------------------------------------------------------------------
-
-    def _lock(self) -> LockRequest:
-        """A resource that is served by its manager has a lock of its own there."""
-        from pushsalt.session.session import LockRequest
-
-        own = hashlib.sha256(self.target.key.encode()).hexdigest()[:16]
-        name = f"lock-{own}" if self.target.resource and not self.target.enter else ""
-        return LockRequest(_holder(self.runner.jid), self.options.wait_lock, name)
-
-    async def _resource(self) -> dict[str, Any]:
-        """What the session is told of the resource that it is about."""
-        target = self.target
-        declared: Any = {}
-        if not target.enter:
-            declared = (await self.runner.declared(target.manager)).get(target.resource, {})
-        return {"type": target.resource, "id": target.id, "inside": bool(target.enter), "declared": declared}
-
-    async def _look_behind(self, pillar: dict[str, Any]) -> dict[str, list[str]]:
-        """Have the target say what it manages by its pillar as it is now."""
-        assert self.session is not None
-        return await self.discovery.look(self.session, self.discovery.declared_in(pillar))
-
-    async def run_states(self, session: Session, plan: Planned, mine_functions: Any) -> dict[str, Any]:
-        """The returns of a plan by tag."""
-        from pushsalt.plan import tag
-
-        chunks = plan.fields["chunks"]
-        sls = ", ".join(dict.fromkeys(str(chunk.get("__sls__", "")) for chunk in chunks))
-        log.debug("%s: %d states of %s, with %d files", self.name, len(chunks), sls, len(plan.blobs))
-        self._the_answers().chunks = {tag(chunk): chunk for chunk in chunks}
-        self.total = len(chunks)
-        self.reporter.target_chunks(self.name, self.total)
-        with self.phase("run"):
-            dry = plan.fields["test"] or plan.fields["mock"]
-            mined = [] if dry else mine.with_states(self.project, self.target, mine_functions)
-            message = {"k": "run", **plan.fields}
-            await session.run(message, plan.blobs.__getitem__, [each.message() for each in mined])
-        self.mined = mined, session.after
-        return {**plan.disabled, **self.states}
-
-    async def _keep_mine(self) -> None:
-        """Take in what was called for the mine; the return, which is there by now, does not depend on it."""
-        try:
-            with self.phase("mine"):
-                values = await mine.collect(self.target, *self.mined)
-                await self.runner.in_thread(partial(mine.store, self.project, self.target, values))
-        except asyncio.CancelledError:
-            log.debug("%s: stopped: the mine is as it was", self.target.id)
-
-    # what the target says meanwhile ----------------------------------------------------------------------------------
-
-    def _event(self, message: dict[str, Any]) -> None:
-        kind = message.get("k")
-        if kind == "state":
-            self.states[message["tag"]] = message["ret"]
-            self.settle(said=message["ret"].get("result") is False)
-            self.reporter.chunk_done(self.name, message["tag"], message["ret"])
-        elif kind == "event":
-            if "tag" in message:
-                self._kept(str(message["tag"]), message.get("data"))
-            else:
-                self._fired(message["name"], message["ret"])
-        elif kind == "start":
-            self.reporter.chunk_started(self.name, message["tag"])
-        elif kind == "log":
-            level = logging.getLevelName(str(message.get("level", "warning")).upper())
-            text = message.get("text") if self.runner.alone else f"{self.target.id}: {message.get('text')}"
-            if level == logging.ERROR and (self.total or self.sent) and not log.isEnabledFor(logging.INFO):
-                self._logged.append(str(text))
-                if len(self._logged) > LOGGED:
-                    self.settle(said=False)
-            else:
-                number = level if isinstance(level, int) else logging.WARNING
-                log.log(number, "%s", text, extra={"target": self.target.id})
-        elif kind == "waiting":
-            self.reporter.warning(self.name, f"waits until another run has ended: {message.get('holder')}")
-
-    def settle(self, *, said: bool) -> None:
-        """A return is there, or none will be: what the target logged is shown, unless the return is a failure that says
-        it."""
-        held, self._logged = self._logged, []
-        for text in held if not said else ():
-            log.error("%s", text, extra={"target": self.target.id})
-
-    def _fired(self, name: Any, ret: dict[str, Any]) -> None:
-        """Keep the event of a state with ``fire_event``: True, or a text for the tag. Salt: State.event."""
-        last = name if isinstance(name, str) else str(ret.get("name"))
-        self._kept(f"salt/state_result/{self.runner.jid}/{self.target.id}/{last}", {"ret": ret})
-
-    def _kept(self, tag: str, data: Any) -> None:
-        data = data if isinstance(data, dict) else {"data": data}
-        self.events.append({"tag": tag, "data": data})
-        self.reporter.event(self.name, tag, data)
-
-    def _the_answers(self) -> Answers:
-        from pushsalt.run.answers import Answers
-
-        if self._answers is None:
-            self._answers = Answers(self._asked_minion, self.runner.answer_in_thread, self._asked_target)
-            self._answers.arguments = [self.job.args, self.job.kwargs]
-        return self._answers
-
-    async def _serve(self, question: dict[str, Any]) -> dict[str, Any]:
-        answer: dict[str, Any] = await self._the_answers()(question)
-        return answer
-
-    async def _asked_target(self) -> RenderedTarget:
-        """The target for a question; a plain call on it has rendered nothing yet, and its grains are not known here."""
-        if self._rendered is None:
-            assert self.session is not None
-            self.render(await self.session.grains())
-        assert self._rendered is not None
-        return self._rendered
-
-    async def _asked_minion(self) -> Minion:
-        """The target for a question about files, networks and the like."""
-        return (await self._asked_target()).minion()
-
-
-def _options(job: Job) -> JobOptions:
-    """The job's options, and what arguments of a state function say in their place.
-
-    The templates and the modules of the run see the same pillar and environment as the states do.
-    """
-    said: dict[str, Any] = {}
-    if job.fun.startswith("state."):
-        for name in ("saltenv", "pillarenv", "pillar"):
-            if isinstance(job.kwargs.get(name), dict if name == "pillar" else str):
-                said[name] = job.kwargs[name]
-        if job.kwargs.get("test") is True:
-            said["test"] = True
-    return replace(job.options, **said) if said else job.options
-
-
-def _holder(jid: str) -> str:
-    """Who holds a target's lock, in words for the next one who wants it."""
-    try:
-        user = getpass.getuser()
-    except (KeyError, OSError):
-        user = str(os.getuid())
-    since = time.strftime("%Y-%m-%d %H:%M:%S %Z")
-    return f"{user}@{socket.gethostname()}, since {since}, pid {os.getpid()}, job {jid}"
+            where, hint = self._kind.interrupted()
+        return TargetError("interrupted", f"{work.target.id}: {where}", hint)

@@ -14,7 +14,7 @@ from pushsalt.select.selecting import check_inventory
 from pushsalt.targeting import Expression, Fleet, Term, key_of, parse, sources
 from pushsalt.targeting.fleet import is_wildcard
 from pushsalt.targeting.matchers import ipcidr
-from pushsalt.targeting.nothing import nothing
+from pushsalt.targeting.nomatch import no_match
 from thin.utils import data
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ def _unknown(name: str, fleet: Fleet) -> UsageError:
     text = f"--explain: there is no {name!r} in the inventory"
     if fleet.managed.there():
         text += ", and no such resource behind what it has"
-    return UsageError(text, hint=str(nothing(name, "glob", fleet.inventory, fleet.managed).hint))
+    return UsageError(text, hint=str(no_match(name, "glob", fleet.inventory, fleet.managed).hint))
 
 
 def looks_at_pillar(project: SelectingProject, selection: Selection) -> bool:

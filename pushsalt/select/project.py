@@ -6,12 +6,10 @@ from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
+from pushsalt.select.resources import ResourceProject
+
 if TYPE_CHECKING:
     from pushsalt.cache.grains import GrainBank
-    from pushsalt.cache.mine import MineBank
-    from pushsalt.cache.pillar import PillarBank
-    from pushsalt.cache.resources import ResourceBank
-    from pushsalt.config import Config
     from pushsalt.inventory import Inventory
     from pushsalt.inventory.rendering import Rosters
     from pushsalt.select.resources import Resources
@@ -19,14 +17,11 @@ if TYPE_CHECKING:
     from pushsalt.targeting.vocabulary import Vocabulary
 
 
-class SelectingProject(Protocol):
+class SelectingProject(ResourceProject, Protocol):
     """Configuration, inventory, and the caches of grains, pillar and resources. Nothing of it connects."""
 
-    config: Config
     rosters: Rosters
 
-    @property
-    def inventory(self) -> Inventory: ...
     def tell(self, inventory: Inventory, /) -> None: ...
     def need_inventory(self) -> None: ...
     def listed(self, path: Path) -> str: ...
@@ -37,20 +32,6 @@ class SelectingProject(Protocol):
     @property
     def vocabulary(self) -> Vocabulary: ...
     @property
-    def cache_dir(self) -> Path: ...
-    @property
-    def cache_life(self) -> float: ...
-    @property
     def grains(self) -> GrainBank: ...
-    @property
-    def resource_grains(self) -> GrainBank: ...
-    @property
-    def keeps_pillar(self) -> bool: ...
-    @property
-    def pillar_bank(self) -> PillarBank: ...
-    @property
-    def mine(self) -> MineBank: ...
-    @property
-    def resources(self) -> ResourceBank: ...
     @property
     def managed(self) -> Resources: ...

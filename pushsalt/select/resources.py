@@ -11,8 +11,9 @@ import logging
 import re
 from collections.abc import Iterable, Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
+from pushsalt.cache.banks import Banks
 from pushsalt.cache.resources import INVENTORY_TYPES
 from pushsalt.cache.store import Bank
 from pushsalt.config import own_cachedir
@@ -20,7 +21,11 @@ from pushsalt.errors import TargetError
 from pushsalt.model import Target
 
 if TYPE_CHECKING:
-    from pushsalt.select.project import SelectingProject
+    from pathlib import Path
+
+    from pushsalt.cache.resources import ResourceBank
+    from pushsalt.config import Config
+    from pushsalt.inventory import Inventory
 
 log = logging.getLogger(__name__)
 
@@ -55,10 +60,23 @@ def _named(declared: Mapping[str, Any] | None, type: str) -> set[str]:
     return set(map(str, ids)) if isinstance(ids, (list, Mapping)) else set()
 
 
+class ResourceProject(Banks, Protocol):
+    """What managed resources need of a project."""
+
+    config: Config
+
+    @property
+    def inventory(self) -> Inventory: ...
+    @property
+    def cache_dir(self) -> Path: ...
+    @property
+    def resources(self) -> ResourceBank: ...
+
+
 class Resources:
     """The resources of a project, by key: ``type:id``."""
 
-    def __init__(self, project: SelectingProject) -> None:
+    def __init__(self, project: ResourceProject) -> None:
         self._project = project
         self._index = project.resources
         #: manager -> when it was written, and what

@@ -25,9 +25,9 @@ from pushsalt.targeting.fleet import (
     ManagedResources,
     NoManagedResources,
     manager_of,
-    select,
 )
 from pushsalt.targeting.names import Name, key_of, names
+from pushsalt.targeting.selecting import select
 from pushsalt.targeting.vocabulary import OURS, Matcher, Vocabulary
 
 __all__ = [

@@ -6,7 +6,8 @@ import re
 
 import pytest
 
-from pushsalt.modules.signatures import KnownStates, defined
+from pushsalt.modules.definitions import defined
+from pushsalt.modules.signatures import KnownStates
 from thin import resourcetypes, runtime
 
 

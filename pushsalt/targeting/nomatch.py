@@ -1,4 +1,4 @@
-"""What is said when an expression selects nothing: the ids, and the resources, that may have been meant."""
+"""The errors of expressions that select nothing: they name the ids and resources that may have been meant."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from pushsalt.nearest import nearest
 from pushsalt.targeting.compound import Nodegroups, parse
 from pushsalt.targeting.fleet import Fleet, ManagedResources
 
-#: Of more resources it is not looked which are called nearly so.
+#: With more resources than that, none with a similar id is looked for.
 _COMPARED: Final = 5000
 
 
-def nothing(
+def no_match(
     expr: Any, tgt_type: str, inventory: Inventory, managed: ManagedResources, nodegroups: Nodegroups | None = None
 ) -> NoTargetError:
-    """No target is selected: says so, with what may have been meant."""
+    """The error of an expression that selects no target, with what may have been meant."""
     words = expr if isinstance(expr, str) else ",".join(map(str, expr))
     if not inventory.ids:
         return NoTargetError(f"no target matches {words!r}: the inventory is empty", hint="add hosts to it")
@@ -53,10 +53,10 @@ def _of_groups(words: str, tgt_type: str, inventory: Inventory, nodegroups: Node
     return hints[:3]
 
 
-def unknown(
+def no_such_ids(
     missing: Sequence[str], inventory: Inventory, managed: ManagedResources, nodegroups: Nodegroups | None = None
 ) -> NoTargetError:
-    """A list names ids that there are not: what else may have been meant by them."""
+    """The error of a list with ids that do not exist, with what may have been meant by them."""
     words = " ".join(missing[:10])
     hints = _of_resources(words, "list", words, inventory, managed) if managed.there() else []
     hints += _of_groups(words, "list", inventory, {} if nodegroups is None else nodegroups)

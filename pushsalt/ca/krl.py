@@ -1,0 +1,52 @@
+"""Revocation lists, one of OpenSSH's KRL files per environment: made empty, read, and asked."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+from pushsalt import regular
+from pushsalt.ca import CaError
+from pushsalt.ca.folder import Folder
+from pushsalt.ca.program import run, said
+
+
+def ensure(folder: Folder, env: str) -> Path:
+    """The environment's list, made empty where there is none: a server whose list is missing lets nobody in."""
+    path = folder.krl(env)
+    if not path.exists():
+        if any(entry["action"] == "revoke" and entry.get("env") == env for entry in folder.log()):
+            raise CaError(
+                f"{path} is gone, though certificates were revoked in {env}",
+                hint="take it from a backup: a new one is empty",
+            )
+        with folder.work() as work:
+            (work / "none").write_text("")
+            made = work / "krl"
+            done = run(["ssh-keygen", "-q", "-k", "-f", str(made), "-z", "1", str(work / "none")])
+            if done.code:
+                raise CaError(f"the revocation list of {env} was not made: {said(done)}", hint="look at ssh-keygen")
+            folder.write(f"envs/{env}/revoked.krl", regular.read_bytes(made))
+    return path
+
+
+def describe(path: Path) -> dict[str, Any]:
+    """What a KRL says: ``{"version", "revoked": [lines]}``. Raises CaError for one that sshd would not read."""
+    done = run(["ssh-keygen", "-Q", "-l", "-f", str(path)])
+    if done.code or not path.is_file():
+        raise CaError(
+            f"{path} is no revocation list: {said(done)}",
+            hint="take it from a backup: a server that got it lets nobody in",
+        )
+    version = re.search(r"^# KRL version (\d+)", done.out, re.MULTILINE)
+    lines = [line for line in done.out.splitlines() if line and not line.startswith("#")]
+    return {"version": int(version[1]) if version else 0, "revoked": lines}
+
+
+def is_revoked(krl: Path, file: Path) -> bool:
+    """Whether the list has this key or certificate. Raises CaError where that cannot be told."""
+    done = run(["ssh-keygen", "-Q", "-f", str(krl), str(file)])
+    if done.code and "REVOKED" not in done.out:
+        raise CaError(f"{krl} does not say whether {file.name} is revoked: {said(done)}", hint="see `pushsalt ca show`")
+    return done.code != 0

@@ -1,0 +1,27 @@
+"""The banks of a project that hold what is known of its targets."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from pushsalt.cache.grains import GrainBank
+    from pushsalt.cache.mine import MineBank
+    from pushsalt.cache.pillar import PillarBank
+
+
+class Banks(Protocol):
+    """Pillar, grains of managed resources and the mine; ``pushsalt.run.project.Project`` has them."""
+
+    @property
+    def cache_life(self) -> float:
+        """Seconds after which an entry is said to be old."""
+
+    @property
+    def keeps_pillar(self) -> bool: ...
+    @property
+    def pillar_bank(self) -> PillarBank: ...
+    @property
+    def resource_grains(self) -> GrainBank: ...
+    @property
+    def mine(self) -> MineBank: ...

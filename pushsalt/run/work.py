@@ -1,0 +1,376 @@
+"""The steps of a job on one target: connecting, its session, rendering, states; ``pushsalt.run.single`` takes them."""
+
+from __future__ import annotations
+
+import asyncio
+import getpass
+import hashlib
+import logging
+import os
+import socket
+import time
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final, cast
+
+from pushsalt import transport
+from pushsalt.errors import TargetError
+from pushsalt.job import Job, JobOptions
+from pushsalt.minion import mine
+from pushsalt.model import Target
+from pushsalt.run.discovery import Discovery
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pushsalt.minion.minion import Minion
+    from pushsalt.run.answers import Answers
+    from pushsalt.run.rendered import Called, Planned, RenderedTarget
+    from pushsalt.run.runner import Runner
+    from pushsalt.session.channel import Channels
+    from pushsalt.session.session import LockRequest, Session, Start
+
+log = logging.getLogger(__name__)
+
+#: So many errors that a target logs wait for the return that may say the same.
+LOGGED: Final = 500
+
+
+class Work:
+    """One target's part of a job: its steps, each timed, and what came of them."""
+
+    def __init__(self, runner: Runner, target: Target, name: str) -> None:
+        """``name`` is what the job calls the target: a resource may share its id with another."""
+        self.name = name
+        self.runner = runner
+        self.project = runner.project
+        self.job = runner.job
+        self.options = _options(runner.job)
+        self.target = target
+        self.reporter = runner.project.reporter
+        self.session: Session | None = None
+        self._connection: transport.Connection | None = None
+        self.phases: dict[str, float] = {}
+        self.states: dict[str, Any] = {}
+        self.events: list[dict[str, Any]] = []
+        self.total = 0
+        #: a call that the target works on by itself is on its way
+        self.sent = False
+        self.warnings: list[str] = []
+        #: errors that the target has logged, until it is known whether a return says the same
+        self._logged: list[str] = []
+        self.discovery = Discovery(self.project, target, runner.in_thread)
+        self._rendered: RenderedTarget | None = None
+        self._answers: Answers | None = None
+        self._ends: float | None = None
+        #: what is called for the mine besides the job, and what will be answered
+        self.mined: tuple[list[mine.MineFunction], list[asyncio.Future[Any]]] = ([], [])
+
+    @contextmanager
+    def phase(self, name: str) -> Iterator[None]:
+        """Wall time of a phase, added up under its name."""
+        self.reporter.target_phase(self.name, name)
+        began = time.perf_counter()
+        try:
+            yield
+        finally:
+            took = time.perf_counter() - began
+            self.phases[name] = self.phases.get(name, 0.0) + took
+            log.debug("%s: %s: %.0f ms", self.name, name, took * 1000)
+
+    def limit(self, seconds: float) -> None:
+        """The job on this target may take so long, from now on."""
+        self._ends = time.monotonic() + seconds
+
+    def how_far(self) -> str:
+        """Where a run was, for messages."""
+        if not self.total:
+            return ""
+        last = next(reversed(self.states), None)
+        return f"; {len(self.states)} of {self.total} states had run" + (f", the last: {last}" if last else "")
+
+    # rendering -------------------------------------------------------------------------------------------------------
+
+    def offline_grains(self) -> dict[str, Any]:
+        """What the inventory says of a target that is not reached."""
+        return {"id": self.target.id, **self.target.grains}
+
+    async def called(self, rendered: RenderedTarget) -> Called:
+        """What the job's function gives. The pillar, if it was compiled, is kept for targeting."""
+        with self.phase("render"):
+            plan = self.target.transport != "offline"
+            called = await rendered.call(self.job.fun, self._args(), self.job.kwargs, plan=plan)
+        pillar, project = called.pillar, self.project
+        if pillar is not None and project.keeps_pillar and not project.is_kept(self.target, pillar):
+            await self.runner.in_thread(partial(project.remember_pillar, self.target, pillar))
+        return called
+
+    # over a connection -----------------------------------------------------------------------------------------------
+
+    async def start(self, *, grains: bool, lock: bool, modules: bool, clean: bool) -> Start:
+        """What a session begins with: whether grains come with it, it takes the lock, it is sent users' own modules,
+
+        and it removes what pushsalt has left on the target.
+        """
+        from pushsalt.session.session import Start
+
+        opts, project = self.opts(), self.project
+        saltenv = str(opts.get("saltenv") or "base")
+        return Start(
+            opts=opts,
+            grains=dict(self.target.grains),
+            want_grains=grains,
+            lock=self._lock() if lock else None,
+            deadline=self.options.timeout,
+            log_level=self.options.log_level,
+            clean=clean,
+            custom=project.custom_archive(saltenv) if modules else None,
+            salt=project.salt_python.told() if project.salt_python is not None else None,
+            resource=await self._resource() if self.target.resource else None,
+        )
+
+    async def connect(self) -> transport.Connection:
+        with self.phase("connect"):
+            self._connection = await transport.connect(self.target, self.runner.connecting)
+        return self._connection
+
+    async def take_grains(self, session: Session) -> dict[str, Any]:
+        """The grains that came with the session; they are kept."""
+        with self.phase("grains"):
+            grains: dict[str, Any] = session.info.get("grains") or await session.grains()
+            await self.runner.in_thread(partial(self.project.remember_grains, self.target, grains))
+        return grains
+
+    async def begin(self, start: Start, first: list[dict[str, Any]], *, may_install: bool) -> Session:
+        """A session; with ``bootstrap`` Python is installed for it where there is none, if that may be."""
+        with self.phase("bootstrap"):
+            self.session = await self._begun(start, first, may_install)
+        return self.session
+
+    async def _begun(self, start: Start, first: list[dict[str, Any]], may_install: bool) -> Session:
+        from pushsalt.session import bootstrap
+        from pushsalt.session.session import Session
+
+        connection = self._connection
+        assert connection is not None
+        open_one = partial(
+            Session.open,
+            self.target,
+            connection,
+            self.project.runtime,
+            start=start,
+            first=first,
+            serve=self._serve,
+            on_event=self._event,
+            warnings=self.warnings,
+            channels=cast("Channels", connection) if self.target.place != self.target.key else None,
+        )
+        try:
+            return await open_one()
+        except TargetError as exc:
+            if not may_install or not bootstrap.helps(exc, self.target):
+                raise
+            wanted = self.target.bootstrap
+            if not (self.project.config.opts["bootstrap"] if wanted is None else wanted):
+                raise TargetError(exc.kind, exc.message, f"{exc.hint}; or `bootstrap: true` installs it") from exc
+            if self.options.test:
+                hint = "leave --test out; `bootstrap: true` then installs Python first"
+                raise TargetError(exc.kind, f"{exc.message}, and a dry run installs none", hint) from exc
+        self.reporter.target_phase(self.name, "install Python")
+        self.warnings.append(await bootstrap.install(self.target, connection))
+        return await open_one()
+
+    def _args(self) -> list[Any]:
+        """``apply``'s SLS names are one argument, a list; a function's arguments are its own."""
+        if self.job.kind == "apply":
+            return [self.job.args] if self.job.args else []
+        return self.job.args
+
+    def opts(self) -> dict[str, Any]:
+        from pushsalt.config import target_opts
+
+        options = self.options
+        return target_opts(
+            self.project.config,
+            self.target,
+            test=options.test or None,
+            saltenv=options.saltenv,
+            pillarenv=options.pillarenv,
+        )
+
+    def render(self, grains: dict[str, Any]) -> RenderedTarget:
+        """The target with these grains, to be rendered."""
+        from pushsalt.run.rendered import RenderedTarget
+
+        self.runner.ready_to_render()
+        session = self.session
+        self._rendered = RenderedTarget(
+            self.project,
+            self.target,
+            self.options,
+            grains,
+            calls=None if session is None else session.call,
+            in_thread=self.runner.answer_in_thread,
+            time_left=self._time_left,
+            look=None if session is None or self.target.resource else self._look_behind,
+        )
+        return self._rendered
+
+    def _time_left(self) -> float | None:
+        return None if self._ends is None else max(0.0, self._ends - time.monotonic())
+
+    # what lies behind it ---------------------------------------------------------------------------------------------
+
+    def _lock(self) -> LockRequest:
+        """A resource that is served by its manager has a lock of its own there."""
+        from pushsalt.session.session import LockRequest
+
+        own = hashlib.sha256(self.target.key.encode()).hexdigest()[:16]
+        name = f"lock-{own}" if self.target.resource and not self.target.enter else ""
+        return LockRequest(_holder(self.runner.jid), self.options.wait_lock, name)
+
+    async def _resource(self) -> dict[str, Any]:
+        """What the session is told of the resource that it is about."""
+        target = self.target
+        declared: Any = {}
+        if not target.enter:
+            declared = (await self.runner.declared(target.manager)).get(target.resource, {})
+        return {"type": target.resource, "id": target.id, "inside": bool(target.enter), "declared": declared}
+
+    async def _look_behind(self, pillar: dict[str, Any]) -> dict[str, list[str]]:
+        """Have the target say what it manages by its pillar as it is now."""
+        assert self.session is not None
+        return await self.discovery.look(self.session, self.discovery.declared_in(pillar))
+
+    async def run_states(self, session: Session, plan: Planned, mine_functions: Any) -> dict[str, Any]:
+        """The returns of a plan by tag."""
+        from pushsalt.plan import tag
+
+        chunks = plan.fields["chunks"]
+        sls = ", ".join(dict.fromkeys(str(chunk.get("__sls__", "")) for chunk in chunks))
+        log.debug("%s: %d states of %s, with %d files", self.name, len(chunks), sls, len(plan.blobs))
+        self._the_answers().chunks = {tag(chunk): chunk for chunk in chunks}
+        self.total = len(chunks)
+        self.reporter.target_chunks(self.name, self.total)
+        with self.phase("run"):
+            dry = plan.fields["test"] or plan.fields["mock"]
+            mined = [] if dry else mine.with_states(self.project, self.target, mine_functions)
+            message = {"k": "run", **plan.fields}
+            await session.run(message, plan.blobs.__getitem__, [each.message() for each in mined])
+        self.mined = mined, session.after
+        return {**plan.disabled, **self.states}
+
+    async def keep_mine(self) -> None:
+        """Take in what was called for the mine; the return, which is there by now, does not depend on it."""
+        try:
+            with self.phase("mine"):
+                values = await mine.collect(self.target, *self.mined)
+                await self.runner.in_thread(partial(mine.store, self.project, self.target, values))
+        except asyncio.CancelledError:
+            log.debug("%s: stopped: the mine is as it was", self.target.id)
+
+    # what the target says meanwhile ----------------------------------------------------------------------------------
+
+    def _event(self, message: dict[str, Any]) -> None:
+        kind = message.get("k")
+        if kind == "state":
+            self.states[message["tag"]] = message["ret"]
+            self.settle(said=message["ret"].get("result") is False)
+            self.reporter.chunk_done(self.name, message["tag"], message["ret"])
+        elif kind == "event":
+            if "tag" in message:
+                self._kept(str(message["tag"]), message.get("data"))
+            else:
+                self._fired(message["name"], message["ret"])
+        elif kind == "start":
+            self.reporter.chunk_started(self.name, message["tag"])
+        elif kind == "log":
+            level = logging.getLevelName(str(message.get("level", "warning")).upper())
+            text = message.get("text") if self.runner.alone else f"{self.target.id}: {message.get('text')}"
+            if level == logging.ERROR and (self.total or self.sent) and not log.isEnabledFor(logging.INFO):
+                self._logged.append(str(text))
+                if len(self._logged) > LOGGED:
+                    self.settle(said=False)
+            else:
+                number = level if isinstance(level, int) else logging.WARNING
+                log.log(number, "%s", text, extra={"target": self.target.id})
+        elif kind == "waiting":
+            self.reporter.warning(self.name, f"waits until another run has ended: {message.get('holder')}")
+
+    async def close(self) -> None:
+        """End the session and the connection."""
+        if self._rendered is not None:
+            self._rendered.close()
+        try:
+            if self.session is not None:
+                await self.session.close()
+        finally:
+            if self._connection is not None:
+                await transport.disconnect(self._connection)
+
+    def settle(self, *, said: bool) -> None:
+        """A return is there, or none will be: what the target logged is shown, unless the return is a failure that says
+        it."""
+        held, self._logged = self._logged, []
+        for text in held if not said else ():
+            log.error("%s", text, extra={"target": self.target.id})
+
+    def _fired(self, name: Any, ret: dict[str, Any]) -> None:
+        """Keep the event of a state with ``fire_event``: True, or a text for the tag. Salt: State.event."""
+        last = name if isinstance(name, str) else str(ret.get("name"))
+        self._kept(f"salt/state_result/{self.runner.jid}/{self.target.id}/{last}", {"ret": ret})
+
+    def _kept(self, tag: str, data: Any) -> None:
+        data = data if isinstance(data, dict) else {"data": data}
+        self.events.append({"tag": tag, "data": data})
+        self.reporter.event(self.name, tag, data)
+
+    def _the_answers(self) -> Answers:
+        from pushsalt.run.answers import Answers
+
+        if self._answers is None:
+            self._answers = Answers(self._asked_minion, self.runner.answer_in_thread, self._asked_target)
+            self._answers.arguments = [self.job.args, self.job.kwargs]
+        return self._answers
+
+    async def _serve(self, question: dict[str, Any]) -> dict[str, Any]:
+        answer: dict[str, Any] = await self._the_answers()(question)
+        return answer
+
+    async def _asked_target(self) -> RenderedTarget:
+        """The target for a question; a plain call on it has rendered nothing yet, and its grains are not known here."""
+        if self._rendered is None:
+            assert self.session is not None
+            self.render(await self.session.grains())
+        assert self._rendered is not None
+        return self._rendered
+
+    async def _asked_minion(self) -> Minion:
+        """The target for a question about files, networks and the like."""
+        return (await self._asked_target()).minion()
+
+
+def _options(job: Job) -> JobOptions:
+    """The job's options, and what arguments of a state function say in their place.
+
+    The templates and the modules of the run see the same pillar and environment as the states do.
+    """
+    said: dict[str, Any] = {}
+    if job.fun.startswith("state."):
+        for name in ("saltenv", "pillarenv", "pillar"):
+            if isinstance(job.kwargs.get(name), dict if name == "pillar" else str):
+                said[name] = job.kwargs[name]
+        if job.kwargs.get("test") is True:
+            said["test"] = True
+    return replace(job.options, **said) if said else job.options
+
+
+def _holder(jid: str) -> str:
+    """Who holds a target's lock, in words for the next one who wants it."""
+    try:
+        user = getpass.getuser()
+    except (KeyError, OSError):
+        user = str(os.getuid())
+    since = time.strftime("%Y-%m-%d %H:%M:%S %Z")
+    return f"{user}@{socket.gethostname()}, since {since}, pid {os.getpid()}, job {jid}"
