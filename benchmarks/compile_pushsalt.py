@@ -13,9 +13,9 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from pushsalt.api import Client, JobOptions, Selection, Settings
+from pushsalt.children.starter import load
 from pushsalt.cli.__main__ import collect_rarely
 from pushsalt.minion.minion import Minion
-from pushsalt.run.runner import load_compiler
 
 
 def main(asked: dict[str, Any]) -> None:
@@ -74,7 +74,7 @@ def _client(work: Path, roots: str, hosts: list[tuple[str, dict[str, Any]]]) -> 
     config.write_text(json.dumps(folders))
     client = Client(Settings(inventories=[inventory], config=config, cache_dir=work / "cache"))
     client.target(Selection("*"))
-    load_compiler()
+    load()
     collect_rarely()
     return client
 

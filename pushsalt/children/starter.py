@@ -24,7 +24,7 @@ def main(descriptor: int) -> None:
     _end_with_parent()
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     control = socket.socket(fileno=descriptor)
-    _load()
+    load()
     while True:
         words, descriptors, _, _ = socket.recv_fds(control, 1, 2)
         if not words:
@@ -43,7 +43,7 @@ def main(descriptor: int) -> None:
         control.sendall(pid.to_bytes(8, "big"))
 
 
-def _load() -> None:
+def load() -> None:
     """All that most renderings use, once for all children."""
     import pushsalt.children.child
     import pushsalt.functions.state
