@@ -4,14 +4,14 @@
     python3 scripts/import_graph.py --print    the page, to be looked at
 
 ``LAYERS`` is the order, from the bottom up: a package imports only packages that stand before it, at the start of the
-program or later, or for types. ``tests/test_layers.py`` compares it with the source.
+program or later, or for types. ``tests/test_layers.py`` compares it with the source, and finds no circles of modules.
 """
 
 from __future__ import annotations
 
 import ast
 import sys
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
 from functools import cache
 from pathlib import Path
 
@@ -124,11 +124,46 @@ def imported(path: Path) -> set[str]:
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
-        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+        elif isinstance(node, ast.ImportFrom):
+            if node.level or not node.module:
+                raise ValueError(f"{path}:{node.lineno}: write the import in full, from its first package")
             for alias in node.names:
                 full = f"{node.module}.{alias.name}"
                 found.add(full if full in known else node.module)
     return {name for name in found if name.split(".")[0] == "pushsalt"}
+
+
+def module_edges() -> dict[str, set[str]]:
+    """Module -> the other modules that it imports, at once, later, or for types."""
+    return {name: (imported(path) & names()) - {name} for name, path in modules()}
+
+
+def circles(edges: Mapping[str, Collection[str]]) -> list[list[str]]:
+    """The groups of modules that import each other, directly or by others: Tarjan's strongly connected components."""
+    found: list[list[str]] = []
+    number: dict[str, int] = {}
+    lowest: dict[str, int] = {}
+    path: list[str] = []
+
+    def visit(name: str) -> None:
+        number[name] = lowest[name] = len(number)
+        path.append(name)
+        for other in sorted(edges.get(name, ())):
+            if other not in number:
+                visit(other)
+                lowest[name] = min(lowest[name], lowest[other])
+            elif other in path:
+                lowest[name] = min(lowest[name], number[other])
+        if lowest[name] == number[name]:
+            at = path.index(name)
+            if len(path) - at > 1:
+                found.append(sorted(path[at:]))
+            del path[at:]
+
+    for name in sorted(edges):
+        if name not in number:
+            visit(name)
+    return found
 
 
 def edges() -> dict[str, set[str]]:
@@ -149,7 +184,8 @@ def page() -> str:
         "# Imports",
         "",
         "Made by `python3 scripts/import_graph.py`; `tests/test_layers.py` compares the order with the source.",
-        "A package imports only what stands before it, so there are no circles of packages.",
+        "A package imports only what stands before it, so there are no circles of packages; there are none of modules",
+        "within a package either.",
         "",
         "```mermaid",
         "graph BT",

@@ -46,6 +46,35 @@ def test_imports_point_down(room):
     assert not wrong
 
 
+def test_no_modules_import_each_other():
+    assert not import_graph.circles(import_graph.module_edges())
+
+
+def test_circles_are_found_however_an_import_is_written(tmp_path):
+    """A circle of imports at the top, within a function, and for types alone; and a module that is in none."""
+    texts = {
+        "index.base": "from pushsalt.index import columns",
+        "index.columns": "def late():\n    from pushsalt.index.format import decode",
+        "index.format": "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import pushsalt.index.base",
+        "index.part": "from pushsalt.index.base import Base",
+    }
+    edges = {}
+    for name, text in texts.items():
+        path = tmp_path / f"{name}.py"
+        path.write_text(text)
+        edges[f"pushsalt.{name}"] = import_graph.imported(path)
+    assert import_graph.circles(edges) == [["pushsalt.index.base", "pushsalt.index.columns", "pushsalt.index.format"]]
+    edges["pushsalt.index.format"].clear()
+    assert import_graph.circles(edges) == []
+
+
+def test_relative_imports_are_refused(tmp_path):
+    path = tmp_path / "relative.py"
+    path.write_text("from . import columns")
+    with pytest.raises(ValueError, match="in full"):
+        import_graph.imported(path)
+
+
 @pytest.mark.parametrize("room", CORE)
 def test_the_core_reaches_no_network_program_or_terminal(room):
     for name, path in MODULES.items():

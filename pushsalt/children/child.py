@@ -449,9 +449,9 @@ class Child:
         target = Target(**{**said, "enter": tuple(said.get("enter") or ()), "groups": tuple(said.get("groups") or ())})
         remote = partial(self._remote) if message["remote"] else None
         ground: Any = self._ground
-        minion = Minion(ground, target, JobOptions(**message["options"]), message["grains"], remote, **more)
         if message.get("behind"):
-            minion.look_behind = lambda: self.ask("look_behind", pillar=plain(minion.pillar))
+            more["discover"] = lambda pillar: self.ask("look_behind", pillar=pillar)
+        minion = Minion(ground, target, JobOptions(**message["options"]), message["grains"], remote, **more)
         self._minions[work.target] = minion
         return minion
 
@@ -473,7 +473,7 @@ class Child:
             fields["plan"] = self._plan(work, minion, value) if message["plan"] else None
         else:
             fields["value"] = value
-        known = minion.__dict__.get("known_pillar")
+        known = minion.compiled_pillar
         if known is not None:
             fields["mine_functions"] = minion.pillar_value("mine_functions") if not known.errors else None
             if minion.pillar_to_keep is not None:
@@ -529,8 +529,7 @@ class Child:
 
     def _foreign(self, work: _Work, message: dict[str, Any]) -> dict[str, Any]:
         """A text of the target's own, in a process that is made for it and has nothing else."""
-        minion = self._minion(work, message, rendering=True, engines=DATA_ENGINES)
-        minion.__dict__["pillar"] = message["pillar"]
+        minion = self._minion(work, message, rendering=True, engines=DATA_ENGINES, pillar=message["pillar"])
         text = Foreign(message["text"], minion.id)
         asked = (message["saltenv"], "jinja", message["context"], message["defaults"], message["chunk"])
         return {"text": render_file(minion, None, text, *asked, message["names"])}

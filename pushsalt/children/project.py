@@ -15,13 +15,12 @@ from pushsalt.children.codec import Ask
 from pushsalt.config import Config
 from pushsalt.lazy import cached_property
 from pushsalt.memo.reads import plain
-from pushsalt.minion.trees import Trees
+from pushsalt.minion.trees import AskingTarget, Trees
 from pushsalt.redact import Redactor
 
 if TYPE_CHECKING:
     from pushsalt.ext_pillar import Outside
     from pushsalt.git.remotes import Remotes
-    from pushsalt.minion.minion import Minion
     from pushsalt.pillar.source import ExtPillar
 
 
@@ -93,7 +92,7 @@ class RenderProject(Trees):
 
         return Copies(self.config, self.ask)
 
-    def function(self, minion: Minion, name: str, /, *args: Any, **kwargs: Any) -> Any:
+    def function(self, minion: AskingTarget, name: str, /, *args: Any, **kwargs: Any) -> Any:
         """A function that the command answers, for this target."""
         pillar = plain(minion.own_pillar) if minion.own_pillar is not None else None
         return self.ask("function", fun=name, args=list(args), kwargs=kwargs, pillar=pillar, rendering=minion.rendering)
@@ -120,9 +119,9 @@ class RenderProject(Trees):
 
         return source
 
-    def tops(self, minion: Minion) -> dict[str, list[str]]:
+    def tops(self, minion: AskingTarget) -> dict[str, list[str]]:
         """What external sources say of the SLS for a target."""
-        pillar = plain(minion.own_pillar) if minion.own_pillar is not None else minion.known_pillar.values
+        pillar = plain(minion.own_pillar) if minion.own_pillar is not None else minion.shared_pillar.values
         found: dict[str, list[str]] = self.ask("tops", pillar=pillar, saltenv=minion.saltenv)
         return found
 

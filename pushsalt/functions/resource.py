@@ -39,4 +39,4 @@ def show_grains(minion: Minion, type: str, id: str) -> dict[str, Any] | None:
 
 def refresh(minion: Minion) -> dict[str, list[str]]:
     """Have the target look what it manages, and keep that: ``{type: [id]}``; nothing is behind what is not reached."""
-    return {} if minion.look_behind is None else minion.look_behind()
+    return minion.discover()

@@ -166,8 +166,7 @@ def refresh_matchers(minion: Minion, *args: Any, **kwargs: Any) -> bool:
 
 def refresh_resources(minion: Minion, *args: Any, **kwargs: Any) -> bool:
     """True, once the target has said what it manages now; so it does when another pillar declares other resources."""
-    if minion.look_behind is not None:
-        minion.look_behind()
+    minion.discover()
     return True
 
 

@@ -5,10 +5,10 @@ What a ``Minion`` knows of itself goes in; it keeps what comes out.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from pushsalt.compile import StateCompiler
 from pushsalt.ext_pillar import Outside, find_source
@@ -21,11 +21,56 @@ from pushsalt.programs import run_program
 
 if TYPE_CHECKING:
     from pushsalt.fileserver import FileServer
-    from pushsalt.minion.minion import Minion
+    from pushsalt.memo.tree import Level
+    from pushsalt.minion.files import SeenFiles
+    from pushsalt.minion.shared import MemoPillar
+    from pushsalt.minion.trees import Trees
+    from pushsalt.model import Target
+    from pushsalt.modules.signatures import KnownStates
     from pushsalt.pillar import PillarResult
+    from pushsalt.render import RenderContext
 
 
-def compiled_pillar(twin: Minion, override: Mapping[str, Any], more: Mapping[str, Any] | None = None) -> PillarResult:
+class Inputs(Protocol):
+    """The files as one target's renderings see them."""
+
+    def seen_files(self, tree: str, /) -> SeenFiles: ...
+
+
+class Compiling(Protocol):
+    """The target whose pillar and states are compiled: ``pushsalt.minion.minion.Minion``."""
+
+    project: Trees
+    target: Target
+    rendering: bool
+    own_pillar: dict[str, Any] | None
+
+    @property
+    def id(self) -> str: ...
+    @property
+    def saltenv(self) -> str: ...
+    @property
+    def inputs(self) -> Inputs: ...
+    @property
+    def opts(self) -> dict[str, Any]: ...
+    @property
+    def pillar(self) -> dict[str, Any]: ...
+    @property
+    def shared_pillar(self) -> MemoPillar: ...
+    @property
+    def files(self) -> FileServer: ...
+    @property
+    def context(self) -> RenderContext: ...
+    @property
+    def state_functions(self) -> KnownStates: ...
+    def match(self, expr: str, tgt_type: str) -> bool: ...
+    def decrypt(self, value: Any, renderer: str | None) -> Any: ...
+    def once(self, level: Level[Any], question: Any, render: Callable[[], Any]) -> Any: ...
+
+
+def compiled_pillar(
+    twin: Compiling, override: Mapping[str, Any], more: Mapping[str, Any] | None = None
+) -> PillarResult:
     """``twin`` is the target as pillar SLS see it: its pillar grows meanwhile.
 
     ``override`` is laid over it, ``more`` are external sources besides those of the configuration.
@@ -64,7 +109,7 @@ def compiled_pillar(twin: Minion, override: Mapping[str, Any], more: Mapping[str
     return result
 
 
-def _source(twin: Minion, outside: Outside, name: str) -> ExtPillar | None:
+def _source(twin: Compiling, outside: Outside, name: str) -> ExtPillar | None:
     """An external source: here where the whole project is, or where it only renders; else the command asks it."""
     config = twin.project.config.opts
     if twin.project.is_command or renders(name, config):
@@ -73,20 +118,20 @@ def _source(twin: Minion, outside: Outside, name: str) -> ExtPillar | None:
     return found
 
 
-def state_compiler(minion: Minion) -> StateCompiler:
+def state_compiler(minion: Compiling) -> StateCompiler:
     """Compiles this target's states."""
     return StateCompiler(
         RenderedTree(minion.files, minion.context, minion.once),
         minion.opts,
         matcher=minion.match,
-        functions=minion.known_states,
+        functions=minion.state_functions,
         master_tops=partial(_master_tops, minion) if minion.project.config.opts.get("master_tops") else None,
         check=True,
         strict=minion.project.config.opts["strict_arguments"],
     )
 
 
-def _master_tops(minion: Minion) -> dict[str, list[str]]:
+def _master_tops(minion: Compiling) -> dict[str, list[str]]:
     """The SLS that the sources of ``master_tops`` name for this target. Raises StateError."""
     from pushsalt.tops import top_data
 

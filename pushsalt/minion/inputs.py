@@ -1,133 +1,58 @@
-"""One target as its renderings read it, and what the targets of a project have in common there."""
+"""One target as its renderings read it: each read is answered with a key, so that results can be compared."""
 
 from __future__ import annotations
 
-import itertools
 import threading
 from collections.abc import Hashable, Mapping
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from pushsalt.config import minion_opts
 from pushsalt.errors import PushsaltError
-from pushsalt.lazy import cached_property
-from pushsalt.memo.reads import MISSING, WHOLE, Key, NoKeyError, Read, current, key_of, muted, plain, takes_time
-from pushsalt.memo.tree import Once
+from pushsalt.memo.reads import WHOLE, Key, NoKeyError, Read, current, key_of, muted, plain
 from pushsalt.minion.files import SeenFiles, Snapshot
-from thin.utils.dictupdate import copy_containers
+from pushsalt.minion.shared import GONE, MemoPillar, Shared, TargetSettings, value_key
 
 if TYPE_CHECKING:
-    from pushsalt.fileserver import FileServer
-    from pushsalt.minion.minion import Minion
-    from pushsalt.minion.trees import Trees
-    from pushsalt.model import Target
-    from pushsalt.pillar import PillarResult
+    from pushsalt.minion.salt import TemplateFunctions
 
-#: Different settings of targets that are kept.
-MAX_SETTINGS: Final = 200
-
-_GONE: Final = object()
-_numbers: Final = itertools.count()
 #: Functions asked by ``Minion.remote``, which is told apart from what templates call by the same name.
 REMOTE: Final = "remote "
 
 
-class TargetSettings:
-    """The ``opts`` of all targets with the same settings: all but what differs by target anyway."""
+class ReadTarget(Protocol):
+    """The target that is read: ``pushsalt.minion.minion.Minion``. What is ``own`` was made for it alone."""
 
-    def __init__(self, values: dict[str, Any]) -> None:
-        self.values = values
-        self.number = next(_numbers)
-        self.keys: dict[str, Key] = {}
+    settings: TargetSettings
+    own_opts: dict[str, Any] | None
+    own_pillar: dict[str, Any] | None
 
-    def key(self, name: Any) -> Key:
-        key = self.keys[name] = _key(self.values.get(name, _GONE))
-        return key
-
-    def copy(self) -> dict[str, Any]:
-        copied: dict[str, Any] = copy_containers(self.values)
-        return copied
-
-
-class MemoPillar:
-    """A compiled pillar that targets share; each that wants to hold it gets a copy."""
-
-    def __init__(self, result: PillarResult) -> None:
-        self.values = result.pillar
-        self.errors = tuple(result.errors)
-        self.warnings = tuple(result.warnings)
-        self.redacted = False
-        self.number = next(_numbers)
-        self._keys: dict[Any, Key] = {}
-
-    def key(self, name: Any) -> Key:
-        try:
-            return self._keys[name]
-        except KeyError:
-            key = self._keys[name] = _key(self.values if name is WHOLE else self.values.get(name, _GONE))
-            return key
-
-    def result(self) -> PillarResult:
-        from pushsalt.pillar import PillarResult
-
-        return PillarResult(copy_containers(self.values), list(self.errors), list(self.warnings))
-
-    @cached_property
-    def size(self) -> int:
-        return 2000 + 10 * len(repr(self.values))
-
-
-class Shared:
-    """What the targets of a project share: results, settings, and what was seen of the files."""
-
-    def __init__(self, project: Trees) -> None:
-        self.once = Once()
-        self._project = project
-        self._settings: dict[Any, TargetSettings] = {}
-        self._snapshots: dict[str, Snapshot] = {}
-
-    def settings(
-        self, target: Target, *, test: bool | None, saltenv: str | None, pillarenv: str | None
-    ) -> TargetSettings:
-        config = self._project.config
-        try:
-            key = (target.transport, test, saltenv, pillarenv, key_of(dict(target.minion_opts)))
-        except NoKeyError:
-            return TargetSettings(minion_opts(config, target, test=test, saltenv=saltenv, pillarenv=pillarenv))
-        found = self._settings.get(key)
-        if found is None:
-            values = minion_opts(config, target, test=test, saltenv=saltenv, pillarenv=pillarenv)
-            if len(self._settings) >= MAX_SETTINGS:  # hardly two targets have the same: no use in keeping them
-                self._settings.clear()
-            found = self._settings[key] = TargetSettings(values)
-        return found
-
-    def files(self, tree: str) -> FileServer:
-        """The file server of the states or of the pillar."""
-        return self._project.files if tree == "states" else self._project.pillar_files
-
-    def snapshot(self, tree: str) -> Snapshot:
-        found = self._snapshots.get(tree)
-        if found is None or not found.is_fresh():
-            takes_time()
-            found = self._snapshots[tree] = Snapshot(self.files(tree))
-        return found
-
-    def renew(self) -> None:
-        """As ``look_again``, and the configuration may be another one."""
-        self._settings.clear()
-        self.look_again()
-
-    def look_again(self) -> None:
-        """Forget what was seen of the files: a new job begins."""
-        self._snapshots.clear()
+    @property
+    def id(self) -> str: ...
+    @property
+    def user(self) -> Any: ...
+    @property
+    def saltenv(self) -> str: ...
+    @property
+    def offline(self) -> bool: ...
+    @property
+    def has_target(self) -> bool: ...
+    @property
+    def own_grains(self) -> dict[str, Any]: ...
+    @property
+    def opts(self) -> dict[str, Any]: ...
+    @property
+    def shared_pillar(self) -> MemoPillar: ...
+    @property
+    def functions(self) -> TemplateFunctions: ...
+    def is_matched(self, expr: str, tgt_type: str) -> bool: ...
+    def call_target(self, name: str, args: list[Any], kwargs: dict[str, Any]) -> Any: ...
 
 
 class TargetInputs:
     """Answers reads (``pushsalt.memo.reads``) for one Minion."""
 
-    def __init__(self, minion: Minion) -> None:
+    def __init__(self, minion: ReadTarget, shared: Shared) -> None:
         self._minion = minion
-        self._shared = minion.project.shared
+        self._shared = shared
         self._seen = threading.local()
 
     def begin(self) -> None:
@@ -155,7 +80,7 @@ class TargetInputs:
         if kind == "pillar":
             return self._pillar(read[1])
         if kind == "compiled":  # whatever became of the target's own since
-            known = self._minion.known_pillar
+            known = self._minion.shared_pillar
             return known.key(WHOLE), known.errors
         if kind == "match":
             return self._matches(*read[1:])
@@ -180,7 +105,7 @@ class TargetInputs:
         own = self._minion.own_pillar
         if own is not None:
             return _looked_up(own, name)
-        return self._minion.known_pillar.key(name)
+        return self._minion.shared_pillar.key(name)
 
     def _option(self, name: Any) -> Key:
         opts = self._minion.own_opts
@@ -191,7 +116,7 @@ class TargetInputs:
             if name == "id":
                 return self._minion.id if len(self._minion.id) < 60 else key_of(self._minion.id)
             if name == "user":
-                return _key(self._minion.user)
+                return value_key(self._minion.user)
             if name is not WHOLE:
                 return self._minion.settings.key(name)
             opts = self._minion.opts
@@ -215,19 +140,15 @@ class TargetInputs:
         """What every question about this target says, besides what is asked (see ``reads.Recorded``)."""
         minion = self._minion
         own = minion.own_pillar
-        pillar: Mapping[Any, Any] = own if own is not None else minion.known_pillar.values
+        pillar: Mapping[Any, Any] = own if own is not None else minion.shared_pillar.values
         return bool(minion.own_grains), bool(pillar), minion.has_target, minion.offline, minion.saltenv
 
 
 def _looked_up(mapping: dict[Any, Any], name: Any) -> Key:
     if name is WHOLE:
         return key_of(plain(mapping))
-    value = dict.get(mapping, name, _GONE)
-    return str(value) if type(value) is str and len(value) < 60 else _key(value)
-
-
-def _key(value: Any) -> Key:
-    return MISSING if value is _GONE else key_of(value)
+    value = dict.get(mapping, name, GONE)
+    return str(value) if type(value) is str and len(value) < 60 else value_key(value)
 
 
 def noting(inputs: TargetInputs) -> bool:

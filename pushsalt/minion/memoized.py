@@ -5,16 +5,16 @@ from __future__ import annotations
 import marshal
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
 from pushsalt.compile import CompileResult, Problem, StateCompiler
 from pushsalt.memo.tree import Level
-from pushsalt.minion.inputs import MemoPillar
+from pushsalt.minion.shared import MemoPillar
 from thin.utils.dictupdate import copy_containers
 
 if TYPE_CHECKING:
     from pushsalt.compile.source import High
-    from pushsalt.minion.minion import Minion
+    from pushsalt.model import Target
 
 
 class _Packed:
@@ -108,10 +108,21 @@ PILLAR: Final[Level[Any]] = Level("pillar", keep=MemoPillar, size=lambda kept: k
 STATES: Final[Level[CompileResult]] = Level("states", keep=_keep, give=_give, size=lambda kept: 3000 + len(kept.data))
 
 
+class CompiledTarget(Protocol):
+    """The target whose states are compiled: ``pushsalt.minion.minion.Minion``."""
+
+    target: Target
+
+    @property
+    def plain_compiler(self) -> StateCompiler: ...
+    def check_pillar(self) -> None: ...
+    def once(self, level: Level[Any], question: Any, render: Callable[[], Any]) -> Any: ...
+
+
 class MemoCompiler:
     """``StateCompiler`` of one target, which compiles only what no other has compiled of the same."""
 
-    def __init__(self, minion: Minion) -> None:
+    def __init__(self, minion: CompiledTarget) -> None:
         self._minion = minion
 
     def sls(self, sls: Sequence[str], saltenv: str = "base", *, exclude: Sequence[Any] = ()) -> CompileResult:

@@ -23,8 +23,9 @@ from pushsalt.lazy import cached_property
 from pushsalt.memo.reads import WHOLE, NoKeyError, Recorded, ask, current, key_of, muted, plain, spoil, takes_time
 from pushsalt.minion.callerrors import raised, unknown_function
 from pushsalt.minion.compiling import compiled_pillar, state_compiler
-from pushsalt.minion.inputs import REMOTE, MemoPillar, TargetInputs, noting
+from pushsalt.minion.inputs import REMOTE, TargetInputs, noting
 from pushsalt.minion.salt import TemplateFunctions, exists, shared
+from pushsalt.minion.shared import MemoPillar
 from pushsalt.minion.wrappers import OURS as OUR_FUNCTIONS
 from pushsalt.minion.wrappers import ControllerFunctions
 from pushsalt.model import Target
@@ -40,6 +41,9 @@ from thin import runtime
 from thin.loader import LazyDict, Loaders
 
 if TYPE_CHECKING:
+    from pathlib import Path
+    from types import ModuleType
+
     from pushsalt.fileserver import FileServer
     from pushsalt.job import JobOptions
     from pushsalt.memo.tree import Level
@@ -71,8 +75,16 @@ class Minion:
         pillar_override: Mapping[str, Any] | None = None,
         test: bool | None = None,
         engines: frozenset[str] | None = None,
+        pillar: Mapping[str, Any] | MemoPillar | None = None,
+        opts: Mapping[str, Any] | None = None,
+        discover: Callable[[dict[str, Any]], dict[str, list[str]]] | None = None,
     ) -> None:
-        """``engines`` are the only renderers that are used for it, in whatever way; None: no such limit."""
+        """``engines`` are the only renderers that are used for it, in whatever way; None: no such limit.
+
+        ``pillar`` and ``opts`` are there already; what is not given is made when it is first read. ``discover`` has the
+        target say which resources it manages by its pillar, and takes them in: type -> ids; None where there is no way
+        to it.
+        """
         self.project = project
         self.target = target
         self.options = options
@@ -82,10 +94,19 @@ class Minion:
         self.settings = project.shared.settings(
             target, test=self._test, saltenv=options.saltenv, pillarenv=options.pillarenv
         )
-        self.inputs = TargetInputs(self)
-        #: looks what lies behind the target, and takes that in: type -> ids; None where there is no way to it
-        self.look_behind: Callable[[], dict[str, list[str]]] | None = None
-        self._given_grains = grains if isinstance(grains, dict) else dict(grains)
+        self.inputs = TargetInputs(self, project.shared)
+        self._discover = discover
+        #: the grains, options and pillar as they are now, to be looked at only; None: not made yet
+        self.own_grains: dict[str, Any] = grains if isinstance(grains, dict) else dict(grains)
+        self.own_opts: dict[str, Any] | None = None if opts is None else self._recorded_opts(opts)
+        self.own_pillar: dict[str, Any] | None = None
+        #: the compiled pillar, if it was needed
+        self.compiled_pillar: MemoPillar | None = None
+        if isinstance(pillar, MemoPillar):
+            self.compiled_pillar = pillar
+        elif pillar is not None:
+            self.own_pillar = Recorded("pillar", self.inputs, pillar)
+        self.wrappers: dict[Path, ModuleType] = {}
         #: whether a template asks: it sees pillar as it is, a command line sees it masked
         self.rendering = rendering
         self._override = dict(options.pillar or {}) if pillar_override is None else dict(pillar_override)
@@ -97,20 +118,18 @@ class Minion:
     @cached_property
     def grains(self) -> dict[str, Any]:
         """The grains. What templates read of them is noted, as of options and pillar (pushsalt.memo.reads)."""
-        return Recorded("grains", self.inputs, self._given_grains)
-
-    @property
-    def own_grains(self) -> dict[str, Any]:
-        """The grains as they are now, to be looked at only."""
-        return self.__dict__.get("grains", self._given_grains)  # type: ignore[no-any-return]
+        self.own_grains = Recorded("grains", self.inputs, self.own_grains)
+        return self.own_grains
 
     def _grains_now(self) -> dict[str, Any]:
-        return plain(self.grains) if "grains" in self.__dict__ else self._given_grains
+        return plain(self.own_grains) if isinstance(self.own_grains, Recorded) else self.own_grains
 
     @cached_property
     def opts(self) -> dict[str, Any]:
         """The options by Salt's names; made when somebody needs all of them."""
-        return self._recorded_opts({**self.settings.copy(), "id": self.id, "user": self.user})
+        if self.own_opts is None:
+            self.own_opts = self._recorded_opts({**self.settings.copy(), "id": self.id, "user": self.user})
+        return self.own_opts
 
     @property
     def user(self) -> Any:
@@ -119,11 +138,6 @@ class Minion:
 
     def _recorded_opts(self, opts: Mapping[str, Any]) -> Recorded:
         return Recorded("opts", self.inputs, {**opts, "grains": self.grains}, private=frozenset({"grains"}))
-
-    @property
-    def own_opts(self) -> dict[str, Any] | None:
-        """The options, if they were made."""
-        return self.__dict__.get("opts")
 
     def _option(self, name: str) -> Any:
         """The value of an option, which stays as it is."""
@@ -190,6 +204,10 @@ class Minion:
                 return found
         return shipped(name) or Effect(SILENT)
 
+    def discover(self) -> dict[str, list[str]]:
+        """Have the target say which resources it manages, and take them in: type -> ids; none without a way to it."""
+        return {} if self._discover is None else self._discover(plain(self.pillar))
+
     def warn(self, text: str) -> None:
         """Log a warning about the trees, once for all targets."""
         if text not in self.project.said:
@@ -230,7 +248,10 @@ class Minion:
             changes["saltenv"] = str(saltenv)
         if pillarenv is not None:
             changes["pillarenv"] = str(pillarenv)
-        other = Minion(
+        kept: Mapping[str, Any] | MemoPillar | None = None
+        if pillar is None and pillarenv is None and saltenv in (None, self.saltenv):
+            kept = self.compiled_pillar if self.own_pillar is None else self.own_pillar
+        return Minion(
             self.project,
             self.target,
             replace(self.options, **changes),
@@ -240,36 +261,28 @@ class Minion:
             pillar_override=self._override if pillar is None else pillar,
             test=self._test if test is None else bool(test),
             engines=self._engines,
+            pillar=kept,
         )
-        if pillar is None and pillarenv is None and saltenv in (None, self.saltenv):
-            if self.own_pillar is not None:
-                other.__dict__["pillar"] = Recorded("pillar", other.inputs, self.own_pillar)
-            elif "known_pillar" in self.__dict__:
-                other.__dict__["known_pillar"] = self.known_pillar
-        return other
 
     # pillar and functions --------------------------------------------------------------------------------------------
 
     @cached_property
     def pillar(self) -> dict[str, Any]:
         """The compiled pillar with the overrides on top. Raises StateError with every error of it."""
-        self.check_pillar()
-        return Recorded("pillar", self.inputs, self.known_pillar.result().pillar)
-
-    @property
-    def own_pillar(self) -> dict[str, Any] | None:
-        """The pillar, if it was made for this target alone."""
-        return self.__dict__.get("pillar")
+        if self.own_pillar is None:
+            self.check_pillar()
+            self.own_pillar = Recorded("pillar", self.inputs, self.shared_pillar.result().pillar)
+        return self.own_pillar
 
     def check_pillar(self) -> None:
         """Raises StateError with every error of the pillar, if there is one."""
-        if self.own_pillar is None and self.known_pillar.errors:
-            raise StateError([PILLAR_FAILED, *self.known_pillar.errors])
+        if self.own_pillar is None and self.shared_pillar.errors:
+            raise StateError([PILLAR_FAILED, *self.shared_pillar.errors])
 
     def pillar_value(self, name: str) -> Any:
         """A value of the pillar, which stays as it is. Raises StateError as ``pillar`` does."""
         self.check_pillar()
-        return (self.known_pillar.values if self.own_pillar is None else self.own_pillar).get(name)
+        return (self.shared_pillar.values if self.own_pillar is None else self.own_pillar).get(name)
 
     @property
     def pillar_result(self) -> PillarResult:
@@ -279,11 +292,16 @@ class Minion:
             top.note(("compiled", WHOLE))
         elif top is not None:
             top.spoil("it reads the pillar of another target")
-        return self.known_pillar.result()
+        return self.shared_pillar.result()
 
     @cached_property
-    def known_pillar(self) -> MemoPillar:
+    def shared_pillar(self) -> MemoPillar:
         """The compiled pillar, which other targets may have too."""
+        if self.compiled_pillar is None:
+            self.compiled_pillar = self._compiled_pillar()
+        return self.compiled_pillar
+
+    def _compiled_pillar(self) -> MemoPillar:
         from pushsalt.minion.memoized import PILLAR
 
         twin = self._twin(self._remote, {})
@@ -299,7 +317,7 @@ class Minion:
     @property
     def pillar_to_keep(self) -> dict[str, Any] | None:
         """The pillar, to be looked at only, if it was compiled without error and as no option of the command says."""
-        known: MemoPillar | None = self.__dict__.get("known_pillar")
+        known = self.compiled_pillar
         if known is None or known.errors or self._override or self.options.pillarenv or self.options.saltenv:
             return None
         return known.values
@@ -441,15 +459,11 @@ class Minion:
     @cached_property
     def without_target(self) -> Minion:
         """This target as it can be rendered beforehand: a call that needs the target raises."""
-        twin = self._twin(None, {} if self.own_pillar is None else self.own_pillar)
-        if self.own_pillar is None:
-            del twin.__dict__["pillar"]
-            twin.__dict__["known_pillar"] = self.known_pillar
-        return twin
+        return self._twin(None, self.shared_pillar if self.own_pillar is None else self.own_pillar)
 
-    def _twin(self, remote: Remote | None, pillar: dict[str, Any]) -> Minion:
+    def _twin(self, remote: Remote | None, pillar: Mapping[str, Any] | MemoPillar) -> Minion:
         """This target for templates, with another way to it and another pillar."""
-        twin = Minion(
+        return Minion(
             self.project,
             self.target,
             self.options,
@@ -459,11 +473,9 @@ class Minion:
             pillar_override=self._override,
             test=self._test,
             engines=self._engines,
+            pillar=pillar,
+            opts=None if self.own_opts is None else plain(self.own_opts),
         )
-        if self.own_opts is not None:
-            twin.__dict__["opts"] = twin._recorded_opts(plain(self.own_opts))
-        twin.__dict__["pillar"] = Recorded("pillar", twin.inputs, pillar)
-        return twin
 
     @cached_property
     def compiler(self) -> MemoCompiler:
@@ -499,7 +511,7 @@ class Minion:
         """``match`` without a note of it."""
         pillar = self.own_pillar
         if pillar is None:
-            pillar = self.known_pillar.values if "known_pillar" in self.__dict__ else {}
+            pillar = {} if self.compiled_pillar is None else self.compiled_pillar.values
         target = self.target
         managed = LazyDict(self._manages)
         subject = Subject(self.id, self.own_grains, pillar, target.type, target.manager, managed, target.groups)
@@ -530,11 +542,11 @@ class Minion:
     def check_chunk(self, chunk: dict[str, Any]) -> list[str]:
         """What is wrong with one chunk: an unknown function, unknown arguments."""
         strict = self.project.config.opts["strict_arguments"]
-        found = check_chunks([chunk], self.known_states, SourcePositions(), strict)
+        found = check_chunks([chunk], self.state_functions, SourcePositions(), strict)
         return CompileResult(problems=[problem for problem in found if problem.level == "error"]).errors
 
     @property
-    def known_states(self) -> KnownStates:
+    def state_functions(self) -> KnownStates:
         """The state functions that this target has."""
         target = self.target
         return KnownStates(self.custom, self.project.salt_python, target.resource, inside=bool(target.enter))

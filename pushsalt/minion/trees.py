@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from pushsalt.config import Config, without_secrets
 from pushsalt.lazy import cached_property
@@ -17,19 +17,30 @@ if TYPE_CHECKING:
     from pushsalt.fileserver import FileServer
     from pushsalt.git.remotes import Remotes
     from pushsalt.minion.command import CommandProject, ManagedResources, Requests
-    from pushsalt.minion.inputs import Shared
-    from pushsalt.minion.minion import Minion
+    from pushsalt.minion.shared import MemoPillar, Shared
     from pushsalt.minion.wrappers import ControllerFunctions
     from pushsalt.modules.custom import CustomModules
     from pushsalt.modules.saltpython import SaltPython
     from pushsalt.pillar.source import ExtPillar
 
 
+class AskingTarget(Protocol):
+    """The target that the command is asked for: ``pushsalt.minion.minion.Minion``."""
+
+    rendering: bool
+    own_pillar: dict[str, Any] | None
+
+    @property
+    def saltenv(self) -> str: ...
+    @property
+    def shared_pillar(self) -> MemoPillar: ...
+
+
 class Trees:
     """File servers, users' modules and memory of renderings; everything costly is made when first used.
 
-    ``Project`` adds inventory, caches and connections for the command, ``children.ground.Ground`` questions to the
-    command for a render process.
+    ``Project`` adds inventory, caches and connections for the command, ``children.project.RenderProject`` questions to
+    the command for a render process.
     """
 
     def __init__(self, config: Config, redactor: Redactor) -> None:
@@ -64,7 +75,7 @@ class Trees:
         """The configuration as renderers read it."""
         return self.config.opts
 
-    def function(self, minion: Minion, name: str, /, *args: Any, **kwargs: Any) -> Any:
+    def function(self, minion: AskingTarget, name: str, /, *args: Any, **kwargs: Any) -> Any:
         """A function that only the command can answer."""
         raise NotImplementedError
 
@@ -76,7 +87,7 @@ class Trees:
         """A source of pillar that only the command can ask; None when there is none of that name."""
         raise NotImplementedError
 
-    def tops(self, minion: Minion) -> dict[str, list[str]]:
+    def tops(self, minion: AskingTarget) -> dict[str, list[str]]:
         """What external sources say of the SLS for a target."""
         raise NotImplementedError
 
@@ -167,7 +178,7 @@ class Trees:
     @cached_property
     def shared(self) -> Shared:
         """What targets share while they are rendered."""
-        from pushsalt.minion.inputs import Shared
+        from pushsalt.minion.shared import Shared
 
         return Shared(self)
 

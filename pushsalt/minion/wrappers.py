@@ -13,15 +13,15 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import cache, cached_property
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from pushsalt import plugins
 from pushsalt.errors import ConfigError, FunctionError, PushsaltError
 from pushsalt.modules import controller
 
 if TYPE_CHECKING:
-    from pushsalt.minion.minion import Minion
     from pushsalt.modules.effects import Effect
+    from pushsalt.render import RenderContext
 
 #: A function of the controller; its first argument is the Minion.
 ControllerFunction = Callable[..., Any]
@@ -102,6 +102,18 @@ class ControllerFunctions:
 OURS = ControllerFunctions()
 
 
+class WrappedTarget(Protocol):
+    """The target that a user's function is called for: ``pushsalt.minion.minion.Minion``."""
+
+    #: file -> the module, loaded with the dunders of this target
+    wrappers: dict[Path, ModuleType]
+
+    @property
+    def saltenv(self) -> str: ...
+    @property
+    def context(self) -> RenderContext: ...
+
+
 class _Wrapper:
     """A function of the user's own, for any target."""
 
@@ -115,7 +127,7 @@ class _Wrapper:
                 return ast.get_docstring(node)
         return None
 
-    def __call__(self, minion: Minion, /, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, minion: WrappedTarget, /, *args: Any, **kwargs: Any) -> Any:
         name = f"{self._module}.{self._function}"
         module = self._loaded(minion)
         alias = {public: own for own, public in getattr(module, "__func_alias__", {}).items()}
@@ -130,9 +142,9 @@ class _Wrapper:
             text = f"{name}: {plugins.place_of(module, exc) or self.file}: {type(exc).__name__}: {exc}"
             raise FunctionError("exception", text, "correct the file, or the arguments", type(exc).__name__) from exc
 
-    def _loaded(self, minion: Minion) -> ModuleType:
+    def _loaded(self, minion: WrappedTarget) -> ModuleType:
         """The module as this target has it. Raises FunctionError."""
-        loaded: dict[Path, ModuleType] = minion.__dict__.setdefault("_wrappers", {})
+        loaded = minion.wrappers
         if self.file not in loaded:
             name = f"{self._module}.{self._function}"
             try:

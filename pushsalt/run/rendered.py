@@ -223,9 +223,8 @@ class RenderedTarget:
         """The target for functions that only the command can answer; it compiles nothing."""
         from pushsalt.minion.minion import Minion
 
-        minion = Minion(self.project, self.target, self._options, self._grains, self._remote_of(), **more)
-        minion.__dict__["pillar"] = dict(pillar or {})
-        return minion
+        remote = self._remote_of()
+        return Minion(self.project, self.target, self._options, self._grains, remote, pillar=pillar or {}, **more)
 
     def _remote_of(self) -> Callable[[str, list[Any], dict[str, Any]], Any] | None:
         calls = self._calls

@@ -1,0 +1,134 @@
+"""What the targets of a project share while they are rendered: settings, pillars, results, and the files as seen."""
+
+from __future__ import annotations
+
+import itertools
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+from pushsalt.config import minion_opts
+from pushsalt.lazy import cached_property
+from pushsalt.memo.reads import MISSING, WHOLE, Key, NoKeyError, key_of, takes_time
+from pushsalt.memo.tree import Once
+from pushsalt.minion.files import Snapshot
+from thin.utils.dictupdate import copy_containers
+
+if TYPE_CHECKING:
+    from pushsalt.config import Config
+    from pushsalt.fileserver import FileServer
+    from pushsalt.model import Target
+    from pushsalt.pillar import PillarResult
+
+#: Different settings of targets that are kept.
+MAX_SETTINGS: Final = 200
+
+
+_numbers: Final = itertools.count()
+#: In place of a value that there is not.
+GONE: Final = object()
+
+
+class FileTrees(Protocol):
+    """The configuration and the file servers; ``pushsalt.minion.trees.Trees`` has them."""
+
+    @property
+    def config(self) -> Config: ...
+    @property
+    def files(self) -> FileServer: ...
+    @property
+    def pillar_files(self) -> FileServer: ...
+
+
+class TargetSettings:
+    """The ``opts`` of all targets with the same settings: all but what differs by target anyway."""
+
+    def __init__(self, values: dict[str, Any]) -> None:
+        self.values = values
+        self.number = next(_numbers)
+        self.keys: dict[str, Key] = {}
+
+    def key(self, name: Any) -> Key:
+        key = self.keys[name] = value_key(self.values.get(name, GONE))
+        return key
+
+    def copy(self) -> dict[str, Any]:
+        copied: dict[str, Any] = copy_containers(self.values)
+        return copied
+
+
+class MemoPillar:
+    """A compiled pillar that targets share; each that wants to hold it gets a copy."""
+
+    def __init__(self, result: PillarResult) -> None:
+        self.values = result.pillar
+        self.errors = tuple(result.errors)
+        self.warnings = tuple(result.warnings)
+        self.redacted = False
+        self.number = next(_numbers)
+        self._keys: dict[Any, Key] = {}
+
+    def key(self, name: Any) -> Key:
+        try:
+            return self._keys[name]
+        except KeyError:
+            key = self._keys[name] = value_key(self.values if name is WHOLE else self.values.get(name, GONE))
+            return key
+
+    def result(self) -> PillarResult:
+        from pushsalt.pillar import PillarResult
+
+        return PillarResult(copy_containers(self.values), list(self.errors), list(self.warnings))
+
+    @cached_property
+    def size(self) -> int:
+        return 2000 + 10 * len(repr(self.values))
+
+
+class Shared:
+    """What the targets of a project share: results, settings, and what was seen of the files."""
+
+    def __init__(self, project: FileTrees) -> None:
+        self.once = Once()
+        self._project = project
+        self._settings: dict[Any, TargetSettings] = {}
+        self._snapshots: dict[str, Snapshot] = {}
+
+    def settings(
+        self, target: Target, *, test: bool | None, saltenv: str | None, pillarenv: str | None
+    ) -> TargetSettings:
+        config = self._project.config
+        try:
+            key = (target.transport, test, saltenv, pillarenv, key_of(dict(target.minion_opts)))
+        except NoKeyError:
+            return TargetSettings(minion_opts(config, target, test=test, saltenv=saltenv, pillarenv=pillarenv))
+        found = self._settings.get(key)
+        if found is None:
+            values = minion_opts(config, target, test=test, saltenv=saltenv, pillarenv=pillarenv)
+            if len(self._settings) >= MAX_SETTINGS:  # hardly two targets have the same: no use in keeping them
+                self._settings.clear()
+            found = self._settings[key] = TargetSettings(values)
+        return found
+
+    def files(self, tree: str) -> FileServer:
+        """The file server of the states or of the pillar."""
+        return self._project.files if tree == "states" else self._project.pillar_files
+
+    def snapshot(self, tree: str) -> Snapshot:
+        found = self._snapshots.get(tree)
+        if found is None or not found.is_fresh():
+            takes_time()
+            found = self._snapshots[tree] = Snapshot(self.files(tree))
+        return found
+
+    def renew(self) -> None:
+        """As ``look_again``, and the configuration may be another one."""
+        self._settings.clear()
+        self.look_again()
+
+    def look_again(self) -> None:
+        """Forget what was seen of the files: a new job begins."""
+        self._snapshots.clear()
+
+
+def value_key(value: Any) -> Key:
+    """The key of a value, or that it is missing."""
+    return MISSING if value is GONE else key_of(value)
