@@ -5,6 +5,7 @@ from __future__ import annotations
 import stat
 from typing import TYPE_CHECKING, Any
 
+from pushsalt.modules.controller import for_targets
 from pushsalt.plan import split_url
 
 if TYPE_CHECKING:
@@ -20,6 +21,16 @@ __reads__ = (
     "list_master_dirs",
     "list_master_symlinks",
 )
+__recorded__ = (
+    "envs",
+    "get_file_str",
+    "hash_file",
+    "list_master",
+    "list_master_dirs",
+    "list_master_symlinks",
+    "list_states",
+    "stat_file",
+)
 
 
 def _found(minion: Minion, path: str, saltenv: str | None) -> Any:
@@ -28,6 +39,7 @@ def _found(minion: Minion, path: str, saltenv: str | None) -> Any:
     return minion.files.find(*where) if where else None
 
 
+@for_targets
 def get_file_str(minion: Minion, path: str, saltenv: str | None = None) -> Any:
     """The text of a file, or False when there is none. Salt: cp.get_file_str."""
     if not path.startswith("salt://"):
@@ -36,6 +48,7 @@ def get_file_str(minion: Minion, path: str, saltenv: str | None = None) -> Any:
     return False if found is None else found.read().decode("utf-8", "surrogateescape")
 
 
+@for_targets
 def hash_file(minion: Minion, path: str, saltenv: str | None = None) -> Any:
     """``{"hash_type", "hsum"}`` of a file, or an empty text. Salt: cp.hash_file."""
     if not path.startswith("salt://"):
@@ -50,6 +63,7 @@ def hash_file(minion: Minion, path: str, saltenv: str | None = None) -> Any:
     }
 
 
+@for_targets
 def stat_file(minion: Minion, path: str, saltenv: str | None = None, octal: bool = True) -> Any:
     """The mode of a file (``0644``; without ``octal`` as stat has it), or None. Salt: cp.stat_file."""
     if path.startswith("/"):
@@ -60,26 +74,31 @@ def stat_file(minion: Minion, path: str, saltenv: str | None = None, octal: bool
     return f"{found.mode & 0o7777:04o}" if octal else stat.S_IFREG | found.mode
 
 
+@for_targets
 def envs(minion: Minion) -> list[str]:
     """The environments of the file server. Salt: cp.envs."""
     return sorted(minion.files.envs())
 
 
+@for_targets
 def list_states(minion: Minion, saltenv: str | None = None) -> list[str]:
     """Every SLS name. Salt: cp.list_states."""
     return list(minion.files.list_states(saltenv or minion.saltenv))
 
 
+@for_targets
 def list_master(minion: Minion, saltenv: str | None = None, prefix: str = "") -> list[str]:
     """Every file below a prefix. Salt: cp.list_master."""
     return list(minion.files.list_files(saltenv or minion.saltenv, prefix))
 
 
+@for_targets
 def list_master_dirs(minion: Minion, saltenv: str | None = None, prefix: str = "") -> list[str]:
     """Every directory below a prefix. Salt: cp.list_master_dirs."""
     return list(minion.files.list_dirs(saltenv or minion.saltenv, prefix))
 
 
+@for_targets
 def list_master_symlinks(minion: Minion, saltenv: str | None = None, prefix: str = "") -> dict[str, str]:
     """Every symbolic link below a prefix, with its target. Salt: cp.list_master_symlinks."""
     return dict(minion.files.symlinks(saltenv or minion.saltenv, prefix))

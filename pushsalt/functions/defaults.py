@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from pushsalt.minion.minion import Minion
 
 __reads__ = ("get",)
+__recorded__ = ("get",)
 
 
 def get(minion: Minion, key: str, default: Any = "") -> Any:

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from pushsalt.minion.minion import Minion
 
 __reads__ = ("load_map", "import_yaml", "import_json")
+__recorded__ = ("import_json", "import_yaml", "load_map")
 
 
 def load_map(minion: Minion, path: str, value: str) -> Any:

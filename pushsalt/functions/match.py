@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from pushsalt.errors import FunctionError, UsageError
+from pushsalt.modules.controller import for_targets
 from pushsalt.targeting import MatcherFails, Subject, matches
 from thin.loader import LazyDict
 from thin.utils import dictupdate
@@ -33,11 +34,13 @@ def compound(minion: Minion, tgt: Any, minion_id: Any = None) -> bool:
     return _matches(minion, "compound", tgt, minion_id)
 
 
+@for_targets
 def ipcidr(minion: Minion, tgt: Any) -> bool:
     """Whether the target has this address, or one in this network."""
     return _matches(minion, "ipcidr", tgt, None)
 
 
+@for_targets
 def nodegroup(minion: Minion, tgt: Any, nodegroups: Any = None, minion_id: Any = None) -> bool:
     """Whether the target is in a nodegroup of the configuration, or a group of the inventory."""
     return _matches(minion, "compound", f"N@{tgt}", minion_id)

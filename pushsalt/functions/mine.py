@@ -17,7 +17,7 @@ from pushsalt.ages import age_text
 from pushsalt.errors import PushsaltError, UsageError
 from pushsalt.minion import mine
 from pushsalt.minion.salt import exists
-from pushsalt.modules.controller import for_command
+from pushsalt.modules.controller import for_command, for_targets
 
 if TYPE_CHECKING:
     from pushsalt.minion.minion import Minion
@@ -94,12 +94,14 @@ def send(minion: Minion, name: str, *args: Any, **kwargs: Any) -> bool:
     return mine.store(minion.project, minion.target, {each.alias: each.wrapped(value)})
 
 
+@for_targets
 @for_command
 def delete(minion: Minion, fun: str) -> bool:
     """Forget one function of this target. Salt: mine.delete."""
     return mine.forget(minion.project, minion.target, str(fun))
 
 
+@for_targets
 @for_command
 def flush(minion: Minion) -> bool:
     """Forget all of this target's. Salt: mine.flush."""

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from pushsalt.pillar import PillarResult
 
 __reads__ = ("get", "fetch", "items", "data", "ext", "item", "raw", "ls", "keys", "obfuscate", "file_exists")
+__recorded__ = ("data", "fetch", "get", "item", "items", "keys", "ls", "obfuscate", "raw")
 
 
 log = logging.getLogger(__name__)

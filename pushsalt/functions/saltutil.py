@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from pushsalt import plugins
 from pushsalt.errors import StateError
+from pushsalt.modules.controller import for_targets
 
 if TYPE_CHECKING:
     from pushsalt.minion.minion import Minion
@@ -90,12 +91,14 @@ _KINDS = (
 _OWN_WORDS = {kind.salt: name for name, kind in plugins.KINDS.items()}
 
 
+@for_targets
 def sync_all(minion: Minion, *args: Any, **kwargs: Any) -> dict[str, list[str]]:
     """What is in force of the users' own modules, by kind: ``{"modules": ["modules.name"]}``."""
     return {kind: _in_force(minion, kind) for kind in _KINDS}
 
 
 def _syncing(kind: str) -> Callable[..., list[str]]:
+    @for_targets
     def sync(minion: Minion, *args: Any, **kwargs: Any) -> list[str]:
         return _in_force(minion, kind)
 

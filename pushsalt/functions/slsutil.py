@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from pushsalt import plugins
 from pushsalt.errors import FunctionError, RenderError
 from pushsalt.memo.reads import spoil, without_recorders
+from pushsalt.modules.controller import for_targets
 from pushsalt.plan import split_url
 from pushsalt.serializers import serializer_named
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from pushsalt.trust import Template
 
 __reads__ = ("renderer", "serialize", "deserialize", "file_exists", "dir_exists", "path_exists", "findup")
+__recorded__ = ("deserialize", "dir_exists", "file_exists", "findup", "path_exists", "renderer", "serialize")
 
 log = logging.getLogger(__name__)
 
@@ -85,12 +87,14 @@ def _serialized(minion: Minion, name: str, what: str, value: Any, options: Mappi
         raise FunctionError("exception", text, "check the value and the options", kind) from exc
 
 
+@for_targets
 def serialize(minion: Minion, serializer: str, obj: Any, **options: Any) -> str | bytes:
     """The text of a value, bytes for some kinds; a serializer may be the user's own. Salt: slsutil.serialize."""
     text: str | bytes = _serialized(minion, serializer, "serialize", obj, options)
     return text
 
 
+@for_targets
 def deserialize(minion: Minion, serializer: str, stream_or_string: Any, **options: Any) -> Any:
     """The value of a text. Salt: slsutil.deserialize."""
     return _serialized(minion, serializer, "deserialize", stream_or_string, options)

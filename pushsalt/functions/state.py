@@ -35,6 +35,16 @@ __reads__ = (
     "show_state_usage",
     "list_disabled",
 )
+__recorded__ = (
+    "id_exists",
+    "show_highstate",
+    "show_low_sls",
+    "show_lowstate",
+    "show_sls",
+    "show_states",
+    "show_top",
+    "sls_exists",
+)
 __reads_unless__ = {
     "apply": {"test": (True,)},
     "sls": {"test": (True,)},

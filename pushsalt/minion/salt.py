@@ -15,6 +15,7 @@ from pushsalt.memo.reads import ReadSource, ask, current
 from pushsalt.minion import dryrun
 from pushsalt.minion.wrappers import ControllerFunctions
 from pushsalt.modules import declared
+from pushsalt.modules.controller import is_recorded
 from pushsalt.modules.effects import Effect
 from thin import runtime
 
@@ -49,29 +50,6 @@ class Answering(Protocol):
     def own(self, name: str, function: Callable[..., Any]) -> Callable[..., Any]: ...
 
     def remote(self, name: str, args: list[Any], kwargs: dict[str, Any]) -> Any: ...
-
-
-#: Functions that look at grains, pillar, options and files of the file roots alone, or compute: what they read there is
-#: noted, so that their calls need not be. Calls of all others are noted with their answers.
-_NOTED: Final = """
-config: backup_mode dot_vals get items manage_mode merge option valid_fileproto
-cp: envs get_file_str hash_file list_master list_master_dirs list_master_symlinks list_states stat_file
-defaults: deepcopy get merge update
-file: basename dirname join normpath pardir
-grains: equals fetch filter_by get has_value item items ls
-hashutil: base64_b64decode base64_b64encode base64_decodestring base64_encodestring digest hmac_compute hmac_signature
-hashutil: md5_digest sha256_digest sha512_digest
-jinja: import_json import_yaml load_map
-network: calc_net convert_cidr ip_in_subnet iphexval is_loopback is_private reverse_ip
-pillar: data fetch filter_by get item items keys ls obfuscate raw
-slsutil: boolstr deserialize dir_exists file_exists findup merge merge_all path_exists renderer serialize update
-state: show_highstate show_low_sls show_lowstate show_sls show_states show_top sls_exists id_exists
-"""
-NOTED: Final = frozenset(
-    f"{module}.{name}"
-    for module, names in (line.split(": ") for line in _NOTED.strip().splitlines())
-    for name in names.split()
-)
 
 
 def _is_silent(name: str) -> bool:
@@ -151,7 +129,7 @@ class TemplateFunctions(Mapping[str, Callable[..., Any]]):
             raise KeyError(name)
         if not here:
             return partial(self._ask, name)
-        if not custom and name in NOTED:
+        if not custom and (shared().is_recorded(name) if own is None else is_recorded(name, own)):
             return self.function(name)
         return partial(self._note, name)
 

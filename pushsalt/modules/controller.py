@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import inspect
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cache
@@ -56,6 +57,8 @@ FOR_COMMAND: Final = "for_command"
 RUNS_STATES: Final = "runs_states"
 #: What it returns are the returns of states by tag.
 RETURNS_STATES: Final = "returns_states"
+#: A target may ask for it while it works: it renders, compiles and runs nothing, and does not call the target.
+FOR_TARGETS: Final = "for_targets"
 #: It returns a pillar that could not be compiled all the same, with the key ``_errors``.
 COMPILES_PILLAR: Final = "compiles_pillar"
 
@@ -72,6 +75,7 @@ def trait(*names: str) -> Callable[[Function], Function]:
 
 
 for_command = trait(FOR_COMMAND)
+for_targets = trait(FOR_TARGETS)
 runs_states = trait(RUNS_STATES)
 returns_states = trait(RUNS_STATES, RETURNS_STATES)
 compiles_pillar = trait(COMPILES_PILLAR)
@@ -80,6 +84,12 @@ compiles_pillar = trait(COMPILES_PILLAR)
 def is_for_command(function: Callable[..., Any]) -> bool:
     """Whether only the command can answer this function."""
     return bool(getattr(function, FOR_COMMAND, False))
+
+
+def is_recorded(name: str, function: Callable[..., Any]) -> bool:
+    """Whether a module of ours has this function in ``__recorded__`` (pushsalt.modules.declared)."""
+    module = sys.modules.get(function.__module__)
+    return name.partition(".")[2] in getattr(module, "__recorded__", ())
 
 
 def has_trait(name: str, trait: str) -> bool:

@@ -1,6 +1,9 @@
 """What modules' sources say of their functions, read with ``ast``: nothing is executed.
 
 ``__controller__`` marks what the controller can answer itself: True for all functions of the file, or their names.
+``__recorded__`` names those of them, and of ``pushsalt/functions``, that look at grains, pillar, options and files of
+the file roots alone, or compute: what they read is recorded while it is read, so that a memoized result depends on that
+and not on their calls. Calls of all others are recorded with their answers.
 What they do to a target is in pushsalt.modules.effects.
 """
 
@@ -8,10 +11,13 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Final
 
 from pushsalt.modules import pysource
 from thin import runtime
+
+_CONTROLLER: Final = "__controller__"
+_RECORDED: Final = "__recorded__"
 
 
 class ControllerFunctions:
@@ -22,33 +28,46 @@ class ControllerFunctions:
 
     def __init__(self) -> None:
         self._index: dict[str, list[str]] = runtime.virtual_index("modules")
-        self._known: dict[str, set[str]] = {}  # virtual name -> names of functions
+        self._known: dict[str, tuple[set[str], set[str]]] = {}  # virtual name -> functions, and the recorded of them
 
     def __contains__(self, name: str) -> bool:
         module, _, function = name.partition(".")
-        return function in self._of(module)
+        return function in self._of(module)[0]
+
+    def is_recorded(self, name: str) -> bool:
+        """Whether all that a function reads is recorded."""
+        module, _, function = name.partition(".")
+        return function in self._of(module)[1]
 
     def __iter__(self) -> Iterator[str]:
         for module in sorted(self._index):
-            for function in sorted(self._of(module)):
+            for function in sorted(self._of(module)[0]):
                 yield f"{module}.{function}"
 
-    def _of(self, module: str) -> set[str]:
+    def _of(self, module: str) -> tuple[set[str], set[str]]:
         if module not in self._known:
             found: set[str] = set()
+            recorded: set[str] = set()
             for name in self._index.get(module, ()):
-                found |= marked(runtime.source(f"thin.modules.{name}"), ours=True)
-            self._known[module] = found  # only when it is whole: the controller's threads share this
+                marks = _marked(runtime.source(f"thin.modules.{name}"), (_CONTROLLER, _RECORDED), ours=True)
+                found |= marks[_CONTROLLER]
+                recorded |= marks[_RECORDED]
+            self._known[module] = found, recorded  # only when it is whole: the controller's threads share this
         return self._known[module]
 
 
-def marked(source: str, word: str = "__controller__", ours: bool = False) -> set[str]:
-    """Public names of the functions that a module's source marks with this word. Raises SyntaxError, ValueError.
+def marked(source: str, word: str = _CONTROLLER, ours: bool = False) -> set[str]:
+    """Public names of the functions that a module's source marks with this word. Raises SyntaxError, ValueError."""
+    return _marked(source, (word,), ours)[word]
+
+
+def _marked(source: str, words: tuple[str, ...], ours: bool) -> dict[str, set[str]]:
+    """Each word -> public names of the functions that a source marks with it. Raises SyntaxError, ValueError.
 
     ``ours``: the source is in the layout of shipped files, which is read faster.
     """
-    if word not in source:
-        return set()
+    if not any(word in source for word in words):
+        return {word: set() for word in words}
     literals: dict[str, Any] = {}
     functions: set[str] = set()
     tree: ast.Module = pysource.outline(source) if ours else pysource.parse(source)
@@ -57,11 +76,11 @@ def marked(source: str, word: str = "__controller__", ours: bool = False) -> set
             functions.add(node.name)
         elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
             name = node.targets[0].id
-            if name in (word, "__func_alias__"):
+            if name in (*words, "__func_alias__"):
                 literals[name] = ast.literal_eval(node.value)
             elif isinstance(node.value, ast.Name) and node.value.id in functions and not name.startswith("_"):
                 functions.add(name)  # an alias
     alias = literals.get("__func_alias__", {})
     public = {alias.get(name, name) for name in functions}
-    mark = literals.get(word)
-    return public if mark is True else public & set(mark or ())
+    marks = {word: literals.get(word) for word in words}
+    return {word: public if mark is True else public & set(mark or ()) for word, mark in marks.items()}

@@ -18,7 +18,7 @@ from pushsalt.errors import FunctionError, PushsaltError, RenderError, StateErro
 from pushsalt.fileserver.tree import tree
 from pushsalt.minion import mine
 from pushsalt.model import Blob, Chunk
-from pushsalt.modules.controller import function_named
+from pushsalt.modules.controller import FOR_TARGETS, function_named, has_trait
 from pushsalt.plan import Found, split_url
 from pushsalt.serializers import serializer_named
 
@@ -29,13 +29,6 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 Result = TypeVar("Result")
-#: What may be asked by name, besides ``_ASKABLE``. None of it renders, compiles or runs anything, or calls the target;
-#: ``slsutil`` stops at our own serializers; other ``match`` functions, whose regular expressions could be made to take
-#: for ever, are the target's own.
-ASKABLE = frozenset(
-    {"match.ipcidr", "match.nodegroup", "slsutil.serialize", "slsutil.deserialize", "mine.delete", "mine.flush"}
-)
-_ASKABLE = ("cp.", "saltutil.sync_")
 #: Target types without regular expressions, which could be made to take for ever.
 _PLAIN_TYPES = frozenset({"glob", "list", "grain", "pillar", "pillar_exact", "ipcidr"})
 #: Of what targets have serialized: values and characters of the data, and levels of it.
@@ -151,7 +144,7 @@ class Answers:
         name = str(question.get("fun"))
         if name == "mine.store":
             return {"ret": _told(minion, *question.get("args") or ())}
-        own = function_named(name) if name.startswith(_ASKABLE) or name in ASKABLE else None
+        own = function_named(name) if has_trait(name, FOR_TARGETS) else None
         if own is None:
             return {"error": f"'{name}' is not available.", "exception": "CommandExecutionError"}
         args, kwargs = list(question.get("args") or ()), dict(question.get("kwargs") or {})

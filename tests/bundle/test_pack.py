@@ -100,6 +100,7 @@ def test_what_is_for_the_controller_alone_stays_here():
     words = {
         "__usual__",
         "__controller__",
+        "__recorded__",
         "__reads__",
         "__reads_unless__",
         "__changes__",

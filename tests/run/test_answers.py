@@ -9,6 +9,7 @@ import pytest
 
 from pushsalt.api import Client, JobOptions, Selection, Settings
 from pushsalt.minion.minion import Minion
+from pushsalt.modules import controller
 from pushsalt.run.answers import Answers
 from thin import wire
 
@@ -139,3 +140,16 @@ def test_an_answer_that_is_too_large_is_an_error(tmp_path, monkeypatch):
     error = client.run(Selection("it"), "asks.it", [400_000])["it"].ret["error"]
     assert "the answer cannot be sent" in error["message"] and "over the limit of 300000" in error["message"]
     assert client.run(Selection("it"), "asks.it", [4])["it"].ret == 4
+
+
+def test_what_targets_may_ask_by_name_is_this_and_no_more():
+    askable = {name for name in controller.names() if controller.has_trait(name, controller.FOR_TARGETS)}
+    rest = {name for name in askable if not name.startswith(("cp.", "saltutil.sync_"))}
+    assert rest == {
+        "match.ipcidr",
+        "match.nodegroup",
+        "mine.delete",
+        "mine.flush",
+        "slsutil.deserialize",
+        "slsutil.serialize",
+    }

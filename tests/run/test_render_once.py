@@ -462,3 +462,19 @@ def test_targets_that_are_asked_while_they_are_rendered(world: World) -> None:
         assert returns[f"h{at}"].ret[0]["six"] == 6
     again = client.run(Selection("*"), "state.show_lowstate")
     assert {id: result.ret for id, result in again.items()} == {id: result.ret for id, result in returns.items()}
+
+
+def test_a_users_function_by_the_name_of_ours_is_called_for_each_target(world: World) -> None:
+    """What it reads is not recorded, other than what ours reads."""
+    value = world.folder / "value"
+    world.write(
+        "salt/_wrapper/grains.py",
+        f"from pathlib import Path\ndef get(key):\n    return Path({str(value)!r}).read_text()\n",
+    )
+    world.write("salt/a.sls", "a{{ salt['grains.get']('x') }}: test.nop")
+    world.write("salt/b.sls", "{}")
+    found = []
+    for id in ("t1", "t2"):
+        value.write_text(id)
+        found.append(world.outcome(world.minion(id), "state.show_sls"))
+    assert "at1" in found[0] and "at2" in found[1], found

@@ -7,6 +7,7 @@ from thin.log import getLogger
 from thin.utils import data, dictupdate
 
 __controller__ = True
+__recorded__ = ("backup_mode", "dot_vals", "get", "items", "manage_mode", "merge", "option", "valid_fileproto")
 __usual__ = True
 __reads__ = ("get", "option", "merge", "dot_vals", "items", "backup_mode", "manage_mode", "valid_fileproto")
 

@@ -8,6 +8,7 @@ import copy
 from thin.utils import dictupdate
 
 __controller__ = True
+__recorded__ = ("deepcopy", "merge", "update")
 __usual__ = True
 __reads__ = ("merge", "update", "deepcopy")
 

@@ -13,6 +13,7 @@ from thin.utils.files import owner
 from thin.utils.files.arguments import absolute, expand
 
 __controller__ = ("basename", "dirname", "join", "normpath", "pardir")
+__recorded__ = ("basename", "dirname", "join", "normpath", "pardir")
 __usual__ = True
 __reads__ = (
     "basename",

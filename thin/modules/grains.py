@@ -3,6 +3,7 @@
 from thin.utils import data
 
 __controller__ = ("get", "has_value", "items", "item", "ls", "filter_by", "equals", "fetch")
+__recorded__ = ("equals", "fetch", "filter_by", "get", "has_value", "item", "items", "ls")
 __usual__ = True
 __reads__ = ("get", "fetch", "has_value", "items", "item", "ls", "filter_by", "equals")
 

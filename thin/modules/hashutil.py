@@ -19,6 +19,18 @@ __controller__ = (
     "hmac_compute",
     "github_signature",
 )
+__recorded__ = (
+    "base64_b64decode",
+    "base64_b64encode",
+    "base64_decodestring",
+    "base64_encodestring",
+    "digest",
+    "hmac_compute",
+    "hmac_signature",
+    "md5_digest",
+    "sha256_digest",
+    "sha512_digest",
+)
 __usual__ = True
 __reads__ = (
     "digest",

@@ -8,6 +8,7 @@ from thin.utils import interfaces as links
 
 #: What only computes.
 __controller__ = ("calc_net", "convert_cidr", "ip_in_subnet", "iphexval", "is_loopback", "is_private", "reverse_ip")
+__recorded__ = ("calc_net", "convert_cidr", "ip_in_subnet", "iphexval", "is_loopback", "is_private", "reverse_ip")
 __usual__ = True
 __reads__ = (
     "interfaces",

@@ -10,6 +10,7 @@ from thin.log import getLogger
 from thin.utils import data, dictupdate
 
 __controller__ = True
+__recorded__ = ("filter_by",)
 __func_alias__ = {"data_": "data"}
 __usual__ = True
 __reads__ = ("get", "fetch", "items", "data", "item", "raw", "ls", "keys", "filter_by", "obfuscate")

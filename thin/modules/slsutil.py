@@ -7,6 +7,7 @@ from thin.exceptions import ArgumentValueError
 from thin.utils import dictupdate
 
 __controller__ = True
+__recorded__ = ("boolstr", "merge", "merge_all", "update")
 __usual__ = True
 __reads__ = ("update", "merge", "merge_all", "boolstr", "banner")
 
