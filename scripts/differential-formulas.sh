@@ -5,14 +5,7 @@
 set -eu
 cd "$(dirname "$0")/.."
 . scripts/venv.sh
-
-SALT_PYTHON="${SALT_PYTHON:-$(sh scripts/salt-venv.sh)}"
-export SALT_PYTHON
-if [ -z "${TEST_PYTHON:-}" ]; then
-    install_into .venv '.[test]'
-    TEST_PYTHON=.venv/bin/python
-fi
-export PYTHONPATH="$PWD${PYTHONPATH:+:$PYTHONPATH}"
+with_salt
 if [ $# -gt 0 ]; then
     exec "$TEST_PYTHON" -m tests.differential.formularuns "$@"
 fi

@@ -6,8 +6,6 @@
 
 from __future__ import annotations
 
-import argparse
-import json
 import sys
 from pathlib import Path
 from typing import Any
@@ -15,6 +13,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
+from scripts import records  # noqa: E402
 from tests.differential.formulafiles import FOLDER, REPOSITORY, load_all, locked  # noqa: E402
 
 RECORD = FOLDER / "record.json"
@@ -38,18 +37,14 @@ units (enabled, active), users and groups. Compared {dates}.
 
 def take_up(folder: Path) -> None:
     """Merge outcomes into the record: those of cases that are as they were when they were run."""
-    record = read()
-    known = {(one["formula"], one["title"], one["digest"]): one for one in record.get("cases", [])}
-    for path in sorted(folder.glob("*.json")):
-        one = json.loads(path.read_text(encoding="utf-8"))
-        known[one["formula"], one["title"], one["digest"]] = _short(one)
+    known = records.outcomes(read(), folder, ("formula", "title", "digest"))
     kept = []
     for file in load_all():
         for case in file.cases:
             one = known.get((file.formula, case.title, case.digest))
             about = {"formula": file.formula, "title": case.title, "digest": case.digest, "apply": case.apply}
-            kept.append({**about, **(one or {"runs": []})})
-    RECORD.write_text(json.dumps({"cases": kept}, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+            kept.append({**about, **_short(one or {"runs": []})})
+    records.write(RECORD, {"cases": kept})
 
 
 def _short(one: dict[str, Any]) -> dict[str, Any]:
@@ -61,7 +56,7 @@ def _short(one: dict[str, Any]) -> dict[str, Any]:
 
 
 def read() -> dict[str, Any]:
-    return json.loads(RECORD.read_text(encoding="utf-8")) if RECORD.exists() else {}  # type: ignore[no-any-return]
+    return records.read(RECORD)
 
 
 def wrong(case: dict[str, Any]) -> list[str]:
@@ -78,10 +73,8 @@ def wrong(case: dict[str, Any]) -> list[str]:
 def page(record: dict[str, Any]) -> str:
     """The text of docs/formulas-compared.md."""
     cases = record.get("cases", [])
-    dates = sorted({case["date"] for case in cases if "date" in case})
     salt = ", ".join(sorted({case["salt"] for case in cases if "salt" in case})) or "not run"
-    said = " to ".join(sorted({dates[0], dates[-1]})) if dates else "never"
-    lines = [HEAD.format(salt=salt, dates=said), *_totals(cases), "", "## Formulas", ""]
+    lines = [HEAD.format(salt=salt, dates=records.dates(cases)), *_totals(cases), "", "## Formulas", ""]
     lines += ["| formula | case | SLS | dry run | first | second | machines | |", "|---|---|---|---|---|---|---|---|"]
     for case in cases:
         runs = {run["name"]: run for run in case["runs"]}
@@ -146,16 +139,5 @@ def _why(case: dict[str, Any]) -> str:
     return "; ".join(said)
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])  # type: ignore[union-attr]
-    parser.add_argument("--record", type=Path, metavar="DIR", help="take up the outcomes in this folder first")
-    asked = parser.parse_args()
-    if asked.record:
-        take_up(asked.record)
-    PAGE.write_text(page(read()), encoding="utf-8")
-    print(PAGE.relative_to(ROOT))
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(records.main(__doc__, take_up, PAGE, lambda: page(read())))

@@ -12,10 +12,8 @@ pushsalt shipped then, and what no case can compare.
 
 from __future__ import annotations
 
-import argparse
 import importlib
 import inspect
-import json
 import os
 import subprocess
 import sys
@@ -27,6 +25,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
+from scripts import records  # noqa: E402
 from tests.differential.casefiles import CaseFile, load_all  # noqa: E402
 
 RECORD = ROOT / "tests" / "differential" / "record.json"
@@ -77,10 +76,7 @@ def named(files: list[CaseFile]) -> set[str]:
 def take_up(folder: Path) -> None:
     """Merge outcomes into the record: those of cases that are as they were when they were run."""
     record = _read()
-    known = {(one["file"], one["title"], one["digest"]): one for one in record.get("cases", [])}
-    for path in sorted(folder.glob("*.json")):
-        one = json.loads(path.read_text(encoding="utf-8"))
-        known[one["file"], one["title"], one["digest"]] = one
+    known = records.outcomes(record, folder, ("file", "title", "digest"))
     files = load_all()
     kept = []
     for file in files:
@@ -103,7 +99,7 @@ def take_up(folder: Path) -> None:
     ]
     record["shipped"] = shipped()
     record["salt"] = _salt_version() or record.get("salt", "")
-    RECORD.write_text(json.dumps(record, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    records.write(RECORD, record)
 
 
 def _salt_version() -> str:
@@ -115,7 +111,7 @@ def _salt_version() -> str:
 
 
 def _read() -> dict[str, Any]:
-    return json.loads(RECORD.read_text(encoding="utf-8")) if RECORD.exists() else {}  # type: ignore[no-any-return]
+    return records.read(RECORD)
 
 
 # -- the page
@@ -152,11 +148,15 @@ def top(record: dict[str, Any]) -> list[str]:
 
 def page(record: dict[str, Any]) -> str:
     """The text of docs/states-compared.md."""
-    dates = sorted({one["date"] for one in record["cases"] if "date" in one})
-    said = " to ".join(sorted({dates[0], dates[-1]})) if dates else "never"
     shipped_now, most = record["shipped"], top(record)
     stands = {one: standing(one, record) for one in [*shipped_now, *most]}
-    lines = [HEAD.format(salt=record["salt"], dates=said), "## Totals", "", *_totals(stands, shipped_now, most), ""]
+    lines = [
+        HEAD.format(salt=record["salt"], dates=records.dates(record["cases"])),
+        "## Totals",
+        "",
+        *_totals(stands, shipped_now, most),
+        "",
+    ]
     lines += ["## The most used", "", *_table(most, stands, record), ""]
     rest = [one for one in shipped_now if one not in most]
     lines += ["## All others", "", *_table(rest, stands, record), ""]
@@ -197,16 +197,5 @@ def _table(
         yield f"| `{name}` | {cases} | {word} | {about.replace('|', chr(92) + '|')} |"
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])  # type: ignore[union-attr]
-    parser.add_argument("--record", type=Path, metavar="DIR", help="take up the outcomes in this folder first")
-    asked = parser.parse_args()
-    if asked.record:
-        take_up(asked.record)
-    PAGE.write_text(page(_read()), encoding="utf-8")
-    print(PAGE.relative_to(ROOT))
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(records.main(__doc__, take_up, PAGE, lambda: page(_read())))

@@ -52,3 +52,15 @@ install_into() {
     "$1/bin/python" -m pip install --quiet --disable-pip-version-check --editable "$2" || return 1
     echo "$2 $state" >"$1/installed"
 }
+
+# Real Salt and the tests' own Python, for what compares the two: SALT_PYTHON and TEST_PYTHON name environments that are
+# there already.
+with_salt() {
+    SALT_PYTHON="${SALT_PYTHON:-$(sh scripts/salt-venv.sh)}" || return 1
+    if [ -z "${TEST_PYTHON:-}" ]; then
+        install_into .venv '.[test]' || return 1
+        TEST_PYTHON=.venv/bin/python
+    fi
+    PYTHONPATH="$PWD${PYTHONPATH:+:$PYTHONPATH}"
+    export SALT_PYTHON PYTHONPATH
+}
