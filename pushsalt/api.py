@@ -219,7 +219,7 @@ class Client:
         runner = Runner(project, job, new_jid(), width, alone=len(ids) == 1)
         try:
             await project.prepare(stop)
-            await runner.look_at_sources()
+            await runner.list_copy_sources()
             async for result in fan_out(ids, partial(run, runner), width, self.reporter, stop):
                 yield result
         finally:

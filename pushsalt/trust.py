@@ -97,7 +97,7 @@ def limit_of(source: object) -> Limit | None:
     return found if isinstance(found, Limit) else None
 
 
-def may_run_here(file: object) -> bool:
+def may_run_on_controller(file: object) -> bool:
     """Whether a file that is Python may be run on the controller."""
     limit = limit_of(file)
     return limit is None or limit.runs_python

@@ -114,7 +114,7 @@ def describe_file(path: Path) -> dict[str, Any]:
     return {"kind": "public key", "file": str(path), "type": key.kind, "fingerprint": key.fingerprint}
 
 
-def is_revoked_here(folder: Folder, path: Path) -> bool:
+def is_revoked_in_ca(folder: Folder, path: Path) -> bool:
     """Whether the certificate in this file is of an authority of the CA, and revoked. Raises CaError."""
     authority = parse_certificate(regular.read_text(path, "replace")).authority.blob
     for name, env in folder.manifest.environments.items():

@@ -35,7 +35,7 @@ from pushsalt import regular
 from pushsalt.ca import CaError
 from pushsalt.ca import manifest as manifests
 from pushsalt.ca.holder import Holder, blob_signer, lent, read_public
-from pushsalt.ca.program import run, said
+from pushsalt.ca.program import last_words, run
 from pushsalt.ca.wire import PublicKey
 from pushsalt.cache.store import private_dir, write_atomic
 
@@ -123,7 +123,7 @@ class Folder:
                 words = blob_signer(holder, self.root, self.path, work)
                 done = run(["ssh-keygen", "-q", "-Y", "sign", *words, "-n", manifests.NAMESPACE, str(place)], asks=True)
             if done.code:
-                raise CaError(f"the root did not sign: {said(done)}", hint="is the passphrase or the PIN right?")
+                raise CaError(f"the root did not sign: {last_words(done)}", hint="is the passphrase or the PIN right?")
             signature = regular.read_bytes(Path(f"{place}.sig"))
         manifests.verify(data, signature, self.root, MANIFEST)
         self.append({"action": "manifest", "manifest": wanted.serial, "environments": sorted(wanted.environments)})

@@ -56,7 +56,7 @@ def generate(path: Path, comment: str) -> PublicKey:
         argv = ["ssh-keygen", "-q", "-t", "ed25519", "-a", "32", "-C", comment, "-f", str(path)]
         done = program.run(argv, asks=True)
         if done.code:
-            raise CaError(f"the key {path.name} was not made: {program.said(done)}", hint="try again")
+            raise CaError(f"the key {path.name} was not made: {program.last_words(done)}", hint="try again")
         refuse_open(path)
         return read_public(Path(f"{path}.pub"))
     except BaseException:
@@ -153,7 +153,7 @@ def lent(holder: Holder, key: PublicKey, root: Path) -> Iterator[None]:
             done = program.run(argv, asks=True)
             if done.code or not in_agent(key):
                 raise CaError(
-                    f"{holder} does not give the key {key.fingerprint}: {program.said(done)}",
+                    f"{holder} does not give the key {key.fingerprint}: {program.last_words(done)}",
                     hint="is the passphrase or the PIN right?",
                 )
             yield

@@ -14,7 +14,7 @@ from pushsalt.ca.folder import Folder, date
 from pushsalt.ca.holder import read_public, signer
 from pushsalt.ca.krl import ensure, is_revoked
 from pushsalt.ca.manifest import Environment
-from pushsalt.ca.program import run, said
+from pushsalt.ca.program import last_words, run
 from pushsalt.ca.wire import Certificate, PublicKey, WireError, parse_certificate
 from pushsalt.cache.store import write_atomic
 from pushsalt.errors import UsageError
@@ -162,7 +162,7 @@ def _sign(
         done = run([*argv, str(public)], asks=True)
         made = work / "key-cert.pub"
         if done.code or not made.exists():
-            raise CaError(f"nothing was signed: {said(done)}", hint="is the passphrase or the PIN right?")
+            raise CaError(f"nothing was signed: {last_words(done)}", hint="is the passphrase or the PIN right?")
         found = read_certificate(made)
         asked = (authority.blob, key.blob, serial, key_id, principals, host)
         got = (found.authority.blob, found.key.blob, found.serial, found.key_id, found.principals, found.host)

@@ -9,7 +9,7 @@ from typing import Any
 from pushsalt import regular
 from pushsalt.ca import CaError
 from pushsalt.ca.folder import Folder
-from pushsalt.ca.program import run, said
+from pushsalt.ca.program import last_words, run
 
 
 def ensure(folder: Folder, env: str) -> Path:
@@ -26,7 +26,9 @@ def ensure(folder: Folder, env: str) -> Path:
             made = work / "krl"
             done = run(["ssh-keygen", "-q", "-k", "-f", str(made), "-z", "1", str(work / "none")])
             if done.code:
-                raise CaError(f"the revocation list of {env} was not made: {said(done)}", hint="look at ssh-keygen")
+                raise CaError(
+                    f"the revocation list of {env} was not made: {last_words(done)}", hint="look at ssh-keygen"
+                )
             folder.write(f"envs/{env}/revoked.krl", regular.read_bytes(made))
     return path
 
@@ -36,7 +38,7 @@ def describe(path: Path) -> dict[str, Any]:
     done = run(["ssh-keygen", "-Q", "-l", "-f", str(path)])
     if done.code or not path.is_file():
         raise CaError(
-            f"{path} is no revocation list: {said(done)}",
+            f"{path} is no revocation list: {last_words(done)}",
             hint="take it from a backup: a server that got it lets nobody in",
         )
     version = re.search(r"^# KRL version (\d+)", done.out, re.MULTILINE)
@@ -48,5 +50,7 @@ def is_revoked(krl: Path, file: Path) -> bool:
     """Whether the list has this key or certificate. Raises CaError where that cannot be told."""
     done = run(["ssh-keygen", "-Q", "-f", str(krl), str(file)])
     if done.code and "REVOKED" not in done.out:
-        raise CaError(f"{krl} does not say whether {file.name} is revoked: {said(done)}", hint="see `pushsalt ca show`")
+        raise CaError(
+            f"{krl} does not say whether {file.name} is revoked: {last_words(done)}", hint="see `pushsalt ca show`"
+        )
     return done.code != 0

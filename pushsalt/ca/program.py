@@ -85,7 +85,7 @@ def _is_terminal() -> bool:
         return False
 
 
-def said(done: Done) -> str:
+def last_words(done: Done) -> str:
     """The program's last words, for an error."""
     lines = [line.strip() for line in done.words.splitlines() if line.strip()]
     return lines[-1] if lines else f"code {done.code}"

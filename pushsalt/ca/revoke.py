@@ -14,7 +14,7 @@ from pushsalt import regular
 from pushsalt.ca import CaError, names
 from pushsalt.ca.folder import Folder
 from pushsalt.ca.krl import describe, ensure
-from pushsalt.ca.program import run, said
+from pushsalt.ca.program import last_words, run
 from pushsalt.ca.publish import write_known_hosts
 from pushsalt.ca.wire import PublicKey, WireError, parse_certificate, parse_public
 from pushsalt.errors import UsageError
@@ -144,7 +144,7 @@ def _update(folder: Folder, env: str, wanted: Wanted) -> None:
             done = run([*argv, str(spec)])
             if done.code:
                 raise CaError(
-                    f"the revocation list of {env} is not changed: {said(done)}", hint="see `pushsalt ca show`"
+                    f"the revocation list of {env} is not changed: {last_words(done)}", hint="see `pushsalt ca show`"
                 )
         describe(made)
         folder.write(f"envs/{env}/revoked.krl", regular.read_bytes(made))

@@ -49,7 +49,7 @@ class MineBank(Bank):
                 key, {"values": {**kept, **values}, "older": {name: older.get(name, written) for name in kept}}
             )
 
-    def look(self, key: str) -> tuple[dict[str, Any], dict[str, float]]:
+    def with_times(self, key: str) -> tuple[dict[str, Any], dict[str, float]]:
         """The values, and when each was collected, in seconds since the epoch."""
         written = self.written(key)
         values, older = _parts(super().get(key))

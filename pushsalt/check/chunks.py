@@ -14,7 +14,7 @@ from pushsalt.compile import CompileResult
 from pushsalt.compile.arguments import GLOBAL, is_context
 from pushsalt.errors import PushsaltError
 from pushsalt.model import Chunk
-from pushsalt.modules.signatures import KnownStates
+from pushsalt.modules.signatures import StateFunctions
 from pushsalt.nearest import misspelt
 from pushsalt.plan import split_url
 
@@ -42,9 +42,9 @@ _GUARDS: Final = frozenset(
 _COMMANDS: Final = frozenset({"run", "script"})
 
 
-def look_at(result: CompileResult, minion: Minion, subject: Subject, pillar: Mapping[str, Any]) -> Iterator[Finding]:
+def findings(result: CompileResult, minion: Minion, subject: Subject, pillar: Mapping[str, Any]) -> Iterator[Finding]:
     """What is wrong with the chunks of one SLS on one system."""
-    functions = KnownStates(minion.custom)
+    functions = StateFunctions(minion.custom)
     seen: set[int] = set()
     charged = _accumulated(result.chunks)
     for chunk in result.chunks:
@@ -65,10 +65,10 @@ def look_at(result: CompileResult, minion: Minion, subject: Subject, pillar: Map
 
 
 #: rule, message, the argument, hint
-Said = tuple[str, str, str | None, str]
+Message = tuple[str, str, str | None, str]
 
 
-def _misspelt(chunk: Chunk, minion: Minion, functions: KnownStates) -> Iterator[Said]:
+def _misspelt(chunk: Chunk, minion: Minion, functions: StateFunctions) -> Iterator[Message]:
     """An argument of a templated file that is nearly one of the state, and that its template does not speak of."""
     full = f"{chunk['state']}.{chunk['fun']}"
     spec = functions.spec(full)
@@ -85,7 +85,7 @@ def _misspelt(chunk: Chunk, minion: Minion, functions: KnownStates) -> Iterator[
             yield "misspelt-argument", text, key, f"Did you mean '{near}'?"
 
 
-def _modes(chunk: Chunk) -> Iterator[Said]:
+def _modes(chunk: Chunk) -> Iterator[Message]:
     for key in _MODES if chunk["state"] == "file" else ():
         value = chunk.get(key)
         if value is None or isinstance(value, bool):
@@ -101,13 +101,13 @@ def _modes(chunk: Chunk) -> Iterator[Said]:
             yield "mode", f"{of} is {text!r}, which is no mode of three or four octal digits", key, hint
 
 
-def _unguarded(chunk: Chunk) -> Iterator[Said]:
+def _unguarded(chunk: Chunk) -> Iterator[Message]:
     if chunk["state"] == "cmd" and chunk["fun"] in _COMMANDS and _GUARDS.isdisjoint(chunk):
         hint = "say when there is nothing to do: unless, onlyif, creates, or onchanges"
         yield "unguarded-command", f"cmd.{chunk['fun']} '{chunk['__id__']}' runs every time", None, hint
 
 
-def _files(chunk: Chunk, minion: Minion, subject: Subject, pillar: Mapping[str, Any]) -> Iterator[Said]:
+def _files(chunk: Chunk, minion: Minion, subject: Subject, pillar: Mapping[str, Any]) -> Iterator[Message]:
     """``salt://`` sources of which none is there."""
     saltenv = str(chunk.get("__env__") or "base")
     for key in ("source", "sources"):

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from pushsalt import regular
-from pushsalt.check.chunks import look_at
+from pushsalt.check.chunks import findings
 from pushsalt.check.findings import Finding, finding
 from pushsalt.check.rules import BY_NAME
 from pushsalt.check.standin import StandIn
@@ -115,7 +115,7 @@ def _compiled(project: Project, subject: Subject, system: System, sls: list[str]
         paths = result.sources.paths
         for problem in (*result.problems, *result.unsaid, *result.cautions):
             found.extend(_of_problem(problem, subject))
-        found.extend(look_at(result, minion, subject, system.pillar))
+        found.extend(findings(result, minion, subject, system.pillar))
     except StateError as exc:
         found.extend(_of_pillar(exc, subject))
     except PushsaltError as exc:

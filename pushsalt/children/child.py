@@ -51,7 +51,7 @@ from pushsalt.children.project import RenderProject
 from pushsalt.config import Config
 from pushsalt.errors import FunctionError, PushsaltError, StateError
 from pushsalt.job import JobOptions
-from pushsalt.memo.reads import NotKnown, only_known, plain, takes_time
+from pushsalt.memo.reads import NotMemoized, memoized_only, plain, takes_time
 from pushsalt.minion.dryrun import refused_calls
 from pushsalt.minion.filetemplates import prerender, render_file
 from pushsalt.minion.minion import Minion
@@ -370,9 +370,9 @@ class Child:
             return False
         work.has_turn, self._turn.holder, self._current.work = True, work, work
         try:
-            with only_known():
+            with memoized_only():
                 fields = self._call(work, message)
-        except NotKnown:
+        except NotMemoized:
             return False
         except (Exception, SystemExit) as exc:
             self._works.pop(work.number, None)
@@ -449,8 +449,8 @@ class Child:
         target = Target(**{**said, "enter": tuple(said.get("enter") or ()), "groups": tuple(said.get("groups") or ())})
         remote = partial(self._remote) if message["remote"] else None
         ground: Any = self._ground
-        if message.get("behind"):
-            more["discover"] = lambda pillar: self.ask("look_behind", pillar=pillar)
+        if message.get("discover"):
+            more["discover"] = lambda pillar: self.ask("discover", pillar=pillar)
         minion = Minion(ground, target, JobOptions(**message["options"]), message["grains"], remote, **more)
         self._minions[work.target] = minion
         return minion
@@ -519,7 +519,7 @@ class Child:
 
     def _dry(self, minion: Minion, chunk: Chunk) -> Chunk:
         """The chunk, with the functions that its guards and slots must not call in a dry run (see thin.slots)."""
-        refused = refused_calls(chunk, minion.frozen, minion.effect_there, minion.warn)
+        refused = refused_calls(chunk, minion.frozen, minion.effect_on_target, minion.warn)
         return {**chunk, slots.REFUSED: refused} if refused else chunk
 
     def _template(self, work: _Work, message: dict[str, Any]) -> dict[str, Any]:

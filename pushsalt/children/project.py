@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from pushsalt.pillar.source import ExtPillar
 
 
-class SecretsTold(Redactor):
+class ReportingRedactor(Redactor):
     """Collects the secrets that renderings meet; the command, which shows things, is told of each once."""
 
     def __init__(self, secret_keys: Sequence[str], tell: Callable[[list[str]], None]) -> None:
@@ -53,7 +53,7 @@ class RenderProject(Trees):
         self._shown = shown or {}
         #: whether there is such a source of pillar
         self._sources: dict[str, bool] = {}
-        super().__init__(config, SecretsTold(config.opts["secret_keys"], tell))
+        super().__init__(config, ReportingRedactor(config.opts["secret_keys"], tell))
         self.ask = ask
         self._managed = _ManagedResources(ask)
         self._requests = _Requests(ask)

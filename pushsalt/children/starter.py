@@ -70,14 +70,14 @@ def _child(descriptor: int, traces: int, confined: bool) -> None:
     gc.set_threshold(50_000, 20, 100)
     child = Child(socket.socket(fileno=descriptor))
     root = logging.getLogger()
-    root.handlers[:] = [_Told(child.log)]
+    root.handlers[:] = [_ReportingHandler(child.log)]
     root.setLevel(logging.WARNING)
     if confined:
         _confine()
     child.run()
 
 
-class _Told(logging.Handler):
+class _ReportingHandler(logging.Handler):
     def __init__(self, tell: object) -> None:
         super().__init__(level=0)
         self.emit = tell  # type: ignore[method-assign, assignment]

@@ -134,7 +134,7 @@ class _Commands(_Help, TyperGroup):
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         if args and args[0].startswith("-"):
             own = {flag: not (param.is_flag or param.count) for param in self.params for flag in param.opts}
-            args, ctx.meta[_MOVED] = wordorder.behind(args, own, self.list_commands(ctx))
+            args, ctx.meta[_MOVED] = wordorder.options_after_command(args, own, self.list_commands(ctx))
         return super().parse_args(ctx, args)
 
 

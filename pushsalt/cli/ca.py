@@ -280,7 +280,7 @@ def _file(folder: Folder, path: Path) -> dict[str, Any]:
     if describe.is_manifest(path):
         return describe.describe_manifest(folder, path)
     data = describe.describe_file(path)
-    if data["kind"] == "certificate" and folder.exists and describe.is_revoked_here(folder, path):
+    if data["kind"] == "certificate" and folder.exists and describe.is_revoked_in_ca(folder, path):
         data["state"] = "revoked"
     return data
 

@@ -13,7 +13,7 @@ from pushsalt.model import TargetReturn
 if TYPE_CHECKING:
     from pushsalt.api import Client
     from pushsalt.cli.options import Given
-    from pushsalt.cli.progress import Lines, Progress
+    from pushsalt.cli.progress import Progress, ProgressLog
 
 log = logging.getLogger(__name__)
 
@@ -23,7 +23,7 @@ class Watcher(Reporter):
 
     def __init__(self) -> None:
         self.ids: list[str] = []
-        self.view: Progress | Lines | None = None
+        self.view: Progress | ProgressLog | None = None
 
     def run_started(self, ids: list[str], title: str) -> None:
         self.ids = list(ids)

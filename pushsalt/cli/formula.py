@@ -271,7 +271,7 @@ def _update(project: Project, names: Sequence[str]) -> tuple[list[Move], list[st
 def _say_wants(project: Project, names: Sequence[str]) -> None:
     """Warn of files of remotes that ask for renderers which these may not use; ``names``: of which, none: of all."""
     from pushsalt.formula.sources import RemoteSource
-    from pushsalt.formula.wants import told, wants
+    from pushsalt.formula.wants import texts, wants
     from pushsalt.git.project import configured
     from pushsalt.git.remotes import named
 
@@ -281,7 +281,7 @@ def _say_wants(project: Project, names: Sequence[str]) -> None:
             if remote.limit is not None:
                 with suppress(StateError):  # said already: it cannot be had
                     found = wants(RemoteSource(remotes, remote), remote.root)
-                    for text in told(remote.name or remote.address.name, remote.limit, found):
+                    for text in texts(remote.name or remote.address.name, remote.limit, found):
                         project.reporter.warning(None, text)
     finally:
         remotes.close()

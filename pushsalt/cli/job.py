@@ -28,7 +28,7 @@ from pushsalt.model import TargetReturn
 if TYPE_CHECKING:
     from pushsalt.api import Client, JobOptions, Selection
     from pushsalt.cli.options import Given
-    from pushsalt.cli.progress import Lines, Progress
+    from pushsalt.cli.progress import Progress, ProgressLog
 
 log = logging.getLogger(__name__)
 
@@ -102,9 +102,9 @@ def run_job(
 
         view = watcher.view = Progress(terminal.log, redactor)
     elif given.out != "quiet":
-        from pushsalt.cli.progress import Lines
+        from pushsalt.cli.progress import ProgressLog
 
-        view = watcher.view = Lines(terminal.log.write, redactor)
+        view = watcher.view = ProgressLog(terminal.log.write, redactor)
     with view:
         work = _Work(client, watcher, on_result=(lambda result: write({result.id: result}, 0.0)) if at_once else None)
         work.run(lambda: stream(client, selection, options))
@@ -251,7 +251,7 @@ def _close(loop: asyncio.AbstractEventLoop) -> None:
         loop.close()
 
 
-def leave(code: int, view: Progress | Lines | None = None) -> None:
+def leave(code: int, view: Progress | ProgressLog | None = None) -> None:
     """Ends the process now, the terminal in order."""
     if view:
         view.abandon()

@@ -154,7 +154,7 @@ class Board(Reporter):
         return head + at_work
 
 
-class Lines(Board):
+class ProgressLog(Board):
     """A line every half minute, for who reads a log of it. A context manager; ``write`` takes a line."""
 
     def __init__(self, write: Callable[[str], None], redactor: Redactor) -> None:
@@ -164,7 +164,7 @@ class Lines(Board):
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._tell, name="progress", daemon=True)
 
-    def __enter__(self) -> Lines:
+    def __enter__(self) -> ProgressLog:
         self._thread.start()
         return self
 

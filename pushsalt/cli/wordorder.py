@@ -11,7 +11,9 @@ from collections.abc import Collection, Mapping
 from pushsalt.cli.options import GLOBAL, JOB, MATCHERS, RAW, STATES, Opt
 
 
-def behind(args: list[str], own: Mapping[str, bool], commands: Collection[str]) -> tuple[list[str], list[str]]:
+def options_after_command(
+    args: list[str], own: Mapping[str, bool], commands: Collection[str]
+) -> tuple[list[str], list[str]]:
     """``args`` with options that are not ``own`` behind the command; and these options, where there is no command.
 
     ``own``: the flags that stay, and whether each takes the next word. A TARGET may stand before the command too, if a

@@ -100,4 +100,4 @@ def key_of(path: str, hash_type: str, status: os.stat_result) -> Key:
 
 
 #: Those of this process.
-known_digests: Final = Digests()
+digest_cache: Final = Digests()

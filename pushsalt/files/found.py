@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, BinaryIO, Final, Protocol
 
 from pushsalt.errors import StateError
-from pushsalt.files.digests import key_of, known_digests
+from pushsalt.files.digests import digest_cache, key_of
 
 if TYPE_CHECKING:
     from pushsalt.trust import Limit
@@ -112,14 +112,14 @@ class DiskFile:
 
     def digest(self, hash_type: str = "sha256") -> str:
         key = key_of(self.path, hash_type, self.status)
-        known = known_digests.known(key, self.status)
+        known = digest_cache.known(key, self.status)
         if known is None:
             hasher = hashlib.new(hash_type, usedforsecurity=False)
             with self.open() as stream:
                 while chunk := stream.read(1024 * 1024):
                     hasher.update(chunk)
             known = hasher.hexdigest()
-            known_digests.add(key, self.status, known)
+            digest_cache.add(key, self.status, known)
         return known
 
 

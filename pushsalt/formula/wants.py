@@ -69,7 +69,7 @@ def _in_file(path: str, inside: str, source: Source, limit: Limit) -> Iterable[W
                     yield Want(path, number, engine, f"template: {engine}")
 
 
-def told(name: str, limit: Limit, found: Iterable[Want]) -> list[str]:
+def texts(name: str, limit: Limit, found: Iterable[Want]) -> list[str]:
     """One text for people for each renderer that is asked for."""
     by_renderer: dict[str, list[Want]] = {}
     for want in found:

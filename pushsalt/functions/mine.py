@@ -45,7 +45,7 @@ def get(minion: Minion, tgt: Any, fun: Any, tgt_type: str = "glob", exclude_mini
     values: dict[str, dict[str, Any]] = {}
     oldest: dict[str, float] = {}
     for key in _find(minion, tgt, tgt_type) if names else ():
-        kept, seen = minion.project.whole.mine.look(key)
+        kept, seen = minion.project.command.mine.with_times(key)
         if exclude_minion and key == minion.target.key:
             continue
         for name in names:
@@ -55,7 +55,7 @@ def get(minion: Minion, tgt: Any, fun: Any, tgt_type: str = "glob", exclude_mini
             if allowed is None or minion.target.key in _find(minion, *allowed, pillar_exact=False):
                 values.setdefault(key, {})[name] = value
                 oldest[key] = min(seen[name], oldest.get(key, seen[name]))
-    called = dict(zip(values, map(str, minion.project.whole.names(list(values))), strict=True))
+    called = dict(zip(values, map(str, minion.project.command.names(list(values))), strict=True))
     _say_ages(minion, {called[key]: seen for key, seen in oldest.items()})
     if by_function:
         return {
@@ -105,7 +105,7 @@ def delete(minion: Minion, fun: str) -> bool:
 @for_command
 def flush(minion: Minion) -> bool:
     """Forget all of this target's. Salt: mine.flush."""
-    minion.project.whole.mine.delete(minion.target.key)
+    minion.project.command.mine.delete(minion.target.key)
     return True
 
 
@@ -183,7 +183,7 @@ def _available(minion: Minion, name: str) -> bool:
 
 def _find(minion: Minion, tgt: Any, tgt_type: str, *, pillar_exact: bool = True) -> list[str]:
     try:
-        return minion.project.whole.find(tgt, str(tgt_type).lower(), pillar_exact=pillar_exact)
+        return minion.project.command.find(tgt, str(tgt_type).lower(), pillar_exact=pillar_exact)
     except UsageError as exc:
         log.error("%s: mine.get: %s", minion.id, exc.message)
         return []
@@ -204,5 +204,5 @@ def _say_ages(minion: Minion, oldest: dict[str, float]) -> None:
     """Warn of values that are older than the option ``cache_life``, by name."""
     now = time.time()
     for name, seen in oldest.items():
-        if now - seen > minion.project.whole.cache_life:
+        if now - seen > minion.project.command.cache_life:
             minion.warn(f"the mine of {name} is {age_text(now - seen)} old: pushsalt grains {name} collects it")

@@ -18,8 +18,8 @@ __reads__ = ("list_grains", "show_grains", "refresh")
 @for_command
 def list_grains(minion: Minion) -> dict[str, dict[str, Any]]:
     """What is kept of each resource of the target: ``{"type:id": {"grain_keys": [...], "grain_count": n}}``."""
-    bank = minion.project.whole.resource_grains
-    kept = {key: bank.get(key) for key in minion.project.whole.managed.managed_by(minion.id)}
+    bank = minion.project.command.resource_grains
+    kept = {key: bank.get(key) for key in minion.project.command.managed.managed_by(minion.id)}
     return {
         key: {"grain_keys": sorted(grains), "grain_count": len(grains)}
         for key, grains in kept.items()
@@ -31,9 +31,9 @@ def list_grains(minion: Minion) -> dict[str, dict[str, Any]]:
 def show_grains(minion: Minion, type: str, id: str) -> dict[str, Any] | None:
     """The kept grains of one resource, by ``type`` and ``id``; None for none, or when another target manages it."""
     key = f"{type}:{id}"
-    if minion.project.whole.managed.manager(key) != minion.id:
+    if minion.project.command.managed.manager(key) != minion.id:
         return None
-    grains = minion.project.whole.resource_grains.get(key)
+    grains = minion.project.command.resource_grains.get(key)
     return grains if isinstance(grains, dict) else None
 
 

@@ -65,7 +65,7 @@ def get_or_set_hash(minion: Minion, uri: Any, length: int = 8, chars: str = CHAR
 
 
 def _asked(minion: Minion, uri: Any, call: Any) -> Any:
-    sdb: Sdb = minion.project.whole.sdb
+    sdb: Sdb = minion.project.command.sdb
     profile, key = split(uri) if is_uri(uri) else ("", "")
     if key and not sdb.has(profile) and _named_elsewhere(minion, profile):
         text = f"{uri}: the sdb profile {profile!r} is in the pillar or the minion_opts"

@@ -51,9 +51,9 @@ AT_ONCE: Final = 32 * 1024
 #: entries of a segment up to which it is read to be merged; of a larger one what did not change is copied
 IN_MEMORY: Final = 32 * 1024
 #: entries of a small segment that stay in the memory of who wrote it: who puts looks up what was there before
-KNOWN_MOST: Final = 8192
+REMEMBERED_MOST: Final = 8192
 #: look-ups that are remembered, until the log becomes a segment
-SEEN_MOST: Final = 1 << 16
+LOOKUPS_MOST: Final = 1 << 16
 
 
 class ResourceIndex(Index):
@@ -101,7 +101,7 @@ class ResourceIndex(Index):
         if not segments:
             return None
         manager = layers.find(segments, type, id)
-        if len(seen) >= SEEN_MOST:
+        if len(seen) >= LOOKUPS_MOST:
             seen.clear()
         seen[key] = manager
         return manager
@@ -367,7 +367,7 @@ class ResourceIndex(Index):
         entries = layers.united([*(layer.entries() for layer in segments[base is not None :]), changes])
         name = segment_name()
         _build(self.path / name, base, entries, lowest=lowest)
-        if base is None and sum(map(len, entries.values())) <= KNOWN_MOST:
+        if base is None and sum(map(len, entries.values())) <= REMEMBERED_MOST:
             self._written[name] = entries
         return name
 

@@ -20,7 +20,7 @@ from typing import Any, Final
 import yaml
 
 from pushsalt.errors import InventoryError, Position
-from pushsalt.inventory.ansiblevars import Beside, References, opened, refers
+from pushsalt.inventory.ansiblevars import References, VarsFolders, opened, refers
 from pushsalt.inventory.ansibleyaml import Unsafe, Vaulted, load, plain
 from pushsalt.inventory.merge import Host
 from pushsalt.inventory.schema import BECOME, FIELDS, Layer, Source, check_id, parse_layer
@@ -234,7 +234,7 @@ def _hosts(source: Source, groups: dict[str, Group], base: Layer, warnings: list
     depths = _depths(groups)
     members = {name: _members(name, groups) for name in groups}
     ids = list(dict.fromkeys([*whole.hosts, *(id for group in groups.values() for id in group.hosts)]))
-    beside = Beside(source, warnings)
+    folders = VarsFolders(source, warnings)
     left_out: set[str] = set()
 
     def own(variables: dict[Any, Any]) -> dict[Any, Any]:
@@ -246,7 +246,7 @@ def _hosts(source: Source, groups: dict[str, Group], base: Layer, warnings: list
         return _placed(parse_layer(settings, source, written.key, written.words, warnings), written.places)
 
     def of_group(group: Group, key: tuple[Any, ...]) -> _Written:
-        more, places = beside.of("group_vars", group.name)
+        more, places = folders.of("group_vars", group.name)
         there = {**group.places.get(None, {}), **places}
         variables = {**own(group.variables), **more}
         return _Written(variables, key, f"group {group.name}", there, source.own and refers(variables))
@@ -263,7 +263,7 @@ def _hosts(source: Source, groups: dict[str, Group], base: Layer, warnings: list
         for group in (whole, *groups.values()):
             variables.update(group.hosts.get(raw, {}))
             places.update(group.places.get(raw, {}))
-        more, there = beside.of("host_vars", raw)
+        more, there = folders.of("host_vars", raw)
         variables = {**own(variables), **more}
         last = _Written(variables, ("hosts", raw), f"host {id}", {**places, **there}, source.own and refers(variables))
         of = [name for name in order if raw in members[name]]

@@ -160,7 +160,7 @@ def _sum(sizes: Iterable[int]) -> int:
 # --- files -----------------------------------------------------------------------------------------------------------
 
 
-class Beside:
+class VarsFolders:
     """``group_vars`` and ``host_vars`` beside an inventory."""
 
     def __init__(self, source: Source, warnings: list[str]) -> None:

@@ -27,7 +27,16 @@ from pushsalt.inventory.ansibleyaml import has_tags
 from pushsalt.inventory.merge import Host, build_targets
 from pushsalt.inventory.native import is_native, parse_native
 from pushsalt.inventory.roster import parse_roster
-from pushsalt.inventory.schema import FIELDS, TRANSPORTS, WITHOUT_EFFECT, Layer, Source, check_id, marked, parse_layer
+from pushsalt.inventory.schema import (
+    FIELDS,
+    TRANSPORTS,
+    WITHOUT_EFFECT,
+    Layer,
+    Source,
+    check_id,
+    parse_layer,
+    with_deferred,
+)
 from pushsalt.inventory.sshhosts import is_ssh_config, parse_ssh_config
 from pushsalt.inventory.terraform import is_state, parse_state
 from pushsalt.inventory.vault import HEADER, Vault
@@ -77,7 +86,7 @@ def load_inventory(
     below = Source(Path("configuration"), {}, own=True, transports=transports)
     base = parse_layer(dict(defaults or {}), below, (), "configuration", warnings)
     if not paths and not made:
-        own = marked("minion_opts", dict((defaults or {}).get("minion_opts") or {}))
+        own = with_deferred("minion_opts", dict((defaults or {}).get("minion_opts") or {}))
         return Inventory({THIS_MACHINE: Target(id=THIS_MACHINE, transport="local", minion_opts=own)})
     hosts: dict[str, Host] = {}
     vault = vault or Vault()

@@ -157,7 +157,7 @@ def parse_layer(raw: object, source: Source, key_path: KeyPath, words: str, warn
                 if key in COMMANDS:
                     _check_command(key, source, settings)
                 elif source.own:
-                    value = marked(name, value)
+                    value = with_deferred(name, value)
                 if isinstance(value, Asked):
                     parsed = value
                 elif isinstance(value, SdbUri):
@@ -216,7 +216,7 @@ def _of_others(name: str, value: Any, place: str, warnings: list[str]) -> Any:
 URI_FIELDS: Final = ("host", "port", "user", "passwd", "priv_passwd", "sudo_user", "sudo_password")
 
 
-def marked(name: str, value: Any) -> Any:
+def with_deferred(name: str, value: Any) -> Any:
     """The value of a setting with its URIs marked. Grains have none: they are kept in the clear, here and there."""
     if name == "grains" or (name != "minion_opts" and name not in MERGED and not isinstance(value, str)):
         return value

@@ -273,13 +273,13 @@ def muted() -> Iterator[None]:
         _thread.top = before
 
 
-class NotKnown(BaseException):
+class NotMemoized(BaseException):
     """Something would have to be rendered, asked or waited for, and there is no time for that."""
 
 
 @contextmanager
-def only_known() -> Iterator[None]:
-    """What is not known without rendering, asking and waiting raises NotKnown in here: nothing takes long."""
+def memoized_only() -> Iterator[None]:
+    """What is not known without rendering, asking and waiting raises NotMemoized in here: nothing takes long."""
     _thread.hurried = True
     try:
         yield
@@ -288,9 +288,9 @@ def only_known() -> Iterator[None]:
 
 
 def takes_time() -> None:
-    """Say that something that takes time follows. Raises NotKnown where there is none."""
+    """Say that something that takes time follows. Raises NotMemoized where there is none."""
     if _thread.hurried:
-        raise NotKnown
+        raise NotMemoized
 
 
 @contextmanager

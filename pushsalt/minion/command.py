@@ -18,7 +18,7 @@ class ManagedResources(Protocol):
     def declared(self, manager: str, /) -> dict[str, Any]: ...
 
 
-class KnownResources(ManagedResources, Protocol):
+class CommandResources(ManagedResources, Protocol):
     """The same, as the command knows it."""
 
     def managed_by(self, manager: str) -> list[str]: ...
@@ -37,7 +37,7 @@ class CommandProject(Banks, Protocol):
     """The caches, secrets and sources that no render process has."""
 
     @property
-    def managed(self) -> KnownResources: ...
+    def managed(self) -> CommandResources: ...
     @property
     def sdb(self) -> Sdb: ...
     @property

@@ -22,11 +22,11 @@ from pushsalt.programs import run_program
 if TYPE_CHECKING:
     from pushsalt.fileserver import FileServer
     from pushsalt.memo.tree import Level
-    from pushsalt.minion.files import SeenFiles
+    from pushsalt.minion.files import RecordedFiles
     from pushsalt.minion.shared import MemoPillar
     from pushsalt.minion.trees import Trees
     from pushsalt.model import Target
-    from pushsalt.modules.signatures import KnownStates
+    from pushsalt.modules.signatures import StateFunctions
     from pushsalt.pillar import PillarResult
     from pushsalt.render import RenderContext
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 class Inputs(Protocol):
     """The files as one target's renderings see them."""
 
-    def seen_files(self, tree: str, /) -> SeenFiles: ...
+    def recorded_files(self, tree: str, /) -> RecordedFiles: ...
 
 
 class Compiling(Protocol):
@@ -62,7 +62,7 @@ class Compiling(Protocol):
     @property
     def context(self) -> RenderContext: ...
     @property
-    def state_functions(self) -> KnownStates: ...
+    def state_functions(self) -> StateFunctions: ...
     def match(self, expr: str, tgt_type: str) -> bool: ...
     def decrypt(self, value: Any, renderer: str | None) -> Any: ...
     def once(self, level: Level[Any], question: Any, render: Callable[[], Any]) -> Any: ...
@@ -85,7 +85,7 @@ def compiled_pillar(
         opts["ext_pillar"] = [*(opts.get("ext_pillar") or []), dict(more)]
     if opts.get("ext_pillar"):
         spoil("external pillar")
-    files = cast("FileServer", twin.inputs.seen_files("pillar"))
+    files = cast("FileServer", twin.inputs.recorded_files("pillar"))
     context = replace(twin.context, fileserver=files, keep_code=False)
     path = twin.project.config.path
     outside = Outside(

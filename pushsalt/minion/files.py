@@ -89,7 +89,7 @@ class Snapshot:
         return known
 
 
-class SeenFiles:
+class RecordedFiles:
     """``FileServer`` for the renderings of one target."""
 
     def __init__(self, files: FileServer, tree: str, inputs: ReadSource, snapshot: Callable[[], Snapshot]) -> None:
@@ -112,7 +112,7 @@ class SeenFiles:
             return self._files.find(path, saltenv)
         top.note(("find", self._tree, saltenv, path))
         found = self._snapshot().find(saltenv, path)
-        return None if found is None else SeenFile(found, self, saltenv, path)
+        return None if found is None else RecordedFile(found, self, saltenv, path)
 
     def read(self, path: str, saltenv: str = "base") -> bytes | None:
         found = self.find(path, saltenv)
@@ -147,10 +147,10 @@ class SeenFiles:
         return partial(self._ask, question)
 
 
-class SeenFile:
+class RecordedFile:
     """A found file; whatever is asked of its content is noted as read."""
 
-    def __init__(self, found: FoundFile, files: SeenFiles, saltenv: str, path: str) -> None:
+    def __init__(self, found: FoundFile, files: RecordedFiles, saltenv: str, path: str) -> None:
         self._found = found
         self._files = files
         self._place = (saltenv, path)

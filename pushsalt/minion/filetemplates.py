@@ -10,7 +10,7 @@ from pushsalt.errors import PushsaltError, RenderError
 from pushsalt.minion.memoized import FILE
 from pushsalt.minion.minion import Minion
 from pushsalt.model import Chunk
-from pushsalt.modules.signatures import KnownStates
+from pushsalt.modules.signatures import StateFunctions
 from pushsalt.plan import split_url
 from pushsalt.render import read_source, render_text
 from pushsalt.trust import Foreign, Template
@@ -79,7 +79,7 @@ def names_of(chunk: Chunk, url: str) -> dict[str, Any] | None:
 
 @cache
 def _arguments_of_managed() -> frozenset[str]:
-    spec = KnownStates().spec("file.managed")
+    spec = StateFunctions().spec("file.managed")
     return frozenset(spec.args if spec else ())
 
 

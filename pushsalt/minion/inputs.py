@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from pushsalt.errors import PushsaltError
 from pushsalt.memo.reads import WHOLE, Key, NoKeyError, Read, current, key_of, muted, plain
-from pushsalt.minion.files import SeenFiles, Snapshot
+from pushsalt.minion.files import RecordedFiles, Snapshot
 from pushsalt.minion.shared import GONE, MemoPillar, Shared, TargetSettings, value_key
 
 if TYPE_CHECKING:
@@ -67,8 +67,8 @@ class TargetInputs:
             found = trees[tree] = self._shared.snapshot(tree)
         return found
 
-    def seen_files(self, tree: str) -> SeenFiles:
-        return SeenFiles(self._shared.files(tree), tree, self, lambda: self.snapshot(tree))
+    def recorded_files(self, tree: str) -> RecordedFiles:
+        return RecordedFiles(self._shared.files(tree), tree, self, lambda: self.snapshot(tree))
 
     def key(self, read: Read) -> Key:
         assert isinstance(read, tuple)

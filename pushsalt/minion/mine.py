@@ -83,18 +83,18 @@ def store(project: Trees, target: Target, values: Mapping[str, Any], *, clear: b
         return project.store_in_mine(values, clear=clear)
     if not keeps(project):
         return True
-    names = len(values) if clear else len({*(project.whole.mine.get(target.key) or ()), *values})
+    names = len(values) if clear else len({*(project.command.mine.get(target.key) or ()), *values})
     if names > NAMES:
         log.error("%s: nothing is kept beyond %d values in the mine: mine.delete forgets one", target.id, NAMES)
         return False
-    return project.whole.mine.put(target.key, values) if clear else project.whole.mine.update(target.key, values)
+    return project.command.mine.put(target.key, values) if clear else project.command.mine.update(target.key, values)
 
 
 def forget(project: Trees, target: Target, alias: str) -> bool:
     """Forget one value of a target."""
-    if project.whole.mine.get(target.key) is None:
+    if project.command.mine.get(target.key) is None:
         return True
-    return project.whole.mine.update(target.key, {}, without=[alias])
+    return project.command.mine.update(target.key, {}, without=[alias])
 
 
 def configured(project: Trees, target: Target, pillar: Mapping[str, Any]) -> list[MineFunction]:
@@ -112,7 +112,7 @@ def with_grains(project: Trees, target: Target) -> list[MineFunction]:
     """What is collected with a target's grains; of the pillar as it was last compiled."""
     if not _setting(project, target, "mine_enabled", True):
         return []
-    kept = project.whole.pillar_bank.get(target.key) if project.whole.keeps_pillar else None
+    kept = project.command.pillar_bank.get(target.key) if project.command.keeps_pillar else None
     return configured(project, target, {**(kept if isinstance(kept, dict) else {}), **target.pillar})
 
 
@@ -126,7 +126,7 @@ def with_states(project: Trees, target: Target, in_pillar: Any) -> list[MineFunc
     functions = configured(project, target, {"mine_functions": in_pillar})
     if not functions:
         return []
-    _, seen = project.whole.mine.look(target.key)
+    _, seen = project.command.mine.with_times(target.key)
     minutes = _setting(project, target, "mine_interval", 60)
     if not isinstance(minutes, int | float):  # minion_opts of an inventory may be anything
         log.warning("%s: mine_interval is no number of minutes: %.40r", target.id, minutes)

@@ -31,7 +31,7 @@ from pushsalt.minion.wrappers import ControllerFunctions
 from pushsalt.model import Target
 from pushsalt.modules.controller import function_named, is_for_command
 from pushsalt.modules.effects import SILENT, Effect, shipped
-from pushsalt.modules.signatures import KnownStates, TypeFunctions
+from pushsalt.modules.signatures import StateFunctions, TypeFunctions
 from pushsalt.programs import run_program
 from pushsalt.render import RenderContext, compile_template
 from pushsalt.render.pipeline import decrypt_value
@@ -164,7 +164,7 @@ class Minion:
     @cached_property
     def files(self) -> FileServer:
         """The file server of the states; what renderings find and read there is noted."""
-        return cast("FileServer", self.inputs.seen_files("states"))
+        return cast("FileServer", self.inputs.recorded_files("states"))
 
     @property
     def custom(self) -> CustomModules:
@@ -194,9 +194,9 @@ class Minion:
         wrapped = self.controller.effect(name)
         if wrapped is not None:
             return wrapped
-        return (shipped(name) or Effect(SILENT)) if function_named(name) is not None else self.effect_there(name)
+        return (shipped(name) or Effect(SILENT)) if function_named(name) is not None else self.effect_on_target(name)
 
-    def effect_there(self, name: str) -> Effect:
+    def effect_on_target(self, name: str) -> Effect:
         """As ``effect``, of a function that the target itself calls: for a guard or a slot."""
         for theirs in (self._type, self.custom):
             found = theirs.effect(name)
@@ -546,7 +546,7 @@ class Minion:
         return CompileResult(problems=[problem for problem in found if problem.level == "error"]).errors
 
     @property
-    def state_functions(self) -> KnownStates:
+    def state_functions(self) -> StateFunctions:
         """The state functions that this target has."""
         target = self.target
-        return KnownStates(self.custom, self.project.salt_python, target.resource, inside=bool(target.enter))
+        return StateFunctions(self.custom, self.project.salt_python, target.resource, inside=bool(target.enter))

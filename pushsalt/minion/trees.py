@@ -56,7 +56,7 @@ class Trees:
     decrypt: Any = None
 
     @property
-    def whole(self) -> CommandProject:
+    def command(self) -> CommandProject:
         """The project with what only the command has; a function that needs it is marked ``for_command``."""
         raise NotImplementedError
 
@@ -140,10 +140,10 @@ class Trees:
 
     @cached_property
     def files(self) -> FileServer:
-        from pushsalt.files.digests import known_digests
+        from pushsalt.files.digests import digest_cache
         from pushsalt.fileserver import FileServer
 
-        known_digests.keep_in(self.config.cache_dir)
+        digest_cache.keep_in(self.config.cache_dir)
         return FileServer(self.config.opts, self.remotes if self.uses_gitfs else None)
 
     @property

@@ -27,7 +27,7 @@ from pushsalt.model import Blob
 from pushsalt.modules import effects, resourcetypes
 from pushsalt.modules.declared import marked
 from pushsalt.modules.effects import Effect
-from pushsalt.trust import may_run_here
+from pushsalt.trust import may_run_on_controller
 from thin import runtime
 from thin.custom import TAGS
 
@@ -228,7 +228,7 @@ class CustomModules:
                 contents = {path: file.read() for path, file in parts.items()}
                 extends = kind == "resources" and f"{name}/{_PACKAGE}.py" not in parts
                 text = "" if extends else decode_source(next(iter(contents.values())))
-                here = all(map(may_run_here, parts.values()))
+                here = all(map(may_run_on_controller, parts.values()))
                 found[name] = CustomModule(kind, name, str(first.path), text, contents, extends, here)
             except (FileServerError, SyntaxError, UnicodeDecodeError) as exc:
                 log.warning("the module %s is left out: %s", first.path, exc)

@@ -81,12 +81,12 @@ def _said_by_files(module: str, function: str, on_controller: bool) -> Iterator[
     if on_controller:
         sources.append((source_of(module), 1))  # their first parameter is the Minion
     for source, leading in sources:
-        effect = said(source, function, ours=True)
+        effect = declared_effect(source, function, ours=True)
         if effect is not None:
             yield replace(effect, parameters=effect.parameters[leading:])
 
 
-def said(source: str, function: str, ours: bool = False) -> Effect | None:
+def declared_effect(source: str, function: str, ours: bool = False) -> Effect | None:
     """What a module's source says of one of its functions; None when that is nothing, or cannot be read.
 
     ``ours``: the source is in the layout of shipped files, which is read faster.
@@ -159,7 +159,7 @@ def _bound(source: str) -> frozenset[str]:
 def theirs(files: Iterable[tuple[str, str]], function: str) -> Effect | None:
     """What the first of a user's files (name, text) that has the function says of it; None when none has it."""
     for where, text in files:
-        found = said(text, function)
+        found = declared_effect(text, function)
         if found is None and _may_have(text, function):
             return Effect(SILENT, where=where)
         if found is not None:

@@ -160,7 +160,7 @@ class SaltPython:
     def version(self) -> str:
         return str(self.found["version"])
 
-    def told(self) -> dict[str, Any]:
+    def start_fields(self) -> dict[str, Any]:
         """What a target is told when its session starts."""
         return {"version": self.version, "python": self.found["tops"]["salt"][2]}
 

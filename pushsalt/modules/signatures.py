@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pushsalt.modules.saltpython import SaltPython
 
 
-class KnownStates:
+class StateFunctions:
     """The state functions of ``thin/states/`` and the users' own, which come first; last, those of real Salt.
 
     One of several files (one virtual name) takes what any of them takes. For a ``resource`` of that type its own states

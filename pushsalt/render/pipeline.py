@@ -133,7 +133,7 @@ def render_any(
     if engines is not None:
         context = context.confined()
     if not text.strip():
-        return RenderedSource({}, Lines(None, path))
+        return RenderedSource({}, KeyLines(None, path))
     call = _Call(path, sls, saltenv, context, variables or {}, engines, limit_of(text))
     try:
         pipe = default_renderer or context.setting("renderer") or DEFAULT_RENDERER
@@ -322,12 +322,12 @@ class RenderedSource:
     """``data``, the line of the source where each of its top keys was written, and the renderer that was the last."""
 
     data: Any
-    lines: Lines
+    lines: KeyLines
     last: str = ""
 
 
 @dataclass(frozen=True, eq=False)
-class Lines(Mapping[str, int]):
+class KeyLines(Mapping[str, int]):
     """Top key of the data -> line of ``path``. All work is put off until the first look: only errors need it.
 
     Knows the place of every key in data whose last stage read YAML or JSON; of other data no more than where the source
@@ -402,10 +402,10 @@ class _Call:
             before, data = data, self.stage(stage, data, previous)
             previous = stage.name
         if isinstance(data, str):
-            return RenderedSource(str(data), Lines(None, self.path), previous)
+            return RenderedSource(str(data), KeyLines(None, self.path), previous)
         # JSON is YAML, as far as its lines go
         read = before if previous in ("yaml", "json") and isinstance(before, StageText) else None
-        return RenderedSource(data, Lines(read, self.path, text), previous)
+        return RenderedSource(data, KeyLines(read, self.path, text), previous)
 
     def stage(self, stage: Stage, data: Any, previous: str = "", **more: Any) -> Any:
         """What one renderer makes of ``data``, which the renderer ``previous`` gave ('': it is the source).

@@ -84,7 +84,7 @@ class Answers:
         where = split_url(url, str(question.get("saltenv") or "base"))
         found: Found | None = minion.files.find(*where) if where else None
         if where is None and self._is_ours(url):
-            found = minion.project.whole.sources.find(url)
+            found = minion.project.command.sources.find(url)
         if found is None:
             return {"missing": True}
         digest = found.digest()

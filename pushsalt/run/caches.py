@@ -78,7 +78,7 @@ def show(project: Project, name: str, ids: Sequence[str], *, unmask: bool = Fals
             value = shown(value, unmask or None, project.config.opts)
         found[id] = {"age": int(max(0.0, now - seen)), "value": value}
         if name == "mine":
-            _, collected = project.mine.look(id)
+            _, collected = project.mine.with_times(id)
             found[id]["ages"] = {alias: int(max(0.0, now - at)) for alias, at in collected.items()}
     return found
 

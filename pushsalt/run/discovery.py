@@ -57,7 +57,7 @@ class Discovery:
         """What a compiled pillar declares."""
         return self._project.managed.declarations(self._target, pillar)
 
-    async def look(self, session: Session, declared: Declared) -> dict[str, list[str]]:
+    async def discover(self, session: Session, declared: Declared) -> dict[str, list[str]]:
         """Have the target say what it manages of these types, and take it in. Returns type -> ids."""
         if not declared and not self._project.managed.declared(self._target.id):
             return {}

@@ -188,7 +188,7 @@ class Grains(Kind):
         elif not self.target.resource:
             if declared is None:
                 declared = await work.discovery.declared_by(work.render(grains))
-            await work.discovery.look(session, declared)
+            await work.discovery.discover(session, declared)
         return grains, 0
 
 
@@ -251,7 +251,7 @@ class ControllerFunction(Kind):
         if called.pillar is not None and not self.target.resource:
             declared = work.discovery.declared_in(called.pillar)
             if self.project.managed.is_due(self.target.id, declared):
-                await work.discovery.look(session, declared)
+                await work.discovery.discover(session, declared)
         if called.plan is None:
             return called.value, 0
         return await self._run_states(session, rendered, called)

@@ -294,7 +294,7 @@ class Project(Trees):
 
         self._loop = asyncio.get_running_loop()
         if self.salt_python is not None:
-            await asyncio.to_thread(self.salt_python.told)
+            await asyncio.to_thread(self.salt_python.start_fields)
         opts = self.config.opts
         if self._prepared and "remotes" in self.__dict__:  # a further run sees what the remotes have by then
             self.__dict__.pop("files", None)
@@ -420,14 +420,14 @@ class Project(Trees):
         if not self.keeps_pillar:
             return
         bank, key = self.pillar_bank, target.key
-        before = bank.get(key) if self.knows_pillar(target) else None
+        before = bank.get(key) if self.has_kept_pillar(target) else None
         bank.put(key, pillar)
         if before is not None and before != pillar:
             gone = set(self.redactor.secrets_of(before)) - set(self.redactor.secrets_of(pillar))
             if gone:
                 bank.add_former(key, gone)
 
-    def knows_pillar(self, target: Target) -> bool:
+    def has_kept_pillar(self, target: Target) -> bool:
         """Whether a pillar of the target is kept."""
         return self.keeps_pillar and self.pillar_bank.written(target.key) is not None
 
@@ -445,7 +445,7 @@ class Project(Trees):
         self.redactor.add(bank.former(key))
 
     @property
-    def whole(self) -> Project:
+    def command(self) -> Project:
         return self
 
     @property

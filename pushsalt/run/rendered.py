@@ -83,7 +83,7 @@ class RenderedTarget:
         calls: Calls | None,
         in_thread: InThread,
         time_left: Callable[[], float | None],
-        look: Callable[[dict[str, Any]], Awaitable[Any]] | None = None,
+        discover: Callable[[dict[str, Any]], Awaitable[Any]] | None = None,
     ) -> None:
         self.project = project
         self.target = target
@@ -92,7 +92,7 @@ class RenderedTarget:
         self._calls = calls
         self._in_thread = in_thread
         self._time_left = time_left
-        self._look = look
+        self._discover = discover
         self._number = next(_targets)
         self._pool: Pool = project.pool
         self._pillar: dict[str, Any] | None = None
@@ -168,7 +168,7 @@ class RenderedTarget:
             "options": self._options.as_fields,
             "grains": self._grains,
             "remote": self._calls is not None,
-            "behind": self._look is not None,
+            "discover": self._discover is not None,
             **fields,
         }
 
@@ -198,8 +198,8 @@ class RenderedTarget:
         kind = question.get("q")
         if kind == "remote":
             return await self._remote(question)
-        if kind == "look_behind":
-            return {} if self._look is None else await self._look(dict(question["pillar"]))
+        if kind == "discover":
+            return {} if self._discover is None else await self._discover(dict(question["pillar"]))
         handler = getattr(self, f"_asked_{kind}", None)
         if handler is None:
             raise FunctionError("exception", f"no question of a rendering: {kind!r}", "report this", "SaltException")

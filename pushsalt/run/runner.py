@@ -108,7 +108,7 @@ class Runner:
             )
         return project.managed.declarations(target, values)
 
-    async def look_at_sources(self) -> None:
+    async def list_copy_sources(self) -> None:
         """What a copy takes to all targets is known. Raises CommandError."""
         if self.job.kind == "copy" and self.job.args[0].to_target:
             from pushsalt.session.copying import LocalSources
@@ -148,9 +148,9 @@ class Runner:
         for pool in self._pools.values():
             pool.shutdown(wait=False, cancel_futures=True)
         if "files" in self.project.__dict__:
-            from pushsalt.files.digests import known_digests
+            from pushsalt.files.digests import digest_cache
 
-            known_digests.keep()
+            digest_cache.keep()
 
 
 def _connect_options(project: Project, job: Job) -> transport.ConnectOptions:

@@ -126,7 +126,7 @@ class Work:
             log_level=self.options.log_level,
             clean=clean,
             custom=project.custom_archive(saltenv) if modules else None,
-            salt=project.salt_python.told() if project.salt_python is not None else None,
+            salt=project.salt_python.start_fields() if project.salt_python is not None else None,
             resource=await self._resource() if self.target.resource else None,
         )
 
@@ -213,7 +213,7 @@ class Work:
             calls=None if session is None else session.call,
             in_thread=self.runner.answer_in_thread,
             time_left=self._time_left,
-            look=None if session is None or self.target.resource else self._look_behind,
+            discover=None if session is None or self.target.resource else self._discover,
         )
         return self._rendered
 
@@ -238,10 +238,10 @@ class Work:
             declared = (await self.runner.declared(target.manager)).get(target.resource, {})
         return {"type": target.resource, "id": target.id, "inside": bool(target.enter), "declared": declared}
 
-    async def _look_behind(self, pillar: dict[str, Any]) -> dict[str, list[str]]:
+    async def _discover(self, pillar: dict[str, Any]) -> dict[str, list[str]]:
         """Have the target say what it manages by its pillar as it is now."""
         assert self.session is not None
-        return await self.discovery.look(self.session, self.discovery.declared_in(pillar))
+        return await self.discovery.discover(self.session, self.discovery.declared_in(pillar))
 
     async def run_states(self, session: Session, plan: Planned, mine_functions: Any) -> dict[str, Any]:
         """The returns of a plan by tag."""

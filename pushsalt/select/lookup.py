@@ -125,7 +125,7 @@ class Remembered:
         if key == "id":  # whatever an earlier version has kept
             found = {id for id in found if term.of({"id": id})}
         self._overlay(term, key, found)
-        if self.managed.there():
+        if self.managed.has_any():
             behind = self._indexed(term, self._project.resource_grains)
             if behind is None:
                 behind = {key for key in self.managed.all() if term.of(self.grains(key))}
@@ -138,7 +138,7 @@ class Remembered:
             return set() if not term.of(_NOTHING) else None  # says what is wrong, or raises
         keys = among
         if keys is None:
-            keys = {*self._targets, *(self.managed.all() if self.managed.there() else ())}
+            keys = {*self._targets, *(self.managed.all() if self.managed.has_any() else ())}
         if len(keys) < MANY or term.tgt_type not in ("pillar", "pillar_pcre", "pillar_exact"):
             return None
         view = self._pillar_view(keys)
@@ -207,7 +207,7 @@ class Remembered:
     def unknown(self, source: str) -> int:
         """Of how many that could be asked there are no grains, or no pillar, in the cache."""
         keys = [id for id, target in self._targets.items() if target.transport != "offline"]
-        if len(keys) <= _COUNTED and self.managed.there():
+        if len(keys) <= _COUNTED and self.managed.has_any():
             keys += self.managed.all()
         return sum(self.written(source, key) is None for key in keys) if len(keys) <= _COUNTED else 0
 
@@ -226,7 +226,7 @@ class Remembered:
         if written is not None:
             self._oldest[bank] = min(written, self._oldest.get(bank, written))
 
-    def say_age(self) -> None:
+    def warn_of_age(self) -> None:
         """Warn of what was used and is older than the option ``cache_life``."""
         self._used("minion_resources", self.managed.oldest())
         for bank, written in self._oldest.items():

@@ -41,7 +41,7 @@ class InventoryResources:
     def _managed(self) -> Resources:
         return self._project.managed
 
-    def there(self) -> bool:
+    def has_any(self) -> bool:
         if self._there is None:
             folder = self._project.cache_dir / "minion_resources"
             # os.path rather than pathlib: every command pays for this.
@@ -100,7 +100,7 @@ class InventoryResources:
         return {key for key in keys if self.manager(key) is not None}
 
     def elsewhere(self, name: str) -> Mapping[str, str]:
-        keys = [name, *(f"{type}:{name}" for type in self._managed.types())] if self.there() else []
+        keys = [name, *(f"{type}:{name}" for type in self._managed.types())] if self.has_any() else []
         found = {key: self._managed.manager(key) for key in keys}
         return {key: owner for key, owner in found.items() if owner is not None and owner not in self._known}
 

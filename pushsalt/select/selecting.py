@@ -47,7 +47,7 @@ def select(
                 exc.hint = f"the cache has no {source} of {of}: --refresh collects first; {exc.hint}"
         raise
     finally:
-        known.say_age()
+        known.warn_of_age()
 
 
 def check_inventory(project: SelectingProject, expr: Any, tgt_type: str) -> None:

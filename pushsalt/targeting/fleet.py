@@ -52,7 +52,7 @@ class Lookup(Caches, Protocol):
 class ManagedResources(Protocol):
     """The resources behind the ids of an inventory, by key; one whose manager is not among them is not there."""
 
-    def there(self) -> bool:
+    def has_any(self) -> bool:
         """Whether there are any."""
 
     def all(self) -> Mapping[str, str]:
@@ -81,7 +81,7 @@ class ManagedResources(Protocol):
 class NoManagedResources:
     """No resources."""
 
-    def there(self) -> bool:
+    def has_any(self) -> bool:
         return False
 
     def all(self) -> Mapping[str, str]:
@@ -177,7 +177,7 @@ class Fleet:
             return (token,)
         if of_whole_name(token, self.inventory):
             return (token.partition(":")[2],)
-        if not self.managed.there():
+        if not self.managed.has_any():
             return ()
         return (token,) if self.managed.manager(token) is not None else self.managed.called(token)
 
@@ -188,7 +188,7 @@ class Fleet:
         if not is_wildcard(term.expr):
             return set(self.exactly(term.expr))
         ids = self._ids(term)
-        if not ids or not self._widely or not self.managed.there():
+        if not ids or not self._widely or not self.managed.has_any():
             return ids
         if len(ids) <= _MANAGERS:
             return ids.union(*map(self.managed.of_manager, ids))
@@ -270,7 +270,7 @@ class Fleet:
 
     def _resource_ids(self, term: Term) -> set[str]:
         """The resources whose bare ids a term means."""
-        if not self.managed.there():
+        if not self.managed.has_any():
             return set()
         tokens: list[str] | None = None
         if term.tgt_type == "glob" and isinstance(term.expr, str):
@@ -288,16 +288,16 @@ class Fleet:
         known = self.inventory.targets
         if colon:
             found = {id} if id in known and known[id].transport == type else set()
-            if self.managed.there() and self.managed.manager(expr) is not None:
+            if self.managed.has_any() and self.managed.manager(expr) is not None:
                 self.managed.relied([expr])
                 found.add(expr)
             return found
         found = {id for id, target in known.items() if target.transport == type}
-        return found.union(self.managed.of_type(type)) if self.managed.there() else found
+        return found.union(self.managed.of_type(type)) if self.managed.has_any() else found
 
     def _of_manager(self, name: str) -> set[str]:
         found = {id for id, target in self.inventory.targets.items() if manager_of(target) == name}
-        if name in self.inventory.targets and self.managed.there():
+        if name in self.inventory.targets and self.managed.has_any():
             managed = self.managed.of_manager(name)
             self.managed.relied(managed)
             found.update(managed)
@@ -306,7 +306,7 @@ class Fleet:
     def _all(self) -> set[str]:
         if self._everything is None:
             self._everything = set(self.inventory.ids)
-            if self.managed.there():
+            if self.managed.has_any():
                 self._everything.update(self.managed.all())
         return self._everything
 

@@ -28,7 +28,7 @@ def no_match(
     near = inventory.nearest(plain)
     hints = [f"nearest ids: {', '.join(near)}"] if near else []
     hints = _of_groups(words, tgt_type, inventory, {} if nodegroups is None else nodegroups) + hints
-    if managed.there():
+    if managed.has_any():
         hints = _of_resources(words, tgt_type, plain, inventory, managed) + hints
     if not hints:
         hints = [f"the inventory has {', '.join(inventory.ids[:5])}{' ...' if len(inventory.ids) > 5 else ''}"]
@@ -58,11 +58,11 @@ def no_such_ids(
 ) -> NoTargetError:
     """The error of a list with ids that do not exist, with what may have been meant by them."""
     words = " ".join(missing[:10])
-    hints = _of_resources(words, "list", words, inventory, managed) if managed.there() else []
+    hints = _of_resources(words, "list", words, inventory, managed) if managed.has_any() else []
     hints += _of_groups(words, "list", inventory, {} if nodegroups is None else nodegroups)
     near = inventory.nearest(words)
     hints += [f"nearest ids: {', '.join(near)}"] if near else []
-    nor = ", and no such resource" if managed.there() else ""
+    nor = ", and no such resource" if managed.has_any() else ""
     hint = "; ".join(hints) or "take it out of the list, or add it to the inventory"
     return NoTargetError(f"no such id in the inventory{nor}: {', '.join(missing)}", hint)
 

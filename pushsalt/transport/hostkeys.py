@@ -68,9 +68,10 @@ def _regex(pattern: str) -> str:
 
 
 @dataclass
-class Known:
-    """What is known of one host. ``elsewhere``: its keys under the default port, when another port was looked up.
+class HostRecord:
+    """What known_hosts files say of one host.
 
+    ``elsewhere``: its keys under the default port, when another port was looked up.
     ``unreadable``: the places of lines that are about it, or may be, and whose key cannot be read: no key is new to it.
     """
 
@@ -132,8 +133,8 @@ class KnownHosts:
             for name in line.patterns.lower().split(","):
                 self._named.setdefault(name, []).append(place)
 
-    def lookup(self, host: str, port: int) -> Known:
-        known = Known(unreadable=list(self._nameless))
+    def lookup(self, host: str, port: int) -> HostRecord:
+        known = HostRecord(unreadable=list(self._nameless))
         name = host if port == DEFAULT_PORT else f"[{host}]:{port}"
         named = {*self._named.get(name.lower(), ()), *self._named.get(host.lower(), ())}
         for place in sorted({*named, *self._tried}):

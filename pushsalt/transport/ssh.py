@@ -27,11 +27,11 @@ from pushsalt.errors import TargetError
 from pushsalt.inventory import sshwords
 from pushsalt.model import Target
 from pushsalt.transport import ConnectOptions
-from pushsalt.transport.hostkeys import Known, KnownHosts, fingerprint
+from pushsalt.transport.hostkeys import HostRecord, KnownHosts, fingerprint
 from pushsalt.transport.program import Program, ProxyCommand, end_all
 from pushsalt.transport.sshconfig import default_files, hops, resolve
 from pushsalt.transport.sshkeys import DEFAULT_KEYS, Keys, KeyUnusableError, for_keys, public_half
-from pushsalt.transport.sshtrouble import BUSY, Trouble, printable, said
+from pushsalt.transport.sshtrouble import BUSY, Trouble, message_of, printable
 from pushsalt.transport.stream import Gate, Inbox, keep_tail
 
 log = logging.getLogger(__name__)
@@ -153,7 +153,7 @@ class SshConnection:
             message = f"{self.id}: the server opens no session: {printable(exc.reason)}"
             raise TargetError("no_shell", message, "allow sessions and commands for this login") from exc
         except (OSError, asyncssh.Error) as exc:
-            message = f"{self.id}: the connection broke before anything was run: {said(exc)}"
+            message = f"{self.id}: the connection broke before anything was run: {message_of(exc)}"
             raise TargetError("bootstrap_failed", message, "it is safe to run again") from exc
         assert isinstance(stream, SshStream)
         return stream
@@ -210,7 +210,7 @@ class SshStream(asyncssh.SSHClientSession[bytes]):
         if exc is not None:
             error = TargetError(
                 "connection_lost",
-                f"{self._id}: the connection was lost: {said(exc)}",
+                f"{self._id}: the connection was lost: {message_of(exc)}",
                 "what was under way may have been done or not: look at the target, and run again",
             )
         self._inbox.end(error)
@@ -293,7 +293,7 @@ class _Login:
         self.settings = settings = resolve(target, files, accept_new=options.accept_new_host_keys)
         self.hosts = self._known_hosts()
         name = str(settings.get("HostKeyAlias") or settings.host)
-        self.known: Known = self.hosts.lookup(name, settings.port)
+        self.known: HostRecord = self.hosts.lookup(name, settings.port)
         self.trouble = Trouble(
             target.id, settings.host, name, settings.port, settings.user, password=target.passwd is not None
         )
@@ -372,7 +372,9 @@ class _Login:
         plain = self.known.algorithms(certificates=False)
         if self.settings.get("HostKeyAlgorithms") or arguments["server_host_key_algs"] == plain:
             return False
-        log.warning("%s: its host certificate is not used: %s; its key is known by itself", self.target.id, said(exc))
+        log.warning(
+            "%s: its host certificate is not used: %s; its key is known by itself", self.target.id, message_of(exc)
+        )
         arguments["server_host_key_algs"] = plain
         return True
 
@@ -509,7 +511,7 @@ class _Login:
             self.refusal = self.trouble.changed(key, self.known)
             return False
         if self.known.authorities or self.known.unreadable:
-            self.refusal = self.trouble.beside(key, self.known)
+            self.refusal = self.trouble.ambiguous(key, self.known)
             return False
         if not self.options.accept_new_host_keys or not self.hosts.files:
             self.refusal = self.trouble.unknown(key, self.settings.unchecked)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 import asyncssh
 
 from pushsalt.errors import TargetError
-from pushsalt.transport.hostkeys import DEFAULT_PORT, Known, fingerprint
+from pushsalt.transport.hostkeys import DEFAULT_PORT, HostRecord, fingerprint
 
 log = logging.getLogger(__name__)
 
@@ -25,7 +25,7 @@ def printable(text: str) -> str:
     return re.sub(r"[\x00-\x1f\x7f-\x9f]+", " ", text).strip()[:300]
 
 
-def said(exc: BaseException) -> str:
+def message_of(exc: BaseException) -> str:
     """What an exception says, or else its name."""
     return printable(str(exc)) or type(exc).__name__
 
@@ -79,7 +79,7 @@ class Trouble:
 
     def explain(self, exc: Exception) -> TargetError:
         """The error for whatever asyncssh or the network raised."""
-        text = said(exc)
+        text = message_of(exc)
         if isinstance(exc, asyncssh.ChannelOpenError):
             return self._beyond_jump(exc)
         if isinstance(exc, asyncssh.PermissionDenied) or "Too many authentication failures" in text:
@@ -97,17 +97,17 @@ class Trouble:
         message = f"{self.where}: {type(exc).__name__}: {text}"
         return self._error("internal", message, "run again with -l debug and report what it prints")
 
-    def host_key(self, exc: asyncssh.HostKeyNotVerifiable, known: Known) -> TargetError:
+    def host_key(self, exc: asyncssh.HostKeyNotVerifiable, known: HostRecord) -> TargetError:
         """A host key or certificate was not accepted, though nothing else was known against it."""
         if "revoked" in str(exc):
             places = ", ".join(where for _, where in known.revoked)
             message = f"the host key of {self.name} is marked as revoked ({places})"
             return self._error("host_key_revoked", message, "give the machine a new one; do not log in with this one")
-        message = f"the host key of {self.name} cannot be trusted: {said(exc)}"
+        message = f"the host key of {self.name} cannot be trusted: {message_of(exc)}"
         hint = "check the machine's host certificate and the @cert-authority lines of known_hosts"
         return self._error("host_key_unknown", message, hint)
 
-    def changed(self, key: asyncssh.SSHKey, known: Known) -> TargetError:
+    def changed(self, key: asyncssh.SSHKey, known: HostRecord) -> TargetError:
         """The host key is not the known one."""
         places = ", ".join(where for _, where in known.trusted)
         name = self.name if self.port == DEFAULT_PORT else f"[{self.name}]:{self.port}"
@@ -115,7 +115,7 @@ class Trouble:
         hint = f"somebody may be in between; if it was changed on purpose: ssh-keygen -R '{name}', then accept it anew"
         return self._error("host_key_changed", message, hint)
 
-    def beside(self, key: asyncssh.SSHKey, known: Known) -> TargetError:
+    def ambiguous(self, key: asyncssh.SSHKey, known: HostRecord) -> TargetError:
         """No key of this host is known, but something else is that a new key could not be told from."""
         message = f"the host key of {self.name} port {self.port} is not known: {fingerprint(key)}; "
         if known.unreadable:
@@ -149,7 +149,7 @@ class Trouble:
     def _network(self, exc: OSError) -> TargetError:
         # Several addresses that all fail come as one error whose text has the numbers.
         numbers = {exc.errno} if exc.errno else {int(number) for number in re.findall(r"Errno (\d+)", str(exc))}
-        text = os.strerror(min(numbers)) if numbers else said(exc)
+        text = os.strerror(min(numbers)) if numbers else message_of(exc)
         kind, hint = "unreachable", "is the machine up, and is there a route to it?"
         if errno.ECONNREFUSED in numbers:
             kind, hint = "connection_refused", "is sshd running there, and is `port` right?"

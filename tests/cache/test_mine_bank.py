@@ -15,7 +15,7 @@ def bank(tmp_path):
 
 
 def ages(bank, key):
-    return {name: round(time.time() - when) for name, when in bank.look(key)[1].items()}
+    return {name: round(time.time() - when) for name, when in bank.with_times(key)[1].items()}
 
 
 def age(bank, key, seconds):
@@ -34,7 +34,7 @@ def test_each_value_has_its_age(bank):
     assert bank.put("web1", {"b": 5})
     assert (bank.get("web1"), ages(bank, "web1")) == ({"b": 5}, {"b": 0})
     assert [(key, values) for key, values, _ in bank.entries()] == [("web1", {"b": 5})]
-    assert bank.look("nobody") == ({}, {})
+    assert bank.with_times("nobody") == ({}, {})
 
 
 def test_the_same_again_is_but_a_touch(bank):

@@ -8,10 +8,10 @@ import pytest
 
 from pushsalt.compile.check import check_chunks
 from pushsalt.compile.source import ArgSpec
-from pushsalt.modules.signatures import KnownStates
+from pushsalt.modules.signatures import StateFunctions
 from pushsalt.nearest import misspelt
 
-FUNCTIONS = KnownStates()
+FUNCTIONS = StateFunctions()
 REFERENCE = [{"pkg": "nginx"}]
 
 
@@ -109,7 +109,7 @@ def test_what_means_something_passes(full, given):
 def test_what_is_not_known_is_let_alone():
     """Users' own states, and Salt's, that take anything."""
 
-    class Functions(KnownStates):
+    class Functions(StateFunctions):
         def spec(self, name: str) -> ArgSpec | None:
             return ArgSpec(("name",), ("name",), kwargs=True)
 

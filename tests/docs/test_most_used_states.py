@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from pushsalt.modules.signatures import KnownStates
+from pushsalt.modules.signatures import StateFunctions
 
 REAL = ("file.", "cmd.", "archive.", "test.")
 FIRST = (Path(__file__).parents[1] / "differential" / "most-used-states.txt").read_text().split()[:21]
@@ -33,7 +33,7 @@ def test_every_one_of_the_list_has_an_example(made):
 @pytest.mark.parametrize("name", FIRST)
 def test_every_argument_is_there(page, name):
     rows = page("docs/most-used-states.md").rows(f"## {name}")
-    spec = KnownStates().spec(name)
+    spec = StateFunctions().spec(name)
     assert {argument for argument in spec.args if argument != "__env__"} <= {row[0].strip("`") for row in rows}
 
 

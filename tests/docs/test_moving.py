@@ -11,7 +11,7 @@ import yaml
 
 from pushsalt import errors
 from pushsalt.inventory.load import WITHOUT_EFFECT
-from pushsalt.modules.signatures import KnownStates
+from pushsalt.modules.signatures import StateFunctions
 
 
 def test_a_roster(page, project):
@@ -65,7 +65,7 @@ def test_states_that_stand_for_modules_exist(page):
     rows = page("docs/from-ansible.md").rows("## Modules")
     names = [name for row in rows for name in re.findall(r"`(\w+\.\w+)`", row[1])]
     assert len(names) > 30
-    known = KnownStates()
+    known = StateFunctions()
     assert [name for name in names if known.spec(name) is None] == []
 
 

@@ -23,7 +23,7 @@ def command(tmp_path, monkeypatch):
         add = fresh.add
         fresh.add = lambda key, status, digest: (hashed.append(Path(key[0]).name), add(key, status, digest))
         fresh.keep_in(tmp_path / "cache")
-        monkeypatch.setattr("pushsalt.files.found.known_digests", fresh)
+        monkeypatch.setattr("pushsalt.files.found.digest_cache", fresh)
         return fresh, hashed
 
     return begin

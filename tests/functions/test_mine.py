@@ -171,9 +171,9 @@ def test_a_run_of_states_collects_what_is_due(here):
     assert applied(client, "site").exit_code == 0
     # what the states have made is there by then
     assert client.project.mine.get("here") == {"test.echo": "one", "file.file_exists": True}
-    _, seen = client.project.mine.look("here")
+    _, seen = client.project.mine.with_times("here")
     second = applied(client, "site")
-    assert client.project.mine.look("here")[1] == seen
+    assert client.project.mine.with_times("here")[1] == seen
     assert second.round_trips == applied(here(mine_interval=0), "site").round_trips
 
 
@@ -184,10 +184,10 @@ def test_each_value_has_an_age_of_its_own(here):
     os.utime(bank._file("here"), (time.time() - 3000,) * 2)
     assert call(client, "mine.send", "sent", 5, mine_function="test.echo", on="here")
     os.utime(bank._file("here"), (time.time() - 1000,) * 2)
-    ages = {name: round(time.time() - when, -2) for name, when in bank.look("here")[1].items()}
+    ages = {name: round(time.time() - when, -2) for name, when in bank.with_times("here")[1].items()}
     assert ages == {"test.echo": 3000, "file.file_exists": 3000, "sent": 1000}
     applied(here({"mine_interval": 40}, mine_functions={"test.echo": ["two"]}), "site")
-    values, seen = bank.look("here")
+    values, seen = bank.with_times("here")
     assert values == {"test.echo": "two", "file.file_exists": True, "sent": 5}
     assert time.time() - seen["test.echo"] < 900 < time.time() - seen["sent"]
 

@@ -8,7 +8,7 @@ import pytest
 
 import thin
 from pushsalt.modules.controller import names as controller_names
-from pushsalt.modules.effects import CHANGES, READS, RUNS, WORDS, literals, said, shipped
+from pushsalt.modules.effects import CHANGES, READS, RUNS, WORDS, declared_effect, literals, shipped
 from thin import loader, runtime
 
 SAYING = [word for word in WORDS if word != "__controller__"]
@@ -139,5 +139,5 @@ def test_arguments_decide(name, args, kwargs, want):
     ],
 )
 def test_what_a_source_says(source, want, ours):
-    effect = said(f"{source}\n\n\ndef get():\n    pass\n" if "(:" not in source else source, "get", ours)
+    effect = declared_effect(f"{source}\n\n\ndef get():\n    pass\n" if "(:" not in source else source, "get", ours)
     assert (effect and effect.kind) == want

@@ -7,7 +7,7 @@ import re
 import pytest
 
 from pushsalt.modules.definitions import defined
-from pushsalt.modules.signatures import KnownStates
+from pushsalt.modules.signatures import StateFunctions
 from thin import resourcetypes, runtime
 
 
@@ -131,13 +131,13 @@ def test_a_session_of_a_broken_type_says_so(bed, text, words) -> None:
 def test_states_are_known_by_type(bed) -> None:
     bed.write({**bed.FULL_TYPE, **bed.BOX, "dummy/states/pkg.py": "def kept(name, how):\n    return {}\n"})
     custom = bed.custom
-    plain = KnownStates(custom, resource="full")
+    plain = StateFunctions(custom, resource="full")
     assert plain.spec("thing.done") == defined(bed.FULL_TYPE["full/states/thing.py"])["done"]
     assert list(plain.names()) == ["thing.done"]
     assert plain.spec("file.managed") is None
-    dummy = KnownStates(custom, resource="dummy")
+    dummy = StateFunctions(custom, resource="dummy")
     assert set(dummy.names()) == {"pkg.kept", "service.running", "service.dead"}
     assert dummy.spec("pkg.installed") is None
-    inside = KnownStates(custom, resource="box", inside=True)
-    assert inside.spec("file.managed") == KnownStates().spec("file.managed")
-    assert KnownStates(custom).spec("thing.done") is None
+    inside = StateFunctions(custom, resource="box", inside=True)
+    assert inside.spec("file.managed") == StateFunctions().spec("file.managed")
+    assert StateFunctions(custom).spec("thing.done") is None
