@@ -1,6 +1,6 @@
 """One render process: takes work from the command, renders it, asks the command for what it does not have.
 
-Of the works that it has, one renders at a time (it has ``_Turn``); another goes on while that one waits for an answer.
+Of the works that it has, one renders at a time (it has ``Turn``); another goes on while that one waits for an answer.
 So what is slow, or takes memory, is always known. Works run in threads of their own; the main thread reads what the
 command sends and ends what takes too long.
 
@@ -33,13 +33,11 @@ from __future__ import annotations
 import ctypes
 import logging
 import os
-import resource
 import select
 import socket
 import threading
-import time
 from collections import OrderedDict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext
 from functools import partial
@@ -48,6 +46,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pushsalt.children import codec, places
 from pushsalt.children.project import RenderProject
+from pushsalt.children.turn import LONG, Turn, Work
 from pushsalt.config import Config
 from pushsalt.errors import FunctionError, PushsaltError, StateError
 from pushsalt.job import JobOptions
@@ -70,95 +69,18 @@ log = logging.getLogger(__name__)
 
 #: Works at a time; the command sends no more.
 WIDTH: Final = 64
-#: Seconds that a work renders before others may beside it.
-LONG: Final = 1.0
 #: Pillars of which the command still has the values.
 PILLARS: Final = 32
 #: Questions that the command answers without a wait for anybody: they may be asked with a lock held.
 _AT_ONCE: Final = frozenset({"git", "has_ext_pillar", "managed", "mine_store", "requests"})
-_PAGE: Final = resource.getpagesize()
-
-
-class _Turn:
-    """Which work renders. A work that waits for an answer gives its turn away."""
-
-    def __init__(self, memory: int | None, on_full: Callable[[], None] = lambda: None) -> None:
-        """``on_full`` is called once, when what the process keeps has taken most of its memory."""
-        self.lock = threading.Lock()
-        self._giving = threading.Lock()
-        self.holder: _Work | None = None
-        self.since = 0.0
-        self._memory = memory
-        self._first = 0
-        self._is_full = False
-        self._on_full = on_full
-
-    def take(self, work: _Work) -> None:
-        """Raises OutOfTime when its time is over before its turn comes."""
-        deadline = work.deadline
-        if not self.lock.acquire(timeout=-1 if deadline is None else deadline.left):
-            raise OutOfTime
-        work.has_turn, self.holder, self.since = True, work, time.monotonic()
-        self._bound_memory(work)
-
-    def give(self, work: _Work) -> None:
-        with self._giving:
-            if work.has_turn:
-                work.has_turn, self.holder = False, None
-                self.lock.release()
-
-    def share(self, works: Iterable[_Work]) -> None:
-        """Who renders for long does so beside others from now on: it may never end."""
-        with self._giving:
-            holder = self.holder
-            if holder is None or time.monotonic() - self.since < LONG:
-                return
-            if any(not work.has_turn and work is not holder for work in works):
-                holder.has_turn, self.holder = False, None
-                self.lock.release()
-
-    def _bound_memory(self, work: _Work) -> None:
-        """From what was used when the work began, so much more; Python raises MemoryError beyond it.
-
-        What others made of the process meanwhile is no fault of the work: it has a quarter in any case.
-        """
-        if self._memory is None:
-            return
-        with open("/proc/self/statm", "rb") as stream:  # noqa: PTH123 - each turn pays for it
-            used = int(stream.read().split()[5]) * _PAGE
-        if work.memory is None:
-            work.memory = used
-        self._first = self._first or used
-        if used > self._first + 2 * self._memory and not self._is_full:
-            self._is_full = True
-            self._on_full()
-        most = max(work.memory + self._memory, used + self._memory // 4)
-        most = min(most, self._first + 4 * self._memory)
-        resource.setrlimit(resource.RLIMIT_DATA, (most, resource.RLIM_INFINITY))
-
-
-class _Work:
-    """One request that is worked on."""
-
-    def __init__(self, message: dict[str, Any]) -> None:
-        self.number = int(message["n"])
-        self.target = int(message["h"])
-        seconds = message.get("time")
-        self.deadline = None if seconds is None else Deadline(float(seconds))
-        self.is_again = bool(message.get("again"))
-        #: the thread that renders it, while OutOfTime may be raised there
-        self.thread: int | None = None
-        self.has_turn = False
-        #: bytes that the process used when it began
-        self.memory: int | None = None
 
 
 class _Current(threading.local):
-    work: _Work | None = None
+    work: Work | None = None
 
 
 class _Question:
-    def __init__(self, work: _Work) -> None:
+    def __init__(self, work: Work) -> None:
         self.work = work
         self.answered = threading.Event()
         self.answer: dict[str, Any] | None = None
@@ -173,12 +95,12 @@ class Child:
         #: answers that are sent together, when all messages that came with theirs are taken
         self._held: list[bytes] = []
         self._buffer = bytearray()
-        self._turn = _Turn(None)
+        self._turn = Turn(None)
         self._current = _Current()
         self._questions: dict[int, _Question] = {}
         self._asked = 0
         self._guard = threading.Lock()
-        self._works: dict[int, _Work] = {}
+        self._works: dict[int, Work] = {}
         self._pool = ThreadPoolExecutor(WIDTH, "render")
         self._ground: RenderProject | None = None
         self._minions: dict[int, Minion] = {}
@@ -228,7 +150,7 @@ class Child:
             self._held.clear()
         self._channel.sendall(data)
 
-    def _return(self, work: _Work, fields: dict[str, Any], *, at_once: bool = False) -> None:
+    def _return(self, work: Work, fields: dict[str, Any], *, at_once: bool = False) -> None:
         """Send the result of a work, or an error where it cannot be sent. ``at_once`` results are sent together.
 
         The values of a pillar go with the first result that has them: results of other threads are sent before or
@@ -329,7 +251,7 @@ class Child:
         elif kind == "cancel":
             self._cancel(int(message["n"]))
         elif kind in ("call", "template", "foreign", "pillar", "done", "place"):
-            work = self._works[int(message["n"])] = _Work(message)
+            work = self._works[int(message["n"])] = Work(message)
             if kind != "call" or not self._known_already(work, message):
                 self._pool.submit(self._worked, work, message)
 
@@ -358,13 +280,13 @@ class Child:
             self._ground.renew(config, said["shown"], said["groups"])
             return
         memory = message.get("memory") if Path("/proc/self/statm").exists() else None
-        self._turn = _Turn(memory, lambda: self.tell("full"))
+        self._turn = Turn(memory, lambda: self.tell("full"))
         self._ground = RenderProject(
             config, self.ask, lambda texts: self.tell("secrets", values=texts), said["shown"], said["groups"]
         )
         self._ground.shared.once.waits_for_others = self._without_turn
 
-    def _known_already(self, work: _Work, message: dict[str, Any]) -> bool:
+    def _known_already(self, work: Work, message: dict[str, Any]) -> bool:
         """Answer at once what is known from another target: no thread, no waiting."""
         if not self._turn.lock.acquire(blocking=False):
             return False
@@ -385,7 +307,7 @@ class Child:
         self._return(work, {**fields, "known": True}, at_once=True)
         return True
 
-    def _worked(self, work: _Work, message: dict[str, Any]) -> None:
+    def _worked(self, work: Work, message: dict[str, Any]) -> None:
         handle = getattr(self, f"_{message['k']}")
         try:
             try:
@@ -410,7 +332,7 @@ class Child:
             self._return(work, fields)
 
     @contextmanager
-    def _doing(self, work: _Work) -> Iterator[None]:
+    def _doing(self, work: Work) -> Iterator[None]:
         self._current.work = work
         try:
             self._enter(work)
@@ -421,14 +343,14 @@ class Child:
             self._leave(work)
             self._current.work = None
 
-    def _at(self, work: _Work, path: str) -> None:
+    def _at(self, work: Work, path: str) -> None:
         self.tell("at", n=work.number, path=path)
 
-    def _enter(self, work: _Work) -> None:
+    def _enter(self, work: Work) -> None:
         self._turn.take(work)
         work.thread = threading.get_ident()
 
-    def _leave(self, work: _Work) -> None:
+    def _leave(self, work: Work) -> None:
         """From here on nothing is raised in this thread from outside."""
         while True:
             try:
@@ -440,7 +362,7 @@ class Child:
                 continue
         self._turn.give(work)
 
-    def _minion(self, work: _Work, message: dict[str, Any], **more: Any) -> Minion:
+    def _minion(self, work: Work, message: dict[str, Any], **more: Any) -> Minion:
         known = self._minions.get(work.target)
         if known is not None:
             return known
@@ -465,7 +387,7 @@ class Child:
     def _remote(self, fun: str, args: list[Any], kwargs: dict[str, Any]) -> Any:
         return self.ask("remote", fun=fun, args=args, kwargs=kwargs)
 
-    def _call(self, work: _Work, message: dict[str, Any]) -> dict[str, Any]:
+    def _call(self, work: Work, message: dict[str, Any]) -> dict[str, Any]:
         minion = self._minion(work, message)
         value = minion.call(str(message["fun"]), message["args"], message["kwargs"])
         fields: dict[str, Any] = {}
@@ -490,7 +412,7 @@ class Child:
             self._pillars.popitem(last=False)
         return [number, values]
 
-    def _plan(self, work: _Work, minion: Minion, lowstate: Lowstate) -> dict[str, Any]:
+    def _plan(self, work: Work, minion: Minion, lowstate: Lowstate) -> dict[str, Any]:
         plan, wants = make_plan(lowstate.chunks, minion.files, partial(prerender, minion), test=lowstate.test)
         if lowstate.test:
             plan.chunks = [self._dry(minion, chunk) for chunk in plan.chunks]
@@ -522,28 +444,28 @@ class Child:
         refused = refused_calls(chunk, minion.frozen, minion.effect_on_target, minion.warn)
         return {**chunk, slots.REFUSED: refused} if refused else chunk
 
-    def _template(self, work: _Work, message: dict[str, Any]) -> dict[str, Any]:
+    def _template(self, work: Work, message: dict[str, Any]) -> dict[str, Any]:
         minion = self._minion(work, message)
         asked = (message["saltenv"], message["engine"], message["context"], message["defaults"], message["chunk"])
         return {"text": render_file(minion, message["url"], None, *asked, message["names"])}
 
-    def _foreign(self, work: _Work, message: dict[str, Any]) -> dict[str, Any]:
+    def _foreign(self, work: Work, message: dict[str, Any]) -> dict[str, Any]:
         """A text of the target's own, in a process that is made for it and has nothing else."""
         minion = self._minion(work, message, rendering=True, engines=DATA_ENGINES, pillar=message["pillar"])
         text = Foreign(message["text"], minion.id)
         asked = (message["saltenv"], "jinja", message["context"], message["defaults"], message["chunk"])
         return {"text": render_file(minion, None, text, *asked, message["names"])}
 
-    def _place(self, work: _Work, message: dict[str, Any]) -> dict[str, Any]:
+    def _place(self, work: Work, message: dict[str, Any]) -> dict[str, Any]:
         """Where another process hung."""
         settings = self._ground.config.opts.get("jinja_sls_env") if self._ground is not None else None
         return {"place": places.place(message["frames"], message["of"], settings or {})}
 
-    def _pillar(self, work: _Work, message: dict[str, Any]) -> dict[str, Any]:
+    def _pillar(self, work: Work, message: dict[str, Any]) -> dict[str, Any]:
         minion = self._minion(work, message)
         return {"value": plain(minion.pillar)}
 
-    def _done(self, work: _Work, message: dict[str, Any]) -> dict[str, Any]:
+    def _done(self, work: Work, message: dict[str, Any]) -> dict[str, Any]:
         after = self._after.pop(work.target, None)
         if after is not None:
             after(message["returns"])

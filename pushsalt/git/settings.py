@@ -183,31 +183,11 @@ def pillar_entries(opts: Mapping[str, Any]) -> list[list[Any]]:
 
 def _remote(role: Role, entry: Any, opts: Mapping[str, Any]) -> Remote:
     option = "gitfs_remotes" if role == "gitfs" else "ext_pillar: git"
-    own: dict[str, Any] = {}
-    if isinstance(entry, Mapping):
-        if len(entry) != 1:
-            raise ConfigError(f"{option}: an entry has one URL", hint="indent the remote's options below its URL")
-        [(entry, below)] = entry.items()
-        own = _joined(below, f"{option}: {entry}")
-        if not own:
-            raise ConfigError(
-                f"{option}: there are no options below {entry}", hint="take the colon behind the URL away"
-            )
-    branch = ""
-    url = entry
-    if role == "git_pillar" and isinstance(entry, str):
-        words = entry.split(None, 1)
-        branch, url = words if len(words) == 2 else (str(_global(role, "branch", opts, "master")), entry.strip())
+    entry, own = _entry(entry, option)
+    branch, url = _branch(role, entry, opts)
     address = parse_address(url, option)
     label = f"{option}: {address.shown}"
-    unknown = [name for name in own if name not in PARAMETERS[role]]
-    if unknown:
-        near = nearest(unknown[0], PARAMETERS[role], n=1)
-        meant = f"did you mean {near[0]}? " if near else ""
-        raise ConfigError(
-            f"{label}: {unknown[0]!r} is no option of a remote",
-            hint=f"{meant}there are: {', '.join(sorted(PARAMETERS[role]))}",
-        )
+    _check_names(role, own, label)
     if role == "git_pillar" and "base" in own and branch != ANY_ENV:
         raise ConfigError(f"{label}: `base` is for the branch {ANY_ENV}", hint="leave it out, or name __env__ first")
 
@@ -251,6 +231,41 @@ def _remote(role: Role, entry: Any, opts: Mapping[str, Any]) -> Remote:
     )
     _check(remote, label)
     return remote
+
+
+def _entry(entry: Any, option: str) -> tuple[Any, dict[str, Any]]:
+    """What an entry names, and the options below it. Raises ConfigError."""
+    if not isinstance(entry, Mapping):
+        return entry, {}
+    if len(entry) != 1:
+        raise ConfigError(f"{option}: an entry has one URL", hint="indent the remote's options below its URL")
+    [(entry, below)] = entry.items()
+    own = _joined(below, f"{option}: {entry}")
+    if not own:
+        raise ConfigError(f"{option}: there are no options below {entry}", hint="take the colon behind the URL away")
+    return entry, own
+
+
+def _branch(role: Role, entry: Any, opts: Mapping[str, Any]) -> tuple[str, Any]:
+    """The branch and the URL of an entry: git_pillar writes both in one text."""
+    if role != "git_pillar" or not isinstance(entry, str):
+        return "", entry
+    words = entry.split(None, 1)
+    if len(words) == 2:
+        return words[0], words[1]
+    return str(_global(role, "branch", opts, "master")), entry.strip()
+
+
+def _check_names(role: Role, own: Mapping[str, Any], label: str) -> None:
+    """Raises ConfigError for an option that no remote has."""
+    unknown = [name for name in own if name not in PARAMETERS[role]]
+    if unknown:
+        near = nearest(unknown[0], PARAMETERS[role], n=1)
+        meant = f"did you mean {near[0]}? " if near else ""
+        raise ConfigError(
+            f"{label}: {unknown[0]!r} is no option of a remote",
+            hint=f"{meant}there are: {', '.join(sorted(PARAMETERS[role]))}",
+        )
 
 
 def _check(remote: Remote, label: str) -> None:

@@ -19,8 +19,6 @@ Values are compared by ``key_of``: types count (True, 1 and 1.0 differ), and so 
 
 from __future__ import annotations
 
-import hashlib
-import marshal
 import threading
 from collections import deque
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
@@ -29,80 +27,14 @@ from typing import Any, Final, NoReturn, Protocol, TypeVar
 
 from yaml.representer import SafeRepresenter
 
+from pushsalt.memo.keys import Key, NoKeyError, key_of
 from thin.utils.dictupdate import InOrder
 
-Key = Hashable
 Read = Hashable
 Result = TypeVar("Result")
 
 #: In the place of a key: the mapping as a whole.
 WHOLE: Final = ("the whole",)
-#: The key of what is not there.
-MISSING: Final = ("missing",)
-
-_SHORT: Final = 64
-
-
-class NoKeyError(Exception):
-    """A value of a kind that cannot be compared."""
-
-
-def key_of(value: Any) -> Key:
-    """What two values have in common only if nobody can tell them apart. Raises NoKeyError.
-
-    Long ones are digests: of secrets as of all else no copy is kept.
-    """
-    kind = type(value)
-    if kind is str and len(value) <= _SHORT:
-        return str(value)
-    if value is None or kind is bool or kind is int:
-        return (kind, value)
-    try:
-        data = marshal.dumps(value, 2)  # the last version that does not depend on who else refers to a value
-    except ValueError:
-        try:
-            data = _dumped_in_order(value) or marshal.dumps(_spelled(value), 2)
-        except (ValueError, RecursionError):
-            raise NoKeyError(kind.__name__) from None
-    return data if len(data) <= _SHORT else (len(data), hashlib.blake2b(data, digest_size=20).digest())
-
-
-def _dumped_in_order(value: Any) -> bytes:
-    """As ``_spelled``, and far quicker, where InOrder is the only derived type; else nothing."""
-    try:
-        return marshal.dumps(_in_order_marked(value), 2)
-    except ValueError:
-        return b""
-
-
-def _in_order_marked(value: Any) -> Any:
-    kind = type(value)
-    if kind is dict or kind is InOrder:
-        plain = {key: _in_order_marked(item) if type(item) in _NESTED else item for key, item in value.items()}
-        return plain if kind is dict else (..., plain)
-    if kind is list:
-        return [_in_order_marked(item) if type(item) in _NESTED else item for item in value]
-    return value
-
-
-_NESTED: Final = frozenset({dict, list, InOrder})
-
-
-def _spelled(value: Any) -> Any:
-    """A value of derived types with the names of these."""
-    kind = type(value)
-    if value is None or kind in (bool, int, float, str, bytes, complex):
-        return value
-    name = "in order" if kind is InOrder else f"{kind.__module__}.{kind.__qualname__}"  # which calls itself dict
-    if isinstance(value, dict):
-        return name, [(_spelled(key), _spelled(item)) for key, item in dict.items(value)]
-    if isinstance(value, list | tuple | set | frozenset):
-        return name, [_spelled(item) for item in value]
-    if isinstance(value, str):
-        return name, str.__str__(value)
-    if isinstance(value, int | float | bytes):
-        return name, value.__repr__()
-    raise NoKeyError(name)
 
 
 class ReadSource(Protocol):

@@ -22,17 +22,15 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any, Final, Generic, NamedTuple, TypeVar
 
+from pushsalt.memo.keys import Key, NoKeyError, key_of
 from pushsalt.memo.reads import (
     Answer,
     Asked,
-    Key,
-    NoKeyError,
     Read,
     ReadSource,
     Recording,
     answer,
     current,
-    key_of,
     recording,
     takes_time,
 )

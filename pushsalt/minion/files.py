@@ -12,7 +12,8 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any, BinaryIO, Final, cast
 
-from pushsalt.memo.reads import Key, ReadSource, Recording, current, key_of, spoil, takes_time
+from pushsalt.memo.keys import Key, key_of
+from pushsalt.memo.reads import ReadSource, Recording, current, spoil, takes_time
 from pushsalt.trust import limit_of
 
 if TYPE_CHECKING:

@@ -7,7 +7,8 @@ from collections.abc import Hashable, Mapping
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from pushsalt.errors import PushsaltError
-from pushsalt.memo.reads import WHOLE, Key, NoKeyError, Read, current, key_of, muted, plain
+from pushsalt.memo.keys import Key, NoKeyError, key_of
+from pushsalt.memo.reads import WHOLE, Read, current, muted, plain
 from pushsalt.minion.files import RecordedFiles, Snapshot
 from pushsalt.minion.shared import GONE, MemoPillar, Shared, TargetSettings, value_key
 

@@ -20,7 +20,8 @@ from pushsalt.compile.source import SourcePositions
 from pushsalt.errors import FunctionError, StateError, TargetError, UsageError
 from pushsalt.fileserver.trees import each_time
 from pushsalt.lazy import cached_property
-from pushsalt.memo.reads import WHOLE, NoKeyError, Recorded, ask, current, key_of, muted, plain, spoil, takes_time
+from pushsalt.memo.keys import NoKeyError, key_of
+from pushsalt.memo.reads import WHOLE, Recorded, ask, current, muted, plain, spoil, takes_time
 from pushsalt.minion.callerrors import raised, unknown_function
 from pushsalt.minion.compiling import compiled_pillar, state_compiler
 from pushsalt.minion.inputs import REMOTE, TargetInputs, noting

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from pushsalt.config import minion_opts
 from pushsalt.lazy import cached_property
-from pushsalt.memo.reads import MISSING, WHOLE, Key, NoKeyError, key_of, takes_time
+from pushsalt.memo.keys import MISSING, Key, NoKeyError, key_of
+from pushsalt.memo.reads import WHOLE, takes_time
 from pushsalt.memo.tree import Once
 from pushsalt.minion.files import Snapshot
 from thin.utils.dictupdate import copy_containers

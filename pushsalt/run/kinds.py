@@ -116,7 +116,7 @@ class Copy(Kind):
         return await super().online()
 
     async def run(self, session: Session) -> tuple[Any, int]:
-        from pushsalt.session import copying
+        from pushsalt.session import copying, fetching
 
         work, copy = self.work, self.job.args[0]
         test, sources = work.options.test, work.runner.sources
@@ -125,8 +125,8 @@ class Copy(Kind):
             if sources is not None:
                 value = await copying.send(session, copy, sources, test, say)
             else:
-                copy = copying.folder_of(copy, work.name, many=not work.runner.alone)
-                value = await copying.Fetch(session, copy, test, say).run()
+                copy = fetching.folder_of(copy, work.name, many=not work.runner.alone)
+                value = await fetching.Fetch(session, copy, test, say).run()
         return value, int("failed" in value)
 
     def interrupted(self) -> tuple[str, str]:

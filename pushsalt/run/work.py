@@ -29,7 +29,8 @@ if TYPE_CHECKING:
     from pushsalt.run.rendered import Called, Planned, RenderedTarget
     from pushsalt.run.runner import Runner
     from pushsalt.session.channel import Channels
-    from pushsalt.session.session import LockRequest, Session, Start
+    from pushsalt.session.session import Session
+    from pushsalt.session.start import LockRequest, Start
 
 log = logging.getLogger(__name__)
 
@@ -113,7 +114,7 @@ class Work:
 
         and it removes what pushsalt has left on the target.
         """
-        from pushsalt.session.session import Start
+        from pushsalt.session.start import Start
 
         opts, project = self.opts(), self.project
         saltenv = str(opts.get("saltenv") or "base")
@@ -224,7 +225,7 @@ class Work:
 
     def _lock(self) -> LockRequest:
         """A resource that is served by its manager has a lock of its own there."""
-        from pushsalt.session.session import LockRequest
+        from pushsalt.session.start import LockRequest
 
         own = hashlib.sha256(self.target.key.encode()).hexdigest()[:16]
         name = f"lock-{own}" if self.target.resource and not self.target.enter else ""

@@ -11,7 +11,6 @@ import asyncio
 import contextlib
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 from pushsalt.bundle.runtime import Runtime
@@ -21,6 +20,7 @@ from pushsalt.session import handshake, questions
 from pushsalt.session.channel import Channel, Channels, Message, Traffic, framed
 from pushsalt.session.intake import excess
 from pushsalt.session.questions import Questions, Serve
+from pushsalt.session.start import LockRequest, Start
 from pushsalt.transport import Connection
 from thin import wire
 
@@ -38,52 +38,6 @@ EVENTS = frozenset({"start", "state", "log", "event"})
 _TEXT = 64 * 1024
 #: Exit status of a supervisor whose worker died inside a frame; see thin/relay.py.
 _CUT = 77
-
-
-@dataclass(frozen=True)
-class LockRequest:
-    """``words`` tell the next one who holds the target; ``wait`` is how many seconds to wait for it ourselves.
-
-    ``name`` is the lock's, when it is not that of the whole target.
-    """
-
-    words: str
-    wait: float = 0.0
-    name: str = ""
-
-
-@dataclass(frozen=True)
-class Start:
-    """What a session starts with. ``deadline`` (seconds) bounds all of it by the target's own clock.
-
-    ``clean`` removes what pushsalt left on the target instead of starting a worker; see ``clean`` below.
-    ``custom`` are the users' own modules, if there are any; see thin/custom.py. ``salt``: that Salt's own modules may
-    be asked for; see thin/saltown.py. ``resource``: which resource it is about; see thin/resourcetypes.py.
-    """
-
-    opts: Mapping[str, Any] = field(default_factory=dict)
-    grains: Mapping[str, Any] = field(default_factory=dict)
-    want_grains: bool = False
-    lock: LockRequest | None = None
-    deadline: float | None = None
-    log_level: str = "warning"
-    clean: bool = False
-    custom: Blob | None = None
-    salt: Mapping[str, Any] | None = None
-    resource: Mapping[str, Any] | None = None
-
-    def parameters(self) -> dict[str, object]:
-        """What the supervisor gets of it; see thin/__main__.py."""
-        lock = self.lock
-        parameters: dict[str, object] = {
-            "lock": lock.words if lock else None,
-            "wait": lock.wait if lock else 0,
-            "deadline": self.deadline,
-            "clean": self.clean,
-        }
-        if lock is not None and lock.name:
-            parameters["lock_name"] = lock.name
-        return parameters
 
 
 async def _serve_nothing(question: Message) -> Message:
@@ -222,22 +176,8 @@ class Session:
     async def _open(self, connection: Connection, runtime: Runtime, start: Start, first: Sequence[Message]) -> None:
         loop = asyncio.get_running_loop()
         self._ready: asyncio.Future[None] = loop.create_future()
-        parameters = start.parameters()
-        channel = await self._channels.take() if self._channels is not None else None
         resource = dict(start.resource) if start.resource is not None else None
-        if channel is not None:
-            kept = {}
-            if resource is not None:  # of a type with a thousand resources it is long, and the same for each
-                resource["kept"] = resource["type"]
-                kept = {resource["type"]: resource.pop("declared", None)}
-            self._channel, beginning = channel, channel.again(parameters, kept)
-            self.info.update(channel.info)
-        else:
-            self._channel = channel = Channel(self.target, connection.user, runtime, self._warn, self._fail)
-            await channel.start(connection, {**parameters, "several": self._channels is not None})
-            beginning = None
-        self.traffic = channel.traffic
-        self._questions.use(channel, runtime)
+        channel, beginning = await self._start_channel(connection, runtime, start.parameters(), resource)
         self._reader = loop.create_task(self._read(), name=f"session {self.target.id}")
         patience = BOOTSTRAP_TIMEOUT + (start.lock.wait if start.lock else 0)
         self._bound_by = [loop.call_later(patience, self._too_slow)]
@@ -249,18 +189,7 @@ class Session:
             self._write(beginning)
             await self._ready
             return
-        init = {
-            "k": "init",
-            "id": self.target.id,
-            "opts": dict(start.opts),
-            "grains": dict(start.grains),
-            "want_grains": start.want_grains,
-            "log_level": start.log_level,
-        }
-        if start.salt is not None:
-            init["salt"] = dict(start.salt)
-        if resource is not None:
-            init["resource"] = resource
+        init = start.init(self.target.id, resource)
         custom = self._questions.custom = start.custom
         # A target that had no runtime has no modules either: they are sent unasked.
         unasked = custom is not None and channel.sent_runtime
@@ -280,6 +209,29 @@ class Session:
             self.info.get("dir") or "memory",
             "" if self.info.get("warm") else ", begun afresh",
         )
+
+    async def _start_channel(
+        self, connection: Connection, runtime: Runtime, parameters: dict[str, object], resource: dict[str, Any] | None
+    ) -> tuple[Channel, bytes | None]:
+        """A channel to the runtime, and what is first written to one that served a session before.
+
+        What is declared of a resource is taken out of ``resource`` where it travels apart.
+        """
+        channel = await self._channels.take() if self._channels is not None else None
+        beginning = None
+        if channel is not None:
+            kept = {}
+            if resource is not None:  # of a type with a thousand resources it is long, and the same for each
+                resource["kept"] = resource["type"]
+                kept = {resource["type"]: resource.pop("declared", None)}
+            self._channel, beginning = channel, channel.again(parameters, kept)
+            self.info.update(channel.info)
+        else:
+            self._channel = channel = Channel(self.target, connection.user, runtime, self._warn, self._fail)
+            await channel.start(connection, {**parameters, "several": self._channels is not None})
+        self.traffic = channel.traffic
+        self._questions.use(channel, runtime)
+        return channel, beginning
 
     def _prepared(self, message: Message) -> bytes:
         if message.get("k") == "bye":

@@ -12,27 +12,25 @@ import contextlib
 import logging
 import os
 import random
-import signal as signals
 import socket
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import asyncssh
 
 from pushsalt import regular
-from pushsalt.bundle.shim import shell_line
 from pushsalt.errors import TargetError
 from pushsalt.inventory import sshwords
 from pushsalt.model import Target
 from pushsalt.transport import ConnectOptions
 from pushsalt.transport.hostkeys import HostRecord, KnownHosts, fingerprint
-from pushsalt.transport.program import Program, ProxyCommand, end_all
+from pushsalt.transport.program import ProxyCommand, end_all
 from pushsalt.transport.sshconfig import default_files, hops, resolve
-from pushsalt.transport.sshkeys import DEFAULT_KEYS, Keys, KeyUnusableError, for_keys, public_half
+from pushsalt.transport.sshconnection import Jump, Shared, SshConnection, let_go
+from pushsalt.transport.sshkeys import DEFAULT_KEYS, KeyUnusableError, for_keys, public_half
 from pushsalt.transport.sshtrouble import BUSY, Trouble, message_of, printable
-from pushsalt.transport.stream import Gate, Inbox, keep_tail
 
 log = logging.getLogger(__name__)
 
@@ -61,43 +59,11 @@ MACS = (
     "hmac-sha2-256",
     "hmac-sha2-512",
 )
-CLOSE_TIMEOUT = 3.0
-_TERMINAL_MODES = (
-    "ECHO",
-    "ICANON",
-    "ISIG",
-    "IEXTEN",
-    "OPOST",
-    "ONLCR",
-    "ICRNL",
-    "INLCR",
-    "IGNCR",
-    "IXON",
-    "IXOFF",
-    "ISTRIP",
-    "PARMRK",
-    "INPCK",
-    "ECHOE",
-    "ECHOK",
-    "ECHONL",
-)
-_RAW = {getattr(asyncssh, f"PTY_{mode}"): 0 for mode in _TERMINAL_MODES}
-
-
-@dataclass
-class _Shared:
-    """What the connections of one command have in common."""
-
-    keys: Keys = field(default_factory=Keys)
-    known: dict[tuple[Path, ...], KnownHosts] = field(default_factory=dict)
-    jumps: dict[tuple[str, ...], _Jump] = field(default_factory=dict)
-    #: ProxyCommands
-    running: set[Program] = field(default_factory=set)
 
 
 async def connect(target: Target, options: ConnectOptions) -> SshConnection:
     """Log in. Raises TargetError."""
-    shared: _Shared = options.shared.setdefault("ssh", _Shared())
+    shared: Shared = options.shared.setdefault("ssh", Shared())
     login = _Login(target, options, shared)
     # A jump host has its own time to come up; the target's begins when it is there.
     await login.reach()
@@ -112,142 +78,10 @@ async def connect(target: Target, options: ConnectOptions) -> SshConnection:
 
 async def close(options: ConnectOptions) -> None:
     """Let go of what the connections of one command had in common."""
-    shared: _Shared | None = options.shared.get("ssh")
+    shared: Shared | None = options.shared.get("ssh")
     if shared is not None:
         await end_all(shared.running)
         await shared.keys.close()
-
-
-class SshConnection:
-    """A login."""
-
-    def __init__(
-        self,
-        id: str,
-        connection: asyncssh.SSHClientConnection,
-        user: str,
-        jump: _Jump | None,
-        proxy: ProxyCommand | None,
-    ) -> None:
-        self.id = id
-        self.user: str | None = user
-        self.connection = connection
-        self._jump, self._proxy = jump, proxy
-
-    async def open(
-        self, words: Sequence[str], *, pty: bool = False, on_stderr: Callable[[bytes], None] | None = None
-    ) -> SshStream:
-        line: Any = words if isinstance(words, str) else shell_line(words)
-        if not _is_utf8(line):  # what a command line had, byte by byte; text is logged as text
-            line = line.encode("utf-8", "surrogateescape")
-        terminal = {"term_type": "dumb", "term_modes": _RAW} if pty else {}
-        try:
-            _, stream = await self.connection.create_session(
-                lambda: SshStream(self.id, on_stderr),
-                line,
-                encoding=None,
-                request_pty="force" if pty else False,
-                **terminal,  # type: ignore[arg-type]
-            )
-        except asyncssh.ChannelOpenError as exc:
-            message = f"{self.id}: the server opens no session: {printable(exc.reason)}"
-            raise TargetError("no_shell", message, "allow sessions and commands for this login") from exc
-        except (OSError, asyncssh.Error) as exc:
-            message = f"{self.id}: the connection broke before anything was run: {message_of(exc)}"
-            raise TargetError("bootstrap_failed", message, "it is safe to run again") from exc
-        assert isinstance(stream, SshStream)
-        return stream
-
-    async def close(self) -> None:
-        self.connection.close()
-        try:
-            await asyncio.wait_for(self.connection.wait_closed(), CLOSE_TIMEOUT)
-        except (asyncio.TimeoutError, OSError, asyncssh.Error):
-            self.connection.abort()
-        finally:
-            await _let_go(self._jump, self._proxy)
-
-
-def _is_utf8(text: str) -> bool:
-    return text.isascii() or not any("\ud800" <= char <= "\udfff" for char in text)
-
-
-class SshStream(asyncssh.SSHClientSession[bytes]):
-    """The channel of one command."""
-
-    def __init__(self, id: str, on_stderr: Callable[[bytes], None] | None) -> None:
-        self.stderr = bytearray()
-        self.exit_status: int | None = None
-        self._id = id
-        self._on_stderr = on_stderr
-        self._gate = Gate()
-        self._gone = asyncio.Event()
-
-    def connection_made(self, chan: Any) -> None:
-        self._channel: asyncssh.SSHClientChannel[bytes] = chan
-        self._inbox = Inbox(chan.pause_reading, chan.resume_reading)
-
-    def data_received(self, data: bytes, datatype: int | None) -> None:
-        if datatype is None:
-            self._inbox.feed(data)
-        else:
-            keep_tail(self.stderr, data)
-            if self._on_stderr is not None:
-                self._on_stderr(data)
-
-    def eof_received(self) -> bool:
-        self._inbox.end()
-        return True
-
-    def exit_status_received(self, status: int) -> None:
-        self.exit_status = status
-
-    def exit_signal_received(self, signal: str, core_dumped: bool, msg: str, lang: str) -> None:
-        self.exit_status = -int(getattr(signals, f"SIG{signal}", 0)) or None
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        error = None
-        if exc is not None:
-            error = TargetError(
-                "connection_lost",
-                f"{self._id}: the connection was lost: {message_of(exc)}",
-                "what was under way may have been done or not: look at the target, and run again",
-            )
-        self._inbox.end(error)
-        self._gate.open()
-        self._gone.set()
-
-    def pause_writing(self) -> None:
-        self._gate.close()
-
-    def resume_writing(self) -> None:
-        self._gate.open()
-
-    async def read(self) -> bytes:
-        return await self._inbox.read()
-
-    def write(self, data: bytes) -> None:
-        if not self._channel.is_closing():
-            with contextlib.suppress(BrokenPipeError):
-                self._channel.write(data)
-
-    def write_eof(self) -> None:
-        if not self._channel.is_closing():
-            with contextlib.suppress(BrokenPipeError):
-                self._channel.write_eof()
-
-    async def drain(self) -> None:
-        await self._gate.wait()
-
-    async def wait_closed(self) -> None:
-        await self._gone.wait()
-
-    def close(self) -> None:
-        self._inbox.end()
-        self._channel.close()
-
-    def abort(self) -> None:
-        self._channel.abort()
 
 
 class _Client(asyncssh.SSHClient):
@@ -287,7 +121,7 @@ def _acknowledge_at_once(connection: asyncssh.SSHClientConnection) -> None:
 class _Login:
     """One login, with the tries that it takes, and what is known when it fails."""
 
-    def __init__(self, target: Target, options: ConnectOptions, shared: _Shared) -> None:
+    def __init__(self, target: Target, options: ConnectOptions, shared: Shared) -> None:
         self.target, self.options, self.shared = target, options, shared
         files = default_files() if options.ssh_config is None else options.ssh_config
         self.settings = settings = resolve(target, files, accept_new=options.accept_new_host_keys)
@@ -298,7 +132,7 @@ class _Login:
             target.id, settings.host, name, settings.port, settings.user, password=target.passwd is not None
         )
         self.connection: asyncssh.SSHClientConnection | None = None
-        self.jump: _Jump | None = None
+        self.jump: Jump | None = None
         self.proxy: ProxyCommand | None = None
         self.refusal: TargetError | None = None
 
@@ -318,7 +152,7 @@ class _Login:
 
     async def give_up(self) -> None:
         """Let go of the jump host and the ProxyCommand unless a connection now holds them."""
-        await _let_go(self.jump, self.proxy)
+        await let_go(self.jump, self.proxy)
 
     async def run(self) -> SshConnection:
         arguments = await self._arguments()
@@ -337,7 +171,7 @@ class _Login:
         while True:
             self.connection = None
             if self.jump is None and self.settings.proxy:
-                await _let_go(None, self.proxy)
+                await let_go(None, self.proxy)
                 self.proxy = arguments["tunnel"] = ProxyCommand(self.settings.proxy, self.shared.running)
             try:
                 connection = await asyncssh.connect(self.settings.host, self.settings.port, **arguments)
@@ -581,49 +415,11 @@ def _public(path: Path) -> bytes | None:
 # --- jump hosts
 
 
-class _Jump:
-    """A connection that others go through; closed when the last of them is."""
-
-    def __init__(self, chain: tuple[str, ...], shared: _Shared) -> None:
-        self._chain, self._shared = chain, shared
-        self._users = 0
-        self.opening: asyncio.Task[SshConnection] | None = None
-
-    @property
-    def connection(self) -> asyncssh.SSHClientConnection:
-        assert self.opening is not None
-        return self.opening.result().connection
-
-    def broken(self) -> bool:
-        done = self.opening is not None and self.opening.done() and not self.opening.cancelled()
-        return done and (self.opening.exception() is not None or self.connection.is_closed())  # type: ignore[union-attr]
-
-    def take(self) -> None:
-        self._users += 1
-
-    async def release(self) -> None:
-        self._users -= 1
-        if self._users == 0 and self.opening is not None and self.opening.done() and not self.opening.exception():
-            if self._shared.jumps.get(self._chain) is self:
-                del self._shared.jumps[self._chain]
-            await self.opening.result().close()
-
-
-async def _let_go(jump: _Jump | None, proxy: ProxyCommand | None) -> None:
-    """A connection needs its way no more, or there is none."""
-    try:
-        if proxy is not None:
-            await proxy.end()
-    finally:
-        if jump is not None:
-            await jump.release()
-
-
-async def _through(chain: tuple[str, ...], options: ConnectOptions, shared: _Shared) -> _Jump:
+async def _through(chain: tuple[str, ...], options: ConnectOptions, shared: Shared) -> Jump:
     """The connection to the last of these, by way of the others. A failure counts for all that go this way."""
     jump = shared.jumps.get(chain)
     if jump is None or (jump.broken() and jump.opening is not None and jump.opening.exception() is None):
-        jump = shared.jumps[chain] = _Jump(chain, shared)
+        jump = shared.jumps[chain] = Jump(chain, shared)
         jump.opening = asyncio.create_task(connect(_hop(chain, options), options))
     jump.take()
     assert jump.opening is not None

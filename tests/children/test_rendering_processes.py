@@ -18,7 +18,7 @@ import pytest
 
 from pushsalt.api import Client, JobOptions, Selection, Settings
 from pushsalt.children import codec, process
-from pushsalt.children.child import Child, _Work
+from pushsalt.children.child import Child, Work
 from pushsalt.config import load_config
 from pushsalt.minion.settings import for_rendering
 from tests.beds.project import Project
@@ -331,10 +331,10 @@ def test_the_values_of_a_pillar_come_before_all_that_only_names_them() -> None:
 
     with ours, theirs, pytest.MonkeyPatch.context() as patch:
         patch.setattr(codec, "pack", slow)
-        first = threading.Thread(target=child._return, args=(_Work({"n": 1, "h": 1}), {"known_pillar": (7, {"a": 1})}))
+        first = threading.Thread(target=child._return, args=(Work({"n": 1, "h": 1}), {"known_pillar": (7, {"a": 1})}))
         first.start()
         packed.wait()
-        child._return(_Work({"n": 2, "h": 2}), {"known_pillar": (7, {"a": 1})})
+        child._return(Work({"n": 2, "h": 2}), {"known_pillar": (7, {"a": 1})})
         first.join()
         data, found = ours.recv(65536), []
     while data:

@@ -7,7 +7,8 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from pushsalt.memo import tree as module
-from pushsalt.memo.reads import Recorded, ask, key_of, plain, spoil
+from pushsalt.memo.keys import key_of
+from pushsalt.memo.reads import Recorded, ask, plain, spoil
 from pushsalt.memo.tree import Level, Once
 
 LEVEL = Level("thing")

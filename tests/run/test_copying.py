@@ -13,7 +13,8 @@ from pushsalt.api import Client, Reporter, Selection, Settings
 from pushsalt.cli.cp import split
 from pushsalt.errors import TargetError
 from pushsalt.model import Target
-from pushsalt.session.copying import MOST_ENTRIES, Copy, Fetch, LocalSources, _stays_inside, folder_of, problem, send
+from pushsalt.session.copying import MOST_ENTRIES, Copy, LocalSources, problem, send
+from pushsalt.session.fetching import Fetch, _stays_inside, folder_of
 
 TOP = ["", "d", None, 0o755, 0, 0]
 

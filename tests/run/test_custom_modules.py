@@ -8,7 +8,7 @@ import pytest
 
 from pushsalt.fileserver import FileServer
 from pushsalt.modules.custom import CustomModules
-from pushsalt.session.session import Start
+from pushsalt.session.start import Start
 
 FILES = {
     "base/_modules/a.py": "def f():\n    return 'base'\n",

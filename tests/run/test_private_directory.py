@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from pushsalt.session.session import LockRequest, Start
+from pushsalt.session.start import LockRequest, Start
 
 
 def group_writable(cache, trap):

@@ -14,7 +14,8 @@ import pytest
 from pushsalt.bundle.runtime import Runtime
 from pushsalt.errors import FunctionError, TargetError
 from pushsalt.model import Target
-from pushsalt.session.session import LockRequest, Session, Start
+from pushsalt.session.session import Session
+from pushsalt.session.start import LockRequest, Start
 from pushsalt.transport import ConnectOptions, connect, resource
 from tests.run.conftest import alive
 

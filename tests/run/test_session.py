@@ -19,7 +19,8 @@ import pytest
 from pushsalt.errors import FunctionError, TargetError
 from pushsalt.model import Blob, Target
 from pushsalt.session.blobs import Sender
-from pushsalt.session.session import LockRequest, Start, clean
+from pushsalt.session.session import clean
+from pushsalt.session.start import LockRequest, Start
 from tests.run.conftest import alive
 
 HERE = Target("here", transport="local")

@@ -16,7 +16,7 @@ import pytest
 from pushsalt.errors import TargetError
 from pushsalt.model import Secret, Target
 from pushsalt.session import session as session_module
-from pushsalt.session.session import LockRequest, Start
+from pushsalt.session.start import LockRequest, Start
 from pushsalt.transport import ConnectOptions
 from tests.beds import sshd
 from tests.beds.sshd import SshdBed

@@ -1,0 +1,351 @@
+"""``pushsalt cp`` from a target, over a session.
+
+What a target says of its files is foreign: a name has no place above or beside the folder that is written to, a link
+that leads out of it is left out, and so is whatever is no file, folder or link.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import hashlib
+import os
+import stat
+from collections.abc import AsyncIterator, Callable
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+from pushsalt.errors import FunctionError, TargetError
+from pushsalt.session import intake
+from pushsalt.session.copying import (
+    AHEAD,
+    ERROR,
+    MOST_ENTRIES,
+    PIECE,
+    STEP_BYTES,
+    STEP_ENTRIES,
+    Copy,
+    Done,
+    Entry,
+    Say,
+    nonsense,
+    reason_of,
+    steps_of,
+    unread,
+)
+from thin import wire
+from thin.exceptions import CommandExecutionError
+from thin.utils import transfer
+
+if TYPE_CHECKING:
+    from pushsalt.session.session import Session
+
+
+def folder_of(copy: Copy, name: str, many: bool) -> Copy:
+    """The copy as one target's: ``{id}`` in the path here is its name, and with several each has a folder of it.
+
+    The name may be a resource's, which its manager has chosen.
+    """
+    safe = name if intake.fit(name) and "/" not in name else quote(name, safe="")
+    if safe in (".", ".."):
+        safe = safe.replace(".", "%2E")
+    if "{id}" in copy.target:
+        target = copy.target.replace("{id}", safe)
+        is_home = target.startswith("~") and not copy.target.startswith("~")  # its name would lead to somebody's home
+        return replace(copy, target=f"./{target}" if is_home else target)
+    return replace(copy, target=f"{copy.target or '.'}/{safe}/") if many else copy
+
+
+class Fetch:
+    """Copies from one target."""
+
+    def __init__(self, session: Session, copy: Copy, test: bool, say: Say) -> None:
+        self._session, self._copy, self._test, self._say = session, copy, test, say
+        self._done = Done()
+        self._key = session.target.key
+        self._folders: set[str] = set()
+
+    async def run(self) -> dict[str, Any]:
+        """Copy; returns the target's return. Raises TargetError, FunctionError."""
+        copy, session = self._copy, self._session
+        match await session.copy("look", path=copy.source):
+            case {"top": str(top), "kind": str(kind), "count": int(count)}:
+                self._from = top
+            case _:
+                raise nonsense(session, "its answer about what is to be copied makes no sense")
+        if kind not in ("f", "d"):
+            raise FunctionError("exception", f"{copy.source} is no file and no folder", "name another", ERROR)
+        if count > MOST_ENTRIES:
+            raise self._excess(f"{count} files")
+        self._here = _top(copy)
+        entries = await self._entries(count)
+        size = sum(entry[4] for entry in entries if entry[1] == "f")
+        if size > copy.max_size:
+            raise self._excess(f"files of {size} bytes", "--max-size takes more")
+        self._done.total = len(entries)
+        here, options = self._here, copy.options(self._test)
+        try:
+            self._tree = await asyncio.to_thread(lambda: transfer.Tree(here, **options))
+            await asyncio.to_thread(self._tree.prepare)
+        except (OSError, CommandExecutionError) as exc:
+            raise FunctionError("exception", f"{here}: {reason_of(exc)}", "name another folder here", ERROR) from exc
+        for step in steps_of(entries, STEP_BYTES, STEP_ENTRIES):
+            self._say(self._done.words())
+            await self._step(step)
+        return self._done.value(self._test)
+
+    def _excess(self, what: str, hint: str = "name a part of them") -> TargetError:
+        message = f"{self._session.target.id}: {self._copy.source} has {what}, which is too much"
+        return TargetError("excess", message, hint)
+
+    async def _entries(self, count: int) -> list[Entry]:
+        """What the target has, as far as it may come here. Raises TargetError for what makes no sense."""
+        entries: list[Entry] = []
+        seen: set[str] = set()
+        begin = 0
+        while begin < count:
+            page = await self._session.copy("more", begin=begin)
+            if not isinstance(page, list) or not page:
+                raise self._nonsense("its list of files ends too early")
+            begin += len(page)
+            for entry in page:
+                kept = self._checked(entry, seen)
+                if kept is not None:
+                    entries.append(kept)
+        if not entries or entries[0][0] != "" or entries[0][1] not in ("f", "d") or len(entries) > count:
+            raise self._nonsense("its list of files does not begin with what was asked for")
+        if entries[0][1] == "f" and len(entries) > 1:
+            raise self._nonsense("a file with files below it")
+        return entries
+
+    def _nonsense(self, what: str) -> TargetError:
+        return nonsense(self._session, what)
+
+    def _checked(self, entry: Any, seen: set[str]) -> Entry | None:
+        """The entry, if it has a place below what is written to; else why not is kept."""
+        match entry:
+            case [str(name), str(kind), what, int(mode), int(size), int(changed)] if size >= 0:
+                pass
+            case _:
+                raise self._nonsense("an entry of its list of files makes no sense")
+        steps = name.split("/") if name else []
+        if any(step in ("", ".", "..") for step in steps) or "\0" in name or name in seen:
+            raise self._nonsense(f"a file there has the name {name[:200]!r}")
+        seen.add(name)
+        if name and name.rpartition("/")[0] not in self._folders:
+            return None  # its folder was left out
+        why = None
+        if kind == "e" and intake.fit(name):
+            self._done.failed[f"{self._here}/{name}"] = unread(what)
+            return None
+        if not intake.fit(name):
+            why = "control characters in its name"
+        elif any(len(os.fsencode(step)) > 255 for step in steps):
+            why = "its name is too long"
+        elif kind == "l" and not (isinstance(what, str) and _stays_inside(name, what)):
+            why = "a link that leads out of the copy"
+        elif kind not in ("f", "d", "l"):
+            why = "neither a file nor a folder nor a link"
+        if why is not None:
+            shown = intake.UNFIT.sub(lambda found: f"\\u{ord(found[0]):04x}", name)
+            self._done.left_out[shown] = why
+            return None
+        if kind == "d":
+            self._folders.add(name)
+        return [name, kind, what if kind == "l" else None, mode & 0o777, size, changed]
+
+    # --- a step
+
+    async def _step(self, step: list[Entry]) -> None:
+        """Have these entries here."""
+        there = await asyncio.to_thread(lambda: {entry[0]: self._look(entry) for entry in step if entry[1] == "f"})
+        known = [name for name, digest in there.items() if digest is not None]
+        same = set()
+        if known:
+            digests = await self._session.copy("digests", top=self._from, names=known)
+            if not isinstance(digests, list) or len(digests) != len(known):
+                raise self._nonsense("it answers with other files than were asked for")
+            same = {name for name, digest in zip(known, digests, strict=True) if digest == there[name]}
+        small: list[Entry] = []
+        for entry in step:
+            name, kind, what, mode, size = entry[:5]
+            if kind == "d":
+                await self._do(name, partial(self._tree.folder, name, mode))
+            elif kind == "l":
+                await self._do(name, partial(self._tree.link, name, what))
+            elif name in same:
+                await self._do(name, partial(self._tree.same, name))
+            elif self._test:
+                await self._do(name, partial(self._tree.file, name, mode, None))
+            elif size > PIECE:
+                await self._large(entry)
+            else:
+                small.append(entry)
+        await self._small(small)
+
+    def _look(self, entry: Entry) -> str | None:
+        """The digest of a file here that may be the same: it has the same size."""
+        try:
+            found = self._tree.lstat(entry[0])
+        except OSError:
+            return None
+        if found is None or not stat.S_ISREG(found.st_mode) or found.st_size != entry[4]:
+            return None
+        digest: str | None = self._tree.digest(entry[0], keep=True)
+        return digest
+
+    async def _do(self, name: str, work: Callable[[], str]) -> None:
+        """Change something here; what was changed, or why it was not, is kept."""
+        path = self._tree.path(name)
+        try:
+            words = await asyncio.to_thread(work)
+        except (OSError, CommandExecutionError) as exc:
+            self._done.failed[path] = reason_of(exc)
+            return
+        if words:
+            self._done.changed[path] = words
+        else:
+            self._done.same += 1
+
+    async def _small(self, entries: list[Entry]) -> None:
+        """Files that are one piece, many in an answer."""
+        groups = list(steps_of(entries, PIECE))
+        asked = [[[entry[0], 0, entry[4] + 1] for entry in group] for group in groups]
+        async for group, found in self._read(asked, groups):
+            for entry, data in zip(group, found, strict=True):
+                name, mode = entry[0], entry[3]
+                if isinstance(data, bytes) and len(data) == entry[4]:
+                    await self._do(name, partial(self._tree.file, name, mode, partial(bytes, data)))
+                else:
+                    self._done.failed[self._tree.path(name)] = unread(data)
+
+    async def _large(self, entry: Entry) -> None:
+        """A file in pieces, behind what an earlier copy has left of it."""
+        name, mode, size, changed = entry[0], entry[3], entry[4], entry[5]
+        mark = hashlib.sha256(wire.pack([self._key, self._from, name, size, changed])).hexdigest()
+        part = f".pushsalt-{mark[:24]}.part"
+        path = self._tree.path(name)
+        trouble = ""
+        try:
+            for again in (True, False):
+                done = await self._pieces(name, part, size, fresh=not again)
+                if not isinstance(done, str):
+                    await self._do(name, partial(self._tree.take, name, part, mode, done))
+                    return
+                trouble = done
+                if trouble:
+                    break
+            self._done.failed[path] = trouble or "it changes while it is copied"
+        except (OSError, CommandExecutionError) as exc:
+            self._done.failed[path] = reason_of(exc)
+
+    async def _pieces(self, name: str, part: str, size: int, fresh: bool) -> str | os.stat_result:
+        """Fill the partial file; which it is when it is whole and right, "" when it is not right, else why it can't
+        be."""
+        with contextlib.closing(_Part(self._tree, name, part, fresh)) as file:
+            begin = min(await asyncio.to_thread(file.begin), size)
+            offsets = range(begin, size, PIECE)
+            asked = [[[name, at, min(PIECE, size - at)]] for at in offsets]
+            at = begin
+            async for wanted, found in self._read(asked, asked):
+                data = found[0]
+                if not isinstance(data, bytes) or len(data) != wanted[0][2]:
+                    file.drop()
+                    return unread(data)
+                await asyncio.to_thread(file.write, data)
+                at += len(data)
+                self._say(f"{self._done.words()}, {at // 1024**2} of {size // 1024**2} MiB of {name or self._from}")
+            here = await asyncio.to_thread(file.digest)
+            there = await self._session.copy("digests", top=self._from, names=[name])
+            if there != [here]:
+                file.drop()
+                return ""
+            return file.stat()
+
+    async def _read(self, asked: list[Any], marks: list[Any]) -> AsyncIterator[tuple[Any, Any]]:
+        """Each mark with the answer to its question, in order; a few are asked ahead."""
+        waiting: list[asyncio.Task[Any]] = []
+        try:
+            for number, mark in enumerate(marks):
+                for pieces in asked[number + len(waiting) : number + AHEAD]:
+                    size = sum(piece[2] for piece in pieces) + 1024 * len(pieces)
+                    ask = self._session.copy("read", wanted=size, top=self._from, pieces=pieces)
+                    waiting.append(asyncio.create_task(ask))
+                found = await waiting.pop(0)
+                if not isinstance(found, list) or len(found) != len(asked[number]):
+                    raise self._nonsense("it answers with other files than were asked for")
+                yield mark, found
+        finally:
+            for task in waiting:
+                task.cancel()
+            await asyncio.gather(*waiting, return_exceptions=True)
+
+
+class _Part:
+    """The part of a file that is here, beside its place."""
+
+    def __init__(self, tree: Any, name: str, part: str, fresh: bool) -> None:
+        self._place = tree.at(name)
+        self._beside = self._place.beside(part)
+        try:
+            descriptor = self._beside.open(os.O_RDWR | os.O_CREAT | (os.O_TRUNC if fresh else 0), 0o600)
+        except BaseException:
+            self._place.close()
+            raise
+        self._file = os.fdopen(descriptor, "r+b")
+        self._sha = hashlib.sha256()
+
+    def begin(self) -> int:
+        """Where it goes on."""
+        found = self.stat()
+        if not stat.S_ISREG(found.st_mode) or found.st_uid != os.geteuid() or found.st_nlink != 1:
+            raise OSError(0, "something else has the name of the partial file")
+        os.fchmod(self._file.fileno(), 0o600)
+        for piece in iter(lambda: self._file.read(PIECE), b""):
+            self._sha.update(piece)
+        return self._file.tell()
+
+    def write(self, data: bytes) -> None:
+        self._file.write(data)
+        self._file.flush()
+        self._sha.update(data)
+
+    def stat(self) -> os.stat_result:
+        return os.fstat(self._file.fileno())
+
+    def digest(self) -> str:
+        os.fsync(self._file.fileno())
+        return self._sha.hexdigest()
+
+    def drop(self) -> None:
+        with contextlib.suppress(OSError):
+            self._beside.unlink()
+
+    def close(self) -> None:
+        self._file.close()
+        self._place.close()
+
+
+def _stays_inside(name: str, target: str) -> bool:
+    """Whether a link leads to something below the top, whatever the links are that it leads through.
+
+    Its ``..`` come first, where they climb real folders; those behind another link's name could climb anywhere.
+    """
+    if not target or target.startswith("/") or not intake.fit(target):
+        return False
+    steps = [step for step in target.split("/") if step not in ("", ".")]
+    up = 0
+    while up < len(steps) and steps[up] == "..":
+        up += 1
+    return ".." not in steps[up:] and up <= name.count("/")
+
+
+def _top(copy: Copy) -> str:
+    """``transfer.top_of`` for a path here, which begins at the working folder."""
+    path = Path(copy.target).expanduser()
+    if copy.name and (copy.target.endswith("/") or path.is_dir()):
+        path /= copy.name
+    return os.path.normpath(path.absolute())
