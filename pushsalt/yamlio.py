@@ -14,9 +14,7 @@ own composer overflows it). libyaml's parser is used when PyYAML has it, the pur
 
 from __future__ import annotations
 
-import base64
 import binascii
-import re
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
@@ -27,6 +25,7 @@ from yaml import events
 
 from pushsalt.errors import Position, RenderError
 from pushsalt.excerpt import excerpt
+from pushsalt.yamlscalars import MERGE, SCALARS, STR, TAG, VALUE, implicit_tag
 from thin.utils.dictupdate import InOrder
 
 MAX_DEPTH: Final = 200
@@ -113,15 +112,6 @@ class _Mark(Protocol):
 class _Parser(Protocol):
     def get_event(self) -> Any: ...
     def dispose(self) -> None: ...
-
-
-_TAG: Final = "tag:yaml.org,2002:"
-_MERGE: Final = _TAG + "merge"
-_VALUE: Final = _TAG + "value"
-_STR: Final = _TAG + "str"
-
-#: first character -> [(tag, pattern)] of plain scalars that are no text
-_IMPLICIT: Final[dict[str, list[tuple[str, re.Pattern[str]]]]] = yaml.SafeLoader.yaml_implicit_resolvers
 
 
 class _PureLoader(yaml.SafeLoader):
@@ -243,10 +233,10 @@ class YamlBuilder:
                 tag = event.tag
                 if tag is None or tag == "!":
                     nothing = tag == "!" and not event.value and not event.style  # which libyaml takes for text
-                    tag = _implicit_tag(event.value) if event.implicit[0] and not nothing else _STR
+                    tag = implicit_tag(event.value) if event.implicit[0] and not nothing else STR
                 raw = event.value
                 key_position = bool(stack) and stack[-1].pairs is not None and not stack[-1].expect_value
-                if key_position and tag in (_MERGE, _VALUE):
+                if key_position and tag in (MERGE, VALUE):
                     value = raw
                 else:
                     value = self.scalar(tag, raw, event.start_mark)
@@ -262,7 +252,7 @@ class YamlBuilder:
                 mapping = kind is events.MappingStartEvent
                 tag = event.tag
                 if tag is None or tag == "!":
-                    tag = _TAG + ("map" if mapping else "seq")
+                    tag = TAG + ("map" if mapping else "seq")
                 frame = _Frame(tag, event.start_mark, event.anchor, None if mapping else [], [] if mapping else None)
                 stack.append(frame)
                 continue
@@ -334,7 +324,7 @@ class YamlBuilder:
 
     def sequence(self, tag: str, items: list[Any], mark: _Mark) -> Any:
         """The value of a list. Raises ``problem``."""
-        name = tag.removeprefix(_TAG)
+        name = tag.removeprefix(TAG)
         if name in ("omap", "pairs"):
             pairs: list[tuple[Any, Any]] = []
             for item in items:
@@ -360,7 +350,7 @@ class YamlBuilder:
                 raise _Problem(f"found conflicting ID {str(pair.key)!r}", pair.key_mark, first)
             data[pair.key] = pair.value
             lines[pair.key] = pair.key_mark.line + 1
-        name = tag.removeprefix(_TAG)
+        name = tag.removeprefix(TAG)
         if name == "set":
             return set(data)
         if name != "map":
@@ -374,7 +364,7 @@ class YamlBuilder:
         merged: list[_Pair] = []
         own: list[_Pair] = []
         for pair in frame.pairs:
-            if pair.tag != _MERGE:
+            if pair.tag != MERGE:
                 own.append(pair)
                 continue
             sources = pair.merge
@@ -396,22 +386,22 @@ class YamlBuilder:
 
     def scalar(self, tag: str, text: str, mark: _Mark) -> Any:
         """The value of a scalar. Raises ``problem``."""
-        if tag == _STR:
+        if tag == STR:
             return text
-        construct = _SCALARS.get(tag)
+        construct = SCALARS.get(tag)
         if construct is None:
             raise _Problem(_unknown_tag(tag), mark)
         try:
             return construct(text)
         except (ValueError, LookupError, binascii.Error) as exc:
-            raise _Problem(f"{text!r} is no {tag.removeprefix(_TAG)}: {exc}", mark) from None
+            raise _Problem(f"{text!r} is no {tag.removeprefix(TAG)}: {exc}", mark) from None
 
     # for dialects
 
     @staticmethod
     def implicit_tag(text: str) -> str:
         """The tag of a plain scalar."""
-        return _implicit_tag(text)
+        return implicit_tag(text)
 
     @staticmethod
     def problem(words: str, mark: _Mark) -> Exception:
@@ -467,14 +457,6 @@ class YamlBuilder:
         return self._error(problem, line, column)
 
 
-def _implicit_tag(text: str) -> str:
-    """The tag of a plain scalar."""
-    for tag, pattern in _IMPLICIT.get(text[:1], ()):
-        if pattern.match(text):
-            return tag
-    return _STR
-
-
 def _unknown_tag(tag: str) -> str:
     return f"could not determine a constructor for the tag {tag!r}"
 
@@ -485,61 +467,6 @@ def _unacceptable_key(value: Any) -> str:
     return f"found unacceptable key: {value!r:.80}"
 
 
-def _int(text: str) -> int:
-    if text.startswith("0") and not text.startswith(("0b", "0x")):
-        text = text.lstrip("0") or "0"  # as Salt: decimal, whatever the zeros
-    digits = text.replace("_", "")
-    sign = -1 if digits.startswith("-") else 1
-    digits = digits.removeprefix("-") if sign < 0 else digits.removeprefix("+")
-    if digits.startswith("0b"):
-        return sign * int(digits[2:], 2)
-    if digits.startswith("0x"):
-        return sign * int(digits[2:], 16)
-    if digits.startswith("0") and digits != "0":  # only behind a sign
-        return sign * int(digits, 8)
-    if ":" in digits:
-        return sign * int(_sexagesimal(digits, int))
-    return sign * int(digits)
-
-
-def _float(text: str) -> float:
-    digits = text.replace("_", "").lower()
-    sign = -1.0 if digits.startswith("-") else 1.0
-    digits = digits.lstrip("+-") if digits[:1] in "+-" else digits
-    if digits == ".inf":
-        return sign * float("inf")
-    if digits == ".nan":
-        return float("nan")
-    if ":" in digits:
-        return sign * float(_sexagesimal(digits, float))
-    return sign * float(digits)
-
-
-def _sexagesimal(digits: str, part: Callable[[str], float]) -> float:
-    total: float = 0
-    for piece in digits.split(":"):
-        total = total * 60 + part(piece)
-    return total
-
-
-def _binary(text: str) -> bytes:
-    data = text.encode("ascii")
-    if missing := len(data) % 4:
-        data += b"=" * (4 - missing)
-    return base64.decodebytes(data)
-
-
-_SCALARS: Final[dict[str, Callable[[str], Any]]] = {
-    _TAG + "null": lambda text: None,
-    _TAG + "bool": lambda text: yaml.SafeLoader.bool_values[text.lower()],
-    _TAG + "int": _int,
-    _TAG + "float": _float,
-    _TAG + "binary": _binary,
-    _TAG + "timestamp": str,
-    _TAG + "python/unicode": str,
-}
-
-
 # --- writing -----------------------------------------------------------------------------------------------------
 
 
@@ -548,7 +475,7 @@ class _Dumper(yaml.CSafeDumper if HAS_LIBYAML else yaml.SafeDumper):  # type: ig
 
 
 def _null(dumper: Any, value: Any) -> Any:
-    return dumper.represent_scalar(_TAG + "null", "NULL")
+    return dumper.represent_scalar(TAG + "null", "NULL")
 
 
 def _ordered(dumper: Any, value: Any) -> Any:

@@ -41,6 +41,7 @@ LAYERS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
             "plan",
             "plugins",
             "redact",
+            "yamlscalars",
             "yamlio",
             "cliargs",
             "options",

@@ -22,6 +22,7 @@ import yaml
 from pushsalt.errors import InventoryError, Position
 from pushsalt.inventory.ansiblevars import References, VarsFolders, opened, refers
 from pushsalt.inventory.ansibleyaml import Unsafe, Vaulted, load, plain
+from pushsalt.inventory.hostpatterns import expanded, with_port
 from pushsalt.inventory.merge import Host
 from pushsalt.inventory.schema import BECOME, FIELDS, Layer, Source, check_id, parse_layer
 from pushsalt.inventory.sshwords import option as sshoption
@@ -55,10 +56,7 @@ _SSH_ARGS: Final = ("ansible_ssh_args", "ansible_ssh_common_args", "ansible_ssh_
 _CHECKING: Final = ("ansible_host_key_checking", "ansible_ssh_host_key_checking")
 _ALSO: Final = {_CONNECTION: "transport", **dict.fromkeys(_SSH_ARGS, "jump")}
 _SECTION: Final = re.compile(r"\[(?P<name>[^:\]]+)(?::(?P<kind>\w+))?\]\s*(?:#.*)?$")
-_RANGE: Final = re.compile(r"\[(?P<first>\w{1,18}):(?P<last>\w{1,18})(?::(?P<step>\d{1,18}))?\]", re.ASCII)
-_MOST: Final = 100_000
 _LONGEST_LITERAL: Final = 65_536
-_LONGEST_PATTERN: Final = 1000
 
 
 @dataclass(frozen=True)
@@ -163,8 +161,8 @@ def parse_ini(source: Source, base: Layer, warnings: list[str]) -> list[Host]:
             group.stand(None, {name.strip(): where})
         else:
             variables = dict(_pair(word, where, source) for word in words[1:])
-            for id in _expanded(words[0], where):
-                name, port = _with_port(id)
+            for id in expanded(words[0], where):
+                name, port = with_port(id)
                 group.hosts.setdefault(name, {}).update({**port, **variables})
                 lines[("hosts", name)] = number
                 if source.detailed:
@@ -188,7 +186,7 @@ def _add_yaml(name: str, body: Any, groups: dict[str, Group], source: Source, at
         raise InventoryError(f"group {name} must be a mapping", "of hosts, children and vars", source.where((name,)))
     for id, variables in _mapping(body.get("hosts"), f"hosts of group {name}", source, name).items():
         variables = _mapping(variables, f"variables of host {id}", source, id)
-        for each in _expanded(str(id), source.where((id,))):
+        for each in expanded(str(id), source.where((id,))):
             group.hosts.setdefault(each, {}).update(variables)
             group.stand(each, source.places((*at, "hosts", id), variables or ()))
     group.variables.update(_mapping(body.get("vars"), f"vars of group {name}", source, name))
@@ -491,35 +489,3 @@ def _literal(text: str) -> Any:
         return ast.literal_eval(text)
     except (ValueError, SyntaxError, MemoryError, RecursionError):
         return text
-
-
-def _with_port(id: str) -> tuple[str, dict[str, Any]]:
-    """``host:22`` in two; an IPv6 address stays whole."""
-    name, colon, port = id.rpartition(":")
-    found = colon and ":" not in name and re.fullmatch("[0-9]{1,5}", port)
-    return (name, {"ansible_port": int(port)}) if found else (id, {})
-
-
-def _expanded(pattern: str, where: Position) -> list[str]:
-    """``web[01:20]``, ``db-[a:c]``, ``x[1:9:2]`` as all that they mean."""
-    if len(pattern) > _LONGEST_PATTERN:
-        raise InventoryError(f"{pattern[:80]!r} ... is too long for a host", "write it shorter", where)
-    found = _RANGE.search(pattern)
-    if found is None:
-        return [pattern]
-    head, tail = pattern[: found.start()], _expanded(pattern[found.end() :], where)
-    first, last, step = found["first"], found["last"], int(found["step"] or 1)
-    if first.isdigit() and last.isdigit():
-        width = len(first) if first.startswith("0") else 0
-        values = [
-            str(number).zfill(width) for number in range(int(first), min(int(last), int(first) + _MOST) + 1, step or 1)
-        ]
-    elif len(first) == len(last) == 1 and first.isalpha() and last.isalpha():
-        values = [chr(code) for code in range(ord(first), ord(last) + 1, step or 1)]
-    else:
-        values = []
-    if not values:
-        raise InventoryError(f"{found[0]} is no range", "write [01:20] or [a:f]", where)
-    if len(values) * len(tail) > _MOST:
-        raise InventoryError(f"{pattern[:80]} means more than {_MOST} hosts", "write smaller ranges", where)
-    return [f"{head}{value}{rest}" for value in values for rest in tail]
