@@ -11,6 +11,8 @@ Literals at a module's top, with the names that callers use::
 
 ``True`` in place of names means all functions of the file that are not named otherwise. What ``__controller__`` marks
 reads (see pushsalt.modules.declared). What a module does not name is silent, and so is all that real Salt brings.
+
+``definitions`` is imported when it is needed: every command imports this module, few need the compiler.
 """
 
 from __future__ import annotations
@@ -23,7 +25,6 @@ from typing import Any, Final
 
 from pushsalt.modules import pysource
 from pushsalt.modules.controller import function_named, source_of
-from pushsalt.modules.definitions import defined
 from thin import runtime
 
 READS, CHANGES, RUNS, SILENT = "reads", "changes", "runs", "silent"
@@ -123,6 +124,8 @@ def literals(source: str, ours: bool = False) -> dict[str, Any]:
 
 
 def _parameters(source: str, function: str, ours: bool) -> tuple[str, ...]:
+    from pushsalt.modules.definitions import defined
+
     functions = defined(source, ours)
     spec = functions.get(function) or functions.get(f"{function}_")
     return spec.args if spec is not None else ()
@@ -138,6 +141,8 @@ def _may_have(source: str, function: str) -> bool:
 def _bound(source: str) -> frozenset[str]:
     """The names that a file may have functions by: defined, assigned or imported, under a condition too;
     ``*`` for all those of another module."""
+    from pushsalt.modules.definitions import defined
+
     found = set(defined(source))
     try:
         todo: list[ast.AST] = list(pysource.parse(source).body)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -141,3 +143,8 @@ def test_arguments_decide(name, args, kwargs, want):
 def test_what_a_source_says(source, want, ours):
     effect = declared_effect(f"{source}\n\n\ndef get():\n    pass\n" if "(:" not in source else source, "get", ours)
     assert (effect and effect.kind) == want
+
+
+def test_a_command_that_compiles_nothing_does_not_load_the_compiler():
+    code = "import sys, pushsalt.run.single; sys.exit('pushsalt.compile' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
