@@ -45,7 +45,7 @@ def main(state, store):
         status, sound = _session(channel, state, store, ahead)
         if not sound:
             os._exit(status)
-        sessions.proceed(channel, state, store)
+        sessions.proceed(channel, state, store, ahead.kept)
 
 
 def _session(channel, state, store, ahead=None):
@@ -177,7 +177,9 @@ def _worker(sock, err_write, life_read, state, store, ahead, others):
             ahead.begin()
         from thin import worker
 
-        worker.main(sock, {"dir": state["path"], "home": state["home"], "uid": os.geteuid(), "place": state})
+        kept = ahead.kept if ahead is not None else {}
+        place = {"dir": state["path"], "home": state["home"], "uid": os.geteuid(), "place": state, "kept": kept}
+        worker.main(sock, place)
         store.keep_image()
         if ahead is not None:
             ahead.tell()

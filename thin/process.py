@@ -266,87 +266,128 @@ def _collect(result, feed, out, err, stdin, deadline):
 
     What it left running in the background may have the streams open for ever: they count as ended with the program.
     """
-    streams = {out: [0, []]}
-    if err is not None:
-        streams[err] = [0, []]
-    poll, left = select.poll(), set(streams)
-    for number in left:
-        poll.register(number, select.POLLIN | select.POLLHUP)
-    if feed is not None:
-        os.set_blocking(feed, False)
-        poll.register(feed, select.POLLOUT | select.POLLERR)
-    stdin = iter((stdin,) if isinstance(stdin, bytes) and stdin else stdin or ())
-    unsent = memoryview(b"")
-    ended, look = None, time.monotonic() + LOOK
-    while left:
-        rest = None if deadline is None else deadline - time.monotonic()
-        if ended is None and rest is not None and rest <= 0:
-            _close(*[feed] if feed is not None else ())
-            return _give_up(result, streams, out, err)
-        if ended is None and time.monotonic() >= look:
-            pid, status = os.waitpid(result.pid, os.WNOHANG)
-            ended, look = status if pid else None, time.monotonic() + LOOK
-        others = waiting.descriptors()
-        for number in others:
-            poll.register(number, select.POLLIN)
-        wait = QUIET if ended is not None else LOOK if rest is None else min(max(rest, 0) + 0.001, LOOK)
-        ready = poll.poll(wait * 1000)
-        for number in others:
-            poll.unregister(number)
-        if ended is not None and (
-            time.monotonic() > look + 1 or not (left | set(others)).intersection(number for number, _ in ready)
-        ):
-            _drain(left)
-            break  # what it said has been read; in a second at most, where others go on talking
-        for number, _ in ready:
-            if number in others:
-                waiting.attend()
-                break  # it may have taken long, and what is ready now is another matter
-            if number == feed:
-                try:
-                    unsent = unsent or memoryview(next(stdin, b""))
-                except BaseException:
-                    os.close(feed)
-                    if ended is None:
-                        _give_up(result, streams, out, err)
-                    raise
-                over = not unsent
-                try:
-                    unsent = unsent[os.write(feed, unsent[:65536]) :]
-                except BlockingIOError:
-                    continue
-                except OSError:  # it does not read on
-                    over = True
-                if over:
-                    poll.unregister(feed)
-                    os.close(feed)
-                    feed = None
-                continue
-            piece = os.read(number, 65536)
-            if not piece:
-                poll.unregister(number)
-                left.discard(number)
-            else:
-                streams[number][1].append(piece)
-                streams[number][0] += len(piece)
-                if streams[number][0] > OUTPUT_LIMIT:
-                    _close(*[feed] if feed is not None else ())
-                    if ended is None:
-                        _give_up(result, streams, out, err)
-                    raise OSError(errno.EFBIG, "it writes more than %d MiB" % (OUTPUT_LIMIT // 1024 // 1024))
-    _close(*[feed] if feed is not None else ())
+    talk = _Talk(result, feed, out, err, stdin, deadline)
+    if talk.until_quiet() and _wait(result, talk, deadline):
+        result.retcode = -os.WTERMSIG(talk.ended) if os.WIFSIGNALED(talk.ended) else os.WEXITSTATUS(talk.ended)
+        _finish(result, talk.streams, out, err)
+        return
+    talk.give_up()
+
+
+def _wait(result, talk, deadline):
+    """Wait for the program, whose streams have ended; False when the time is over."""
     pause = 0.0005
-    while ended is None:
-        pid, ended = os.waitpid(result.pid, 0 if deadline is None else os.WNOHANG)
+    while talk.ended is None:
+        pid, status = os.waitpid(result.pid, 0 if deadline is None else os.WNOHANG)
         if pid:
-            break
-        ended = None
-        if time.monotonic() > deadline:
-            return _give_up(result, streams, out, err)
-        time.sleep(pause)
-        pause = min(pause * 2, 0.05)
-    result.retcode = -os.WTERMSIG(ended) if os.WIFSIGNALED(ended) else os.WEXITSTATUS(ended)
-    _finish(result, streams, out, err)
+            talk.ended = status
+        elif time.monotonic() > deadline:
+            return False
+        else:
+            time.sleep(pause)
+            pause = min(pause * 2, 0.05)
+    return True
+
+
+class _Talk(object):
+    """What goes to a program and comes from it."""
+
+    def __init__(self, result, feed, out, err, stdin, deadline):
+        self._result, self._feed, self._out, self._err, self._deadline = result, feed, out, err, deadline
+        #: descriptor -> [how much was read, its pieces]
+        self.streams = {number: [0, []] for number in (out, err) if number is not None}
+        #: the program's wait status once it is known
+        self.ended = None
+        self._stdin = iter((stdin,) if isinstance(stdin, bytes) and stdin else stdin or ())
+        self._unsent = memoryview(b"")
+        self._left, self._poll = set(self.streams), select.poll()
+        for number in self._left:
+            self._poll.register(number, select.POLLIN | select.POLLHUP)
+        if feed is not None:
+            os.set_blocking(feed, False)
+            self._poll.register(feed, select.POLLOUT | select.POLLERR)
+
+    def until_quiet(self):
+        """Until both streams have ended, or count as ended; False when the time is over."""
+        look = time.monotonic() + LOOK
+        while self._left:
+            rest = None if self._deadline is None else self._deadline - time.monotonic()
+            if self.ended is None and rest is not None and rest <= 0:
+                return False
+            if self.ended is None and time.monotonic() >= look:
+                pid, status = os.waitpid(self._result.pid, os.WNOHANG)
+                self.ended, look = status if pid else None, time.monotonic() + LOOK
+            others = waiting.descriptors()
+            ready = self._ready(others, rest)
+            if self.ended is not None and (
+                time.monotonic() > look + 1 or not (self._left | set(others)).intersection(ready)
+            ):
+                _drain(self._left)
+                break  # what it said has been read; in a second at most, where others go on talking
+            for number in ready:
+                if number in others:
+                    waiting.attend()
+                    break  # it may have taken long, and what is ready now is another matter
+                if number == self._feed:
+                    self._write()
+                else:
+                    self._read(number)
+        self._close_feed()
+        return True
+
+    def _ready(self, others, rest):
+        for number in others:
+            self._poll.register(number, select.POLLIN)
+        wait = QUIET if self.ended is not None else LOOK if rest is None else min(max(rest, 0) + 0.001, LOOK)
+        ready = self._poll.poll(wait * 1000)
+        for number in others:
+            self._poll.unregister(number)
+        return [number for number, _ in ready]
+
+    def _write(self):
+        try:
+            self._unsent = self._unsent or memoryview(next(self._stdin, b""))
+        except BaseException:
+            self._stop()
+            raise
+        over = not self._unsent
+        try:
+            self._unsent = self._unsent[os.write(self._feed, self._unsent[:65536]) :]
+        except BlockingIOError:
+            return
+        except OSError:  # it does not read on
+            over = True
+        if over:
+            self._poll.unregister(self._feed)
+            self._close_feed()
+
+    def _read(self, number):
+        piece = os.read(number, 65536)
+        if not piece:
+            self._poll.unregister(number)
+            self._left.discard(number)
+            return
+        stream = self.streams[number]
+        stream[1].append(piece)
+        stream[0] += len(piece)
+        if stream[0] > OUTPUT_LIMIT:
+            self._stop()
+            raise OSError(errno.EFBIG, "it writes more than %d MiB" % (OUTPUT_LIMIT // 1024 // 1024))
+
+    def _stop(self):
+        if self.ended is None:
+            self.give_up()
+        self._close_feed()
+
+    def give_up(self):
+        """Kill the program, whose time is over or whose talk is refused."""
+        self._close_feed()
+        _give_up(self._result, self.streams, self._out, self._err)
+
+    def _close_feed(self):
+        if self._feed is not None:
+            os.close(self._feed)
+            self._feed = None
 
 
 def _drain(pipes):

@@ -18,8 +18,6 @@ PARAMETERS = {"lock": str, "wait": float, "deadline": float, "lock_name": str}
 LIMIT = 64 * 1024
 #: Said in place of a module's name: the runtime's other archive was needed.
 MORE = "+"
-#: What was sent for all sessions, by name. Workers inherit it.
-kept = {}
 
 
 class Ahead(object):
@@ -34,6 +32,8 @@ class Ahead(object):
 
         if state["lock"] is not None:
             from thin import engine  # noqa: F401
+        #: What was sent for all sessions, by name. Workers inherit it.
+        self.kept = {}
         self._store = store
         store.fetch = lambda table: custom.kept_more(state, table)
         self._tried = set()
@@ -77,8 +77,11 @@ class Ahead(object):
                     pass
 
 
-def proceed(channel, state, store):
-    """Say that the session is over, and wait for the next: ``state`` is its own then. Without one the process ends."""
+def proceed(channel, state, store, kept):
+    """Say that the session is over, and wait for the next: ``state`` is its own then. Without one the process ends.
+
+    What comes for all sessions is put into ``kept``.
+    """
     try:
         boot.send(channel.nonce + b"D" + bytes(4), channel.up)
         kind, said = _frame(channel.down)

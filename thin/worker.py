@@ -113,39 +113,26 @@ class Worker(object):
 
             saltown.install(self.loaders, message["salt"])
         self.opts["grains"], self.opts["pillar"] = self.loaders.grains, self.loaders.pillar
-        ready = {
-            "k": "ready",
-            "python": "%d.%d.%d" % sys.version_info[:3],
-            "grains": None,
-            "warnings": warnings,
-            "uid": os.geteuid(),
-            "user": _user(),
-            "pid": os.getpid(),
-        }
         try:
-            if message.get("want_grains"):
-                ready["grains"] = dict(self.loaders.grains)
+            grains = dict(self.loaders.grains) if message.get("want_grains") else None
         except Exception as exc:
-            if self._plain is None:
-                from thin import boot
-
-                kind, text = boot.trouble(exc)
-                text = "grains cannot be collected: %s" % text
-            else:
-                kind, text = "resource_unreachable", "its grains cannot be had: %s" % exc
-            self.channel.send(
-                {
-                    "k": "error",
-                    "kind": kind,
-                    "hint": "run with `-l debug` for the details",
-                    "message": text,
-                    "tb": _traceback(),
-                }
-            )
+            self.channel.send(self._without_grains(exc))
             return
-        self.channel.send(ready)
+        self.channel.send(_ready(grains, warnings))
         for message in held:
             self.serve(message)
+
+    def _without_grains(self, exc):
+        """The message that says that the session cannot be: grains could not be collected."""
+        if self._plain is None:
+            from thin import boot
+
+            kind, text = boot.trouble(exc)
+            text = "grains cannot be collected: %s" % text
+        else:
+            kind, text = "resource_unreachable", "its grains cannot be had: %s" % exc
+        hint = "run with `-l debug` for the details"
+        return {"k": "error", "kind": kind, "hint": hint, "message": text, "tb": _traceback()}
 
     def _load(self, resource):
         """Make the loaders of the session. Returns those of the machine, which are others in a plain resource."""
@@ -154,9 +141,7 @@ class Worker(object):
             from thin import resourcetypes
 
             if "kept" in resource:
-                from thin import sessions
-
-                resource = dict(resource, declared=sessions.kept[resource["kept"]])
+                resource = dict(resource, declared=self.info["kept"][resource["kept"]])
 
             self._resource = resource["type"], False
             self._plain = resourcetypes.Plain(
@@ -403,6 +388,19 @@ def describe(exc):
 
         limit = boot.limit(exc)
     return name, ": ".join(filter(None, (str(exc), limit))) or name
+
+
+def _ready(grains, warnings):
+    """The message that says that calls may come; ``grains`` if they were asked for."""
+    return {
+        "k": "ready",
+        "python": "%d.%d.%d" % sys.version_info[:3],
+        "grains": grains,
+        "warnings": warnings,
+        "uid": os.geteuid(),
+        "user": _user(),
+        "pid": os.getpid(),
+    }
 
 
 def _traceback():

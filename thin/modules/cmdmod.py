@@ -498,11 +498,7 @@ def _run(
     if shell and not (os.path.isfile(shell) and os.access(shell, os.X_OK)):
         raise CommandExecutionError("The shell %s is not available" % shell)
     if not quiet and _shells() is not None and shell not in _shells():
-        log.warning(
-            "Attempt to run a shell command with what may be an invalid shell! "
-            "Check to ensure that the shell <%s> is valid for this user.",
-            shell,
-        )
+        log.warning("%s is not one of the shells in /etc/shells", shell)
     cwd = _directory(cwd, runas)
     if template:
         cmd, cwd = _rendered(cmd, saltenv, template), _rendered(cwd, saltenv, template)
@@ -515,14 +511,7 @@ def _run(
         raise CommandExecutionError(nobody(runas, group))
     if runas:
         env = dict(_login(runas, shell), **env)
-    if reset_system_locale is True:
-        for name in ["LC_" + part for part in _LOCALE] + ["LANGUAGE"]:
-            env.setdefault(name, "C")
-    full = env if clean_env else dict(os.environ, **env)
-    if prepend_path:
-        full["PATH"] = ":".join((prepend_path, full.get("PATH", os.defpath)))
-    if "NOTIFY_SOCKET" not in env:
-        full.pop("NOTIFY_SOCKET", None)
+    full = _environment(env, reset_system_locale is True, clean_env, prepend_path)
     mask = umask_of(umask)
     if not isinstance(cwd, OpenFolder) and (not os.path.isabs(cwd) or not os.path.isdir(cwd)):
         raise CommandExecutionError("Specified cwd '%s' either not absolute or does not exist" % cwd)
@@ -530,19 +519,11 @@ def _run(
     if timeout and (isinstance(timeout, bool) or not isinstance(timeout, (int, float))):
         raise CommandExecutionError("Error: timeout %s must be a number" % timeout)
     if stdin is not None and not hasattr(stdin, "__next__"):  # an iterator of bytes: from thin itself
-        stdin = str(stdin)
-        if not kwargs.get("stdin_raw_newlines"):
-            stdin = stdin.replace("\\n", "\n")
-        stdin = stdin.encode("utf-8", "surrogateescape")
+        text = str(stdin) if kwargs.get("stdin_raw_newlines") else str(stdin).replace("\\n", "\n")
+        stdin = text.encode("utf-8", "surrogateescape")
     if not quiet:
-        log.info(
-            "%s",
-            shown(
-                "Executing command '%s' %sin directory '%s'"
-                % (word(cmd), "as user '%s' " % runas if runas else "", cwd)
-            ),
-        )
-
+        who = "as user '%s' " % runas if runas else ""
+        log.info("%s", shown("Executing command '%s' %sin directory '%s'" % (word(cmd), who, cwd)))
     argv = argv_of(cmd, shell, python_shell)
     try:
         result = process.run(argv, cwd, full, stdin, merge, identity, mask, timeout, background=bg)
@@ -552,25 +533,28 @@ def _run(
             % ("REDACTED" if quiet else cmd, cwd, " as user '%s'" % runas if runas else "", exc)
         )
     if result.timed_out:
-        return {
-            "stdout": "%s : Timed out after %s seconds" % (cmd, timeout),
-            "stderr": "",
-            "retcode": 1,
-            "pid": result.pid,
-        }
-    ret = {"pid": result.pid, "retcode": result.retcode, "stdout": "", "stderr": ""}
-    for name in ("stdout", "stderr"):
-        text = getattr(result, name).decode(output_encoding or "utf-8", "replace")
-        ret[name] = text.rstrip() if rstrip else text
-    if (
-        ret["retcode"] in good[0]
-        or any(part in ret["stdout"] for part in good[1])
-        or any(part in ret["stderr"] for part in good[2])
-    ):
-        ret["retcode"] = 0
+        words = "%s : Timed out after %s seconds" % (cmd, timeout)
+        return {"stdout": words, "stderr": "", "retcode": 1, "pid": result.pid}
+    ret = _answer(result, output_encoding or "utf-8", rstrip, good)
     __context__["retcode"] = 0 if ignore_retcode else ret["retcode"]
     if not quiet:
         _log_output(cmd, ret, ignore_retcode or bg, output_loglevel, shown)
+    return ret
+
+
+def _answer(result, encoding, rstrip, good):
+    """``pid``, ``retcode`` (0 where ``good`` says so), ``stdout`` and ``stderr`` of a program that has ended."""
+    ret = {"pid": result.pid, "retcode": result.retcode, "stdout": "", "stderr": ""}
+    for name in ("stdout", "stderr"):
+        text = getattr(result, name).decode(encoding, "replace")
+        ret[name] = text.rstrip() if rstrip else text
+    codes, in_stdout, in_stderr = good
+    if (
+        ret["retcode"] in codes
+        or any(part in ret["stdout"] for part in in_stdout)
+        or any(part in ret["stderr"] for part in in_stderr)
+    ):
+        ret["retcode"] = 0
     return ret
 
 
@@ -582,6 +566,19 @@ def _log_output(cmd, ret, ignore_retcode, output_loglevel, shown):
     for name in ("stdout", "stderr", "retcode"):
         if ret[name]:
             log.log(severity, "%s: %s", name, shown(ret[name]))
+
+
+def _environment(env, plain_locale, clean, prepend_path):
+    """All variables of the program: ``env``, the locale C where it names none, and our own unless ``clean``."""
+    if plain_locale:
+        for name in ["LC_" + part for part in _LOCALE] + ["LANGUAGE"]:
+            env.setdefault(name, "C")
+    full = env if clean else dict(os.environ, **env)
+    if prepend_path:
+        full["PATH"] = ":".join((prepend_path, full.get("PATH", os.defpath)))
+    if "NOTIFY_SOCKET" not in env:
+        full.pop("NOTIFY_SOCKET", None)
+    return full
 
 
 def _directory(cwd, runas):

@@ -188,12 +188,12 @@ def _private_file(content, suffix, folder, owner, program=False, stays=False):
     ``folder``: where it is made, unless somebody else could exchange it there. ``program``: it is executed itself, for
     which temporary directories may be mounted. ``stays``: it is needed after the end of this run.
     """
-    from thin.utils import osutil
+    from thin.utils import safepath
 
     prefix = "__pushsalt_bg_" if stays else "__pushsalt_"
     try:
         folder = folder if folder and _safe(folder, owner) else None
-        handle, path = osutil.mkstemp(folder, prefix, suffix, program)
+        handle, path = safepath.temporary(folder, suffix, prefix, program)
     except OSError as exc:
         raise CommandExecutionError("cannot write the script: %s" % exc)
     try:

@@ -46,6 +46,6 @@ def file(suffix="", prefix="tmp", parent=None):
 
         pushsalt run '*' temp.file prefix=app- parent=/srv/tmp
     """
-    descriptor, path = osutil.mkstemp(parent, prefix, suffix)
+    descriptor, path = safepath.temporary(parent, suffix, prefix)
     os.close(descriptor)
     return path

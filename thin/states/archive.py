@@ -512,7 +512,7 @@ class _Job(object):
 
     def _hold(self):
         """Copy what another user can change, so that what is checked is what is extracted; whether that was done."""
-        from thin.utils import osutil, ownfolders, safepath
+        from thin.utils import ownfolders, safepath
         from thin.utils.files import arguments, atomic
 
         if self.copy or not ownfolders.alterable(self.match):
@@ -520,7 +520,7 @@ class _Job(object):
         folder = os.path.join(arguments.cachedir(__opts__), "archives")
         try:
             atomic.makedirs(os.path.join(folder, "x"), mode="0700")
-            descriptor, self.copy = osutil.mkstemp(folder)
+            descriptor, self.copy = safepath.temporary(folder)
             with os.fdopen(descriptor, "wb") as target, open(self.match, "rb", opener=safepath.opener) as stream:
                 for piece in iter(lambda: stream.read(1 << 20), b""):
                     target.write(piece)

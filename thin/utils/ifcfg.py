@@ -59,6 +59,46 @@ def lines(found):
     return out
 
 
+#: settings that go into the file as they are
+TAKEN = (
+    "prefix",
+    "netmask",
+    "ipaddr",
+    "master",
+    "srcaddr",
+    "delay",
+    "domain",
+    "gateway",
+    "uuid",
+    "nickname",
+    "zone",
+    "ipv6addr",
+    "ipv6gateway",
+    "enable_ipv6",
+    "ipaddr_start",
+    "ipaddr_end",
+    "clonenum_start",
+    "hwaddr",
+    "macaddr",
+)
+#: settings that are yes or no
+SWITCHES = (
+    "onparent",
+    "peerdns",
+    "peerroutes",
+    "slave",
+    "vlan",
+    "defroute",
+    "stp",
+    "ipv6_peerdns",
+    "ipv6_defroute",
+    "ipv6_peerroutes",
+    "ipv6_autoconf",
+    "ipv4_failure_fatal",
+    "dhcpv6c",
+)
+
+
 def settings(opts, kind, enabled, iface, hwaddr=None, cpus=1, dumps=str):
     """What of settings goes into the file. ``hwaddr`` is the adapter's own, ``dumps`` makes JSON; AttributeError."""
     found = {"name": iface}
@@ -84,28 +124,7 @@ def settings(opts, kind, enabled, iface, hwaddr=None, cpus=1, dumps=str):
         found["bridge"] = opts["bridge"]
     if "prefix" in opts and "netmask" in opts:
         raise AttributeError("Cannot use prefix and netmask together")
-    taken = (
-        "prefix",
-        "netmask",
-        "ipaddr",
-        "master",
-        "srcaddr",
-        "delay",
-        "domain",
-        "gateway",
-        "uuid",
-        "nickname",
-        "zone",
-        "ipv6addr",
-        "ipv6gateway",
-        "enable_ipv6",
-        "ipaddr_start",
-        "ipaddr_end",
-        "clonenum_start",
-        "hwaddr",
-        "macaddr",
-    )
-    found.update({key: opts[key] for key in taken if key in opts})
+    found.update({key: opts[key] for key in TAKEN if key in opts})
     for address in opts.get("ipaddrs", ()):
         pair = [part.strip() for part in str(address).split("/")]
         if len(pair) != 2 or not check.ipv4(pair[0]):
@@ -115,21 +134,7 @@ def settings(opts, kind, enabled, iface, hwaddr=None, cpus=1, dumps=str):
         if not check.ipv6(str(address).split("/")[0]):
             raise AttributeError("ipv6 CIDR is invalid")
         found["ipv6addrs"] = opts["ipv6addrs"]
-    for key in (
-        "onparent",
-        "peerdns",
-        "peerroutes",
-        "slave",
-        "vlan",
-        "defroute",
-        "stp",
-        "ipv6_peerdns",
-        "ipv6_defroute",
-        "ipv6_peerroutes",
-        "ipv6_autoconf",
-        "ipv4_failure_fatal",
-        "dhcpv6c",
-    ):
+    for key in SWITCHES:
         if key in opts:
             found[key] = check.switch(opts, iface, key, "yes", "no")
     found["onboot"] = "yes" if enabled else "no"

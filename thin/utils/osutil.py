@@ -86,13 +86,9 @@ def _swept(name, top):
         pass
 
 
-def mkstemp(directory=None, prefix=".pushsalt-", suffix="", programs=False):
+def mkstemp(prefix=".pushsalt-", suffix="", programs=False):
     """(fd, path) of a new empty file that only we may read, with a name that nobody can foresee. ``programs``: as of
-    ``tempdir``. Raises OSError."""
-    if directory:
-        from thin.utils import safepath
-
-        return safepath.temporary(directory, suffix, prefix)
+    ``tempdir``. In a given folder: ``safepath.temporary``. Raises OSError."""
     directory = tempdir(programs)
     while True:
         path = os.path.join(directory, "%s%s%s" % (prefix, _unforeseen(), suffix))

@@ -254,13 +254,21 @@ class _Way(object):
         self._todo += _steps(target)
 
 
-def _refusal(link, found, folder):
-    from thin.utils.files import owner
+def _user(uid):
+    """The name of a user, or the number when nobody has it."""
+    try:
+        import pwd
 
+        return pwd.getpwuid(uid).pw_name
+    except (ImportError, KeyError, OverflowError):
+        return uid
+
+
+def _refusal(link, found, folder):
     if found.st_uid not in rulers():
-        whose = "a link of the user %s" % owner.uid_to_user(found.st_uid)
+        whose = "a link of the user %s" % _user(found.st_uid)
     elif folder.st_uid not in rulers():
-        whose = "a link in a folder of the user %s" % owner.uid_to_user(folder.st_uid)
+        whose = "a link in a folder of the user %s" % _user(folder.st_uid)
     else:
         whose = "a link in a folder that other users can write to"
     return Refused(
@@ -278,8 +286,13 @@ def opener(path, flags):
         return place.open(flags) if flags & (os.O_WRONLY | os.O_RDWR) else place.open_to_read()
 
 
-def temporary(folder, suffix="", prefix=".pushsalt-"):
-    """(descriptor, path) of a new empty file, 0600, whose name nobody can foresee."""
+def temporary(folder, suffix="", prefix=".pushsalt-", programs=False):
+    """(descriptor, path) of a new empty file, 0600, whose name nobody can foresee. Without a folder:
+    ``osutil.mkstemp``."""
+    if not folder:
+        from thin.utils import osutil
+
+        return osutil.mkstemp(prefix, suffix, programs)
     with at(os.path.join(folder, "any")) as place:
         descriptor, name = place.temporary(suffix, prefix)
     return descriptor, os.path.join(folder, os.path.basename(name))

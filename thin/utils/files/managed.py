@@ -275,9 +275,7 @@ def _say(ret, words):
 def check_command(command, content, wish, run_all, shell=None, directory=None, suffix=""):
     """Run ``check_cmd`` on a private copy of the new content. None when it is content, else the state's partial
     return."""
-    from thin.utils import osutil
-
-    descriptor, temp = osutil.mkstemp(directory, suffix=suffix or "")
+    descriptor, temp = safepath.temporary(directory, suffix or "")
     try:
         with os.fdopen(descriptor, "wb") as target:
             for piece in content.pieces():

@@ -9,6 +9,7 @@ from thin import link
 from thin.exceptions import CommandExecutionError
 from thin.utils import safepath
 from thin.utils.files import content, hashes
+from thin.utils.files.urls import redact
 
 REMOTE = ("http", "https", "ftp")
 MISMATCH = (
@@ -49,15 +50,6 @@ def is_remote(source):
 def local_path(source):
     """The path behind ``/a/b`` or ``file:///a/b``."""
     return source[len("file://") :].rstrip("/") if scheme(source) == "file" else source
-
-
-def redact(url):
-    """The URL without the password of its user."""
-    head, separator, rest = url.partition("://")
-    authority, slash, path = rest.partition("/")
-    if separator and "@" in authority:
-        return "%s://%s@%s%s%s" % (head, "<redacted>", authority.rpartition("@")[2], slash, path)
-    return url
 
 
 def choose(source, source_hash, saltenv):

@@ -5,6 +5,7 @@ import os
 from thin.exceptions import CommandExecutionError
 from thin.utils import osutil, safepath
 from thin.utils.files import atomic
+from thin.utils.files.urls import redact
 
 TIMEOUT = 60
 
@@ -72,8 +73,6 @@ def fetch(url, verify_ssl=True, target=None, use_etag=False):
     ``use_etag``: ``target`` stays as it is where the server says that it has not changed; what it is asked by lies
     beside it, in ``<target>.etag``. Raises CommandExecutionError with the URL, without its password, and the reason.
     """
-    from thin.utils.files.sources import redact
-
     etag = _read_etag(target) if use_etag and target and os.path.exists(target) else None
     try:
         with _open(url, verify_ssl, etag=etag) as answer:

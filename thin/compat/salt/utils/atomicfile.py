@@ -9,9 +9,7 @@ from thin.utils import safepath
 @contextlib.contextmanager
 def atomic_open(filename, mode="w"):
     """An open file that takes the name when it is closed without an error, and with it the mode of what was there."""
-    from thin.utils import osutil
-
-    fd, path = osutil.mkstemp(os.path.dirname(os.path.abspath(filename)))
+    fd, path = safepath.temporary(os.path.dirname(os.path.abspath(filename)))
     try:
         with os.fdopen(fd, mode, **({} if "b" in mode else {"encoding": "utf-8"})) as handle:
             yield handle
