@@ -105,23 +105,25 @@ def room(name: str) -> str:
     return f"{name}.".split(".")[1]
 
 
-def modules() -> Iterator[tuple[str, Path]]:
-    """Dotted names and files of the modules of pushsalt."""
-    for path in sorted((ROOT / "pushsalt").rglob("*.py")):
+def modules(package: str = "pushsalt") -> Iterator[tuple[str, Path]]:
+    """Dotted names and files of the modules of a package; what was taken over from others (``vendor``) is left out."""
+    for path in sorted((ROOT / package).rglob("*.py")):
+        if "vendor" in path.parts:
+            continue
         yield ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"), path
 
 
 @cache
-def names() -> frozenset[str]:
+def names(package: str = "pushsalt") -> frozenset[str]:
     """The dotted names of all modules."""
-    return frozenset(name for name, _ in modules())
+    return frozenset(name for name, _ in modules(package))
 
 
 @cache
-def imported(path: Path) -> set[str]:
-    """The modules of pushsalt that a file names in its imports, wherever they stand."""
+def imported(path: Path, package: str = "pushsalt") -> set[str]:
+    """The modules of the package that a file names in its imports, wherever they stand."""
     found = set()
-    known = names()
+    known = names(package)
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
@@ -131,12 +133,13 @@ def imported(path: Path) -> set[str]:
             for alias in node.names:
                 full = f"{node.module}.{alias.name}"
                 found.add(full if full in known else node.module)
-    return {name for name in found if name.split(".")[0] == "pushsalt"}
+    return {name for name in found if name.split(".")[0] == package}
 
 
-def module_edges() -> dict[str, set[str]]:
+def module_edges(package: str = "pushsalt") -> dict[str, set[str]]:
     """Module -> the other modules that it imports, at once, later, or for types."""
-    return {name: (imported(path) & names()) - {name} for name, path in modules()}
+    known = names(package)
+    return {name: (imported(path, package) & known) - {name} for name, path in modules(package)}
 
 
 def circles(edges: Mapping[str, Collection[str]]) -> list[list[str]]:
