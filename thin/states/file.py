@@ -127,59 +127,27 @@ def managed(
     ``selinux``; in a dry run ``newfile`` for one that is not there. A source on the controller travels only when its
     digest differs.
     """
-    from thin.utils.files import sources
-
     name = os.path.expanduser(name)
     ret = state_return(name)
-    if not name:
-        return failed(ret, "Destination file name is required")
     keep_mode = isinstance(mode, str) and mode.lower() == "keep"
     mode = None if keep_mode else owner.normalize_mode(mode)
     given = sum(value is not None for value in (contents, contents_pillar, contents_grains))
-    if source and given:
-        return failed(
-            ret, "'source' cannot be used in combination with 'contents', 'contents_pillar', or 'contents_grains'"
-        )
-    if keep_mode and given:
-        return failed(
-            ret,
-            "Mode preservation cannot be used in combination with 'contents', 'contents_pillar', or 'contents_grains'",
-        )
-    if given > 1:
-        return failed(ret, "Only one of 'contents', 'contents_pillar', and 'contents_grains' is permitted")
+    words = _misused(name, source, given, keep_mode)
+    if words:
+        return failed(ret, words)
     if not source and not given and replace:
         replace = False
-        log.warning(
-            "State for file: %s - Neither 'source' nor 'contents' nor 'contents_pillar' nor 'contents_grains' was "
-            "defined, yet 'replace' was set to 'True'. As there is no source to replace the file with, 'replace' has "
-            "been set to 'False' to avoid reading the file unnecessarily.",
-            name,
-        )
+        log.warning("%s has neither a source nor contents: what it holds stays, whatever 'replace' says", name)
     if "file_mode" in kwargs:
         ret.setdefault("warnings", []).append(
             "The 'file_mode' argument will be ignored.  Please use 'mode' instead to set file permissions."
         )
     user = user_of(kwargs, user)
+    how = {"newline": contents_newline, "encoding": encoding, "errors": encoding_errors}
+    texts = (contents, contents_pillar, contents_grains, contents_delimiter, allow_empty)
     try:
         seen = _seen(template, name, None, user, group, mode, attrs, kwargs)
-        data = (
-            None
-            if not given
-            else _given(
-                contents,
-                contents_pillar,
-                contents_grains,
-                contents_delimiter,
-                allow_empty,
-                template,
-                context,
-                defaults,
-                seen,
-                newline=contents_newline,
-                encoding=encoding,
-                errors=encoding_errors,
-            )
-        )
+        data = _given(*texts, template, context, defaults, seen, **how) if given else None
     except CommandExecutionError as exc:
         return failed(ret, str(exc))
 
@@ -193,62 +161,79 @@ def managed(
     charged = accumulated(__context__, __instance_id__)[0].get(name)
     if charged is not None:
         context = dict(context or {}, accumulator=charged)
-    wish = _wish(
-        user,
-        group,
-        mode,
-        backup,
-        attrs=attrs,
-        selinux=selinux,
-        follow_symlinks=follow_symlinks,
-        makedirs=makedirs,
-        dir_mode=dir_mode,
-        show_changes=show_changes,
-        new_file_diff=new_file_diff,
-        ignore=_ignored(ignore_ordering, ignore_whitespace, ignore_comment_characters),
-    )
+    looks = {"attrs": attrs, "selinux": selinux, "follow_symlinks": follow_symlinks, "makedirs": makedirs}
+    looks.update(dir_mode=dir_mode, show_changes=show_changes, new_file_diff=new_file_diff)
+    ignored = _ignored(ignore_ordering, ignore_whitespace, ignore_comment_characters)
+    wish = _wish(user, group, mode, backup, ignore=ignored, **looks)
 
     trust = _trust(signature or source_hash_sig, sig_backend, signed_by_any, signed_by_all, keyring, gnupghome)
     if trust is not None and trust.verify is None:
         return failed(ret, "Cannot verify signatures because the %s module was not loaded" % sig_backend)
-
-    def content():
-        if not source:
-            return data
-        url, url_hash = sources.choose(source, source_hash, __env__)
-        found = None
-        if source_hash_sig and sources.is_list_of_hashes(url_hash):
-            url_hash = _verified(trust, url_hash, source_hash_sig, verify_ssl)
-        if not template or sources.scheme(url) != "salt":
-            found = sources.resolve(
-                name,
-                url,
-                url_hash,
-                source_hash_name,
-                __env__,
-                skip_verify,
-                verify_ssl,
-                _web_cache(url),
-                use_etag=use_etag,
-            )
-        if __opts__["test"] and found is not None and sources.scheme(url) in sources.REMOTE:
-            if not found.known or not _holds(name, found):
-                found.fetched()  # that it cannot be had is part of the prediction
-        if signature and found is not None:
-            trust.check(found.fetched(), signature, __env__, verify_ssl, _web_cache)
-        if template and sources.scheme(url) in ("", "file") and sources.local_path(url) == name:
-            raise sources.NoContent("Source file cannot be the same as destination")
-        if template:
-            found = _rendered(url, template, context, defaults, found, dict(seen, source=url))
-        if keep_mode:
-            wish.mode = owner.normalize_mode(sources.server_mode(url, __env__))
-        return found
-
+    content = lambda: data  # noqa: E731
+    if source:
+        digest = (source_hash, source_hash_name, source_hash_sig, skip_verify)
+        rendering = (template, context, defaults, seen)
+        content = _Source(name, source, digest, rendering, trust, signature, verify_ssl, use_etag, wish, keep_mode)
     try:
         return _converge(name, ret, content, wish, replace, bool(source), check_cmd, tmp_dir, tmp_ext)
     finally:
         if source and not keep_source and not isinstance(source, list):
             _forget(source)
+
+
+def _misused(name, source, given, keep_mode):
+    """What is wrong with the arguments; nothing if they go together. ``given``: how many say the contents."""
+    contents = "'contents', 'contents_pillar', or 'contents_grains'"
+    if not name:
+        return "Destination file name is required"
+    if source and given:
+        return "'source' cannot be used in combination with " + contents
+    if keep_mode and given:
+        return "Mode preservation cannot be used in combination with " + contents
+    if given > 1:
+        return "Only one of 'contents', 'contents_pillar', and 'contents_grains' is permitted"
+    return ""
+
+
+class _Source(object):
+    """Called, it gives what a file shall hold by its source: found, verified, rendered."""
+
+    def __init__(self, name, source, digest, rendering, trust, signature, verify_ssl, use_etag, wish, keep_mode):
+        self._name, self._source, self._trust, self._signature = name, source, trust, signature
+        self._hash, self._hash_name, self._hash_signature, self._skip_verify = digest
+        self._template, self._context, self._defaults, self._seen = rendering
+        self._verify_ssl, self._use_etag, self._wish, self._keep_mode = verify_ssl, use_etag, wish, keep_mode
+
+    def __call__(self):
+        """The content, or None. Raises what ``_converge`` makes a failure of."""
+        from thin.utils.files import sources
+
+        url, digest = sources.choose(self._source, self._hash, __env__)
+        if self._hash_signature and sources.is_list_of_hashes(digest):
+            digest = _verified(self._trust, digest, self._hash_signature, self._verify_ssl)
+        found = None
+        if not self._template or sources.scheme(url) != "salt":
+            found = self._found(url, digest)
+        if self._template and sources.scheme(url) in ("", "file") and sources.local_path(url) == self._name:
+            raise sources.NoContent("Source file cannot be the same as destination")
+        if self._template:
+            seen = dict(self._seen, source=url)
+            found = _rendered(url, self._template, self._context, self._defaults, found, seen)
+        if self._keep_mode:
+            self._wish.mode = owner.normalize_mode(sources.server_mode(url, __env__))
+        return found
+
+    def _found(self, url, digest):
+        from thin.utils.files import sources
+
+        verify = (self._skip_verify, self._verify_ssl, _web_cache(url))
+        found = sources.resolve(self._name, url, digest, self._hash_name, __env__, *verify, use_etag=self._use_etag)
+        if __opts__["test"] and found is not None and sources.scheme(url) in sources.REMOTE:
+            if not found.known or not _holds(self._name, found):
+                found.fetched()  # that it cannot be had is part of the prediction
+        if self._signature and found is not None:
+            self._trust.check(found.fetched(), self._signature, __env__, self._verify_ssl, _web_cache)
+        return found
 
 
 def _given(contents, pillar_keys, grains_keys, delimiter, allow_empty, template, context, defaults, seen, **options):
