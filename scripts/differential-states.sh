@@ -7,7 +7,7 @@ cd "$(dirname "$0")/.."
 . scripts/venv.sh
 
 SALT_PYTHON="${SALT_PYTHON:-$(sh scripts/salt-venv.sh)}"
-export SALT_PYTHON
+export SALT_PYTHON REQUIRE="${REQUIRE:+$REQUIRE,}salt,machines"
 if [ -z "${TEST_PYTHON:-}" ]; then
     install_into .venv '.[test]'
     TEST_PYTHON=.venv/bin/python

@@ -9,7 +9,7 @@ if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1; then
     lacking=""
     for pair in sshd:openssh-server ssh:openssh-client debootstrap:debootstrap systemd-nspawn:systemd-container \
         ip:iproute2 apt-ftparchive:apt-utils sudo:sudo curl:curl git:git ps:procps softhsm2-util:softhsm2 pkcs11-tool:opensc \
-        age:age gpg:gnupg pass:pass redis-server:redis-server; do
+        age:age gpg:gnupg pass:pass redis-server:redis-server zsh:zsh fish:fish tcsh:tcsh; do
         PATH="$PATH:/usr/sbin:/sbin" command -v "${pair%%:*}" >/dev/null 2>&1 || lacking="$lacking ${pair##*:}"
     done
     # shellcheck disable=SC2086
