@@ -9,8 +9,8 @@ cd "$(dirname "$0")/.."
 . scripts/venv.sh
 install_into .venv '.[test]'
 
-APART="ca check children cli demo differential docs e2e examples ext_pillar formula git hostile machines plugins run sdb
-transport"
+APART="ca check children cli demo differential docs e2e examples ext_pillar formula git hostile machines minion modules plugins
+run sdb select session transport"
 for folder in $APART; do
     set -- "$@" "--ignore=tests/$folder"
 done

@@ -1,6 +1,7 @@
 """The Pythons of this machine that targets may have: pyenv's, those on PATH, and those that a variable names.
 
 ``PUSHSALT_TEST_PYTHONS=/opt/python3.6/bin/python3:/other/python3`` names programs that are found nowhere else.
+``python -m tests.beds.pythons 3.10`` prints the path of that one, or of the ``newest``.
 """
 
 from __future__ import annotations
@@ -63,3 +64,14 @@ def _version(path: Path) -> str:
 
 def _order(version: str) -> tuple[int, ...]:
     return tuple(int(word) for word in version.split("."))
+
+
+def main(wanted: str) -> int:
+    found = pythons()
+    path = found.get(list(found)[-1] if wanted == "newest" else wanted)
+    print(path or f"error: there is no Python {wanted} on this machine", file=sys.stdout if path else sys.stderr)
+    return 0 if path else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1]))

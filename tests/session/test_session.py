@@ -20,7 +20,7 @@ from pushsalt.model import Blob, Target
 from pushsalt.session.blobs import Sender
 from pushsalt.session.session import LockRequest, Start, clean
 from tests.beds.pythons import pythons
-from tests.run.conftest import alive
+from tests.beds.sessions import alive
 
 HERE = Target("here", transport="local")
 

@@ -16,7 +16,7 @@ from pushsalt.errors import FunctionError, TargetError
 from pushsalt.model import Target
 from pushsalt.session.session import LockRequest, Session, Start
 from pushsalt.transport import ConnectOptions, connect, resource
-from tests.run.conftest import alive
+from tests.beds.sessions import alive
 
 WILD = '''
 import os
