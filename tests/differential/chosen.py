@@ -19,9 +19,9 @@ from tests.differential.casefiles import Case, CaseFile, load_all
 
 RECORD = Path(__file__).with_name("record.json")
 #: at most so many cases whose code changed, and so many of all others
-CHANGED, SHARE = 24, 12
+CHANGED, SHARE = 16, 8
 #: a machine is booted and packages are installed for a file: as many cases could run meanwhile
-BOOT, PACKAGES = 2, 6
+BOOT, PACKAGES = 2, 8
 
 Pick = tuple[CaseFile, Case]
 

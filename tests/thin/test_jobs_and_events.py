@@ -1,5 +1,6 @@
 """Jobs of the schedule as systemd's units; logrotate's configuration, htpasswd, at, incron and other small modules."""
 
+import os
 import shutil
 import subprocess
 
