@@ -11,10 +11,18 @@
 #   SHRINK=1 make differential           trees that hypothesis draws: it makes one with a difference small
 #   make differential ARGS='-k filters'  more words for pytest
 #   make differential-states             every case of tests/differential/cases, on machines; docs/states-compared.md from it
+#   RECORD=digests make differential-states    none: the record holds for the code as it is now, after a run that was green
 #   make differential-formulas           22 public formulas, on machines; docs/formulas-compared.md from it
 #   make differential-formulas FORMULAS=DIR   with clones of them in DIR; else they are cloned from github.com
 #   make differential-formulas ARGS='cron nginx -v'   some of them, nothing is recorded
 #   make hostile                         a thousand commands of each kind against targets that speak the protocol wrongly
+#   make constraints                     the versions that CI uses, in constraints.txt, anew
+#   make pythons                         the unit tests by Python 3.10, with the lowest versions of what pushsalt needs, and
+#                                        by the newest Python of this machine
+#   make nonroot                         the unit tests by somebody who is not root (as root)
+#   make coverage                        which lines and branches of pushsalt/ the unit tests, and those of whole commands
+#                                        without machines, reach
+#   make nightly                         all of these, and what else .ci/run has no time for
 #   make docs                            the pages that are made from the code: modules, configuration, most-used-states, words, imports
 #   make site                            the documentation as a site, in build/site
 #   make salt                            only install real Salt, into .venv-salt; nothing else of pushsalt uses it
@@ -24,7 +32,7 @@ SEED ?=
 ARGS ?=
 FORMULAS ?=
 
-.PHONY: fast lint test hostile docs site salt differential differential-states differential-formulas
+.PHONY: fast lint test hostile docs site salt constraints pythons nonroot coverage nightly differential differential-states differential-formulas
 
 fast:
 	sh scripts/fast.sh $(ARGS)
@@ -47,6 +55,20 @@ docs:
 
 site:
 	sh scripts/site.sh $(ARGS)
+
+constraints:
+	$${PYTHON:-python3.10} scripts/constraints.py renew
+
+pythons:
+	sh scripts/pythons.sh $(ARGS)
+
+nonroot:
+	sh scripts/nonroot.sh $(ARGS)
+
+coverage:
+	sh scripts/coverage.sh $(ARGS)
+
+nightly: pythons nonroot coverage hostile differential differential-states
 
 salt:
 	sh scripts/salt-venv.sh

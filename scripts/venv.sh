@@ -1,5 +1,6 @@
 # Sourced by the other scripts. `install_into VENV WHAT` finds a Python >= 3.10, makes the virtual environment (once), and
-# installs WHAT (`.` or `.[test]`) into it when that, or what it needs, has changed since the last time.
+# installs WHAT (`.` or `.[test]`) into it when that, or what it needs, has changed since the last time. What tests and
+# the site use are the versions of constraints.txt; with LOWEST=1 pushsalt's own needs are the lowest that it accepts.
 # As root on Debian it installs what venv needs; otherwise it says what to install.
 
 find_python() {
@@ -44,12 +45,20 @@ make_venv() {
 
 install_into() {
     make_venv "$1" || return 1
-    state="$(pwd) $(cksum <pyproject.toml)"
+    state="$(pwd) $(cat pyproject.toml constraints.txt | cksum)${LOWEST:+ lowest}"
     for done in "$2" '.[test]'; do # the tests' environment has all that `.` needs
         [ "$(cat "$1/installed" 2>/dev/null)" != "$done $state" ] || return 0
     done
     echo "installing pushsalt into $1" >&2
-    "$1/bin/python" -m pip install --quiet --disable-pip-version-check --editable "$2" || return 1
+    constraints=constraints.txt
+    if [ -n "${LOWEST:-}" ]; then
+        constraints="$1/lowest.txt"
+        "$1/bin/python" scripts/constraints.py lowest >"$constraints" || return 1
+    elif [ "$2" = . ]; then
+        constraints=/dev/null # a user's: the newest versions that there are
+    fi
+    "$1/bin/python" -m pip install --quiet --disable-pip-version-check --constraint "$constraints" --editable "$2" ||
+        return 1
     echo "$2 $state" >"$1/installed"
 }
 

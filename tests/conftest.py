@@ -21,7 +21,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-from pushsalt.demo import machines
+from tests.beds import machines, required
 
 settings.register_profile("same", deadline=None, derandomize=True)
 settings.register_profile("new", deadline=None, print_blob=True, database=None)
@@ -30,6 +30,28 @@ settings.load_profile("same")
 for number, usual in ((signal.SIGINT, signal.default_int_handler), (signal.SIGHUP, signal.SIG_DFL)):
     if signal.getsignal(number) is signal.SIG_IGN:
         signal.signal(number, usual)
+
+
+REQUIRED = pytest.StashKey[set[str]]()
+
+
+def pytest_configure(config):
+    """What ``REQUIRE`` names is there, or nothing is run."""
+    config.stash[REQUIRED] = required.required()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item):
+    """A skip for the lack of something that is required is a failure."""
+    report = yield
+    if report.skipped and not hasattr(report, "wasxfail"):
+        path, line, text = report.longrepr
+        reason = text.removeprefix("Skipped: ")
+        markers = [marker.name for marker in item.iter_markers()]
+        if word := required.forbids(item.config.stash[REQUIRED], markers, reason):
+            report.outcome = "failed"
+            report.longrepr = f"{path}:{line}: skipped, though REQUIRE has {word}: {reason}"
+    return report
 
 
 @pytest.fixture(autouse=True)

@@ -95,13 +95,13 @@ def usual(contents: Mapping[str, bytes]) -> set[str]:
     while todo:
         name = todo.pop()
         if name.endswith(".py"):
-            found = {one for one in _imports(contents[name].decode()) if one in contents} - first
+            found = {one for one in imports(contents[name].decode()) if one in contents} - first
             first |= found
             todo += found
     return first
 
 
-def _imports(text: str) -> Iterator[str]:
+def imports(text: str) -> Iterator[str]:
     """Names of files that may be what a text imports, anywhere in it."""
     for package, words, module in _IMPORT.findall(text):
         base = (package or module).replace(".", "/")

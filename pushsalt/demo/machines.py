@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import functools
 import hashlib
 import ipaddress
 import os
@@ -36,7 +37,23 @@ def missing() -> str:
     if os.geteuid() != 0:
         return "booting machines needs root"
     lacking = [tool for tool in TOOLS if not shutil.which(tool, path=_path())]
-    return f"not installed: {', '.join(lacking)}" if lacking else ""
+    return f"not installed: {', '.join(lacking)}" if lacking else _forbidden()
+
+
+@functools.cache
+def _forbidden() -> str:
+    """Which part of a machine the kernel lets nobody make here, as in most containers, or an empty text. Tries it."""
+    bridge = f"psp{secrets.token_hex(3)}"
+    made = _run("ip", "link", "add", bridge, "type", "bridge", check=False)
+    if made.returncode:
+        return f"no network bridge can be made here: {made.stdout.strip()}"
+    _run("ip", "link", "delete", bridge, check=False)
+    with tempfile.TemporaryDirectory(prefix="pushsalt-probe-") as folder:
+        try:
+            with _overlay(Path(folder)):
+                return ""
+        except RuntimeError as exc:
+            return f"no overlay can be mounted here: {str(exc).strip()}"
 
 
 def _path() -> str:
@@ -217,13 +234,14 @@ def _overlay(lower: Path) -> Iterator[Path]:
     for name in ("upper", "work", "merged"):
         (work / name).mkdir()
     merged = work / "merged"
-    _run(
-        "mount", "-t", "overlay", "overlay", "-o", f"lowerdir={lower},upperdir={work}/upper,workdir={work}/work", merged
-    )
+    options = f"lowerdir={lower},upperdir={work}/upper,workdir={work}/work"
     try:
-        yield merged
+        _run("mount", "-t", "overlay", "overlay", "-o", options, merged)
+        try:
+            yield merged
+        finally:
+            _run("umount", merged)
     finally:
-        _run("umount", merged)
         shutil.rmtree(work, ignore_errors=True)
 
 

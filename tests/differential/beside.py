@@ -5,32 +5,91 @@ from __future__ import annotations
 import argparse
 import contextlib
 import datetime
+import difflib
 import fcntl
 import json
 import os
+import re
 import signal
 import sys
 import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from tests.beds.machines import cache_dir
+from tests.differential import code
 from tests.differential import pair as pairs
-from tests.differential.casefiles import CASES, Case, CaseFile, load
+from tests.differential.casefiles import CASES, DIFFERING, Case, CaseFile, differing, load
 from tests.differential.pair import Pair
-from tests.differential.sidebyside import Bench
+from tests.differential.sidebyside import Bench, SetupError
 
 #: what came of each case that was run by hand, for `scripts/states_compared.py --record`
 OUTCOMES = cache_dir() / "outcomes"
 
 
-def outcome(case: Case, lines: list[str]) -> tuple[bool, str]:
-    """Whether that is as the case says, and how to say so."""
-    if case.differs:
-        return (True, f"differs by design: {case.differs}") if lines else (False, "should differ, and does not")
-    return (not lines, "different" if lines else "equal")
+#: what is wrong with a case that differs by design, until its lines are recorded
+UNKNOWN, OTHERS = "nothing says which lines differ", "differs in other lines than it should"
+
+
+class Outcome(NamedTuple):
+    """What came of a case: whether that is as the case says, how to say so, and the lines that tell."""
+
+    good: bool
+    words: str
+    lines: list[str]
+
+
+def run(bench: Bench, case: Case, record: Path | None = None) -> Outcome:
+    """Run the case, and write down in the folder ``record`` what came of it."""
+    try:
+        lines = bench.run(case)
+    except SetupError as exc:
+        return Outcome(False, "its set-up failed", exc.lines)
+    if record:
+        note(record, bench.file, case, lines)
+    return outcome(case, lines, differing().get(bench.file.name, {}).get(case.title))
+
+
+def outcome(case: Case, lines: list[str], wanted: list[str] | None) -> Outcome:
+    """What lines of difference mean for a case; ``wanted`` are those that it is to show when it differs by design."""
+    if not case.differs:
+        return Outcome(not lines, "different" if lines else "equal", lines)
+    if not lines:
+        return Outcome(False, "should differ, and does not", lines)
+    lines = lasting(lines)
+    if lines == wanted:
+        return Outcome(True, f"differs by design: {case.differs}", lines)
+    if wanted is None:
+        return Outcome(False, f"{UNKNOWN}; RECORD=differing writes to {DIFFERING.name}", lines)
+    change = [line.rstrip("\n") for line in difflib.unified_diff(wanted, lines, "as recorded", "now", lineterm="", n=1)]
+    return Outcome(False, OTHERS, change)
+
+
+#: what is another one in each run: (pattern, what is written down instead)
+PASSING = (
+    # frames of Salt's: the line behind them says what was raised
+    (re.compile(r"Traceback \(most recent call last\):\n.*? … \(\d+ characters\)", re.S), "Traceback …"),
+    (re.compile(r"Traceback \(most recent call last\):\n(?:\s+.*\n)*"), "Traceback: "),
+    (re.compile(r"/\S+/site-packages/"), "<site-packages>/"),
+    (re.compile(r"-> /\S+/bin/python[\d.]*"), "-> <python>"),
+    (re.compile(r"\b(?:[0-9a-f]{32}|[0-9a-f]{40}|[0-9a-f]{64}|[0-9a-f]{128})\b"), "<digest>"),
+    (re.compile(r"\b(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun) [A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d 202\d"), "<time>"),
+    (re.compile(r"\b202\d-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?"), "<time>"),
+    (re.compile(r"__salt\.tmp\.\w{8}"), "__salt.tmp.<name>"),
+    (re.compile(r"(['\"]pid['\"]: )\d+"), r"\1<pid>"),
+)
+
+
+def lasting(lines: list[str]) -> list[str]:
+    """The lines as they are to be the next time, too."""
+    kept = []
+    for line in lines:
+        for pattern, instead in PASSING:
+            line = pattern.sub(instead, line)
+        kept.append(line)
+    return kept
 
 
 def note(folder: Path, file: CaseFile, case: Case, lines: list[str]) -> None:
@@ -38,6 +97,8 @@ def note(folder: Path, file: CaseFile, case: Case, lines: list[str]) -> None:
     about: dict[str, object] = {"file": file.name, "title": case.title, "digest": case.digest}
     about["date"] = datetime.date.today().isoformat()
     about["outcome"] = "different" if lines else "equal"
+    about["code"] = code.digest(case)
+    about["lines"] = lasting(lines)
     folder.mkdir(parents=True, exist_ok=True)
     (folder / f"{file.name}-{case.digest}.json").write_text(json.dumps(about), encoding="utf-8")
 
@@ -137,10 +198,7 @@ def main() -> int:
                 if asked.k and not _matches(asked.k, case):
                     continue
                 begun = time.monotonic()
-                lines = bench.run(case)
-                good, words = outcome(case, lines)
-                if path.resolve().parent == CASES:
-                    note(asked.record, file, case, lines)
+                good, words, lines = run(bench, case, asked.record if path.resolve().parent == CASES else None)
                 wrong += not good
                 took = f"{time.monotonic() - begun:.1f} s"
                 print(f"{'ok ' if good else 'NOT'} {file.name}: {case.title}: {words} ({took})")

@@ -13,6 +13,8 @@ from typing import Any, TypeVar
 import yaml
 
 CASES = Path(__file__).with_name("cases")
+#: the lines in which the cases that differ by design differ: {file: {title: [lines]}}
+DIFFERING = Path(__file__).with_name("differing.json")
 RUNS = ("test", "first", "second", "drift")
 BLANK = "<volatile>"
 
@@ -110,6 +112,11 @@ def load(path: Path) -> CaseFile:
 def load_all() -> list[CaseFile]:
     """Every case file."""
     return [load(path) for path in sorted(CASES.glob("*.yaml"))]
+
+
+def differing() -> dict[str, dict[str, list[str]]]:
+    """The lines that cases with `differs` are to show, by file and title."""
+    return json.loads(DIFFERING.read_text(encoding="utf-8")) if DIFFERING.exists() else {}  # type: ignore[no-any-return]
 
 
 def read(path: Path) -> Any:

@@ -11,18 +11,16 @@ from pathlib import Path
 
 import pytest
 
+from tests.beds import required
 from tests.differential.both import EXAMPLES, Both
 
 
 @pytest.fixture(scope="session")
 def salt_python() -> Path:
     """The Python of a virtual environment that has Salt 3008, from ``SALT_PYTHON``."""
-    named = os.environ.get("SALT_PYTHON")
-    if not named:
-        pytest.skip("no real Salt to compare with: `make differential` installs it, or set SALT_PYTHON")
-    python = Path(named)
-    assert os.access(python, os.X_OK), f"SALT_PYTHON={named} is no program"
-    return python
+    if reason := required.no_salt():
+        pytest.skip(reason)
+    return Path(os.environ["SALT_PYTHON"])
 
 
 @pytest.fixture(scope="session")

@@ -20,6 +20,14 @@ from tests.differential.pair import NAME, REFERENCE, ROOTS, RUNTIME, Pair
 SLS = "case"
 
 
+class SetupError(Exception):
+    """A case could not be prepared, so nothing was compared; ``lines`` say what failed."""
+
+    def __init__(self, lines: list[str]) -> None:
+        super().__init__("\n".join(lines))
+        self.lines = lines
+
+
 class SaltInMachine:
     """The process in the machine that answers as `salt-call --local` does."""
 
@@ -103,13 +111,15 @@ class Bench:
         return self._salt
 
     def run(self, case: Case) -> list[str]:
-        """What is different in this case, run by run; nothing when all is equal."""
+        """What is different in this case, run by run; nothing when all is equal. Raises SetupError."""
         if self._dirty:
             self._reset()
         self._dirty = True
         self._place(case)
-        trouble = self._script("setup", case.setup)
-        for run in [] if trouble else case.runs:
+        if failed := self._script("setup", case.setup):
+            raise SetupError(failed)
+        trouble: list[str] = []
+        for run in case.runs:
             if run == "drift":
                 trouble += self._script("drift", case.drift)
                 trouble += self._one("drift-test", case, test=True)

@@ -1,7 +1,7 @@
 """Every case of ``cases/``, by real Salt and by pushsalt on machines of their own: equal in all that counts.
 
-`make differential-states` runs them all and keeps the record that docs/states-compared.md is made of; with ``CASES=ci``
-only those marked ``ci: true`` run.
+`make differential-states` runs them all and keeps the record that docs/states-compared.md is made of. ``CASES=ci`` runs
+those that ``chosen.py`` chooses for the day, and ``CASES=differs`` those that differ by design.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ from pathlib import Path
 import pytest
 
 from tests.beds.machines import missing
-from tests.differential.beside import note, outcome, thrown_away
+from tests.differential import chosen
+from tests.differential.beside import OTHERS, UNKNOWN, run, thrown_away
 from tests.differential.casefiles import Case, CaseFile, load_all
 from tests.differential.sidebyside import Bench
 
@@ -22,14 +23,17 @@ pytestmark = [pytest.mark.machines, pytest.mark.slow, pytest.mark.skipif(bool(mi
 
 WANTED = os.environ.get("CASES", "")
 #: a folder to write each case's outcome to
-RECORD = os.environ.get("RECORD", "")
+OUTCOMES = os.environ.get("OUTCOMES", "")
+#: whether the lines of cases that differ by design are taken down now
+RECORDING = os.environ.get("RECORD") == "differing"
 FILES = load_all()
+CHOICE = chosen.choose(FILES, chosen.today()) if WANTED == "ci" else None
 
 
 def _cases() -> Iterator[object]:
     for file in FILES:
         for case in file.cases:
-            if WANTED != "ci" or case.ci:
+            if case.differs if WANTED == "differs" else CHOICE is None or (file, case) in CHOICE:
                 name = f"{file.name}: {case.title}"
                 yield pytest.param(file, case, id=name, marks=pytest.mark.xdist_group(file.name))
 
@@ -65,9 +69,6 @@ def benches(salt_python: Path) -> Iterator[Benches]:
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize(("file", "case"), list(_cases()))
 def test_states(file: CaseFile, case: Case, benches: Benches) -> None:
-    lines = benches.of(file).run(case)
-    good, words = outcome(case, lines)
-    if RECORD:
-        note(Path(RECORD), file, case, lines)
-    if not good:
+    good, words, lines = run(benches.of(file), case, Path(OUTCOMES) if OUTCOMES else None)
+    if not good and not (RECORDING and words.startswith((UNKNOWN, OTHERS))):
         pytest.fail(f"{file.name}: {case.title}: {words}\n" + "\n".join(lines), pytrace=False)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-from pathlib import Path
 
 import pytest
 
@@ -13,9 +12,10 @@ from pushsalt.errors import FunctionError
 from pushsalt.programs import run_program
 from pushsalt.sdb import Outside
 from pushsalt.sdb.store import Sdb
+from tests.beds.required import no_salt
 
 SALT = os.environ.get("SALT_PYTHON")
-pytestmark = pytest.mark.skipif(not SALT or not Path(SALT).exists(), reason="SALT_PYTHON names no real Salt")
+pytestmark = [pytest.mark.salt, pytest.mark.skipif(bool(no_salt()), reason=no_salt() or "-")]
 
 URIS = [
     "sdb://env/SDB_THERE",

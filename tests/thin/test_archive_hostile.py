@@ -328,6 +328,7 @@ def test_archive_tar_extracts_some_members_only(bed: Bed) -> None:
     assert [path.name for path in bed.out.iterdir()] == ["b"]
 
 
+@needs_root
 def test_what_a_program_reads_otherwise_than_we_do_is_looked_at_afterwards(bed: Bed) -> None:
     """Behind the end that we see there is more, which tar is told to read."""
     source = tarred(bed.folder / "a.tar", [entry("a", data=b"1")])

@@ -6,12 +6,12 @@ there is no recorded case but a test in test_file_states.py. As the cases change
 
 import json
 import os
-import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
 
+from tests.beds import pythons
 from tests.thin import filebed
 
 ROOT = Path(__file__).parent.parent.parent
@@ -30,21 +30,8 @@ def test_as_salt(case, tmp_path):
     assert filebed.play(case, tmp_path / "bed") == []
 
 
-def pythons():
-    """The oldest and the newest other Python 3 of this machine."""
-    found = {}
-    for minor in range(6, 30):
-        places = [shutil.which(f"python3.{minor}")]
-        places += sorted(Path("~/.pyenv/versions").expanduser().glob(f"3.{minor}.*/bin/python3"), reverse=True)
-        for place in filter(None, places):
-            if subprocess.run([place, "-I", "-S", "-c", ""], capture_output=True).returncode == 0:
-                found[minor] = str(place)
-                break
-    return [found[minor] for minor in sorted({min(found), max(found)})] if found else []
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize("python", pythons())
+@pytest.mark.parametrize("python", pythons.ends())
 @pytest.mark.parametrize("path", CASES, ids=lambda path: path.stem)
 def test_as_salt_under_other_pythons(python, path, tmp_path):
     command = [python, "-I", "-S", filebed.__file__, str(ROOT), str(path), str(tmp_path / "bed")]

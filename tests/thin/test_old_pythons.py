@@ -2,35 +2,17 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+
+from tests.beds.pythons import pythons
 
 pytestmark = pytest.mark.slow
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
-
-
-def pythons() -> dict[str, str]:
-    """version -> path, of pyenv's and those on PATH, from 3.6 on."""
-    found = {f"{sys.version_info[0]}.{sys.version_info[1]}": sys.executable}
-    folders = [Path(part) for part in os.environ.get("PATH", "").split(":") if part]
-    pyenv = Path(os.environ.get("PYENV_ROOT") or Path.home() / ".pyenv")
-    for path in sorted(pyenv.glob("versions/3.*/bin/python3")):
-        version = ".".join(path.parts[-3].split(".")[:2])
-        found.setdefault(version, str(path))
-    for minor in range(6, 20):
-        for folder in folders:
-            path = folder / f"python3.{minor}"
-            if os.access(path, os.X_OK) and ".pyenv/shims" not in str(path):
-                found.setdefault(f"3.{minor}", str(path))
-                break
-    order = sorted((version for version in found if int(version[2:]) >= 6), key=lambda version: int(version[2:]))
-    return {version: found[version] for version in order}
 
 
 @pytest.mark.parametrize("version, python", pythons().items(), ids=list(pythons()))

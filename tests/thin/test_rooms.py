@@ -26,6 +26,7 @@ APPLETS = ["sbin/adduser", "sbin/addgroup", "sbin/deluser", "sbin/delgroup", "sb
 SHADOW_UTILS = ["sbin/" + name for name in ("useradd", "usermod", "userdel", "groupadd", "groupmod", "groupdel")]
 
 
+@pytest.mark.optional
 def test_accounts_of_busybox():
     """Debian's own busybox lacks these applets: a variable can name one built from its source (``make defconfig``)."""
     busybox = os.environ.get("PUSHSALT_TEST_BUSYBOX") or shutil.which("busybox")

@@ -8,21 +8,15 @@ from pathlib import Path
 
 import pytest
 
+from tests.beds import pythons
+
 pytestmark = pytest.mark.slow
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 
 
-def pythons() -> dict[str, str]:
-    found = {"this": sys.executable}
-    for wanted in ("3.6", "3.13"):
-        for path in sorted(Path.home().glob(f".pyenv/versions/{wanted}.*/bin/python3")):
-            found[wanted] = str(path)
-    return found
-
-
-@pytest.mark.parametrize("python", pythons().values(), ids=list(pythons()))
+@pytest.mark.parametrize("python", dict.fromkeys([sys.executable, *pythons.ends()]))
 def test_as_in_salt(python: str) -> None:
     words = [str(HERE / "salt_helpers_run.py"), str(ROOT), str(HERE / "cases" / "salt_helpers.json")]
     done = subprocess.run(

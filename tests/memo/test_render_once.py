@@ -19,6 +19,8 @@ from pushsalt.model import Target
 from pushsalt.modules.controller import Lowstate
 from pushsalt.run.project import Project
 
+pytestmark = pytest.mark.slow
+
 #: What templates read, each in one way.
 READS = [
     "{{ grains['a'] | default('-') }}",

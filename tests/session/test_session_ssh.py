@@ -19,8 +19,8 @@ from pushsalt.session import session as session_module
 from pushsalt.session.start import LockRequest, Start
 from pushsalt.transport import ConnectOptions
 from tests.beds import sshd
+from tests.beds.sessions import Opener, alive
 from tests.beds.sshd import SshdBed
-from tests.run.conftest import Opener, alive
 
 pytestmark = [
     pytest.mark.sshd,

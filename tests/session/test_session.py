@@ -9,7 +9,6 @@ import os
 import shutil
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -21,7 +20,8 @@ from pushsalt.model import Blob, Target
 from pushsalt.session.blobs import Sender
 from pushsalt.session.session import clean
 from pushsalt.session.start import LockRequest, Start
-from tests.run.conftest import alive
+from tests.beds.pythons import pythons
+from tests.beds.sessions import alive
 
 HERE = Target("here", transport="local")
 
@@ -417,6 +417,7 @@ async def test_blobs_arrive_whole_or_not_at_all(tmp_path, size, changed):
     assert (hashlib.sha256(data).digest() == name) is (not changed or (size == 0 and data == b""))
 
 
+@pytest.mark.parametrize("python", pythons().values(), ids=list(pythons()))
 async def test_pythons(open_session, python):
     """The same frames with every Python from 3.6 on."""
     target = Target("here", transport="local", python=python)
@@ -425,14 +426,3 @@ async def test_pythons(open_session, python):
     await session.close()
     warm = await open_session(target)
     assert warm.info["warm"] and await warm.call("test.echo", ["x"]) == "x"
-
-
-def pytest_generate_tests(metafunc):
-    if "python" in metafunc.fixturenames:
-        found = sorted(Path.home().glob(".pyenv/versions/*/bin/python3"))
-        metafunc.parametrize("python", [str(path) for path in found if _new_enough(path)] or [sys.executable])
-
-
-def _new_enough(path):
-    version = path.parts[-3].split(".")
-    return version[0] == "3" and int(version[1]) >= 6

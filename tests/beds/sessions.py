@@ -1,4 +1,4 @@
-"""A runtime with a module that misbehaves, and local targets with homes of their own."""
+"""Fixtures for sessions: a runtime with a module that misbehaves, and local targets with homes of their own."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ from pushsalt.model import Target
 from pushsalt.session.session import Session
 from pushsalt.session.start import LockRequest, Start
 from pushsalt.transport import ConnectOptions, connect, resource
-from tests.run.conftest import alive
+from tests.beds.sessions import alive
 
 WILD = '''
 import os

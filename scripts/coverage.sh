@@ -1,0 +1,34 @@
+#!/bin/sh
+# Which lines and branches of pushsalt/ tests reach, render processes and commands included: `make coverage`. Machines are
+# left out, as is comparing with Salt. Arguments go to pytest; without any these are all other tests, some twenty minutes.
+# Fails below 90 %.
+set -eu
+cd "$(dirname "$0")/.."
+. scripts/venv.sh
+VENV="${VENV:-.venv-coverage}"
+install_into "$VENV" '.[test]'
+"$VENV/bin/python" -c 'import coverage' 2>/dev/null ||
+    "$VENV/bin/python" -m pip install --quiet --constraint constraints.txt coverage
+
+data="$PWD/build/coverage"
+rm -rf "$data"
+mkdir -p "$data"
+cat >"$data/rc" <<END
+[run]
+branch = true
+parallel = true
+source = pushsalt
+data_file = $data/data
+patch = subprocess, _exit
+disable_warnings = no-data-collected, module-not-imported, module-not-measured
+[report]
+exclude_also =
+    if TYPE_CHECKING:
+    @overload
+    raise NotImplementedError
+END
+[ "$#" -gt 0 ] || set -- tests --ignore=tests/differential --ignore=tests/machines -m 'not machines'
+"$VENV/bin/python" -m coverage run --rcfile="$data/rc" -m pytest -q -n "${JOBS:-2}" --dist loadfile "$@" || failed=$?
+"$VENV/bin/python" -m coverage combine --rcfile="$data/rc" --quiet "$data"
+"$VENV/bin/python" -m coverage report --rcfile="$data/rc" --skip-covered --sort=cover --fail-under=90
+exit "${failed:-0}"

@@ -1,0 +1,124 @@
+"""Which cases `.ci/run` compares with Salt: the fixed ones, those whose code changed since their record, and a share.
+
+Machines and packages take time, so the changed cases and the share are bounded: whole files are taken, one after the
+other from a place that moves on with the day, as long as their cases fit in. ``DAY=2026-11-23`` takes those of that
+day, ``CHANGED=N`` and ``SHARE=N`` as many cases at most. What was left out is said.
+"""
+
+from __future__ import annotations
+
+import datetime
+import json
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.differential import code
+from tests.differential.casefiles import Case, CaseFile, load_all
+
+RECORD = Path(__file__).with_name("record.json")
+#: at most so many cases whose code changed, and so many of all others
+CHANGED, SHARE = 16, 8
+#: a machine is booted and packages are installed for a file: as many cases could run meanwhile
+BOOT, PACKAGES = 2, 8
+
+Pick = tuple[CaseFile, Case]
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What is run, and why; ``left_out`` are cases whose code changed and for which there was no room."""
+
+    day: datetime.date
+    fixed: list[Pick]
+    changed: list[Pick]
+    share: list[Pick]
+    left_out: list[Pick]
+
+    def __contains__(self, pick: Pick) -> bool:
+        return id(pick[1]) in {id(case) for _, case in (*self.fixed, *self.changed, *self.share)}
+
+    def words(self) -> list[str]:
+        """What to tell people."""
+        lines = [
+            f"compared with Salt: {len(self.fixed)} fixed cases, {len(self.changed)} of those whose code changed since "
+            f"their record ({_files(self.changed)}), and of the others {len(self.share)} ({_files(self.share)}); "
+            f"again: DAY={self.day.isoformat()} CASES=ci make differential-states"
+        ]
+        if self.left_out:
+            said = f"LEFT OUT, though their code changed since their record: {len(self.left_out)} cases of "
+            lines.append(f"{said}{_files(self.left_out)}; `make differential-states` runs all")
+        return lines
+
+
+def today() -> datetime.date:
+    """The day that decides whose turn it is: ``DAY``, or today."""
+    named = os.environ.get("DAY")
+    return datetime.date.fromisoformat(named) if named else datetime.datetime.now(datetime.timezone.utc).date()
+
+
+def recorded() -> dict[tuple[str, str, str], str]:
+    """The digest of the code that each case was last compared with, by file, title and digest of the case."""
+    cases = json.loads(RECORD.read_text(encoding="utf-8"))["cases"]
+    return {(one["file"], one["title"], one["digest"]): one.get("code", "") for one in cases}
+
+
+def changed(file: CaseFile, case: Case, record: dict[tuple[str, str, str], str]) -> bool:
+    """Whether case or code are others than those in the record."""
+    return record.get((file.name, case.title, case.digest)) != code.digest(case)
+
+
+def choose(files: Iterable[CaseFile], day: datetime.date, most_changed: int = 0, share: int = 0) -> Choice:
+    """The cases of that day."""
+    most_changed = most_changed or int(os.environ.get("CHANGED") or CHANGED)
+    share = share or int(os.environ.get("SHARE") or SHARE)
+    files, record = list(files), recorded()
+    picks = [(file, case) for file in files for case in file.cases]
+    fixed = [pick for pick in picks if pick[1].ci]
+    booted = {file.name for file, _ in fixed}
+    stale = [pick for pick in picks if not pick[1].ci and changed(*pick, record)]
+    taken = _fitting(stale, most_changed, day, booted)
+    booted |= {file.name for file, _ in taken}
+    old, run = {id(case) for _, case in stale}, {id(case) for _, case in taken}
+    rest = [pick for pick in picks if not pick[1].ci and id(pick[1]) not in old]
+    left_out = [pick for pick in stale if id(pick[1]) not in run]
+    return Choice(day, fixed, taken, _fitting(rest, share, day, booted), left_out)
+
+
+def _fitting(picks: list[Pick], room: int, day: datetime.date, booted: set[str]) -> list[Pick]:
+    """Cases file by file, from the day's place on, until there is no room; of the last file a part.
+
+    The place moves on by seven files a day, and within a file by one case, so that in the end all have their turn.
+    """
+    if not picks:
+        return []
+    names = list(dict.fromkeys(file.name for file, _ in picks))
+    begin = day.toordinal() * 7 % len(names)
+    taken: list[Pick] = []
+    for name in names[begin:] + names[:begin]:
+        cases = [pick for pick in picks if pick[0].name == name]
+        turn = day.toordinal() % len(cases)
+        room -= _start(cases[0][0], booted)
+        taken += (cases[turn:] + cases[:turn])[: max(0, room)]
+        room -= len(cases)
+        if room <= 0:
+            break
+    return taken
+
+
+def _start(file: CaseFile, booted: set[str]) -> int:
+    """What it costs before the first case of a file runs, in cases."""
+    if file.name in booted:
+        return 0
+    return BOOT + (PACKAGES if file.packages or file.repository else 0)
+
+
+def _files(picks: list[Pick]) -> str:
+    """The names of the files, each with how many cases of it."""
+    names = [file.name for file, _ in picks]
+    return ", ".join(f"{name} {names.count(name)}" for name in dict.fromkeys(names)) or "none"
+
+
+if __name__ == "__main__":
+    print("\n".join(choose(load_all(), today()).words()))

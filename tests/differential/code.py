@@ -1,0 +1,113 @@
+"""Which code of thin a case examines, as a digest: when it is another one than in the record, the case is run again.
+
+That are the modules whose functions the case covers, the execution modules that those call, and what all of these
+import. Comments, docstrings and blank lines do not count, nor does the engine, which all cases would depend on.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import io
+import re
+import tokenize
+from collections.abc import Iterator
+from pathlib import Path
+
+from pushsalt.bundle import pack
+from tests.differential.casefiles import Case
+from thin import runtime
+
+#: a call of another module, as modules write it
+_CALLED = re.compile(r"""__salt__\[["']([\w]+)\.""")
+#: what the machines of the comparison are; a provider for other systems says so in ``__fits__``
+_MACHINE = {"os_family": "Debian", "kernel": "Linux", "init": "systemd"}
+_LAYOUT = {tokenize.COMMENT, tokenize.NL, tokenize.ENCODING, tokenize.ENDMARKER}
+
+
+def files(case: Case) -> list[str]:
+    """The files of thin that the case depends on, as the archive names them (``thin/states/host.py``)."""
+    return sorted(_closure(*_modules(case)))
+
+
+def digest(case: Case) -> str:
+    """What the record keeps of the code."""
+    return _digest(*_modules(case))
+
+
+def _modules(case: Case) -> tuple[str, frozenset[str]]:
+    """The kind of modules that a case examines, and their names."""
+    names = {one.split(".")[0] for one in [*case.covers, *(call.fun for call in case.call)]}
+    return "modules" if case.call else "states", frozenset(names)
+
+
+@functools.cache
+def _digest(kind: str, names: frozenset[str]) -> str:
+    whole = hashlib.sha256()
+    for name in sorted(_closure(kind, names)):
+        whole.update(f"{name}\0{_meaning(name)}\n".encode())
+    return whole.hexdigest()[:12]
+
+
+@functools.cache
+def _closure(kind: str, names: frozenset[str]) -> frozenset[str]:
+    first = {file for name in names for file in _providers(kind, name)}
+    called = {name for file in first for name in _CALLED.findall(_text(file))}
+    found = first | {file for name in called for file in _providers("modules", name)}
+    todo = list(found)
+    while todo:
+        new = _imports(todo.pop()) - found
+        found |= new
+        todo += new
+    return frozenset(found)
+
+
+@functools.cache
+def _providers(kind: str, name: str) -> frozenset[str]:
+    """The files whose functions are called by that name on the machines of the comparison."""
+    stems = runtime.virtual_index(kind).get(name, [name])
+    return frozenset(f"thin/{kind}/{stem}.py" for stem in stems if _fits(kind, stem) and _there(kind, stem))
+
+
+def _fits(kind: str, stem: str) -> bool:
+    fits = runtime.fits(kind).get(stem)
+    known = {grain: values for grain, values in (fits or {}).items() if grain in _MACHINE}
+    return not known or any(_MACHINE[grain] in values for grain, values in known.items())
+
+
+def _there(kind: str, stem: str) -> bool:
+    return (pack.THIN / kind / f"{stem}.py").is_file()
+
+
+@functools.cache
+def _imports(file: str) -> set[str]:
+    return {name for name in pack.imports(_text(file)) if (pack.THIN.parent / name).is_file()}
+
+
+@functools.cache
+def _text(file: str) -> str:
+    return Path(pack.THIN.parent, file).read_text(encoding="utf-8")
+
+
+@functools.cache
+def _meaning(file: str) -> str:
+    return meaning(_text(file))
+
+
+def meaning(text: str) -> str:
+    """The Python text without comments, docstrings and empty lines, the same for every Python that reads it."""
+    return "".join("".join(_words(text)).split())  # tokens of f-strings are other ones since Python 3.12
+
+
+def _words(text: str) -> Iterator[str]:
+    statement: list[tokenize.TokenInfo] = []
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        if token.type in (tokenize.INDENT, tokenize.DEDENT):
+            yield tokenize.tok_name[token.type]
+        elif token.type == tokenize.NEWLINE:
+            if [one.type for one in statement] != [tokenize.STRING]:  # a docstring
+                yield from (one.string for one in statement)
+                yield "NEWLINE"
+            statement = []
+        elif token.type not in _LAYOUT:
+            statement.append(token)

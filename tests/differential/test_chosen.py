@@ -1,0 +1,115 @@
+"""Which cases are compared, by which code they depend on, and when a case that differs by design is good."""
+
+from __future__ import annotations
+
+import datetime
+from pathlib import Path
+
+import pytest
+
+from tests.differential import chosen, code
+from tests.differential.beside import outcome, run
+from tests.differential.casefiles import Case, CaseFile, differing, load_all
+from tests.differential.sidebyside import SetupError
+
+FILES = load_all()
+DAY = datetime.date(2026, 11, 23)
+
+
+def named(name: str) -> Case:
+    return next(case for file in FILES if file.name == name for case in file.cases if not case.ci)
+
+
+def record(*without: str) -> dict[tuple[str, str, str], str]:
+    """A record in which all holds, but for the cases of these files."""
+    picks = [(file, case) for file in FILES for case in file.cases]
+    return {
+        (file.name, case.title, case.digest): "" if file.name in without else code.digest(case) for file, case in picks
+    }
+
+
+def test_code_of_a_case() -> None:
+    files = code.files(named("host"))
+    assert {"thin/states/host.py", "thin/modules/hosts.py", "thin/utils/hostsfile.py"} <= set(files)
+    assert "thin/engine.py" not in files and "thin/states/user.py" not in files
+    packages = code.files(named("pkg"))
+    assert "thin/modules/aptpkg.py" in packages and "thin/modules/yumpkg.py" not in packages
+
+
+def test_every_case_has_code_of_its_own_modules() -> None:
+    lacking = [
+        f"{file.name}: {case.title}"
+        for file in FILES
+        for case in file.cases
+        if not any(name.startswith(("thin/states/", "thin/modules/")) for name in code.files(case))
+    ]
+    assert not lacking
+
+
+def test_only_what_runs_counts() -> None:
+    text = 'def f(x):\n    """Words."""\n    return {x: "#"}\n'
+    same = '"""More."""\n\n# why\ndef f(x):\n    return {x: "#"}  # so\n'
+    assert code.meaning(text) == code.meaning(same)
+    for other in (text.replace("#", "-"), text.replace("return", "yield"), text.replace("    return", "return")):
+        assert code.meaning(text) != code.meaning(other)
+
+
+def test_nothing_changed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(chosen, "recorded", record)
+    choice = chosen.choose(FILES, DAY, 10, 10)
+    assert len(choice.fixed) == 24 and not choice.changed and not choice.left_out
+    assert 0 < len(choice.share) <= 10 and not any(case.ci for _, case in choice.share)
+    assert all(pick in choice for pick in (*choice.fixed, *choice.share))
+    assert len(choice.words()) == 1 and "DAY=2026-11-23" in choice.words()[0]
+
+
+def test_changed_cases_come_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(chosen, "recorded", lambda: record("host", "acl"))
+    choice = chosen.choose(FILES, DAY, 100, 10)
+    assert {file.name for file, _ in choice.changed} == {"host", "acl"} and not choice.left_out
+    choice = chosen.choose(FILES, DAY, 3, 10)
+    assert 0 < len(choice.changed) <= 3 and choice.left_out and "LEFT OUT" in choice.words()[1]
+
+
+def test_days_take_turns(monkeypatch: pytest.MonkeyPatch) -> None:
+    known = record()
+    monkeypatch.setattr(chosen, "recorded", lambda: known)
+    seen: set[tuple[str, str]] = set()
+    for number in range(120):
+        share = chosen.choose(FILES, DAY + datetime.timedelta(number), 10, 20).share
+        seen |= {(file.name, case.title) for file, case in share}
+    assert len({name for name, _ in seen}) == len([file for file in FILES if any(not case.ci for case in file.cases)])
+    again = [chosen.choose(FILES, DAY, 10, 20) for _ in range(2)]
+    assert again[0] == again[1]
+
+
+def test_a_case_that_differs_names_the_lines() -> None:
+    case = Case(["a.b"], "one", differs="by design")
+    lines = ["first: result", "  Salt  True", "  ours  False"]
+    assert outcome(case, lines, lines).good
+    other = outcome(case, [*lines, "first: comment"], lines)
+    assert not other.good and "+first: comment" in other.lines
+    assert not outcome(case, [], lines).good
+    assert not outcome(case, lines, None).good
+    plain = Case(["a.b"], "one")
+    assert outcome(plain, [], None).good and not outcome(plain, lines, lines).good
+
+
+def test_a_set_up_that_fails_always_fails(tmp_path: Path) -> None:
+    class Bench:
+        file = CaseFile(Path("host.yaml"))
+
+        def run(self, case: Case) -> list[str]:
+            raise SetupError(["setup failed for ours: exit 1"])
+
+    for case in (Case(["a.b"], "one", differs="by design"), Case(["a.b"], "one")):
+        found = run(Bench(), case, tmp_path)  # type: ignore[arg-type]
+        assert not found.good and found.lines == ["setup failed for ours: exit 1"]
+    assert not list(tmp_path.iterdir())
+
+
+def test_lines_are_recorded_of_each_case_that_differs() -> None:
+    wanted = differing()
+    cases = {(file.name, case.title) for file in FILES for case in file.cases if case.differs}
+    assert {(name, title) for name, titles in wanted.items() for title in titles} == cases
+    assert all(lines for titles in wanted.values() for lines in titles.values())

@@ -1,0 +1,95 @@
+"""The wheel and the sdist: what is in them, and that the demo runs where nothing but the wheel is installed."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tarfile
+import zipfile
+from pathlib import Path
+
+import pytest
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(240)]
+
+ROOT = Path(__file__).parent.parent
+#: the caller's own, before tests get another home: what pip has downloaded before is not downloaded again
+HOME = os.environ.get("HOME", "/")
+
+
+def run(*words: object, folder: Path, **environment: str) -> str:
+    """What the command prints; the test fails with all of it when the command does."""
+    kept = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "PYTHONHOME")}
+    done = subprocess.run(
+        [str(word) for word in words],
+        cwd=folder,
+        env={**kept, **environment},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    assert done.returncode == 0, done.stdout
+    return done.stdout
+
+
+def build(top: Path, kind: str, folder: Path) -> Path:
+    """The distribution of that kind, made of the tree in ``top``."""
+    run(sys.executable, "-m", "hatchling", "build", "-d", folder, "-t", kind, folder=top)
+    (found,) = folder.glob("*.whl" if kind == "wheel" else "*.tar.gz")
+    return found
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return build(ROOT, "wheel", tmp_path_factory.mktemp("wheel"))
+
+
+def contents(wheel: Path) -> dict[str, bytes]:
+    with zipfile.ZipFile(wheel) as archive:
+        return {name: archive.read(name) for name in archive.namelist()}
+
+
+def files(folder: str) -> set[str]:
+    """The files below a folder of the repository, as git has them or would."""
+    words = ["git", "ls-files", "--cached", "--others", "--exclude-standard", folder]
+    done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True)
+    if done.returncode:
+        pytest.skip("this is no git checkout")
+    return {name for name in done.stdout.splitlines() if (ROOT / name).is_file()}
+
+
+def test_what_the_wheel_installs(wheel: Path) -> None:
+    found = {name for name in contents(wheel) if ".dist-info/" not in name}
+    assert {name.split("/")[0] for name in found} == {"pushsalt"}
+    places = {"thin/": "pushsalt/_runtime/thin/", "formulas/": "pushsalt/demo/formulas/", "pushsalt/": "pushsalt/"}
+    wanted = {place + name.removeprefix(folder) for folder, place in places.items() for name in files(folder)}
+    assert found == wanted
+
+
+def test_the_sdist_makes_the_same_wheel(wheel: Path, tmp_path: Path) -> None:
+    with tarfile.open(build(ROOT, "sdist", tmp_path)) as archive:
+        archive.extractall(tmp_path, filter="data")
+    (top,) = (path for path in tmp_path.iterdir() if path.is_dir())
+    assert contents(build(top, "wheel", tmp_path / "again")) == contents(wheel)
+    for name in ("scripts/test.sh", "tests/conftest.py", "Makefile", "CONTRIBUTING.md", "docs/index.md"):
+        assert (top / name).is_file(), name
+
+
+def test_the_demo_runs_from_an_installed_wheel(wheel: Path, tmp_path: Path) -> None:
+    venv = tmp_path / "venv"
+    run(sys.executable, "-m", "venv", venv, folder=tmp_path)
+    run(venv / "bin/pip", "install", "--quiet", wheel, folder=tmp_path, HOME=HOME)
+    (site,) = venv.glob("lib/python3*/site-packages")
+    assert not (site / "thin").exists() and (site / "pushsalt/_runtime/thin").is_dir()
+    # somebody else's package of that name is not taken for ours, and ours is nobody's without pushsalt
+    (site / "thin.py").write_text("raise SystemExit('not ours')\n")
+    command = "import pushsalt, thin.wire; print(thin.__file__)"
+    assert "/_runtime/thin/" in run(venv / "bin/python", "-c", command, folder=tmp_path)
+    (site / "thin.py").unlink()
+    command = "import importlib.util; print(importlib.util.find_spec('thin'))"
+    assert run(venv / "bin/python", "-c", command, folder=tmp_path) == "None\n"
+    (tmp_path / "home").mkdir()
+    shown = run(venv / "bin/pushsalt", "demo", folder=tmp_path, HOME=str(tmp_path / "home"))
+    assert "2 changed" in shown and "9 unchanged" in shown
