@@ -79,6 +79,8 @@ PASSING = (
     (re.compile(r"\b202\d-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?"), "<time>"),
     (re.compile(r"__salt\.tmp\.\w{8}"), "__salt.tmp.<name>"),
     (re.compile(r"(['\"]pid['\"]: )\d+"), r"\1<pid>"),
+    (re.compile(r"(['\"](?:duration|start_time)['\"]: )[\"']?[\d.:]+[\"']?"), r"\1<time>"),
+    (re.compile(r"\bssh-ed25519 AAAA[\w+/=]+"), "ssh-ed25519 <key>"),
 )
 
 
