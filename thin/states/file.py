@@ -624,7 +624,7 @@ def recurse(
 ):
     """A directory of the file server below ``name``, each file as by file.managed. changes: {path: its changes}."""
     from thin import link, wire
-    from thin.utils.files import atomic, sources, trees, walk
+    from thin.utils.files import sources, trees, walk
 
     name = os.path.expanduser(name)
     ret = state_return(name)
@@ -642,14 +642,9 @@ def recurse(
         plan = trees.plan(name, found, __env__, keep_symlinks, include_pat, exclude_pat, maxdepth, include_empty, merge)
     except (CommandExecutionError, link.LinkError) as exc:
         return failed(ret, "Recurse failed: %s" % exc)
-    if not os.path.isdir(name):
-        if os.path.exists(name):
-            return failed(ret, "The path %s exists and is not a directory" % name)
-        if not __opts__["test"]:
-            try:
-                atomic.makedirs(os.path.join(name, "file"), user, group, dir_mode)
-            except OSError as exc:
-                return failed(ret, "Unable to create directory %s: %s" % (name, exc.strerror))
+    words = _directory_made(name, user, group, dir_mode)
+    if words:
+        return failed(ret, words)
     whole = trees.Outcome(ret, __opts__["test"])
     for path in sorted(plan.directories):
         if clean and os.path.lexists(path) and not os.path.isdir(path):
@@ -687,3 +682,19 @@ def recurse(
     if clean and os.path.isdir(name):
         whole.clean(walk.unwanted(name, plan.keep | _required(name, require), exclude_pat))
     return whole.told()
+
+
+def _directory_made(name, user, group, mode):
+    """Words about why there is no directory, or nothing: it is there, or made, or (in a dry run) could be."""
+    if os.path.isdir(name):
+        return ""
+    if os.path.exists(name):
+        return "The path %s exists and is not a directory" % name
+    if not __opts__["test"]:
+        from thin.utils.files import atomic
+
+        try:
+            atomic.makedirs(os.path.join(name, "file"), user, group, mode)
+        except OSError as exc:
+            return "Unable to create directory %s: %s" % (name, exc.strerror)
+    return ""

@@ -68,7 +68,7 @@ def copy_(
     **kwargs,
 ):
     """A copy of a file or directory of the target, made once unless forced. changes: {name: source}."""
-    from thin.utils.files import content, copying, walk
+    from thin.utils.files import content
 
     name, source = os.path.expanduser(name), os.path.expanduser(source)
     ret = state_return(name, 'Copied "%s" to "%s"' % (source, name))
@@ -105,16 +105,7 @@ def copy_(
             if not makedirs:
                 return failed(ret, "The target directory %s is not present" % parent)
             make_way_to(name, user, group, owner.parent_mode(dir_mode, mode))
-        if os.path.isdir(source) or not os.path.isfile(name):
-            walk.remove(name)
-        copying.copy(source, name, recurse=True)
-        made = owner.born(parent, st.st_mode)  # as a copy of our own is, also where its mode is to be preserved
-        with safepath.at(name, follow=True) as place, place.pin() as pinned:
-            if pinned.stat().st_uid != st.st_uid and not os.geteuid():
-                raise safepath.Refused("'%s' was exchanged by another user while it was copied" % name)
-            pinned.chown(made.st_uid, made.st_gid)
-            if not os.path.islink(name):
-                pinned.chmod(stat.S_IMODE(st.st_mode))
+        made = _copied(source, name, st)
         if os.path.isdir(source):
             owner.chown_tree(name, user, group)
         ret["changes"] = {name: source}
@@ -128,6 +119,23 @@ def copy_(
         ret["changes"] = {}
         return failed(ret, 'Failed to copy "%s" to "%s": %s' % (source, name, exc))
     return failed(ret, "; ".join([ret["comment"]] + words)) if words else ret
+
+
+def _copied(source, name, st):
+    """Copy, and give the copy the owner of what we make there and the mode of the source; what it is like then."""
+    from thin.utils.files import copying, walk
+
+    if os.path.isdir(source) or not os.path.isfile(name):
+        walk.remove(name)
+    copying.copy(source, name, recurse=True)
+    made = owner.born(os.path.dirname(name), st.st_mode)  # also where the mode is to be preserved
+    with safepath.at(name, follow=True) as place, place.pin() as pinned:
+        if pinned.stat().st_uid != st.st_uid and not os.geteuid():
+            raise safepath.Refused("'%s' was exchanged by another user while it was copied" % name)
+        pinned.chown(made.st_uid, made.st_gid)
+        if not os.path.islink(name):
+            pinned.chmod(stat.S_IMODE(st.st_mode))
+    return made
 
 
 def shortcut(
@@ -348,16 +356,7 @@ def cached(
         path = __salt__["cp.is_cached"](name, saltenv=saltenv)
         before = hashes.file_hash(path, form) if path else None
         if __opts__["test"]:
-            ret["result"] = None
-            if not path:
-                ret["comment"] = "File will be cached: %s" % name
-            elif not wanted:
-                ret["comment"] = "No hash found. File will be cached: %s" % name
-            elif before == wanted["hsum"]:
-                ret["comment"] = "File already cached: %s" % name
-            else:
-                ret["comment"] = "Hashes don't match.\nFile will be cached: %s" % name
-            return ret
+            return dict(ret, result=None, comment=_to_be_cached(path, wanted, before) % name)
         if not (check and before == check["hsum"]):
             path = __salt__["cp.cache_file"](name, saltenv=saltenv, use_etag=use_etag)
             if not path:
@@ -378,6 +377,17 @@ def cached(
             % (path, after, check["hsum"]),
         )
     return ret
+
+
+def _to_be_cached(path, wanted, before):
+    """The words of a dry run of ``cached``."""
+    if not path:
+        return "File will be cached: %s"
+    if not wanted:
+        return "No hash found. File will be cached: %s"
+    if before == wanted["hsum"]:
+        return "File already cached: %s"
+    return "Hashes don't match.\nFile will be cached: %s"
 
 
 def _present(ret, path, form, check):

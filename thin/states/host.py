@@ -11,32 +11,8 @@ def present(name, ip, comment="", clean=False):
     addresses = ip if isinstance(ip, list) else [ip]
     hosts = __salt__["hosts.list_hosts"]()
     ret = {"name": name, "changes": {}, "result": True, "comment": ""}
-    comments, to_add, to_comment, to_remove = [], [], [], []
-    for address in addresses:
-        if address in hosts:
-            continue
-        to_add.append(address)
-        to_comment += [address] if comment else []
-    for address, entry in hosts.items():
-        here = isinstance(entry, dict) and name in entry["aliases"]
-        if address not in addresses:
-            if here and clean:
-                to_remove.append(address)
-            elif here:
-                ret.setdefault("warnings", []).append(
-                    "Host {0} present for IP address {1}. To get rid of this warning, either run this state with "
-                    "'clean' set to True to remove {0} from {1}, or add {1} to the 'ip' argument.".format(name, address)
-                )
-            continue
-        if not here and not _is_address(address):
-            ret["result"] = False
-            comments.append("Invalid IP Address for %s (%s)" % (name, address))
-            continue
-        to_add += [] if here else [address]
-        if comment and (not here or entry.get("comment") != comment):
-            to_comment.append(address)
-        elif here:
-            comments.append("Host %s (%s) already present" % (name, address))
+    comments = []
+    to_add, to_comment, to_remove = _compared(ret, comments, addresses, comment, clean, hosts)
 
     def work(kind, items, function, value, foreseen, done, failed):
         for address in items:
@@ -80,6 +56,34 @@ def present(name, ip, comment="", clean=False):
     )
     ret["comment"] = "\n".join(comments)
     return ret
+
+
+def _compared(ret, comments, addresses, comment, clean, hosts):
+    """The addresses that get the name, those that get the comment, and those that lose the name."""
+    name = ret["name"]
+    to_add, to_remove = [address for address in addresses if address not in hosts], []
+    to_comment = list(to_add) if comment else []
+    for address, entry in hosts.items():
+        has_name = isinstance(entry, dict) and name in entry["aliases"]
+        if address not in addresses:
+            if has_name and clean:
+                to_remove.append(address)
+            elif has_name:
+                ret.setdefault("warnings", []).append(
+                    "Host {0} present for IP address {1}. To get rid of this warning, either run this state with "
+                    "'clean' set to True to remove {0} from {1}, or add {1} to the 'ip' argument.".format(name, address)
+                )
+            continue
+        if not has_name and not _is_address(address):
+            ret["result"] = False
+            comments.append("Invalid IP Address for %s (%s)" % (name, address))
+            continue
+        to_add += [] if has_name else [address]
+        if comment and (not has_name or entry.get("comment") != comment):
+            to_comment.append(address)
+        elif has_name:
+            comments.append("Host %s (%s) already present" % (name, address))
+    return to_add, to_comment, to_remove
 
 
 def absent(name, ip):

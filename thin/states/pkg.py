@@ -84,8 +84,7 @@ def installed(
         return pkgplan.ret(name, False, 'Only one of "pkgs" and "sources" is permitted.')
     if pkg_verify and "pkg.verify" not in __salt__:
         return pkgplan.ret(name, False, "pkg.verify not implemented")
-    kwargs["saltenv"] = __env__
-    kwargs["allow_updates"] = allow_updates
+    kwargs.update(saltenv=__env__, allow_updates=allow_updates)
     refresh = _check_refresh(refresh)
     try:
         if not sources:
@@ -119,16 +118,8 @@ def installed(
     if __opts__["test"]:
         return _foretell(name, plan, sources, ignore_epoch, altered)
 
-    options = dict(
-        kwargs,
-        refresh=refresh,
-        fromrepo=fromrepo,
-        skip_verify=skip_verify,
-        reinstall=bool(plan.reinstall),
-        normalize=normalize,
-        update_holds=update_holds,
-        ignore_epoch=ignore_epoch,
-    )
+    options = dict(kwargs, refresh=refresh, fromrepo=fromrepo, skip_verify=skip_verify, ignore_epoch=ignore_epoch)
+    options.update(reinstall=bool(plan.reinstall), normalize=normalize, update_holds=update_holds)
     try:
         changes = _carry_out(plan, bool(sources), options)
     except (CommandExecutionError, SaltInvocationError) as exc:

@@ -52,17 +52,9 @@ def managed(name, ppa=None, copr=None, aptkey=True, **kwargs):
     ``humanname``, ``baseurl``, ``mirrorlist`` and the keys of a repository's file.
     """
     ret = {"name": name, "changes": {}, "result": None, "comment": ""}
-    if "pkg.get_repo" not in __salt__:
-        return _with(ret, False, "Repo management not implemented on this platform")
-    if "repo" in kwargs:
-        words = "'repo' is not a supported argument for this state. The 'name' argument is probably what was intended."
-        return _with(ret, False, words)
     enabled, disabled = kwargs.pop("enabled", None), kwargs.pop("disabled", None)
-    if enabled is not None and disabled is not None:
-        return _with(ret, False, "Only one of enabled/disabled is allowed")
-    insecure = kwargs.pop("allow_insecure_key", True)
-    if not insecure and str(kwargs.get("key_url", "")).strip().startswith("http:"):
-        words = "Cannot have 'key_url' using http with 'allow_insecure_key' set to True"
+    words = _misused(enabled, disabled, kwargs.pop("allow_insecure_key", True), kwargs)
+    if words:
         return _with(ret, False, words)
     _one_key(ret, kwargs)
 
@@ -115,6 +107,19 @@ def managed(name, ppa=None, copr=None, aptkey=True, **kwargs):
     if ret["changes"]:
         __context__.pop("pkg._avail", None)
     return _with(ret, True, "Configured package repo '%s'" % name)
+
+
+def _misused(enabled, disabled, insecure, kwargs):
+    """What is wrong with the arguments; nothing if they can be."""
+    if "pkg.get_repo" not in __salt__:
+        return "Repo management not implemented on this platform"
+    if "repo" in kwargs:
+        return "'repo' is not a supported argument for this state. The 'name' argument is probably what was intended."
+    if enabled is not None and disabled is not None:
+        return "Only one of enabled/disabled is allowed"
+    if not insecure and str(kwargs.get("key_url", "")).strip().startswith("http:"):
+        return "Cannot have 'key_url' using http with 'allow_insecure_key' set to True"
+    return ""
 
 
 _FORESEEN = (

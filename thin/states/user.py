@@ -180,17 +180,9 @@ def present(
             return _with(ret, False, "Unsupported char ',' in %s" % wanted[key])
     if password and hash_password:
         wanted["password"] = _hashed(name, str(password))
-    _unsupported(
-        ret,
-        wanted,
-        loginclass,
-        {
-            "win_homedrive": win_homedrive,
-            "win_profile": win_profile,
-            "win_logonscript": win_logonscript,
-            "win_description": win_description,
-        },
-    )
+    windows = {"win_homedrive": win_homedrive, "win_profile": win_profile}
+    windows.update(win_logonscript=win_logonscript, win_description=win_description)
+    _unsupported(ret, wanted, loginclass, windows)
     for key in ("date", "expire"):
         wanted[key] = None if wanted[key] is None else _as_date(wanted[key])
 

@@ -71,24 +71,11 @@ def managed(
     else:
         if exists:
             ret["changes"] = _before(name, interpreter)
-        try:
-            done = __salt__["virtualenv.create"](
-                name,
-                venv_bin=venv_bin,
-                system_site_packages=system_site_packages,
-                distribute=distribute,
-                clear=clear,
-                python=python,
-                extra_search_dir=extra_search_dir,
-                never_download=never_download,
-                prompt=prompt,
-                user=user,
-                **kwargs,
-            )
-        except (CommandExecutionError, CommandNotFoundError) as exc:
-            return dict(ret, result=False, comment="Failed to create virtualenv: %s" % exc)
-        if done["retcode"] != 0:
-            return dict(ret, result=False, comment=done["stdout"] + done["stderr"])
+        how = {"venv_bin": venv_bin, "system_site_packages": system_site_packages, "distribute": distribute}
+        how.update(clear=clear, python=python, extra_search_dir=extra_search_dir, never_download=never_download)
+        words = _created(name, dict(how, prompt=prompt, user=user, **kwargs))
+        if words:
+            return dict(ret, result=False, comment=words)
         ret["changes"]["new"] = _version(interpreter)
         ret["comment"] = "Cleared existing virtualenv" if clear else "Created new virtualenv"
     trouble = _unsupported(name, use_wheel, no_use_wheel, no_binary)
@@ -99,32 +86,29 @@ def managed(
     first = wanted[0] if wanted else ""
     if first and not os.path.isabs(first):
         cwd = os.path.dirname(os.path.abspath(first))
-    kwargs = {key: value for key, value in kwargs.items() if key in ("trusted_host", "extra_args", "cert", "timeout")}
+    how = {key: kwargs[key] for key in ("trusted_host", "extra_args", "cert", "timeout") if key in kwargs}
+    how.update(pkgs=pip_pkgs, requirements=wanted or None, no_binary=no_binary, cwd=cwd, index_url=index_url)
+    how.update(extra_index_url=extra_index_url, download=pip_download, download_cache=pip_download_cache)
+    how.update(pre_releases=pre_releases, exists_action=pip_exists_action, ignore_installed=pip_ignore_installed)
+    how.update(upgrade=pip_upgrade, no_deps=no_deps, proxy=proxy, env_vars=env_vars)
+    how.update(no_cache_dir=pip_no_cache_dir, cache_dir=pip_cache_dir, saltenv=__env__)
+    return _installed(ret, name, user, how)
+
+
+def _created(name, how):
+    """Make the environment: words about why it could not be made, or nothing."""
+    try:
+        done = __salt__["virtualenv.create"](name, **how)
+    except (CommandExecutionError, CommandNotFoundError) as exc:
+        return "Failed to create virtualenv: %s" % exc
+    return done["stdout"] + done["stderr"] if done["retcode"] != 0 else ""
+
+
+def _installed(ret, name, user, how):
+    """The return once pip has installed what is wanted."""
     try:
         before = set(__salt__["pip.freeze"](bin_env=name, user=user))
-        done = __salt__["pip.install"](
-            pkgs=pip_pkgs,
-            requirements=wanted or None,
-            bin_env=name,
-            no_binary=no_binary,
-            user=user,
-            cwd=cwd,
-            index_url=index_url,
-            extra_index_url=extra_index_url,
-            download=pip_download,
-            download_cache=pip_download_cache,
-            pre_releases=pre_releases,
-            exists_action=pip_exists_action,
-            ignore_installed=pip_ignore_installed,
-            upgrade=pip_upgrade,
-            no_deps=no_deps,
-            proxy=proxy,
-            env_vars=env_vars,
-            no_cache_dir=pip_no_cache_dir,
-            cache_dir=pip_cache_dir,
-            saltenv=__env__,
-            **kwargs,
-        )
+        done = __salt__["pip.install"](bin_env=name, user=user, **how)
         after = set(__salt__["pip.freeze"](bin_env=name, user=user))
     except (CommandExecutionError, CommandNotFoundError) as exc:
         return dict(ret, result=False, comment="%s\n%s" % (ret["comment"], exc))

@@ -182,15 +182,9 @@ def crl_managed(
         limit = build.utc_now() + datetime.timedelta(days=days_remaining)
         if days_remaining and current.next_update and current.next_update < limit:
             changes["expiration"] = True
-        draft = build.revocation_list(
-            signing_private_key,
-            build.revocations(revoked),
-            signing_cert,
-            signing_private_key_passphrase,
-            include_expired,
-            days_valid,
-            extensions,
-        )
+        signer = (signing_cert, signing_private_key_passphrase)
+        listed = build.revocations(revoked)
+        draft = build.revocation_list(signing_private_key, listed, *signer, include_expired, days_valid, extensions)
         if counted and number in current.extensions:
             draft.extensions[number] = current.extensions[number]
         changes.update(draft.changes(current))

@@ -1,0 +1,35 @@
+"""Functions are short enough to be read at once: tables and descriptions are not counted."""
+
+import ast
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+#: lines of a function's body, without its signature and its docstring
+MOST = 60
+
+
+def long_functions(text):
+    """(name, lines) of the functions of a module that are too long."""
+    for node in ast.walk(ast.parse(text)):
+        if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            continue
+        body = node.body[1:] if ast.get_docstring(node) is not None else node.body
+        lines = node.end_lineno - body[0].lineno + 1 if body else 0
+        if lines > MOST:
+            yield node.name, lines
+
+
+def test_functions_are_short():
+    found = {}
+    for package in ("pushsalt", "thin"):
+        for path in sorted((ROOT / package).rglob("*.py")):
+            if "vendor" not in path.parts:
+                found.update({f"{path.relative_to(ROOT)}: {name}": n for name, n in long_functions(path.read_text())})
+    assert not found
+
+
+def test_a_long_function_is_found():
+    body = "    pass\n" * (MOST + 1)
+    described = '    """Of many\n' + "lines\n" * MOST + '    """\n    pass\n'
+    text = f"def long(\n    a,\n):\n    '''Said.'''\n{body}\n\nclass A:\n    async def short(self):\n        pass\n"
+    assert list(long_functions(text + f"\n\ndef described():\n{described}")) == [("long", MOST + 1)]
