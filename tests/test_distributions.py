@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 import tarfile
@@ -93,3 +94,16 @@ def test_the_demo_runs_from_an_installed_wheel(wheel: Path, tmp_path: Path) -> N
     (tmp_path / "home").mkdir()
     shown = run(venv / "bin/pushsalt", "demo", folder=tmp_path, HOME=str(tmp_path / "home"))
     assert "2 changed" in shown and "9 unchanged" in shown
+
+
+def test_the_versions_of_ci_fit() -> None:
+    """What pushsalt needs is pinned, at least at its lower bound; so are the tools of tests and the site."""
+    pinned = dict(re.findall(r"^([\w.-]+)==([\d.]+)", (ROOT / "constraints.txt").read_text("utf-8"), re.M))
+    versions = {name.lower().replace("_", "-"): version for name, version in pinned.items()}
+    script = [sys.executable, str(ROOT / "scripts" / "constraints.py"), "lowest"]
+    lowest = dict(line.split("==") for line in subprocess.check_output(script, text=True).splitlines())
+    assert {"asyncssh", "typer", "Mako", "keyring"} <= lowest.keys()
+    for name, version in lowest.items():
+        low, high = ([int(part) for part in text.split(".")] for text in (version, versions[name.lower()]))
+        assert low <= high, name
+    assert {"pytest", "ruff", "hatchling", "mypy", "mkdocs"} <= versions.keys()
