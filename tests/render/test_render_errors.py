@@ -52,7 +52,7 @@ def error(tree, sls="web"):
         ("#!py\n\ndef run():\n    return __grains__['nope']\n", 4, "KeyError: 'nope'"),
         ("#!py\n\ndef run(:\n", 3, "Python: invalid syntax"),
         ("#!py\nx = 1\n", 1, "needs a function run()"),
-        ('#!json\n{"a": 1,\n}', 3, "JSON: "),
+        ('#!json\n{"a": 1,\n"b" 2}', 3, "JSON: "),
     ],
 )
 def test_line_and_reason(tree, text, line, words):
