@@ -73,8 +73,8 @@ def managed(
             ret["changes"] = _before(name, interpreter)
         how = {"venv_bin": venv_bin, "system_site_packages": system_site_packages, "distribute": distribute}
         how.update(clear=clear, python=python, extra_search_dir=extra_search_dir, never_download=never_download)
-        words = _created(name, dict(how, prompt=prompt, user=user, **kwargs))
-        if words:
+        words = _failed(name, dict(how, prompt=prompt, user=user, **kwargs))
+        if words is not None:
             return dict(ret, result=False, comment=words)
         ret["changes"]["new"] = _version(interpreter)
         ret["comment"] = "Cleared existing virtualenv" if clear else "Created new virtualenv"
@@ -95,13 +95,13 @@ def managed(
     return _installed(ret, name, user, how)
 
 
-def _created(name, how):
-    """Make the environment: words about why it could not be made, or nothing."""
+def _failed(name, how):
+    """Make the environment: None, or the words of what could not make it, which may be none."""
     try:
         done = __salt__["virtualenv.create"](name, **how)
     except (CommandExecutionError, CommandNotFoundError) as exc:
         return "Failed to create virtualenv: %s" % exc
-    return done["stdout"] + done["stderr"] if done["retcode"] != 0 else ""
+    return done["stdout"] + done["stderr"] if done["retcode"] != 0 else None
 
 
 def _installed(ret, name, user, how):
