@@ -9,6 +9,7 @@ import json
 import os
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,8 @@ from pushsalt.errors import TargetError
 from pushsalt.model import Blob
 from pushsalt.session.blobs import Sender
 from tests.beds.project import Project, values
+from thin.utils.files import atomic
+from thin.utils.transfer import Tree
 
 MIB = 1024 * 1024
 
@@ -242,3 +245,46 @@ def test_differences_of_large_and_binary_files(project, tmp_path, old, new, said
         ret = state(project, "file.managed", str(tmp_path / "dest"), "source=salt://new", more)
         assert ret["changes"]["diff"].startswith(said), more
     assert (tmp_path / "dest").read_bytes() == new
+
+
+def test_two_copies_into_one_folder_that_make_the_same_folders_and_links(tmp_path):
+    """What the other one made meanwhile is as good as what was there before."""
+    rounds, many = 200, 4
+    start, failed = threading.Barrier(many), []
+
+    def copy():
+        for number in range(rounds):
+            tree = Tree(str(tmp_path / str(number)))
+            start.wait()
+            try:
+                tree.prepare()
+                tree.folder("", 0o755)
+                tree.folder("conf", 0o755)
+                tree.link("conf/link", "../file")
+            except Exception as exc:
+                failed.append(repr(exc))
+
+    threads = [threading.Thread(target=copy) for _ in range(many)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failed
+    assert all(os.readlink(tmp_path / str(number) / "conf" / "link") == "../file" for number in range(rounds))
+
+
+def test_folders_on_the_way_to_a_file_that_another_process_makes_at_that_moment(tmp_path):
+    made, start = [], threading.Barrier(2)
+
+    def make(number):
+        start.wait()
+        made.append(atomic.makedirs(str(tmp_path / str(number) / "sub" / "file")))
+
+    for number in range(200):
+        threads = [threading.Thread(target=make, args=[number]) for _ in range(2)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert len(made) == 400
+    assert sum(map(len, made)) == 400  # each folder was made by one of them

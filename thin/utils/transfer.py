@@ -97,13 +97,17 @@ class Tree(object):
 
     def folder(self, name, mode):
         found = self.lstat(name)
+        if found is None and not self.test:
+            try:
+                with self.at(name) as place:
+                    place.mkdir(0o700)
+            except FileExistsError:  # another copy into this folder made it meanwhile
+                found = self.lstat(name)
         if found is not None:
             if not stat.S_ISDIR(found.st_mode):
                 raise CommandExecutionError("%s is there, and is no folder" % self.path(name))
             return self._dress(name, "d", found)
         if not self.test:
-            with self.at(name) as place:
-                place.mkdir(0o700)
             self._dress(name, "d", self.lstat(name), "%04o" % (mode | 0o700))
         return "new"
 
@@ -150,6 +154,14 @@ class Tree(object):
         return self._dress(name, "f", self.lstat(name), seen=self._seen.pop(name, None))
 
     def link(self, name, target):
+        for _ in range(10):
+            try:
+                return self._link(name, target)
+            except (FileExistsError, FileNotFoundError):  # another copy into this folder writes it, too: look again
+                pass
+        return self._link(name, target)
+
+    def _link(self, name, target):
         found = self._in_the_way(name)
         with self.at(name) if found else _Nothing() as place:
             if found and stat.S_ISLNK(found.st_mode) and place.readlink() == target:

@@ -254,9 +254,16 @@ def makedirs(path, user=None, group=None, mode=None):
     while not os.path.isdir(directory):
         missing.append(directory)
         directory = os.path.dirname(directory)
+    made = []
     for directory in reversed(missing):
-        mkdir(directory, user, group, mode)
-    return missing[::-1]
+        try:
+            mkdir(directory, user, group, mode)
+        except FileExistsError:  # another process made it meanwhile, a parallel state for instance
+            if not os.path.isdir(directory):
+                raise
+        else:
+            made.append(directory)
+    return made
 
 
 def mkdir(path, user=None, group=None, mode=None):
