@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import stat
+import traceback
 from collections.abc import Callable
 from pathlib import Path
 
@@ -33,15 +34,19 @@ def as_nobody(folder: Path, function: Callable[[], None]) -> None:
     """Call a function as another user, who may not be able to go where the tests' folders are."""
     child = os.fork()
     if not child:
+        status = 99
         try:
             os.chdir(folder)
             os.setgroups([])
             os.setgid(NOBODY)
             os.setuid(NOBODY)
             function()
+            status = 0
+        except BaseException:
+            traceback.print_exc()
         finally:
-            os._exit(0)
-    os.waitpid(child, 0)
+            os._exit(status)
+    assert os.WEXITSTATUS(os.waitpid(child, 0)[1]) == 0
 
 
 def link(target: Path | str, path: Path, uid: int = NOBODY) -> Path:
@@ -144,6 +149,19 @@ def test_the_links_of_whoever_is_not_root_mean_what_the_system_makes_of_them(pla
     link("/dev/null", place / "theirs/link")
     as_nobody(place / "theirs", lambda: Path("done").write_text(repr(safepath.read("link"))) and None)
     assert (place / "theirs/done").read_text() == "b''"
+
+
+@root_only
+def test_links_in_a_circle_end_for_whoever_is_not_root(place: Path) -> None:
+    link("b", place / "theirs/a")
+    link("a", place / "theirs/b")
+
+    def read() -> None:
+        with pytest.raises(OSError) as caught:
+            safepath.read("a")
+        assert caught.value.errno == errno.ELOOP
+
+    as_nobody(place / "theirs", read)
 
 
 def test_links_in_a_circle_end(place: Path) -> None:

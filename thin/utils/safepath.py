@@ -120,7 +120,7 @@ def _plainly(path, follow):
     """For those who are not root: what the system makes of the path. The folder is held open all the same."""
     if os.geteuid() == 0:
         _look_along(path, follow)  # without descriptors
-    real = os.path.realpath(path) if follow and os.path.islink(path) else path
+    real = _followed(path) if follow else path
     head, name = os.path.split(real.rstrip("/"))
     if name in ("", ".", ".."):
         head, name = real, "."
@@ -130,6 +130,18 @@ def _plainly(path, follow):
         return Place(os.open(head or ".", _STEP & ~NOFOLLOW), name, path)
     except OSError as exc:
         raise named(exc, path)
+
+
+def _followed(path):
+    """Where the links at the end of a path lead.
+
+    Not ``realpath``: from Python 3.13 on it begins at ``/`` and fails below a folder that this user may not enter.
+    """
+    for _ in range(_LINKS):
+        if not os.path.islink(path):
+            return path
+        path = os.path.join(os.path.dirname(path), os.readlink(path))
+    raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), path)
 
 
 def _look_along(path, follow):
