@@ -93,7 +93,7 @@ class Caller(object):
     def call(self, low, attempt=1):
         """The return of a chunk, always of the right shape. A ``retry`` that is not content calls again."""
         began, start = time.time(), time.perf_counter()
-        log.info("Running state [%s] at time %s", low.get("name"), clock(began))
+        log.info("the state %s starts at %s", low.get("name"), clock(began))
         errors = self._verify(low)
         check, said, whole = bool(low.get("__prereq__")), None, True
         if errors:
@@ -289,7 +289,7 @@ class Caller(object):
         if rules["until"] == result or rules["attempts"] <= attempt:
             return ret
         pause = _pause(rules)
-        log.info("State result does not match retry until value, state will be re-run in %s seconds", pause)
+        log.info("the result is not what retry waits for; the next attempt is in %s seconds", pause)
         waiting.sleep(pause)
         again = self.call(low, attempt + 1)
         again["comment"] = "\n".join((_attempt(attempt, result, said), again["comment"] or ""))
@@ -390,12 +390,9 @@ def retry_rules(given):
             if name in RETRY and isinstance(given[name], RETRY[name][0]):
                 rules[name] = given[name]
             elif name in RETRY:
-                log.warning("An invalid value was passed for the retry %s, using default value '%s'", name, rules[name])
+                log.warning("retry: %s has a value of the wrong type; '%s' is used", name, rules[name])
     elif given is not True:
-        log.warning(
-            "State is set to retry, but retry: True or a valid dict for retry configuration was not found. "
-            "Using retry defaults"
-        )
+        log.warning("retry is neither true nor a dict; its defaults are used")
     return rules
 
 

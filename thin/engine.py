@@ -266,7 +266,7 @@ class Engine(object):
         try:
             return self.loaders.states["%s.mod_aggregate" % low["state"]](low, group, self.running)
         except TypeError:
-            log.error("Failed to execute aggregate for state %s", low["state"])
+            log.error("mod_aggregate of the state %s raised an exception", low["state"])
             return low
 
     def _initialise(self, low):

@@ -50,7 +50,7 @@ def failed(low, exc):
             "comment": "An exception occurred in this state: " + words,
         }
     text = "".join(traceback.format_exception(type(exc), exc, exc.__traceback__))
-    log.debug("An exception occurred in this state: %s", exc)
+    log.debug("the state raised an exception: %s", exc)
     return {
         "result": False,
         "name": low.get("name", low.get("__id__")),

@@ -66,7 +66,7 @@ def evaluate(slot, functions):
         result = data.traverse_dict_and_list(result, path.split(".", 1)[1].strip(), None, ".")
     if suffix:
         if not isinstance(result, str):
-            log.error("Ignoring slot append, slot result is not a string")
+            log.error("a slot appends only to text; its result is another type, and nothing is appended")
         else:
             suffix = suffix.strip()
             quoted = len(suffix) >= 2 and suffix[0] == suffix[-1] and suffix[0] in "\"'"

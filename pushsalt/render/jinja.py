@@ -195,7 +195,7 @@ def _known_options(options: Mapping[str, Any]) -> dict[str, Any]:
         if hasattr(jinja2.defaults, str(name).upper()):
             known[str(name).lower()] = value
         else:
-            log.warning("Jinja2 environment %s is not recognized", name)
+            log.warning("jinja_env and jinja_sls_env: Jinja has no option %s", name)
     return known
 
 

@@ -473,7 +473,7 @@ def _allowed(stages: Iterable[Stage], context: RenderContext) -> list[Stage]:
     allowed = []
     for stage in stages:
         if (whitelist and stage.name not in whitelist) or stage.name in blacklist:
-            log.warning('The renderer "%s" is disallowed by configuration and will be skipped.', stage.name)
+            log.warning("the renderer %s is skipped: renderer_whitelist or renderer_blacklist excludes it", stage.name)
             continue
         allowed.append(stage)
     return allowed

@@ -245,7 +245,7 @@ def _receive(keyserver, keyid, aptkey, keydir, keyfile):
         ["gpg", "--batch", "--no-default-keyring", "--keyring", place, "--keyserver", keyserver, "--recv-keys", keyid]
     )
     if done["retcode"] != 0:
-        log.error("Unable to add repo key: %s", done["stderr"])
+        log.error("the key of the repository was not added: %s", done["stderr"])
         return False
     safepath.chmod(place, 0o644)
     return True

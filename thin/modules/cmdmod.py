@@ -597,7 +597,7 @@ def _variables(env):
     env = {str(key): env[key] for key in env} if isinstance(env, dict) else {}
     for key in env:
         if env[key] is None:
-            log.error("Environment variable '%s' passed without a value. Setting value to an empty string", key)
+            log.error("env: the variable %s has no value; it is empty", key)
         env[key] = "" if env[key] is None else str(env[key])
     return env
 

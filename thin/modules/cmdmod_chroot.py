@@ -238,7 +238,7 @@ def _end(root):
         if not left:
             return
         time.sleep(0.2)
-    log.error("Processes running in chroot could not be killed, filesystem will remain mounted")
+    log.error("processes in the chroot are still alive, so that its file systems stay mounted")
 
 
 def _inside(root):

@@ -70,7 +70,7 @@ def script(
         given.update(cmd=[path] + [str(arg) for arg in args or ()], python_shell=False if args else python_shell)
         ret = __salt__["cmd.run_all"](**given)
     except (CommandExecutionError, SaltInvocationError) as exc:
-        log.error("cmd.script: Unable to run script '%s': %s", source, exc)
+        log.error("cmd.script: the script %s does not start: %s", source, exc)
         why = "Unable to run script '%s': %s" % (source, exc)
         if not content.startswith(b"#!"):
             why += ". Its first line has to name its interpreter: #!/bin/sh"

@@ -98,7 +98,7 @@ def get(
                 return found
         return default
     if merge not in ("recurse", "overwrite"):
-        log.warning("Unsupported merge strategy '%s'. Falling back to 'recurse'.", merge)
+        log.warning("there is no merge strategy %s; recurse is used", merge)
         merge = "recurse"
     merged = dict(DEFAULTS)
     for place in (_master(), __pillar__, __grains__, _options()):

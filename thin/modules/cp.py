@@ -172,7 +172,7 @@ def get_file(path, dest, saltenv=None, makedirs=False, template=None, gzip=None,
         )
     found = _fetch(path, saltenv)
     if not found:
-        log.error("Unable to cache file '%s' from saltenv '%s'.", path, saltenv)
+        log.error("%s was not fetched from the saltenv %s", path, saltenv)
         return ""
     dest = _destination(path, dest)
     return dest if _put(atomic.pieces(found), dest, makedirs) else ""

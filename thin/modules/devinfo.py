@@ -75,7 +75,7 @@ def _fits(facts, wanted):
         for key in path.split("."):
             value = value.get(key.upper(), "n/a") if isinstance(value, dict) else "n/a"
         if isinstance(value, dict):
-            log.warning("The key %s for the udev information dictionary is not a leaf element", path)
+            log.warning("udevadm reports %s both as a value and as a group", path)
             continue
         if not _set(value) & _set(values):
             return False

@@ -214,6 +214,6 @@ def _answer(question, nameserver):
     command = ["dig", "+short"] + question + ([] if nameserver is None else ["@%s" % nameserver])
     done = __salt__["cmd.run_all"](command, python_shell=False)
     if done["retcode"] != 0:
-        log.warning("dig returned exit code '%s'. Returning empty list as fallback.", done["retcode"])
+        log.warning("dig exits with %s; no answer is returned", done["retcode"])
         return None
     return done["stdout"]

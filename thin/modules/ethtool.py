@@ -61,7 +61,7 @@ def show_ring(devname):
     """
     done = _ethtool("-g", devname)
     if done["retcode"]:
-        log.error("Ring parameters not supported on %s", devname)
+        log.error("the device %s has no ring parameters", devname)
         return "Not supported"
     found, ending = {}, "_max"
     for line in done["stdout"].splitlines():
@@ -98,7 +98,7 @@ def show_coalesce(devname):
     """
     done = _ethtool("-c", devname)
     if done["retcode"]:
-        log.error("Interrupt coalescing not supported on %s", devname)
+        log.error("the device %s has no interrupt coalescing", devname)
         return "Not supported"
     found = {}
     switches = re.search(r"Adaptive RX: (\S+)\s+TX: (\S+)", done["stdout"])

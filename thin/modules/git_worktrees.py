@@ -122,7 +122,7 @@ def worktree_add(
     words = ["worktree", "add"]
     if detach:
         if force:
-            log.warning("'force' argument to git.worktree_add is ignored when detach=True")
+            log.warning("git.worktree_add: force has no effect with detach")
         words.append("--detach")
     else:
         words += ["-B" if reset_branch else "-b", str(branch or os.path.basename(worktree_path))]

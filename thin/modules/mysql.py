@@ -363,7 +363,7 @@ def db_remove(name, **connection_args):
         log.info("DB '%s' does not exist", name)
         return False
     if name in ("mysql", "information_schema", "performance_schema", "sys"):
-        log.info("DB '%s' may not be removed", name)
+        log.info("the database %s belongs to the server and is not removed", name)
         return False
     return _server(connection_args).execute("DROP DATABASE " + ident(name))
 
@@ -593,7 +593,7 @@ def plugin_status(name, **connection_args):
         pushsalt run '*' mysql.plugin_status unix_socket
     """
     if not name:
-        log.error("Plugin name is required.")
+        log.error("no name of a plugin was given")
         return False
     sql = "SELECT PLUGIN_STATUS FROM INFORMATION_SCHEMA.PLUGINS WHERE PLUGIN_NAME = %s" % text(name)
     rows = _server(connection_args).rows(sql)

@@ -356,7 +356,7 @@ def grant_exists(grant, database, user, host="localhost", grant_option=False, es
     try:
         return mysqlgrants.holds(grants, grant, database, user, host, is_true(grant_option), server.version, escape)
     except ValueError as exc:
-        log.error("Error during grant generation: %s", exc)
+        log.error("GRANT cannot be written: %s", exc)
         return False
 
 

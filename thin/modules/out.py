@@ -46,7 +46,7 @@ def out_format(data, out="nested", opts=None, **kwargs):
     if out == "raw":
         return repr(data)
     if out != "nested":
-        log.error("Invalid outputter %s specified, fall back to nested", out)
+        log.error("there is no outputter %s; nested is used", out)
     return "\n".join(_nested(data, 0))
 
 

@@ -62,7 +62,7 @@ def _merged(key, default, delimiter, merge_nested_lists):
     if not isinstance(default, (dict, list)):
         # Types only: values of pillar and what stands in for them do not go into logs.
         log.error(
-            "pillar.get: Default is of type '%s', must be a dict or list to merge. Merge will be skipped.",
+            "pillar.get: a default of the type %s cannot be merged; only a dict or a list can",
             type(default).__name__,
         )
         return None

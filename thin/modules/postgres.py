@@ -449,7 +449,7 @@ def datadir_init(
     )
     if done["retcode"] != 0:
         __context__[psql.ERROR] = done["stderr"].strip()
-        log.error("Error initilizing the postgres data directory")
+        log.error("initdb did not make the data directory")
     return done["retcode"] == 0
 
 

@@ -209,7 +209,7 @@ def create_extension(
     if not good:
         if said:
             __context__[psql.ERROR] = said
-        log.info("Failed to create ext: %s", name)
+        log.info("the extension %s was not created", name)
     return good
 
 
@@ -258,7 +258,7 @@ def drop_extension(
         return True
     if said:
         __context__[psql.ERROR] = said
-    log.info("Failed to drop ext: %s", name)
+    log.info("the extension %s was not dropped", name)
     return False
 
 

@@ -170,7 +170,7 @@ def privileges_grant(
     kind, wanted = _checked(object_type, privileges)
     server = _server(user, host, port, maintenance_db, password, runas)
     if _has(server, name, object_name, kind, wanted, grant_option, prepend):
-        log.info("The object: %s of type: %s already has privileges: %s set", object_name, kind, privileges)
+        log.info("%s (%s) has the privileges %s already", object_name, kind, privileges)
         return False
     if kind == "group":
         words = ["GRANT", ident(object_name), "TO", role(name)] + (["WITH ADMIN OPTION"] if grant_option else [])
@@ -205,7 +205,7 @@ def privileges_revoke(
     kind, wanted = _checked(object_type, privileges)
     server = _server(user, host, port, maintenance_db, password, runas)
     if not _has(server, name, object_name, kind, wanted, None, prepend):
-        log.info("The object: %s of type: %s does not have privileges: %s set", object_name, kind, privileges)
+        log.info("%s (%s) has none of the privileges %s", object_name, kind, privileges)
         return False
     if kind == "group":
         words = ["REVOKE", ident(object_name), "FROM", role(name)]
@@ -282,7 +282,7 @@ def _parsed(acl):
     for line in acl.splitlines():
         entry = re.match(r'("(?:[^"]|"")*"|[^=]*)=([A-Za-z*]*)/', line)
         if entry is None:
-            log.debug("Skipping malformed ACL entry: %s", line)
+            log.debug("an entry of the ACL cannot be read and is left out: %s", line)
             continue
         name = entry.group(1)
         if name.startswith('"'):

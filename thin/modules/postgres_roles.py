@@ -68,7 +68,7 @@ def user_list(user=None, host=None, port=None, maintenance_db=None, password=Non
         'r.rolconfig AS "defaults variables"' + stored + " FROM pg_roles r" + joins
     )
     if rows is None:
-        log.error("Could not retrieve Postgres version. Is Postgresql server running?")
+        log.error("the server does not report its version; it may not be running")
         return False
     return {row["name"]: _role(row) for row in rows}
 
@@ -105,7 +105,7 @@ def role_get(
     """
     roles = user_list(user, host, port, maintenance_db, password, runas, return_password)
     if roles is False:
-        log.error("Could not retrieve Postgres role. Is Postgres running?")
+        log.error("the roles cannot be listed; the server may not be running")
         return None
     return roles.get(name)
 

@@ -474,7 +474,7 @@ def clear_cache():
             try:
                 folder.place(name).unlink()
             except OSError as exc:
-                getLogger(__name__).error("Attempt to clear cache with saltutil.clear_cache FAILED with: %s", exc)
+                getLogger(__name__).error("saltutil.clear_cache: the cache cannot be removed: %s", exc)
                 return False
     return True
 

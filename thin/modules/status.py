@@ -125,12 +125,12 @@ def custom():
         if function == "status.custom":
             continue
         if function not in __salt__:
-            log.warning("custom status %s isn't loaded", function)
+            log.warning("there is no function status.%s", function)
             continue
         values = __salt__[function]()
         for name in names:
             if name not in values:
-                log.warning("val %s not in return of %s", name, function)
+                log.warning("%s is no part of what %s returns", name, function)
             found[name] = values.get(name, "UNKNOWN")
     return found
 
@@ -456,7 +456,7 @@ def diskusage(*args):
             data = os.statvfs(path)
             found[path] = {"available": data.f_bavail * data.f_bsize, "total": data.f_blocks * data.f_bsize}
         except OSError as exc:
-            log.warning("Cannot get stats from '%s': %s", path, exc)
+            log.warning("%s cannot be read: %s", path, exc)
             found[path] = {"available": None, "total": None}
     return found
 

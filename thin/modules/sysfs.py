@@ -132,7 +132,7 @@ def interfaces(root):
     """
     root = target(root)
     if root is False or not os.path.isdir(root):
-        log.error("SysFS %s not a dir", root)
+        log.error("%s is no folder of sysfs", root)
         return False
     found = {"r": [], "w": [], "rw": []}
     for folder, _, files in os.walk(root):

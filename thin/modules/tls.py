@@ -416,7 +416,7 @@ def create_ca_signed_cert(
         pushsalt run '*' tls.create_ca_signed_cert app_ca CN=web01.example.org
     """
     if type_ext and not cert_type:
-        log.error("type_ext = True but cert_type is unset. Certificate not written.")
+        log.error("type_ext needs cert_type; no certificate was written")
         return {}
     ca, folder = _ca(ca_name, cacert_path, ca_filename), cert_path or _signed(ca_name, cacert_path)
     request = CN + ("_%s" % cert_type if type_ext else "")

@@ -113,5 +113,5 @@ def _find(path, element):
     except (OSError, parser.ParseError, SyntaxError) as exc:
         raise CommandExecutionError("%s cannot be read: %s" % (path, exc))
     if found is None:
-        log.error("Unable to find element matching %s", element)
+        log.error("no element matches %s", element)
     return tree, found

@@ -234,7 +234,7 @@ def _known_icmp(types):
     known = __salt__["firewalld.get_icmp_types"](permanent=True)
     for each in types:
         if each not in known:
-            log.error("%s is an invalid ICMP type", each)
+            log.error("firewalld has no ICMP type %s", each)
     return [each for each in types if each in known]
 
 

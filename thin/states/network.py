@@ -202,5 +202,5 @@ def _enslave(ret, name, slaves):
         if program:
             __salt__["cmd.run"]([program, name] + missing, python_shell=False)
         else:
-            log.error("Command 'ifenslave' not found")
+            log.error("ifenslave is not installed")
     ret["changes"]["enslave"] = "Added slaves '%s' to master '%s'" % (" ".join(missing), name)

@@ -185,7 +185,7 @@ def _chosen(cls: Any, members: Mapping[str, Any], grains: Mapping[str, Any], sal
         order = {grain: at for at, grain in reversed(list(enumerate(priority)))}
         found.sort(key=lambda item: order.get(item[0], len(order)))
     else:
-        log.error("pyobjects: priority must be an iterable")
+        log.error("pyobjects: priority is not a list")
     chosen: dict[str, Any] = {}
     for grain, wanted, attributes in found:
         if traverse_dict_and_list(grains, grain, "") == wanted:

@@ -29,7 +29,7 @@ def not_editable(name):
 def user_of(kwargs, user):
     """``user``, or what was given as ``owner`` by mistake."""
     if not user and "owner" in kwargs:
-        log.warning('Use of argument owner found, "owner" is invalid, please use "user"')
+        log.warning("there is no argument owner; user is used")
         return kwargs["owner"]
     return user
 

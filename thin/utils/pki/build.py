@@ -239,7 +239,7 @@ def revocation_list(
         if name in oids.FOR_CRLS:
             found[oids.EXTENSIONS[name]] = extensions.build(name, value, ca=signing_cert)
         else:
-            log.warning("Ignoring invalid CRL extension: %s", name)
+            log.warning("the extension %s of the CRL is not valid and is left out", name)
     return ListDraft(
         issuer=signing_cert.subject if signing_cert else None,
         not_before=now,
@@ -267,7 +267,7 @@ def _revoked(given, now, include_expired):
         if name in oids.CRL_ENTRY:
             found[oids.CRL_ENTRY[name]] = extensions.build(name, value)
         else:
-            log.warning("Ignoring invalid CRL entry extension: %s", name)
+            log.warning("the extension %s of the CRL's entry is not valid and is left out", name)
     return number, moment(given["revocation_date"]) if "revocation_date" in given else now, found
 
 
