@@ -21,7 +21,7 @@ from thin.utils import gitrun, osutil, ownfolders
 pytestmark = pytest.mark.slow
 
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="other users' folders are root's to make")
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 
 
 @pytest.fixture

@@ -6,6 +6,7 @@ import sys
 
 import pytest
 
+from tests.beds.project import ROOT
 from tests.thin.filebed import Bed
 from thin import link
 from thin.utils import places
@@ -63,7 +64,7 @@ def test_a_warm_run_imports_little(bed, fun):
     """No-change states run without the execution module, subprocess, difflib, tempfile or shutil."""
     script = f"""
 import sys
-sys.path.insert(0, {str(os.getcwd())!r}); sys.path.insert(0, {os.path.dirname(os.path.dirname(__file__))!r})
+sys.path.insert(0, {str(ROOT)!r})
 from tests.thin.filebed import Bed
 from thin import link
 before = set(sys.modules)

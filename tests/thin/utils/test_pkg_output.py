@@ -7,7 +7,7 @@ import yaml
 
 from thin.utils import aptout
 
-CASES = Path(__file__).resolve().parent.parent / "cases" / "thin" / "aptout"
+CASES = Path(__file__).resolve().parents[2] / "cases" / "thin" / "aptout"
 OUTPUTS = yaml.safe_load((CASES / "outputs.yaml").read_text(encoding="utf-8"))
 PACKAGES = yaml.safe_load((CASES / "packages.yaml").read_text(encoding="utf-8"))
 

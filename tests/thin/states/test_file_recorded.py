@@ -14,8 +14,8 @@ import pytest
 from tests.beds import pythons
 from tests.thin import filebed
 
-ROOT = Path(__file__).parent.parent.parent
-CASES = sorted((Path(__file__).parent / "cases" / "file").glob("*.json"))
+ROOT = Path(__file__).parents[3]
+CASES = sorted((Path(__file__).parents[1] / "cases" / "file").glob("*.json"))
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="owners can only be changed by root")
 
 

@@ -40,7 +40,7 @@ print("OK")
 
 
 def test_names() -> None:
-    root = Path(__file__).parents[2]
+    root = Path(__file__).parents[3]
     words = [sys.executable, "-I", "-S", "-W", "error", "-c", PROGRAM, str(root)]
     done = subprocess.run(words, capture_output=True, text=True, timeout=60, check=False)
     assert (done.stdout, done.returncode) == ("OK\n", 0), done.stderr

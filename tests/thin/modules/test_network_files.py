@@ -12,7 +12,7 @@ import yaml
 from thin.modules import netplan_ip, nm_ip
 from thin.utils import debianifaces
 
-HERE = Path(__file__).resolve().parents[1]
+HERE = Path(__file__).resolve().parents[2]
 LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 CASES: list[dict[str, Any]] = yaml.load((HERE / "cases/thin/network.yaml").read_text(), LOADER)
 DEBIAN = {"os": "Debian", "os_family": "Debian", "osrelease": "12", "osrelease_info": (12,), "osfullname": "Debian"}

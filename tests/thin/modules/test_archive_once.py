@@ -16,11 +16,11 @@ from typing import Any
 
 import pytest
 
-from tests.thin.test_archive_hostile import HOSTILE, Bed, entry, needs_root, put, tarred
+from tests.thin.modules.test_archive_hostile import HOSTILE, Bed, entry, needs_root, put, tarred
 from tests.thin.test_old_pythons import pythons
 from thin.utils import tarpass
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 
 
 def minor(version: str) -> int:
@@ -303,7 +303,7 @@ def test_memory_stays_bounded(
 ) -> None:
     """With room for 40 MiB: 8 of them are what is held, 4 the decompressor's."""
     source, out = large(kind), tmp_path / "out"
-    script = [str(Path(__file__).with_name("once_run.py")), str(ROOT), str(out), str(source), str(40 << 20)]
+    script = [str(Path(__file__).parents[1] / "once_run.py"), str(ROOT), str(out), str(source), str(40 << 20)]
     done = subprocess.run([python, "-I", "-S", *script], capture_output=True, text=True, timeout=100, check=False)
     assert done.returncode == 0, done.stderr
     first, again = map(json.loads, done.stdout.splitlines())

@@ -14,7 +14,7 @@ from thin.utils import gitrun
 
 pytestmark = pytest.mark.skipif(not shutil.which("git"), reason="needs git")
 
-HERE = Path(__file__).resolve().parents[1]
+HERE = Path(__file__).resolve().parents[2]
 
 
 def moved(data, old, new):

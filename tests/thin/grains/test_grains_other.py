@@ -8,7 +8,7 @@ import yaml
 from thin.grains import bsd, macos, storage
 from thin.utils import ifconfig
 
-CASES = yaml.safe_load((Path(__file__).parents[1] / "cases/thin/grains_other.yaml").read_text(encoding="utf-8"))
+CASES = yaml.safe_load((Path(__file__).parents[2] / "cases/thin/grains_other.yaml").read_text(encoding="utf-8"))
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.get("kernel", case["room"]))

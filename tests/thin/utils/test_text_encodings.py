@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 OPENS = {"open", "io.open", "os.fdopen", "codecs.open"}
 PROGRAMS = {"Popen", "run", "check_output", "check_call", "call"}
 

@@ -18,7 +18,7 @@ import yaml
 from tests.thin import filebed
 from thin import link
 
-CASES = Path(__file__).parents[1] / "cases" / "thin" / "storage"
+CASES = Path(__file__).parents[2] / "cases" / "thin" / "storage"
 
 
 def _cases() -> list[Any]:

@@ -19,7 +19,7 @@ import yaml
 from thin.engine import Engine
 from thin.exceptions import SaltException
 
-CASES = Path(__file__).parents[1] / "cases" / "thin" / "commands"
+CASES = Path(__file__).parents[2] / "cases" / "thin" / "commands"
 
 
 class Programs:

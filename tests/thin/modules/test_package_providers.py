@@ -16,7 +16,7 @@ import yaml
 
 from thin.exceptions import SaltException
 
-CASES = Path(__file__).resolve().parent.parent / "cases" / "thin" / "packages"
+CASES = Path(__file__).resolve().parents[2] / "cases" / "thin" / "packages"
 FILES = {path.stem: yaml.safe_load(path.read_text(encoding="utf-8")) for path in sorted(CASES.glob("*.yaml"))}
 
 FAKE = """

@@ -9,7 +9,7 @@ import pytest
 
 from thin.grains import collect
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 linux_only = pytest.mark.skipif(platform.system() != "Linux", reason="grains of Linux")
 
 

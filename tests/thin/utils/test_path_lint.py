@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 #: the library itself, and what it removes trees with
 LIBRARY = {f"thin/utils/{name}.py" for name in ("safepath", "safetree", "places", "osutil")}
 CHANGES = {

@@ -11,7 +11,7 @@ from pushsalt.yamlio import load_yaml
 from thin import link
 from thin.utils import compound
 
-HEAD, *CASES = map(json.loads, (Path(__file__).parent.parent / "cases/functions.jsonl").read_text("utf-8").splitlines())
+HEAD, *CASES = map(json.loads, (Path(__file__).parents[2] / "cases/functions.jsonl").read_text("utf-8").splitlines())
 RECORDED = [case for case in CASES if case["call"][0].startswith("match.") and case["call"][0] != "match.ipcidr"]
 
 

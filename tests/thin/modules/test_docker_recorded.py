@@ -11,7 +11,7 @@ import pytest
 from thin.exceptions import CommandExecutionError, SaltInvocationError
 from thin.utils import dockernets, dockerwords
 
-TOLD = json.loads((Path(__file__).parents[1] / "cases/thin/docker-20.10.24.json").read_text())
+TOLD = json.loads((Path(__file__).parents[2] / "cases/thin/docker-20.10.24.json").read_text())
 CONTAINERS = {about["Name"].lstrip("/"): about for about in TOLD["containers"]}
 NETWORKS = {about["Name"]: about for about in TOLD["networks"]}
 

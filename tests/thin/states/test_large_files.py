@@ -20,7 +20,7 @@ from thin import link
 from thin.exceptions import CommandExecutionError, SaltInvocationError
 from thin.utils.files import diff, edit, large
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 PYTHONS = pythons()
 VERSIONS = sorted({min(PYTHONS, key=lambda version: int(version[2:])), f"3.{sys.version_info[1]}"})
 TEXT = "port = 80\n# name = x\n\nhost a\nhost b\r\nhost über\n\tlast"
@@ -207,7 +207,7 @@ def test_memory_stays_bounded(tmp_path: Path, version: str) -> None:
         ("modules:file.prepend", {"args": ["top"]}),
         ("states:file.append", {"text": ["the end"]}),
     ]
-    words = [str(Path(__file__).with_name("large_run.py")), str(ROOT), str(path), str(10 << 20), json.dumps(calls)]
+    words = [str(Path(__file__).parents[1] / "large_run.py"), str(ROOT), str(path), str(10 << 20), json.dumps(calls)]
     done = subprocess.run(
         [PYTHONS[version], "-I", "-S", *words], capture_output=True, text=True, timeout=100, check=False
     )

@@ -7,7 +7,7 @@ import pytest
 
 from thin.grains.os_release import describe, parse_os_release
 
-CASES = sorted((Path(__file__).parent / "cases" / "os_release").glob("*.json"))
+CASES = sorted((Path(__file__).parents[1] / "cases" / "os_release").glob("*.json"))
 
 
 @pytest.mark.parametrize("path", CASES, ids=[path.stem for path in CASES])
