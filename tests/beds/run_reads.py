@@ -16,7 +16,7 @@ import time
 HERE = os.path.dirname(os.path.abspath(__file__))
 UPPER, LOWER = os.path.join(HERE, "upper"), os.path.join(HERE, "lower")
 #: what a function may take, in seconds, and all of a module
-ONE, MODULE = 10, 100
+ONE, MODULE = 4, 60
 
 
 class TooLong(BaseException):

@@ -324,9 +324,9 @@ def _converge(name, ret, content, wish, replace, from_source, check_cmd=None, tm
         return failed(ret, words)
     if os.path.isdir(name):
         return failed(ret, "Specified target %s is a directory" % name)
-    if not replace and os.path.exists(name):
-        return core.keep_content(name, ret, wish, __opts__["test"])
     try:
+        if not replace and os.path.exists(name):
+            return core.keep_content(name, ret, wish, __opts__["test"])
         wanted = content()
         if __opts__["test"]:
             return core.foretell(name, wanted, wish, ret)

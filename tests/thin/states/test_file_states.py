@@ -359,6 +359,15 @@ def test_check_cmd_does_not_run_for_a_file_that_is_as_it_should_be(bed):
     assert bed.state("managed", name=path, contents="x", check_cmd="verify")["result"] is True
 
 
+@pytest.mark.parametrize("test", [False, True])
+def test_a_file_that_goes_away_meanwhile_is_a_failure_with_words(bed, monkeypatch, test):
+    path = bed.file("a.conf", "old\n")
+    monkeypatch.setattr(os.path, "exists", lambda name: os.unlink(name) or True)
+    ret = bed.state("managed", test=test, name=path, replace=False, mode="0600")
+    assert ret["result"] is False and ret["changes"] == {}
+    assert "No such file or directory" in ret["comment"] and path in ret["comment"]
+
+
 def test_ignored_differences_are_written_but_do_not_matter(bed):
     path = bed.file("f", "a\nb\n")
     ret = bed.state("managed", name=path, contents="b\na", ignore_ordering=True)

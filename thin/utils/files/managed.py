@@ -85,7 +85,7 @@ def predict(name, content, wish):
         return {"diff": text}, True
     changes, matters = {}, False
     if content is not None:
-        target = owner.look(name)
+        target = owner.found(name)
         if stat.S_ISLNK(st.st_mode) and not stat.S_ISREG(target.st_mode):
             changes["diff"], matters = REPLACES_LINK, True
         elif not stat.S_ISREG(target.st_mode):
@@ -125,7 +125,7 @@ def keep_content(name, ret, wish, test):
     """The state's return for a file that exists and keeps what it holds (``replace: false``)."""
     wish.backup = ""
     if test:
-        before = owner.mode_text(owner.look(name, wish.follow_symlinks))
+        before = owner.mode_text(owner.found(name, wish.follow_symlinks))
         ret["changes"], _ = predict(name, None, wish)
         if ret["changes"]:
             ret["result"] = None
@@ -166,7 +166,7 @@ def _update(name, st, content, wish, ret):
             path = safepath.real(name)
             st = os.stat(path)
         elif replace_link:
-            st = owner.look(name)  # the file in the link's place gets owner and mode of what the link led to
+            st = owner.found(name)  # the file in the link's place gets owner and mode of what the link led to
     if content is not None:
         if replace_link and not stat.S_ISREG(st.st_mode):
             ret["changes"]["diff"], matters = REPLACES_LINK, True
@@ -244,8 +244,8 @@ def _write(path, content, wish, mode=None):
 
 
 def settle(name, wish, ret):
-    """Set owner, mode, attributes and context of an existing file, whatever it holds."""
-    st = owner.look(name, wish.follow_symlinks)
+    """Set owner, mode, attributes and context of an existing file, whatever it holds. Raises OSError if it is gone."""
+    st = owner.found(name, wish.follow_symlinks)
     link = stat.S_ISLNK(st.st_mode)
     _settle(name, owner.drift(st, wish.user, wish.group, None if link else wish.mode), wish, ret)
 

@@ -1,5 +1,6 @@
 """Owners and modes of files: reading them, comparing them with what is wanted, setting them."""
 
+import errno
 import os
 import stat
 from collections import namedtuple
@@ -164,6 +165,14 @@ def look(path, follow_symlinks=True):
             return os.lstat(path)
         except OSError:
             return None
+
+
+def found(path, follow_symlinks=True):
+    """``look`` where something is expected. Raises OSError when nothing is there (any more)."""
+    st = look(path, follow_symlinks)
+    if st is None:
+        raise OSError(errno.ENOENT, os.strerror(errno.ENOENT), path)
+    return st
 
 
 def kind(st):
