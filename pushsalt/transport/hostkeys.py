@@ -15,9 +15,8 @@ from fnmatch import translate
 from functools import cache
 from pathlib import Path
 
-import asyncssh
-
 from pushsalt import regular
+from pushsalt.transport.ssh_library import asyncssh
 
 DEFAULT_PORT = 22
 MARKERS = ("", "cert-authority", "revoked")

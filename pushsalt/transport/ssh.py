@@ -18,8 +18,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import asyncssh
-
 from pushsalt import regular
 from pushsalt.errors import TargetError
 from pushsalt.inventory import sshwords
@@ -27,6 +25,7 @@ from pushsalt.model import Target
 from pushsalt.transport import ConnectOptions
 from pushsalt.transport.hostkeys import HostRecord, KnownHosts, fingerprint
 from pushsalt.transport.program import ProxyCommand, end_all
+from pushsalt.transport.ssh_library import asyncssh
 from pushsalt.transport.sshconfig import default_files, hops, resolve
 from pushsalt.transport.sshconnection import Jump, Shared, SshConnection, let_go
 from pushsalt.transport.sshkeys import DEFAULT_KEYS, KeyUnusableError, for_keys, public_half

@@ -10,12 +10,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import asyncssh
-
 from pushsalt.bundle.shim import shell_line
 from pushsalt.errors import TargetError
 from pushsalt.transport.hostkeys import KnownHosts
 from pushsalt.transport.program import Program, ProxyCommand
+from pushsalt.transport.ssh_library import asyncssh
 from pushsalt.transport.sshkeys import Keys
 from pushsalt.transport.sshtrouble import message_of, printable
 from pushsalt.transport.stream import Gate, Inbox, keep_tail

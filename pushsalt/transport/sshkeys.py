@@ -16,11 +16,11 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-import asyncssh
 from asyncssh.public_key import CERT_TYPE_USER, decode_ssh_certificate
 
 from pushsalt import regular
 from pushsalt.errors import TargetError
+from pushsalt.transport.ssh_library import asyncssh
 
 log = logging.getLogger(__name__)
 

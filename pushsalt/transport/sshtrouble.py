@@ -9,10 +9,9 @@ import re
 import socket
 from dataclasses import dataclass, field
 
-import asyncssh
-
 from pushsalt.errors import TargetError
 from pushsalt.transport.hostkeys import DEFAULT_PORT, HostRecord, fingerprint
+from pushsalt.transport.ssh_library import asyncssh
 
 log = logging.getLogger(__name__)
 

@@ -1,0 +1,39 @@
+"""asyncssh, loaded without compiling to look for a library that this machine does not have.
+
+asyncssh looks for liboqs (key exchanges by Streamlined NTRU Prime) with ``ctypes.util.find_library``. Where the linker
+does not know it, that function also runs gcc and ld, twice 20 ms of each command on a machine that has them.
+"""
+
+from __future__ import annotations
+
+import ctypes.util
+import os
+from pathlib import Path
+from typing import Final
+
+#: Of glibc; other systems have none, and their ``find_library`` is as it is.
+LINKER_CACHE: Final = Path("/etc/ld.so.cache")
+_NAMES: Final = ("oqs", "liboqs")
+
+_find_library = ctypes.util.find_library
+
+
+def _find(name: str) -> str | None:
+    return None if name in _NAMES and _unknown_to_linker() else _find_library(name)
+
+
+def _unknown_to_linker() -> bool:
+    """Whether the linker's cache, which is all that counts here, does not name liboqs."""
+    if "LD_LIBRARY_PATH" in os.environ:
+        return False
+    try:
+        return b"liboqs." not in LINKER_CACHE.read_bytes()
+    except OSError:
+        return False
+
+
+ctypes.util.find_library = _find
+try:
+    import asyncssh as asyncssh
+finally:
+    ctypes.util.find_library = _find_library
