@@ -3,8 +3,8 @@
 
     states_compared.py                  the page from the record
     states_compared.py --record DIR     first take up the outcomes in DIR, and what is shipped now: with OUTCOMES=DIR
-                                        tests/differential/test_states.py writes them there; scripts/beside.sh writes
-                                        those of single files to ~/.cache/pushsalt-tests/outcomes
+                                        tests/differential/test_states.py writes them there; scripts/compare-cases.sh
+                                        writes those of single files to ~/.cache/pushsalt-tests/outcomes
     states_compared.py --differing DIR  of these outcomes, only the lines in which cases differ that do so by design
     states_compared.py --digests        the record holds for the code as it is now
 

@@ -33,7 +33,7 @@ class CompileResult:
     ``declared``    tags of the chunks in the order in which they were written
     ``aggregates``  tags of chunks that may run as one, group by group
     ``cautions``    what is wrong and keeps nothing from running
-    ``unsaid``      problems that a target's return leaves out: Salt would come to them when it runs the states, and
+    ``left_out``    problems that a target's return leaves out: Salt would come to them when it runs the states, and
                     what it says of the same file now is all that it says; people read them behind the last problem
     ``nothing``     why a highstate has nothing to run, else empty
     ``tops``        the top files that were read, for the places of problems; ``has_top``: whether any is there
@@ -45,7 +45,7 @@ class CompileResult:
     matches: Matches = field(default_factory=dict)
     problems: list[Problem] = field(default_factory=list)
     cautions: list[Problem] = field(default_factory=list)
-    unsaid: list[Problem] = field(default_factory=list)
+    left_out: list[Problem] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
     disabled: dict[str, dict[str, Any]] = field(default_factory=dict)
     declared: list[str] = field(default_factory=list)
@@ -59,8 +59,8 @@ class CompileResult:
     def errors(self) -> list[str]:
         """The texts of all problems, in Salt's words; each has its explanation for people with it."""
         texts = [problem.explained() for problem in self.problems]
-        if texts and self.unsaid:
-            more = [problem.explain() for problem in self.unsaid]
+        if texts and self.left_out:
+            more = [problem.explain() for problem in self.left_out]
             texts[-1] = Explained(texts[-1], "\n\n".join([texts[-1].explanation, *more]))
         return list(texts)
 
@@ -242,7 +242,7 @@ class StateCompiler:
             for problem in found:
                 if problem.level == "error":
                     same = any(place.path in broken for place in problem.where)
-                    (result.unsaid if same else result.problems).append(problem)
+                    (result.left_out if same else result.problems).append(problem)
         if result.problems:
             result.low = []
         return result

@@ -51,7 +51,7 @@ def _opened(value: Any, vault: Vault) -> Any:
         text = vault.open(value.text if isinstance(value, Vaulted) else value)
         if text is None:
             raise _Closed
-        vault.tell(text)
+        vault.add_secrets(text)
         return text
     if isinstance(value, dict):
         return {key: _opened(item, vault) for key, item in value.items()}
@@ -191,7 +191,7 @@ class VarsFolders:
                     continue
                 data = load(text)
                 if text is not written:
-                    self._vault.tell(data)
+                    self._vault.add_secrets(data)
             except YamlError as exc:
                 where = Position(str(path), exc.line, exc.column)
                 raise InventoryError(f"the variables cannot be read: {exc.problem}", "correct them", where) from None

@@ -140,7 +140,7 @@ def parse_layer(raw: object, source: Source, key_path: KeyPath, words: str, warn
     if raw is None:
         return Layer(words, {})
     if source.encrypted:
-        source.vault.tell(_texts(raw, key_path))
+        source.vault.add_secrets(_texts(raw, key_path))
     if not isinstance(raw, dict):
         raise InventoryError(
             f"{words} must be a mapping of settings, not {in_words(raw)}",

@@ -45,18 +45,18 @@ class Vault:
 
     @property
     def secrets(self) -> tuple[str, ...]:
-        """All that ``told`` has heard of."""
+        """All texts that were added as secrets."""
         return tuple(self._secrets)
 
-    def tell(self, value: Any) -> None:
-        """The texts in what was opened are secrets."""
+    def add_secrets(self, value: Any) -> None:
+        """Every text in ``value``, which was encrypted, is a secret from now on."""
         if isinstance(value, str):
             if value not in self._secrets:
                 self._secrets[value] = None
                 self._told(value)
         elif isinstance(value, dict | list):
             for item in value.values() if isinstance(value, dict) else value:
-                self.tell(item)
+                self.add_secrets(item)
 
     def open(self, envelope: str) -> str | None:
         """The text in an encrypted one; None where no password opens it."""

@@ -1,4 +1,4 @@
-"""What is said once a day: warnings that stay true until somebody edits a file."""
+"""Warnings that are reported once a day: those that stay true until somebody edits a file."""
 
 from __future__ import annotations
 
@@ -17,10 +17,11 @@ DAY: Final = 86400
 _KEY: Final = "warnings"
 
 
-def unsaid(cache_dir: Path, texts: Sequence[str], now: float | None = None) -> list[str]:
-    """Those of the texts that were not said in the day before ``now`` (seconds since the epoch); they count as said.
+def not_reported(cache_dir: Path, texts: Sequence[str], now: float | None = None) -> list[str]:
+    """Those of the texts that were not reported in the day before ``now`` (seconds since the epoch).
 
-    What was said is kept in ``said`` in the cache, as hashes. Where that cannot be written, all are said each time.
+    From now on they count as reported. What was reported is kept in the cache's folder ``said``, as hashes. Where that
+    cannot be written, all texts are reported each time.
     """
     now = time.time() if now is None else now
     bank = Bank(cache_dir, "said")

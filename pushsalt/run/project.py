@@ -94,9 +94,9 @@ class Project(Trees):
     def _unknown_options(self) -> list[str]:
         if not self.config.unknown:
             return []
-        from pushsalt.run.daily import unsaid
+        from pushsalt.run.daily import not_reported
 
-        return unsaid(self.config.cache_dir, self.config.unknown)
+        return not_reported(self.config.cache_dir, self.config.unknown)
 
     @cached_property
     def inventory(self) -> Inventory:
@@ -107,7 +107,7 @@ class Project(Trees):
         found = inventoryimage.load(self, digest, self.hide) if digest is not None else None
         if found is not None:
             self.redactor.add_secrets(*found.secrets)
-            self.tell(found)
+            self.report_warnings(found)
             return found
         found = self.read_inventory()
         if digest is not None:
@@ -146,7 +146,7 @@ class Project(Trees):
             made=[self.roster(name) for name in self.config.rosters],
             vault=Vault(partial(vaultpassword.passwords, self.config.opts, os.environ), self.redactor.add_secrets),
         )
-        self.tell(found)
+        self.report_warnings(found)
         for target in found.targets.values():
             self.hide(target)
         return found
@@ -189,7 +189,7 @@ class Project(Trees):
             self._made[name] = hosts_of(name, self.config.opts, run_program)
         return self._made[name]
 
-    def tell(self, inventory: Inventory) -> None:
+    def report_warnings(self, inventory: Inventory) -> None:
         """Say the warnings of an inventory, each once: what is kept of it may be read in two ways."""
         for text in inventory.warnings:
             if text not in self._told:

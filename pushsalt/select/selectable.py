@@ -42,7 +42,7 @@ def selectable(project: SelectingProject) -> Selectable:
         kept = bank.get(name)
         if isinstance(kept, dict) and holds(project, kept, digest):
             image = _read(kept)
-            project.tell(image.inventory)
+            project.report_warnings(image.inventory)
             return image
     inventory = project.inventory
     if digest is not None and is_worth_it(project, inventory):

@@ -21,8 +21,8 @@ from typing import Any
 from tests.beds.machines import cache_dir
 from tests.differential import alike
 from tests.differential import pair as pairs
-from tests.differential.beside import thrown_away
 from tests.differential.casefiles import Case, CaseFile
+from tests.differential.compare_cases import thrown_away
 from tests.differential.formulafiles import FOLDER, Accepted, Checkouts, FormulaCase, FormulaFile, load, load_all, place
 from tests.differential.pair import ROOTS
 from tests.differential.sidebyside import SLS, Bench

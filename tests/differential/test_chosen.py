@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from tests.differential import chosen, code
-from tests.differential.beside import outcome, run
 from tests.differential.casefiles import Case, CaseFile, differing, load_all
+from tests.differential.compare_cases import outcome, run
 from tests.differential.sidebyside import SetupError
 
 FILES = load_all()

@@ -15,8 +15,8 @@ import pytest
 
 from tests.beds.machines import missing
 from tests.differential import chosen
-from tests.differential.beside import OTHERS, UNKNOWN, run, thrown_away
 from tests.differential.casefiles import Case, CaseFile, load_all
+from tests.differential.compare_cases import OTHERS, UNKNOWN, run, thrown_away
 from tests.differential.sidebyside import Bench
 
 pytestmark = [pytest.mark.machines, pytest.mark.slow, pytest.mark.skipif(bool(missing()), reason=missing() or "-")]

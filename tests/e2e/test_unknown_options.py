@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from pushsalt.run.daily import DAY, unsaid
+from pushsalt.run.daily import DAY, not_reported
 from tests.beds.project import Project
 
 HOSTS = {name: {"transport": "local"} for name in ("t1", "t2", "t3")}
@@ -39,11 +39,11 @@ def test_a_cache_that_cannot_be_written_costs_no_warning(tmp_path: Path) -> None
 
 def test_a_day(tmp_path: Path) -> None:
     now = 1e9
-    assert unsaid(tmp_path, ["a", "b"], now) == ["a", "b"]
-    assert unsaid(tmp_path, ["a", "c"], now + DAY - 1) == ["c"]
-    assert unsaid(tmp_path, ["a", "c"], now + DAY) == ["a"]
-    assert unsaid(tmp_path, ["a"], now - 1) == ["a"], "a clock that was set back silences nothing"
+    assert not_reported(tmp_path, ["a", "b"], now) == ["a", "b"]
+    assert not_reported(tmp_path, ["a", "c"], now + DAY - 1) == ["c"]
+    assert not_reported(tmp_path, ["a", "c"], now + DAY) == ["a"]
+    assert not_reported(tmp_path, ["a"], now - 1) == ["a"], "a clock that was set back silences nothing"
     for file in (tmp_path / "said").iterdir():
         assert b"unknown" not in file.read_bytes()
         file.write_bytes(b"x")
-    assert unsaid(tmp_path, ["a"], now) == ["a"]
+    assert not_reported(tmp_path, ["a"], now) == ["a"]

@@ -1,4 +1,4 @@
-"""Runs case files from the command line: ``scripts/beside.sh host`` (see cases/README.md)."""
+"""Runs case files from the command line: ``scripts/compare-cases.sh host`` (see cases/README.md)."""
 
 from __future__ import annotations
 
@@ -171,7 +171,7 @@ def stop(name: str) -> None:
 
 def main() -> int:
     parser = argparse.ArgumentParser(
-        prog="beside.sh", description="Run cases by real Salt and by pushsalt, and compare."
+        prog="compare-cases.sh", description="Run cases by real Salt and by pushsalt, and compare."
     )
     parser.add_argument("files", nargs="*", help="names of case files (host), or paths")
     parser.add_argument("-k", metavar="WORDS", default="", help="only cases whose title or functions have these words")
