@@ -259,13 +259,11 @@ class Mirror:
         finally:
             shutil.rmtree(aside, ignore_errors=True)
         self._finish(number)
-        for path in self.folder.glob("*.git"):
-            if path != self._path(number):
-                shutil.rmtree(path, ignore_errors=True)
 
     def _init(self, path: Path, *words: str) -> None:
         argv = git_argv("init", "--quiet", "--bare", "--template=", *words, "--", str(path))
-        check(run(argv, silence=_LOCAL, running=self._running), self.remote.address, UnreachableError)
+        done = run(argv, silence=_LOCAL, pass_fds=self._lock_fds, running=self._running)
+        check(done, self.remote.address, UnreachableError)
 
     def _fetch(self, path: Path, progress: Callable[[str], None] | None, wanted: str, whole: bool = True) -> None:
         remote = self.remote
@@ -330,7 +328,7 @@ class Mirror:
         check(done, self.remote.address, UnreachableError)
 
     def _finish(self, number: int) -> None:
-        """Note what the repository has now."""
+        """Note what the repository has now; remove all other copies, those of controllers that were killed too."""
         path = self._path(number)
         refs = read_refs(path)
         note = Note(number, time.time(), refs)
@@ -346,7 +344,10 @@ class Mirror:
         )
         if len(list((path / "objects" / "pack").glob("*.pack"))) > _MANY_PACKS and not self.remote.filter:
             argv = git_argv(f"--git-dir={path}", "repack", "-a", "-d", "-k", "-q")
-            run(argv, silence=_LOCAL, running=self._running)
+            run(argv, silence=_LOCAL, pass_fds=self._lock_fds, running=self._running)
+        for other in self.folder.glob("*.git"):
+            if other != path:
+                shutil.rmtree(other, ignore_errors=True)
 
     def look_again(self) -> None:
         """Take in what another process may have fetched."""
@@ -420,6 +421,7 @@ class Mirror:
     def _path(self, number: int) -> Path:
         return self.folder / f"{number}.git"
 
+    #: Every git that writes gets it: the lock is held until that git has ended, even when the controller is killed.
     _lock_fds: tuple[int, ...] = ()
 
     @contextlib.contextmanager

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import shutil
 import subprocess
 import sys
 import time
@@ -281,6 +282,46 @@ def test_a_killed_fetch_leaves_nothing_behind(repo, tmp_path, serve, copies):
         process.wait()
     assert len(serve(one).list_files()) == 800
     assert len(copies()) == 1
+
+
+def test_a_controller_killed_while_git_makes_a_copy(repo, tmp_path, serve, copies, monkeypatch):
+    """That git writes on for a while: nobody fetches beside it, and what it leaves is removed."""
+    one = repo({"a": "1"})
+    git, begun = shutil.which("git"), tmp_path / "begun"
+    slow = tmp_path / "bin" / "git"
+    slow.parent.mkdir()
+    slow.write_text(f'''#!/bin/sh
+for word; do
+    if [ "$word" = init ] && ! [ -e "{begun}" ]; then
+        touch "{begun}"
+        sleep 1
+        {git} "$@"
+        touch "{begun}.ended"
+        exit
+    fi
+done
+exec {git} "$@"
+''')
+    slow.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{slow.parent}:{os.environ['PATH']}")
+    process = subprocess.Popen([sys.executable, "-c", _CONTROLLER, str(tmp_path / "cache"), one.url])
+    wait_for(begun.exists)
+    process.kill()
+    process.wait()
+    assert serve(one).read("a") == b"1"
+    assert begun.with_suffix(".ended").exists()
+    assert len(copies()) == 1
+
+
+def test_copies_that_others_left_are_removed_with_the_next_fetch(repo, serve, copies):
+    one = repo({"a": "1"})
+    serve(one)
+    (copy,) = copies()
+    for name in ("new-1.git", "0.git"):
+        (copy.parent / name).mkdir()
+    one.commit({"a": "2"})
+    assert serve(one).read("a") == b"2"
+    assert copies() == [copy]
 
 
 def test_a_repository_of_sha256(repo, serve):
