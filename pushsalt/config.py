@@ -12,7 +12,6 @@ import stat
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from glob import glob
 from pathlib import Path
 from typing import Any, Final
 
@@ -23,7 +22,8 @@ from pushsalt.inventory.schema import COMMANDS
 from pushsalt.inventory.sshwords import unchecked
 from pushsalt.model import Target
 from pushsalt.nearest import nearest
-from pushsalt.options import CHOICES, OPTIONS, UNSET, Option, belongs_to_daemons
+from pushsalt.options import CHOICES, OPTIONS, UNSET, Option
+from pushsalt.optionvalues import convert, expand
 from pushsalt.redact import SECRET_KEYS, Redactor
 from pushsalt.yamlio import KeyPath, YamlError, load_yaml_with_lines
 
@@ -270,7 +270,7 @@ def without_secrets(opts: Mapping[str, Any]) -> dict[str, Any]:
         option = OPTIONS.get(name)
         if option is not None:
             return option.is_seen
-        return not belongs_to_daemons(name) and not is_profile(opts[name])
+        return not is_profile(opts[name]) and not _belongs_to_daemons(name)
 
     return {**shown({name: value for name, value in opts.items() if is_open(name)})}
 
@@ -333,7 +333,7 @@ def _read_with_includes(
     include = given.get("include") or []
     patterns += [(pattern, True) for pattern in (include if isinstance(include, list) else [include])]
     for pattern, named in patterns:
-        for included in _expand(absolute(file.parent, str(pattern))):
+        for included in expand(absolute(file.parent, str(pattern))):
             way = f"-c {file.parent}, or PUSHSALT_TRUST={included.parent}"
             allowed = named or allows is None or allows(included, way)
             if included != file and included.is_file() and allowed:
@@ -394,6 +394,12 @@ def _turns_checks_off(name: str, value: Any) -> bool:
     return name == "ssh_options" and any(unchecked(each) for each in options if isinstance(each, str))
 
 
+def _belongs_to_daemons(name: str) -> bool:
+    from pushsalt.daemonoptions import belongs_to_daemons  # a long table, for options that are not ours
+
+    return belongs_to_daemons(name)
+
+
 def _checked(
     data: dict[Any, Any], lines: Mapping[KeyPath, int], file: Path, warnings: list[str], unknown: list[str]
 ) -> Iterator[tuple[str, Any]]:
@@ -404,7 +410,7 @@ def _checked(
         if option is None:
             if _turns_checks_off(name, value):
                 warnings.append(f"{where}: `{name}` is not followed: --accept-new-host-keys takes new host keys, once")
-            elif not belongs_to_daemons(name) and not is_profile(value):
+            elif not is_profile(value) and not _belongs_to_daemons(name):
                 near = nearest(name, OPTIONS, cutoff=0.8)
                 hint = f"; did you mean `{near[0]}`?" if near else ""
                 if "." in name:  # of a module, that reads it on targets
@@ -413,94 +419,7 @@ def _checked(
             yield name, value
         elif value is not None:
             value = "off" if value is False and "off" in CHOICES.get(name, ()) else value  # YAML's word for false
-            taken = _convert(option, value, where, file.parent)
+            taken = convert(option, value, where, file.parent)
             if name in CHOICES and taken not in CHOICES[name]:
                 warnings.append(f"{where}: `{name}` is none of {', '.join(CHOICES[name])}: {taken!r}")
             yield name, taken
-
-
-def _convert(option: Option, value: Any, where: Position, folder: Path) -> Any:
-    """The value as the option's type; what Salt would take for it is taken. Raises ConfigError for anything else."""
-    wanted = option.type
-    if wanted in ("path", "paths", "roots") and "sdb://" in str(value):
-        raise ConfigError(f"`{option.name}` cannot be an sdb:// URI", hint=option.doc, where=where)
-    if wanted == "bool" and isinstance(value, int | str):
-        word = str(value).lower()
-        if word in ("true", "yes", "on", "1"):
-            return True
-        if word in ("false", "no", "off", "0", ""):
-            return False
-    elif wanted in ("int", "number") and not isinstance(value, bool | list | dict):
-        number = _number(value)
-        if number is not None and (wanted == "number" or number == int(number)):
-            return int(number) if wanted == "int" else number
-    elif wanted == "bytes" and not isinstance(value, bool | list | dict):
-        size = _bytes(value)
-        if size is not None:
-            return size
-    elif wanted == "text" and isinstance(value, str | int | float):
-        return value if isinstance(value, str) else str(value)
-    elif wanted == "path" and isinstance(value, str):
-        return str(absolute(folder, value)) if value else ""
-    elif wanted == "paths" and isinstance(value, str | list):
-        items = value if isinstance(value, list) else [value]
-        if all(isinstance(item, str) for item in items):
-            return [str(absolute(folder, item)) for item in items]
-    elif wanted == "list" and isinstance(value, list | str | set):
-        return [value] if isinstance(value, str) else list(value)
-    elif wanted == "map" and isinstance(value, dict):
-        return value
-    elif wanted == "roots" and isinstance(value, dict):
-        return {str(env): _folders(option, dirs, where, folder) for env, dirs in value.items()}
-    elif wanted == "any":
-        return value
-    words = {
-        "bool": "true or false",
-        "int": "a whole number",
-        "number": "a number",
-        "bytes": "a number of bytes, such as 512MiB",
-        "map": "a mapping",
-        "roots": "a mapping of saltenvs to lists of folders",
-        "path": "a path",
-        "paths": "a list of paths",
-        "list": "a list",
-    }.get(wanted, "text")
-    raise ConfigError(f"`{option.name}` must be {words}, not {in_words(value)}", hint=option.doc, where=where)
-
-
-_SIZE: Final = re.compile(r"(\d+)\s*(?:([kmgt])(i?)b?|b)?", re.IGNORECASE)
-
-
-def _bytes(value: Any) -> int | None:
-    """A number of bytes: ``1073741824``, ``1GiB``, ``500 MB``; None for anything else, and for nothing."""
-    found = _SIZE.fullmatch(str(value).strip())
-    if found is None or not int(found[1]):
-        return None
-    power = "bkmgt".index((found[2] or "b").lower())
-    return int(found[1]) * int((1024 if found[3] or not found[2] else 1000) ** power)
-
-
-def _number(value: Any) -> int | float | None:
-    try:
-        return float(value) if isinstance(value, str) else value
-    except ValueError:
-        return None
-
-
-def _folders(option: Option, dirs: Any, where: Position, folder: Path) -> list[str]:
-    """Folders of one saltenv as absolute paths; globs are expanded as Salt does, one that matches nothing stays."""
-    if dirs is None:
-        return []
-    items = dirs if isinstance(dirs, list) else [dirs]
-    found: list[str] = []
-    for item in items:
-        if not isinstance(item, str) or not item:
-            raise ConfigError(f"`{option.name}` has an entry that is no path", hint=option.doc, where=where)
-        path = absolute(folder, item)
-        found += [str(each) for each in _expand(path) or [path]]
-    return found
-
-
-def _expand(pattern: Path) -> list[Path]:
-    """What a glob matches on the disk, sorted; nothing for a path that is not there."""
-    return sorted(Path(name) for name in glob(str(pattern)))  # noqa: PTH207  (absolute patterns)

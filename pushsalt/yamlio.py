@@ -1,6 +1,6 @@
-"""YAML as Salt reads and writes it. Salt: salt.utils.yamlloader, salt.utils.yamldumper.
+"""YAML as Salt reads it (``yamldump`` writes it). Salt: salt.utils.yamlloader.
 
-Reading differs from plain YAML 1.1 in these ways:
+It differs from plain YAML 1.1 in these ways:
 
 - an integer with leading zeros is decimal: ``0644`` is 644;
 - a timestamp stays text;
@@ -15,7 +15,6 @@ own composer overflows it). libyaml's parser is used when PyYAML has it, the pur
 from __future__ import annotations
 
 import binascii
-from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 from typing import Any, Final, Protocol, cast
@@ -26,7 +25,6 @@ from yaml import events
 from pushsalt.errors import Position, RenderError
 from pushsalt.excerpt import excerpt
 from pushsalt.yamlscalars import MERGE, SCALARS, STR, TAG, VALUE, implicit_tag
-from thin.utils.dictupdate import InOrder
 
 MAX_DEPTH: Final = 200
 MAX_CHARS: Final = 64 * 1024 * 1024
@@ -465,41 +463,3 @@ def _unacceptable_key(value: Any) -> str:
     if isinstance(value, dict):
         return "found unacceptable key: a mapping (is this an unquoted double curly brace?)"
     return f"found unacceptable key: {value!r:.80}"
-
-
-# --- writing -----------------------------------------------------------------------------------------------------
-
-
-class _Dumper(yaml.CSafeDumper if HAS_LIBYAML else yaml.SafeDumper):  # type: ignore[misc]
-    """Salt's dumper: subclasses are written as what they derive from, what YAML has no word for as NULL."""
-
-
-def _null(dumper: Any, value: Any) -> Any:
-    return dumper.represent_scalar(TAG + "null", "NULL")
-
-
-def _ordered(dumper: Any, value: Any) -> Any:
-    return dumper.represent_dict(list(value.items()))  # pairs are not sorted
-
-
-for _type, _represent in (
-    (OrderedDict, _ordered),
-    (dict, yaml.SafeDumper.represent_dict),
-    (list, yaml.SafeDumper.represent_list),
-    (tuple, yaml.SafeDumper.represent_list),
-    (str, lambda dumper, value: dumper.represent_str(str(value))),
-    (object, _null),
-):
-    _Dumper.add_multi_representer(_type, _represent)
-_Dumper.add_representer(InOrder, _ordered)
-
-
-def dump_yaml(data: Any, *, default_flow_style: bool | None = None, sort_keys: bool = True, **options: Any) -> str:
-    """``data`` as YAML text in Salt's form: keys sorted, innermost collections in flow style.
-
-    An OrderedDict keeps its order, and so does InOrder, which mappings of pillar SLS are. Options are those of
-    ``yaml.dump``. What YAML cannot say becomes NULL, as in Salt.
-    """
-    options.setdefault("allow_unicode", True)
-    text: str = yaml.dump(data, Dumper=_Dumper, default_flow_style=default_flow_style, sort_keys=sort_keys, **options)
-    return text

@@ -6,6 +6,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 #: lines of a function's body, without its signature and its docstring
 MOST = 60
+#: lines of a module
+MOST_OF_A_MODULE = 500
 
 
 def long_functions(text):
@@ -26,6 +28,11 @@ def test_functions_are_short():
             if "vendor" not in path.parts:
                 found.update({f"{path.relative_to(ROOT)}: {name}": n for name, n in long_functions(path.read_text())})
     assert not found
+
+
+def test_modules_are_short():
+    lines = {path.relative_to(ROOT): len(path.read_text().splitlines()) for path in (ROOT / "pushsalt").rglob("*.py")}
+    assert {str(path): number for path, number in lines.items() if number > MOST_OF_A_MODULE} == {}
 
 
 def test_a_long_function_is_found():

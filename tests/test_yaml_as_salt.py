@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from pushsalt.serializers import yaml as serializer
-from pushsalt.yamlio import HAS_LIBYAML, YamlError, dump_yaml, load_yaml
+from pushsalt.yamldump import dump_yaml
+from pushsalt.yamlio import HAS_LIBYAML, YamlError, load_yaml
 
 CASES = [json.loads(line) for line in (Path(__file__).parent / "cases/yaml/salt.jsonl").read_text("utf-8").splitlines()]
 

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from pushsalt import yamlio
 from pushsalt.model import Secret
-from pushsalt.yamlio import YamlError, dump_yaml, load_yaml, load_yaml_with_lines
+from pushsalt.yamldump import dump_yaml
+from pushsalt.yamlio import YamlError, load_yaml, load_yaml_with_lines
 
 
 @pytest.fixture(params=[True, False], ids=["libyaml", "pure"])

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import fcntl
 import os
 import sys
 import threading
@@ -23,6 +22,7 @@ from typing import TYPE_CHECKING, Final
 from pushsalt.index import files, format, lock
 from pushsalt.index.files import FLAGS
 from pushsalt.index.format import CHECKPOINT, HEAD_SIZE, HINT, MAGIC, Damage
+from pushsalt.index.rewriting import RewriteLock, write_new_log
 
 if TYPE_CHECKING:
     from pushsalt.errors import IndexCorrupt
@@ -62,7 +62,7 @@ class Journal:
         self._watching = False
         self._lock = lock.WritersLock(f"{folder}/lock")
         self._depth = 0
-        self._rewriter = 0
+        self._rewrites = RewriteLock(f"{folder}/compact.lock")
         self._forked = False
         self._forgotten = False
         _alive.add(self)
@@ -299,7 +299,7 @@ class Journal:
         The lock is held for the last moment alone. Raises OSError; IndexCorrupt when the log is not what it was, which
         nobody but who rewrites may do.
         """
-        fd = self._prepare(segments, first, self.generation + 1)
+        fd = write_new_log(self.folder, self.kind, segments, first, self.generation + 1)
         count = len(first)
 
         def copy() -> int:
@@ -376,23 +376,8 @@ class Journal:
         """Note that the log is whole as of this start of the machine. The lock is held, and ``poll`` has seen all."""
         self._lock.stamp(self.generation, self.number)
 
-    def _prepare(self, segments: Sequence[str], payloads: Sequence[bytes], generation: int) -> int:
-        meta = format.join([self.kind, str(generation), *segments])
-        parts = [MAGIC, format.frame(0, format.encode(meta))]
-        parts += [format.frame(place, payload) for place, payload in enumerate(payloads, 1)]
-        path = self.folder / "log.new"
-        path.unlink(missing_ok=True)
-        fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | FLAGS, 0o600)
-        try:
-            files.write(fd, b"".join(parts))
-        except BaseException:
-            os.close(fd)
-            path.unlink(missing_ok=True)
-            raise
-        return fd
-
     def _install(self, segments: Sequence[str], generation: int, writes: Sequence[bytes] = ()) -> None:
-        fd = self._prepare(segments, writes, generation)
+        fd = write_new_log(self.folder, self.kind, segments, writes, generation)
         try:
             os.fsync(fd)
         finally:
@@ -409,33 +394,16 @@ class Journal:
 
     # --- the rest --------------------------------------------------------------------------------------------------
 
-    @contextlib.contextmanager
-    def rewriting(self, *, wait: bool) -> Iterator[bool]:
+    def rewriting(self, *, wait: bool) -> contextlib.AbstractContextManager[bool]:
         """Be the one who puts another log in place; False when another one is and ``wait`` is not.
 
         It may be nested, and ``locked`` within it, not around it.
         """
-        if self.is_rewriting():
-            yield True
-            return
-        fd = os.open(self.folder / "compact.lock", os.O_RDWR | os.O_CREAT | FLAGS, 0o600)
-        try:
-            try:
-                fcntl.flock(fd, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
-            except BlockingIOError:
-                yield False
-                return
-            self._rewriter = threading.get_ident()
-            try:
-                yield True
-            finally:
-                self._rewriter = 0
-        finally:
-            os.close(fd)
+        return self._rewrites.hold(wait)
 
     def is_rewriting(self) -> bool:
         """Whether this thread is within ``rewriting``."""
-        return self._rewriter == threading.get_ident()
+        return self._rewrites.is_mine()
 
     def sweep(self, gone: Collection[str], keep: Collection[str]) -> None:
         """Remove these segments, and what killed processes left; within ``rewriting``. Who has one mapped keeps it."""
@@ -447,28 +415,9 @@ class Journal:
 
     def problems(self) -> list[str]:
         """What is wrong with the log as it lies there, both copies of everything."""
-        found = list(self.notes)
-        try:
-            data = (self.folder / "log").read_bytes()
-        except OSError as exc:
-            return [*found, f"the log cannot be read: {exc.strerror}"]
-        if data[: len(MAGIC)] != MAGIC:
-            found.append("the log does not begin as a log does")
-        try:
-            frames = format.scan(data[len(MAGIC) :], 0, thorough=True)
-        except Damage as exc:
-            return [*found, str(exc)]
-        found += [f"log: {text}" for text in frames.notes]
-        mark = self._lock.mark()
-        if None in format.stamps(self._lock.stamps()):
-            found.append("the mark of the last write is damaged")
-        if mark is None:
-            pass  # said
-        elif mark[0] == self.generation and mark[1] > len(frames.payloads) - 1:
-            found.append(f"the log has lost its last {mark[1] - len(frames.payloads) + 1} writes")
-        elif frames.end > len(data) - len(MAGIC):
-            found.append("log: the last write is cut off in its second copy")
-        return found
+        from pushsalt.index.damage import log_problems
+
+        return [*self.notes, *log_problems(self.folder, self._lock, self.generation)]
 
     def note(self, text: str) -> None:
         if text not in self.notes:
@@ -519,7 +468,7 @@ class Journal:
         """In a child, where the log is opened anew, as the lock is."""
         self.mutex = threading.RLock()
         self._depth = 0
-        self._rewriter = 0
+        self._rewrites.forked()
         self._lock.forked()
         self._forked = self.fd >= 0
         self.settled = UNSETTLED

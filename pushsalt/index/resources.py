@@ -13,10 +13,8 @@ from __future__ import annotations
 
 import contextlib
 import os
-import struct
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
-from itertools import groupby, repeat
 from pathlib import Path
 from typing import Final, TypeVar
 
@@ -25,9 +23,10 @@ from pushsalt.index.base import Index
 from pushsalt.index.claims import Claims
 from pushsalt.index.compaction import FEW, MOST, due, worth
 from pushsalt.index.files import segment_name
-from pushsalt.index.format import CHECKPOINT, HINT, Damage, decode, encode, join, split
+from pushsalt.index.format import Damage, encode, join
 from pushsalt.index.layers import ByType, Key, Layer, Recent
 from pushsalt.index.segment import Segment, Triple
+from pushsalt.index.writes import checkpoint, items_of, without
 
 _State = tuple[dict[str, dict[str, str | None]], tuple[Layer, ...], dict[Key, str | None]]
 #: the name of a segment, and what is in it
@@ -237,7 +236,7 @@ class ResourceIndex(Index):
         """
         if self._journal.number % CHECKPOINT_WRITES == 0 and self._journal.end < LOG_BYTES // 2:
             with contextlib.suppress(OSError):  # the write itself is done
-                self._journal.append(_checkpoint(self._recent.known))
+                self._journal.append(checkpoint(self._recent.known))
 
     @contextlib.contextmanager
     def held(self) -> Iterator[None]:
@@ -308,7 +307,7 @@ class ResourceIndex(Index):
             if above is not None:
                 name, batch = above
                 new.append(name)
-                translate = partial(_without, batch)
+                translate = partial(without, batch)
                 made.append(name)
                 if not (self.path / name).exists():  # somebody began anew meanwhile, and tidied up
                     _build(self.path / name, None, batch)
@@ -448,7 +447,7 @@ class ResourceIndex(Index):
         self._state = (recent.known, tuple(reversed(segments)), {})
 
     def _take(self, payloads: list[bytes]) -> None:
-        self._recent.add(_items(payloads))
+        self._recent.add(items_of(payloads))
 
     # --- the rest --------------------------------------------------------------------------------------------------
 
@@ -482,51 +481,3 @@ def _build(path: Path, base: Segment | None, entries: ByType, *, lowest: bool = 
     from pushsalt.index import build  # which readers do without
 
     build.merge(path, base, entries, lowest=lowest)
-
-
-def _items(payloads: Iterable[bytes]) -> Iterator[tuple[str, str, str | None]]:
-    """What these writes say. Raises Damage."""
-    for kind, of_kind in groupby(payloads, key=lambda payload: payload[:1]):
-        if kind == CHECKPOINT[:1]:
-            for payload in of_kind:
-                yield from _items(_of_checkpoint(payload))
-            continue
-        fields = split(decode(b"\0".join([payload[1:] for payload in of_kind])))
-        if kind == b"P" and len(fields) % 3 == 0:
-            yield from zip(fields[0::3], fields[1::3], fields[2::3], strict=True)
-        elif kind == b"D" and len(fields) % 2 == 0:
-            yield from zip(fields[0::2], fields[1::2], repeat(None))
-        else:
-            raise Damage("its log has a write of an unknown kind")
-
-
-def _checkpoint(known: ByType) -> bytes:
-    """The payload that says what these writes come to: the length of a write of all that is there, then both writes."""
-    there: list[str] = []
-    gone: list[str] = []
-    for type, owners in known.items():
-        for id, manager in owners.items():
-            if manager is None:
-                gone += (type, id)
-            else:
-                there += (type, id, manager)
-    puts = encode("P" + join(there)) if there else b""
-    return CHECKPOINT + struct.pack("<I", len(puts)) + puts + (encode("D" + join(gone)) if gone else b"")
-
-
-def _of_checkpoint(payload: bytes) -> Iterator[bytes]:
-    """The writes within a checkpoint. Raises Damage."""
-    at = len(CHECKPOINT) + 4
-    if not payload.startswith(CHECKPOINT) or len(payload) < at:
-        raise Damage("its log has a write of an unknown kind")
-    end = at + struct.unpack_from("<I", payload, len(CHECKPOINT))[0]
-    yield from (write for write in (payload[at:end], payload[end:]) if write)
-
-
-def _without(batch: ByType, payload: bytes) -> bytes:
-    """What a write that came before a batch means above it."""
-    items = list(_items([payload]))
-    kept = [(type, id, manager or "") for type, id, manager in items if id not in batch.get(type, ())]
-    if len(kept) == len(items):
-        return payload
-    return encode("P" + join([text for triple in kept for text in triple])) if kept else HINT  # only a put has several

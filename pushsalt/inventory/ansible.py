@@ -24,9 +24,10 @@ from pushsalt.inventory.ansiblevars import References, VarsFolders, opened, refe
 from pushsalt.inventory.ansibleyaml import Unsafe, Vaulted, load, plain
 from pushsalt.inventory.hostpatterns import expanded, with_port
 from pushsalt.inventory.merge import Host
-from pushsalt.inventory.schema import BECOME, FIELDS, Layer, Source, check_id, parse_layer
+from pushsalt.inventory.schema import FIELDS, Layer, Source, check_id, parse_layer
 from pushsalt.inventory.sshwords import option as sshoption
 from pushsalt.inventory.sshwords import unchecked
+from pushsalt.inventory.values import BECOME
 from pushsalt.yamlio import YamlError
 
 _METHOD: Final = "ansible_become_method"

@@ -29,7 +29,6 @@ from pushsalt.inventory.native import is_native, parse_native
 from pushsalt.inventory.roster import parse_roster
 from pushsalt.inventory.schema import (
     FIELDS,
-    TRANSPORTS,
     WITHOUT_EFFECT,
     Layer,
     Source,
@@ -39,6 +38,7 @@ from pushsalt.inventory.schema import (
 )
 from pushsalt.inventory.sshhosts import is_ssh_config, parse_ssh_config
 from pushsalt.inventory.terraform import is_state, parse_state
+from pushsalt.inventory.values import TRANSPORTS
 from pushsalt.inventory.vault import HEADER, Vault
 from pushsalt.model import Target
 from pushsalt.trust import Foreign, Trusted

@@ -8,23 +8,20 @@ from __future__ import annotations
 
 import functools
 import re
-import shlex
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final, get_args
+from typing import Any, Final
 
 from pushsalt.errors import InventoryError, Position, in_words
-from pushsalt.inventory import foreign, sshwords
+from pushsalt.inventory import foreign, sshwords, values
 from pushsalt.inventory.sshwords import CONTROL
+from pushsalt.inventory.values import TRANSPORTS, Parser, WrongError
 from pushsalt.inventory.vault import Vault
-from pushsalt.model import Asked, BecomeMethod, SdbUri, Secret, SecretCommand
+from pushsalt.model import Asked, SdbUri
 from pushsalt.nearest import nearest
 
 KeyPath = tuple[Hashable, ...]
-
-TRANSPORTS: Final = ("ssh", "local", "offline")
-BECOME: Final = get_args(BecomeMethod)
 
 #: the key that a line begins with
 _KEY: Final = re.compile(r"[ \t]*['\"]?([^\s'\"].*?)['\"]?[ \t]*:")
@@ -106,10 +103,6 @@ class Layer:
     settings: Mapping[str, Setting]
 
 
-class _Wrong(Exception):
-    """A value that cannot be taken; the text completes "`port` of host web1 ..."."""
-
-
 def check_id(raw: object, where: Position) -> str:
     """The id as text. Raises InventoryError for one that is no plain name."""
     if isinstance(raw, bool | float) or raw is None:
@@ -168,7 +161,7 @@ def parse_layer(raw: object, source: Source, key_path: KeyPath, words: str, warn
                     _check_transport(parsed, source)
                 if source.foreign and parsed is not None:
                     parsed = _of_others(name, parsed, f"{where}: `{key}` of {words}", warnings)
-            except _Wrong as exc:
+            except WrongError as exc:
                 raise InventoryError(
                     f"`{key}` of {words} {exc}", hint=f"correct `{key}` or leave it out", where=where
                 ) from None
@@ -198,10 +191,10 @@ def _texts(raw: object, key_path: KeyPath) -> object:
 
 
 def _of_others(name: str, value: Any, place: str, warnings: list[str]) -> Any:
-    """The value, as far as a program or a cloud may say it. Raises _Wrong."""
+    """The value, as far as a program or a cloud may say it. Raises WrongError."""
     wrong = foreign.problem(name, value)
     if wrong is not None:
-        raise _Wrong(wrong)
+        raise WrongError(wrong)
     if name == "grains":
         value, left_out = foreign.on_one_line(value)
         if left_out:
@@ -235,7 +228,7 @@ def _marked(value: Any) -> Any:
 
 def _uri(key: str, value: SdbUri) -> SdbUri:
     if FIELDS[key][0] not in URI_FIELDS:
-        raise _Wrong("cannot be an sdb:// URI")
+        raise WrongError("cannot be an sdb:// URI")
     return value
 
 
@@ -243,7 +236,7 @@ def checked_value(name: str, value: Any) -> Any:
     """A value that was fetched for one of URI_FIELDS. Raises ValueError, whose text completes "`port` …"."""
     try:
         return FIELDS[name][1](value, Path())
-    except _Wrong as exc:
+    except WrongError as exc:
         raise ValueError(str(exc)) from None
 
 
@@ -258,141 +251,15 @@ COMMANDS: Final[Mapping[str, str]] = {
 
 
 def _check_command(key: str, source: Source, settings: Mapping[str, Setting]) -> None:
-    """Raises _Wrong where a command may not stand."""
+    """Raises WrongError where a command may not stand."""
     if not source.own:
-        raise _Wrong("names a program of this machine, which only a file of your own or the configuration can")
+        raise WrongError("names a program of this machine, which only a file of your own or the configuration can")
     before = settings.get(COMMANDS[key])
     if before is not None and before.value is not None:
-        raise _Wrong(f"stands beside `{COMMANDS[key]}`, and only one of them can hold")
+        raise WrongError(f"stands beside `{COMMANDS[key]}`, and only one of them can hold")
 
 
-def _command(value: Any, folder: Path) -> SecretCommand:
-    """A line whose words are split as a shell would, or a list of words; a relative path starts at the folder."""
-    if isinstance(value, str):
-        try:
-            words = shlex.split(value)
-        except ValueError as exc:
-            raise _Wrong(f"cannot be split into words: {str(exc).lower()}") from None
-    elif isinstance(value, list) and all(isinstance(word, str | int) for word in value):
-        words = [str(word) for word in value]
-    else:
-        raise _Wrong(f"must be a command, or a list of its words, not {in_words(value)}")
-    if not words or not words[0]:
-        raise _Wrong("is empty")
-    if any(CONTROL.search(word) for word in words):
-        raise _Wrong("has a control character or a line break in it")
-    if "/" in words[0]:
-        try:
-            words[0] = str(folder.absolute() / Path(words[0]).expanduser())
-        except RuntimeError as exc:
-            raise _Wrong(f"cannot be resolved: {exc}") from None
-    return SecretCommand(shlex.join(words))
-
-
-# --- checks of one value -------------------------------------------------------------------------------------------
-
-_Parser = Callable[[Any, Path], Any]
-
-
-def _plain(value: Any, _folder: Path) -> str:
-    """Text without control characters that no program takes for an option."""
-    if isinstance(value, int) and not isinstance(value, bool):
-        value = str(value)
-    if not isinstance(value, str):
-        raise _Wrong(f"must be text, not {in_words(value)}")
-    if not value:
-        raise _Wrong("is empty")
-    if CONTROL.search(value):
-        raise _Wrong("has a control character or a line break in it")
-    if value.startswith("-"):
-        raise _Wrong("begins with '-', which reads as an option")
-    if len(value) > 4096:
-        raise _Wrong("is longer than 4096 characters")
-    return value
-
-
-def _word(value: Any, folder: Path) -> str:
-    text = _plain(value, folder)
-    if re.search(r"\s", text):
-        raise _Wrong(f"has a space in it: {text[:80]!r}")
-    return text
-
-
-def _checked(problem: Callable[[str], str | None]) -> _Parser:
-    """Text that passes one of the checks of ``sshwords``."""
-
-    def parse(value: Any, folder: Path) -> str:
-        text = _plain(value, folder)
-        wrong = problem(text)
-        if wrong is not None:
-            raise _Wrong(wrong)
-        return text
-
-    return parse
-
-
-def _secret(value: Any, _folder: Path) -> Secret:
-    """Passwords may have any character but those that end a line. The value is never part of a message."""
-    if isinstance(value, float):
-        raise _Wrong("is read as a number with a fraction: put it in quotes")
-    if isinstance(value, int) and not isinstance(value, bool):
-        value = str(value)
-    if not isinstance(value, str):
-        raise _Wrong(f"must be text, not {in_words(value)}")
-    if re.search(r"[\x00\r\n]", value):
-        raise _Wrong("has a line break or NUL in it")
-    return Secret(value)
-
-
-def _optional_secret(value: Any, folder: Path) -> Secret | None:
-    return _secret(value, folder) if value != "" else None
-
-
-def _bool(value: Any, _folder: Path) -> bool:
-    if isinstance(value, bool):
-        return value
-    if isinstance(value, str) and value.lower() in ("true", "yes", "on", "false", "no", "off"):
-        return value.lower() in ("true", "yes", "on")
-    raise _Wrong(f"must be true or false, not {in_words(value)}")
-
-
-def _port(value: Any, _folder: Path) -> int:
-    if isinstance(value, str) and re.fullmatch(r"[0-9]{1,5}", value):
-        value = int(value)
-    if isinstance(value, bool) or not isinstance(value, int):
-        raise _Wrong(f"must be a port number, not {in_words(value)}")
-    if not 1 <= value <= 65535:
-        raise _Wrong(f"must be between 1 and 65535, not {value}")
-    return value
-
-
-def _seconds(value: Any, _folder: Path) -> float:
-    if isinstance(value, str) and re.fullmatch(r"[0-9]+(\.[0-9]+)?", value):
-        value = float(value)
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise _Wrong(f"must be a number of seconds, not {in_words(value)}")
-    if not 0 < value <= 86400:
-        raise _Wrong(f"must be more than 0 and at most 86400 seconds, not {value}")
-    return float(value)
-
-
-def _mapping(value: Any, _folder: Path) -> dict[str, Any]:
-    if not isinstance(value, dict):
-        raise _Wrong(f"must be a mapping, not {in_words(value)}")
-    return value
-
-
-def _mine_functions(value: Any, folder: Path) -> dict[str, Any]:
-    """Of a salt-ssh roster: what is collected for the mine, which is one of the minion's options."""
-    if not isinstance(value, dict | list):
-        raise _Wrong(f"must be a mapping of functions, not {in_words(value)}")
-    return {"mine_functions": value}
-
-
-def _transport(value: Any, _folder: Path) -> str:
-    if not isinstance(value, str):
-        raise _Wrong(f"must be one of {', '.join(TRANSPORTS)}, not {str(value)[:80]!r}")
-    return value
+# --- the table -------------------------------------------------------------------------------------------------------
 
 
 def _check_transport(name: str, source: Source) -> None:
@@ -403,80 +270,39 @@ def _check_transport(name: str, source: Source) -> None:
     if name not in there:
         near = nearest(name, there)
         hint = f" (did you mean {near[0]}?)" if near else ""
-        raise _Wrong(f"must be one of {', '.join(there)}, not {name[:80]!r}{hint}")
-
-
-def _become(value: Any, _folder: Path) -> str:
-    if isinstance(value, bool):
-        raise _Wrong(f"names the program, one of {', '.join(BECOME)}; whether to use it is said by `sudo`")
-    if value not in BECOME:
-        raise _Wrong(f"must be one of {', '.join(BECOME)}, not {str(value)[:80]!r}")
-    return str(value)
-
-
-def _several(one: _Parser) -> _Parser:
-    def parse(value: Any, folder: Path) -> tuple[Any, ...]:
-        items = value if isinstance(value, list) else [value]
-        return tuple(one(item, folder) for item in items)
-
-    return parse
-
-
-def _key_files(value: Any, folder: Path) -> tuple[str, ...]:
-    """Absolute paths; ``~`` is the user's home, other relative paths start at the inventory's folder."""
-    if value == "agent-forwarding":  # salt-ssh's word for "use the agent"; nothing is forwarded here
-        return ()
-    names: tuple[str, ...] = _several(_plain)(value, folder)
-    try:
-        return tuple(str(folder.absolute() / Path(name).expanduser()) for name in names)
-    except RuntimeError as exc:
-        raise _Wrong(f"cannot be resolved: {exc}") from None
-
-
-def _remote_dir(value: Any, folder: Path) -> str:
-    text = _plain(value, folder)
-    if not text.startswith(("/", "~/")) or ".." in text.split("/"):
-        raise _Wrong(f"must be an absolute path, not {text[:80]!r}")
-    wrong = sshwords.command_problem(text)
-    if wrong is not None:
-        raise _Wrong(wrong)
-    return text
-
-
-def _not(parse: _Parser) -> _Parser:
-    return lambda value, folder: not parse(value, folder)
+        raise WrongError(f"must be one of {', '.join(there)}, not {name[:80]!r}{hint}")
 
 
 #: key in an inventory -> (field of Target, check)
-FIELDS: Final[Mapping[str, tuple[str, _Parser]]] = {
-    "transport": ("transport", _transport),
-    "host": ("host", _checked(sshwords.host_problem)),
-    "port": ("port", _port),
-    "user": ("user", _checked(sshwords.user_problem)),
-    "passwd": ("passwd", _optional_secret),
-    "passwd_command": ("passwd", _command),
-    "priv": ("priv", _key_files),
-    "priv_passwd": ("priv_passwd", _optional_secret),
-    "priv_passwd_command": ("priv_passwd", _command),
-    "agent": ("agent", _bool),
-    "identities_only": ("agent", _not(_bool)),
-    "sudo": ("sudo", _bool),
-    "become": ("become", _become),
-    "become_method": ("become", _become),
-    "sudo_user": ("sudo_user", _checked(sshwords.sudo_user_problem)),
-    "sudo_password": ("sudo_password", _secret),
-    "sudo_password_command": ("sudo_password", _command),
-    "tty": ("tty", _bool),
-    "timeout": ("timeout", _seconds),
-    "jump": ("jump", _several(_word)),
-    "ssh_options": ("ssh_options", _several(_checked(sshwords.option_problem))),
-    "python": ("python", _checked(sshwords.command_problem)),
-    "thin_dir": ("thin_dir", _remote_dir),
-    "bootstrap": ("bootstrap", _bool),
-    "minion_opts": ("minion_opts", _mapping),
-    "mine_functions": ("minion_opts", _mine_functions),
-    "grains": ("grains", _mapping),
-    "pillar": ("pillar", _mapping),
+FIELDS: Final[Mapping[str, tuple[str, Parser]]] = {
+    "transport": ("transport", values.transport),
+    "host": ("host", values.checked_by(sshwords.host_problem)),
+    "port": ("port", values.port),
+    "user": ("user", values.checked_by(sshwords.user_problem)),
+    "passwd": ("passwd", values.optional_secret),
+    "passwd_command": ("passwd", values.command),
+    "priv": ("priv", values.key_files),
+    "priv_passwd": ("priv_passwd", values.optional_secret),
+    "priv_passwd_command": ("priv_passwd", values.command),
+    "agent": ("agent", values.boolean),
+    "identities_only": ("agent", values.negated(values.boolean)),
+    "sudo": ("sudo", values.boolean),
+    "become": ("become", values.become),
+    "become_method": ("become", values.become),
+    "sudo_user": ("sudo_user", values.checked_by(sshwords.sudo_user_problem)),
+    "sudo_password": ("sudo_password", values.secret),
+    "sudo_password_command": ("sudo_password", values.command),
+    "tty": ("tty", values.boolean),
+    "timeout": ("timeout", values.seconds),
+    "jump": ("jump", values.several(values.word)),
+    "ssh_options": ("ssh_options", values.several(values.checked_by(sshwords.option_problem))),
+    "python": ("python", values.checked_by(sshwords.command_problem)),
+    "thin_dir": ("thin_dir", values.remote_dir),
+    "bootstrap": ("bootstrap", values.boolean),
+    "minion_opts": ("minion_opts", values.mapping),
+    "mine_functions": ("minion_opts", values.mine_functions),
+    "grains": ("grains", values.mapping),
+    "pillar": ("pillar", values.mapping),
 }
 
 #: settings of salt-ssh rosters that are understood and need nothing done

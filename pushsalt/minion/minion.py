@@ -17,15 +17,16 @@ from typing import TYPE_CHECKING, Any, cast
 from pushsalt.compile import CompileResult, StateCompiler
 from pushsalt.compile.check import check_chunks
 from pushsalt.compile.source import SourcePositions
-from pushsalt.errors import FunctionError, StateError, TargetError, UsageError
+from pushsalt.errors import StateError, TargetError
 from pushsalt.fileserver.trees import each_time
 from pushsalt.lazy import cached_property
 from pushsalt.memo.keys import NoKeyError, key_of
 from pushsalt.memo.reads import WHOLE, Recorded, ask, current, muted, plain, spoil, takes_time
-from pushsalt.minion.callerrors import raised, unknown_function
+from pushsalt.minion.calling import call_by_name
 from pushsalt.minion.compiling import compiled_pillar, state_compiler
 from pushsalt.minion.inputs import REMOTE, TargetInputs, noting
-from pushsalt.minion.salt import TemplateFunctions, exists, shared
+from pushsalt.minion.matching import is_matched, match
+from pushsalt.minion.salt import TemplateFunctions, shared
 from pushsalt.minion.shared import MemoPillar
 from pushsalt.minion.wrappers import OURS as OUR_FUNCTIONS
 from pushsalt.minion.wrappers import ControllerFunctions
@@ -36,10 +37,9 @@ from pushsalt.modules.signatures import StateFunctions, TypeFunctions
 from pushsalt.programs import run_program
 from pushsalt.render import RenderContext, compile_template
 from pushsalt.render.pipeline import decrypt_value
-from pushsalt.targeting import MatcherFails, Subject, matches, tgt_types
 from pushsalt.trust import Foreign, Template, Trusted
 from thin import runtime
-from thin.loader import LazyDict, Loaders
+from thin.loader import Loaders
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -57,8 +57,6 @@ log = logging.getLogger(__name__)
 
 #: Calls a function on the target: name, arguments, keyword arguments -> its value. Raises FunctionError, TargetError.
 Remote = Callable[[str, list[Any], dict[str, Any]], Any]
-
-PILLAR_FAILED = "Pillar failed to render with the following messages:"
 
 
 class Minion:
@@ -140,17 +138,17 @@ class Minion:
     def _recorded_opts(self, opts: Mapping[str, Any]) -> Recorded:
         return Recorded("opts", self.inputs, {**opts, "grains": self.grains}, private=frozenset({"grains"}))
 
-    def _option(self, name: str) -> Any:
+    def option(self, name: str) -> Any:
         """The value of an option, which stays as it is."""
         return self.settings.values.get(name) if self.own_opts is None else dict.get(self.own_opts, name)
 
     @property
     def test(self) -> bool:
-        return bool(self._option("test"))
+        return bool(self.option("test"))
 
     @property
     def saltenv(self) -> str:
-        return str(self._option("saltenv") or "base")
+        return str(self.option("saltenv") or "base")
 
     @property
     def offline(self) -> bool:
@@ -233,8 +231,8 @@ class Minion:
         """This target with other options; None keeps one. The compiled pillar is kept while nothing of it changes."""
         test = None if test and self.test else test
         pillar = None if pillar == self._override else pillar
-        saltenv = None if saltenv == self._option("saltenv") else saltenv
-        pillarenv = None if pillarenv == self._option("pillarenv") else pillarenv
+        saltenv = None if saltenv == self.option("saltenv") else saltenv
+        pillarenv = None if pillarenv == self.option("pillarenv") else pillarenv
         if test is None and pillar is None and saltenv is None and pillarenv is None:
             if rendering in (None, self.rendering):
                 return self
@@ -278,7 +276,7 @@ class Minion:
     def check_pillar(self) -> None:
         """Raises StateError with every error of the pillar, if there is one."""
         if self.own_pillar is None and self.shared_pillar.errors:
-            raise StateError([PILLAR_FAILED, *self.shared_pillar.errors])
+            raise StateError(["Pillar failed to render with the following messages:", *self.shared_pillar.errors])
 
     def pillar_value(self, name: str) -> Any:
         """A value of the pillar, which stays as it is. Raises StateError as ``pillar`` does."""
@@ -408,22 +406,7 @@ class Minion:
 
     def call(self, name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         """A function for a command line: one of the controller's own, or one that both sides have (offline targets)."""
-        own = self.controller.named(name)
-        if own is not None:
-            function = self.own(name, own)
-        elif self.on_controller(name):
-            function = self.shared(name)
-        elif exists(name) or self.has_custom(name) or self.has_salt(name):
-            return self.remote(name, list(args), dict(kwargs))
-        else:
-            raise unknown_function(name, more={*self.custom.functions("modules"), *self.controller.own_names()})
-        try:
-            return function(*args, **kwargs)
-        except (StateError, FunctionError, TargetError, MemoryError):
-            raise
-        except (Exception, SystemExit) as exc:
-            log.debug("%s: %s raised", self.id, name, exc_info=True)
-            raise raised(name, exc) from exc
+        return call_by_name(self, name, args, kwargs)
 
     def own(self, name: str, function: Callable[..., Any]) -> Callable[..., Any]:
         """A function of ``pushsalt.functions`` for this target; what only the command can answer is asked of it."""
@@ -490,48 +473,12 @@ class Minion:
         return state_compiler(self)
 
     def match(self, expr: str, tgt_type: str) -> bool:
-        """Whether a target expression means this target, by its live grains and pillar.
-
-        As in Salt, one that cannot be understood means nobody and is logged; what makes Salt fail, a match type that
-        there is not or a regular expression that is none, raises UsageError.
-        """
-        if tgt_type == "data":  # of a minion's data store, which a target does not have
-            return False
-        if expr == "*" and tgt_type in ("glob", "compound"):
-            return True
-        top = current()
-        with muted():
-            found = self.is_matched(expr, tgt_type)
-        if top is not None and top.inputs is self.inputs:
-            top.add(("match", tgt_type, expr), found)
-        elif top is not None:
-            top.spoil("matches another target")
-        return found
+        """Whether a target expression means this target, by its live grains and pillar: see ``matching``."""
+        return match(self, expr, tgt_type)
 
     def is_matched(self, expr: str, tgt_type: str) -> bool:
         """``match`` without a note of it."""
-        pillar = self.own_pillar
-        if pillar is None:
-            pillar = {} if self.compiled_pillar is None else self.compiled_pillar.values
-        target = self.target
-        managed = LazyDict(self._manages)
-        subject = Subject(self.id, self.own_grains, pillar, target.type, target.manager, managed, target.groups)
-        try:
-            return matches(
-                expr, tgt_type, subject, nodegroups=self.project.nodegroups, vocabulary=self.project.vocabulary
-            )
-        except MatcherFails:
-            raise
-        except UsageError as exc:
-            if tgt_type == "pcre" or tgt_type not in tgt_types(self.project.vocabulary):
-                raise
-            log.error("%s: %s: nothing matches it", self.id, exc.message)
-            return False
-
-    def _manages(self) -> dict[str, Any]:
-        """type -> ids of the resources behind it; the option ``resources`` says otherwise."""
-        said = self._option("resources")
-        return dict(said) if isinstance(said, Mapping) else self.project.managed.declared(self.target.key)
+        return is_matched(self, expr, tgt_type)
 
     def words(self, text: str, where: str) -> Template:
         """A text that a function was called with: the operator's own on a command line, else what a template made."""

@@ -10,7 +10,7 @@ import pytest
 from pushsalt.bundle import shim
 from pushsalt.bundle.become import METHODS, Become, Questions
 from pushsalt.errors import TargetError
-from pushsalt.inventory.schema import BECOME
+from pushsalt.inventory.values import BECOME
 from pushsalt.model import Secret, Target
 from pushsalt.session.handshake import Opening
 

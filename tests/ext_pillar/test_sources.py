@@ -11,7 +11,7 @@ import threading
 import pytest
 
 from pushsalt.api import Client, JobOptions, Selection, Settings
-from pushsalt.yamlio import dump_yaml
+from pushsalt.yamldump import dump_yaml
 
 INVENTORY = "hosts: {web1: {transport: offline, grains: {os: Debian, 'k v': x/y}, pillar: {own: 1}}}\n"
 

@@ -10,7 +10,7 @@ import yaml
 
 from pushsalt.errors import UsageError
 from pushsalt.ext_pillar import find_source
-from pushsalt.yamlio import dump_yaml
+from pushsalt.yamldump import dump_yaml
 
 TOP = {"base": {"*": ["a"]}}
 

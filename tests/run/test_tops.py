@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pushsalt.api import Client, Selection, Settings
-from pushsalt.yamlio import dump_yaml
+from pushsalt.yamldump import dump_yaml
 
 OWN = """
 def __virtual__():

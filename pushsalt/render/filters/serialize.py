@@ -16,7 +16,8 @@ from markupsafe import Markup
 
 from pushsalt.memo.reads import without_recorders
 from pushsalt.render.filters.undefined import passes_undefined
-from pushsalt.yamlio import YamlError, dump_yaml, load_yaml
+from pushsalt.yamldump import dump_yaml
+from pushsalt.yamlio import YamlError, load_yaml
 
 # --- what {{ value }} prints -------------------------------------------------------------------------------------
 

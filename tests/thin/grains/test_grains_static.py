@@ -2,7 +2,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pushsalt.yamlio import dump_yaml, load_yaml
+from pushsalt.yamldump import dump_yaml
+from pushsalt.yamlio import load_yaml
 from thin.grains.static import parse
 
 READABLE = [

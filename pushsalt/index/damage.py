@@ -1,0 +1,35 @@
+"""What ``cache verify`` finds wrong with the log of an index."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pushsalt.index import format
+from pushsalt.index.format import MAGIC, Damage
+from pushsalt.index.lock import WritersLock
+
+
+def log_problems(folder: Path, lock: WritersLock, generation: int) -> list[str]:
+    """What is wrong with the file ``log``, both copies of everything, and with the mark of the last write."""
+    found: list[str] = []
+    try:
+        data = (folder / "log").read_bytes()
+    except OSError as exc:
+        return [f"the log cannot be read: {exc.strerror}"]
+    if data[: len(MAGIC)] != MAGIC:
+        found.append("the log does not begin as a log does")
+    try:
+        frames = format.scan(data[len(MAGIC) :], 0, thorough=True)
+    except Damage as exc:
+        return [*found, str(exc)]
+    found += [f"log: {text}" for text in frames.notes]
+    mark = lock.mark()
+    if None in format.stamps(lock.stamps()):
+        found.append("the mark of the last write is damaged")
+    if mark is None:
+        pass  # reported as damaged
+    elif mark[0] == generation and mark[1] > len(frames.payloads) - 1:
+        found.append(f"the log has lost its last {mark[1] - len(frames.payloads) + 1} writes")
+    elif frames.end > len(data) - len(MAGIC):
+        found.append("log: the last write is cut off in its second copy")
+    return found

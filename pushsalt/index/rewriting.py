@@ -1,0 +1,67 @@
+"""The next log of an index: who may write it, and the file that it is written to before it is the log."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import threading
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from pushsalt.index import files, format
+from pushsalt.index.files import FLAGS
+from pushsalt.index.format import MAGIC
+
+
+class RewriteLock:
+    """Held by the one thread of all processes that puts another log in place. Methods raise OSError."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self._thread = 0
+
+    @contextlib.contextmanager
+    def hold(self, wait: bool) -> Iterator[bool]:
+        """Take it; False when another one has it and ``wait`` is not. It may be nested."""
+        if self.is_mine():
+            yield True
+            return
+        fd = os.open(self.path, os.O_RDWR | os.O_CREAT | FLAGS, 0o600)
+        try:
+            try:
+                fcntl.flock(fd, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+            except BlockingIOError:
+                yield False
+                return
+            self._thread = threading.get_ident()
+            try:
+                yield True
+            finally:
+                self._thread = 0
+        finally:
+            os.close(fd)
+
+    def is_mine(self) -> bool:
+        """Whether this thread has it."""
+        return self._thread == threading.get_ident()
+
+    def forked(self) -> None:
+        """In a child, which has none of its parent's threads."""
+        self._thread = 0
+
+
+def write_new_log(folder: Path, kind: str, segments: Sequence[str], payloads: Sequence[bytes], generation: int) -> int:
+    """Write ``log.new`` with these segments and writes; its descriptor. It is removed again when that fails."""
+    parts = [MAGIC, format.frame(0, format.encode(format.join([kind, str(generation), *segments])))]
+    parts += [format.frame(place, payload) for place, payload in enumerate(payloads, 1)]
+    path = folder / "log.new"
+    path.unlink(missing_ok=True)
+    fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | FLAGS, 0o600)
+    try:
+        files.write(fd, b"".join(parts))
+    except BaseException:
+        os.close(fd)
+        path.unlink(missing_ok=True)
+        raise
+    return fd

@@ -1,0 +1,82 @@
+"""Whether a target expression means the target that is being rendered."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Protocol
+
+from pushsalt.errors import UsageError
+from pushsalt.memo.reads import current, muted
+from pushsalt.targeting import MatcherFails, Subject, matches, tgt_types
+from thin.loader import LazyDict
+
+if TYPE_CHECKING:
+    from pushsalt.memo.reads import ReadSource
+    from pushsalt.minion.shared import MemoPillar
+    from pushsalt.minion.trees import Trees
+    from pushsalt.model import Target
+
+log = logging.getLogger(__name__)
+
+
+class Matched(Protocol):
+    """What is needed of a minion."""
+
+    project: Trees
+    target: Target
+    own_grains: dict[str, Any]
+    own_pillar: dict[str, Any] | None
+    compiled_pillar: MemoPillar | None
+
+    @property
+    def id(self) -> str: ...
+    @property
+    def inputs(self) -> ReadSource: ...
+    def option(self, name: str) -> Any: ...
+
+
+def match(minion: Matched, expr: str, tgt_type: str) -> bool:
+    """Whether a target expression means this target, by its live grains and pillar. It is noted as read.
+
+    As in Salt, an expression that cannot be understood means no target and is logged; what makes Salt fail, an unknown
+    match type or an invalid regular expression, raises UsageError.
+    """
+    if tgt_type == "data":  # of a minion's data store, which a target does not have
+        return False
+    if expr == "*" and tgt_type in ("glob", "compound"):
+        return True
+    top = current()
+    with muted():
+        found = is_matched(minion, expr, tgt_type)
+    if top is not None and top.inputs is minion.inputs:
+        top.add(("match", tgt_type, expr), found)
+    elif top is not None:
+        top.spoil("matches another target")
+    return found
+
+
+def is_matched(minion: Matched, expr: str, tgt_type: str) -> bool:
+    """``match`` without a note of it."""
+    pillar = minion.own_pillar
+    if pillar is None:
+        pillar = {} if minion.compiled_pillar is None else minion.compiled_pillar.values
+    target, project = minion.target, minion.project
+
+    def managed() -> dict[str, Any]:
+        """type -> ids of the resources that the target manages; the option ``resources`` says otherwise."""
+        option = minion.option("resources")
+        return dict(option) if isinstance(option, Mapping) else project.managed.declared(target.key)
+
+    subject = Subject(
+        minion.id, minion.own_grains, pillar, target.type, target.manager, LazyDict(managed), target.groups
+    )
+    try:
+        return matches(expr, tgt_type, subject, nodegroups=project.nodegroups, vocabulary=project.vocabulary)
+    except MatcherFails:
+        raise
+    except UsageError as exc:
+        if tgt_type == "pcre" or tgt_type not in tgt_types(project.vocabulary):
+            raise
+        log.error("%s: %s: nothing matches it", minion.id, exc.message)
+        return False
