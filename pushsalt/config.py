@@ -18,8 +18,8 @@ from typing import Any, Final
 from pushsalt import regular
 from pushsalt.discover import NAME, Place, Trust, absolute, find, inventory_of, user_folder, working_folder
 from pushsalt.errors import ConfigError, Position, in_words
-from pushsalt.inventory.schema import COMMANDS
 from pushsalt.inventory.sshwords import unchecked
+from pushsalt.inventory.values import COMMANDS
 from pushsalt.model import Target
 from pushsalt.nearest import nearest
 from pushsalt.options import CHOICES, OPTIONS, UNSET, Option

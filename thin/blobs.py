@@ -11,19 +11,31 @@ and goes on behind it (``part``, ``resume``). Who writes such a file holds a loc
 import errno
 import os
 
+from thin import boot
+
 DIGEST_SIZE = 32
 CACHE_LIMIT = 256 * 1024 * 1024
 #: Less than this is not worth to be kept of a transfer that was cut off.
 PART_LEAST = 1024 * 1024
 #: Seconds for which such a transfer can be continued.
 PART_LIFE = 24 * 3600
+#: After so many bytes OpenSSL is loaded to hash.
+HASHED_WITHOUT_OPENSSL = 1024 * 1024
 _FLAGS = os.O_NOFOLLOW | getattr(os, "O_CLOEXEC", 0)
 
+#: Bytes that were hashed without OpenSSL.
+_hashed = 0
 
-def _sha256(data=b""):
-    import hashlib  # loads OpenSSL, which is fast with much data, and slow to load
 
-    return hashlib.sha256(data)
+def _sha256(size):
+    """A new SHA-256 for so many bytes. OpenSSL's is fast with much data, and slow to load."""
+    global _hashed
+    _hashed += size
+    if _hashed < HASHED_WITHOUT_OPENSSL:
+        return boot.sha256()
+    import hashlib
+
+    return hashlib.sha256()
 
 
 def digest_of(path):
@@ -32,18 +44,18 @@ def digest_of(path):
         handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | getattr(os, "O_CLOEXEC", 0))
     except OSError:
         return None
-    with os.fdopen(handle, "rb") as stream:
-        import stat
-
-        if not stat.S_ISREG(os.fstat(handle).st_mode):
+    try:
+        found = os.fstat(handle)
+        if found.st_mode & 0o170000 != 0o100000:
             return None
-        sha = _sha256()
-        try:
-            for piece in iter(lambda: stream.read(1024 * 1024), b""):
-                sha.update(piece)
-        except OSError:
-            return None
-    return sha.hexdigest()
+        sha = _sha256(found.st_size)
+        for piece in iter(lambda: os.read(handle, 1024 * 1024), b""):
+            sha.update(piece)
+        return sha.hexdigest()
+    except OSError:
+        return None
+    finally:
+        os.close(handle)
 
 
 class Blobs(object):
@@ -229,7 +241,9 @@ class _Memory(object):
 
     def end(self, blobs, digest):
         data = bytes(self._bytes)
-        if _sha256(data).hexdigest() != digest:
+        sha = _sha256(len(data))
+        sha.update(data)
+        if sha.hexdigest() != digest:
             return False
         blobs._memory[digest] = data
         return True
@@ -245,7 +259,7 @@ class _File(object):
 
     def __init__(self):
         self._handle = self._path = None
-        self._sha = _sha256()
+        self._sha = _sha256(HASHED_WITHOUT_OPENSSL)  # it may be large
         self._size = 0  # bytes that are there, and in the digest
         self._started = False
 
@@ -303,7 +317,7 @@ class _File(object):
             if self._size or os.fstat(self._handle).st_size:
                 os.ftruncate(self._handle, 0)
                 os.lseek(self._handle, 0, os.SEEK_SET)
-                self._sha, self._size = _sha256(), 0
+                self._sha, self._size = _sha256(HASHED_WITHOUT_OPENSSL), 0
 
     def _open(self, blobs, digest):
         if self._handle is not None:

@@ -219,7 +219,7 @@ class Caller(object):
         def execute():
             functions = self._allowed(low)
             values = [slots.fill(value, functions) for value in args]
-            named = {key: slots.fill(kwargs[key], functions) for key in kwargs}
+            named = slots.fill_all(kwargs, functions)
             own = Injected(self.states.module(full), self._globals(low, kwargs))
             with Umask(low.get("__umask__")), own, Provided(low, self.functions):
                 return function(*values, **named)

@@ -34,6 +34,18 @@ class Allowed(object):
         return self._functions[name]
 
 
+def fill_all(values, functions):
+    """A dict with its values filled. Most arguments of most states are None, numbers or without a slot."""
+    filled = dict(values)
+    for key, value in values.items():
+        if value.__class__ is str:
+            if value.startswith(MARK):
+                filled[key] = evaluate(value, functions)
+        elif value is not None and value is not True and value is not False:
+            filled[key] = fill(value, functions)
+    return filled
+
+
 def fill(value, functions):
     """The value with its slots called: a text itself, the values of a dict, the items of a list and the dicts in it."""
     if isinstance(value, str):

@@ -91,15 +91,7 @@ over a socket pair to it. Lock, deadline and clean-up are the supervisor's: it h
 import struct
 import sys
 
-if sys.flags.no_site and "msgpack" not in sys.modules:
-    # on a target: looking for what can't be there would cost every start
-    from thin.vendor import msgpack
-else:
-    try:
-        import msgpack
-    except ImportError:
-        from thin.vendor import msgpack
-
+from thin import packing
 from thin.boot import sha256
 
 NONCE_SIZE = 16
@@ -166,6 +158,26 @@ QUESTIONS = {
 }
 
 
+#: msgpack, once it was loaded. On a target ``packing`` does nearly all of its work, and it takes long to load.
+_msgpack = None
+_PACKS_ITSELF = sys.flags.no_site and "msgpack" not in sys.modules
+
+
+def msgpack():
+    """The module msgpack: the compiled one where it is installed, which it never is for a target."""
+    global _msgpack
+    if _msgpack is None:
+        if _PACKS_ITSELF:
+            from thin.vendor import msgpack as found
+        else:
+            try:
+                import msgpack as found
+            except ImportError:
+                from thin.vendor import msgpack as found
+        _msgpack = found
+    return _msgpack
+
+
 class Excess(ValueError):
     """More than the other side may send."""
 
@@ -185,10 +197,16 @@ def _plain(value):
 
 def pack(message):
     """The message as msgpack bytes. Text that is not UTF-8 (file names) travels as surrogates."""
+    if _PACKS_ITSELF:
+        try:
+            return packing.packed(message)
+        except packing.Unusual:
+            pass
+    packb = msgpack().packb
     try:
-        return msgpack.packb(message, use_bin_type=True, default=_plain, unicode_errors="surrogateescape")
+        return packb(message, use_bin_type=True, default=_plain, unicode_errors="surrogateescape")
     except (OverflowError, ValueError):  # integers beyond 64 bits, nesting without end
-        return msgpack.packb(_tame(message), use_bin_type=True, default=_plain, unicode_errors="surrogateescape")
+        return packb(_tame(message), use_bin_type=True, default=_plain, unicode_errors="surrogateescape")
 
 
 def _tame(value, depth=0):
@@ -205,9 +223,14 @@ def _tame(value, depth=0):
 
 def unpack(data):
     """The message in these bytes. Raises ValueError on anything that is not exactly one msgpack map."""
+    if _PACKS_ITSELF:
+        try:
+            return _mapping(packing.unpacked(data))
+        except packing.Unusual:
+            pass
     size = len(data)
     try:
-        message = msgpack.unpackb(
+        message = msgpack().unpackb(
             data,
             raw=False,
             strict_map_key=False,
@@ -220,6 +243,10 @@ def unpack(data):
         )
     except Exception as exc:  # msgpack's own classes differ between its two implementations
         raise ValueError("not a msgpack message: %s" % exc)
+    return _mapping(message)
+
+
+def _mapping(message):
     if not isinstance(message, dict):
         raise ValueError("not a msgpack map")
     return message

@@ -14,13 +14,12 @@ from __future__ import annotations
 
 import hashlib
 import os
-import pprint
 import re
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
+from operator import itemgetter
 from pathlib import Path
 
-from pushsalt.bundle.shorten import shortened
 from thin import runtime
 
 #: The folder of the ``thin`` package that travels.
@@ -40,28 +39,39 @@ _BLOCK = 512
 
 def members(root: Path = THIN) -> list[tuple[str, Path]]:
     """(name in the archive, path) of each file that travels, in the archive's order."""
-    found = []
-    for folder, folders, files in os.walk(root):
-        folders[:] = [name for name in folders if name.isidentifier() and name != "__pycache__"]
-        place = Path(folder)
-        for name in files:
-            if (name.endswith(".py") and name[:-3].isidentifier()) or name in _EXTRA:
-                path = place / name
-                found.append((f"thin/{path.relative_to(root).as_posix()}", path))
-    return sorted((item for item in found if item[0] not in _APART), key=lambda item: (item[0] != FIRST, item[0]))
+    found = ((name, Path(entry.path)) for name, entry in _travelling(str(root), "thin/") if name not in _APART)
+    return sorted(found, key=lambda item: (item[0] != FIRST, item[0]))
 
 
 def fingerprint(root: Path = THIN) -> str:
     """Changes whenever a file that travels, or the program that starts it, may have changed. Costs one stat a file."""
-    digest = hashlib.sha256()
-    for name, path in [*members(root), *((name, root.parent / name) for name in sorted(_APART))]:
-        found = path.stat()
-        digest.update(f"{name}\0{path}\0{found.st_size}\0{found.st_mtime_ns}\0{found.st_ino}\n".encode())
-    return digest.hexdigest()
+    lines = [str(root)]
+    for name, entry in sorted(_travelling(str(root), "thin/"), key=itemgetter(0)):
+        found = entry.stat()
+        lines.append(f"{name}\0{found.st_size}\0{found.st_mtime_ns}\0{found.st_ino}")
+    return hashlib.sha256("\n".join(lines).encode()).hexdigest()
+
+
+def _travelling(folder: str, prefix: str) -> Iterator[tuple[str, os.DirEntry[str]]]:
+    """(name, entry) of the files below a folder that are code or must go with it."""
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            stem, dot, kind = entry.name.partition(".")
+            if (
+                not dot
+                and entry.name.isidentifier()
+                and entry.name != "__pycache__"
+                and entry.is_dir(follow_symlinks=False)
+            ):
+                yield from _travelling(entry.path, f"{prefix}{entry.name}/")
+            elif (kind == "py" and stem.isidentifier()) or entry.name in _EXTRA:
+                yield f"{prefix}{entry.name}", entry
 
 
 def build(root: Path = THIN) -> tuple[bytes, bytes]:
     """The bytes of both archives. Their SHA-256 are their names; the first one knows that of the other."""
+    from pushsalt.bundle.shorten import shortened  # this is done once per version of the runtime
+
     contents = {name: path.read_bytes() for name, path in members(root)}
     first = usual(contents)
     contents = {
@@ -79,7 +89,7 @@ def build(root: Path = THIN) -> tuple[bytes, bytes]:
         "names": " ".join(name.removesuffix(".__init__") for name in apart),
         "packages": " ".join(packages),
     }
-    index = _index(contents, first) + f"MORE = {pprint.pformat(table, width=120)}\n".encode()
+    index = _index(contents, first) + f"MORE = {_literal(table)}\n".encode()
     files = [(name, data) for name, data in contents.items() if name in first]
     return archive([*files, ("thin/_index.py", index)]), travelling
 
@@ -133,7 +143,7 @@ def _index(contents: Mapping[str, bytes], first: set[str]) -> bytes:
     fits = {kind: runtime.fit_index(found) for kind, found in sorted(kinds.items()) if kind in LOADED}
     text = '"""Made by pushsalt.bundle.pack."""\n\n'
     for word, value in (("INDEX", table), ("FITS", fits)):
-        text += f"{word} = {pprint.pformat(value, width=120)}\n"
+        text += f"{word} = {_literal(value)}\n"
     return text.encode()
 
 
@@ -169,3 +179,9 @@ def _header(name: str, size: int) -> bytes:
     checksum = sum(b"".join(fields))
     fields[6] = b"%06o\0 " % checksum
     return b"".join(fields)
+
+
+def _literal(value: object) -> str:
+    from pprint import pformat
+
+    return pformat(value, width=120)

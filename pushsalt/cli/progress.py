@@ -99,15 +99,14 @@ class Board(Reporter):
 
     def chunk_done(self, id: str, tag: str, ret: dict[str, Any]) -> None:
         self.working.setdefault(id, Working()).done += 1
-        for item in highstate.parse({tag: ret}):
-            if item.outcome == "failed":
-                self.failures.append((id, _state_failure(item)))
+        if highstate.outcome_of(ret) == "failed":
+            self.failures += [(id, _state_failure(item)) for item in highstate.parse({tag: ret})]
 
     def target_done(self, result: TargetReturn) -> None:
         self.working.pop(result.id, None)
         self.finished += 1
         if result.shape == "states" and isinstance(result.ret, dict):
-            self.changed += any(item.outcome in ("changed", "pending") for item in highstate.parse(result.ret))
+            self.changed += any(highstate.outcome_of(ret) in ("changed", "pending") for ret in result.ret.values())
         if result.exit_code:
             self.failed += 1
             if result.shape != "states":  # those were shown when they happened
@@ -266,7 +265,8 @@ def failure_text(result: TargetReturn) -> str:
     """Why a target failed, in one line."""
     ret = result.ret
     if result.shape == "states" and isinstance(ret, dict):
-        failed = [item for item in highstate.parse(ret) if item.outcome == "failed"]
+        failures = {tag: state for tag, state in ret.items() if highstate.outcome_of(state) == "failed"}
+        failed = highstate.parse(failures)
         more = f" (and {len(failed) - 1} more)" if len(failed) > 1 else ""
         return _state_failure(failed[0]) + more if failed else "failed"
     if result.shape == "errors" and isinstance(ret, list) and ret:

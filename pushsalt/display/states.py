@@ -85,26 +85,29 @@ def parse(ret: Mapping[str, Any]) -> list[StateResult]:
     return [_result(tag, value) for tag, value in items]
 
 
+def outcome_of(value: Any) -> str:
+    """The key of OUTCOMES for the return of one state; nothing else of it is looked at."""
+    result = value.get("result") if isinstance(value, Mapping) else None
+    if result is None:
+        return "pending"
+    if not result:
+        return "failed"
+    return "changed" if value.get("changes") else "same"
+
+
 def _result(tag: object, value: Mapping[str, Any]) -> StateResult:
     text, value = trimmed(_text(tag)), trimmed(value)
     module, _, rest = text.partition("_|-")
     rest, _, function = rest.rpartition("_|-")
     id, _, name = rest.partition("_|-")
-    changes, result = value.get("changes"), value.get("result")
-    if result is None:
-        outcome = "pending"
-    elif not result:
-        outcome = "failed"
-    else:
-        outcome = "changed" if changes else "same"
     warnings = value.get("warnings") or []
     return StateResult(
         function=f"{module}.{function}",
         id=_text(value.get("__id__", id)),
         name=_text(value.get("name", name)),
         sls=_text(value.get("__sls__", "")),
-        outcome=outcome,
-        changes=changes,
+        outcome=outcome_of(value),
+        changes=value.get("changes"),
         comment=_comment(value.get("comment")),
         warnings=tuple(map(_text, warnings if isinstance(warnings, (list, tuple)) else [warnings])),
         duration=_number(value.get("duration")),

@@ -1,4 +1,7 @@
-"""Salt's ``state`` module: compile on the controller, show or run. Shapes are those of ``salt-call state.*``."""
+"""Salt's ``state`` module: compile on the controller, show or run. Shapes are those of ``salt-call state.*``.
+
+A command asks for the traits of these functions without compiling: what compiles is imported where it is used.
+"""
 
 from __future__ import annotations
 
@@ -6,13 +9,9 @@ import logging
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from pushsalt.compile import no_states_return
-from pushsalt.compile.low import tag_of
-from pushsalt.compile.select import with_requisites
 from pushsalt.errors import FunctionError
 from pushsalt.functions import decrypt_override
 from pushsalt.modules.controller import Lowstate, returns_states, runs_states
-from pushsalt.render import read_source
 
 if TYPE_CHECKING:
     from pushsalt.compile import CompileResult
@@ -105,6 +104,8 @@ def _lowstate(minion: Minion, result: CompileResult, kwargs: Mapping[str, Any]) 
         return result.errors
     _caution(minion, result)
     if result.nothing:
+        from pushsalt.compile import no_states_return
+
         return no_states_return(result.nothing)
     return Lowstate(
         result.low,
@@ -222,6 +223,8 @@ def template(minion: Minion, tem: str, **kwargs: Any) -> Any:
     found = minion.files.find(tem.removeprefix("salt://"), minion.saltenv)
     if found is None:
         return [f"Template {tem} not found in saltenv '{minion.saltenv}'"]
+    from pushsalt.render import read_source
+
     return _template(minion, read_source(found, sls="", saltenv=minion.saltenv))
 
 
@@ -250,6 +253,9 @@ def sls_id(minion: Minion, id_: str, mods: Any, test: Any = None, **kwargs: Any)
             "state.show_low_sls lists the IDs",
         )
     _caution(minion, result)
+    from pushsalt.compile.low import tag_of
+    from pushsalt.compile.select import with_requisites
+
     chunks = with_requisites(result.low, wanted)
     known = {*map(tag_of, chunks)}
     declared = [tag for tag in result.declared if tag in known]

@@ -16,7 +16,7 @@ from typing import Any, Final
 from pushsalt.errors import InventoryError, Position, in_words
 from pushsalt.inventory import foreign, sshwords, values
 from pushsalt.inventory.sshwords import CONTROL
-from pushsalt.inventory.values import TRANSPORTS, Parser, WrongError
+from pushsalt.inventory.values import COMMANDS, TRANSPORTS, Parser, WrongError
 from pushsalt.inventory.vault import Vault
 from pushsalt.model import Asked, SdbUri
 from pushsalt.nearest import nearest
@@ -241,13 +241,6 @@ def checked_value(name: str, value: Any) -> Any:
 
 
 # --- commands that print a secret ----------------------------------------------------------------------------------
-
-#: setting -> the one that it stands for: what its command prints
-COMMANDS: Final[Mapping[str, str]] = {
-    "passwd_command": "passwd",
-    "priv_passwd_command": "priv_passwd",
-    "sudo_password_command": "sudo_password",
-}
 
 
 def _check_command(key: str, source: Source, settings: Mapping[str, Setting]) -> None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Final, get_args
 
@@ -19,6 +19,12 @@ from pushsalt.model import BecomeMethod, Secret, SecretCommand
 TRANSPORTS: Final = ("ssh", "local", "offline")
 BECOME: Final = get_args(BecomeMethod)
 
+#: setting -> the one that it stands for: what its command prints
+COMMANDS: Final[Mapping[str, str]] = {
+    "passwd_command": "passwd",
+    "priv_passwd_command": "priv_passwd",
+    "sudo_password_command": "sudo_password",
+}
 #: a value and the folder of its file -> the value as a field of Target has it
 Parser = Callable[[Any, Path], Any]
 

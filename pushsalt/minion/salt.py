@@ -12,7 +12,6 @@ from functools import cache, partial
 from typing import Any, Final, Protocol
 
 from pushsalt.memo.reads import ReadSource, ask, current
-from pushsalt.minion import dryrun
 from pushsalt.minion.wrappers import ControllerFunctions
 from pushsalt.modules import declared
 from pushsalt.modules.controller import is_recorded
@@ -116,6 +115,8 @@ class TemplateFunctions(Mapping[str, Callable[..., Any]]):
         opts = self._minion.opts
         if not opts.get("test"):
             return function
+        from pushsalt.minion import dryrun  # templates only
+
         return dryrun.guarded(name, function, opts, self._minion.effect(name), self._minion.warn)
 
     def _function(self, name: str) -> Callable[..., Any]:

@@ -15,7 +15,7 @@ from pushsalt.errors import InventoryError
 from pushsalt.events import Reporter
 from pushsalt.inventory import THIS_MACHINE, Inventory
 from pushsalt.inventory.rendering import Rosters
-from pushsalt.inventory.schema import COMMANDS
+from pushsalt.inventory.values import COMMANDS
 from pushsalt.job import Settings
 from pushsalt.minion.trees import Trees
 from pushsalt.model import Asked, Deferred, Secret

@@ -13,7 +13,9 @@ __changes__ = ("dump", "clear", "update", "cas", "pop")
 
 def load():
     """All that is stored, {} for nothing or what cannot be read."""
-    from thin.wire import msgpack
+    from thin import wire
+
+    msgpack = wire.msgpack()
 
     try:
         with open(_path(), "rb") as stream:
@@ -98,8 +100,10 @@ def _path():
 
 
 def _write(store):
+    from thin import wire
     from thin.utils.files import atomic
-    from thin.wire import msgpack
+
+    msgpack = wire.msgpack()
 
     try:
         atomic.makedirs(_path(), mode="0700")

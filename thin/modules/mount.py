@@ -394,7 +394,9 @@ def _cache_path():
 
 
 def _cached():
-    from thin.wire import msgpack
+    from thin import wire
+
+    msgpack = wire.msgpack()
 
     try:
         with open(_cache_path(), "rb") as stream:
@@ -405,8 +407,10 @@ def _cached():
 
 
 def _cache(mounts):
+    from thin import wire
     from thin.utils.files import atomic
-    from thin.wire import msgpack
+
+    msgpack = wire.msgpack()
 
     # options may hold passwords: for root's eyes only
     try:

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import json
-import pprint
 from collections import OrderedDict
 from collections.abc import Mapping
 from typing import Any
-from xml.dom import minidom
-from xml.etree.ElementTree import Element, SubElement, tostring
 
 from jinja2.environment import TemplateModule
 from jinja2.exceptions import TemplateRuntimeError
@@ -81,6 +78,8 @@ def tojson(value: Any, indent: int | None = None, **options: Any) -> Markup:
 
 @passes_undefined
 def to_python(value: Any) -> Markup:
+    import pprint
+
     return Markup(pprint.pformat(without_recorders(value)).strip())
 
 
@@ -92,35 +91,9 @@ def dict_to_sls_yaml_params(value: Mapping[Any, Any], flow_style: bool = False) 
 @passes_undefined
 def to_xml(value: Any) -> Markup:
     """A mapping, or list of (tag, content) pairs, as indented XML; scalars within a mapping are attributes."""
-    root = _xml_tree(_xml_pairs(value), None)
-    if root is None:
-        raise ValueError("Value has no element. Cannot render as XML")
-    return Markup(minidom.parseString(tostring(root)).toprettyxml(indent=" "))  # noqa: S318 - our own text
+    from pushsalt.render.filters.toxml import indented  # seldom used, and ten modules of the standard library
 
-
-def _xml_pairs(value: Any) -> list[Any]:
-    if isinstance(value, dict):
-        return list(value.items())
-    if isinstance(value, list | tuple):
-        return list(value) if isinstance(value[0], str) else []
-    raise TemplateRuntimeError("Value is not a dict or list. Cannot render as XML")
-
-
-def _xml_tree(pairs: Any, parent: Element | None) -> Element | None:
-    made: Element | None = None
-    for tag, content in pairs:
-        if isinstance(content, list):
-            for item in content:
-                _xml_tree(((tag, item),), parent)
-            continue
-        made = Element(tag) if parent is None else SubElement(parent, tag)
-        if isinstance(content, str | int | bool | float):
-            made.text = str(content)
-            continue
-        if isinstance(content, dict):
-            made.attrib = {name: str(item) for name, item in content.items() if not isinstance(item, dict | list)}
-        _xml_tree([pair for pair in _xml_pairs(content) if isinstance(pair[1], dict | list)], made)
-    return made
+    return Markup(indented(value))
 
 
 # --- reading -----------------------------------------------------------------------------------------------------

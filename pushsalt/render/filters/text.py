@@ -9,14 +9,13 @@ import posixpath
 import re
 import shlex
 import sys
-import uuid
 from collections.abc import Callable, Iterable
 from typing import Any
 
 import yaml
 from yaml.emitter import Emitter
 
-_UUID_SPACE = uuid.UUID("91633EBF-1C86-5E33-935A-28061F4B480E")
+_UUID_SPACE = "91633EBF-1C86-5E33-935A-28061F4B480E"
 
 
 def _flags(ignorecase: bool, multiline: bool) -> int:
@@ -172,7 +171,9 @@ def _expressions(given: str | Iterable[str] | None, what: str) -> list[str]:
 
 def to_uuid(value: str | bytes) -> str:
     """The same UUID for the same text, always."""
-    return str(uuid.uuid5(_UUID_SPACE, value.decode() if isinstance(value, bytes) else value))
+    import uuid
+
+    return str(uuid.uuid5(uuid.UUID(_UUID_SPACE), value.decode() if isinstance(value, bytes) else value))
 
 
 def strftime(date: Any = None, format: str = "%Y-%m-%d") -> str:

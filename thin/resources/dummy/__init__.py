@@ -146,7 +146,9 @@ def _path():
 
 def _load():
     """``{"id", "services", "packages"}``; as new when nothing is kept, or nothing that can be read."""
-    from thin.wire import msgpack
+    from thin import wire
+
+    msgpack = wire.msgpack()
 
     fresh = {"id": __resource__["id"], "services": dict(SERVICES), "packages": dict(PACKAGES)}
     try:
@@ -158,7 +160,9 @@ def _load():
 
 
 def _save(found):
-    from thin.wire import msgpack
+    from thin import wire
+
+    msgpack = wire.msgpack()
 
     try:
         atomic.makedirs(_path(), mode="0700")

@@ -2,7 +2,9 @@
 
 from salt.serializers import DeserializationError, SerializationError
 
-from thin.wire import msgpack
+from thin import wire
+
+msgpack = wire.msgpack()
 
 __all__ = ["available", "deserialize", "serialize"]
 available = True

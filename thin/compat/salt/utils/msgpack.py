@@ -1,6 +1,8 @@
 """Salt: ``salt/utils/msgpack.py``."""
 
-from thin.wire import msgpack
+from thin import wire
+
+msgpack = wire.msgpack()
 
 HAS_MSGPACK = True
 exceptions = msgpack.exceptions
