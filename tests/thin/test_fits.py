@@ -17,7 +17,10 @@ def test_the_literals_are_found_in_the_text():
 @pytest.mark.parametrize(
     ("grains", "loaded"),
     [
-        ({"os": "Debian", "os_family": "Debian"}, {"apt_files", "apt_keys", "apt_selections", "apt_sources", "aptpkg"}),
+        (
+            {"os": "Debian", "os_family": "Debian"},
+            {"apt_files", "apt_keys", "apt_selections", "apt_sources", "aptpkg", "aptpkg_upgrades"},
+        ),
         ({"os": "Alpine", "os_family": "Alpine"}, {"apkpkg"}),
         ({"os": "FreeBSD", "os_family": "FreeBSD"}, {"pkgng", "pkgng_locks", "pkgng_tools"}),
         (
