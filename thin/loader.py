@@ -116,30 +116,9 @@ def _filling(name):
 
 
 for _name in (
-    "__contains__",
-    "__delitem__",
-    "__eq__",
-    "__getitem__",
-    "__ior__",
-    "__iter__",
-    "__len__",
-    "__ne__",
-    "__or__",
-    "__repr__",
-    "__reversed__",
-    "__ror__",
-    "__setitem__",
-    "clear",
-    "copy",
-    "get",
-    "items",
-    "keys",
-    "pop",
-    "popitem",
-    "setdefault",
-    "update",
-    "values",
-):
+    "__contains__ __delitem__ __eq__ __getitem__ __ior__ __iter__ __len__ __ne__ __or__ __repr__ __reversed__ "
+    "__ror__ __setitem__ clear copy get items keys pop popitem setdefault update values"
+).split():
     if hasattr(dict, _name):
         setattr(LazyDict, _name, _filling(_name))
 
@@ -262,22 +241,9 @@ class Loader(object):
 
     def nearest(self, name, count=3):
         """Names of functions that come close to this one. Looks at all modules' names, loads those that come close."""
-        from thin.utils import matching
+        from thin import nearest
 
-        module, _, function = str(name).partition(".")
-        modules = matching.close(module, list(self._files()), 5, 0.7)
-        if module in self._files() and module not in modules:
-            modules.insert(0, module)
-        for virtual in modules:
-            self._load(virtual)
-        near = [known for known in self._functions if known.split(".", 1)[0] in modules]
-        found = matching.close(str(name), near, count, 0.75)
-        return (
-            found
-            or [
-                "%s.%s" % (virtual, function) for virtual in modules if "%s.%s" % (virtual, function) in self._functions
-            ][:count]
-        )
+        return nearest.functions(self, name, count)
 
     # loading
 
@@ -327,25 +293,9 @@ class Loader(object):
 
         What the file lacks stays. Returns the function that undoes this. A missing file is said, and changes nothing.
         """
-        self._load(virtual)
-        space = getattr(self._file(name), "__dict__", None)
-        if space is None:
-            self._note("there is no module %s that could be the provider of %s" % (name, virtual))
-            return lambda: None
-        given = {"%s.%s" % (virtual, function): value for function, value in _public(space).items()}
-        space["__functions__"] = set(given)
-        before = {function: self._functions[function] for function in given if function in self._functions}
-        modules = self._modules.setdefault(virtual, [])
-        modules.insert(0, space)
-        self._functions.update(given)
+        from thin import providers
 
-        def undo():
-            modules.remove(space)
-            for function in given:
-                self._functions.pop(function, None)
-            self._functions.update(before)
-
-        return undo
+        return providers.provide(self, virtual, name, _public)
 
     def _file(self, name):
         """The module of the file with this name, executed anew whatever its ``__virtual__`` says; None without one."""

@@ -17,10 +17,16 @@ def test_the_literals_are_found_in_the_text():
 @pytest.mark.parametrize(
     ("grains", "loaded"),
     [
-        ({"os": "Debian", "os_family": "Debian"}, {"apt_files", "apt_keys", "apt_selections", "apt_sources", "aptpkg"}),
+        (
+            {"os": "Debian", "os_family": "Debian"},
+            {"apt_files", "apt_keys", "apt_selections", "apt_sources", "aptpkg", "aptpkg_upgrades"},
+        ),
         ({"os": "Alpine", "os_family": "Alpine"}, {"apkpkg"}),
-        ({"os": "FreeBSD", "os_family": "FreeBSD"}, {"pkgng", "pkgng_tools"}),
-        ({"os": "Rocky", "os_family": "RedHat"}, {"rpm_packages", "yum_groups", "yum_repos", "yumpkg"}),
+        ({"os": "FreeBSD", "os_family": "FreeBSD"}, {"pkgng", "pkgng_locks", "pkgng_tools"}),
+        (
+            {"os": "Rocky", "os_family": "RedHat"},
+            {"rpm_packages", "yum_available", "yum_groups", "yum_repos", "yumpkg"},
+        ),
         (
             {"os": "SUSE", "os_family": "Suse"},
             {"rpm_packages", "zypper_locks", "zypper_repos", "zypper_search", "zypperpkg"},

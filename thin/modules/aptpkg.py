@@ -1,8 +1,8 @@
 """Packages on Debian and its kin, by driving apt-get, apt-cache, dpkg and dpkg-query. Salt: modules/aptpkg.py
 
 Nothing here ever asks, and locks are waited for (thin/utils/aptrun.py). Changed configuration files stay as they are;
-``force_conf_new`` takes the package's. Files of packages are in apt_files.py, holds and selections in
-apt_selections.py.
+``force_conf_new`` takes the package's. Upgrades are in aptpkg_upgrades.py, files of packages in apt_files.py, holds
+and selections in apt_selections.py.
 
 The package list is read once and kept in ``__context__`` for as long as dpkg's database is the same file, so it is
 never out of date, whoever changed it.
@@ -27,10 +27,9 @@ __reads__ = (
     "latest_version",
     "available_version",
     "upgrade_available",
-    "list_upgrades",
     "list_repo_pkgs",
 )
-__changes__ = ("refresh_db", "install", "remove", "purge", "autoremove", "upgrade")
+__changes__ = ("refresh_db", "install", "remove", "purge")
 
 LISTS = "/var/lib/apt/lists"
 DATABASE = ("/var/lib/dpkg/status", "/var/lib/dpkg/updates")
@@ -186,26 +185,6 @@ def upgrade_available(name, **kwargs):
     return latest_version(name) != ""
 
 
-def list_upgrades(refresh=True, dist_upgrade=True, **kwargs):
-    """
-    ``{name: new version}`` of what an upgrade would bring. Raises CommandExecutionError in apt's words.
-
-    CLI Example:
-
-    .. code-block:: bash
-
-        pushsalt run '*' pkg.list_upgrades
-    """
-    if _true(refresh):
-        refresh_db(kwargs.get("cache_valid_time", 0))
-    release = kwargs.get("fromrepo")
-    args = ["-o", "APT::Default-Release=%s" % release] if release else []
-    done = _run(["apt-get", "--just-print"] + args + ["dist-upgrade" if dist_upgrade else "upgrade"])
-    if done["retcode"] != 0:
-        raise CommandExecutionError("Failed to get upgrades: %s" % (done["stderr"] or done["stdout"]))
-    return aptout.upgrades(done["stdout"])
-
-
 def list_repo_pkgs(*args, **kwargs):
     """
     ``{name: [versions]}`` that the repositories offer, in apt-cache's order, newest first; without names: of all.
@@ -305,7 +284,9 @@ def install(
     before = list_pkgs()
     again = {item[0] for item in wanted if reinstall and item[0] in before and item[1] in (None, before[item[0]])}
     older = [item for item in wanted if item[1] and version_cmp(item[1], before.get(item[0], item[1])) == -1]
-    base = _install_command(kwargs, fromrepo if kind == "repository" else None, skip_verify, downloadonly)
+    base = aptrun.install_command(
+        __opts__, kwargs, fromrepo if kind == "repository" else None, skip_verify, downloadonly
+    )
     with _unheld([item[0] for item in wanted]):
         for extra, group in (
             (["--allow-downgrades"] if older else [], [item for item in wanted if item[0] not in again]),
@@ -352,52 +333,6 @@ def purge(name=None, pkgs=None, **kwargs):
     return _uninstall("purge", name, pkgs, kwargs.get("env"))
 
 
-def autoremove(list_only=False, purge=False):
-    """
-    Remove what was installed for others and is needed no longer: changes, or the sorted names with ``list_only``.
-
-    CLI Example:
-
-    .. code-block:: bash
-
-        pushsalt run '*' pkg.autoremove list_only=True
-    """
-    options = ["--purge"] if purge else []
-    if list_only:
-        return aptout.to_be_removed(_run(["apt-get", "-q", "--assume-no"] + options + ["autoremove"])["stdout"])
-    before = list_pkgs()
-    _run(_apt_get() + options + ["autoremove"])
-    return pkgspec.differences(before, list_pkgs())
-
-
-def upgrade(refresh=True, dist_upgrade=False, pkgs=None, **kwargs):
-    """
-    Upgrade all packages, or only ``pkgs``: changes.
-
-    Raises CommandExecutionError whose ``info`` has ``changes`` and ``result``.
-
-    CLI Example:
-
-    .. code-block:: bash
-
-        pushsalt run '*' pkg.upgrade dist_upgrade=True
-    """
-    if _true(refresh):
-        refresh_db(kwargs.get("cache_valid_time", 0))
-    before = list_pkgs()
-    downloadonly = kwargs.get("download_only") or kwargs.get("downloadonly")
-    command = _install_command(kwargs, None, kwargs.get("skip_verify"), downloadonly)
-    if kwargs.get("allow_downgrades"):
-        command.append("--allow-downgrades")
-    if pkgs:
-        command += ["--only-upgrade", "install", "--"]
-        command += [pkg for pkg in pkgspec.names_and_versions(pkgs) if pkg in before]
-    else:
-        command.append("dist-upgrade" if dist_upgrade else "upgrade")
-    done = _run(command, kwargs.get("env"))
-    return pkgrun.upgraded(before, done, list_pkgs())
-
-
 # Inside
 
 
@@ -423,7 +358,7 @@ def _uninstall(action, name, pkgs, env):
     targets = sorted(pkg for pkg in known if any(fnmatch.fnmatchcase(pkg, pattern) for pattern in params))
     if not targets:
         return {}
-    done = _run(_apt_get() + [action, "--"] + targets, env)
+    done = _run(aptrun.apt_get(__opts__) + [action, "--"] + targets, env)
     changes = pkgspec.differences(before, list_pkgs())
     if action == "purge":
         changes = {"removed": pkgspec.differences(leftovers, list_pkgs(removed=True)), "installed": changes}
@@ -433,31 +368,6 @@ def _uninstall(action, name, pkgs, env):
             "Problem encountered removing package(s)", info={"errors": errors, "changes": changes}
         )
     return changes
-
-
-def _apt_get():
-    return ["apt-get", "-q", "-y"] + aptrun.OWN_STDERR + aptrun.lock_option(__opts__)
-
-
-def _install_command(options, fromrepo, skip_verify, downloadonly):
-    command = _apt_get()
-    if options.get("force_conf_new"):
-        command += ["-o", "DPkg::Options::=--force-confnew"]
-    else:
-        command += ["-o", "DPkg::Options::=--force-confold", "-o", "DPkg::Options::=--force-confdef"]
-    if options.get("force_yes"):
-        command += ["--allow-unauthenticated", "--allow-downgrades", "--allow-remove-essential"]
-    if options.get("install_recommends") is not None:
-        command.append("--install-recommends" if options["install_recommends"] else "--no-install-recommends")
-    if options.get("only_upgrade"):
-        command.append("--only-upgrade")
-    if skip_verify:
-        command.append("--allow-unauthenticated")
-    if downloadonly:
-        command.append("--download-only")
-    if fromrepo:
-        command += ["-t", fromrepo]
-    return command
 
 
 def _up_to_date(params):

@@ -3,13 +3,14 @@ Containers, through the command docker, or podman in its place. Salt (until 3007
 
 Containers, images, networks and volumes are given by name or id. What docker refuses raises CommandExecutionError; what
 does not exist, one that begins with ``Error 404``. What is inspected has docker's own shape.
+Containers are made by docker_create.py.
 """
 
 import re
 
 from thin import process
 from thin.exceptions import CommandExecutionError, CommandNotFoundError, SaltInvocationError
-from thin.utils import dockerwords, serial
+from thin.utils import serial
 
 __virtualname__ = "docker"
 
@@ -18,19 +19,7 @@ _MISSING = re.compile(r"no such (?!file)|not found|unable to find|does not exist
 
 __func_alias__ = {"rm_": "rm", "start_": "start", "signal_": "signal"}
 __reads__ = ("version", "info", "inspect", "inspect_container", "exists", "list_containers", "state", "pid", "wait")
-__changes__ = (
-    "create",
-    "run_container",
-    "rm",
-    "rename",
-    "start",
-    "stop",
-    "restart",
-    "kill",
-    "pause",
-    "unpause",
-    "signal",
-)
+__changes__ = ("rm", "rename", "start", "stop", "restart", "kill", "pause", "unpause", "signal")
 __runs__ = ("cli", "everything")
 
 
@@ -200,110 +189,6 @@ def pid(name):
         pushsalt run '*' docker.pid web
     """
     return inspect_container(name)["State"]["Pid"]
-
-
-def create(
-    image,
-    name=None,
-    start=False,
-    skip_translate=None,
-    ignore_collisions=False,
-    validate_ip_addrs=True,
-    client_timeout=60,
-    **kwargs,
-):
-    """
-    Make a container; returns ``{Id, Name, Time_Elapsed}``
-
-    image
-        Its image.
-    name
-        Its name; docker makes one up by default.
-    start
-        Start it, too.
-    kwargs
-        Settings: command, environment, volumes (binds), port_bindings, ports, hostname, labels, restart_policy, user,
-        working_dir, mem_limit, cap_add, network_mode, networks … Lists may be texts with commas.
-    skip_translate, ignore_collisions, validate_ip_addrs, client_timeout
-        Of no meaning here.
-
-    CLI Example:
-
-    .. code-block:: bash
-
-        pushsalt run '*' docker.create registry.example.org/app:2.1 name=web port_bindings=8080:80
-    """
-    import time
-
-    began = time.time()
-    settings = {key: value for key, value in kwargs.items() if not key.startswith("__pub_")}
-    networks = settings.pop("networks", None) or {}
-    try:
-        options, command, variables = dockerwords.container(settings, ignore_collisions)
-    except ValueError as exc:
-        raise SaltInvocationError(str(exc))
-    naming = ["--name=%s" % name] if name else []
-    out = cli("create", *(naming + options + [image] + command), env=variables)
-    found = {"Id": out.split()[-1]}
-    found["Name"] = inspect_container(found["Id"])["Name"].lstrip("/")
-    for network, how in dockerwords.networks(networks).items():
-        __salt__["docker.connect_container_to_network"](found["Name"], network, **how)
-    if start:
-        start_(found["Name"])
-        found["Started"] = True
-    found["Time_Elapsed"] = time.time() - began
-    return found
-
-
-def run_container(
-    image,
-    name=None,
-    skip_translate=None,
-    ignore_collisions=False,
-    validate_ip_addrs=True,
-    client_timeout=60,
-    bg=False,
-    replace=False,
-    force=False,
-    networks=None,
-    **kwargs,
-):
-    """
-    Make a container, run it to its end, and return ``{Id, Name, Logs, ExitCode, Time_Elapsed}``
-
-    bg
-        Do not wait for its end; then without Logs and ExitCode.
-    replace
-        Take away a container of this name first.
-    force
-        With ``replace``: even if it runs.
-    networks
-        The networks that it is in, with how: ``{network: {ipv4_address: ...}}``.
-    image, name, kwargs
-        As ``docker.create``.
-
-    CLI Example:
-
-    .. code-block:: bash
-
-        pushsalt run '*' docker.run_container registry.example.org/app:2.1 command='app --check'
-    """
-    found = {}
-    if name and name in list_containers(all=True):
-        if not replace:
-            raise CommandExecutionError("Container '%s' exists. Run with replace=True to remove it first" % name)
-        found["Replaces"] = rm_(name, force=force)
-    remove = kwargs.pop("auto_remove", kwargs.pop("rm", False))
-    if bg and remove:
-        kwargs["auto_remove"] = True
-    found.update(create(image, name=name, networks=networks, ignore_collisions=ignore_collisions, **kwargs))
-    start_(found["Id"])
-    if not bg:
-        found["ExitCode"] = wait(found["Id"], ignore_already_stopped=True)["exit_status"]
-        found["Logs"] = __salt__["docker.logs"](found["Id"])
-        if remove:
-            rm_(found["Id"])
-    return found
 
 
 def rm_(name, force=False, volumes=False, **kwargs):

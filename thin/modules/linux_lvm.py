@@ -1,26 +1,16 @@
-"""Physical volumes, volume groups and logical volumes, by the commands of LVM 2. Salt: modules/linux_lvm.py"""
+"""Physical volumes, volume groups and logical volumes, by the commands of LVM 2. Salt: modules/linux_lvm.py
+
+The functions for logical volumes are in linux_lvm_volumes.py.
+"""
 
 import os
 
 from thin import process
-from thin.log import getLogger
+from thin.utils import lvmrun
 
 __virtualname__ = "lvm"
-__reads__ = ("version", "fullversion", "pvdisplay", "vgdisplay", "lvdisplay")
-__changes__ = (
-    "pvcreate",
-    "pvremove",
-    "pvresize",
-    "vgcreate",
-    "vgextend",
-    "vgremove",
-    "lvcreate",
-    "lvremove",
-    "lvresize",
-    "lvextend",
-)
-
-log = getLogger(__name__)
+__reads__ = ("version", "fullversion", "pvdisplay", "vgdisplay")
+__changes__ = ("pvcreate", "pvremove", "pvresize", "vgcreate", "vgextend", "vgremove")
 
 _PV = (
     "Physical Volume Device",
@@ -54,21 +44,6 @@ _VG = (
     "Free Physical Extents",
     "UUID",
 )
-_LV = (
-    "Logical Volume Name",
-    "Volume Group Name",
-    "Logical Volume Access",
-    "Logical Volume Status",
-    "Internal Logical Volume Number",
-    "Open Logical Volumes",
-    "Logical Volume Size",
-    "Current Logical Extents Associated",
-    "Allocated Logical Extents",
-    "Allocation Policy",
-    "Read Ahead Sectors",
-    "Major Device Number",
-    "Minor Device Number",
-)
 _PVCREATE = (
     "metadatasize",
     "dataalignment",
@@ -93,26 +68,6 @@ _VGCREATE = (
     "physicalextentsize",
     "zero",
 )
-_LVCREATE = (
-    "activate",
-    "chunksize",
-    "contiguous",
-    "discards",
-    "stripes",
-    "stripesize",
-    "minor",
-    "persistent",
-    "mirrors",
-    "monitor",
-    "permission",
-    "poolmetadatasize",
-    "readahead",
-    "regionsize",
-    "type",
-    "virtualsize",
-    "zero",
-)
-_LVCREATE_FLAGS = ("nosync", "noudevsync", "ignoremonitoring", "thin")
 
 
 def __virtual__():
@@ -168,7 +123,7 @@ def pvdisplay(pvname="", real=False, quiet=False):
         pushsalt run '*' lvm.pvdisplay /dev/vdb1
     """
     found = {}
-    for row in _rows("pvdisplay", pvname, _PV, quiet):
+    for row in lvmrun.rows(__salt__["cmd.run_all"], "pvdisplay", pvname, _PV, quiet):
         device = row["Physical Volume Device"]
         if real:
             device = os.path.realpath(device)
@@ -193,26 +148,9 @@ def vgdisplay(vgname="", quiet=False):
         pushsalt run '*' lvm.vgdisplay
         pushsalt run '*' lvm.vgdisplay data
     """
-    return {row["Volume Group Name"]: row for row in _rows("vgdisplay", vgname, _VG, quiet)}
-
-
-def lvdisplay(lvname="", quiet=False):
-    """
-    Return ``{device: {...}}`` of all logical volumes, or of one; {} when there is none
-
-    lvname
-        The logical volume's device, ``/dev/group/name``
-    quiet
-        Do not log that there is none
-
-    CLI Example:
-
-    .. code-block:: bash
-
-        pushsalt run '*' lvm.lvdisplay
-        pushsalt run '*' lvm.lvdisplay /dev/data/root
-    """
-    return {row["Logical Volume Name"]: row for row in _rows("lvdisplay", lvname, _LV, quiet)}
+    return {
+        row["Volume Group Name"]: row for row in lvmrun.rows(__salt__["cmd.run_all"], "vgdisplay", vgname, _VG, quiet)
+    }
 
 
 def pvcreate(devices, override=True, force=True, **kwargs):
@@ -248,7 +186,7 @@ def pvcreate(devices, override=True, force=True, **kwargs):
             return 'Device "%s" is already an LVM physical volume.' % device
     if not due:
         return True
-    done = _run(["pvcreate", _yes(force)] + due + _options(kwargs, _PVCREATE, ("norestorefile",)))
+    done = _run(["pvcreate", lvmrun.yes(force)] + due + _options(kwargs, _PVCREATE, ("norestorefile",)))
     if done["retcode"]:
         return done["stderr"]
     return _affected(devices, True)
@@ -319,8 +257,8 @@ def vgcreate(vgname, devices, force=False, **kwargs):
     """
     if not vgname or not devices:
         return "Error: vgname and device(s) are both required"
-    done = _run(["vgcreate", vgname] + _list(devices) + [_yes(force)] + _options(kwargs, _VGCREATE))
-    said = _said(done, 'Volume group "%s" successfully created' % vgname)
+    done = _run(["vgcreate", vgname] + _list(devices) + [lvmrun.yes(force)] + _options(kwargs, _VGCREATE))
+    said = lvmrun.said(done, 'Volume group "%s" successfully created' % vgname)
     return dict(vgdisplay(vgname), **{"Output from vgcreate": said})
 
 
@@ -343,8 +281,8 @@ def vgextend(vgname, devices, force=False):
     """
     if not vgname or not devices:
         return "Error: vgname and device(s) are both required"
-    done = _run(["vgextend", vgname, _yes(force)] + _list(devices))
-    return {"Output from vgextend": _said(done, 'Volume group "%s" successfully extended' % vgname)}
+    done = _run(["vgextend", vgname, lvmrun.yes(force)] + _list(devices))
+    return {"Output from vgextend": lvmrun.said(done, 'Volume group "%s" successfully extended' % vgname)}
 
 
 def vgremove(vgname, force=True):
@@ -362,158 +300,11 @@ def vgremove(vgname, force=True):
 
         pushsalt run '*' lvm.vgremove data
     """
-    return _said(_run(["vgremove", vgname, _yes(force)]), 'Volume group "%s" successfully removed' % vgname)
+    return lvmrun.said(_run(["vgremove", vgname, lvmrun.yes(force)]), 'Volume group "%s" successfully removed' % vgname)
 
 
-def lvcreate(
-    lvname,
-    vgname,
-    size=None,
-    extents=None,
-    snapshot=None,
-    pv=None,
-    thinvolume=False,
-    thinpool=False,
-    force=False,
-    **kwargs,
-):
-    """
-    Make a logical volume; what ``lvdisplay`` says of it, with ``Output from lvcreate``
-
-    lvname
-        Its name
-    vgname
-        Its volume group; of a thin volume, ``group/pool``
-    size
-        Its size, such as ``10G``
-    extents
-        Or its size in extents, such as ``100`` or ``50%FREE``
-    snapshot
-        The volume of which it is a snapshot
-    pv
-        The physical volume it lies on
-    thinvolume
-        It is a thin volume
-    thinpool
-        It is a pool for thin volumes
-    force
-        Answer all questions with yes
-    kwargs
-        Options of lvcreate(8): activate, chunksize, contiguous, discards, stripes, stripesize, minor, persistent,
-        mirrors, monitor, permission, poolmetadatasize, readahead, regionsize, type, virtualsize, zero; and without
-        a value nosync, noudevsync, ignoremonitoring, thin
-
-    CLI Example:
-
-    .. code-block:: bash
-
-        pushsalt run '*' lvm.lvcreate home data size=10G
-        pushsalt run '*' lvm.lvcreate home data extents=2560 pv=/dev/vdb1
-        pushsalt run '*' lvm.lvcreate before data snapshot=home size=3G
-        pushsalt run '*' lvm.lvcreate pool data size=20G thinpool=True
-        pushsalt run '*' lvm.lvcreate thin data/pool size=10G thinvolume=True
-    """
-    if size and extents:
-        return "Error: Please specify only one of size or extents"
-    if thinvolume and thinpool:
-        return "Error: Please set only one of thinvolume or thinpool to True"
-    if extents and thinvolume:
-        return "Error: Thin volume size cannot be specified as extents"
-    if not size and not extents:
-        return "Error: Either size or extents must be specified"
-    command = ["lvcreate"] + (["--thin", "-n"] if thinvolume else ["--thinpool"] if thinpool else ["-n"]) + [lvname]
-    command += ["-s", "%s/%s" % (vgname, snapshot)] if snapshot else [vgname]
-    command += ["-V" if thinvolume else "-L", str(size)] if size else ["-l", str(extents)]
-    command += [pv] if pv else []
-    for key, value in kwargs.items():
-        if key in _LVCREATE_FLAGS:
-            command.append("--" + key)
-        elif key in _LVCREATE:
-            command += ["--" + key, str(value)]
-    said = _said(_run(command + [_yes(force)]), 'Logical volume "%s" created.' % lvname)
-    return dict(lvdisplay("/dev/%s/%s" % (vgname, lvname)), **{"Output from lvcreate": said})
-
-
-def lvremove(lvname, vgname, force=True):
-    """
-    Remove a logical volume; what came of it
-
-    lvname
-        The logical volume
-    vgname
-        Its volume group
-    force
-        Answer all questions with yes
-
-    CLI Example:
-
-    .. code-block:: bash
-
-        pushsalt run '*' lvm.lvremove home data
-    """
-    done = _run(["lvremove", "%s/%s" % (vgname, lvname), _yes(force)])
-    return _said(done, 'Logical volume "%s" successfully removed' % lvname)
-
-
-def lvresize(size=None, lvpath=None, extents=None, force=False, resizefs=False):
-    """
-    Change the size of a logical volume: ``{"Output from lvresize": ...}``, {} when no size is given, or two
-
-    size
-        The new size, or with a sign the difference
-    lvpath
-        The logical volume's device
-    extents
-        Or the new size in extents, such as ``+100%FREE``
-    force
-        Make it smaller without asking
-    resizefs
-        Resize the file system on it as well
-
-    CLI Example:
-
-    .. code-block:: bash
-
-        pushsalt run '*' lvm.lvresize 2G /dev/mapper/data-home
-        pushsalt run '*' lvm.lvresize lvpath=/dev/mapper/data-home extents=+50%FREE
-    """
-    return _resize("lvresize", "resized", "--force", size, lvpath, extents, force, resizefs)
-
-
-def lvextend(size=None, lvpath=None, extents=None, force=False, resizefs=False):
-    """
-    Make a logical volume larger: ``{"Output from lvextend": ...}``, {} when no size is given, or two
-
-    size
-        The new size, or with a sign the difference
-    lvpath
-        The logical volume's device
-    extents
-        Or the new size in extents, such as ``+100%FREE``
-    force
-        Answer all questions with yes
-    resizefs
-        Resize the file system on it as well
-
-    CLI Example:
-
-    .. code-block:: bash
-
-        pushsalt run '*' lvm.lvextend +512M /dev/mapper/data-home
-    """
-    return _resize("lvextend", "extended", "--yes", size, lvpath, extents, force, resizefs)
-
-
-def _run(command, quiet=False):
-    return __salt__["cmd.run_all"](command, python_shell=False, ignore_retcode=quiet)
-
-
-def _said(done, well):
-    return done["stderr"].strip() if done["retcode"] else well
-
-
-def _yes(force):
-    return "--yes" if force else "-qq"
+def _run(command):
+    return lvmrun.run(__salt__["cmd.run_all"], command)
 
 
 def _list(devices):
@@ -530,14 +321,6 @@ def _options(given, valid, flags=()):
     return found
 
 
-def _rows(command, name, fields, quiet):
-    """What a ``...display -c`` tells, a dict for each line; nothing when it fails."""
-    done = _run([command, "-c"] + ([name] if name else []), quiet)
-    rows = [line.strip().split(":") for line in done["stdout"].splitlines()] if not done["retcode"] else ()
-    # a device that nobody uses yet is a sentence, not a row
-    return [dict(zip(fields, row)) for row in rows if len(row) >= len(fields)]
-
-
 def _each(command, devices, override, force):
     """Run a command for those that are physical volumes: True, None if there are none, or what went wrong."""
     due = []
@@ -548,7 +331,7 @@ def _each(command, devices, override, force):
             return "%s is not a physical volume" % device
     if not due:
         return None
-    done = _run([command, _yes(force)] + due)
+    done = _run([command, lvmrun.yes(force)] + due)
     return done["stderr"] if done["retcode"] else True
 
 
@@ -557,17 +340,3 @@ def _affected(devices, wanted):
         if bool(pvdisplay(device, quiet=not wanted)) is not wanted:
             return 'Device "%s" was not affected.' % device
     return True
-
-
-def _resize(command, past, sure, size, lvpath, extents, force, resizefs):
-    if bool(size) == bool(extents):
-        log.error(
-            "Error: Please specify only one of size or extents"
-            if size
-            else "Error: Either size or extents must be specified"
-        )
-        return {}
-    words = [command, sure if force else "-qq"] + (["--resizefs"] if resizefs else [])
-    words += ["-L", str(size)] if size else ["-l", str(extents)]
-    done = _run(words + [lvpath])
-    return {"Output from %s" % command: _said(done, 'Logical volume "%s" successfully %s.' % (lvpath, past))}

@@ -1,38 +1,21 @@
 """Users of macOS, by dscl(1) on the local directory. Salt: modules/mac_user.py
 
 Looking goes through the C library; ``dscacheutil`` makes it see a change. ``root`` and ``local``, which the states
-give, are without meaning.
+give, are without meaning. Logging in at the start is in mac_user_login.py.
 """
 
 import os
 import pwd
 
 from thin.exceptions import CommandExecutionError, SaltInvocationError
-from thin.utils import safepath
 
 __virtualname__ = "user"
 __fits__ = {"kernel": ("Darwin",)}
-__reads__ = ("info", "getent", "list_users", "list_groups", "primary_group", "get_auto_login")
-__changes__ = (
-    "add",
-    "delete",
-    "rename",
-    "chuid",
-    "chgid",
-    "chshell",
-    "chhome",
-    "chfullname",
-    "chgroups",
-    "enable_auto_login",
-    "disable_auto_login",
-)
+__reads__ = ("info", "getent", "list_users", "list_groups", "primary_group")
+__changes__ = ("add", "delete", "rename", "chuid", "chgid", "chshell", "chhome", "chfullname", "chgroups")
 
 NODE = "/Local/Default"
 FIRST_UID = 501
-LOGIN_WINDOW = "/Library/Preferences/com.apple.loginwindow.plist"
-KCPASSWORD = "/etc/kcpassword"
-#: what the login window's file is masked with
-MASK = (0x7D, 0x89, 0x52, 0x23, 0xD2, 0xBC, 0xDD, 0xEA, 0xA3, 0xB9, 0x1F)
 
 
 def __virtual__():
@@ -365,80 +348,7 @@ def chgroups(name, groups, append=False):
     return wanted <= now if append else now == wanted
 
 
-# Logging in at the start
-
-
-def get_auto_login():
-    """
-    Return the name of the user who is logged in when the machine starts; False for nobody
-
-    CLI Example:
-
-    .. code-block:: bash
-
-        pushsalt run '*' user.get_auto_login
-    """
-    command = ["defaults", "read", LOGIN_WINDOW, "autoLoginUser"]
-    done = __salt__["cmd.run_all"](command, python_shell=False, ignore_retcode=True)
-    return False if done["retcode"] else done["stdout"]
-
-
-def enable_auto_login(name, password):
-    """
-    Log the user in when the machine starts; whether that is so now
-
-    name
-        the user's name
-    password
-        the password; it is kept on the machine, hardly hidden, in /etc/kcpassword
-
-    CLI Example:
-
-    .. code-block:: bash
-
-        pushsalt run '*' user.enable_auto_login ada secret
-    """
-    from thin.utils.files import atomic
-
-    command = ["defaults", "write", LOGIN_WINDOW, "autoLoginUser", str(name)]
-    __salt__["cmd.run"](command, python_shell=False)
-    try:
-        atomic.write(KCPASSWORD, _masked(str(password)), mode=0o600)
-    except OSError as exc:
-        raise CommandExecutionError("Could not write to file: %s (%s)" % (KCPASSWORD, exc.strerror))
-    now = get_auto_login()
-    return now if isinstance(now, bool) else now.lower() == str(name).lower()
-
-
-def disable_auto_login():
-    """
-    Log nobody in when the machine starts; whether that is so now
-
-    CLI Example:
-
-    .. code-block:: bash
-
-        pushsalt run '*' user.disable_auto_login
-    """
-    if os.path.lexists(KCPASSWORD):
-        safepath.unlink(KCPASSWORD)
-    __salt__["cmd.run_all"](
-        ["defaults", "delete", LOGIN_WINDOW, "autoLoginUser"], python_shell=False, ignore_retcode=True
-    )
-    return not get_auto_login()
-
-
 # Inside
-
-
-def _masked(password):
-    """The bytes of kcpassword: the password, ended by zeros to a multiple of twelve, masked."""
-    data = bytearray(password.encode("utf-8") + b"\0")
-    data += bytes(-len(data) % (len(MASK) + 1))
-    masked = bytearray()
-    for at in range(0, len(data), len(MASK)):
-        masked += bytearray(byte ^ MASK[number] for number, byte in enumerate(data[at : at + len(MASK)]))
-    return bytes(masked)
 
 
 def _format(entry):

@@ -2,29 +2,15 @@
 Firewall rules with nftables' command nft. Salt: ``salt/modules/nftables.py``.
 
 ``family`` is ipv4, ipv6, inet, arp, bridge or netdev. Functions that change or check something return
-``{"result", "comment"}``; a rule is its text, as nft takes it.
+``{"result", "comment"}``; a rule is its text, as nft takes it. What nft lists of all tables is in nftables_saved.py.
 """
 
 from thin import process
 from thin.call_state import INTERNAL
-from thin.exceptions import CommandExecutionError, SaltInvocationError
-from thin.utils import nftrules, serial
+from thin.utils import nftrules
 
-__reads__ = (
-    "version",
-    "build_rule",
-    "get_saved_rules",
-    "list_tables",
-    "get_rules",
-    "get_rules_json",
-    "get_rule_handle",
-    "check",
-    "check_chain",
-    "check_table",
-    "get_policy",
-)
+__reads__ = ("version", "build_rule", "get_rule_handle", "check", "check_chain", "check_table", "get_policy")
 __changes__ = (
-    "save",
     "new_table",
     "delete_table",
     "new_chain",
@@ -35,8 +21,6 @@ __changes__ = (
     "flush",
     "set_policy",
 )
-
-_NUMERIC = ["--numeric"] * 3
 
 
 def __virtual__():
@@ -82,7 +66,7 @@ def build_rule(table=None, chain=None, command=None, position="", full=None, fam
         pushsalt run '*' nftables.build_rule filter forward command=add full=True of=ens3 counter=True jump=drop
     """
     unused = INTERNAL | {"chain", "save", "table", "state"}
-    _family(family)
+    nftrules.real_family(family)
     rule = nftrules.build(family, {key: value for key, value in kwargs.items() if key not in unused})
     ret = {"result": False, "rule": rule, "comment": ""}
     if full in (True, "True", "true"):
@@ -91,96 +75,9 @@ def build_rule(table=None, chain=None, command=None, position="", full=None, fam
                 return dict(ret, comment="%s needs to be specified" % word)
         command = command.lower() if command.lower() == "insert" else command
         where = "position %s " % position if command == "insert" and position else ""
-        parts = (command, _family(family), table, chain, where, rule)
+        parts = (command, nftrules.real_family(family), table, chain, where, rule)
         ret["rule"] = "nft %s rule %s %s %s %s%s" % parts
     return dict(ret, result=True, comment="Successfully built rule" if ret["rule"] else "")
-
-
-def get_saved_rules(conf_file=None):
-    """
-    Return the lines of the file that rules are saved in, without comments
-
-    CLI Example:
-
-    .. code-block:: bash
-
-        pushsalt run '*' nftables.get_saved_rules
-    """
-    with open(conf_file or _conf(), encoding="utf-8", errors="surrogateescape") as source:
-        return [line for line in source if line.strip() and not line.strip().startswith("#")]
-
-
-def list_tables(family="ipv4"):
-    """
-    Return ``[{"family", "name", "handle"}]`` of the tables
-
-    CLI Example:
-
-    .. code-block:: bash
-
-        pushsalt run '*' nftables.list_tables family=inet
-    """
-    done = _nft("--json", *_NUMERIC, *["list", "tables", _family(family)])
-    return [item["table"] for item in _json(done["stdout"]) if "table" in item]
-
-
-def get_rules(family="ipv4"):
-    """
-    Return what nft lists of each table, as texts
-
-    CLI Example:
-
-    .. code-block:: bash
-
-        pushsalt run '*' nftables.get_rules
-    """
-    names = [table["name"] for table in list_tables(family)]
-    return [_nft(*_NUMERIC, *["list", "table", _family(family), name])["stdout"] for name in names]
-
-
-def get_rules_json(family="ipv4"):
-    """
-    Return what nft lists of all tables, as data
-
-    CLI Example:
-
-    .. code-block:: bash
-
-        pushsalt run '*' nftables.get_rules_json family=inet
-    """
-    return _json(_nft(*_NUMERIC, *["--json", "list", "ruleset", _family(family)])["stdout"])
-
-
-def save(filename=None, family="ipv4"):
-    """
-    Write the rules of all families to a file and return its text
-
-    ``filename`` is ``/etc/nftables`` by default; in a folder the file is ``salt-all-in-one.nft``, which the system's
-    own configuration must include.
-
-    CLI Example:
-
-    .. code-block:: bash
-
-        pushsalt run '*' nftables.save /etc/nftables.d
-    """
-    import os
-
-    from thin.utils import textfile
-
-    filename = filename or _conf()
-    text = "#! nft -f\n"
-    for each in ("ip", "ip6", "inet", "arp", "bridge", "netdev"):
-        rules = get_rules(each)
-        text += ("\n" if rules else "") + "\n".join(rules)
-    text += "\n"
-    if os.path.isdir(filename):
-        filename = os.path.join(filename, "salt-all-in-one.nft")
-    try:
-        textfile.write(filename, text)
-    except (IOError, OSError) as exc:
-        raise CommandExecutionError("Problem writing to configuration file: %s" % exc)
-    return text
 
 
 def get_rule_handle(table="filter", chain=None, rule=None, family="ipv4"):
@@ -229,7 +126,7 @@ def check_chain(table="filter", chain=None, family="ipv4"):
     """
     if not chain:
         return _ret(False, "Chain needs to be specified")
-    lines = _nft("list", "table", _family(family), table)["stdout"].splitlines()
+    lines = _nft("list", "table", nftrules.real_family(family), table)["stdout"].splitlines()
     there = any(line.split() == ["chain", str(chain), "{"] for line in lines)
     words = "Chain %s in table %s in family %s %s"
     return _ret(there, words % (chain, table, family, "exists" if there else "does not exist"))
@@ -247,8 +144,8 @@ def check_table(table=None, family="ipv4"):
     """
     if not table:
         return _ret(False, "Table needs to be specified")
-    lines = _nft("list", "tables", _family(family))["stdout"].splitlines()
-    there = ["table", _family(family), str(table)] in map(str.split, lines)
+    lines = _nft("list", "tables", nftrules.real_family(family))["stdout"].splitlines()
+    there = ["table", nftrules.real_family(family), str(table)] in map(str.split, lines)
     return _ret(there, "Table %s in family %s %s" % (table, family, "exists" if there else "does not exist"))
 
 
@@ -268,7 +165,9 @@ def new_table(table, family="ipv4"):
     if found["result"]:
         return found
     what = "Table %s in family %s" % (table, family)
-    return _did(["add", "table", _family(family), table], what + " created", what + " could not be created")
+    return _did(
+        ["add", "table", nftrules.real_family(family), table], what + " created", what + " could not be created"
+    )
 
 
 def delete_table(table, family="ipv4"):
@@ -287,7 +186,9 @@ def delete_table(table, family="ipv4"):
     if not found["result"]:
         return found
     what = "Table %s in family %s" % (table, family)
-    return _did(["delete", "table", _family(family), table], what + " deleted", what + " could not be deleted")
+    return _did(
+        ["delete", "table", nftrules.real_family(family), table], what + " deleted", what + " could not be deleted"
+    )
 
 
 def new_chain(table="filter", chain=None, table_type=None, hook=None, priority=None, family="ipv4"):
@@ -315,7 +216,7 @@ def new_chain(table="filter", chain=None, table_type=None, hook=None, priority=N
     what = "Chain %s in table %s in family %s" % (chain, table, family)
     if check_chain(table, chain, family)["result"]:
         return _ret(False, what + " already exists")
-    words = ["--", "add", "chain", _family(family), table, chain]
+    words = ["--", "add", "chain", nftrules.real_family(family), table, chain]
     if table_type or hook or priority:
         if not (table_type and hook and priority is not None):
             return _ret(False, "Table_type, hook, and priority required.")
@@ -337,7 +238,11 @@ def delete_chain(table="filter", chain=None, family="ipv4"):
     if problem:
         return problem
     what = "Chain %s in table %s in family %s" % (chain, table, family)
-    return _did(["delete", "chain", _family(family), table, chain], what + " deleted", what + " could not be deleted")
+    return _did(
+        ["delete", "chain", nftrules.real_family(family), table, chain],
+        what + " deleted",
+        what + " could not be deleted",
+    )
 
 
 def append(table="filter", chain=None, rule=None, family="ipv4"):
@@ -386,7 +291,7 @@ def delete(table, chain=None, position=None, rule=None, family="ipv4"):
     if handle is None:
         return _ret(False, "Rule %s chain %s does not exist" % (rule, where))
     shown = rule or "handle %s" % position
-    words = ["delete", "rule", _family(family), table, chain, "handle", handle]
+    words = ["delete", "rule", nftrules.real_family(family), table, chain, "handle", handle]
     return _did(
         words,
         'Deleted rule "%s" in chain %s.' % (shown, where),
@@ -406,11 +311,11 @@ def flush(table="filter", chain="", family="ipv4"):
     """
     problem = _unlike(check_table(table, family), True)
     where = "from table %s in family %s." % (table, family)
-    words = ["flush", "table", _family(family), table]
+    words = ["flush", "table", nftrules.real_family(family), table]
     if chain and not problem:
         problem = _unlike(check_chain(table, chain, family), True)
         where = "from chain %s in table %s in family %s." % (chain, table, family)
-        words = ["flush", "chain", _family(family), table, chain]
+        words = ["flush", "chain", nftrules.real_family(family), table, chain]
     return problem or _did(words, "Flushed rules " + where, "Failed to flush rules " + where)
 
 
@@ -448,7 +353,7 @@ def set_policy(table="filter", chain=None, policy=None, family="ipv4"):
         return False
     about = dict(about, policy=policy)
     body = "{ type %(type)s hook %(hook)s priority %(prio)s; policy %(policy)s; }" % about
-    return _nft("--", "add", "chain", _family(family), table, chain, body)["retcode"] == 0
+    return _nft("--", "add", "chain", nftrules.real_family(family), table, chain, body)["retcode"] == 0
 
 
 def _add(command, table, chain, position, rule, family):
@@ -458,20 +363,17 @@ def _add(command, table, chain, position, rule, family):
     where = "chain %s in table %s in family %s" % (chain, table, family)
     if _handle(table, chain, rule, family) is not None:
         return _ret(False, "Rule %s %s already exists" % (rule, where))
-    words = [command, "rule", _family(family), table, chain] + (["position", position] if position else []) + [rule]
+    words = (
+        [command, "rule", nftrules.real_family(family), table, chain]
+        + (["position", position] if position else [])
+        + [rule]
+    )
     return _did(words, 'Added rule "%s" %s.' % (rule, where), 'Failed to add rule "%s" %s.' % (rule, where))
-
-
-def _family(family):
-    if family not in nftrules.FAMILIES:
-        known = ", ".join(sorted(nftrules.FAMILIES))
-        raise SaltInvocationError("nftables has no family '%s', only %s" % (family, known))
-    return nftrules.FAMILIES[family]
 
 
 def _handle(table, chain, rule, family):
     """The handle of a rule, or None."""
-    listing = _nft("--handle", "list", "chain", _family(family), table, chain)["stdout"]
+    listing = _nft("--handle", "list", "chain", nftrules.real_family(family), table, chain)["stdout"]
     wanted = nftrules.canonical(rule)
     for text, handle in nftrules.handles(listing):
         if nftrules.canonical(text) == wanted:
@@ -481,7 +383,7 @@ def _handle(table, chain, rule, family):
 
 def _about(table, chain, family):
     """What nft says of a chain: {table, name, type, hook, prio, policy}."""
-    for item in get_rules_json(family):
+    for item in __salt__["nftables.get_rules_json"](family):
         about = item.get("chain")
         if about and (about["table"], about["name"]) == (table, chain):
             return about
@@ -510,20 +412,5 @@ def _did(words, done, failed):
     return _ret(True, done) if out["retcode"] == 0 else _ret(False, "%s\n%s" % (failed, out["stderr"]))
 
 
-def _json(text):
-    try:
-        return serial.loads(text)["nftables"]
-    except (ValueError, KeyError):
-        return []
-
-
 def _nft(*words):
-    return __salt__["cmd.run_all"](
-        ["nft"] + [str(word) for word in words], python_shell=False, env={"LC_ALL": "C"}, ignore_retcode=True
-    )
-
-
-def _conf():
-    if __grains__.get("os_family") in ("RedHat", "Arch", "Debian") or __grains__.get("os") == "Gentoo":
-        return "/etc/nftables"
-    raise CommandExecutionError("Where %s keeps nftables' rules is not known: give a file name" % __grains__.get("os"))
+    return nftrules.run(__salt__["cmd.run_all"], *words)

@@ -1,39 +1,19 @@
-"""Disks and their partitions, by parted and sfdisk. Salt: modules/parted_partition.py"""
+"""Disks and their partitions, by parted and sfdisk. Salt: modules/parted_partition.py
 
-import os
+Their flags are in parted_flags.py.
+"""
+
 import re
-import stat
 
 from thin import process
 from thin.exceptions import CommandExecutionError
+from thin.utils import partedwords
 
 __virtualname__ = "partition"
-__func_alias__ = {"set_": "set", "list_": "list"}
+__func_alias__ = {"list_": "list"}
 __reads__ = ("list", "align_check", "check", "get_id", "system_types", "exists", "get_block_device")
-__changes__ = (
-    "probe",
-    "cp",
-    "set_id",
-    "mkfs",
-    "mklabel",
-    "mkpart",
-    "mkpartfs",
-    "name",
-    "rescue",
-    "resize",
-    "rm",
-    "set",
-    "toggle",
-    "disk_set",
-    "disk_toggle",
-)
+__changes__ = ("probe", "cp", "set_id", "mkfs", "mklabel", "mkpart", "mkpartfs", "name", "rescue", "resize", "rm")
 
-UNITS = frozenset("s B kB MB MiB GB GiB TB TiB % cyl chs compact".split())
-DISK_FLAGS = frozenset("cylinder_alignment pmbr_boot implicit_partition_table".split())
-FLAGS = frozenset(
-    "boot root swap hidden raid lvm lba hp-service palo prep msftres bios_grub atvrecv diag legacy_boot msftdata irst "
-    "esp type".split()
-)
 FILE_SYSTEMS = frozenset(
     "btrfs ext2 ext3 ext4 fat fat32 fat16 linux-swap reiserfs hfs hfs+ hfsx NTFS ntfs ufs xfs".split()
 )
@@ -61,7 +41,7 @@ def probe(*devices):
         pushsalt run '*' partition.probe /dev/vdb
     """
     for device in devices:
-        _device(device)
+        partedwords.check_device(device)
     return _lines(["partprobe", "--"] + list(devices))
 
 
@@ -80,8 +60,8 @@ def list_(device, unit=None):
 
         pushsalt run '*' partition.list /dev/vdb unit=MiB
     """
-    _device(device)
-    if unit and unit not in UNITS:
+    partedwords.check_device(device)
+    if unit and unit not in partedwords.UNITS:
         raise CommandExecutionError("Invalid unit passed to partition.part_list")
     command = ["parted", "-m", "-s", device] + (["unit", unit] if unit else []) + ["print"]
     found = {"info": {}, "partitions": {}}
@@ -132,9 +112,9 @@ def align_check(device, part_type, partition):
 
         pushsalt run '*' partition.align_check /dev/vdb minimal 1
     """
-    _device(device)
-    _one_of({"minimal", "optimal"}, part_type, "part_type passed to partition.align_check")
-    _number(partition, "partition passed to partition.align_check")
+    partedwords.check_device(device)
+    partedwords.check_choice({"minimal", "optimal"}, part_type, "part_type passed to partition.align_check")
+    partedwords.check_number(partition, "partition passed to partition.align_check")
     return _lines(["parted", "-m", device, "align-check", part_type, str(partition)])
 
 
@@ -153,8 +133,8 @@ def check(device, minor):
 
         pushsalt run '*' partition.check /dev/vdb 1
     """
-    _device(device)
-    _number(minor, "minor number passed to partition.check")
+    partedwords.check_device(device)
+    partedwords.check_number(minor, "minor number passed to partition.check")
     return _parted(device, "check", minor)
 
 
@@ -175,9 +155,9 @@ def cp(device, from_minor, to_minor):
 
         pushsalt run '*' partition.cp /dev/vdb 2 3
     """
-    _device(device)
+    partedwords.check_device(device)
     for minor in (from_minor, to_minor):
-        _number(minor, "minor number passed to partition.cp")
+        partedwords.check_number(minor, "minor number passed to partition.cp")
     return _parted(device, "cp", from_minor, to_minor)
 
 
@@ -196,8 +176,8 @@ def get_id(device, minor):
 
         pushsalt run '*' partition.get_id /dev/vdb 1
     """
-    _device(device)
-    _number(minor, "minor number passed to partition.get_id")
+    partedwords.check_device(device)
+    partedwords.check_number(minor, "minor number passed to partition.get_id")
     return _lines(["sfdisk", "--part-type", device, str(minor)])
 
 
@@ -218,9 +198,9 @@ def set_id(device, minor, system_id):
 
         pushsalt run '*' partition.set_id /dev/vdb 1 83
     """
-    _device(device)
-    _number(minor, "minor number passed to partition.set_id")
-    _one_of(system_types(), str(system_id), "system_id passed to partition.set_id")
+    partedwords.check_device(device)
+    partedwords.check_number(minor, "minor number passed to partition.set_id")
+    partedwords.check_choice(system_types(), str(system_id), "system_id passed to partition.set_id")
     return _lines(["sfdisk", "--part-type", device, str(minor), str(system_id)])
 
 
@@ -253,8 +233,8 @@ def mkfs(device, fs_type):
 
         pushsalt run '*' partition.mkfs /dev/vdb1 fs_type=ext4
     """
-    _device(device)
-    _one_of(FILE_SYSTEMS, fs_type, "fs_type passed to partition.mkfs")
+    partedwords.check_device(device)
+    partedwords.check_choice(FILE_SYSTEMS, fs_type, "fs_type passed to partition.mkfs")
     command = "mkswap" if fs_type == "linux-swap" else "mkfs.%s" % fs_type.replace("NTFS", "ntfs")
     if not process.which(command):
         return "Error: %s is unavailable." % command
@@ -276,7 +256,7 @@ def mklabel(device, label_type):
 
         pushsalt run '*' partition.mklabel /dev/vdb gpt
     """
-    _one_of(LABELS, label_type, "label_type passed to partition.mklabel")
+    partedwords.check_choice(LABELS, label_type, "label_type passed to partition.mklabel")
     return _parted(device, "mklabel", label_type)
 
 
@@ -299,13 +279,13 @@ def mkpart(device, part_type, fs_type=None, start=None, end=None):
 
         pushsalt run '*' partition.mkpart /dev/vdb primary fs_type=ext4 start=1MiB end=100%
     """
-    _device(device)
-    _one_of({"primary", "logical", "extended"}, part_type, "part_type passed to partition.mkpart")
+    partedwords.check_device(device)
+    partedwords.check_choice({"primary", "logical", "extended"}, part_type, "part_type passed to partition.mkpart")
     if fs_type:
-        _one_of(FILE_SYSTEMS, fs_type, "fs_type passed to partition.mkpart")
+        partedwords.check_choice(FILE_SYSTEMS, fs_type, "fs_type passed to partition.mkpart")
     if start is not None and end is not None:
-        _boundary(start)
-        _boundary(end)
+        partedwords.check_boundary(start)
+        partedwords.check_boundary(end)
     places = ["" if place is None else str(place) for place in (start, end)]
     return _lines(["parted", "-m", "-s", "--", device, "mkpart", part_type] + ([fs_type] if fs_type else []) + places)
 
@@ -343,8 +323,8 @@ def name(device, partition, name):
 
         pushsalt run '*' partition.name /dev/vdb 1 orders
     """
-    _device(device)
-    _number(partition, "partition passed to partition.name")
+    partedwords.check_device(device)
+    partedwords.check_number(partition, "partition passed to partition.name")
     if re.search(r"[^A-Za-z0-9 _-]", name):
         raise CommandExecutionError("Invalid characters passed to partition.name")
     return _parted(device, "name", partition, "'%s'" % name)
@@ -365,9 +345,9 @@ def rescue(device, start, end):
 
         pushsalt run '*' partition.rescue /dev/vdb 0 8056
     """
-    _device(device)
-    _boundary(start)
-    _boundary(end)
+    partedwords.check_device(device)
+    partedwords.check_boundary(start)
+    partedwords.check_boundary(end)
     return _parted(device, "rescue", start, end)
 
 
@@ -388,10 +368,10 @@ def resize(device, minor, start, end):
 
         pushsalt run '*' partition.resize /dev/vdb 3 1024 4096
     """
-    _device(device)
-    _number(minor, "minor number passed to partition.resize")
-    _boundary(start)
-    _boundary(end)
+    partedwords.check_device(device)
+    partedwords.check_number(minor, "minor number passed to partition.resize")
+    partedwords.check_boundary(start)
+    partedwords.check_boundary(end)
     return _lines(["parted", "-m", "-s", "--", device, "resize", str(minor), str(start), str(end)])
 
 
@@ -410,99 +390,9 @@ def rm(device, minor):
 
         pushsalt run '*' partition.rm /dev/vdb 5
     """
-    _device(device)
-    _number(minor, "minor number passed to partition.rm")
+    partedwords.check_device(device)
+    partedwords.check_number(minor, "minor number passed to partition.rm")
     return _parted(device, "rm", minor)
-
-
-def set_(device, minor, flag, state):
-    """
-    Turn a partition's flag on or off
-
-    device
-        The disk
-    minor
-        The partition's number
-    flag
-        Such as boot, lvm, raid, esp
-    state
-        on or off
-
-    CLI Example:
-
-    .. code-block:: bash
-
-        pushsalt run '*' partition.set /dev/vdb 1 boot '"on"'
-    """
-    _device(device)
-    _number(minor, "minor number passed to partition.set")
-    _one_of(FLAGS, flag, "flag passed to partition.set")
-    return _parted(device, "set", minor, flag, _state(state, "partition.set"))
-
-
-def toggle(device, partition, flag):
-    """
-    Turn a partition's flag over
-
-    device
-        The disk
-    partition
-        The partition's number
-    flag
-        Such as boot, lvm, raid, esp
-
-    CLI Example:
-
-    .. code-block:: bash
-
-        pushsalt run '*' partition.toggle /dev/vdb 1 boot
-    """
-    _device(device)
-    _number(partition, "partition number passed to partition.toggle")
-    _one_of(FLAGS, flag, "flag passed to partition.toggle")
-    return _parted(device, "toggle", partition, flag)
-
-
-def disk_set(device, flag, state):
-    """
-    Turn a disk's flag on or off
-
-    device
-        The disk
-    flag
-        cylinder_alignment, pmbr_boot or implicit_partition_table
-    state
-        on or off
-
-    CLI Example:
-
-    .. code-block:: bash
-
-        pushsalt run '*' partition.disk_set /dev/vdb pmbr_boot '"on"'
-    """
-    _device(device)
-    _one_of(DISK_FLAGS, flag, "flag passed to partition.disk_set")
-    return _parted(device, "disk_set", flag, _state(state, "partition.disk_set"))
-
-
-def disk_toggle(device, flag):
-    """
-    Turn a disk's flag over
-
-    device
-        The disk
-    flag
-        cylinder_alignment, pmbr_boot or implicit_partition_table
-
-    CLI Example:
-
-    .. code-block:: bash
-
-        pushsalt run '*' partition.disk_toggle /dev/vdb cylinder_alignment
-    """
-    _device(device)
-    _one_of(DISK_FLAGS, flag, "flag passed to partition.disk_toggle")
-    return _parted(device, "disk_toggle", flag)
 
 
 def exists(device=""):
@@ -518,7 +408,7 @@ def exists(device=""):
 
         pushsalt run '*' partition.exists /dev/vdb3
     """
-    return os.path.exists(device) and stat.S_ISBLK(os.stat(device).st_mode)
+    return partedwords.exists(device)
 
 
 def get_block_device():
@@ -540,30 +430,3 @@ def _lines(command):
 
 def _parted(device, *words):
     return _lines(["parted", "-m", "-s", device] + [str(word) for word in words])
-
-
-def _device(device):
-    if not exists(device):
-        raise CommandExecutionError("Invalid device passed to partition module.")
-
-
-def _number(value, what):
-    if not re.match(r"-?\d+$", str(value)):
-        raise CommandExecutionError("Invalid %s" % what)
-
-
-def _one_of(known, value, what):
-    if value not in known:
-        raise CommandExecutionError("Invalid %s" % what)
-
-
-def _state(value, where):
-    word = {True: "on", False: "off"}.get(value, value)  # YAML takes on and off for booleans
-    _one_of({"on", "off"}, word, "state passed to %s" % where)
-    return word
-
-
-def _boundary(place):
-    found = re.match(r"[\d.]+(\D*)$", str(place))
-    if not found or (found.group(1) and found.group(1) not in UNITS):
-        raise CommandExecutionError('Invalid partition boundary passed: "%s"' % place)

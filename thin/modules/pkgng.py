@@ -1,12 +1,11 @@
 """Packages of FreeBSD and DragonFly by pkg. Salt: modules/pkgng.py
 
 Nothing here ever asks, and pkg's lock is waited for. Most functions take ``jail`` (a jail's name or id), ``chroot`` (a
-directory to change root to) or ``root`` (another system's root directory). What only shows pkg's own output is in
-pkgng_tools.py.
+directory to change root to) or ``root`` (another system's root directory). Locks are in pkgng_locks.py, what only
+shows pkg's own output in pkgng_tools.py.
 """
 
-from thin.exceptions import CommandExecutionError
-from thin.utils import data, pkgholds, pkgngout, pkgngrun, pkgrun, pkgspec
+from thin.utils import data, pkgngout, pkgngrun, pkgrun, pkgspec
 
 __virtualname__ = "pkg"
 __fits__ = {"os": ("FreeBSD",), "kernel": ("DragonFly",)}
@@ -21,23 +20,8 @@ __reads__ = (
     "upgrade_available",
     "list_repo_pkgs",
     "list_upgrades",
-    "list_holds",
-    "list_locked",
-    "locked",
 )
-__changes__ = (
-    "refresh_db",
-    "update",
-    "install",
-    "remove",
-    "delete",
-    "purge",
-    "upgrade",
-    "hold",
-    "unhold",
-    "lock",
-    "unlock",
-)
+__changes__ = ("refresh_db", "update", "install", "remove", "delete", "purge", "upgrade")
 
 DATABASES = ("/var/db/pkg/local.sqlite", "/var/db/pkg/local.sqlite-wal")
 QUERY = "%n\t%v\t%o"
@@ -451,115 +435,6 @@ def upgrade(*names, **kwargs):
     before = list_pkgs(False, *places)
     done = _run(words, *places)
     return pkgrun.upgraded(before, done, list_pkgs(False, *places))
-
-
-# Held packages
-
-
-def hold(name=None, pkgs=None, **kwargs):
-    """
-    Keep packages at their version: ``{name: {name, changes, result, comment}}``
-
-    CLI Example:
-
-    .. code-block:: bash
-
-        pushsalt run '*' pkg.hold pkgs='["nginx", "redis"]'
-    """
-    return {
-        target: pkgholds.hold(target, locked(target, **kwargs), lambda pkg: lock(pkg, **kwargs), __opts__["test"])
-        for target in pkgholds.targets(name, pkgs)
-    }
-
-
-def unhold(name=None, pkgs=None, **kwargs):
-    """
-    Let packages be upgraded again: ``{name: {name, changes, result, comment}}``
-
-    CLI Example:
-
-    .. code-block:: bash
-
-        pushsalt run '*' pkg.unhold nginx
-    """
-    return {
-        target: pkgholds.unhold(target, locked(target, **kwargs), lambda pkg: unlock(pkg, **kwargs), __opts__["test"])
-        for target in pkgholds.targets(name, pkgs)
-    }
-
-
-def list_holds(pattern=None, full=True, **kwargs):
-    """
-    Return the held packages as list_locked has them, or without ``full`` their names
-
-    CLI Example:
-
-    .. code-block:: bash
-
-        pushsalt run '*' pkg.list_holds full=False
-    """
-    return list_locked(**kwargs) if full else _locks(None, None, kwargs)
-
-
-def list_locked(**kwargs):
-    """
-    Return the locked packages, as ``name-version``
-
-    CLI Example:
-
-    .. code-block:: bash
-
-        pushsalt run '*' pkg.list_locked
-    """
-    return ["%s-%s" % (name, version(name, **kwargs)) for name in _locks(None, None, kwargs)]
-
-
-def locked(name, **kwargs):
-    """
-    Whether a package is locked
-
-    CLI Example:
-
-    .. code-block:: bash
-
-        pushsalt run '*' pkg.locked nginx
-    """
-    return name in _locks(None, None, kwargs)
-
-
-def lock(name, **kwargs):
-    """
-    Lock a package, against upgrades and removal; returns whether it is locked
-
-    CLI Example:
-
-    .. code-block:: bash
-
-        pushsalt run '*' pkg.lock nginx
-    """
-    return name in _locks("lock", name, kwargs)
-
-
-def unlock(name, **kwargs):
-    """
-    Unlock a package; returns whether it is unlocked
-
-    CLI Example:
-
-    .. code-block:: bash
-
-        pushsalt run '*' pkg.unlock nginx
-    """
-    return name not in _locks("unlock", name, kwargs)
-
-
-def _locks(action, name, kwargs):
-    """The names of the locked packages, after the action."""
-    words = [action or "lock", "-y", "--quiet", "--show-locked"] + ([name] if name else [])
-    done = _run(words, *[kwargs.get(word) for word in ("jail", "chroot", "root")])
-    if done["retcode"] != 0:
-        raise CommandExecutionError("Problem encountered %sing packages" % words[0], info={"result": done})
-    return pkgngout.locked(done["stdout"])
 
 
 def _run(args, jail=None, chroot=None, root=None, env=None):

@@ -3,17 +3,15 @@
 For ``provider: runit`` in a state; where runit is the machine's init, runit_service makes it ``service``. A service is
 *enabled* when the folder that runit watches (/etc/service, /var/service or /service) has it, *available* when that one
 or a folder of services (/etc/sv, and those of ``add_svc_avail_path``) does. A file ``down`` in it keeps runit from
-starting it by itself.
+starting it by itself. Other names of services are in runit_links.py.
 """
 
 import os
 
-from thin.exceptions import CommandExecutionError
 from thin.log import getLogger
-from thin.utils import initsystem, safepath
+from thin.utils import initsystem, runitdirs, safepath
 
 __virtualname__ = "runit"
-
 __func_alias__ = {"reload_": "reload"}
 __reads__ = (
     "get_all",
@@ -27,17 +25,14 @@ __reads__ = (
     "offline",
     "status_autostart",
     "show",
-    "get_svc_alias",
     "get_svc_avail_path",
     "add_svc_avail_path",
-    "get_svc_broken_path",
 )
 __changes__ = ("start", "stop", "restart", "full_restart", "reload", "enable", "disable", "remove")
 
 log = getLogger(__name__)
 
-#: where runit may watch
-SERVICE_DIRS = ("/service", "/var/service", "/etc/service")
+SERVICE_DIRS = runitdirs.SERVICE_DIRS
 #: folders of services that can be linked there
 AVAILABLE_DIRS = ["/etc/sv"]
 #: runit looks every five seconds
@@ -241,24 +236,6 @@ def show(name):
     return found
 
 
-def get_svc_alias():
-    """
-    Return ``{service: [paths of its other names]}``: links in the folders of services
-
-    CLI Example:
-
-    .. code-block:: bash
-
-        pushsalt run '*' runit.get_svc_alias
-    """
-    found = {}
-    for folder in AVAILABLE_DIRS:
-        for path in _entries(folder):
-            if os.path.islink(path):
-                found.setdefault(os.path.basename(os.readlink(path)), []).append(path)
-    return found
-
-
 def get_svc_avail_path():
     """
     Return the folders in which services are looked for
@@ -290,23 +267,6 @@ def add_svc_avail_path(path):
     if path not in AVAILABLE_DIRS:
         AVAILABLE_DIRS.append(path)
     return True
-
-
-def get_svc_broken_path(name="*"):
-    """
-    Return the paths in the watched folder that are no service: links to nothing, folders without a program ``run``
-
-    name
-        a glob of services' names
-
-    CLI Example:
-
-    .. code-block:: bash
-
-        pushsalt run '*' runit.get_svc_broken_path
-    """
-    there = {os.path.basename(path): path for path in _entries(_folder())}
-    return sorted(there[one] for one in initsystem.matching(name, there) if not _is_service(there[one]))
 
 
 # Changing
@@ -409,7 +369,7 @@ def enable(name, start=False, **kwargs):
     """
     if not available(name):
         return _complain("there is no service %s" % name)
-    if name in get_svc_alias():
+    if name in runitdirs.aliases(AVAILABLE_DIRS):
         return _complain("the service %s has another name; enable that one" % name)
     path = _path(name)
     down = os.path.join(path, "down")
@@ -492,35 +452,20 @@ def remove(name):
 
 
 def _folder():
-    for folder in SERVICE_DIRS:
-        if os.path.exists(folder):
-            return folder
-    raise CommandExecutionError("Could not find service directory: none of %s is there" % ", ".join(SERVICE_DIRS))
+    return runitdirs.watched(SERVICE_DIRS)
 
 
 def _watched(name):
     return os.path.join(_folder(), str(name))
 
 
-def _entries(folder):
-    return [os.path.join(folder, name) for name in sorted(os.listdir(folder))] if os.path.isdir(folder) else []
-
-
-def _is_service(path):
-    return os.access(os.path.join(path, "run"), os.X_OK)
-
-
 def _enabled_paths():
     """The services that runit watches, by where their links lead."""
-    paths = [path for path in _entries(_folder()) if _is_service(path)]
-    return [os.path.join(_folder(), os.readlink(path)) if os.path.islink(path) else path for path in paths]
+    return runitdirs.enabled(_folder())
 
 
 def _paths():
-    found = set(_enabled_paths())
-    for folder in AVAILABLE_DIRS:
-        found.update(path for path in _entries(folder) if _is_service(path))
-    return sorted(found)
+    return runitdirs.services(_folder(), AVAILABLE_DIRS)
 
 
 def _path(name):
@@ -535,13 +480,7 @@ def _is_seen(name):
 
 def _patiently(works):
     """Whether it works, until runit has had the time to look."""
-    import time
-
-    for _ in range(2 * PATIENCE):
-        if works():
-            return True
-        time.sleep(0.5)
-    return False
+    return initsystem.patiently(works, PATIENCE)
 
 
 def _sv(action, name):

@@ -1,7 +1,7 @@
 """What Salt's minion fetches by hand: users' own modules travel with the job, grains and pillar are made anew for each.
 
-Each ``sync_*`` answers with what is in force; the controller knows. saltutil_jobs.py has the functions for jobs and for
-a master. Salt: ``salt/modules/saltutil.py``.
+Each ``sync_*`` answers with what is in force; the controller knows. saltutil_refresh.py has the functions that have
+nothing to do here, saltutil_jobs.py those for jobs and for a master. Salt: ``salt/modules/saltutil.py``.
 """
 
 __usual__ = True
@@ -27,17 +27,9 @@ __reads__ = (
     "sync_thorium",
     "sync_tops",
     "sync_utils",
-    "refresh_pillar",
-    "refresh_grains",
-    "refresh_modules",
-    "refresh_beacons",
     "sync_resources",
     "sync_wrapper",
-    "refresh_matchers",
-    "refresh_resources",
-    "pillar_refresh",
     "list_extmods",
-    "update",
 )
 __changes__ = ("clear_cache", "mmodule")
 
@@ -321,58 +313,6 @@ def sync_utils(*args, **kwargs):
     return _ask("utils")
 
 
-def refresh_pillar(*args, **kwargs):
-    """
-    Return True: pillar is compiled for each run
-
-    CLI Example:
-
-    .. code-block:: bash
-
-        pushsalt run '*' saltutil.refresh_pillar
-    """
-    return True
-
-
-def refresh_grains(*args, **kwargs):
-    """
-    Return True: grains are collected for each run
-
-    CLI Example:
-
-    .. code-block:: bash
-
-        pushsalt run '*' saltutil.refresh_grains
-    """
-    return True
-
-
-def refresh_modules(*args, **kwargs):
-    """
-    Return True: modules are loaded for each run
-
-    CLI Example:
-
-    .. code-block:: bash
-
-        pushsalt run '*' saltutil.refresh_modules
-    """
-    return True
-
-
-def refresh_beacons(*args, **kwargs):
-    """
-    Return True: there are none
-
-    CLI Example:
-
-    .. code-block:: bash
-
-        pushsalt run '*' saltutil.refresh_beacons
-    """
-    return True
-
-
 def sync_resources(*args, **kwargs):
     """
     Return the names of the users' own resources
@@ -397,45 +337,6 @@ def sync_wrapper(*args, **kwargs):
         pushsalt run '*' saltutil.sync_wrapper
     """
     return _ask("wrapper")
-
-
-def refresh_matchers(*args, **kwargs):
-    """
-    Return True: matchers are loaded for each run
-
-    CLI Example:
-
-    .. code-block:: bash
-
-        pushsalt run '*' saltutil.refresh_matchers
-    """
-    return True
-
-
-def refresh_resources(*args, **kwargs):
-    """
-    Return True: resources are told of whenever their manager is reached
-
-    CLI Example:
-
-    .. code-block:: bash
-
-        pushsalt run '*' saltutil.refresh_resources
-    """
-    return True
-
-
-def pillar_refresh(*args, **kwargs):
-    """
-    Return True: pillar is compiled for each run
-
-    CLI Example:
-
-    .. code-block:: bash
-
-        pushsalt run '*' saltutil.pillar_refresh
-    """
-    return True
 
 
 def list_extmods():
@@ -477,22 +378,6 @@ def clear_cache():
                 getLogger(__name__).error("saltutil.clear_cache: the cache cannot be removed: %s", exc)
                 return False
     return True
-
-
-def update(version=None):
-    """
-    Return that there is nothing to update: the runtime travels with each run
-
-    version
-        As in Salt
-
-    CLI Example:
-
-    .. code-block:: bash
-
-        pushsalt run '*' saltutil.update
-    """
-    return {"_error": "Esky not available as import"}
 
 
 def mmodule(saltenv, fun, *args, **kwargs):

@@ -2,6 +2,7 @@
 
 Nothing of pushsalt stays on a target, so that a job is a command: the ``cmd`` functions, starting and stopping
 services, rebooting. Each is a timer and a service below /etc/systemd/system, which only root can read.
+What no timer can do is in schedule_agent.py.
 """
 
 import os
@@ -27,10 +28,6 @@ __changes__ = (
     "disable",
     "reload",
     "save",
-    "move",
-    "copy",
-    "postpone_job",
-    "skip_job",
 )
 
 _FOLDER = "/etc/systemd/system"
@@ -371,58 +368,6 @@ def job_status(name, time_fmt="%Y-%m-%dT%H:%M:%S"):
     wanted = "Result,ExecMainStatus,ExecMainStartTimestamp,ExecMainExitTimestamp,ActiveState"
     shown = _systemctl("show", "-p", wanted, timers.unit(name) + ".service")
     return dict(line.partition("=")[::2] for line in shown.splitlines())
-
-
-def move(name, target, **kwargs):
-    """
-    Not supported: it takes one agent to ask another
-
-    CLI Example:
-
-    .. code-block:: bash
-
-        pushsalt run '*' schedule.move nightly web02
-    """
-    raise CommandExecutionError("schedule.move needs agents: add the job on the other target, and delete it here")
-
-
-def copy(name, target, **kwargs):
-    """
-    Not supported: it takes one agent to ask another
-
-    CLI Example:
-
-    .. code-block:: bash
-
-        pushsalt run '*' schedule.copy nightly web02
-    """
-    raise CommandExecutionError("schedule.copy needs agents: add the job on the other target")
-
-
-def postpone_job(name, current_time, new_time, **kwargs):
-    """
-    Not supported: systemd's timers cannot put off one run
-
-    CLI Example:
-
-    .. code-block:: bash
-
-        pushsalt run '*' schedule.postpone_job nightly 2030-01-01T00:00:00 2030-01-02T00:00:00
-    """
-    raise CommandExecutionError("schedule.postpone_job: a timer cannot put off one run; disable the job meanwhile")
-
-
-def skip_job(name, current_time, **kwargs):
-    """
-    Not supported: systemd's timers cannot leave out one run
-
-    CLI Example:
-
-    .. code-block:: bash
-
-        pushsalt run '*' schedule.skip_job nightly 2030-01-01T00:00:00
-    """
-    raise CommandExecutionError("schedule.skip_job: a timer cannot leave out one run; disable the job meanwhile")
 
 
 def _conflict(kwargs):

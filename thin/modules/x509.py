@@ -2,18 +2,18 @@
 
 Keys and certificates are given as PEM, hexadecimal or base64 text, as bytes, or as the path of a file in any encoding.
 Passphrases reach openssl in its environment, private keys on its stdin.
+
+Here certificates, requests and keys are made; revocation lists in x509_revocation.py. x509_read.py reads them all.
 """
 
 import os
 
-from thin.exceptions import CommandExecutionError, SaltInvocationError
+from thin.exceptions import SaltInvocationError
 from thin.log import getLogger
-from thin.utils import safepath
-from thin.utils.pki import build, given, keys, load, oids, pem, policies, signing
+from thin.utils.pki import build, given, keys, load, oids, output, pem, policies, signing
 
 __reads__ = (
     "encode_certificate",
-    "encode_crl",
     "encode_csr",
     "encode_private_key",
     "get_pem_entries",
@@ -23,7 +23,6 @@ __reads__ = (
 __changes__ = (
     "create_certificate",
     "create_certificate_ssh",
-    "create_crl",
     "create_csr",
     "create_private_key",
     "sign_remote_certificate",
@@ -34,7 +33,6 @@ log = getLogger(__name__)
 
 _CERTIFICATES = ("der", "pem", "pkcs7_der", "pkcs7_pem", "pkcs12")
 _KEYS = ("der", "pem", "pkcs12")
-_PLAIN = ("der", "pem")
 
 
 def create_certificate(
@@ -106,7 +104,7 @@ def create_certificate(
     kwargs = oids.short(kwargs)
     if "days_valid" not in kwargs and "not_after" not in kwargs:
         kwargs["days_valid"] = 365
-    _check(encoding, _CERTIFICATES)
+    output.check(encoding, _CERTIFICATES)
     signing.check_digest(kwargs.get("digest", "sha256"))
     if encoding == "der" and append_certs:
         raise SaltInvocationError("Cannot encode a certificate chain in DER")
@@ -133,7 +131,7 @@ def create_certificate(
         return out
     if encoding == "pem":
         return write_pem(out.decode("ascii"), path, overwrite=overwrite, pem_type="CERTIFICATE")
-    _write(path, out, 0o644)
+    output.write(path, out, 0o644)
     return "Certificate written to %s" % path
 
 
@@ -187,7 +185,7 @@ def encode_certificate(
 
         pushsalt run '*' x509.encode_certificate /etc/pki/web01.crt pkcs7_pem
     """
-    _check(encoding, _CERTIFICATES)
+    output.check(encoding, _CERTIFICATES)
     if encoding == "der" and append_certs:
         raise SaltInvocationError("Cannot encode a certificate chain in DER")
     if encoding != "pkcs12" and private_key:
@@ -208,87 +206,7 @@ def encode_certificate(
     else:
         out = load.bundle([one.raw for one in found])
         out = pem.armor("PKCS7", out) if encoding == "pkcs7_pem" else out
-    return _returned(out, encoding, raw)
-
-
-def create_crl(
-    signing_private_key,
-    revoked,
-    signing_cert=None,
-    signing_private_key_passphrase=None,
-    include_expired=False,
-    days_valid=None,
-    digest="sha256",
-    encoding="pem",
-    extensions=None,
-    path=None,
-    raw=False,
-    **kwargs,
-):
-    """
-    Create a revocation list; returns it encoded, or writes it to ``path``
-
-    signing_private_key
-        Key that signs, with its ``signing_private_key_passphrase``
-    revoked
-        A list of dicts: ``certificate`` or ``serial_number``, ``not_after``, ``revocation_date``, ``extensions``
-        (``certificateIssuer``, ``CRLReason``, ``invalidityDate``)
-    signing_cert
-        Certificate of the authority
-    include_expired
-        Keep what has expired anyway
-    days_valid
-        Days until the next list, 100 by default
-    digest
-        sha256 by default
-    encoding
-        pem or der
-    extensions
-        ``authorityKeyIdentifier``, ``authorityInfoAccess``, ``cRLNumber``, ``deltaCRLIndicator``, ``freshestCRL``,
-        ``issuerAltName``, ``issuingDistributionPoint``
-    path, raw
-        As in ``x509.create_certificate``
-
-    CLI Example:
-
-    .. code-block:: bash
-
-        pushsalt run '*' x509.create_crl signing_private_key=/srv/pki/app.key signing_cert=/srv/pki/app.crt \\
-            revoked="[{serial_number: '3B:0F:91:C2'}]"
-    """
-    _no_more(kwargs, ("text",))
-    _check(encoding, _PLAIN)
-    signing.check_digest(digest)
-    draft = build.revocation_list(
-        signing_private_key,
-        build.revocations(revoked),
-        signing_cert,
-        signing_private_key_passphrase,
-        include_expired,
-        100 if days_valid is None else days_valid,
-        extensions,
-    )
-    out = encode_crl(draft.sign(digest), encoding, raw=bool(path) or raw)
-    if path is None:
-        return out
-    if encoding == "pem":
-        return write_pem(out.decode("ascii"), path, pem_type="X509 CRL")
-    _write(path, out, 0o644)
-    return "CRL written to %s" % path
-
-
-def encode_crl(crl, encoding="pem", raw=False):
-    """
-    Return a revocation list as pem or der (base64, with ``raw`` bytes)
-
-    CLI Example:
-
-    .. code-block:: bash
-
-        pushsalt run '*' x509.encode_crl /srv/pki/app.crl der
-    """
-    _check(encoding, _PLAIN)
-    return _returned(load.revocation_list(crl).encoded(encoding), encoding, raw)
+    return output.returned(out, encoding, raw)
 
 
 def create_csr(
@@ -314,7 +232,7 @@ def create_csr(
     """
     if "algorithm" in kwargs:
         digest = kwargs.pop("algorithm")
-    _check(encoding, _PLAIN)
+    output.check(encoding, output.PLAIN)
     signing.check_digest(digest)
     draft = build.request(private_key, private_key_passphrase, **oids.short(kwargs))
     out = encode_csr(draft.sign(digest), encoding, raw=bool(path) or raw)
@@ -322,7 +240,7 @@ def create_csr(
         return out
     if encoding == "pem":
         return write_pem(out.decode("ascii"), path, pem_type="CERTIFICATE REQUEST")
-    _write(path, out, 0o644)
+    output.write(path, out, 0o644)
     return "CSR written to %s" % path
 
 
@@ -336,8 +254,8 @@ def encode_csr(csr, encoding="pem", raw=False):
 
         pushsalt run '*' x509.encode_csr /etc/pki/web01.csr der
     """
-    _check(encoding, _PLAIN)
-    return _returned(load.request(csr).encoded(encoding), encoding, raw)
+    output.check(encoding, output.PLAIN)
+    return output.returned(load.request(csr).encoded(encoding), encoding, raw)
 
 
 def create_private_key(
@@ -372,15 +290,15 @@ def create_private_key(
     """
     if "bits" in kwargs:
         keysize = kwargs.pop("bits")
-    _no_more(kwargs, ("cipher", "verbose", "text"))
-    _check(encoding, _KEYS)
+    output.no_more(kwargs, ("cipher", "verbose", "text"))
+    output.check(encoding, _KEYS)
     key = keys.generate(algo, keysize)
     out = keys.encode_private(key, encoding, passphrase, pkcs12_encryption_compat)
     if path is None:
-        return _returned(out, encoding, raw)
+        return output.returned(out, encoding, raw)
     if encoding == "pem":
         return write_pem(out.decode("ascii"), path, pem_type="(?:(?:RSA|ENCRYPTED) )?PRIVATE KEY")
-    _write(path, out, 0o600)
+    output.write(path, out, 0o600)
     return None
 
 
@@ -410,9 +328,9 @@ def encode_private_key(
 
         pushsalt run '*' x509.encode_private_key /etc/pki/web01.key der
     """
-    _check(encoding, _KEYS)
+    output.check(encoding, _KEYS)
     key = keys.load_private(private_key, private_key_passphrase)
-    return _returned(keys.encode_private(key, encoding, passphrase, pkcs12_encryption_compat), encoding, raw)
+    return output.returned(keys.encode_private(key, encoding, passphrase, pkcs12_encryption_compat), encoding, raw)
 
 
 def get_pem_entries(glob_path):
@@ -522,40 +440,8 @@ def write_pem(text, path, overwrite=True, pem_type=None):
                 parts.insert(place, pem.tidy(before, kind))
             except SaltInvocationError as exc:
                 log.debug("%s", exc)
-    _write(path, b"".join(parts), 0o600)
+    output.write(path, b"".join(parts), 0o600)
     return "PEM written to %s" % path
-
-
-def _write(path, data, mode):
-    """The file's new content, whole or not at all. ``mode``: that of a new one, less the umask."""
-    from thin.utils.files import atomic
-
-    umask = os.umask(0)
-    os.umask(umask)
-    real = safepath.real(path)
-    try:
-        atomic.write(real, data, mode=None if os.path.exists(real) else mode & ~umask)
-    except OSError as exc:
-        raise CommandExecutionError("Unable to write %s: %s" % (path, exc.strerror))
-
-
-def _check(encoding, valid):
-    if encoding not in valid:
-        raise CommandExecutionError("Invalid value '%s' for encoding. Valid: %s" % (encoding, ", ".join(valid)))
-
-
-def _no_more(kwargs, ignored):
-    unknown = [name for name in kwargs if not name.startswith("_") and name not in ignored]
-    if unknown:
-        raise SaltInvocationError("Unrecognized keyword arguments: %s" % unknown)
-
-
-def _returned(out, encoding, raw):
-    import base64
-
-    if raw:
-        return out
-    return (out if encoding.endswith("pem") else base64.b64encode(out)).decode("ascii")
 
 
 def _policy(name):

@@ -1,8 +1,8 @@
 """Files, directories and links of the target. Salt: salt.states.file.
 
 The functions have Salt's arguments, changes and comments. How it is done is in thin/utils/files/, a module for each
-purpose, imported when a state first needs it. file_edit.py, file_more.py, file_data.py and file_old.py have the other
-functions of the same Salt module. A file that is as it should be costs a stat and a digest of its bytes.
+purpose, imported when a state first needs it. file_append.py, file_edit.py, file_more.py, file_data.py and file_old.py
+have the other functions of the same Salt module. A file that is as it should be costs a stat and a digest of its bytes.
 """
 
 import os

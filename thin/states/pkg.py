@@ -1,5 +1,5 @@
-"""Packages by the system's own package manager. Salt: states/pkg.py; its other states: pkg_removed.py, pkg_holds.py,
-pkg_sets.py
+"""Packages by the system's own package manager. Salt: states/pkg.py; its other states: pkg_latest.py, pkg_removed.py,
+pkg_holds.py, pkg_sets.py
 
 Each state looks at what is installed, works out what is missing, changes that in one transaction, and looks again. All
 that depends on the package manager is behind ``pkg.*`` of ``__salt__``.
@@ -85,10 +85,12 @@ def installed(
     if pkg_verify and "pkg.verify" not in __salt__:
         return pkgplan.ret(name, False, "pkg.verify not implemented")
     kwargs.update(saltenv=__env__, allow_updates=allow_updates)
-    refresh = _check_refresh(refresh)
+    refresh = pkgplan.check_refresh(refresh, __context__)
     try:
         if not sources:
-            pkgs, refresh = _resolve_capabilities(pkgs or ([{name: version}] if version else [name]), refresh, kwargs)
+            pkgs, refresh = pkgplan.resolve_capabilities(
+                __salt__, pkgs or ([{name: version}] if version else [name]), refresh, kwargs
+            )
         wanted = _wanted(name, version, pkgs, sources, normalize)
     except (CommandExecutionError, SaltInvocationError, ValueError) as exc:
         return pkgplan.ret(name, False, str(exc))
@@ -133,132 +135,6 @@ def installed(
     for words in held:
         _add_hold(changes, words)
     return pkgplan.ret(name, result, comment, changes)
-
-
-def latest(name, refresh=None, fromrepo=None, skip_verify=False, pkgs=None, watch_flags=True, **kwargs):
-    """
-    The packages are installed, at the newest version that the repositories have
-
-    name
-        A package, if there is no ``pkgs``.
-    pkgs
-        Names.
-    refresh
-        Update the lists first, as in pkg.installed.
-    fromrepo
-        The repository (or, for apt, the release) to take them from.
-    skip_verify
-        Do not check signatures.
-    watch_flags
-        Accepted; only Gentoo has such flags.
-    only_upgrade
-        Packages that are not there stay away, and fail the state (apt).
-
-    The rest goes to the provider's ``pkg.latest_version`` and ``pkg.install``.
-
-    changes: ``{package: {old, new}}`` of all that changed.
-    """
-    if kwargs.get("sources"):
-        return pkgplan.ret(name, False, 'The "sources" parameter is not supported.')
-    if isinstance(pkgs, list) and not pkgs:
-        return pkgplan.ret(name, True, "No packages to install provided")
-    try:
-        wanted = list(pkgspec.names_and_versions(pkgs, _normalizer(True))) if pkgs else [name]
-    except ValueError as exc:
-        return pkgplan.ret(name, False, str(exc))
-    if not wanted:
-        return pkgplan.ret(name, False, 'Invalidly formatted "pkgs" parameter. See minion log.')
-    kwargs["saltenv"] = __env__
-    try:
-        wanted, refresh = _resolve_capabilities(wanted, _check_refresh(refresh), kwargs)
-        newer = __salt__["pkg.latest_version"](*wanted, fromrepo=fromrepo, refresh=refresh, **kwargs)
-    except CommandExecutionError as exc:
-        words = "An error was encountered while checking the newest available version of package(s): %s" % exc
-        return pkgplan.ret(name, False, words)
-    current = __salt__["pkg.version"](*wanted, **kwargs)
-    if len(wanted) == 1:
-        newer = newer if isinstance(newer, dict) else {wanted[0]: newer}
-        current = current if isinstance(current, dict) else {wanted[0]: current}
-    unknown = ["No information found for '%s'." % pkg for pkg in wanted if not newer.get(pkg) and not current.get(pkg)]
-    if unknown:
-        return pkgplan.ret(name, False, " ".join(unknown))
-    targets = {pkg: newer[pkg] for pkg in wanted if newer.get(pkg)}
-    up_to_date = sorted(pkg for pkg in wanted if pkg not in targets) if pkgs else []
-    if not targets:
-        return pkgplan.ret(name, True, pkgplan.all_up_to_date(wanted))
-    if __opts__["test"]:
-        comments = ["The following packages would be installed/upgraded: " + ", ".join(sorted(targets))]
-        if len(up_to_date) > 10:
-            comments.append("%d packages are already up-to-date" % len(up_to_date))
-        elif up_to_date:
-            listed = ", ".join("%s (%s)" % (pkg, current[pkg]) for pkg in up_to_date)
-            comments.append("The following packages are already up-to-date: " + listed)
-        changes = {pkg: {"old": current.get(pkg, ""), "new": targets[pkg]} for pkg in targets}
-        return pkgplan.ret(name, None, "\n".join(comments), changes)
-
-    try:
-        changes = __salt__["pkg.install"](
-            name=None, refresh=False, fromrepo=fromrepo, skip_verify=skip_verify, pkgs=list(targets), **kwargs
-        )
-    except (CommandExecutionError, SaltInvocationError) as exc:
-        return pkgplan.ret(name, False, "An error was encountered while installing package(s): %s" % exc)
-    failed = sorted(pkg for pkg in targets if targets[pkg] not in changes.get(pkg, {}).get("new", "").split(","))
-    if not changes:
-        return pkgplan.ret(name, False, pkgplan.none_updated(targets, up_to_date))
-    comments = []
-    if failed:
-        comments.append("The following packages failed to update: " + ", ".join(failed))
-    if len(failed) < len(targets):
-        updated = sorted(set(targets) - set(failed))
-        comments.append("The following packages were successfully installed/upgraded: " + ", ".join(updated))
-    if up_to_date:
-        comments.append(pkgplan.were_up_to_date(up_to_date))
-    return pkgplan.ret(name, not failed, " ".join(comments), changes)
-
-
-def uptodate(name, refresh=False, pkgs=None, **kwargs):
-    """
-    All packages are at the newest version
-
-    name
-        Only its ID.
-    refresh
-        Update the lists first.
-    pkgs
-        Only these packages.
-    dist_upgrade
-        Packages may be added and removed for it (apt, zypper).
-
-    The rest goes to the provider's ``pkg.list_upgrades`` and ``pkg.upgrade``.
-
-    changes: ``{package: {old, new}}``.
-    """
-    if "pkg.list_upgrades" not in __salt__:
-        return pkgplan.ret(name, False, "State pkg.uptodate is not available")
-    if not isinstance(refresh, bool):
-        return pkgplan.ret(name, False, "refresh must be either True or False")
-    dist_upgrade = kwargs.pop("dist_upgrade", False)
-    try:
-        pkgs, refresh = _resolve_capabilities(pkgs, refresh, kwargs)
-        upgrades = __salt__["pkg.list_upgrades"](refresh=refresh, dist_upgrade=dist_upgrade, **kwargs)
-        if isinstance(pkgs, list):
-            upgrades = {pkg: number for pkg, number in upgrades.items() if pkg in pkgspec.names_and_versions(pkgs)}
-        expected = {pkg: {"new": new, "old": __salt__["pkg.version"](pkg)} for pkg, new in upgrades.items()}
-    except (CommandExecutionError, SaltInvocationError, ValueError) as exc:
-        return pkgplan.ret(name, False, str(exc))
-    if not expected:
-        return pkgplan.ret(name, True, "System is already up-to-date")
-    if __opts__["test"]:
-        return pkgplan.ret(name, None, "System update will be performed", expected)
-    try:
-        changes = __salt__["pkg.upgrade"](refresh=False, dist_upgrade=dist_upgrade, pkgs=pkgs, **kwargs)
-    except CommandExecutionError as exc:
-        return pkgplan.failed(name, exc, "An error was encountered while updating packages: ")
-    missing = [pkg for pkg in expected if pkg not in changes] if isinstance(pkgs, list) else []
-    if missing:
-        words = "The following package(s) failed to update: " + ", ".join(missing)
-        return pkgplan.ret(name, False, words, changes)
-    return pkgplan.ret(name, True, "Upgrade ran successfully", changes)
 
 
 def mod_init(low):
@@ -317,7 +193,7 @@ def mod_watch(name, **kwargs):
 def _wanted(name, version, pkgs, sources, normalize):
     """``{name: version | source | None}``; {} when malformed."""
     if sources:
-        return pkgspec.names_and_sources(sources, _normalizer(normalize))
+        return pkgspec.names_and_sources(sources, pkgplan.normalizer(__salt__, normalize))
     if not pkgs:
         pkgs = [{name: version}] if version else [name]
     return pkgspec.names_and_versions(pkgs)
@@ -332,7 +208,7 @@ def _look(wanted, are_sources, reinstall, ignore_epoch, allow_updates, kwargs):
         current,
         purging,
         __salt__["pkg.version_cmp"],
-        normalize=_normalizer(True),
+        normalize=pkgplan.normalizer(__salt__, True),
         source_version=_source_version if are_sources else None,
         reinstall=reinstall,
         ignore_epoch=ignore_epoch,
@@ -441,13 +317,6 @@ def _installable(targets, ignore_epoch):
     return found
 
 
-def _resolve_capabilities(pkgs, refresh, kwargs):
-    """The packages by their own names, where the provider can tell them, and whether a refresh is still to be done."""
-    if not pkgs or not kwargs.get("resolve_capabilities") or "pkg.resolve_capabilities" not in __salt__:
-        return pkgs, refresh
-    return __salt__["pkg.resolve_capabilities"](pkgs, refresh=refresh, **kwargs), False
-
-
 def _altered(wanted, plan, pkg_verify, kwargs):
     """``{package: what pkg.verify says}`` of those that are there as wanted, and whose files are not as packaged."""
     there = [pkg for pkg in wanted if pkg not in plan.install and pkg not in plan.reinstall]
@@ -508,17 +377,6 @@ def _add_hold(changes, words):
 
 
 # Small things
-
-
-def _check_refresh(refresh):
-    """Whether the lists are to be refreshed: asked for, or due in this run and not forbidden."""
-    if isinstance(refresh, str):
-        refresh = refresh.lower() == "true"
-    return bool(refresh or (refresh is None and __context__.get("pkg.refresh")))
-
-
-def _normalizer(normalize):
-    return __salt__["pkg.normalize_name"] if normalize and "pkg.normalize_name" in __salt__ else None
 
 
 def _listed(low, kind):

@@ -2,6 +2,7 @@
 
 A state compares what is wanted with the account (``user.info``) and its shadow entry (``shadow.info``), changes what
 differs, and compares again. Passwords are hashes (or, with ``hash_password``, are hashed here) and never shown.
+user_absent.py takes accounts away.
 """
 
 import os
@@ -184,14 +185,14 @@ def present(
     windows.update(win_logonscript=win_logonscript, win_description=win_description)
     _unsupported(ret, wanted, loginclass, windows)
     for key in ("date", "expire"):
-        wanted[key] = None if wanted[key] is None else _as_date(wanted[key])
+        wanted[key] = None if wanted[key] is None else accounts.as_date(wanted[key], __grains__.get("kernel"))
 
     groups, missing = _existing(groups)
     if missing and not __opts__["test"]:
         return _with(ret, False, "The following group(s) are not present: %s" % ",".join(missing))
     optional = _existing(optional_groups)[0]
     wanted["groups"] = None if groups is None and not optional else sorted(set(groups or []) | set(optional or []))
-    if usergroup and _gid_of(name) is not None:
+    if usergroup and accounts.gid_of(name) is not None:
         wanted["gid"] = name
 
     adding = {
@@ -228,42 +229,6 @@ def _reached(ret, wanted, changes, missing, adding, persist_home):
     return _update(ret, wanted, changes, persist_home, adding["local"])
 
 
-def absent(name, purge=False, force=False, local=False):
-    """
-    The account does not exist
-
-    name
-        the user's name
-    purge
-        remove the home, too
-    force
-        even while the user is logged in
-    local
-        this machine's own account, beside a directory
-
-    .. code-block:: yaml
-
-        ada:
-          user.absent:
-            - purge: true
-    """
-    ret = _ret(name, True, "User %s is not present" % name)
-    before = _info(name, local)
-    if not before:
-        return ret
-    if __opts__["test"]:
-        return _with(ret, None, "User %s set for removal" % name)
-    try:
-        removed = __salt__["user.delete"](name, purge, force, local=local)
-    except (CommandExecutionError, SaltInvocationError) as exc:
-        return _with(ret, False, "Failed to remove user %s: %s" % (name, exc))
-    if not removed:
-        return _with(ret, False, "Failed to remove user %s%s" % (name, _complaint()))
-    ret["changes"] = {"%s group" % group: "removed" for group in before["groups"] if _gid_of(group) is None}
-    ret["changes"][name] = "removed"
-    return _with(ret, True, "Removed user %s" % name)
-
-
 # Comparing
 
 
@@ -278,7 +243,7 @@ def _changes(name, wanted, local, allow_uid=True, allow_gid=True):
     change = {}
     if wanted["uid"] is not None and user["uid"] != wanted["uid"]:
         change["uid"] = wanted["uid"]
-    if wanted["gid"] is not None and user["gid"] not in (wanted["gid"], _gid_of(wanted["gid"])):
+    if wanted["gid"] is not None and user["gid"] not in (wanted["gid"], accounts.gid_of(wanted["gid"])):
         change["gid"] = wanted["gid"]
     _refuse(change, user, allow_uid, allow_gid)
     groups = _group_change(name, user, change.get("gid", user["gid"]), wanted)
@@ -337,10 +302,10 @@ def _group_change(name, user, gid, wanted):
     """
     if wanted["groups"] is None:
         return None
-    primary = _gid_of(gid)
-    current = {group: _gid_of(group) for group in user["groups"]}
+    primary = accounts.gid_of(gid)
+    current = {group: accounts.gid_of(group) for group in user["groups"]}
     current = {group: number for group, number in current.items() if number not in (primary, user["gid"])}
-    target = {group: _gid_of(group) for group in wanted["groups"]}
+    target = {group: accounts.gid_of(group) for group in wanted["groups"]}
     target = {group: number for group, number in target.items() if number != primary}
     if name not in target:
         current.pop(name, None)
@@ -467,18 +432,6 @@ def _existing(groups):
     return [group for group in names if group not in missing], missing
 
 
-def _gid_of(group):
-    """The number of a group given by name or number; None for a name that is not there."""
-    import grp
-
-    if isinstance(group, int):
-        return group
-    try:
-        return grp.getgrnam(str(group)).gr_gid
-    except KeyError:
-        return None
-
-
 def _info(name, local):
     return __salt__["user.info"](name, **({"root": "/"} if local else {}))
 
@@ -499,14 +452,6 @@ def _unsupported(ret, wanted, loginclass, for_windows):
         wanted["loginclass"] = None  # without a word, as in Salt
     for warning in warnings:
         ret.setdefault("warnings", []).append(warning)
-
-
-def _as_date(value):
-    """Days since 1970, but on a BSD, whose expire is in seconds."""
-    if "BSD" not in str(__grains__.get("kernel")):
-        return accounts.days(value)
-    days = accounts.days(value)
-    return str(days * 86400 if isinstance(days, int) and "-" in str(value)[1:] else value)
 
 
 def _loginclass(name):

@@ -1,4 +1,5 @@
-"""/etc/passwd, /etc/group and /etc/shadow as values: readers for another root, and dates as shadow(5) has them."""
+"""/etc/passwd, /etc/group and /etc/shadow as values: readers for another root, dates as shadow(5) has them,
+and numbers of groups."""
 
 import os
 
@@ -77,3 +78,23 @@ def days(value):
         return (datetime.date(year, month, day) - datetime.date(1970, 1, 1)).days
     except ValueError:
         return value
+
+
+def gid_of(group):
+    """The number of a group given by name or number; None for a name that is not there."""
+    import grp
+
+    if isinstance(group, int):
+        return group
+    try:
+        return grp.getgrnam(str(group)).gr_gid
+    except KeyError:
+        return None
+
+
+def as_date(value, kernel):
+    """Days since 1970, but on a BSD, whose expire is in seconds; ``kernel`` is the grain."""
+    if "BSD" not in str(kernel):
+        return days(value)
+    number = days(value)
+    return str(number * 86400 if isinstance(number, int) and "-" in str(value)[1:] else value)

@@ -19,6 +19,33 @@ def lock_option(opts):
     return ["-o", "DPkg::Lock::Timeout=%d" % pkgrun.lock_timeout(opts)]
 
 
+def apt_get(opts):
+    """apt-get with the options that all changes have."""
+    return ["apt-get", "-q", "-y"] + OWN_STDERR + lock_option(opts)
+
+
+def install_command(opts, options, fromrepo, skip_verify, downloadonly):
+    """The same for installing and upgrading; ``options`` are the arguments of pkg.install."""
+    command = apt_get(opts)
+    if options.get("force_conf_new"):
+        command += ["-o", "DPkg::Options::=--force-confnew"]
+    else:
+        command += ["-o", "DPkg::Options::=--force-confold", "-o", "DPkg::Options::=--force-confdef"]
+    if options.get("force_yes"):
+        command += ["--allow-unauthenticated", "--allow-downgrades", "--allow-remove-essential"]
+    if options.get("install_recommends") is not None:
+        command.append("--install-recommends" if options["install_recommends"] else "--no-install-recommends")
+    if options.get("only_upgrade"):
+        command.append("--only-upgrade")
+    if skip_verify:
+        command.append("--allow-unauthenticated")
+    if downloadonly:
+        command.append("--download-only")
+    if fromrepo:
+        command += ["-t", fromrepo]
+    return command
+
+
 def run(run_all, opts, command, env=None, **options):
     """What ``run_all`` (cmd.run_all) returns, run again while another process holds a lock, up to the limit.
 

@@ -64,3 +64,14 @@ def did(salt, context, command, **options):
         said = (done["stderr"] or done["stdout"]).strip()
         context["service.complaint"] = "%s: %s" % (" ".join(command), said or "exit code %s" % done["retcode"])
     return done["retcode"] == 0
+
+
+def patiently(works, seconds):
+    """Whether ``works()`` is true within so many seconds; it is tried twice a second."""
+    import time
+
+    for _ in range(2 * seconds):
+        if works():
+            return True
+        time.sleep(0.5)
+    return False

@@ -2,6 +2,8 @@
 
 import re
 
+from thin.exceptions import SaltInvocationError
+
 FAMILIES = {
     "ipv4": "ip",
     "ip4": "ip",
@@ -79,3 +81,18 @@ def handles(listing):
     """``[(rule, handle)]`` of a chain, from ``nft --handle list chain``."""
     found = re.findall(r"^\t\t(.+?) # handle (\d+)$", listing, re.M)
     return [pair for pair in found if not pair[0].startswith("type ")]
+
+
+def real_family(family):
+    """What nft calls a family. Raises SaltInvocationError."""
+    if family not in FAMILIES:
+        known = ", ".join(sorted(FAMILIES))
+        raise SaltInvocationError("nftables has no family '%s', only %s" % (family, known))
+    return FAMILIES[family]
+
+
+def run(run_all, *words):
+    """What ``run_all`` (cmd.run_all) returns of nft with these words."""
+    return run_all(
+        ["nft"] + [str(word) for word in words], python_shell=False, env={"LC_ALL": "C"}, ignore_retcode=True
+    )

@@ -1,4 +1,7 @@
-"""What a package state has to do, and how it tells of it. Pure: looks at values that the caller gathered."""
+"""What a package state has to do, and how it tells of it.
+
+It looks at values that the caller gathered; what asks the provider itself is given ``__salt__``.
+"""
 
 from thin.utils import nested, pkgspec
 
@@ -149,3 +152,22 @@ def none_updated(targets, up_to_date):
     else:
         words = "Package %s failed to update." % next(iter(targets))
     return words + (" " + were_up_to_date(up_to_date) if up_to_date else "")
+
+
+def check_refresh(refresh, context):
+    """Whether the lists are to be refreshed: asked for, or due in this run and not forbidden."""
+    if isinstance(refresh, str):
+        refresh = refresh.lower() == "true"
+    return bool(refresh or (refresh is None and context.get("pkg.refresh")))
+
+
+def normalizer(salt, normalize):
+    """``pkg.normalize_name`` where it is wanted and the provider has it, else None."""
+    return salt["pkg.normalize_name"] if normalize and "pkg.normalize_name" in salt else None
+
+
+def resolve_capabilities(salt, pkgs, refresh, kwargs):
+    """The packages by their own names, where the provider can tell them, and whether a refresh is still to be done."""
+    if not pkgs or not kwargs.get("resolve_capabilities") or "pkg.resolve_capabilities" not in salt:
+        return pkgs, refresh
+    return salt["pkg.resolve_capabilities"](pkgs, refresh=refresh, **kwargs), False

@@ -19,6 +19,17 @@ def failed(ret, comment):
     return ret
 
 
+def edited(ret, changes, predicted, test):
+    """The return of a state that edits: ``changes`` is the diff; ``predicted`` is the comment of a dry run."""
+    if not changes:
+        ret["comment"] = "No changes needed to be made"
+        return ret
+    ret["changes"]["diff"] = changes
+    ret["result"] = None if test else True
+    ret["comment"] = predicted if test else "Changes were made"
+    return ret
+
+
 def not_editable(name):
     """Why there is nothing to edit at ``name``, or ""."""
     if not os.path.isabs(name):

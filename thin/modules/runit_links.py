@@ -1,0 +1,47 @@
+"""Other names of services, and what is no service in the folder that is watched: a part of ``runit``.
+
+Salt: modules/runit.py
+"""
+
+import os
+
+from thin.utils import initsystem, runitdirs
+
+__virtualname__ = "runit"
+__reads__ = ("get_svc_alias", "get_svc_broken_path")
+
+
+def __virtual__():
+    if any(os.path.exists(os.path.join(folder, "sv")) for folder in initsystem.FOLDERS):
+        return __virtualname__
+    return False, "Runit not available.  Please install sv"
+
+
+def get_svc_alias():
+    """
+    Return ``{service: [paths of its other names]}``: links in the folders of services
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' runit.get_svc_alias
+    """
+    return runitdirs.aliases(__salt__["runit.get_svc_avail_path"]())
+
+
+def get_svc_broken_path(name="*"):
+    """
+    Return the paths in the watched folder that are no service: links to nothing, folders without a program ``run``
+
+    name
+        a glob of services' names
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' runit.get_svc_broken_path
+    """
+    there = {os.path.basename(path): path for path in runitdirs.entries(runitdirs.watched(runitdirs.SERVICE_DIRS))}
+    return sorted(there[one] for one in initsystem.matching(name, there) if not runitdirs.is_service(there[one]))

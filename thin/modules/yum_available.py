@@ -1,0 +1,184 @@
+"""What repositories offer, and what an upgrade brings: the part of ``pkg`` beside yumpkg.py. Salt: modules/yumpkg.py"""
+
+import fnmatch
+
+from thin.exceptions import CommandExecutionError
+from thin.utils import data, dnfout, pkgrun, rpmout, rpmversion, yumrun
+
+__virtualname__ = "pkg"
+__fits__ = {
+    "os_family": ("RedHat",),
+    "os": ("Amazon", "XCP", "XenServer", "VirtuozzoLinux", "Virtuozzo", "Issabel PBX", "openEuler", "VMware Photon OS"),
+}
+__usual__ = True
+__reads__ = (
+    "latest_version",
+    "available_version",
+    "upgrade_available",
+    "list_repo_pkgs",
+    "list_upgrades",
+    "list_updates",
+)
+
+
+def __virtual__():
+    reason = yumrun.refused(__grains__, __opts__)
+    return (False, reason) if reason else __virtualname__
+
+
+def latest_version(*names, **kwargs):
+    """
+    Return the version that an install would bring, "" where nothing newer is there; ``{name: version}`` of several
+
+    refresh : True
+        Update the lists first.
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' pkg.latest_version bash zsh fromrepo=epel
+    """
+    refresh = data.is_true(kwargs.pop("refresh", True))
+    if not names:
+        return ""
+    if refresh:
+        __salt__["pkg.refresh_db"](**kwargs)
+    installed = {} if data.is_true(kwargs.pop("show_installed", False)) else _installed()
+    newest = {}
+    for name, version in _own(_offered(names, yumrun.options(kwargs))):
+        if name not in newest or rpmversion.compare(version, newest[name]) > 0:
+            newest[name] = version
+    for name in names:
+        known = newest.get(name, "")
+        if known and any(rpmversion.compare(have, known) >= 0 for have in installed.get(name, ())):
+            newest[name] = ""
+    found = {name: newest.get(name, "") for name in names}
+    return found[names[0]] if len(found) == 1 else found
+
+
+available_version = latest_version
+
+
+def upgrade_available(name, **kwargs):
+    """
+    Whether a newer version of the package can be had
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' pkg.upgrade_available bash
+    """
+    return latest_version(name, **kwargs) != ""
+
+
+def list_repo_pkgs(*args, **kwargs):
+    """
+    Return ``{name: [versions]}`` that the repositories offer, newest first
+
+    args
+        Names or globs; all packages without them.
+    byrepo
+        ``{repository: {name: [versions]}}``.
+    fromrepo, enablerepo, disablerepo
+        Repositories: a list or comma-separated.
+    cacheonly
+        Do not look for newer lists.
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' pkg.list_repo_pkgs 'postgresql*' fromrepo=appstream byrepo=True
+    """
+    byrepo, cacheonly = kwargs.pop("byrepo", False), kwargs.pop("cacheonly", False)
+    options = yumrun.options(kwargs) + (["-C"] if cacheonly else [])
+    found = {}
+    for name, arch, version, repository in _offered(args, options):
+        name = rpmout.resolve_name(name, arch, __grains__.get("osarch"))
+        versions = found.setdefault(repository, {}).setdefault(name, [])
+        if version not in versions:
+            versions.append(version)
+    if not byrepo:
+        merged = {}
+        for packages in found.values():
+            for name, versions in packages.items():
+                known = merged.setdefault(name, [])
+                known += [version for version in versions if version not in known]
+        found = {"": merged}
+    for packages in found.values():
+        for versions in packages.values():
+            versions.sort(key=rpmversion.sort_key, reverse=True)
+    return found if byrepo else found[""]
+
+
+def list_upgrades(refresh=True, **kwargs):
+    """
+    Return ``{name: new version}`` of what an upgrade would bring
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' pkg.list_upgrades
+    """
+    if data.is_true(refresh):
+        __salt__["pkg.refresh_db"](check_update=False, **kwargs)
+    options = yumrun.options(kwargs)
+    if yumrun.is_dnf():
+        done = _run(["--quiet"] + options + ["repoquery", "--upgrades", "--queryformat", dnfout.QUERY_FORMAT])
+        rows = dnfout.offered(done["stdout"])
+    else:
+        done = _run(["--quiet"] + options + ["list", "updates"])
+        rows = dnfout.listed(done["stdout"]) if done["retcode"] == 0 else []
+    if done["retcode"] != 0 and yumrun.is_dnf():
+        raise CommandExecutionError("Failed to get upgrades: %s" % pkgrun.words(done))
+    found = {}
+    for name, arch, version, _ in rows:
+        name = rpmout.resolve_name(name, arch, __grains__.get("osarch"))
+        if name not in found or rpmversion.compare(version, found[name]) > 0:
+            found[name] = version
+    return found
+
+
+list_updates = list_upgrades
+
+
+# Inside
+
+
+def _installed():
+    return __salt__["pkg.list_pkgs"](versions_as_list=True)
+
+
+def _offered(names, options):
+    """``[(name, arch, version, repository)]`` of what can be had; one question for all names."""
+    bases = [rpmout.split_arch(name)[0] for name in names]
+    if yumrun.is_dnf():
+        query = ["repoquery", "--available", "--queryformat", dnfout.QUERY_FORMAT] + bases
+        done = _run(["--quiet"] + options + query)
+        rows = dnfout.offered(done["stdout"])
+        if done["retcode"] != 0 and not rows:
+            raise CommandExecutionError("Cannot ask for packages: %s" % pkgrun.words(done))
+    else:
+        every = ["--showduplicates"] if yumrun.program() == "yum" else []
+        done = _run(["--quiet"] + options + every + ["list", "available"] + bases)
+        rows = dnfout.listed(done["stdout"]) if done["retcode"] == 0 else []
+    return [row for row in rows if not bases or any(fnmatch.fnmatch(row[0], base) for base in bases)]
+
+
+def _own(rows):
+    """``(name, version)`` of what fits this system, under the names that list_pkgs would give."""
+    osarch = __grains__.get("osarch")
+    for name, arch, version, _ in rows:
+        if arch == "src":
+            continue
+        full = rpmout.resolve_name(name, arch, osarch)
+        yield full, version
+        if full == name:
+            yield "%s.%s" % (name, arch), version
+
+
+def _run(args):
+    return yumrun.run(__salt__["cmd.run_all"], __opts__, args)

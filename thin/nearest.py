@@ -1,0 +1,24 @@
+"""Names of functions that come close to one that is not there, for the words of an error."""
+
+from thin.utils import matching
+
+
+def functions(loader, name, count):
+    """Up to ``count`` names of functions of a thin.loader.Loader, the likest first.
+
+    Names of all modules are looked at, and those that come close are loaded.
+    """
+    module, _, function = str(name).partition(".")
+    modules = matching.close(module, list(loader._files()), 5, 0.7)
+    if module in loader._files() and module not in modules:
+        modules.insert(0, module)
+    for virtual in modules:
+        loader._load(virtual)
+    near = [known for known in loader._functions if known.split(".", 1)[0] in modules]
+    found = matching.close(str(name), near, count, 0.75)
+    return (
+        found
+        or ["%s.%s" % (virtual, function) for virtual in modules if "%s.%s" % (virtual, function) in loader._functions][
+            :count
+        ]
+    )
