@@ -1,4 +1,7 @@
-"""/etc/passwd, /etc/group and /etc/shadow as values: readers for another root, and dates as shadow(5) has them."""
+"""/etc/passwd, /etc/group and /etc/shadow as values: readers for another root, and dates as shadow(5) has them.
+
+Also how the commands that change them are run.
+"""
 
 import os
 
@@ -77,3 +80,25 @@ def days(value):
         return (datetime.date(year, month, day) - datetime.date(1970, 1, 1)).days
     except ValueError:
         return value
+
+
+def root_option(root):
+    """The option for another system's root folder as a list; [] for this one."""
+    return ["-R", root] if root else []
+
+
+def change(salt, context, command, name):
+    """Run a command with a user's or group's name as its last word; whether that worked (see ``worked``)."""
+    return worked(context, run(salt, command + ["--", str(name)]))
+
+
+def worked(context, done):
+    """Whether a command worked; what it said when not is kept in ``context["user.complaint"]``."""
+    if done["retcode"] != 0:
+        context["user.complaint"] = (done["stderr"] or done["stdout"]).strip()
+    return done["retcode"] == 0
+
+
+def run(salt, command):
+    """cmd.run_all's return of a command of accounts, in English; ``salt``: the execution functions."""
+    return salt["cmd.run_all"](command, python_shell=False, ignore_retcode=True, env={"LC_ALL": "C"})
