@@ -169,7 +169,13 @@ def index(found: list[Module]) -> str:
 def _headline(module: Module) -> str:
     files = [file for function in module.functions.values() for file in function.files]
     named = f"thin/{module.kind}/{module.name}.py"
-    said = sorted((file != named, -files.count(file), doc) for file, doc in module.docs.items() if doc)
+
+    def functions(file: str) -> int:
+        """How many it has, with those of its parts (``useradd_about.py`` is one of ``useradd.py``)."""
+        part = file.removesuffix(".py") + "_"
+        return sum(one == file or one.startswith(part) for one in files)
+
+    said = sorted((file != named, -functions(file), doc) for file, doc in module.docs.items() if doc)
     first = said[0][-1].split("\n\n")[0] if said else ""
     return _inline(re.sub(r"\s*Salt[^:.]*: ?[`\w/.,* ]+$", "", " ".join(first.split())))
 

@@ -19,6 +19,8 @@ bg              do not wait.
 ignore_retcode  the return code is no failure; success_retcodes, success_stdout, success_stderr: what else is success.
 reset_system_locale  run in the C locale (LC_*, LANGUAGE).
 raise_err       raise CommandExecutionError when the return code is not 0.
+
+Scripts are in cmdmod_script.py, changed roots in cmdmod_chroot.py, programs and shells in cmdmod_programs.py.
 """
 
 import os
@@ -26,33 +28,17 @@ import os
 from thin import process
 from thin.exceptions import CommandExecutionError
 from thin.log import getLogger, number
-from thin.utils import safepath
-from thin.utils.commands import DEFAULT_SHELL, OpenFolder, arguments, argv_of, nobody, su, success, umask_of, word
+from thin.utils import commands
+from thin.utils.commands import DEFAULT_SHELL, OpenFolder, arguments
 
 __virtualname__ = "cmd"
 
 __outputter__ = {"run": "txt"}
 __usual__ = True
-__reads__ = ("which", "which_bin", "has_exec", "shells")
-__changes__ = ("run_bg", "tty")
-__runs__ = ("run", "shell", "run_stdout", "run_stderr", "run_all", "retcode", "powershell")
+__changes__ = ("run_bg",)
+__runs__ = ("run", "shell", "run_stdout", "run_stderr", "run_all", "retcode")
 
 log = getLogger(__name__)
-
-_LOCALE = (
-    "CTYPE",
-    "NUMERIC",
-    "TIME",
-    "COLLATE",
-    "MONETARY",
-    "MESSAGES",
-    "PAPER",
-    "NAME",
-    "ADDRESS",
-    "TELEPHONE",
-    "MEASUREMENT",
-    "IDENTIFICATION",
-)
 
 #: user -> the environment after logging in; asked for once
 _logins = {}
@@ -361,99 +347,6 @@ def run_bg(
     return {"pid": _run(**given)["pid"]}
 
 
-def which(cmd):
-    """
-    Return the full path of a program, or None
-
-    CLI Example:
-
-    .. code-block:: bash
-
-        pushsalt run '*' cmd.which systemctl
-    """
-    return process.which(cmd) if cmd else None
-
-
-def which_bin(cmds):
-    """
-    Return the full path of the first of these programs that is there, or None
-
-    CLI Example:
-
-    .. code-block:: bash
-
-        pushsalt run '*' cmd.which_bin '[pip3, pip]'
-    """
-    for cmd in cmds if isinstance(cmds, (list, tuple, set)) else ():
-        found = which(cmd)
-        if found:
-            return found
-    return None
-
-
-def has_exec(cmd):
-    """
-    Whether a program is there
-
-    CLI Example:
-
-    .. code-block:: bash
-
-        pushsalt run '*' cmd.has_exec systemctl
-    """
-    return which(cmd) is not None
-
-
-def shells():
-    """
-    Return the shells of /etc/shells
-
-    CLI Example:
-
-    .. code-block:: bash
-
-        pushsalt run '*' cmd.shells
-    """
-    return _shells() or []
-
-
-def tty(device, echo=""):
-    """
-    Write a text to a terminal (``tty1``, ``pts3``)
-
-    CLI Example:
-
-    .. code-block:: bash
-
-        pushsalt run '*' cmd.tty pts/0 'web01 restarts at noon'
-    """
-    if device.startswith("tty"):
-        path = "/dev/" + device
-    elif device.startswith("pts"):
-        path = "/dev/" + device.replace("pts", "pts/")
-    else:
-        return {"Error": "The specified device is not a valid TTY"}
-    try:
-        with open(path, "wb", opener=safepath.opener) as handle:
-            handle.write(str(echo).encode("utf-8"))
-    except OSError:
-        return {"Error": "Echoing to %s returned error" % path}
-    return {"Success": "Message was successfully echoed to %s" % path}
-
-
-def powershell(cmd, **kwargs):
-    """
-    Not supported: there are no Windows targets
-
-    CLI Example:
-
-    .. code-block:: bash
-
-        pushsalt run '*' cmd.powershell 'Get-Date'
-    """
-    raise CommandExecutionError("cmd.powershell needs Windows or PowerShell Core, which pushsalt does not support")
-
-
 # What they share
 
 
@@ -497,25 +390,25 @@ def _run(
         python_shell = bool(kwargs.get("__pub_jid")) or __opts__.get("cmd_safe", True) is False
     if shell and not (os.path.isfile(shell) and os.access(shell, os.X_OK)):
         raise CommandExecutionError("The shell %s is not available" % shell)
-    if not quiet and _shells() is not None and shell not in _shells():
+    if not quiet and commands.known_shells() is not None and shell not in commands.known_shells():
         log.warning("%s is not one of the shells in /etc/shells", shell)
-    cwd = _directory(cwd, runas)
+    cwd = commands.directory(cwd, runas)
     if template:
         cmd, cwd = _rendered(cmd, saltenv, template), _rendered(cwd, saltenv, template)
     if "__pub_jid" in kwargs and not _permitted(cmd):
         raise CommandExecutionError('The shell command "%s" is not permitted' % cmd)
-    env = _variables(env)
+    env = commands.variables(env)
     try:
         identity = process.Identity(runas, group) if runas or group else None
     except KeyError:
-        raise CommandExecutionError(nobody(runas, group))
+        raise CommandExecutionError(commands.nobody(runas, group))
     if runas:
         env = dict(_login(runas, shell), **env)
-    full = _environment(env, reset_system_locale is True, clean_env, prepend_path)
-    mask = umask_of(umask)
+    full = commands.environment(env, reset_system_locale is True, clean_env, prepend_path)
+    mask = commands.umask_of(umask)
     if not isinstance(cwd, OpenFolder) and (not os.path.isabs(cwd) or not os.path.isdir(cwd)):
         raise CommandExecutionError("Specified cwd '%s' either not absolute or does not exist" % cwd)
-    good = success(success_retcodes, success_stdout, success_stderr)
+    good = commands.success(success_retcodes, success_stdout, success_stderr)
     if timeout and (isinstance(timeout, bool) or not isinstance(timeout, (int, float))):
         raise CommandExecutionError("Error: timeout %s must be a number" % timeout)
     if stdin is not None and not hasattr(stdin, "__next__"):  # an iterator of bytes: from thin itself
@@ -523,8 +416,8 @@ def _run(
         stdin = text.encode("utf-8", "surrogateescape")
     if not quiet:
         who = "as user '%s' " % runas if runas else ""
-        log.info("%s", shown("Executing command '%s' %sin directory '%s'" % (word(cmd), who, cwd)))
-    argv = argv_of(cmd, shell, python_shell)
+        log.info("%s", shown("Executing command '%s' %sin directory '%s'" % (commands.word(cmd), who, cwd)))
+    argv = commands.argv_of(cmd, shell, python_shell)
     try:
         result = process.run(argv, cwd, full, stdin, merge, identity, mask, timeout, background=bg)
     except (OSError, ValueError) as exc:
@@ -535,26 +428,10 @@ def _run(
     if result.timed_out:
         words = "%s : Timed out after %s seconds" % (cmd, timeout)
         return {"stdout": words, "stderr": "", "retcode": 1, "pid": result.pid}
-    ret = _answer(result, output_encoding or "utf-8", rstrip, good)
+    ret = commands.answer(result, output_encoding or "utf-8", rstrip, good)
     __context__["retcode"] = 0 if ignore_retcode else ret["retcode"]
     if not quiet:
         _log_output(cmd, ret, ignore_retcode or bg, output_loglevel, shown)
-    return ret
-
-
-def _answer(result, encoding, rstrip, good):
-    """``pid``, ``retcode`` (0 where ``good`` says so), ``stdout`` and ``stderr`` of a program that has ended."""
-    ret = {"pid": result.pid, "retcode": result.retcode, "stdout": "", "stderr": ""}
-    for name in ("stdout", "stderr"):
-        text = getattr(result, name).decode(encoding, "replace")
-        ret[name] = text.rstrip() if rstrip else text
-    codes, in_stdout, in_stderr = good
-    if (
-        ret["retcode"] in codes
-        or any(part in ret["stdout"] for part in in_stdout)
-        or any(part in ret["stderr"] for part in in_stderr)
-    ):
-        ret["retcode"] = 0
     return ret
 
 
@@ -562,44 +439,10 @@ def _log_output(cmd, ret, ignore_retcode, output_loglevel, shown):
     severity = number(output_loglevel, number("info"))
     if ret["retcode"] != 0 and not ignore_retcode:
         severity = max(severity, number("error"))
-        log.error("%s", shown("Command '%s' failed with return code: %s" % (word(cmd), ret["retcode"])))
+        log.error("%s", shown("Command '%s' failed with return code: %s" % (commands.word(cmd), ret["retcode"])))
     for name in ("stdout", "stderr", "retcode"):
         if ret[name]:
             log.log(severity, "%s: %s", name, shown(ret[name]))
-
-
-def _environment(env, plain_locale, clean, prepend_path):
-    """All variables of the program: ``env``, the locale C where it names none, and our own unless ``clean``."""
-    if plain_locale:
-        for name in ["LC_" + part for part in _LOCALE] + ["LANGUAGE"]:
-            env.setdefault(name, "C")
-    full = env if clean else dict(os.environ, **env)
-    if prepend_path:
-        full["PATH"] = ":".join((prepend_path, full.get("PATH", os.defpath)))
-    if "NOTIFY_SOCKET" not in env:
-        full.pop("NOTIFY_SOCKET", None)
-    return full
-
-
-def _directory(cwd, runas):
-    if cwd:
-        return cwd if isinstance(cwd, OpenFolder) else str(cwd)
-    home = os.path.expanduser("~%s" % (runas or ""))
-    return home if os.path.isdir(home) and os.access(home, os.R_OK) else "/"
-
-
-def _variables(env):
-    if isinstance(env, list):
-        merged = {}
-        for item in env:
-            merged.update(item if isinstance(item, dict) else {})
-        env = merged
-    env = {str(key): env[key] for key in env} if isinstance(env, dict) else {}
-    for key in env:
-        if env[key] is None:
-            log.error("env: the variable %s has no value; it is empty", key)
-        env[key] = "" if env[key] is None else str(env[key])
-    return env
 
 
 def _login(user, shell):
@@ -607,7 +450,7 @@ def _login(user, shell):
     if user not in _logins:
         mark = "pushsalt-" + os.urandom(16).hex()
         dump = "printf %%s %s; cat /proc/self/environ 2>/dev/null || env -0; printf %%s %s" % (mark, mark)
-        argv = su(__grains__.get("kernel"), user, shell, dump)
+        argv = commands.su(__grains__.get("kernel"), user, shell, dump)
         parts = []
         if os.geteuid() == 0:
             try:
@@ -643,12 +486,3 @@ def _rendered(text, saltenv, engine):
     except link.LinkError as exc:
         raise CommandExecutionError("Failed to execute cmd with error: %s" % exc)
     return out.decode("utf-8", "surrogateescape")
-
-
-def _shells():
-    try:
-        with open("/etc/shells", "rb") as handle:
-            lines = handle.read().decode("utf-8", "replace").split("\n")
-    except OSError:
-        return None
-    return [line.strip() for line in lines if line.strip() and not line.startswith("#")]

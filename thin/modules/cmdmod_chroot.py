@@ -1,34 +1,15 @@
-"""Commands in a changed root, and versions of shells. Salt: modules/cmdmod.py"""
+"""Commands in a changed root: a part of ``cmd``. Salt: modules/cmdmod.py"""
 
 import os
-import re
 import time
 
-from thin import process
-from thin.exceptions import CommandExecutionError
 from thin.log import getLogger
 
 __virtualname__ = "cmd"
 __usual__ = True
-__reads__ = ("shell_info",)
-__runs__ = ("run_chroot", "powershell_all")
+__runs__ = ("run_chroot",)
 
 log = getLogger(__name__)
-
-#: shell -> (pattern of its version, the command that tells it)
-_SHELLS = {
-    "bash": (r"version (\d\S*)", ["bash", "--version"]),
-    "bash-test-error": (r"versioZ ([-\w.]+)", ["bash", "--version"]),
-    "bash-test-env": (r"(HOME=.*)", ["bash", "-c", "declare"]),
-    "zsh": (r"^zsh (\d\S*)", ["zsh", "--version"]),
-    "tcsh": (r"^tcsh (\d\S*)", ["tcsh", "--version"]),
-    "cmd": (r"Version ([\d.]+)", ["cmd.exe", "/C", "ver"]),
-    "powershell": (r"PSVersion\s+(\d\S*)", ["powershell", "-NonInteractive", "$PSVersionTable"]),
-    "perl": (r"^(\d\S*)", ["perl", "-e", 'printf "%vd\n", $^V;']),
-    "python": (r"^Python (\d\S*)", ["python", "-V"]),
-    "ruby": (r"^ruby (\d\S*)", ["ruby", "-v"]),
-    "php": (r"^PHP (\d\S*)", ["php", "-v"]),
-}
 
 
 def run_chroot(
@@ -135,94 +116,6 @@ def run_chroot(
     if hide_output:
         ret["stdout"] = ret["stderr"] = ""
     return ret
-
-
-def shell_info(shell, list_modules=False):
-    """
-    Return what is known of a shell: ``{installed, path, version, version_raw}``; ``error`` when it does not tell
-
-    shell
-        bash, zsh, tcsh, perl, python, ruby, php, cmd or powershell
-    list_modules
-        For Windows
-
-    CLI Example:
-
-    .. code-block:: bash
-
-        pushsalt run '*' cmd.shell_info zsh
-    """
-    if shell not in _SHELLS:
-        return {"error": "Salt does not know how to get the version number for %s" % shell, "installed": None}
-    pattern, argv = _SHELLS[shell]
-    env = dict(os.environ)
-    env.setdefault("HOME", os.path.expanduser("~"))
-    try:
-        done = process.run(argv, env=env, merge=True, timeout=10)
-    except OSError as exc:
-        return {"error": "Unable to run command '%s' Reason: %s" % (" ".join(argv), exc), "installed": False}
-    if done.timed_out:
-        return {"error": "Unable to run command '%s' Reason: Timed out." % " ".join(argv), "installed": False}
-    text = done.stdout.decode("utf-8", "replace")
-    ret = {"installed": None, "path": process.which(argv[0])}
-    found = re.search(pattern, text, re.IGNORECASE)
-    if found:
-        ret.update(version_raw=found.group(1), installed=False)
-    number = re.match(r"\d[\d.]*", ret.get("version_raw", ""))
-    if number:
-        parts = number.group().split(".")[:3]
-        ret.update(installed=True, version=".".join(parts + (["0"] if len(parts) == 1 else [])))
-    else:
-        ret["error"] = "The version regex pattern for shell %s, could not find the version string" % shell
-        ret["stdout"] = text
-    return ret
-
-
-def powershell_all(
-    cmd,
-    cwd=None,
-    stdin=None,
-    runas=None,
-    shell="powershell",
-    env=None,
-    clean_env=False,
-    template=None,
-    rstrip=True,
-    umask=None,
-    output_encoding=None,
-    output_loglevel="debug",
-    quiet=False,
-    timeout=None,
-    reset_system_locale=True,
-    ignore_retcode=False,
-    saltenv=None,
-    use_vt=False,
-    password=None,
-    depth=None,
-    encode_cmd=False,
-    force_list=False,
-    success_retcodes=None,
-    success_stdout=None,
-    success_stderr=None,
-    **kwargs,
-):
-    """
-    Not supported: there are no Windows targets
-
-    cmd, cwd, stdin, runas, shell, env, clean_env, template, rstrip, umask, output_encoding, output_loglevel, quiet
-        As in Salt
-    timeout, reset_system_locale, ignore_retcode, saltenv, use_vt, password, depth, encode_cmd, force_list
-        As in Salt
-    success_retcodes, success_stdout, success_stderr, kwargs
-        As in Salt
-
-    CLI Example:
-
-    .. code-block:: bash
-
-        pushsalt run '*' cmd.powershell_all 'Get-Date'
-    """
-    raise CommandExecutionError("cmd.powershell_all needs Windows or PowerShell Core, which pushsalt does not support")
 
 
 def _end(root):

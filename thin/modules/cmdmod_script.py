@@ -13,7 +13,7 @@ from thin.utils.commands import DEFAULT_SHELL, arguments, split
 
 __virtualname__ = "cmd"
 __usual__ = True
-__runs__ = ("script", "script_retcode", "exec_code", "exec_code_all")
+__runs__ = ("script", "script_retcode", "exec_code", "exec_code_all", "powershell", "powershell_all")
 
 log = getLogger(__name__)
 
@@ -149,6 +149,66 @@ def exec_code_all(lang, code, cwd=None, args=None, **kwargs):
         return __salt__["cmd.run_all"]([lang, path] + more, cwd=cwd, python_shell=False, **kwargs)
     finally:
         _remove(path)
+
+
+def powershell(cmd, **kwargs):
+    """
+    Not supported: there are no Windows targets
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' cmd.powershell 'Get-Date'
+    """
+    raise CommandExecutionError("cmd.powershell needs Windows or PowerShell Core, which pushsalt does not support")
+
+
+def powershell_all(
+    cmd,
+    cwd=None,
+    stdin=None,
+    runas=None,
+    shell="powershell",
+    env=None,
+    clean_env=False,
+    template=None,
+    rstrip=True,
+    umask=None,
+    output_encoding=None,
+    output_loglevel="debug",
+    quiet=False,
+    timeout=None,
+    reset_system_locale=True,
+    ignore_retcode=False,
+    saltenv=None,
+    use_vt=False,
+    password=None,
+    depth=None,
+    encode_cmd=False,
+    force_list=False,
+    success_retcodes=None,
+    success_stdout=None,
+    success_stderr=None,
+    **kwargs,
+):
+    """
+    Not supported: there are no Windows targets
+
+    cmd, cwd, stdin, runas, shell, env, clean_env, template, rstrip, umask, output_encoding, output_loglevel, quiet
+        As in Salt
+    timeout, reset_system_locale, ignore_retcode, saltenv, use_vt, password, depth, encode_cmd, force_list
+        As in Salt
+    success_retcodes, success_stdout, success_stderr, kwargs
+        As in Salt
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' cmd.powershell_all 'Get-Date'
+    """
+    raise CommandExecutionError("cmd.powershell_all needs Windows or PowerShell Core, which pushsalt does not support")
 
 
 def _script_bytes(source, saltenv, template, kwargs):

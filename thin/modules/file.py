@@ -1,8 +1,8 @@
 """Files, directories and links: paths, looking, owners and modes, reading. Salt: salt.modules.file.
 
-Arguments, values and errors are Salt's. file_managed.py, file_paths.py and file_write.py have the other functions of
-the same Salt module; what files are compared and written with is in thin/utils/files/, shared with the states of the
-same name.
+Arguments, values and errors are Salt's. file_digests.py, file_managed.py, file_paths.py and file_write.py have the
+other functions of the same Salt module; what files are compared and written with is in thin/utils/files/, shared with
+the states of the same name.
 """
 
 import os

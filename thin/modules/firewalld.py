@@ -1,13 +1,14 @@
 """
-The firewall daemon firewalld, through firewall-cmd. Salt: ``salt/modules/firewalld.py``.
+The firewall daemon firewalld, its zones and services, through firewall-cmd. Salt: ``salt/modules/firewalld.py``.
 
 ``permanent``: the configuration that is loaded when firewalld starts or reloads; without it, what is in force now.
-A command that fails raises CommandExecutionError with what firewall-cmd said.
+A command that fails raises CommandExecutionError with what firewall-cmd said. What zones let through is in
+firewalld_rules.py.
 """
 
 from thin import process
 from thin.exceptions import CommandExecutionError
-from thin.log import getLogger
+from thin.utils import firewalldrun
 
 __reads__ = (
     "version",
@@ -16,17 +17,9 @@ __reads__ = (
     "list_all",
     "get_zones",
     "get_services",
-    "get_icmp_types",
     "list_services",
     "get_service_ports",
     "get_service_protocols",
-    "get_masquerade",
-    "list_ports",
-    "list_port_fwd",
-    "list_icmp_block",
-    "get_interfaces",
-    "get_sources",
-    "get_rich_rules",
 )
 __changes__ = (
     "reload_rules",
@@ -42,23 +35,7 @@ __changes__ = (
     "remove_service_port",
     "add_service_protocol",
     "remove_service_protocol",
-    "add_masquerade",
-    "remove_masquerade",
-    "add_port",
-    "remove_port",
-    "add_port_fwd",
-    "remove_port_fwd",
-    "block_icmp",
-    "allow_icmp",
-    "add_interface",
-    "remove_interface",
-    "add_source",
-    "remove_source",
-    "add_rich_rule",
-    "remove_rich_rule",
 )
-
-log = getLogger(__name__)
 
 
 def __virtual__():
@@ -155,7 +132,7 @@ def list_all(zone=None, permanent=True):
 
         pushsalt run '*' firewalld.list_all dmz
     """
-    return _zones(_zone(zone) + ["--list-all"], permanent)
+    return _zones(firewalldrun.zone_option(zone) + ["--list-all"], permanent)
 
 
 def get_zones(permanent=True):
@@ -182,19 +159,6 @@ def get_services(permanent=True):
         pushsalt run '*' firewalld.get_services
     """
     return _cmd(["--get-services"], permanent).split()
-
-
-def get_icmp_types(permanent=True):
-    """
-    Return the names of the types of ICMP that firewalld knows
-
-    CLI Example:
-
-    .. code-block:: bash
-
-        pushsalt run '*' firewalld.get_icmp_types
-    """
-    return _cmd(["--get-icmptypes"], permanent).split()
 
 
 def new_zone(zone, restart=True):
@@ -259,7 +223,7 @@ def list_services(zone=None, permanent=True):
 
         pushsalt run '*' firewalld.list_services dmz
     """
-    return _cmd(_zone(zone) + ["--list-services"], permanent).split()
+    return _cmd(firewalldrun.zone_option(zone) + ["--list-services"], permanent).split()
 
 
 def add_service(service, zone=None, permanent=True):
@@ -272,7 +236,7 @@ def add_service(service, zone=None, permanent=True):
 
         pushsalt run '*' firewalld.add_service app dmz
     """
-    return _cmd(_zone(zone) + ["--add-service=%s" % service], permanent)
+    return _cmd(firewalldrun.zone_option(zone) + ["--add-service=%s" % service], permanent)
 
 
 def remove_service(service, zone=None, permanent=True):
@@ -285,7 +249,7 @@ def remove_service(service, zone=None, permanent=True):
 
         pushsalt run '*' firewalld.remove_service app dmz
     """
-    return _cmd(_zone(zone) + ["--remove-service=%s" % service], permanent)
+    return _cmd(firewalldrun.zone_option(zone) + ["--remove-service=%s" % service], permanent)
 
 
 def get_service_ports(service):
@@ -368,317 +332,6 @@ def remove_service_protocol(service, protocol):
     return _cmd(["--service=%s" % service, "--remove-protocol=%s" % protocol], True)
 
 
-def get_masquerade(zone=None, permanent=True):
-    """
-    Whether packets that leave through a zone get its address
-
-    CLI Example:
-
-    .. code-block:: bash
-
-        pushsalt run '*' firewalld.get_masquerade gateway
-    """
-    return all("no" not in about["masquerade"][:1] for about in list_all(zone, permanent).values())
-
-
-def add_masquerade(zone=None, permanent=True):
-    """
-    Give packets that leave through a zone its address
-
-    CLI Example:
-
-    .. code-block:: bash
-
-        pushsalt run '*' firewalld.add_masquerade gateway
-    """
-    return _cmd(_zone(zone) + ["--add-masquerade"], permanent)
-
-
-def remove_masquerade(zone=None, permanent=True):
-    """
-    No longer give packets that leave through a zone its address
-
-    CLI Example:
-
-    .. code-block:: bash
-
-        pushsalt run '*' firewalld.remove_masquerade gateway
-    """
-    return _cmd(_zone(zone) + ["--remove-masquerade"], permanent)
-
-
-def list_ports(zone, permanent=True):
-    """
-    Return the ports open in a zone, as ``22/tcp``
-
-    CLI Example:
-
-    .. code-block:: bash
-
-        pushsalt run '*' firewalld.list_ports dmz
-    """
-    return _cmd(_zone(zone) + ["--list-ports"], permanent).split()
-
-
-def add_port(zone, port, permanent=True, force_masquerade=False):
-    """
-    Open a port in a zone
-
-    force_masquerade
-        Turn on masquerading in the zone first.
-
-    CLI Example:
-
-    .. code-block:: bash
-
-        pushsalt run '*' firewalld.add_port dmz 8443/tcp
-    """
-    _masqueraded(zone, force_masquerade)
-    return _cmd(_zone(zone) + ["--add-port=%s" % port], permanent)
-
-
-def remove_port(zone, port, permanent=True):
-    """
-    No longer open a port in a zone
-
-    CLI Example:
-
-    .. code-block:: bash
-
-        pushsalt run '*' firewalld.remove_port dmz 8443/tcp
-    """
-    return _cmd(_zone(zone) + ["--remove-port=%s" % port], permanent)
-
-
-def list_port_fwd(zone, permanent=True):
-    """
-    Return ``[{"Source port", "Protocol", "Destination port", "Destination address"}]`` of a zone
-
-    CLI Example:
-
-    .. code-block:: bash
-
-        pushsalt run '*' firewalld.list_port_fwd dmz
-    """
-    found = []
-    for line in _cmd(_zone(zone) + ["--list-forward-ports"], permanent).splitlines():
-        # an address of IPv6 has colons of its own
-        port, proto, to_port, address = [field.partition("=")[2] for field in line.split(":", 3)]
-        found.append(
-            {"Source port": port, "Protocol": proto, "Destination port": to_port, "Destination address": address}
-        )
-    return found
-
-
-def add_port_fwd(zone, src, dest, proto="tcp", dstaddr="", permanent=True, force_masquerade=False):
-    """
-    Send what comes in at a port to another, here or at the address ``dstaddr``
-
-    force_masquerade
-        Turn on masquerading in the zone first.
-
-    CLI Example:
-
-    .. code-block:: bash
-
-        pushsalt run '*' firewalld.add_port_fwd dmz 443 8443 tcp
-    """
-    _masqueraded(zone, force_masquerade)
-    return _cmd(_zone(zone) + ["--add-" + _forward(src, dest, proto, dstaddr)], permanent)
-
-
-def remove_port_fwd(zone, src, dest, proto="tcp", dstaddr="", permanent=True):
-    """
-    No longer send what comes in at a port to another
-
-    CLI Example:
-
-    .. code-block:: bash
-
-        pushsalt run '*' firewalld.remove_port_fwd dmz 443 8443 tcp
-    """
-    return _cmd(_zone(zone) + ["--remove-" + _forward(src, dest, proto, dstaddr)], permanent)
-
-
-def list_icmp_block(zone, permanent=True):
-    """
-    Return the types of ICMP that a zone blocks
-
-    CLI Example:
-
-    .. code-block:: bash
-
-        pushsalt run '*' firewalld.list_icmp_block dmz
-    """
-    return _cmd(_zone(zone) + ["--list-icmp-blocks"], permanent).split()
-
-
-def block_icmp(zone, icmp, permanent=True):
-    """
-    Block a type of ICMP in a zone; False if there is no such type
-
-    CLI Example:
-
-    .. code-block:: bash
-
-        pushsalt run '*' firewalld.block_icmp dmz timestamp-request
-    """
-    if icmp not in get_icmp_types(permanent):
-        log.error("Invalid ICMP type")
-        return False
-    if icmp in list_icmp_block(zone, permanent):
-        return "success"
-    return _cmd(_zone(zone) + ["--add-icmp-block=%s" % icmp], permanent)
-
-
-def allow_icmp(zone, icmp, permanent=True):
-    """
-    No longer block a type of ICMP in a zone; False if there is no such type
-
-    CLI Example:
-
-    .. code-block:: bash
-
-        pushsalt run '*' firewalld.allow_icmp dmz timestamp-request
-    """
-    if icmp not in get_icmp_types(permanent):
-        log.error("Invalid ICMP type")
-        return False
-    if icmp not in list_icmp_block(zone, permanent):
-        return "success"
-    return _cmd(_zone(zone) + ["--remove-icmp-block=%s" % icmp], permanent)
-
-
-def get_interfaces(zone, permanent=True):
-    """
-    Return the interfaces that belong to a zone
-
-    CLI Example:
-
-    .. code-block:: bash
-
-        pushsalt run '*' firewalld.get_interfaces dmz
-    """
-    return _cmd(_zone(zone) + ["--list-interfaces"], permanent).split()
-
-
-def add_interface(zone, interface, permanent=True):
-    """
-    Let a zone hold for an interface
-
-    CLI Example:
-
-    .. code-block:: bash
-
-        pushsalt run '*' firewalld.add_interface dmz ens4
-    """
-    return _cmd(_zone(zone) + ["--add-interface=%s" % interface], permanent)
-
-
-def remove_interface(zone, interface, permanent=True):
-    """
-    No longer say that an interface belongs to a zone
-
-    CLI Example:
-
-    .. code-block:: bash
-
-        pushsalt run '*' firewalld.remove_interface dmz ens4
-    """
-    return _cmd(_zone(zone) + ["--remove-interface=%s" % interface], permanent)
-
-
-def get_sources(zone, permanent=True):
-    """
-    Return the networks that belong to a zone
-
-    CLI Example:
-
-    .. code-block:: bash
-
-        pushsalt run '*' firewalld.get_sources dmz
-    """
-    return _cmd(_zone(zone) + ["--list-sources"], permanent).split()
-
-
-def add_source(zone, source, permanent=True):
-    """
-    Say that a network belongs to a zone
-
-    CLI Example:
-
-    .. code-block:: bash
-
-        pushsalt run '*' firewalld.add_source dmz 203.0.113.0/24
-    """
-    return _cmd(_zone(zone) + ["--add-source=%s" % source], permanent)
-
-
-def remove_source(zone, source, permanent=True):
-    """
-    No longer say that a network belongs to a zone
-
-    CLI Example:
-
-    .. code-block:: bash
-
-        pushsalt run '*' firewalld.remove_source dmz 203.0.113.0/24
-    """
-    return _cmd(_zone(zone) + ["--remove-source=%s" % source], permanent)
-
-
-def get_rich_rules(zone, permanent=True):
-    """
-    Return the rich rules of a zone
-
-    CLI Example:
-
-    .. code-block:: bash
-
-        pushsalt run '*' firewalld.get_rich_rules dmz
-    """
-    return _cmd(_zone(zone) + ["--list-rich-rules"], permanent).splitlines()
-
-
-def add_rich_rule(zone, rule, permanent=True):
-    """
-    Have one more rich rule in a zone
-
-    CLI Example:
-
-    .. code-block:: bash
-
-        pushsalt run '*' firewalld.add_rich_rule dmz 'rule service name="ldaps" reject'
-    """
-    return _cmd(_zone(zone) + ["--add-rich-rule=%s" % rule], permanent)
-
-
-def remove_rich_rule(zone, rule, permanent=True):
-    """
-    Take a rich rule away from a zone
-
-    CLI Example:
-
-    .. code-block:: bash
-
-        pushsalt run '*' firewalld.remove_rich_rule dmz 'rule service name="ldaps" reject'
-    """
-    return _cmd(_zone(zone) + ["--remove-rich-rule=%s" % rule], permanent)
-
-
-def _zone(zone):
-    return ["--zone=%s" % zone] if zone else []
-
-
-def _forward(src, dest, proto, address):
-    return "forward-port=port=%s:proto=%s:toport=%s:toaddr=%s" % (src, proto, dest, address)
-
-
-def _masqueraded(zone, wanted):
-    if wanted and not get_masquerade(zone):
-        add_masquerade(zone)
-
-
 def _known(service):
     if service not in get_services(permanent=True):
         raise CommandExecutionError("The service does not exist.")
@@ -706,11 +359,4 @@ def _zones(words, permanent):
 
 
 def _cmd(words, permanent=False):
-    """What firewall-cmd prints."""
-    program = process.which("firewall-cmd")
-    done = __salt__["cmd.run_all"](
-        [program] + words + (["--permanent"] if permanent else []), python_shell=False, env={"LC_ALL": "C"}
-    )
-    if done["retcode"]:
-        raise CommandExecutionError("firewall-cmd failed: %s" % (done["stderr"] or done["stdout"]))
-    return done["stdout"]
+    return firewalldrun.run(__salt__, words, permanent)

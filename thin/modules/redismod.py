@@ -1,4 +1,6 @@
-"""Redis, by its own protocol: no client need be installed. Salt (until 3007): modules/redismod.py; then saltext-redis
+"""Redis: server and keys, by its own protocol: no client need be installed.
+
+Salt (until 3007): modules/redismod.py; then saltext-redis. Hashes, lists and sets are in redismod_values.py.
 
 ``host``, ``port``, ``db`` and ``password`` of all functions default to the options ``redis.host``, ``redis.port``,
 ``redis.db`` and ``redis.password`` (without them: the host ``salt``, its port 6379, database 0, no password); a path as
@@ -13,24 +15,12 @@ __reads__ = (
     "dbsize",
     "exists",
     "get_key",
-    "hexists",
-    "hget",
-    "hgetall",
-    "hlen",
-    "hmget",
-    "hvals",
-    "hscan",
     "info",
     "keys",
     "key_type",
     "lastsave",
-    "llen",
-    "lrange",
     "ping",
-    "smembers",
     "time",
-    "zcard",
-    "zrange",
     "sentinel_get_master_ip",
     "get_master_ip",
 )
@@ -43,12 +33,6 @@ __changes__ = (
     "expireat",
     "flushall",
     "flushdb",
-    "hdel",
-    "hincrby",
-    "hincrbyfloat",
-    "hmset",
-    "hset",
-    "hsetnx",
     "save",
     "set_key",
     "shutdown",
@@ -60,28 +44,9 @@ def __virtual__():
     return __virtualname__
 
 
-def _connect(host=None, port=None, db=None, password=None):
-    option = __salt__["config.option"]
-    return resp.Client(
-        host or option("redis.host"),
-        port or option("redis.port"),
-        db or option("redis.db"),
-        password or option("redis.password"),
-    )
-
-
 def _call(connection, *words):
-    with _connect(*connection) as server:
+    with resp.configured(__salt__["config.option"], *connection) as server:
         return server(*words)
-
-
-def _named(options):
-    """The connection out of keyword arguments, which it takes away."""
-    return tuple(options.pop(name, None) for name in ("host", "port", "db", "password"))
-
-
-def _pairs(answer):
-    return dict(zip(answer[::2], answer[1::2]))
 
 
 def bgrewriteaof(host=None, port=None, db=None, password=None):
@@ -120,7 +85,7 @@ def config_get(pattern="*", host=None, port=None, db=None, password=None):
 
         pushsalt run '*' redis.config_get maxmemory
     """
-    return _pairs(_call((host, port, db, password), "CONFIG", "GET", pattern))
+    return resp.pairs(_call((host, port, db, password), "CONFIG", "GET", pattern))
 
 
 def config_set(name, value, host=None, port=None, db=None, password=None):
@@ -159,7 +124,7 @@ def delete(*keys, **connection_args):
 
         pushsalt run '*' redis.delete session:7
     """
-    return _call(_named(connection_args), "DEL", *keys)
+    return _call(resp.named(connection_args), "DEL", *keys)
 
 
 def exists(key, host=None, port=None, db=None, password=None):
@@ -240,184 +205,6 @@ def get_key(key, host=None, port=None, db=None, password=None):
     return _call((host, port, db, password), "GET", key)
 
 
-def hdel(key, *fields, **options):
-    """
-    Delete fields of a hash; returns how many there were
-
-    CLI Example:
-
-    .. code-block:: bash
-
-        pushsalt run '*' redis.hdel user:ada phone pager
-    """
-    return _call(_named(options), "HDEL", key, *fields)
-
-
-def hexists(key, field, host=None, port=None, db=None, password=None):
-    """
-    Whether a hash has a field
-
-    CLI Example:
-
-    .. code-block:: bash
-
-        pushsalt run '*' redis.hexists user:ada phone
-    """
-    return bool(_call((host, port, db, password), "HEXISTS", key, field))
-
-
-def hget(key, field, host=None, port=None, db=None, password=None):
-    """
-    Return the text of a hash's field, or None
-
-    CLI Example:
-
-    .. code-block:: bash
-
-        pushsalt run '*' redis.hget user:ada phone
-    """
-    return _call((host, port, db, password), "HGET", key, field)
-
-
-def hgetall(key, host=None, port=None, db=None, password=None):
-    """
-    Return ``{field: text}`` of a hash
-
-    CLI Example:
-
-    .. code-block:: bash
-
-        pushsalt run '*' redis.hgetall user:ada
-    """
-    return _pairs(_call((host, port, db, password), "HGETALL", key))
-
-
-def hincrby(key, field, increment=1, host=None, port=None, db=None, password=None):
-    """
-    Add to the whole number of a hash's field; returns the sum
-
-    CLI Example:
-
-    .. code-block:: bash
-
-        pushsalt run '*' redis.hincrby user:ada logins 2
-    """
-    return _call((host, port, db, password), "HINCRBY", key, field, increment)
-
-
-def hincrbyfloat(key, field, increment=1.0, host=None, port=None, db=None, password=None):
-    """
-    Add to the number of a hash's field; returns the sum
-
-    CLI Example:
-
-    .. code-block:: bash
-
-        pushsalt run '*' redis.hincrbyfloat user:ada balance 0.75
-    """
-    return float(_call((host, port, db, password), "HINCRBYFLOAT", key, field, increment))
-
-
-def hlen(key, host=None, port=None, db=None, password=None):
-    """
-    Return how many fields a hash has
-
-    CLI Example:
-
-    .. code-block:: bash
-
-        pushsalt run '*' redis.hlen user:ada
-    """
-    return _call((host, port, db, password), "HLEN", key)
-
-
-def hmget(key, *fields, **options):
-    """
-    Return the texts of a hash's fields, None for those that are missing
-
-    CLI Example:
-
-    .. code-block:: bash
-
-        pushsalt run '*' redis.hmget user:ada phone pager
-    """
-    return _call(_named(options), "HMGET", key, *fields)
-
-
-def hmset(key, **fieldsvals):
-    """
-    Set fields of a hash; returns True
-
-    CLI Example:
-
-    .. code-block:: bash
-
-        pushsalt run '*' redis.hmset user:ada phone=555-0131 room=B-204
-    """
-    connection = _named(fieldsvals)
-    words = [word for name, value in fieldsvals.items() if not name.startswith("__") for word in (name, value)]
-    return _call(connection, "HMSET", key, *words) == "OK"
-
-
-def hset(key, field, value, host=None, port=None, db=None, password=None):
-    """
-    Set a field of a hash; returns 1 for a new one, or 0
-
-    CLI Example:
-
-    .. code-block:: bash
-
-        pushsalt run '*' redis.hset user:ada room B-204
-    """
-    return _call((host, port, db, password), "HSET", key, field, value)
-
-
-def hsetnx(key, field, value, host=None, port=None, db=None, password=None):
-    """
-    Set a field of a hash that has none of that name; returns 1, or 0 when it has
-
-    CLI Example:
-
-    .. code-block:: bash
-
-        pushsalt run '*' redis.hsetnx user:ada room B-204
-    """
-    return _call((host, port, db, password), "HSETNX", key, field, value)
-
-
-def hvals(key, host=None, port=None, db=None, password=None):
-    """
-    Return the texts of all fields of a hash
-
-    CLI Example:
-
-    .. code-block:: bash
-
-        pushsalt run '*' redis.hvals user:ada
-    """
-    return _call((host, port, db, password), "HVALS", key)
-
-
-def hscan(key, cursor=0, match=None, count=None, host=None, port=None, db=None, password=None):
-    """
-    Return ``(cursor to go on with, {field: text})``, a part of a hash; the cursor is 0 at its end
-
-    match
-        a glob of fields
-    count
-        about how many to return
-
-    CLI Example:
-
-    .. code-block:: bash
-
-        pushsalt run '*' redis.hscan user:ada match='last_*' count=50
-    """
-    words = (["MATCH", match] if match is not None else []) + (["COUNT", count] if count is not None else [])
-    found = _call((host, port, db, password), "HSCAN", key, cursor, *words)
-    return int(found[0]), _pairs(found[1])
-
-
 def info(host=None, port=None, db=None, password=None):
     """
     Return ``{name: value}`` of what the server says of itself
@@ -468,32 +255,6 @@ def lastsave(host=None, port=None, db=None, password=None):
         pushsalt run '*' redis.lastsave
     """
     return _call((host, port, db, password), "LASTSAVE")
-
-
-def llen(key, host=None, port=None, db=None, password=None):
-    """
-    Return how many elements a list has
-
-    CLI Example:
-
-    .. code-block:: bash
-
-        pushsalt run '*' redis.llen jobs
-    """
-    return _call((host, port, db, password), "LLEN", key)
-
-
-def lrange(key, start, stop, host=None, port=None, db=None, password=None):
-    """
-    Return a part of a list, by places
-
-    CLI Example:
-
-    .. code-block:: bash
-
-        pushsalt run '*' redis.lrange jobs 0 24
-    """
-    return _call((host, port, db, password), "LRANGE", key, start, stop)
 
 
 def ping(host=None, port=None, db=None, password=None):
@@ -571,19 +332,6 @@ def slaveof(master_host=None, master_port=None, host=None, port=None, db=None, p
     return _call((host, port, db, password), "SLAVEOF", *words).startswith("OK")
 
 
-def smembers(key, host=None, port=None, db=None, password=None):
-    """
-    Return the members of a set as a list
-
-    CLI Example:
-
-    .. code-block:: bash
-
-        pushsalt run '*' redis.smembers admins
-    """
-    return _call((host, port, db, password), "SMEMBERS", key)
-
-
 def time(host=None, port=None, db=None, password=None):
     """
     Return what time the server has, as Unix seconds
@@ -595,32 +343,6 @@ def time(host=None, port=None, db=None, password=None):
         pushsalt run '*' redis.time
     """
     return int(_call((host, port, db, password), "TIME")[0])
-
-
-def zcard(key, host=None, port=None, db=None, password=None):
-    """
-    Return how many members a sorted set has
-
-    CLI Example:
-
-    .. code-block:: bash
-
-        pushsalt run '*' redis.zcard ranking
-    """
-    return _call((host, port, db, password), "ZCARD", key)
-
-
-def zrange(key, start, stop, host=None, port=None, db=None, password=None):
-    """
-    Return a part of a sorted set, by places
-
-    CLI Example:
-
-    .. code-block:: bash
-
-        pushsalt run '*' redis.zrange ranking 0 4
-    """
-    return _call((host, port, db, password), "ZRANGE", key, start, stop)
 
 
 def sentinel_get_master_ip(master, host=None, port=None, password=None):

@@ -1,7 +1,7 @@
-"""How the target is doing: load, memory, processes, disks, network, who is on it. Salt: modules/status.py
+"""How the target is doing: time, load, memory, processes, who is on it. Salt: modules/status.py
 
 Linux is read from /proc; on the BSDs and macOS their programs are asked. A function that a system has no source for
-answers with the text ``UNSUPPORTED``, as Salt does.
+answers with the text ``counters.UNSUPPORTED``, as Salt does. Disks and the network are in status_devices.py.
 """
 
 import os
@@ -28,10 +28,6 @@ __reads__ = (
     "pid",
     "w",
     "version",
-    "diskstats",
-    "diskusage",
-    "netstats",
-    "netdev",
     "master",
     "ping_master",
     "proxy_reconnect",
@@ -39,39 +35,6 @@ __reads__ = (
 
 log = getLogger(__name__)
 
-UNSUPPORTED = "This method is unsupported on the current operating system!"
-
-_DISK = (
-    "reads_issued",
-    "reads_merged",
-    "sectors_read",
-    "ms_spent_reading",
-    "writes_completed",
-    "writes_merged",
-    "sectors_written",
-    "ms_spent_writing",
-    "io_in_progress",
-    "ms_spent_in_io",
-    "weighted_ms_spent_in_io",
-)
-_NET = (
-    "rx_bytes",
-    "rx_packets",
-    "rx_errs",
-    "rx_drop",
-    "rx_fifo",
-    "rx_frame",
-    "rx_compressed",
-    "rx_multicast",
-    "tx_bytes",
-    "tx_packets",
-    "tx_errs",
-    "tx_drop",
-    "tx_fifo",
-    "tx_colls",
-    "tx_carrier",
-    "tx_compressed",
-)
 _OPENBSD_VM = (
     "active virtual pages",
     "free list size",
@@ -103,8 +66,8 @@ def all_status():
 
         pushsalt run '*' status.all_status
     """
-    parts = (cpuinfo, cpustats, diskstats, diskusage, loadavg, meminfo, netdev, netstats, uptime, vmstats, w)
-    return {part.__name__: part() for part in parts}
+    parts = ("cpuinfo", "cpustats", "diskstats", "diskusage", "loadavg", "meminfo", "netdev", "netstats", "uptime")
+    return {part: __salt__["status." + part]() for part in parts + ("vmstats", "w")}
 
 
 def custom():
@@ -220,7 +183,7 @@ def cpustats():
     if kernel == "OpenBSD":
         lines = [line.split() for line in _run("systat", "-s", "2", "-B", "cpu").splitlines()]
         return {row[0]: dict(zip(lines[3][1:], row[1:])) for row in lines[4:] if row}
-    return UNSUPPORTED
+    return counters.UNSUPPORTED
 
 
 def cpuinfo():
@@ -246,7 +209,7 @@ def cpuinfo():
         sign = "=" if kernel in ("NetBSD", "OpenBSD") else ":"
         rows = [line.split(sign, 1) for line in _run("sysctl", "hw.model", "hw.ncpu").splitlines() if sign in line]
         return {row[0].strip(): row[1].strip() for row in rows}
-    return UNSUPPORTED
+    return counters.UNSUPPORTED
 
 
 def nproc():
@@ -264,7 +227,7 @@ def nproc():
         return len(os.sched_getaffinity(0))
     if kernel in ("Darwin", "FreeBSD", "DragonFly", "OpenBSD"):
         return counters.number(__salt__["sysctl.get"]("hw.ncpu") or "1")
-    return UNSUPPORTED
+    return counters.UNSUPPORTED
 
 
 def meminfo():
@@ -292,7 +255,7 @@ def meminfo():
         return found
     if kernel == "OpenBSD":
         return dict(zip(_OPENBSD_VM, _run("vmstat").splitlines()[2].split()[2:10]))
-    return UNSUPPORTED
+    return counters.UNSUPPORTED
 
 
 def vmstats():
@@ -311,7 +274,7 @@ def vmstats():
     if _kernel() in ("FreeBSD", "DragonFly", "OpenBSD"):
         rows = (line.split(None, 1) for line in _run("vmstat", "-s").splitlines())
         return {row[1]: int(row[0]) for row in rows if len(row) > 1 and row[0].isdigit()}
-    return UNSUPPORTED
+    return counters.UNSUPPORTED
 
 
 # Processes and users
@@ -373,7 +336,7 @@ def w():
     elif kernel in ("Darwin", "FreeBSD", "DragonFly", "OpenBSD"):
         names, rows = ("user", "tty", "from", "login", "idle"), _run("w", "-h")
     else:
-        return UNSUPPORTED
+        return counters.UNSUPPORTED
     split = [row.split() for row in rows.splitlines() if len(row.split()) >= len(names)]
     return [dict(zip(names, row), what=" ".join(row[len(names) :])) for row in split]
 
@@ -392,132 +355,7 @@ def version():
         return procfs.read("/proc/version", "").strip()
     if _kernel() in ("FreeBSD", "DragonFly", "OpenBSD", "Darwin"):
         return _run("sysctl", "-n", "kern.version")
-    return UNSUPPORTED
-
-
-# Disks
-
-
-def diskstats():
-    """
-    Return ``{device: {"reads_issued", "sectors_read", "writes_completed", …}}`` since the start
-
-    CLI Example:
-
-    .. code-block:: bash
-
-        pushsalt run '*' status.diskstats
-    """
-    found = {}
-    if _kernel() == "Linux":
-        for line in procfs.read("/proc/diskstats", "").splitlines():
-            row = line.split()
-            found[row[2]] = {"major": int(row[0]), "minor": int(row[1]), "device": counters.number(row[2])}
-            found[row[2]].update(zip(_DISK, [counters.number(value) for value in row[3:]]))
-        return found
-    if _kernel() in ("FreeBSD", "DragonFly"):
-        lines = [line.split() for line in _run("iostat", "-xzd").splitlines()]
-        for row in lines[2:]:
-            found[row[0]] = dict(zip(lines[1][1:], [counters.number(value) for value in row[1:]]))
-        return found
-    return UNSUPPORTED
-
-
-def diskusage(*args):
-    """
-    Return ``{path: {"available", "total"}}`` in bytes of mounted file systems
-
-    args
-        paths, and globs of file system types (``ext?``); without any, of all file systems
-
-    CLI Example:
-
-    .. code-block:: bash
-
-        pushsalt run '*' status.diskusage /srv xfs
-    """
-    from fnmatch import fnmatchcase
-
-    paths = [arg for arg in args if arg.startswith("/")]
-    kinds = [arg for arg in args if not arg.startswith("/")] if args else ["*"]
-    if kinds:
-        if _kernel() == "Linux":
-            rows = [(one["mountpoint"], one["fstype"]) for one in procfs.partitions(True)]
-        elif _kernel() in ("FreeBSD", "DragonFly"):
-            rows = [tuple(line.split()[1:3]) for line in _run("mount", "-p").splitlines() if len(line.split()) > 2]
-        else:
-            raise CommandExecutionError("status.diskusage not yet supported on this platform")
-        paths += [path for path, kind in rows if any(fnmatchcase(kind, glob) for glob in kinds)]
-    found = {}
-    for path in paths:
-        if path in found or not os.path.exists(path):
-            continue
-        try:
-            data = os.statvfs(path)
-            found[path] = {"available": data.f_bavail * data.f_bsize, "total": data.f_blocks * data.f_bsize}
-        except OSError as exc:
-            log.warning("%s cannot be read: %s", path, exc)
-            found[path] = {"available": None, "total": None}
-    return found
-
-
-# Network
-
-
-def netstats():
-    """
-    Return the counters of the network protocols: ``{protocol: {name: number}}``
-
-    CLI Example:
-
-    .. code-block:: bash
-
-        pushsalt run '*' status.netstats
-    """
-    if _kernel() == "Linux":
-        return counters.of_netstat(procfs.read("/proc/net/netstat", ""))
-    if _kernel() not in ("FreeBSD", "DragonFly", "OpenBSD"):
-        return UNSUPPORTED
-    found, key = {}, None
-    for line in _run("netstat", "-s").splitlines():
-        if line.startswith("\t\t") or not line.strip():
-            continue
-        words = line.split()
-        if not line.startswith("\t"):
-            key = words[0].replace(":", "")
-            found[key] = {}
-        elif words[0].isdigit():
-            found[key][" ".join(words[1:])] = words[0]
-    return found
-
-
-def netdev():
-    """
-    Return ``{interface: {"rx_bytes", "tx_bytes", …}}`` since the start
-
-    CLI Example:
-
-    .. code-block:: bash
-
-        pushsalt run '*' status.netdev
-    """
-    found = {}
-    if _kernel() == "Linux":
-        for line in procfs.read("/proc/net/dev", "").splitlines():
-            name, colon, rest = line.partition(":")
-            if colon:
-                values = [counters.number(value) for value in rest.split()]
-                found[name.strip()] = dict(zip(_NET, values), iface=name.strip())
-        return found
-    if _kernel() not in ("FreeBSD", "DragonFly"):
-        return UNSUPPORTED
-    lines = _run("netstat", "-i", "-n", "-4", "-b", "-d").splitlines()
-    heads = lines[0].split()
-    for line in lines[1:] + _run("netstat", "-i", "-n", "-6", "-b", "-d").splitlines()[1:]:
-        row = line.split()
-        values = dict(zip(heads[4:13], [counters.number(value) for value in row[4:13]]))
-        found.setdefault(row[0], {}).setdefault(row[2], {})[row[3]] = values
-    return found
+    return counters.UNSUPPORTED
 
 
 # What a minion's daemon has and a target has not

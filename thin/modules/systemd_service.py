@@ -5,6 +5,7 @@ time a unit is, and ``daemon-reload`` run where it has not (never in a dry run).
 
 Each question costs one systemctl. While ``__context__["service.seen"]`` is a dict (a state put it there to ask several
 questions about the same moment), what systemctl said of a unit is kept in it, until something is changed here.
+Lists of units and their properties are in systemd_units.py.
 """
 
 import os
@@ -16,22 +17,7 @@ __virtualname__ = "service"
 
 __func_alias__ = {"reload_": "reload", "unmask_": "unmask"}
 __usual__ = True
-__reads__ = (
-    "offline",
-    "available",
-    "missing",
-    "status",
-    "enabled",
-    "disabled",
-    "masked",
-    "get_all",
-    "get_running",
-    "get_enabled",
-    "get_disabled",
-    "get_static",
-    "show",
-    "execs",
-)
+__reads__ = ("offline", "available", "missing", "status", "enabled", "disabled", "masked")
 __changes__ = (
     "start",
     "stop",
@@ -43,10 +29,7 @@ __changes__ = (
     "mask",
     "unmask",
     "systemctl_reload",
-    "firstboot",
 )
-
-ENVIRONMENT = {"LC_ALL": "C", "SYSTEMD_PAGER": "", "SYSTEMD_COLORS": "0"}
 
 _LOOK = "--property=Id,LoadState,ActiveState,NeedDaemonReload,UnitFileState"
 _ACTIVE = ("active", "reloading", "refreshing")
@@ -58,7 +41,7 @@ _NOT_ENABLED = ("disabled", "masked", "masked-runtime", "linked", "linked-runtim
 
 def __virtual__():
     # on a Debian that systemd did not start, the functions that debian_service has not got are these
-    if initsystem.manager(__grains__) in ("systemd", "debian") and (_booted() or offline()):
+    if initsystem.manager(__grains__) in ("systemd", "debian") and (units.booted() or offline()):
         return __virtualname__
     return False, (
         "The systemd execution module failed to load: "
@@ -79,7 +62,7 @@ def offline():
 
         pushsalt run '*' service.offline
     """
-    return not _booted() and bool(_which("systemctl"))
+    return not units.booted() and bool(units.program("systemctl"))
 
 
 def available(name):
@@ -132,7 +115,7 @@ def status(name, sig=None):
     if any(char in name for char in "*?["):
         import fnmatch
 
-        return {found: status(found) for found in fnmatch.filter(get_all(), name)}
+        return {found: status(found) for found in fnmatch.filter(units.every(None), name)}
     return _look(name)["ActiveState"] in _ACTIVE
 
 
@@ -157,7 +140,7 @@ def enabled(name, root=None, **kwargs):
             return state in _ENABLED
     done = _systemctl("is-enabled", name, root=root)
     if done["retcode"] == 0 and done["stdout"].strip() == "alias":
-        real = show(name, root=root).get("Id")
+        real = units.properties(_systemctl("show", name, root=root)["stdout"]).get("Id")
         return bool(real) and _systemctl("is-enabled", real, root=root)["retcode"] == 0
     return done["retcode"] == 0
 
@@ -202,133 +185,6 @@ def masked(name, runtime=False, root=None):
         return os.readlink(path) == os.devnull
     except OSError:
         return False
-
-
-def get_all(root=None):
-    """
-    The sorted names of all units that have a file, and of the init scripts beside them.
-
-    root
-        in another system's root folder
-
-    CLI Example:
-
-    .. code-block:: bash
-
-        pushsalt run '*' service.get_all
-    """
-    found = units.on_disk(root)
-    return sorted(found | units.init_scripts(found, root))
-
-
-def get_running():
-    """
-    The sorted names of the units that run now.
-
-    CLI Example:
-
-    .. code-block:: bash
-
-        pushsalt run '*' service.get_running
-    """
-    text = _systemctl("--full", "--no-legend", "--no-pager", "--plain", "list-units")["stdout"]
-    rows = [line.split() for line in text.splitlines()]
-    return sorted(units.shown(row[0]) for row in rows if len(row) > 3 and row[3] == "running" and units.listed(row[0]))
-
-
-def get_enabled(root=None):
-    """
-    The sorted names of units and init scripts that start at boot.
-
-    root
-        in another system's root folder
-
-    CLI Example:
-
-    .. code-block:: bash
-
-        pushsalt run '*' service.get_enabled
-    """
-    scripts = units.init_scripts(units.on_disk(root), root) & units.started_scripts(root)
-    return sorted(_unit_files("enabled", root) | scripts)
-
-
-def get_disabled(root=None):
-    """
-    The sorted names of units and init scripts that do not start at boot.
-
-    root
-        in another system's root folder
-
-    CLI Example:
-
-    .. code-block:: bash
-
-        pushsalt run '*' service.get_disabled
-    """
-    scripts = units.init_scripts(units.on_disk(root), root) - units.started_scripts(root)
-    return sorted(_unit_files("disabled", root) | scripts)
-
-
-def get_static(root=None):
-    """
-    The sorted names of units that can neither be enabled nor disabled.
-
-    root
-        in another system's root folder
-
-    CLI Example:
-
-    .. code-block:: bash
-
-        pushsalt run '*' service.get_static
-    """
-    return sorted(_unit_files("static", root))
-
-
-def show(name, root=None):
-    """
-    The unit's properties: ``{key: text}``; Before, After and Wants as lists, ExecStart and the like as dicts.
-
-    name
-        the unit's name; without a type it is a service
-    root
-        in another system's root folder
-
-    CLI Example:
-
-    .. code-block:: bash
-
-        pushsalt run '*' service.show sshd
-    """
-    found = {}
-    for line in _systemctl("show", name, root=root)["stdout"].splitlines():
-        key, _, value = line.partition("=")
-        if value.startswith("{"):
-            items = [item.partition("=") for item in value.strip("{} ").split(" ; ")]
-            found[key] = {item[0].strip(): item[2].strip() for item in items}
-        elif key in ("Before", "After", "Wants"):
-            found[key] = value.split()
-        else:
-            found[key] = value
-    return found
-
-
-def execs(root=None):
-    """
-    ``{name: path}`` of what the services start.
-
-    root
-        in another system's root folder
-
-    CLI Example:
-
-    .. code-block:: bash
-
-        pushsalt run '*' service.execs
-    """
-    shown = {name: show(name, root=root).get("ExecStart") for name in get_all(root=root)}
-    return {name: command["path"] for name, command in shown.items() if isinstance(command, dict)}
 
 
 # Changing
@@ -550,47 +406,6 @@ def systemctl_reload():
     return True
 
 
-def firstboot(locale=None, locale_message=None, keymap=None, timezone=None, hostname=None, machine_id=None, root=None):
-    """
-    Set what a system asks for at its first start, by systemd-firstboot; raises CommandExecutionError in its words
-
-    locale
-        the locale (LANG)
-    locale_message
-        the locale of messages (LC_MESSAGES)
-    keymap
-        the keyboard's map
-    timezone
-        the time zone
-    hostname
-        the host name
-    machine_id
-        the machine's id
-    root
-        the folder of another system
-
-    CLI Example:
-
-    .. code-block:: bash
-
-        pushsalt run '*' service.firstboot hostname=web01 timezone=Europe/Berlin
-    """
-    given = (
-        ("locale", locale),
-        ("locale-messages", locale_message),
-        ("keymap", keymap),
-        ("timezone", timezone),
-        ("hostname", hostname),
-        ("machine-id", machine_id),
-        ("root", root),
-    )
-    command = ["systemd-firstboot"] + ["--%s=%s" % (option, value) for option, value in given if value]
-    done = __salt__["cmd.run_all"](command, python_shell=False, ignore_retcode=True, env=ENVIRONMENT)
-    if done["retcode"] != 0:
-        raise CommandExecutionError("systemd-firstboot error: %s" % done["stderr"])
-    return True
-
-
 # Inside
 
 
@@ -643,30 +458,4 @@ def _properties(unit):
 
 
 def _systemctl(*words, **options):
-    """cmd.run_all of systemctl; a second word, or ``name``, is a unit unless it is an option."""
-    words, name = list(words), options.get("name")
-    if name is None and len(words) == 2 and not words[1].startswith("-"):
-        name = words.pop()
-    command = [_which("systemctl") or "systemctl"]
-    command += ["--no-block"] if options.get("no_block") else []
-    command += ["--root", options["root"]] if options.get("root") else []
-    command += words + (["--", units.full(name)] if name is not None else [])
-    if not {"show", "is-enabled", "list-units", "list-unit-files"}.intersection(words):
-        __context__.get("service.seen", {}).clear()
-    return __salt__["cmd.run_all"](command, python_shell=False, ignore_retcode=True, env=ENVIRONMENT)
-
-
-def _unit_files(state, root):
-    text = _systemctl("--full", "--no-legend", "--no-pager", "list-unit-files", root=root)["stdout"]
-    rows = [line.split() for line in text.splitlines()]
-    return {units.shown(row[0]) for row in rows if len(row) > 1 and row[1] == state and units.listed(row[0])}
-
-
-def _booted():
-    return os.path.isdir("/run/systemd/system")
-
-
-def _which(program):
-    folders = os.environ.get("PATH", "").split(os.pathsep) + ["/usr/bin", "/bin", "/usr/sbin", "/sbin"]
-    paths = [os.path.join(folder, program) for folder in folders if folder]
-    return next((path for path in paths if os.path.isfile(path) and os.access(path, os.X_OK)), None)
+    return units.systemctl(__salt__, __context__, *words, **options)

@@ -1,4 +1,7 @@
-"""Functions to try things out with. Salt: ``salt/modules/test.py``."""
+"""Functions to try things out with: answers, arguments, errors, versions. Salt: ``salt/modules/test.py``.
+
+Which options and modules a target has is in testoptions.py.
+"""
 
 import time
 
@@ -20,7 +23,6 @@ __controller__ = (
     "random_hash",
     "true",
     "false",
-    "conf_test",
 )
 
 __func_alias__ = {"true_": "true", "false_": "false", "try_": "try"}
@@ -34,10 +36,6 @@ __reads__ = (
     "versions_information",
     "versions_report",
     "versions",
-    "conf_test",
-    "get_opts",
-    "opts_pkg",
-    "attr_call",
     "kwarg",
     "arg",
     "arg_type",
@@ -47,8 +45,6 @@ __reads__ = (
     "collatz",
     "outputter",
     "retcode",
-    "provider",
-    "providers",
     "rand_str",
     "random_hash",
     "exception",
@@ -59,8 +55,6 @@ __reads__ = (
     "false",
     "deprecation_warning",
     "tty",
-    "module_report",
-    "not_loaded",
 )
 #: They call what they are told.
 __changes__ = ("cross_test", "try")
@@ -180,45 +174,6 @@ def versions_report():
 versions = versions_report
 
 
-def conf_test():
-    """
-    Return the value of the option ``test.foo``
-
-    CLI Example:
-
-    .. code-block:: bash
-
-        pushsalt run '*' test.conf_test
-    """
-    return __salt__["config.option"]("test.foo")
-
-
-def get_opts():
-    """
-    Return the options of this target, without its pillar, which is not for showing
-
-    CLI Example:
-
-    .. code-block:: bash
-
-        pushsalt run '*' test.get_opts
-    """
-    return {key: __opts__[key] for key in __opts__ if key not in ("pillar", "grains")}
-
-
-def opts_pkg():
-    """
-    Return the options of this target, with its grains
-
-    CLI Example:
-
-    .. code-block:: bash
-
-        pushsalt run '*' test.opts_pkg
-    """
-    return dict(get_opts(), grains=dict(__grains__))
-
-
 def cross_test(func, args=None):
     """
     Call another function
@@ -230,19 +185,6 @@ def cross_test(func, args=None):
         pushsalt run '*' test.cross_test grains.get os
     """
     return __salt__[func](*([args] if args is not None and not isinstance(args, list) else args or []))
-
-
-def attr_call():
-    """
-    Return the grains, by the attribute form of calls
-
-    CLI Example:
-
-    .. code-block:: bash
-
-        pushsalt run '*' test.attr_call
-    """
-    return __salt__.grains.items()
 
 
 def kwarg(**kwargs):
@@ -373,41 +315,6 @@ def retcode(code=42):
     """
     __context__["retcode"] = code
     return True
-
-
-def provider(module):
-    """
-    Return the name of the file which provides a virtual module
-
-    CLI Example:
-
-    .. code-block:: bash
-
-        pushsalt run '*' test.provider pkg
-    """
-    try:
-        getattr(__salt__, module)
-    except AttributeError:
-        return ""
-    found = __salt__._modules[module]
-    own = [each for each in found if not each["__file__"].startswith("thin/modules/")]
-    # one of Salt's files may be several here: the one that has its name, or most of its functions, has kept its name
-    named = [each for each in found if each["__file__"] == "thin/modules/%s.py" % module]
-    main = (own or named or [max(found, key=lambda each: len(each["__functions__"]))])[0]
-    return main["__file__"].rsplit("/", 1)[-1].rsplit(".", 1)[0]
-
-
-def providers():
-    """
-    Return ``{file: module}`` of all modules
-
-    CLI Example:
-
-    .. code-block:: bash
-
-        pushsalt run '*' test.providers
-    """
-    return {provider(module): module for module in {name.split(".")[0] for name in __salt__}}
 
 
 def rand_str(size=9999999999, hash_type=None):
@@ -572,43 +479,3 @@ def tty(*args, **kwargs):
         pushsalt run '*' test.tty pts/0 'web01 restarts at noon'
     """
     return "ERROR: This function has been moved to cmd.tty"
-
-
-def module_report():
-    """
-    Return how modules and functions can be reached: ``{functions, function_attrs, function_subs, modules, ...}``
-
-    CLI Example:
-
-    .. code-block:: bash
-
-        pushsalt run '*' test.module_report
-    """
-    names = sorted(__salt__)
-    modules = sorted({name.split(".")[0] for name in names})
-    return {
-        "functions": names,
-        "function_attrs": names,
-        "function_subs": names,
-        "modules": modules,
-        "module_attrs": modules,
-        "missing_attrs": [],
-        "missing_subs": [],
-    }
-
-
-def not_loaded():
-    """
-    Return the names of the files of modules that are not for this system
-
-    CLI Example:
-
-    .. code-block:: bash
-
-        pushsalt run '*' test.not_loaded
-    """
-    from thin import runtime
-
-    loaded = set(providers())
-    files = {name for names in runtime.virtual_index("modules").values() for name in names}
-    return sorted(files - loaded)

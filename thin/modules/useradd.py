@@ -2,7 +2,7 @@
 
 ``root`` names another system's root folder; ``local`` uses libuser's commands, for local accounts beside a directory.
 Functions that change something return whether that worked; ``__context__["user.complaint"]`` then has the command's
-words when it did not.
+words when it did not. What is written down about a user is in useradd_about.py.
 """
 
 import os
@@ -13,23 +13,8 @@ from thin.utils import accounts
 
 __virtualname__ = "user"
 __usual__ = True
-__reads__ = ("info", "getent", "list_users", "list_groups", "primary_group", "get_loginclass")
-__changes__ = (
-    "add",
-    "delete",
-    "rename",
-    "chuid",
-    "chgid",
-    "chshell",
-    "chhome",
-    "chgroups",
-    "chfullname",
-    "chroomnumber",
-    "chworkphone",
-    "chhomephone",
-    "chother",
-    "chloginclass",
-)
+__reads__ = ("info", "getent", "list_users", "list_groups", "primary_group")
+__changes__ = ("add", "delete", "rename", "chuid", "chgid", "chshell", "chhome", "chgroups")
 
 MAIL_SPOOL_MISSING = 12  # userdel's exit code when the home or the mail spool could not be removed
 
@@ -243,7 +228,7 @@ def add(
         }
     )
     command += ["-c", comment] if comment else []
-    added = _change(command + ([] if local else _root(root)), name)
+    added = _change(command + ([] if local else accounts.root_option(root)), name)
     if added and groups:  # not by -G, which makes the user a member of its primary group too
         return chgroups(name, groups, root=None if local else root)
     return added
@@ -273,10 +258,10 @@ def delete(name, remove=False, force=False, root=None, local=False):
     command = ["luserdel" if local else "userdel"]
     command += ["-r"] if remove else []
     command += ["-f"] if force and not local else []
-    done = _run(command + ([] if local else _root(root)) + ["--", str(name)])
+    done = accounts.run(__salt__, command + ([] if local else accounts.root_option(root)) + ["--", str(name)])
     if done["retcode"] == MAIL_SPOOL_MISSING and ("var/mail" in done["stderr"] or "var/spool/mail" in done["stderr"]):
         return True  # Debian's userdel -r says so of every user who never had mail
-    return _worked(done)
+    return accounts.worked(__context__, done)
 
 
 def rename(name, new_name, root=None):
@@ -300,7 +285,7 @@ def rename(name, new_name, root=None):
         raise CommandExecutionError("User '%s' already exists" % new_name)
     if not info(name, root):
         raise CommandExecutionError("User '%s' does not exist" % name)
-    return _change(["usermod"] + _root(root) + ["-l", new_name], name)
+    return _change(["usermod"] + accounts.root_option(root) + ["-l", new_name], name)
 
 
 def chuid(name, uid, root=None):
@@ -407,148 +392,12 @@ def chgroups(name, groups, append=False, root=None):
     wanted = groups.split(",") if isinstance(groups, str) else [str(group) for group in groups]
     if set(info(name, root).get("groups", ())) == set(wanted):
         return True
-    command = ["usermod"] + _root(root) + (["-a"] if append else []) + ["-G", ",".join(wanted)]
-    done = _run(command + ["--", str(name)])
+    command = ["usermod"] + accounts.root_option(root) + (["-a"] if append else []) + ["-G", ",".join(wanted)]
+    done = accounts.run(__salt__, command + ["--", str(name)])
     if done["retcode"] != 0 and "not found in" in done["stderr"]:  # a user of a directory, groups of this machine
         added = [_change(["gpasswd", "-a", str(name)], group) for group in wanted]
         return all(added)
-    return _worked(done)
-
-
-def chfullname(name, fullname, root=None):
-    """
-    Write down what the user is called in full; whether that worked.
-
-    name
-        the user's name
-    fullname
-        the full name
-    root
-        in another system's root folder
-
-    CLI Example:
-
-    .. code-block:: bash
-
-        pushsalt run '*' user.chfullname ada 'Ada Lovelace'
-    """
-    return _set_gecos(name, "fullname", fullname, root)
-
-
-def chroomnumber(name, roomnumber, root=None):
-    """
-    Write down the room where the user sits; whether that worked.
-
-    name
-        the user's name
-    roomnumber
-        the room number
-    root
-        in another system's root folder
-
-    CLI Example:
-
-    .. code-block:: bash
-
-        pushsalt run '*' user.chroomnumber ada B-204
-    """
-    return _set_gecos(name, "roomnumber", roomnumber, root)
-
-
-def chworkphone(name, workphone, root=None):
-    """
-    Write down the user's telephone at work; whether that worked.
-
-    name
-        the user's name
-    workphone
-        the phone number at work
-    root
-        in another system's root folder
-
-    CLI Example:
-
-    .. code-block:: bash
-
-        pushsalt run '*' user.chworkphone ada 555-0131
-    """
-    return _set_gecos(name, "workphone", workphone, root)
-
-
-def chhomephone(name, homephone, root=None):
-    """
-    Write down the user's telephone at home; whether that worked.
-
-    name
-        the user's name
-    homephone
-        the phone number at home
-    root
-        in another system's root folder
-
-    CLI Example:
-
-    .. code-block:: bash
-
-        pushsalt run '*' user.chhomephone ada 555-0199
-    """
-    return _set_gecos(name, "homephone", homephone, root)
-
-
-def chother(name, other, root=None):
-    """
-    Change what else the comment field says; whether that worked.
-
-    name
-        the user's name
-    other
-        what else the comment field says
-    root
-        in another system's root folder
-
-    CLI Example:
-
-    .. code-block:: bash
-
-        pushsalt run '*' user.chother ada analyst
-    """
-    return _set_gecos(name, "other", other, root)
-
-
-def chloginclass(name, loginclass, root=None):
-    """
-    False: there are no login classes here.
-
-    name
-        the user's name
-    loginclass
-        the login class
-    root
-        in another system's root folder
-
-    CLI Example:
-
-    .. code-block:: bash
-
-        pushsalt run '*' user.chloginclass ada webdev
-    """
-    return False
-
-
-def get_loginclass(name):
-    """
-    False: there are no login classes here.
-
-    name
-        the user's name
-
-    CLI Example:
-
-    .. code-block:: bash
-
-        pushsalt run '*' user.get_loginclass ada
-    """
-    return False
+    return accounts.worked(__context__, done)
 
 
 # Inside
@@ -612,30 +461,8 @@ def _set(name, key, value, options, root):
         raise CommandExecutionError("User '%s' does not exist" % name)
     if value == before[key]:
         return True
-    return _change(["usermod"] + _root(root) + options, name)
-
-
-def _set_gecos(name, key, value, root):
-    before = info(name, root)
-    value = "" if value is None else str(value)
-    if not before or value == before[key]:
-        return bool(before)
-    return _change(["usermod"] + _root(root) + ["-c", accounts.gecos_text(dict(before, **{key: value}))], name)
-
-
-def _root(root):
-    return ["-R", root] if root else []
+    return _change(["usermod"] + accounts.root_option(root) + options, name)
 
 
 def _change(command, name):
-    return _worked(_run(command + ["--", str(name)]))
-
-
-def _worked(done):
-    if done["retcode"] != 0:
-        __context__["user.complaint"] = (done["stderr"] or done["stdout"]).strip()
-    return done["retcode"] == 0
-
-
-def _run(command):
-    return __salt__["cmd.run_all"](command, python_shell=False, ignore_retcode=True, env={"LC_ALL": "C"})
+    return accounts.change(__salt__, __context__, command, name)

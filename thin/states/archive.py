@@ -1,4 +1,7 @@
-"""Archives taken apart into a directory. Salt: states/archive.py"""
+"""Archives taken apart into a directory. Salt: states/archive.py
+
+How an archive is chosen, fetched and verified is in thin/utils/archivesource.py.
+"""
 
 import errno
 import os
@@ -6,14 +9,9 @@ import stat
 
 from thin.exceptions import CommandExecutionError
 from thin.utils import archivemembers
+from thin.utils.archivesource import Done, Source
 
 __usual__ = True
-
-FORMATS = ("tar", "rar", "zip")
-
-
-class _Done(Exception):
-    """The state ends here: ``args`` are result and comment."""
 
 
 def __virtual__():
@@ -83,7 +81,7 @@ def extracted(
             job.extract()
         job.own()
         job.conclude()
-    except _Done as exc:
+    except Done as exc:
         ret["result"], ret["comment"] = exc.args
     except CommandExecutionError as exc:
         ret["result"], ret["comment"] = False, str(exc)
@@ -92,12 +90,11 @@ def extracted(
     return ret
 
 
-class _Job(object):
+class _Job(Source):
     """One extraction: the arguments as attributes, and what is learned on the way."""
 
     def __init__(self, ret, arguments, kwargs):
-        self.__dict__.update(arguments)
-        self.ret = ret
+        super(_Job, self).__init__(ret, arguments, __salt__, __states__, __opts__, __env__)
         self.keep = kwargs.get("keep_source", kwargs.get("keep", True))
         if "keep_source" in kwargs and "keep" in kwargs:
             self.warn(
@@ -106,9 +103,6 @@ class _Job(object):
         self.needed = self.missing = self.updated = self.created = False
         self.files, self.contents, self.copy, self.ahead = [], None, None, None
         self.allowed = {name: getattr(self, name) for name in archivemembers.ARGUMENTS}
-
-    def warn(self, words):
-        self.ret.setdefault("warnings", []).append(words)
 
     def release(self):
         if self.ahead is not None:
@@ -120,188 +114,6 @@ class _Job(object):
                 safepath.unlink(self.copy)
             except OSError:
                 pass
-
-    def check(self):
-        """The arguments by themselves. Salt's order decides which fault is told."""
-        if self.skip_files_list_verify and self.skip_verify:
-            raise _Done(False, 'Only one of "skip_files_list_verify" and "skip_verify" can be set to True')
-        if not _absolute(self.name):
-            raise _Done(False, "%s is not an absolute path" % self.name)
-        if not self.name:
-            raise _Done(False, "Name of the directory path needs to be specified")
-        bare = self.name.rstrip(os.sep)
-        if os.path.isfile(bare):
-            raise _Done(False, "%s exists and is not a directory" % bare)
-        self.name = bare + os.sep
-        for key in ("if_missing", "enforce_ownership_on"):
-            if not _absolute(getattr(self, key)):
-                raise _Done(False, "Value for '%s' is not an absolute path" % key)
-        if self.enforce_ownership_on and os.path.relpath(self.enforce_ownership_on, self.name).startswith("../"):
-            raise _Done(False, "Value for 'enforce_ownership_on' must be within %s" % self.name)
-        if self.if_missing is not None and os.path.exists(self.if_missing):
-            raise _Done(True, "Path %s exists" % self.if_missing)
-        self.uid = __salt__["file.user_to_uid"](self.user) if self.user else -1
-        if self.uid == "":
-            raise _Done(False, "User %s does not exist" % self.user)
-        self.gid = __salt__["file.group_to_gid"](self.group) if self.group else -1
-        if self.gid == "":
-            raise _Done(False, "Group %s does not exist" % self.group)
-        if self.source_hash_update and not self.source_hash:
-            self.warn("The 'source_hash_update' argument is ignored when 'source_hash' is not also specified.")
-        if (self.signature or self.source_hash_sig) and self.sig_backend + ".verify" not in __salt__:
-            words = "Cannot verify signatures because the %s module was not loaded"
-            raise _Done(False, words % self.sig_backend)
-
-    def choose(self):
-        """The source, the archive's format and how it is taken apart."""
-        from thin.utils.files import sources
-
-        self.match = __salt__["file.source_list"](self.source, self.source_hash, __env__)[0]
-        if not self.match:
-            raise _Done(False, 'Invalid source "%s"' % self.source)
-        self.shown = sources.redact(str(self.match))
-        self.local = sources.scheme(self.match) in ("", "file")
-        if self.local:
-            self.match = self.shown = os.path.realpath(os.path.expanduser(sources.local_path(self.match)))
-            if not os.path.isfile(self.match):
-                raise _Done(False, "Source file '%s' does not exist" % self.shown)
-        self._choose_format()
-        if self.options is not None and not isinstance(self.options, str):
-            self.options = str(self.options)
-        self.strip = _stripped(self.options) if self.options and self.archive_format == "tar" else None
-        if self.archive_format == "zip":
-            self._choose_unzip()
-        elif self.password:
-            raise _Done(False, "The 'password' argument is only supported for zip archives")
-        if self.options and self.archive_format == "rar":
-            words = "The 'options' argument is only compatible with the following archive formats: tar, zip"
-            raise _Done(False, words)
-        if self.trim_output is True:
-            self.trim_output = 100
-        elif self.trim_output and not isinstance(self.trim_output, int):
-            try:
-                self.trim_output = int(self.trim_output)
-            except (TypeError, ValueError):
-                raise _Done(False, "Invalid value for trim_output, must be True/False or an integer")
-        self.sum = {}
-        if self.source_hash:
-            try:
-                self.sum = __salt__["file.get_source_sum"](
-                    source=self.match,
-                    source_hash=self.source_hash,
-                    source_hash_name=self.source_hash_name,
-                    saltenv=__env__,
-                    source_hash_sig=self.source_hash_sig,
-                    sig_backend=self.sig_backend,
-                    **self._trust(),
-                )
-            except CommandExecutionError as exc:
-                raise _Done(False, str(exc))
-
-    def _trust(self):
-        """Whose signatures count."""
-        return {name: getattr(self, name) for name in ("signed_by_any", "signed_by_all", "keyring", "gnupghome")}
-
-    def _choose_format(self):
-        said = self.archive_format or __salt__["archive.guess_format"](str(self.match).partition("?")[0].rstrip("/"))
-        if said is None:
-            words = (
-                "Could not guess archive_format from the value of the 'source' argument. Please set this "
-                "archive_format to one of the following: %s"
-            )
-            raise _Done(False, words % ", ".join(FORMATS))
-        self.archive_format = str(said).lower()
-        if self.archive_format not in FORMATS:
-            words = (
-                "Invalid archive_format '%s'. Either set it to a supported value (%s) or remove this argument and the "
-                "archive format will be guessed based on file extension."
-            )
-            raise _Done(False, words % (self.archive_format, ", ".join(FORMATS)))
-
-    def _choose_unzip(self):
-        if self.options:
-            if self.use_cmd_unzip is None:
-                self.use_cmd_unzip = True
-            elif not self.use_cmd_unzip:
-                words = (
-                    "'use_cmd_unzip' cannot be set to False if CLI options are being specified (via the 'options' "
-                    "argument). Either remove 'use_cmd_unzip', or set it to True."
-                )
-                raise _Done(False, words)
-        if self.password and self.use_cmd_unzip:
-            self.warn(
-                "Using a password in combination with setting 'use_cmd_unzip' to True is considered insecure. It is "
-                "recommended to remove the 'use_cmd_unzip' argument (or set it to False)."
-            )
-
-    def fetch(self):
-        """The archive on this machine; a dry run fetches nothing."""
-        if self.skip_files_list_verify and self.sum and self._recorded() == self.sum["hsum"]:
-            words = (
-                "Archive %s existing source sum is the same as the expected one and skip_files_list_verify argument "
-                "was set to True. Extraction is not needed"
-            )
-            raise _Done(None if __opts__["test"] else True, words % self.shown)
-        if self.local:
-            self.cached = self.match
-        elif __opts__["test"]:
-            words = "Archive %s would be cached (if necessary) and checked to discover if extraction is needed"
-            raise _Done(None, words % self.shown)
-        else:
-            done = __states__["file.cached"](
-                self.match,
-                source_hash=self.source_hash or "",
-                source_hash_name=self.source_hash_name,
-                skip_verify=self.skip_verify,
-                saltenv=__env__,
-                use_etag=self.use_etag,
-                source_hash_sig=self.source_hash_sig,
-                sig_backend=self.sig_backend,
-                **self._trust(),
-            )
-            if not done["result"]:
-                self.ret["changes"] = done["changes"]
-                raise _Done(False, done["comment"])
-            self.cached = __salt__["cp.is_cached"](self.match, saltenv=__env__)
-            self.cached = self.cached or __salt__["cp.cache_file"](self.match, saltenv=__env__)
-        if self.signature:
-            from thin.utils.files import signatures
-
-            check = signatures.checker(
-                self.signature, __salt__, __opts__, __env__, backend=self.sig_backend, **self._trust()
-            )
-            try:
-                check(self.cached)
-            except CommandExecutionError as exc:
-                raise _Done(False, "Failed verifying the source file's signature: %s" % exc)
-        before = self._recorded()
-        if self.source_hash and self.source_hash_update and not self.skip_verify:
-            now = __salt__["file.get_hash"](self.cached, "sha256")
-            self.updated = before is not None and before != now
-            if before != now and not __opts__["test"]:
-                self._record(now)
-
-    def _record_path(self):
-        from thin.utils.files import arguments, sources
-
-        kind = "local" if self.local else os.path.join("extrn_files", __env__)
-        place = self.match.lstrip("/") if self.local else sources.redact(self.match).partition("://")[2]
-        place = os.path.normpath("/" + place).lstrip("/") + ".sha256"
-        return os.path.join(arguments.cachedir(__opts__), "archive_hash", kind, place)
-
-    def _recorded(self):
-        """The SHA-256 that the archive had when it was last extracted with ``source_hash_update``, or None."""
-        try:
-            with open(self._record_path(), encoding="utf-8") as stream:
-                return stream.read().strip() or None
-        except OSError:
-            return None
-
-    def _record(self, digest):
-        from thin.utils.files import atomic
-
-        atomic.makedirs(self._record_path(), mode="0700")
-        atomic.write(self._record_path(), digest.encode("ascii"))
 
     def look(self):
         """What is in the archive, what of it is there, and whether to extract it."""
@@ -315,7 +127,7 @@ class _Job(object):
                     "Archive %s is password-protected, but no password was specified. Please set the 'password' "
                     "argument."
                 )
-                raise _Done(False, words % self.shown)
+                raise Done(False, words % self.shown)
         self.contents = self._listed()
         top = self.contents["top_level_dirs"], self.contents["top_level_files"]
         if self.enforce_toplevel and (len(top[0]) > 1 or top[1]):
@@ -324,9 +136,9 @@ class _Job(object):
                 "'enforce_toplevel' to False. To avoid a '%s-bomb' it may also be advisable to set a top-level "
                 "directory by adding it to the 'name' value (for example, setting 'name' to %s instead of %s)."
             )
-            raise _Done(False, words % (self.archive_format, os.path.join(self.name, "some_dir"), self.name))
+            raise Done(False, words % (self.archive_format, os.path.join(self.name, "some_dir"), self.name))
         if self.clean and self.clean_parent:
-            raise _Done(False, "Only one of 'clean' and 'clean_parent' can be set to True")
+            raise Done(False, "Only one of 'clean' and 'clean_parent' can be set to True")
         self.needed = bool(self.overwrite)
         wrong = self._compare()
         if wrong:
@@ -338,7 +150,7 @@ class _Job(object):
         try:
             return self._contents()
         except archivemembers.Harmful as exc:
-            raise _Done(False, str(exc))
+            raise Done(False, str(exc))
         except CommandExecutionError as exc:
             words = str(exc)
         errors = [] if self.if_missing else ["'if_missing' must be set"]
@@ -357,7 +169,7 @@ class _Job(object):
                 words += "The following workarounds must be used for this state to proceed"
             words += " (assuming the source file is a valid %s archive):\n" % self.archive_format
             words += "".join("\n- " + error for error in errors)
-        raise _Done(False, words)
+        raise Done(False, words)
 
     def _contents(self):
         if self.archive_format == "tar" and not __opts__["test"]:
@@ -421,7 +233,7 @@ class _Job(object):
                 try:
                     found = self._kind(path)
                 except OSError as exc:
-                    raise _Done(False, str(exc))
+                    raise Done(False, str(exc))
                 if found is None:
                     self.needed = self.missing = True
                 elif found and found != kind:
@@ -436,19 +248,19 @@ class _Job(object):
         )
         if __opts__["test"] and self.clean:
             more = " Since the 'clean' option is enabled, the destination paths would be cleared and the archive would "
-            raise _Done(None, words + more + "be extracted." + listed)
+            raise Done(None, words + more + "be extracted." + listed)
         if __opts__["test"] and self.clean_parent:
             more = (
                 " Since the 'clean_parent' option is enabled, the destination parent directory would be removed first "
                 "and then re-created and the archive would be extracted"
             )
-            raise _Done(None, words + more)
+            raise Done(None, words + more)
         if self.clean:
             self.needed = True
             return
         if not self.force:
             more = " To proceed with extraction, set 'force' to True. Note that this will remove these paths before "
-            raise _Done(False, words + more + "extracting." + listed)
+            raise Done(False, words + more + "extracting." + listed)
         self.needed = True
         if __opts__["test"]:
             self.ret["changes"]["removed"] = [os.path.join(self.name, path) for path in wrong]
@@ -472,7 +284,7 @@ class _Job(object):
             except OSError as exc:
                 errors.append(str(exc))
         if errors:
-            raise _Done(False, words + " The following errors were observed:\n" + "".join("\n- " + e for e in errors))
+            raise Done(False, words + " The following errors were observed:\n" + "".join("\n- " + e for e in errors))
 
     def extract(self):
         if self.local and not __opts__["test"] and not self._is_extracted() and self._hold():
@@ -480,11 +292,11 @@ class _Job(object):
         if self.local and self.source_hash and not self.skip_verify:
             if not __salt__["file.check_hash"](self.cached, self.sum["hsum"]):
                 words = "%s does not match the desired source_hash %s"
-                raise _Done(False, words % (self.shown, self.sum["hsum"]))
+                raise Done(False, words % (self.shown, self.sum["hsum"]))
         if __opts__["test"]:
             words = "Archive %s would be extracted to %s" % (self.shown, self.name)
             words += ", after cleaning destination path(s)" if self.clean else ""
-            raise _Done(None, words + self._reason())
+            raise Done(None, words + self._reason())
         if self.clean_parent:
             from thin.utils.files import walk
 
@@ -502,7 +314,7 @@ class _Job(object):
 
         try:
             self.files = self._extract()
-        except (CommandExecutionError, _Done):
+        except (CommandExecutionError, Done):
             if self.created:
                 try:
                     safepath.rmdir(self.name)
@@ -525,7 +337,7 @@ class _Job(object):
                 for piece in iter(lambda: stream.read(1 << 20), b""):
                     target.write(piece)
         except OSError as exc:
-            raise _Done(False, "Archive %s cannot be copied to %s: %s" % (self.shown, folder, exc))
+            raise Done(False, "Archive %s cannot be copied to %s: %s" % (self.shown, folder, exc))
         self.cached = self.copy
         return True
 
@@ -559,7 +371,7 @@ class _Job(object):
         if done["retcode"] != 0:
             done.pop("members")
             self.ret["changes"] = done
-            raise _Done(False, "")
+            raise Done(False, "")
         files = done["members"] if self.options is None else done["stdout"].splitlines()
         return (files[: self.trim_output] if self.trim_output else files) or (
             "no tar output so far" if self.options is not None else []
@@ -642,17 +454,6 @@ class _Job(object):
                 self.warn(done["comment"])
 
 
-def _absolute(path):
-    return path is None or (isinstance(path, str) and os.path.isabs(path))
-
-
 def _inside(path):
     """Whether a path of an archive means something in the directory: ``allow_outside`` lets others pass."""
     return not path.startswith("/") and ".." not in path.split("/")
-
-
-def _stripped(options):
-    import re
-
-    found = re.search(r"--strip(?:-components)?(?:\s+|=)[\"']?(\d+)", options)
-    return int(found.group(1)) if found else None

@@ -1,8 +1,9 @@
-"""Files, directories and links of the target. Salt: salt.states.file.
+"""Files, directories and links of the target: here files made of sources, and whole trees. Salt: salt.states.file.
 
 The functions have Salt's arguments, changes and comments. How it is done is in thin/utils/files/, a module for each
-purpose, imported when a state first needs it. file_append.py, file_edit.py, file_more.py, file_data.py and file_old.py
-have the other functions of the same Salt module. A file that is as it should be costs a stat and a digest of its bytes.
+purpose, imported when a state first needs it. file_append.py, file_data.py, file_edit.py, file_more.py and
+file_paths.py have the other functions of the same Salt module. A file that is as it should be costs a stat and a digest
+of its bytes.
 """
 
 import os
@@ -12,15 +13,7 @@ from thin.log import getLogger
 from thin.utils import safepath
 from thin.utils.files import owner
 from thin.utils.files.arguments import cachedir
-from thin.utils.files.states import (
-    accumulated,
-    chunk_tag,
-    failed,
-    link_owner,
-    make_way_to,
-    state_return,
-    user_of,
-)
+from thin.utils.files.states import accumulated, chunk_tag, failed, preflight, state_return, user_of
 
 __usual__ = True
 
@@ -28,30 +21,6 @@ log = getLogger(__name__)
 
 
 # -- what several states share ------------------------------------------------------------------------------------
-
-
-def _check_user(user, group):
-    """Salt's words about owners that do not exist; in a dry run they may come from states before this one."""
-    words = owner.missing_owners(user, group)
-    if words and __opts__["test"]:
-        log.warning("%s", words)
-        return ""
-    return words
-
-
-def _preflight(name, user=None, group=None):
-    """Why a state cannot even look, or ""."""
-    words = _check_user(user, group)
-    if not words and not os.path.isabs(name):
-        words = "Specified file %s is not an absolute path" % name
-    return words
-
-
-def _required(name, require):
-    """What required file states manage at or below ``name``, so that ``clean`` leaves it alone."""
-    from thin.utils.files import trees
-
-    return trees.required(name, require, __lowstate__, __env__)
 
 
 def _web_cache(source):
@@ -319,7 +288,7 @@ def _converge(name, ret, content, wish, replace, from_source, check_cmd=None, tm
     from thin.utils.files import managed as core
     from thin.utils.files import sources
 
-    words = _preflight(name, wish.user, wish.group)
+    words = preflight(__opts__, name, wish.user, wish.group)
     if words:
         return failed(ret, words)
     if os.path.isdir(name):
@@ -381,208 +350,6 @@ def _forget(source):
         pass
 
 
-# -- directory ----------------------------------------------------------------------------------------------------
-
-
-def directory(
-    name,
-    user=None,
-    group=None,
-    recurse=None,
-    max_depth=None,
-    dir_mode=None,
-    file_mode=None,
-    makedirs=False,
-    clean=False,
-    require=None,
-    exclude_pat=None,
-    follow_symlinks=False,
-    force=False,
-    backupname=None,
-    allow_symlink=True,
-    children_only=False,
-    win_owner=None,
-    win_perms=None,
-    win_deny_perms=None,
-    win_inheritance=True,
-    win_perms_reset=False,
-    **kwargs,
-):
-    """A directory with owner and mode, on request of all below it, on request clean of what no required state manages.
-
-    changes: {path: {"directory": "new"}} for one that is made; owner, mode and ``removed`` otherwise.
-    """
-    from thin.utils.files import directories, walk
-
-    name = os.path.expanduser(name)
-    ret = state_return(name)
-    if not name:
-        return failed(ret, "Must provide name to file.directory")
-    if name[-1] == "/" and name != "/":
-        name = name[:-1]
-    if max_depth is not None and clean:
-        return failed(ret, "Cannot specify both max_depth and clean")
-    user = user_of(kwargs, user)
-    if not dir_mode:
-        dir_mode = kwargs.get("mode", dir_mode)
-    dir_mode = owner.normalize_mode(dir_mode)
-    file_mode = owner.normalize_mode(file_mode) or dir_mode
-    words = _preflight(name, user, group)
-    if words:
-        return failed(ret, words)
-    try:
-        aspects = walk.aspects(recurse)
-    except (TypeError, ValueError) as exc:
-        return failed(ret, str(exc))
-    test = __opts__["test"]
-    words = directories.make_way(name, ret, force, backupname, allow_symlink, test)
-    if words or "backup" in ret["changes"]:
-        return failed(ret, words) if words else ret
-
-    st = owner.look(name)
-    if st is None or not os.path.isdir(name):
-        return directories.make(name, ret, user, group, dir_mode, makedirs, test)
-    tree = walk.walk(name, max_depth) if aspects or clean else []
-    drifts = directories.drifts(name, tree, aspects, user, group, dir_mode, file_mode, follow_symlinks, children_only)
-    removed = walk.unwanted(name, _required(name, require), exclude_pat) if clean else []
-    if test:
-        return directories.predicted(name, ret, drifts, removed)
-    if not drifts and not removed:
-        ret["comment"] = "The directory %s is in the correct state" % name
-        return ret
-    for word, value in (("user", user), ("group", group)):
-        if word in aspects and not (value or isinstance(value, int)):
-            return failed(ret, "%s not specified, but configured as a target for recursive ownership management" % word)
-    return directories.converge(name, ret, drifts, removed, "silent" in aspects, children_only, follow_symlinks)
-
-
-# -- links, absence, presence -------------------------------------------------------------------------------------
-
-
-def symlink(
-    name,
-    target,
-    force=False,
-    backupname=None,
-    makedirs=False,
-    user=None,
-    group=None,
-    mode=None,
-    win_owner=None,
-    win_perms=None,
-    win_deny_perms=None,
-    win_inheritance=None,
-    atomic=False,
-    disallow_copy_and_unlink=False,
-    inherit_user_and_group=False,
-    follow_symlinks=True,
-    **kwargs,
-):
-    """A symbolic link to ``target``. changes: ``new``, ``change`` (dry run) or ``ownership``."""
-    from thin.utils.files import links, walk
-
-    name = os.path.expanduser(name)
-    ret = state_return(name)
-    if not name:
-        return failed(ret, "Must provide name to file.symlink")
-    user = user_of(kwargs, user)
-    is_link = os.path.islink(name)
-    if inherit_user_and_group and is_link:
-        now = links.ownership(name)
-        user, group = now[0] if user is None else user, now[1] if group is None else group
-    user, group = link_owner(__opts__, user, group)
-    words = links.refusal(name, user, group)
-    if words:
-        return failed(ret, words)
-    parent = os.path.dirname(name)
-    exists = os.path.exists if follow_symlinks else os.path.lexists
-    if __opts__["test"]:
-        return links.foretell(ret, name, target, force, user, group, exists, makedirs)
-    if not os.path.isdir(parent):
-        if not makedirs:
-            return failed(ret, "Directory %s for symlink is not present" % parent)
-        try:
-            make_way_to(name, user, group, owner.normalize_mode(mode))
-        except CommandExecutionError as exc:
-            return failed(ret, str(exc))
-    if is_link:
-        if os.path.normpath(os.readlink(name)) == os.path.normpath(target):
-            return links.settle(ret, name, user, group)
-        if not atomic:
-            safepath.unlink(name)
-    elif exists(name):
-        if backupname is not None:
-            words = links.move_aside(name, target, backupname, force)
-            if words:
-                return failed(ret, words)
-        elif not force and not atomic:
-            kind = "File" if os.path.isfile(name) else "Directory" if os.path.isdir(name) else "File system entry"
-            return failed(ret, "%s exists where the symlink %s should be" % (kind, name))
-    try:
-        if atomic and force and os.path.isdir(name) and not os.path.islink(name):
-            walk.remove(name)
-        links.make(target, name, force, atomic, follow_symlinks)
-    except (CommandExecutionError, OSError) as exc:
-        return failed(ret, "Unable to create new symlink %s -> %s: %s" % (name, target, exc))
-    ret["comment"] = "Created new symlink %s -> %s" % (name, target)
-    ret["changes"]["new"] = name
-    if not links.owned(name, user, group) and not links.own(name, user, group):
-        ret["result"] = False
-        ret["comment"] += ", but was unable to set ownership to %s:%s" % (user, group)
-    return ret
-
-
-def absent(name, **kwargs):
-    """No file, link or directory at ``name``. changes: {"removed": name}."""
-    from thin.utils.files import walk
-
-    name = os.path.expanduser(name)
-    ret = state_return(name)
-    if not name:
-        return failed(ret, "Must provide name to file.absent")
-    if not os.path.isabs(name):
-        return failed(ret, "Specified file %s is not an absolute path" % name)
-    if os.path.normpath(name) in ("/", "//"):
-        return failed(ret, 'Refusing to make "/" absent')
-    if not os.path.lexists(name):
-        ret["comment"] = "File %s is not present" % name
-        return ret
-    kind = "directory" if os.path.isdir(name) and not os.path.islink(name) else "file"
-    if __opts__["test"]:
-        ret["result"] = None
-        ret["comment"] = "%s %s is set for removal" % (kind.capitalize(), name)
-    else:
-        try:
-            walk.remove(name)
-        except OSError as exc:
-            if kind == "directory":
-                return failed(ret, "Failed to remove directory %s: %s" % (name, exc))
-            return failed(ret, "Could not remove '%s': %s" % (name, exc))
-        ret["comment"] = "Removed %s %s" % (kind, name)
-    ret["changes"]["removed"] = name
-    return ret
-
-
-def exists(name, **kwargs):
-    """True when something is at ``name``; changes nothing."""
-    name = os.path.expanduser(name)
-    if not name:
-        return failed(state_return(name), "Must provide name to file.exists")
-    if not os.path.exists(name):
-        return state_return(name, "Specified path %s does not exist" % name, False)
-    return state_return(name, "Path %s exists" % name)
-
-
-def missing(name, **kwargs):
-    """True when nothing is at ``name``; changes nothing."""
-    name = os.path.expanduser(name)
-    if not name:
-        return failed(state_return(name), "Must provide name to file.missing")
-    if os.path.exists(name):
-        return state_return(name, "Specified path %s exists" % name, False)
-    return state_return(name, "Path %s is missing" % name)
-
-
 def mod_run_check_cmd(cmd, filename, **check_cmd_opts):
     """True when ``cmd filename`` ends well, else a partial return with its output."""
     from thin.utils.files import managed as core
@@ -626,6 +393,7 @@ def recurse(
     from thin import link, wire
     from thin.utils.files import sources, trees, walk
 
+    directory, symlink = __states__["file.directory"], __states__["file.symlink"]
     name = os.path.expanduser(name)
     ret = state_return(name)
     user = user_of(kwargs, user)
@@ -634,7 +402,7 @@ def recurse(
     dir_mode = owner.normalize_mode(dir_mode)
     keep_mode = isinstance(file_mode, str) and file_mode.lower() == "keep"
     file_mode = None if keep_mode else owner.normalize_mode(file_mode)
-    words = _preflight(name, user, group)
+    words = preflight(__opts__, name, user, group)
     if words:
         return failed(ret, words)
     try:
@@ -675,12 +443,10 @@ def recurse(
 
         whole.add(path, _converge(path, state_return(path), content, wish, replace, True))
     for path in trees.in_link_order(plan.links):
-        whole.add(
-            path,
-            symlink(path, plan.links[path], makedirs=True, force=force_symlinks, user=user, group=group, mode=sym_mode),
-        )
+        how = {"makedirs": True, "force": force_symlinks, "user": user, "group": group, "mode": sym_mode}
+        whole.add(path, symlink(path, plan.links[path], **how))
     if clean and os.path.isdir(name):
-        whole.clean(walk.unwanted(name, plan.keep | _required(name, require), exclude_pat))
+        whole.clean(walk.unwanted(name, plan.keep | trees.required(name, require, __lowstate__, __env__), exclude_pat))
     return whole.told()
 
 

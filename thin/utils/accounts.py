@@ -1,5 +1,7 @@
-"""/etc/passwd, /etc/group and /etc/shadow as values: readers for another root, dates as shadow(5) has them,
-and numbers of groups."""
+"""/etc/passwd, /etc/group and /etc/shadow as values: readers for another root, dates as shadow(5) has them.
+
+Also numbers of groups, and how the commands that change accounts are run.
+"""
 
 import os
 
@@ -98,3 +100,25 @@ def as_date(value, kernel):
         return days(value)
     number = days(value)
     return str(number * 86400 if isinstance(number, int) and "-" in str(value)[1:] else value)
+
+
+def root_option(root):
+    """The option for another system's root folder as a list; [] for this one."""
+    return ["-R", root] if root else []
+
+
+def change(salt, context, command, name):
+    """Run a command with a user's or group's name as its last word; whether that worked (see ``worked``)."""
+    return worked(context, run(salt, command + ["--", str(name)]))
+
+
+def worked(context, done):
+    """Whether a command worked; what it said when not is kept in ``context["user.complaint"]``."""
+    if done["retcode"] != 0:
+        context["user.complaint"] = (done["stderr"] or done["stdout"]).strip()
+    return done["retcode"] == 0
+
+
+def run(salt, command):
+    """cmd.run_all's return of a command of accounts, in English; ``salt``: the execution functions."""
+    return salt["cmd.run_all"](command, python_shell=False, ignore_retcode=True, env={"LC_ALL": "C"})

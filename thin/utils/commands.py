@@ -1,8 +1,28 @@
-"""What the arguments of ``cmd``'s functions mean: the words of a command, its umask, and what counts as success."""
+"""What the arguments of ``cmd``'s functions mean: the words of a command, its folder, environment and umask, and what
+counts as success.
+"""
 
 import os
 
 from thin.exceptions import CommandExecutionError, SaltInvocationError
+from thin.log import getLogger
+
+log = getLogger(__name__)
+
+_LOCALE = (
+    "CTYPE",
+    "NUMERIC",
+    "TIME",
+    "COLLATE",
+    "MONETARY",
+    "MESSAGES",
+    "PAPER",
+    "NAME",
+    "ADDRESS",
+    "TELEPHONE",
+    "MEASUREMENT",
+    "IDENTIFICATION",
+)
 
 #: The login's shell when it is of Bourne's family: commands in states are written for that.
 DEFAULT_SHELL = os.environ.get("SHELL", "")
@@ -108,3 +128,65 @@ def nobody(runas, group):
         except KeyError:
             return "User '%s' is not available" % runas
     return "Group '%s' is not available" % group
+
+
+def directory(cwd, runas):
+    """Where a command runs: ``cwd``, else the user's home where it can be read, else /."""
+    if cwd:
+        return cwd if isinstance(cwd, OpenFolder) else str(cwd)
+    home = os.path.expanduser("~%s" % (runas or ""))
+    return home if os.path.isdir(home) and os.access(home, os.R_OK) else "/"
+
+
+def variables(env):
+    """``env``, a dict or a list of them, as one dict of texts; a variable without a value is empty."""
+    if isinstance(env, list):
+        merged = {}
+        for item in env:
+            merged.update(item if isinstance(item, dict) else {})
+        env = merged
+    env = {str(key): env[key] for key in env} if isinstance(env, dict) else {}
+    for key in env:
+        if env[key] is None:
+            log.error("env: the variable %s has no value; it is empty", key)
+        env[key] = "" if env[key] is None else str(env[key])
+    return env
+
+
+def environment(env, plain_locale, clean, prepend_path):
+    """All variables of the program: ``env``, the locale C where it names none, and our own unless ``clean``."""
+    if plain_locale:
+        for name in ["LC_" + part for part in _LOCALE] + ["LANGUAGE"]:
+            env.setdefault(name, "C")
+    full = env if clean else dict(os.environ, **env)
+    if prepend_path:
+        full["PATH"] = ":".join((prepend_path, full.get("PATH", os.defpath)))
+    if "NOTIFY_SOCKET" not in env:
+        full.pop("NOTIFY_SOCKET", None)
+    return full
+
+
+def answer(result, encoding, rstrip, good):
+    """``pid``, ``retcode`` (0 where ``good`` says so), ``stdout`` and ``stderr`` of a program that has ended."""
+    ret = {"pid": result.pid, "retcode": result.retcode, "stdout": "", "stderr": ""}
+    for name in ("stdout", "stderr"):
+        text = getattr(result, name).decode(encoding, "replace")
+        ret[name] = text.rstrip() if rstrip else text
+    codes, in_stdout, in_stderr = good
+    if (
+        ret["retcode"] in codes
+        or any(part in ret["stdout"] for part in in_stdout)
+        or any(part in ret["stderr"] for part in in_stderr)
+    ):
+        ret["retcode"] = 0
+    return ret
+
+
+def known_shells():
+    """The shells of /etc/shells, None without such a file."""
+    try:
+        with open("/etc/shells", "rb") as handle:
+            lines = handle.read().decode("utf-8", "replace").split("\n")
+    except OSError:
+        return None
+    return [line.strip() for line in lines if line.strip() and not line.startswith("#")]

@@ -2,6 +2,9 @@
 
 from thin.exceptions import CommandExecutionError
 
+#: Salt's answer where a system has no source for what is asked
+UNSUPPORTED = "This method is unsupported on the current operating system!"
+
 
 def number(text):
     """The number that a text is, else the text."""

@@ -1,4 +1,5 @@
-"""How git is called: never asking, in English, with keys and passwords that no other process can see.
+"""How git is called: never asking, in English, in a folder that stays the same one, with keys and passwords that no
+other process can see.
 
 A password for https goes to git by the environment and a helper that git asks (GIT_ASKPASS): never in a URL, so neither
 in the list of processes nor in the repository's configuration.
@@ -9,6 +10,7 @@ import re
 
 from thin.exceptions import CommandExecutionError, SaltInvocationError
 from thin.utils import safepath
+from thin.utils.commands import OpenFolder
 
 ENVIRONMENT = {"LC_ALL": "C", "GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0"}
 #: What git calls for ssh; %s: the key. It is a program because git before 2.3 knows GIT_SSH alone. OpenSSH before 7.6
@@ -135,6 +137,106 @@ def _quoted(path):
     from thin.utils import words
 
     return words.quote(path)
+
+
+def run(
+    salt,
+    words,
+    cwd=None,
+    user=None,
+    ignore_retcode=False,
+    output_encoding=None,
+    identity=None,
+    failhard=True,
+    redirect_stderr=False,
+    saltenv="base",
+    https_user=None,
+    https_pass=None,
+    settings=(),
+):
+    """cmd.run_all's return of git. Several identities are tried one after the other.
+
+    ``salt``: the execution functions; ``settings``: environment variables.
+    Raises CommandExecutionError with git's words, unless ``failhard`` is off and there is no identity.
+    """
+    errors = []
+    for key in identity if isinstance(identity, list) else [identity]:
+        try:
+            with Keys(key, https_user, https_pass, user, lambda url: salt["cp.cache_file"](url, saltenv)) as env:
+                with Opened(repository_path(cwd, user) if cwd else None, user) as folder:
+                    done = salt["cmd.run_all"](
+                        ["git"] + words,
+                        cwd=folder,
+                        runas=user,
+                        env=dict(env, **dict(settings)),
+                        python_shell=False,
+                        ignore_retcode=ignore_retcode,
+                        redirect_stderr=redirect_stderr,
+                        output_encoding=output_encoding,
+                    )
+        except CommandExecutionError as exc:
+            if not key:
+                raise
+            errors.append(str(exc))
+            continue
+        if done["retcode"] == 0 or (not key and not failhard):
+            return done
+        errors.append(redact(done["stdout" if redirect_stderr else "stderr"]))
+    if identity:
+        raise CommandExecutionError("Unable to authenticate using identity file:\n\n" + "\n".join(errors))
+    failed = "Command '%s' failed" % redact(" ".join(["git"] + words))
+    raise CommandExecutionError(failed + (": %s" % errors[0] if errors[0] else ""))
+
+
+def repository_path(cwd, user):
+    """The path of a repository, with ``~`` as the user's home. Raises SaltInvocationError for a relative one."""
+    cwd = str(cwd)
+    path = os.path.expanduser("~" + user + cwd[1:] if user and (cwd == "~" or cwd.startswith("~/")) else cwd)
+    if not os.path.isabs(path):
+        raise SaltInvocationError("'%s' is not an absolute path" % cwd)
+    return path
+
+
+class Opened(object):
+    """Where git runs. For root an open folder, which nobody can put a link to another repository in the place of."""
+
+    def __init__(self, path, user):
+        self.path = self.place = path
+        self.open = path not in (None, "/") and not user and os.geteuid() == 0 and os.path.isdir(path)
+
+    def __enter__(self):
+        if self.open:
+            try:
+                with safepath.at(self.path, follow=True) as place:
+                    self.place = OpenFolder(place.enter(), self.path)
+            except safepath.Refused:
+                raise
+            except OSError as exc:  # it was there a moment ago
+                raise CommandExecutionError("Cannot enter the repository '%s': %s" % (self.path, exc.strerror))
+        return self.place
+
+    def __exit__(self, *exc):
+        if self.place is not self.path:
+            os.close(self.place)
+
+
+def command_words(git_opts, command, opts=""):
+    """The words of a git command, with git's own options before it and the command's options after it."""
+    return options(git_opts) + [command] + options(opts)
+
+
+def taken(kwargs, *names):
+    """The arguments whose names Python has for itself. Raises SaltInvocationError for others."""
+    found = [kwargs.pop(name, None) for name in names]
+    left = sorted(key for key in kwargs if not key.startswith("__"))
+    if left:
+        raise SaltInvocationError("The following keyword arguments are not valid: %s" % ", ".join(left))
+    return found
+
+
+def several(given):
+    """A list, or words with commas between them, as a list of texts."""
+    return [str(one).strip() for one in (given if isinstance(given, (list, tuple)) else str(given).split(","))]
 
 
 def options(given):

@@ -100,6 +100,26 @@ class Client(object):
         return data[:-2].decode("utf-8", "surrogateescape")
 
 
+def configured(option, host=None, port=None, db=None, password=None):
+    """A client with what is given, else what the options ``redis.host`` and so on say; ``option``: config.option."""
+    return Client(
+        host or option("redis.host"),
+        port or option("redis.port"),
+        db or option("redis.db"),
+        password or option("redis.password"),
+    )
+
+
+def named(options):
+    """The connection out of keyword arguments, which it takes away."""
+    return tuple(options.pop(name, None) for name in ("host", "port", "db", "password"))
+
+
+def pairs(answer):
+    """An answer of names and values by turns as a dict."""
+    return dict(zip(answer[::2], answer[1::2]))
+
+
 def information(text):
     """``{name: value}`` of what INFO says: numbers, text, lists, and dicts such as ``keys=1,expires=0``."""
     found = {}

@@ -1,9 +1,11 @@
-"""Units of systemd: their names, in full and as Salt has them, and their files and the init scripts on a disk.
+"""Units of systemd: their names, their files and the init scripts on a disk, and how systemctl is run.
 
 A name without a unit type means ``NAME.service``. ``root`` is the folder of another system, None for this one.
 """
 
 import os
+
+ENVIRONMENT = {"LC_ALL": "C", "SYSTEMD_PAGER": "", "SYSTEMD_COLORS": "0"}
 
 #: the types that Salt lists; slices and scopes have names that end in their type, too
 LISTED_TYPES = ("service", "socket", "device", "mount", "automount", "swap", "target", "path", "timer")
@@ -61,3 +63,54 @@ def started_scripts(root):
 def under(root, path):
     """Where an absolute path of that system is in this one."""
     return os.path.join(root, path.lstrip("/")) if root else path
+
+
+def every(root):
+    """Salt's names, sorted, of all units that have a file, and of the init scripts beside them."""
+    found = on_disk(root)
+    return sorted(found | init_scripts(found, root))
+
+
+def properties(text):
+    """What ``systemctl show`` prints as ``{key: text}``; Before, After and Wants are lists, ExecStart a dict."""
+    found = {}
+    for line in text.splitlines():
+        key, _, value = line.partition("=")
+        if value.startswith("{"):
+            items = [item.partition("=") for item in value.strip("{} ").split(" ; ")]
+            found[key] = {item[0].strip(): item[2].strip() for item in items}
+        elif key in ("Before", "After", "Wants"):
+            found[key] = value.split()
+        else:
+            found[key] = value
+    return found
+
+
+def systemctl(salt, context, *words, **options):
+    """cmd.run_all's return of systemctl; a second word, or ``name``, is a unit unless it is an option.
+
+    ``options``: ``name``, ``no_block``, ``root``. What ``context["service.seen"]`` has is forgotten when it changes
+    something.
+    """
+    words, name = list(words), options.get("name")
+    if name is None and len(words) == 2 and not words[1].startswith("-"):
+        name = words.pop()
+    command = [program("systemctl") or "systemctl"]
+    command += ["--no-block"] if options.get("no_block") else []
+    command += ["--root", options["root"]] if options.get("root") else []
+    command += words + (["--", full(name)] if name is not None else [])
+    if not {"show", "is-enabled", "list-units", "list-unit-files"}.intersection(words):
+        context.get("service.seen", {}).clear()
+    return salt["cmd.run_all"](command, python_shell=False, ignore_retcode=True, env=ENVIRONMENT)
+
+
+def booted():
+    """Whether systemd started this system."""
+    return os.path.isdir("/run/systemd/system")
+
+
+def program(name):
+    """The path of a program, in PATH or where systems have them; None where it is not installed."""
+    folders = os.environ.get("PATH", "").split(os.pathsep) + ["/usr/bin", "/bin", "/usr/sbin", "/sbin"]
+    paths = [os.path.join(folder, name) for folder in folders if folder]
+    return next((path for path in paths if os.path.isfile(path) and os.access(path, os.X_OK)), None)

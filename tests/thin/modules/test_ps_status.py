@@ -119,11 +119,13 @@ FREEBSD = {
 def test_status_of_a_freebsd(make_loaders):
     modules = make_loaders(grains={"os": "FreeBSD", "kernel": "FreeBSD"}).modules
     modules["cmd.run"]
-    modules["status.w"].__globals__["__salt__"] = {
+    fakes = {
         "cmd.run": lambda command, **kwargs: FREEBSD[" ".join(command)].rstrip("\n"),
         "sysctl.get": lambda name: {"kern.boottime": "{ sec = 100, usec = 5 } Sat", "hw.ncpu": "2"}[name],
         "cmd.which": lambda name: None,
     }
+    for name in ("status.w", "status.diskstats"):  # one of each file
+        modules[name].__globals__["__salt__"] = fakes
     two = {"cpu0": {"us": 1, "sy": 2, "id": 97}, "cpu1": {"us": 3, "sy": 4, "id": 93}}
     assert modules["status.cpustats"]() == two
     assert modules["status.cpuinfo"]() == {"hw.model": "AMD EPYC 7R32", "hw.ncpu": "2"}

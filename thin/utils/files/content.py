@@ -9,6 +9,9 @@ import os
 from thin.exceptions import CommandExecutionError
 from thin.utils.files import atomic, hashes
 
+#: the end of the name of a temporary file that ``spooled`` made
+SPOOL = ".spool"
+
 
 class Failed(CommandExecutionError):
     """The file cannot be made as wished; the text is the state's whole comment."""
@@ -101,3 +104,21 @@ def read_file(path):
 def _read(path):
     with open(path, "rb", opener=hashes.at_once) as source:
         return source.read()
+
+
+def spooled(content):
+    """The path of a private temporary file with these bytes; manage_file and its like take it away."""
+    from thin.utils import osutil
+
+    descriptor, path = osutil.mkstemp(suffix=SPOOL)
+    with os.fdopen(descriptor, "wb") as target:
+        target.write(content.read())
+    return path
+
+
+def unspool(path):
+    """Take away what ``spooled`` made; any other path stays."""
+    from thin.utils import safepath
+
+    if path and os.path.basename(path).startswith(".pushsalt-") and path.endswith(SPOOL):
+        safepath.unlink(path)

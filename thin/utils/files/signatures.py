@@ -10,11 +10,11 @@ from thin.utils import safepath
 from thin.utils.files import sources
 
 
-def checker(signature, functions, opts, saltenv, verify_ssl=True, **trust):
-    """``check(path)`` for this signature, or None when none is wanted; ``trust``: see Trust."""
+def checker(signature, functions, opts, saltenv, verify_ssl=True, *trust, **more_trust):
+    """``check(path)`` for this signature, or None when none is wanted; ``trust``, ``more_trust``: see Trust."""
     if not signature:
         return None
-    whose = Trust(functions, **trust)
+    whose = Trust(functions, *trust, **more_trust)
 
     def cache(url):
         from thin.utils.files import arguments, web

@@ -30,6 +30,23 @@ def edited(ret, changes, predicted, test):
     return ret
 
 
+def preflight(opts, name, user=None, group=None):
+    """Why a state cannot even look, or ""."""
+    words = _check_user(opts, user, group)
+    if not words and not os.path.isabs(name):
+        words = "Specified file %s is not an absolute path" % name
+    return words
+
+
+def _check_user(opts, user, group):
+    """Salt's words about owners that do not exist; in a dry run they may come from states before this one."""
+    words = owner.missing_owners(user, group)
+    if words and opts["test"]:
+        log.warning("%s", words)
+        return ""
+    return words
+
+
 def not_editable(name):
     """Why there is nothing to edit at ``name``, or ""."""
     if not os.path.isabs(name):
