@@ -31,8 +31,11 @@ def test_functions_are_short():
 
 
 def test_modules_are_short():
-    lines = {path.relative_to(ROOT): len(path.read_text().splitlines()) for path in (ROOT / "pushsalt").rglob("*.py")}
-    assert {str(path): number for path, number in lines.items() if number > MOST_OF_A_MODULE} == {}
+    lines = {
+        path: len(path.read_text().splitlines()) for top in ("pushsalt", "thin") for path in (ROOT / top).rglob("*.py")
+    }
+    found = {str(path.relative_to(ROOT)): number for path, number in lines.items() if number > MOST_OF_A_MODULE}
+    assert set(found) == {"thin/vendor/msgpack/fallback.py"}  # not ours
 
 
 def test_a_long_function_is_found():

@@ -4,23 +4,29 @@
 def provide(loader, virtual, name, public):
     """Take the functions of ``virtual`` from the file ``name``; returns the function that undoes this.
 
-    ``loader`` is a thin.loader.Loader, ``public(namespace)`` gives ``{name: function}``. What the file lacks stays, and
-    a file that is not there changes nothing but is logged.
+    ``loader`` is a thin.loader.Loader, ``public(namespace)`` gives ``{name: function}``. The files that it names
+    as its ``__parts__`` come with it, as they are one file in Salt. What all of them lack stays, and a file that is not
+    there changes nothing but is logged.
     """
     loader._load(virtual)
     space = getattr(loader._file(name), "__dict__", None)
     if space is None:
         loader._note("there is no module %s that could be the provider of %s" % (name, virtual))
         return lambda: None
-    given = {"%s.%s" % (virtual, function): value for function, value in public(space).items()}
-    space["__functions__"] = set(given)
+    spaces = [space] + [loader._file(part).__dict__ for part in space.get("__parts__", ())]
+    given = {}
+    for each in spaces:
+        own = {"%s.%s" % (virtual, function): value for function, value in public(each).items()}
+        each["__functions__"] = set(own)
+        given.update(own)
     before = {function: loader._functions[function] for function in given if function in loader._functions}
     modules = loader._modules.setdefault(virtual, [])
-    modules.insert(0, space)
+    modules[:0] = spaces
     loader._functions.update(given)
 
     def undo():
-        modules.remove(space)
+        for each in spaces:
+            modules.remove(each)
         for function in given:
             loader._functions.pop(function, None)
         loader._functions.update(before)

@@ -52,6 +52,16 @@ def test_the_index_is_the_one_that_is_found_on_disk(tmp_path):
     assert runtime.Folder(str(tmp_path)).virtual_index("modules") == want
 
 
+def test_a_target_has_busyboxs_commands_before_those_of_other_linuxes():
+    """Both files are for any Linux, and the first one with a function has it; what is usual stands first there."""
+    contents = {name: path.read_bytes() for name, path in pack.members()}
+    made = {}
+    exec(pack._index(contents, pack.usual(contents)), made)
+    for virtual, other in (("user", "useradd"), ("group", "groupadd"), ("shadow", "linux_shadow")):
+        files = made["INDEX"]["modules"][virtual]
+        assert files.index(f"busybox_{virtual}") < files.index(other)
+
+
 def test_what_is_usual_is_whole_and_the_rest_is_in_the_other_archive():
     """No usual module waits for the other archive because of what it imports."""
     first, travelling = pack.build()

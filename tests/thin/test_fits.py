@@ -41,3 +41,19 @@ def test_providers_of_other_systems_are_not_read(make_loaders, monkeypatch, grai
     assert "pkg.no_such_function" not in make_loaders(grains={"kernel": "x", **grains}).modules
     stems = {name.rpartition(".")[2] for name in read if name.startswith("thin.modules.")}
     assert stems == loaded
+
+
+def test_a_provider_brings_the_parts_of_its_file(make_loaders):
+    """Salt has the functions of all of them in one file."""
+    modules = make_loaders(grains={"kernel": "x", "os": "x", "os_family": "x"}).modules
+    assert "pkg.install" not in modules
+    undo = modules.provide("pkg", "aptpkg")
+    files = {name: modules[f"pkg.{name}"].__code__.co_filename for name in ("install", "upgrade", "hold", "list_repos")}
+    assert {name: file.rpartition("/")[2] for name, file in files.items()} == {
+        "install": "aptpkg.py",
+        "upgrade": "aptpkg_upgrades.py",
+        "hold": "apt_selections.py",
+        "list_repos": "apt_sources.py",
+    }
+    undo()
+    assert not any(f"pkg.{name}" in modules for name in files)

@@ -15,6 +15,7 @@ from thin.exceptions import CommandExecutionError, SaltInvocationError
 from thin.utils import aptout, aptrun, debversion, pkgrun, pkgspec, safepath
 
 __virtualname__ = "pkg"
+__parts__ = ("apt_files", "apt_keys", "apt_selections", "apt_sources", "aptpkg_upgrades")
 __fits__ = {"os_family": ("Debian",)}
 __usual__ = True
 __reads__ = (

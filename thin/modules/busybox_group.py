@@ -7,6 +7,7 @@ stand beside these. Functions return whether that worked; ``__context__["group.c
 from thin.utils import accountfiles, accounts
 
 __virtualname__ = "group"
+__usual__ = True
 __fits__ = {"init": ("sysvinit", "unknown", "upstart", "runit", "supervisord", "dumb-init", "tini")}  # any but systemd
 __changes__ = ("add", "delete", "chgid", "adduser", "deluser", "members")
 

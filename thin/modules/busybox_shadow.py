@@ -6,6 +6,7 @@ All else of ``shadow`` is linux_shadow's, which uses busybox's chpasswd and pass
 from thin.utils import accountfiles, accounts
 
 __virtualname__ = "shadow"
+__usual__ = True
 __fits__ = {"init": ("sysvinit", "unknown", "upstart", "runit", "supervisord", "dumb-init", "tini")}  # any but systemd
 __changes__ = ("set_inactdays", "set_maxdays", "set_mindays", "set_warndays", "set_date", "set_expire")
 

@@ -9,6 +9,7 @@ from thin.exceptions import CommandExecutionError
 from thin.utils import accountfiles, accounts, safepath
 
 __virtualname__ = "user"
+__usual__ = True
 __fits__ = {"init": ("sysvinit", "unknown", "upstart", "runit", "supervisord", "dumb-init", "tini")}  # any but systemd
 __changes__ = (
     "add",

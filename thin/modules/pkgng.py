@@ -8,6 +8,7 @@ shows pkg's own output in pkgng_tools.py.
 from thin.utils import data, pkgngout, pkgngrun, pkgrun, pkgspec
 
 __virtualname__ = "pkg"
+__parts__ = ("pkgng_locks", "pkgng_tools")
 __fits__ = {"os": ("FreeBSD",), "kernel": ("DragonFly",)}
 __reads__ = (
     "version_cmp",

@@ -12,6 +12,7 @@ from thin.log import getLogger
 from thin.utils import initsystem, runitdirs, safepath
 
 __virtualname__ = "runit"
+__parts__ = ("runit_links",)
 __func_alias__ = {"reload_": "reload"}
 __reads__ = (
     "get_all",

@@ -14,6 +14,7 @@ from thin.exceptions import CommandExecutionError
 from thin.utils import initsystem, units
 
 __virtualname__ = "service"
+__parts__ = ("systemd_units",)
 
 __func_alias__ = {"reload_": "reload", "unmask_": "unmask"}
 __usual__ = True

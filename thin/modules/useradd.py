@@ -12,6 +12,7 @@ from thin.exceptions import CommandExecutionError
 from thin.utils import accounts
 
 __virtualname__ = "user"
+__parts__ = ("useradd_about",)
 __usual__ = True
 __reads__ = ("info", "getent", "list_users", "list_groups", "primary_group")
 __changes__ = ("add", "delete", "rename", "chuid", "chgid", "chshell", "chhome", "chgroups")

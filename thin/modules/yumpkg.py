@@ -16,6 +16,7 @@ from thin.exceptions import CommandExecutionError, SaltInvocationError
 from thin.utils import data, pkgrun, pkgspec, rpmout, rpmversion, safepath, yumrun
 
 __virtualname__ = "pkg"
+__parts__ = ("yum_available", "yum_groups", "yum_repos")
 __fits__ = {
     "os_family": ("RedHat",),
     "os": ("Amazon", "XCP", "XenServer", "VirtuozzoLinux", "Virtuozzo", "Issabel PBX", "openEuler", "VMware Photon OS"),

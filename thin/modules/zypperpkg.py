@@ -12,6 +12,7 @@ from thin.exceptions import CommandExecutionError, SaltInvocationError
 from thin.utils import data, pkgrun, pkgspec, rpmversion, zypprun
 
 __virtualname__ = "pkg"
+__parts__ = ("zypper_locks", "zypper_repos", "zypper_search")
 __fits__ = {"os_family": ("Suse",)}
 __reads__ = (
     "latest_version",
