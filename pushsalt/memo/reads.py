@@ -465,7 +465,7 @@ def put(mapping: dict[Any, Any], data: Mapping[Any, Any]) -> None:
 
 
 def without_recorders(value: Any) -> Any:
-    """The value with plain dicts in place of Recorded ones, which are read as a whole: for code that needs real dicts."""
+    """The value with plain dicts in place of Recorded ones, all read as a whole; for code that needs plain dicts."""
     if isinstance(value, Recorded):
         return value.copy()
     if type(value) is dict:

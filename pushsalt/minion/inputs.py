@@ -20,7 +20,7 @@ REMOTE: Final = "remote "
 
 
 class ReadTarget(Protocol):
-    """The target that is read: ``pushsalt.minion.minion.Minion``. ``own_`` attributes are not shared between targets."""
+    """The target that is read: ``pushsalt.minion.minion.Minion``. ``own_`` attributes belong to this target alone."""
 
     settings: TargetSettings
     own_opts: dict[str, Any] | None

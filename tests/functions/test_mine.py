@@ -270,7 +270,7 @@ def test_no_regular_expression_of_a_target_is_kept(here, tmp_path, kind):
     (tmp_path / "salt/tells.sls").write_text(json.dumps({"tells": {"module.run": [tells]}}))
     client = here()
     [ret] = applied(client, "tells").ret.values()
-    assert ret["result"] is False and f"not by {kind}" in ret["comment"]
+    assert ret["result"] is False and f"not to {kind}" in ret["comment"]
     assert "said" not in client.project.mine.get("here")
 
 
