@@ -132,7 +132,7 @@ def test_one_damaged_byte_of_a_segment_is_mended(tmp_path, caplog):
             assert index.delete("a", "more")
             assert ask_resources(index) == want
         shutil.rmtree(tmp_path / "copy")
-    assert "mended" in caplog.text
+    assert "repaired" in caplog.text
 
 
 def test_a_filter_that_lacks_what_is_there(tmp_path, monkeypatch):
@@ -161,7 +161,7 @@ def test_zeros_anywhere_in_a_segment(tmp_path, caplog):
             except IndexCorrupt:
                 pass
         shutil.rmtree(tmp_path / "copy")
-    assert "mended" in caplog.text
+    assert "repaired" in caplog.text
 
 
 @pytest.mark.parametrize("looks", [1, 40])
