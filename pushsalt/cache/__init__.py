@@ -1,1 +1,1 @@
-"""What the controller remembers between runs, under its cache folder. All of it can be lost without loss of work."""
+"""Data that the controller keeps between runs in its cache folder. All of it can be made again."""

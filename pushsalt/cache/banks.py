@@ -1,4 +1,4 @@
-"""The banks of a project that hold what is known of its targets."""
+"""The banks of a project with data about its targets."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class Banks(Protocol):
 
     @property
     def cache_life(self) -> float:
-        """Seconds after which an entry is said to be old."""
+        """Seconds after which an entry is reported as old."""
 
     @property
     def keeps_pillar(self) -> bool: ...

@@ -1,8 +1,8 @@
-"""Grains between runs: a file for each id, and an index of all of them that answers target terms.
+"""The grain cache: a file for each id, and an index of all of them that answers target terms.
 
-The files are what is kept; the index is made from them again whenever it is not there or damaged. Both change together,
-under the lock of the index, so that of several controllers no one's older grains lie over another's newer ones. What
-a controller was killed at is said by its ``Intents``, and put right by the next one that opens the index.
+The index is rebuilt from the files if it is missing or damaged. Both are changed together, under the lock of the index,
+so that a controller cannot overwrite newer grains of another one. If a controller is killed during a change, its
+``Intents`` list the affected keys, and the next one that opens the index completes the change.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-#: Writes at a time, of which each waits for the disk most of the time.
+#: Parallel writes; each waits for the disk most of the time.
 _WRITERS: Final = 8
-#: How often in a row an index is made anew before the disk is no place for one.
+#: Consecutive rebuilds of an index after which the disk counts as unusable.
 _TRIES: Final = 3
-#: Seconds before a crash of the machine that the index may have lost.
+#: Seconds of writes that the index may lose in a crash of the machine.
 _UNSYNCED: Final = 90
 
 
 class GrainBank(Bank):
-    """``Bank`` with an index beside it. Several threads and controllers may use it at once."""
+    """``Bank`` with an index. Safe for concurrent threads and controllers."""
 
     def __init__(self, root: Path, name: str = "grains") -> None:
         super().__init__(root, name)
@@ -44,7 +44,7 @@ class GrainBank(Bank):
         self._writing = threading.Lock()
         self._queueing = threading.Lock()
         self._intents = Intents(self.index_path)
-        #: what waits for the one who writes; targets that finish together are one write
+        #: entries that wait for the writing thread, which writes all of them at once
         self._waiting: list[tuple[str, Any, Staged]] = []
 
     # --- writing -----------------------------------------------------------------------------------------------------
@@ -53,7 +53,7 @@ class GrainBank(Bank):
         return self.put_many({key: value})
 
     def put_many(self, entries: Mapping[str, Any]) -> bool:
-        """Keep the grains of several ids, with one write to the index."""
+        """Store the grains of several ids, with one write to the index."""
         index = self._open()
         staged = self._all_staged(entries)
         if index is None:
@@ -139,7 +139,7 @@ class GrainBank(Bank):
         return count
 
     def sweep(self, before: float) -> int:
-        """As ``Bank``; what is damaged is known no longer, and what the index has besides goes."""
+        """As ``Bank``; ids of damaged entries, and ids without an entry, are also removed from the index."""
         index = self._open()
         removed = super().sweep(before)
         if index is not None:
@@ -153,10 +153,10 @@ class GrainBank(Bank):
         change: Callable[[], bool | None],
         files: Callable[[], None] | None = None,
     ) -> bool:
-        """Change files and index together; the answer, or True for None. False when the index is not up to it.
+        """Change files and index together; returns the result, or True for None; False if the index cannot be used.
 
-        ``files`` is the part of the change that is about files, which may be done twice. Where damage came between,
-        others may have written since, so the index is told what the files say then.
+        ``files`` is the part of the change that is about files, which may be done twice. If the index is damaged in
+        between, others may write meanwhile, so it gets the content of the files afterwards.
         """
         noted = self._note(keys)
 
@@ -188,9 +188,9 @@ class GrainBank(Bank):
         return again()
 
     def _note(self, keys: Mapping[str, str] | None) -> bool:
-        """What the index says of these keys, of all for None, may not be what the files say, until ``Intents.end``.
+        """Record that index and files may differ for these keys (None for all), until ``Intents.end``.
 
-        Besides each key: the file that is to be its entry. False where that cannot be noted.
+        ``keys``: key -> name of the file that will be its entry. False if that cannot be recorded.
         """
         if not self.index_path.is_dir():
             return False
@@ -198,7 +198,7 @@ class GrainBank(Bank):
             self._intents.begin(keys)
             return True
         except OSError as exc:
-            log.debug("%s: nothing can be noted: %s", self.path.name, exc)
+            log.debug("%s: intents cannot be written: %s", self.path.name, exc)
             from pushsalt.index.grains import GrainIndex
 
             with contextlib.suppress(OSError, IndexCorrupt), GrainIndex(self.index_path) as index:
@@ -208,14 +208,14 @@ class GrainBank(Bank):
     # --- reading -----------------------------------------------------------------------------------------------------
 
     def view(self) -> View | None:
-        """What is known now, for any number of terms; None where the index cannot be used."""
+        """A snapshot, for any number of terms; None if the index cannot be used."""
         index = self._open()
         if index is None:
             return None
         return self._view(index)
 
     def damaged(self, exc: Exception) -> View | None:
-        """To be called when a view met damaged bytes: another view, made from the files, or None."""
+        """Call this after a view has raised for damage; returns a new view of the rebuilt index, or None."""
         index = self._open()
         return self._view(index) if index is not None and self._rebuild(index, exc) else None
 
@@ -229,20 +229,20 @@ class GrainBank(Bank):
         return None
 
     def problems(self) -> list[str]:
-        """As ``Bank``; what is wrong with the bytes of the index, too."""
+        """As ``Bank``, with the damage of the index."""
         found = super().problems()
         if self.index_path.exists():
             from pushsalt.index.grains import GrainIndex
 
             try:
-                with GrainIndex(self.index_path) as index:  # another one, so that it is seen before it is mended
+                with GrainIndex(self.index_path) as index:  # a new object, to see damage before it is repaired
                     found += [f"index: {text}" for text in index.verify()]
             except OSError as exc:
                 found.append(f"index: {exc}")
         return found
 
     def close(self) -> None:
-        """Let go of the index."""
+        """Close the index."""
         with self._opening:
             if self._index is not None:
                 self._index.close()
@@ -268,7 +268,7 @@ class GrainBank(Bank):
             return self._index if self._usable else None
 
     def _put_right(self, index: GrainIndex) -> None:
-        """What killed controllers, or a crash of the machine, left half done. Raises IndexCorrupt, OSError."""
+        """Complete changes that a killed controller or a crash has interrupted. Raises IndexCorrupt, OSError."""
         crashed = index.crashed()
         with self._intents.dead() as (entries, all_of_them):
             if not entries and not all_of_them and crashed is None:
@@ -281,7 +281,7 @@ class GrainBank(Bank):
                     self._compare(index, float("-inf") if all_of_them or not crashed else crashed - _UNSYNCED)
 
     def _finish(self, path: Path, name: str) -> None:
-        """A batch of which some files may be in place: this one too, unless another one was put there later."""
+        """Move a file of an interrupted batch into place, unless a later write has replaced the entry."""
         aside = self.path / name
         if not name.startswith(f".{path.name}."):
             return
@@ -292,10 +292,10 @@ class GrainBank(Bank):
             else:
                 aside.replace(path)
         except FileNotFoundError:
-            pass  # it is in place
+            pass  # it was moved before
 
     def _settle(self, index: GrainIndex, keys: Iterable[str]) -> None:
-        """Have the index say of these keys what the files do; nobody else writes meanwhile."""
+        """Update the index for these keys from the files; the lock is held."""
         by_time: dict[float, list[tuple[str, Any]]] = {}
         for key in dict.fromkeys(keys):
             value, seen = self.get(key), self.written(key)
@@ -307,7 +307,7 @@ class GrainBank(Bank):
             index.put_many(entries, seen=seen)
 
     def _compare(self, index: GrainIndex, since: float) -> None:
-        """The same for keys of which only one of both knows, and for files of since then."""
+        """As ``_settle``, for keys that only the index or only the files have, and for files newer than ``since``."""
         with index.held():
             known = {self._file(id).name: id for id in index.ids()}
             files = {path.name: path for path in self._files()}
@@ -323,13 +323,13 @@ class GrainBank(Bank):
             self._settle(index, keys)
 
     def _rebuild(self, index: GrainIndex, exc: Exception) -> bool:
-        """Make the index anew from the files; whether that went well."""
+        """Rebuild the index from the files; whether that succeeded."""
         with self._opening:
             if not self._usable:
                 return False
             if isinstance(exc, OSError):
                 return self._give_up(exc)
-            log.warning("the index of %s is damaged and made anew: %s", self.path.name, exc)
+            log.warning("the index of %s is damaged and is rebuilt: %s", self.path.name, exc)
             for last in (False, True):
                 try:
                     self._fill(index)
@@ -345,7 +345,7 @@ class GrainBank(Bank):
         with contextlib.ExitStack() as until_done:
 
             def differing(taken: dict[str, object]) -> Iterator[tuple[str, dict[str, Any] | None, float]]:
-                """Now that nobody writes; batches of the dead are finished, and forgotten when the index has them."""
+                """Called under the lock; batches of dead processes are completed, then their intents removed."""
                 entries, _ = until_done.enter_context(self._intents.dead())
                 for key, name in entries:
                     self._finish(self._file(key), name)
@@ -354,7 +354,7 @@ class GrainBank(Bank):
             index.refill(self._source, differing, index.place())
 
     def _source(self) -> Iterator[tuple[str, dict[str, Any], float, object]]:
-        """All entries, with what tells whether they have changed."""
+        """All entries, with a stamp of their file that shows whether it has changed."""
         for path in self._files():
             state = stamp(path)
             entry = self._read(path)
@@ -362,7 +362,7 @@ class GrainBank(Bank):
                 yield str(entry.get("key")), entry["value"], state[1] / 1e9, (path.name, state)
 
     def _differing(self, taken: dict[str, object]) -> Iterator[tuple[str, dict[str, Any] | None, float]]:
-        """What is otherwise than what was taken."""
+        """The entries whose stamps differ from ``taken``."""
         states = {path.name: stamp(path) for path in self._files()}
         for key, state in taken.items():
             name = self._file(key).name
@@ -379,5 +379,5 @@ class GrainBank(Bank):
         if not self._usable:
             return False
         self._usable = False
-        self._complain("the index of %s cannot be used (%s); each id is looked at instead", self.path.name, exc)
+        self._complain("the index of %s cannot be used (%s); each entry is read instead", self.path.name, exc)
         return False

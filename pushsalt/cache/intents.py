@@ -1,9 +1,9 @@
-"""Which entries a process is about to change, in a file of its own, so that others can finish what it was killed at.
+"""Records which entries a process is changing, so that others can complete the change if it is killed.
 
-A file of keys, each with the name of the file that is to be its entry (empty where it goes, or is but touched): UTF-8
-with NUL behind each, escaped as in ``pushsalt.index.format``. Its process holds it by ``flock`` as long as it lives.
-Keys are added before a change, and gone when no change is under way. A file that nobody holds is that of a dead
-process: what its keys say may be half done.
+Each process has a file of keys, each with the name of the file that will be its entry (empty if it is removed or only
+touched): UTF-8, each followed by NUL, escaped as in ``pushsalt.index.format``. The process holds the file by ``flock``.
+Keys are added before a change, and removed when no change is in progress. A file without ``flock`` belongs to a dead
+process: the changes of its keys may be incomplete.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from typing import Final
 from pushsalt.index.format import decode, encode, escape, unescape
 
 _FLAGS: Final = os.O_RDWR | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
-#: Instead of a key: all of them. No escaped key looks like this.
+#: In place of a key: all keys. It is not a valid escaped key.
 _ALL: Final = "\1"
 
 
 class Intents:
-    """Those of this process, in a folder; ``dead`` for those of others. Threads may share one. All raise OSError."""
+    """The intents of this process, in a folder; ``dead`` has those of dead ones. Thread-safe. Methods raise OSError."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -35,7 +35,7 @@ class Intents:
         self._open = 0
 
     def begin(self, entries: Mapping[str, str] | None) -> None:
-        """Note these keys, or all of them for None, until as many ``end`` as there were ``begin``."""
+        """Record these keys (None: all keys), until ``end`` was called as many times as ``begin``."""
         pairs = [(_ALL, "")] if entries is None else [(escape(key), name) for key, name in entries.items()]
         data = b"".join(encode(f"{key}\0{name}\0") for key, name in pairs)
         with self._mutex:
@@ -52,7 +52,7 @@ class Intents:
                     os.ftruncate(self._fd, 0)
 
     def close(self) -> None:
-        """The file goes if nothing is under way."""
+        """Remove the file unless a change is in progress."""
         with self._mutex:
             if self._fd >= 0 and self._pid == os.getpid() and not self._open:
                 with contextlib.suppress(OSError):
@@ -60,7 +60,7 @@ class Intents:
             self._let_go()
 
     def _make(self) -> None:
-        """A file that nobody else has found and removed before it was held."""
+        """Create and lock a file; again if another process has removed it before it was locked."""
         self._let_go()
         while True:
             self._path = self._folder / f"intent-{secrets.token_hex(8)}"
@@ -72,7 +72,7 @@ class Intents:
             os.close(fd)
 
     def __del__(self) -> None:
-        with contextlib.suppress(Exception):  # half made, or the interpreter ends
+        with contextlib.suppress(Exception):  # the object may be incomplete, or the interpreter exiting
             self.close()
 
     def _let_go(self) -> None:
@@ -82,7 +82,7 @@ class Intents:
 
     @contextlib.contextmanager
     def dead(self) -> Iterator[tuple[list[tuple[str, str]], bool]]:
-        """Keys and files that dead processes left, and whether one meant all keys; gone if the block is done."""
+        """A context with (keys and files of dead processes, whether one recorded all keys); removed on success."""
         entries: list[tuple[str, str]] = []
         found = []
         try:

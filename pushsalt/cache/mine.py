@@ -1,7 +1,7 @@
-"""The mine on disk: what targets told of themselves for each other, a file for each target.
+"""The mine on disk: values that targets provide for each other, a file for each target.
 
-A body is ``{"values": {name: value}, "older": {name: seconds since the epoch}}``; what is not in ``older`` is as old as
-the file, so that collecting the same again is but a touch.
+An entry is ``{"values": {name: value}, "older": {name: seconds since the epoch}}``. Values that are not in ``older``
+have the time of the file, so that unchanged values only need a touch.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ log = logging.getLogger(__name__)
 
 
 class MineBank(Bank):
-    """``Bank`` whose entries are ``{name: value}``, each value with an age of its own.
+    """``Bank`` whose entries are ``{name: value}``; each value has its own age.
 
-    Changes of one entry by several threads and controllers come one after the other: none is lost.
+    Concurrent changes of an entry by threads and controllers are serialized: none is lost.
     """
 
     def __init__(self, root: Path, name: str = "mine") -> None:
@@ -36,11 +36,11 @@ class MineBank(Bank):
         return _parts(super().get(key))[0]
 
     def put(self, key: str, value: Mapping[str, Any]) -> bool:
-        """Keep these values and no others."""
+        """Replace all values by these."""
         return super().put(key, {"values": dict(value), "older": {}})
 
     def update(self, key: str, values: Mapping[str, Any], without: Collection[str] = ()) -> bool:
-        """Keep these values besides those that are there, but for some by name."""
+        """Set these values, and remove those named in ``without``; others are kept."""
         with self._one_at_a_time():
             written = self.written(key) or time.time()
             before, older = _parts(super().get(key))
@@ -50,7 +50,7 @@ class MineBank(Bank):
             )
 
     def with_times(self, key: str) -> tuple[dict[str, Any], dict[str, float]]:
-        """The values, and when each was collected, in seconds since the epoch."""
+        """The values, and the time of each, in seconds since the epoch."""
         written = self.written(key)
         values, older = _parts(super().get(key))
         if values is None or written is None:
@@ -64,7 +64,7 @@ class MineBank(Bank):
                 yield key, values, written
 
     def problems(self) -> list[str]:
-        """As ``Bank``; entries that are none of the mine too."""
+        """As ``Bank``, with entries that are invalid in the mine."""
         found = super().problems()
         if not found:
             found = [f"{key}: no values" for key, body, _ in super().entries() if _parts(body)[0] is None]
@@ -77,7 +77,7 @@ class MineBank(Bank):
                 private_dir(self.path)
                 flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
                 descriptor = os.open(self._lock_path, flags, 0o600)
-            except OSError as exc:  # then it cannot be written either, and `put` says so
+            except OSError as exc:  # then `put` fails too, and reports it
                 log.debug("%s: no lock: %s", self.path.name, exc)
                 yield
                 return
@@ -89,7 +89,7 @@ class MineBank(Bank):
 
 
 def _parts(body: Any) -> tuple[dict[str, Any] | None, dict[str, float]]:
-    """Values and times of a body; None for what is none."""
+    """Values and times of an entry; None for an invalid one."""
     if not isinstance(body, dict) or not all(isinstance(body.get(part), dict) for part in ("values", "older")):
         return None, {}
     return body["values"], body["older"]

@@ -1,7 +1,7 @@
-"""Pillar between runs: a sealed entry for each target, and an image of all (``pillarimage``) that answers terms.
+"""The pillar cache: an encrypted entry for each target, and an image of all (``pillarimage``) that answers terms.
 
-Secrets that a target's pillar had and has no more are kept as well, sealed: its files have them until the new ones are
-there, and diffs and backups of files after that.
+Former secrets of a target's pillar are kept as well, encrypted: its files may contain them until the next run, and
+diffs and backups of files after that.
 """
 
 from __future__ import annotations
@@ -19,24 +19,24 @@ if TYPE_CHECKING:
     from pushsalt.index.view import View
 
 
-#: So many former secrets are kept of a target, the newest, if they are no longer than that.
+#: Number of the newest former secrets that are kept of a target, and their greatest length.
 FORMER: Final = 100
 LONGEST: Final = 16 * 1024
 
 
 class PillarBank(SealedBank):
-    """``SealedBank`` with the image beside it, which is as secret, and gone when an entry is deleted."""
+    """``SealedBank`` with an image, which is encrypted too, and removed when an entry is deleted."""
 
     def __init__(self, root: Path, name: str, key: Path | None) -> None:
         super().__init__(root, name, key)
         self.images = SealedBank(root, f"{name}-index", key)
         self._former = SealedBank(root, f"{name}-former", key)
-        #: the file of an entry, as it was when it was read, and a digest of what was in it
+        #: key -> stamp of the entry's file when it was read, and a digest of its content
         self._seen: dict[str, tuple[Stamp, bytes]] = {}
         self._packed: tuple[Any, bytes] = None, b""
 
     def bytes_of(self, key: str) -> bytes | None:
-        """The decrypted bytes of an entry: equal bytes are equal pillars, so nobody has to decode them to compare."""
+        """The decrypted bytes of an entry. Equal bytes mean equal pillars, so they can be compared undecoded."""
         before = stamp(self._file(key))
         data = self._plain(key, Bank.get(self, key))
         if before is not None and data is not None:
@@ -44,14 +44,14 @@ class PillarBank(SealedBank):
         return data
 
     def renew(self, key: str, pillar: Any) -> bool:
-        """Whether the entry, as ``bytes_of`` has read it, is this pillar and nobody has changed it since.
+        """Whether the entry, as read by ``bytes_of``, equals this pillar and was not changed since.
 
-        Its age begins anew then; nothing is opened.
+        If so, it is touched; nothing is decrypted.
         """
         seen = self._seen.get(key)
         if seen is None or stamp(self._file(key)) != seen[0]:
             return False
-        if self._packed[0] is not pillar:  # alike targets share one pillar
+        if self._packed[0] is not pillar:  # targets with equal pillars share one object
             self._packed = pillar, _digest(wire.pack({"value": pillar}))
         if self._packed[1] != seen[1]:
             return False
@@ -60,19 +60,19 @@ class PillarBank(SealedBank):
         return True
 
     def former(self, key: str) -> list[str]:
-        """Secrets that the pillar of a target had."""
+        """Former secrets of the pillar of a target."""
         return list(self._former.get(key) or ())
 
     def add_former(self, key: str, secrets: Iterable[str]) -> None:
-        """Keep what was secret in the pillar of a target, and is not there any more."""
+        """Store former secrets of the pillar of a target."""
         known = dict.fromkeys(sorted(text for text in secrets if len(text) <= LONGEST))
         self._former.put(key, list({**known, **dict.fromkeys(self.former(key))})[:FORMER])
 
     def view(self, *, look: bool = False) -> View | None:
-        """All that is kept now, for any number of terms; None where nothing can be opened.
+        """A snapshot, for any number of terms; None without a usable key or image.
 
-        When entries were written is as it was at the last look at their files, at the latest now if ``look``: one that
-        was kept anew with the same value may be younger.
+        The times of entries are those of the last check of their files (now, if ``look``): an entry that was written
+        again with the same value may be newer.
         """
         if self._cipher is None:
             return None
@@ -81,7 +81,7 @@ class PillarBank(SealedBank):
         return pillarimage.view(self, look)
 
     def open_file(self, path: Path) -> tuple[str, Any, bytes]:
-        """Key, value (None for what is no sound entry) and head of a file."""
+        """(key, value, head) of a file; the value is None for an invalid entry."""
         data = file_bytes(path) or b""
         entry = self._parsed(path, data or None)
         key = entry.get("key") if entry is not None else None
@@ -90,7 +90,7 @@ class PillarBank(SealedBank):
         return key, self._opened(key, entry.get("value")), data[:HEAD]
 
     def forget_image(self) -> None:
-        """Have it made anew when it is needed."""
+        """Remove the image; it is made again on demand."""
         self.images.clear()
 
     def delete(self, key: str) -> bool:

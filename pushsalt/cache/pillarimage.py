@@ -1,17 +1,17 @@
-"""The sealed image of a bank of pillar: what was in its entries, by value, so that target terms need not open each.
+"""The encrypted image of the pillar bank: the content of its entries by value, so that terms need not decrypt each.
 
-It is made when a term is asked of many; from then on only entries that changed are opened, and what they have is noted
-beside it until that is much. Both are sealed entries of a bank of their own, with the keys ``all`` and ``since``. Rows
-are in the order of ids, times in ns::
+It is made when a term is evaluated for many targets; after that only changed entries are decrypted, and their content
+is stored beside it until there are many changes. Both are entries of a separate encrypted bank, with the keys ``all``
+and ``since``. Rows are sorted by id, times are in ns::
 
     all     {"made": time, "ids": text, "files": 20 bytes each, "times": u64 each, "inodes": u64 each,
              "digests": 32 bytes each, "columns": [[key, msgpack of a column (pushsalt.index.columns)], ...]}
-    since   {"of": the ``made`` that this is about, "folder": time, "looked": time, "gone": [row, ...],
+    since   {"of": ``made`` of its image, "folder": time, "looked": time, "gone": [row, ...],
              "touched": {row: [time, inode]}, "fresh": {file: [time, inode, digest, id, pillar as msgpack]}}
 
-An entry is the same while its file has the same inode and time, or else the same checksum in its head. Where nothing
-was put into the folder, or taken from it, since it was looked at, files need not be looked at: entries are replaced by
-rename, which changes the time of the folder. A folder that changed within the clock's grain of that is not trusted.
+An entry is unchanged if its file has the same inode and time, or else the same checksum in its head. If the folder's
+time is unchanged since the last check, the files are not checked: entries are replaced by rename, which changes that
+time. A folder that changed within the clock's resolution of the check is checked again.
 """
 
 from __future__ import annotations
@@ -33,16 +33,16 @@ from pushsalt.index.format import Damage, decode, encode, join, split
 from pushsalt.index.part import Entry, Part
 from pushsalt.index.view import View
 
-#: So many changes, and such a part of all, are noted; with more the image is made anew.
+#: The image is made again for more changes than this number, and than this fraction (1/n) of all entries.
 _CHANGED: Final = 200
 _PART: Final = 20
-#: Two changes that are nearer to each other may show the same time.
+#: Resolution of file times: two changes within it may have the same time.
 _GRAIN_NS: Final = 2_000_000_000
 _DIGEST: Final = slice(HEAD - 32, HEAD)
 
 
 class Entries(Protocol):
-    """The bank whose entries an image has; ``pushsalt.cache.pillar.PillarBank`` is one."""
+    """The bank of an image: ``pushsalt.cache.pillar.PillarBank``."""
 
     @property
     def path(self) -> Path: ...
@@ -64,10 +64,10 @@ class Fresh(NamedTuple):
 
 @dataclass
 class Image:
-    """The image with what became of the entries since."""
+    """The image with the changes of entries since it was made."""
 
     part: Part
-    #: by row: the entry's file, its time and inode, and the checksums one after the other
+    #: by row: the entry's file, its time and inode, and the checksums concatenated
     files: list[str] = field(default_factory=list)
     times: array[int] = field(default_factory=lambda: array("Q"))
     inodes: array[int] = field(default_factory=lambda: array("Q"))
@@ -75,9 +75,9 @@ class Image:
     made: int = 0
     folder: int = 0
     looked: int = 0
-    #: rows that are no more what the entry has
+    #: rows whose entries have changed or were removed
     gone: set[int] = field(default_factory=set)
-    #: row -> time and inode of a file that says the same
+    #: row -> new time and inode of a file with unchanged content
     touched: dict[int, tuple[int, int]] = field(default_factory=dict)
     #: file -> its entry
     fresh: dict[str, Fresh] = field(default_factory=dict)
@@ -96,7 +96,7 @@ class Image:
 
 
 def view(bank: Entries, look: bool) -> View | None:
-    """What ``PillarBank.view`` says; None where the image, or the folder, cannot be used."""
+    """The view for ``PillarBank.view``; None if the image, or the folder, cannot be used."""
     try:
         return _current(bank, look).view()
     except FileNotFoundError:
@@ -131,7 +131,7 @@ def _current(bank: Entries, look: bool) -> Image:
 
 
 def _look(bank: Entries, image: Image) -> None:
-    """Bring it up to date with the files."""
+    """Update the image from the files."""
     rows = dict(zip(image.files, range(len(image.files)), strict=True))
     fresh: dict[str, Fresh] = {}
     with os.scandir(bank.path) as found:
@@ -165,13 +165,13 @@ def _look(bank: Entries, image: Image) -> None:
             if isinstance(value, dict):
                 fresh[name] = Fresh(at, inode, head[_DIGEST], key, part.pack(value))
     image.fresh = fresh
-    for row in rows.values():  # whose files are not there
+    for row in rows.values():  # rows without a file
         image.gone.add(row)
         image.touched.pop(row, None)
 
 
 def _made(image: Image) -> Image:
-    """Another one, with the changes in it."""
+    """A new image that includes the changes."""
     entries = [Entry(new.id, 0.0, new.pillar) for new in image.fresh.values()]
     dead = [_flags(image.gone, image.part.rows), bytes(len(entries))]
     merged = part.merge([_Lazy(image.part, [0.0] * image.part.rows), part.build(entries)], dead).part
@@ -209,7 +209,7 @@ def _packed(image: Image) -> dict[str, Any]:
 
 
 def _read(bank: Entries) -> Image:
-    """What is kept, or an empty one."""
+    """The stored image, or an empty one."""
     kept = bank.images.get("all")
     if not isinstance(kept, dict):
         return Image(part.build(()))
@@ -232,7 +232,7 @@ def _read(bank: Entries) -> Image:
 
 
 class _Kept(Part):
-    """A part whose columns are unpacked when asked for."""
+    """A part whose columns are unpacked on demand."""
 
     def __init__(self, ids: list[str], columns: list[list[Any]]) -> None:
         super().__init__(ids, (), {})
@@ -249,7 +249,7 @@ class _Kept(Part):
 
 
 class _Lazy(Part):
-    """Another part's columns, with times of its own."""
+    """A part with the columns of another part, and other times."""
 
     def __init__(self, of: Part, seen: list[float]) -> None:
         super().__init__(of.ids.all(), seen, {})
@@ -271,7 +271,7 @@ def _flags(rows: set[int], count: int) -> bytes:
 
 
 def _head(path: Path) -> bytes:
-    """The beginning of an entry, up to its checksum; nothing where it is gone."""
+    """The beginning of an entry, up to its checksum; empty for a missing file."""
     try:
         with regular.opened(path) as stream:
             return stream.read(HEAD)

@@ -1,7 +1,7 @@
-"""Which resources there are and who manages them, as it was last seen: the index behind ``T@`` and ``M@``.
+"""The bank of known resources and their managers, which answers ``T@`` and ``M@``.
 
-The ids of an inventory are resources too. For them the inventory itself is the answer; they are registered here when
-they are reached, beside what lies behind them, so that whoever looks up a resource finds all of one kind in one place.
+The ids of an inventory are resources too. The inventory is authoritative for them; they are registered here when they
+are reached, like managed resources, so that one index has all resources.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ log = logging.getLogger(__name__)
 
 _T = TypeVar("_T")
 
-#: How often in a row an index is made anew before the disk is no place for one.
+#: Consecutive rebuilds of an index after which the disk counts as unusable.
 _TRIES: Final = 3
 #: The types of inventory ids: an id has one of them at a time.
 INVENTORY_TYPES: Final = ("local", "offline", "ssh")
 
 
 class ResourceBank:
-    """The index, which is made anew if it is damaged; where it cannot be used nothing is known."""
+    """The index, which is rebuilt if it is damaged; if it cannot be used, no resources are known."""
 
     def __init__(self, root: Path, name: str = "resources", source: str = "minion_resources") -> None:
         self.path = root / name
@@ -39,7 +39,7 @@ class ResourceBank:
         self._opening = threading.Lock()
 
     def register(self, type: str, id: str, manager: str) -> None:
-        """Note who manages an inventory id, which has no other type any more."""
+        """Set the manager of an inventory id, and remove the id from other types."""
 
         def note(index: ResourceIndex) -> None:
             if index.get(type, id) != manager:
@@ -55,12 +55,12 @@ class ResourceBank:
         return self._do(lambda index: index.get(type, id), None)
 
     def put_many(self, entries: Sequence[tuple[str, str, str]]) -> None:
-        """Note several as (type, id, manager), all or none of them."""
+        """Set several (type, id, manager), all or none."""
         if entries:
             self._do(lambda index: index.put_many(entries), None)
 
     def delete(self, type: str, id: str) -> bool:
-        """Forget one; whether it was there."""
+        """Remove a resource; whether it existed."""
         return self._do(lambda index: index.delete(type, id), False)
 
     def types(self) -> list[str]:
@@ -68,7 +68,7 @@ class ResourceBank:
         return self._do(lambda index: index.types(), [])
 
     def owners(self, type: str) -> dict[str, str]:
-        """id -> manager of all of a type."""
+        """id -> manager, for all resources of a type."""
         return self._do(lambda index: index.owners(type), {})
 
     def by_type(self, type: str) -> list[str]:
@@ -76,20 +76,20 @@ class ResourceBank:
         return self._do(lambda index: index.by_type(type), [])
 
     def by_manager(self, manager: str) -> list[tuple[str, str]]:
-        """What one manages, as (type, id), sorted."""
+        """The resources of a manager as (type, id), sorted."""
         return self._do(lambda index: index.by_manager(manager), [])
 
     def keep(self, known: Mapping[str, str]) -> int:
-        """Forget inventory ids that are not known with that type (``{id: type}``); how many there were."""
+        """Remove inventory ids that are not in ``known`` (``{id: type}``) with their type; returns their number."""
         gone = [(type, id) for type in INVENTORY_TYPES for id in self.by_type(type) if known.get(id) != type]
         return sum(self._do(lambda index, key=key: index.delete(*key), False) for key in gone)  # type: ignore[misc]
 
     def clear(self) -> None:
-        """Forget all of them."""
+        """Remove all resources."""
         self._do(lambda index: index.reset(), None)
 
     def problems(self) -> list[str]:
-        """What is wrong with the bytes of the index, in words; nothing is made anew here."""
+        """Damage of the index, as texts; nothing is repaired."""
         if not self.path.exists():
             return []
         from pushsalt.index.resources import ResourceIndex
@@ -101,7 +101,7 @@ class ResourceBank:
             return [f"index: {exc}"]
 
     def close(self) -> None:
-        """Let go of the index."""
+        """Close the index."""
         with self._opening:
             if self._index is not None:
                 self._index.close()
@@ -142,7 +142,7 @@ class ResourceBank:
             return self._index if self._usable else None
 
     def _put_right(self, index: ResourceIndex) -> None:
-        """After a crash of the machine: the index may have lost its last writes, the bank has not."""
+        """Restore writes that the index may have lost in a crash of the machine, from the bank."""
         with index.held():
             kept = {(type, id): manager for type, id, manager in self._kept()}
             for type, id, _ in index.items():
@@ -151,7 +151,7 @@ class ResourceBank:
             index.put_many([(*key, manager) for key, manager in kept.items() if index.get(*key) != manager])
 
     def _kept(self) -> Iterator[tuple[str, str, str]]:
-        """What the managers said last; of two who named the same the later one has it."""
+        """The last answers of all managers; a resource that two of them named belongs to the later one."""
         for manager, types, _ in sorted(self._source.entries(), key=lambda entry: entry[2]):
             for type, ids in types.items() if isinstance(types, dict) else ():
                 yield from ((type, id, manager) for id in ids)

@@ -1,8 +1,8 @@
-"""Entries that hold secrets: encrypted with a key that lies in the user's own state folder, not beside them.
+"""Encrypted cache entries. The key is in the user's state folder, not in the cache.
 
-Value of an entry: ``{"nonce": 12 bytes, "sealed": AES-256-GCM of a msgpack {"value": …}}``; the bank's name and the
-entry's key are authenticated with it, so no entry can take the place of another. The key: 32 bytes in
-``$XDG_STATE_HOME/pushsalt/cache.key`` (0600). What cannot be opened reads as absent, and is said once.
+Value of an entry: ``{"nonce": 12 bytes, "sealed": AES-256-GCM of a msgpack {"value": …}}``. The bank's name and the
+entry's key are authenticated with it, so entries cannot be exchanged. The key: 32 bytes in
+``$XDG_STATE_HOME/pushsalt/cache.key`` (0600). An entry that cannot be decrypted counts as missing, with one warning.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _NONCE_BYTES: Final = 12
 
 
 def key_path(env: Mapping[str, str] = os.environ) -> Path | None:
-    """Where the user's key is; None when no home is known."""
+    """The path of the user's key; None without a home folder."""
     base, home = Path(env.get("XDG_STATE_HOME", "")), Path(env.get("HOME", ""))
     if not base.is_absolute():
         if not home.is_absolute():
@@ -36,7 +36,7 @@ def key_path(env: Mapping[str, str] = os.environ) -> Path | None:
 
 
 def user_key(path: Path) -> bytes:
-    """The key, made at the first use. Raises OSError where it cannot be kept, or where others could read it."""
+    """The key, which is made at first use. Raises OSError if it cannot be stored, or others could read it."""
     private_dir(path.parent)
     for _ in range(2):
         try:
@@ -56,7 +56,7 @@ def user_key(path: Path) -> bytes:
 
 
 def _make_key(path: Path) -> None:
-    """Whole or not at all: of two processes that make it at once, one wins."""
+    """Create the key file atomically: of two concurrent processes, one wins."""
     aside = path.with_name(f".{path.name}.{secrets.token_hex(6)}")
     descriptor = os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     try:
@@ -72,7 +72,7 @@ def _make_key(path: Path) -> None:
 
 
 class SealedBank(Bank):
-    """``Bank`` whose values are encrypted. Without a key nothing is kept, and nothing is known."""
+    """``Bank`` with encrypted values. Without a key nothing is stored, and nothing is found."""
 
     def __init__(self, root: Path, name: str, key: Path | None) -> None:
         super().__init__(root, name)
@@ -87,7 +87,7 @@ class SealedBank(Bank):
             return False
         data = wire.pack({"value": value})
         if self.written(key) is not None and self._plain(key, super().get(key)) == data:
-            self._touch(key)  # another nonce would make it another file
+            self._touch(key)  # a new nonce would change the file
             return True
         nonce = secrets.token_bytes(_NONCE_BYTES)
         return super().put(key, {"nonce": nonce, "sealed": cipher.encrypt(nonce, data, self._about(key))})
@@ -99,7 +99,7 @@ class SealedBank(Bank):
                 yield key, value, seen
 
     def sweep(self, before: float) -> int:
-        """As ``Bank``; entries that the user's key does not open go too."""
+        """As ``Bank``; also removes entries that cannot be decrypted with the user's key."""
         removed = super().sweep(before)
         if self._cipher is not None:
             sound = {key for key, _, _ in self.entries()}
@@ -107,7 +107,7 @@ class SealedBank(Bank):
         return removed
 
     def problems(self) -> list[str]:
-        """As ``Bank``; entries that the user's key does not open too."""
+        """As ``Bank``, with entries that cannot be decrypted with the user's key."""
         found = super().problems()
         before, self._complained = self._complained, True
         try:

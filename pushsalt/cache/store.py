@@ -1,12 +1,12 @@
-"""Files of the cache: written aside, synced and renamed; each with a version and a checksum; private to their user.
+"""Files of the cache: written to a temporary file, synced and renamed; with version and checksum; private to the user.
 
 Byte layout of an entry::
 
     8 bytes  b"pushsalt"        4 bytes  big-endian version of the layout of the data
     32 bytes SHA-256 of the rest                 rest: msgpack
 
-A damaged, foreign or outdated entry reads as absent and is said once; a cache that cannot be written costs nothing but
-the memory: ``Bank.put`` says so and the work goes on.
+A damaged, unknown or outdated entry counts as missing, with one warning. If the cache cannot be written, ``Bank.put``
+logs a warning and the work continues.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ log = logging.getLogger(__name__)
 
 MAGIC = b"pushsalt"
 VERSION = 1
-#: bytes before the data, of which the last 32 are its checksum
+#: bytes before the data; the last 32 are its checksum
 HEAD: Final = len(MAGIC) + 4 + 32
 
 
 def write_atomic(path: Path, data: bytes, mode: int = 0o600) -> None:
-    """Replace the file by these bytes: readers see the old or the new content, whatever happens. Raises OSError."""
+    """Replace a file atomically: readers always see the complete old or new content. Raises OSError."""
     aside = write_aside(path, data, mode)
     try:
         aside.replace(path)
@@ -42,7 +42,7 @@ def write_atomic(path: Path, data: bytes, mode: int = 0o600) -> None:
 
 
 def write_aside(path: Path, data: bytes, mode: int = 0o600) -> Path:
-    """A new file beside it with these bytes, synced, to be renamed. Raises OSError."""
+    """Write a temporary file in the same folder, synced, to be renamed. Raises OSError."""
     aside = path.with_name(f".{path.name}.{secrets.token_hex(6)}")
     descriptor = os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, mode)
     try:
@@ -60,59 +60,59 @@ def write_aside(path: Path, data: bytes, mode: int = 0o600) -> Path:
 
 
 class Staged:
-    """An entry that is ready to be kept: on disk already, but not in its place. Methods raise OSError."""
+    """An entry in a temporary file, to be committed or discarded. Methods raise OSError."""
 
     def __init__(self, path: Path, data: bytes) -> None:
         self._path = path
         self._data = data
         self._same = stamp(path)
-        #: None when the entry says the same already, so that it is only touched
+        #: None if the entry has this value already and is only touched
         self._aside = None if self._same is not None and file_bytes(path) == data else write_aside(path, data)
         self.done = False
 
     @property
     def name(self) -> str:
-        """The file that is to be the entry; empty when that is there already."""
+        """The name of the temporary file; empty if the entry is only touched."""
         return self._aside.name if self._aside is not None else ""
 
     def commit(self) -> None:
-        """Put it in its place, once."""
+        """Move it into place; called once."""
         if self.done:
             return
         if self._aside is not None:
             self._aside.replace(self._path)
         elif stamp(self._path) == self._same:
             os.utime(self._path, follow_symlinks=False)
-        else:  # another controller has written something else since
+        else:  # another controller has written another value since
             write_atomic(self._path, self._data)
         self.done = True
 
     def discard(self) -> None:
-        """Another one is kept instead."""
+        """Remove the temporary file."""
         if self._aside is not None and not self.done:
             self._aside.unlink(missing_ok=True)
 
 
 class Bank:
-    """Entries of one kind by key (any text): ``get``, ``put``, ``delete``, ``keys``. Values as msgpack has them."""
+    """Entries of one kind by key (any text): ``get``, ``put``, ``delete``, ``keys``. Values: types of msgpack."""
 
     def __init__(self, root: Path, name: str) -> None:
         self.path = root / name
         self._complained = False
 
     def _file(self, key: str) -> Path:
-        # Keys become names by hashing: an id can never leave the folder or collide on a case-folding disk.
+        # File names are hashes of keys, so that an id cannot lead out of the folder, nor collide if case is ignored.
         return self.path / hashlib.sha256(key.encode("utf-8", "surrogateescape")).hexdigest()[:40]
 
     def get(self, key: str) -> Any | None:
-        """The value, or None when there is none or it is damaged."""
+        """The value; None if it is missing or damaged."""
         entry = self._read(self._file(key))
         return entry["value"] if entry is not None and entry.get("key") == key else None
 
     def put(self, key: str, value: Any) -> bool:
-        """Keep the value. False, with one warning, when it cannot be written.
+        """Store the value. False, with one warning, if it cannot be written.
 
-        An entry that says the same already is only touched: a sync costs more than all else that a target takes here.
+        An entry with the same value is only touched, since a sync is the slowest operation here.
         """
         try:
             self._stage(key, value).commit()
@@ -127,7 +127,7 @@ class Bank:
         return Staged(self._file(key), MAGIC + VERSION.to_bytes(4, "big") + hashlib.sha256(body).digest() + body)
 
     def delete(self, key: str) -> bool:
-        """Forget the entry; True when there was one."""
+        """Remove the entry; whether it existed."""
         try:
             self._file(key).unlink()
         except OSError:
@@ -135,11 +135,11 @@ class Bank:
         return True
 
     def keys(self) -> Iterator[str]:
-        """Every key with a sound entry, in no particular order."""
+        """The keys of all undamaged entries, in no particular order."""
         return (key for key, _, _ in self.entries())
 
     def entries(self) -> Iterator[tuple[str, Any, float]]:
-        """Every sound entry as key, value, and when it was written, in seconds since the epoch."""
+        """All undamaged entries as (key, value, time of the write in seconds since the epoch)."""
         for path in self._files():
             entry = self._read(path)
             seen = _written(path)
@@ -153,12 +153,12 @@ class Bank:
             return []
 
     def clear(self) -> int:
-        """Forget every entry, sound or not; how many there were."""
+        """Remove all entries, damaged ones included; returns their number."""
         return self._remove(lambda path: True)
 
     def sweep(self, before: float) -> int:
-        """Remove damaged and foreign files, and what killed writes left before this time; how many there were."""
-        self._complained = True  # this is what gets rid of them
+        """Remove damaged and unknown files, and temporary files older than this time; returns their number."""
+        self._complained = True  # no warnings: the damaged entries are removed here
 
         def useless(path: Path) -> bool:
             if path.name.startswith("."):
@@ -168,8 +168,8 @@ class Bank:
         return self._remove(useless)
 
     def problems(self) -> list[str]:
-        """What is wrong with the entries on disk, in words. Nothing is changed."""
-        before, self._complained = self._complained, True  # the caller says it
+        """Damage of the entries on disk, as texts. Nothing is changed."""
+        before, self._complained = self._complained, True  # the caller reports it
         try:
             paths = sorted(path for path in self.path.iterdir() if not path.name.startswith("."))
             return [f"entry {path.name} is damaged" for path in paths if not self._is_sound(path)]
@@ -183,7 +183,7 @@ class Bank:
         return entry is not None and isinstance(entry.get("key"), str) and self._file(entry["key"]) == path
 
     def expire(self, before: float) -> int:
-        """Forget what was written, or last kept anew, before this time; how many there were."""
+        """Remove entries that were last written or touched before this time; returns their number."""
         return self._remove(lambda path: (_written(path) or before) < before)
 
     def _remove(self, chosen: Callable[[Path], bool]) -> int:
@@ -201,21 +201,21 @@ class Bank:
         return removed
 
     def _touch(self, key: str) -> None:
-        """It is as it was: only its age begins anew."""
+        """Set the time of an unchanged entry to now."""
         try:
             os.utime(self._file(key), follow_symlinks=False)
         except OSError:
             pass
 
     def written(self, key: str) -> float | None:
-        """When the entry was written, in seconds since the epoch; None when there is none."""
+        """The time of the entry, in seconds since the epoch; None if it is missing."""
         return _written(self._file(key))
 
     def _read(self, path: Path) -> dict[str, Any] | None:
         return self._parsed(path, file_bytes(path))
 
     def _parsed(self, path: Path, data: bytes | None) -> dict[str, Any] | None:
-        """The entry in what was read of its file."""
+        """The entry from the bytes of its file."""
         if data is None:
             return None
         if len(data) < HEAD or not data.startswith(MAGIC):
@@ -243,7 +243,7 @@ Stamp = tuple[int, int, int]
 
 
 def stamp(path: Path) -> Stamp | None:
-    """Tells one state of a file from another; None when there is none."""
+    """A value that changes when the file changes; None if it is missing."""
     try:
         status = path.lstat()
     except OSError:
@@ -259,7 +259,7 @@ def _written(path: Path) -> float | None:
 
 
 def file_bytes(path: Path) -> bytes | None:
-    """What is in a regular file, or None: also of what cannot be read, and of a folder."""
+    """The content of a regular file; None for anything else, and if it cannot be read."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK)
     except OSError:

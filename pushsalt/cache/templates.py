@@ -1,8 +1,8 @@
-"""Compiled templates between runs, in the user's own ``~/.cache/pushsalt/templates``, whatever ``--cache-dir`` is.
+"""The cache of compiled templates, always in the user's own ``~/.cache/pushsalt/templates``, not in ``--cache-dir``.
 
-What lies there is executed. So the folder must be a real one, the user's, and closed to all others; if it is not, that
-is said once and nothing is kept. It is opened once, and files only through it: nobody can put another in its place.
-Each file must be the user's too, and has a checksum::
+Its files are executed. So it must be a real folder that belongs to the user and is private; if it is not, one warning
+is logged and nothing is cached. The folder is opened once and its files relative to the descriptor, so that it cannot
+be exchanged. Each file must belong to the user too, and has a checksum::
 
     8 bytes  b"psjinja1"        32 bytes SHA-256 of the rest        rest: marshalled code
 """
@@ -27,19 +27,19 @@ log = logging.getLogger(__name__)
 
 MAGIC: Final = b"psjinja1"
 _HEAD: Final = len(MAGIC) + 32
-#: Beyond these, the files that were used the longest time ago go.
+#: Limits beyond which the least recently used files are removed.
 MAX_FILES, MAX_BYTES = 8192, 64 * 2**20
-#: One file may have so many bytes.
+#: Bytes of the largest file.
 MAX_FILE: Final = 4 * 2**20
-#: Seconds after which a file that is used is marked as used again.
+#: Seconds after which the time of a file in use is updated.
 _TOUCH: Final = 24 * 3600
-#: What is too much is removed at the first of so many writes.
+#: Files over the limits are removed at the first of so many writes.
 _PRUNE_EVERY: Final = 1000
 _FLAGS: Final = os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 def folder(env: Mapping[str, str] = os.environ) -> Path | None:
-    """Where this user's templates are kept; None when no home is known."""
+    """The folder for this user; None without a home folder."""
     base, home = Path(env.get("XDG_CACHE_HOME", "")), Path(env.get("HOME", ""))
     if not base.is_absolute():
         if not home.is_absolute():
@@ -50,12 +50,12 @@ def folder(env: Mapping[str, str] = os.environ) -> Path | None:
 
 @lru_cache(maxsize=8)
 def store_in(path: Path) -> TemplateStore:
-    """The store of a folder, one for the process."""
+    """The store of a folder, shared within the process."""
     return TemplateStore(path)
 
 
 class TemplateStore:
-    """``pushsalt.render.code.CodeStore`` in a folder, which is opened, or made, when it is first needed."""
+    """``pushsalt.render.code.CodeStore`` in a folder, which is opened or created on first use."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -85,7 +85,7 @@ class TemplateStore:
         finally:
             os.close(file)
         if not data.startswith(MAGIC) or hashlib.sha256(data[_HEAD:]).digest() != data[len(MAGIC) : _HEAD]:
-            log.info("%s: %s is damaged; it will be written anew", self.path, name)
+            log.info("%s: %s is damaged; it will be written again", self.path, name)
             return None
         return data[_HEAD:]
 
@@ -109,7 +109,7 @@ class TemplateStore:
         self._prune(descriptor)
 
     def _open(self) -> int | None:
-        """The folder's descriptor, once it is known to be safe; None when nothing is to be kept."""
+        """The descriptor of the checked folder; None if nothing can be cached."""
         if self._descriptor is None and self._usable:
             with self._lock:
                 if self._descriptor is None and self._usable:
@@ -127,13 +127,13 @@ class TemplateStore:
         except OSError as exc:
             log.info("compiled templates are not kept in %s: %s", self.path, exc)
             return None
-        if not _own(os.fstat(descriptor)):  # exchanged in the meantime
+        if not _own(os.fstat(descriptor)):  # it was exchanged meanwhile
             os.close(descriptor)
             return None
         return descriptor
 
     def _prune(self, descriptor: int) -> None:
-        """Remove what is too much, and what was left of writing, now and then, since that takes a while."""
+        """Remove files over the limits, and temporary files. Called rarely, since it is slow."""
         with self._lock:
             self._written += 1
             if self._written % _PRUNE_EVERY != 1:

@@ -1,6 +1,6 @@
-"""Rendering in processes of its own: they have no credential, no connection and no inventory (docs/adr/0005).
+"""Render processes, which have no credentials, no connections and no inventory (docs/adr/0005).
 
-``pool`` is the command's side: it starts the processes, hands out work and answers what they ask (``service``).
-``starter`` is the first process, which forks the others; ``child`` is the loop of one of these, ``ground`` what a
-``Minion`` stands on there in place of the project. ``codec`` has the messages between the two sides.
+``pool`` is the command's side: it starts the processes, sends them work and passes on their questions. ``starter`` is
+the first process, which forks the others; ``child`` is the loop of one of these; ``project`` replaces the command's
+project for a ``Minion`` there. ``codec`` has the messages between the two sides.
 """

@@ -1,13 +1,13 @@
-"""One render process: takes work from the command, renders it, asks the command for what it does not have.
+"""One render process: takes works from the command, renders them, and asks the command for data that it lacks.
 
-Of the works that it has, one renders at a time (it has ``Turn``); another goes on while that one waits for an answer.
-So what is slow, or takes memory, is always known. Works run in threads of their own; the main thread reads what the
-command sends and ends what takes too long.
+Only one of its works renders at a time (the one that has ``Turn``); while it waits for an answer, another one renders.
+So it is always known which work is slow, or needs memory. Works run in separate threads; the main thread reads the
+command's messages and ends works that take too long.
 
 ========= ======================================================= ===================================================
-down      fields                                                  what answers
+down      fields                                                  answer
 ========= ======================================================= ===================================================
-setup     config: opts, given, paths; log_level; memory; keeps    (nothing); again: of a further job of the command
+setup     config: opts, given, paths; log_level; memory; keeps    (nothing); sent again for each further job
 call      n, h, target, options, grains, remote, behind: bool,    ret: value | plan, pillar, mine_functions
           fun, args, kwargs, plan: bool, time
 template  as call, with url, saltenv, engine, context, defaults,  ret: text
@@ -15,17 +15,17 @@ template  as call, with url, saltenv, engine, context, defaults,  ret: text
 foreign   as template, with text in place of url, and pillar: the ret: text
           only work of a process that is made for it
 pillar    n, h, as call                                           ret: pillar | error
-done      n, h, returns: of the run that ``call`` planned         ret
+done      n, h, returns: of a run that ``call`` planned           ret
 forget    h                                                       (nothing)
-cancel    n: nobody waits for that request any more               (nothing)
+cancel    n: the result of that request is not needed any more    (nothing)
 place     n, h, frames, of: the number of a work that hung        ret: place: [path, line] or None
-ping      whether it still answers                                pong
+ping      to check that the process answers                       pong
 ret, exc  re: an answer
 ========= ======================================================= ===================================================
 
-``n`` numbers a request, ``h`` the target that it is about. Up go ``ret`` and ``exc``, ``ask`` (n, req: the request that
-it belongs to, q: what is asked, and its fields), ``log``, ``secrets``, and ``at`` (n, path):
-the file that is rendered, of a work that has ``again``, since another process died of it.
+``n`` is the number of a request, ``h`` that of its target. Messages to the command are ``ret`` and ``exc``, ``ask`` (n,
+req: the request that it belongs to, q: the kind of question, and its fields), ``log``, ``secrets``, and ``at`` (n,
+path): the file that is being rendered, for a work with ``again``, which may have killed another process.
 """
 
 from __future__ import annotations
@@ -67,11 +67,11 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-#: Works at a time; the command sends no more.
+#: Most works of a process; the command sends no more.
 WIDTH: Final = 64
-#: Pillars of which the command still has the values.
+#: Pillars whose values the command still has, and which are not sent again.
 PILLARS: Final = 32
-#: Questions that the command answers without a wait for anybody: they may be asked with a lock held.
+#: Questions that the command answers immediately: they may be asked while a lock is held.
 _AT_ONCE: Final = frozenset({"git", "has_ext_pillar", "managed", "mine_store", "requests"})
 
 
@@ -92,7 +92,7 @@ class Child:
     def __init__(self, channel: socket.socket) -> None:
         self._channel = channel
         self._writing = threading.Lock()
-        #: answers that are sent together, when all messages that came with theirs are taken
+        #: answers that are held back to send them together, after all received messages were handled
         self._held: list[bytes] = []
         self._buffer = bytearray()
         self._turn = Turn(None)
@@ -110,7 +110,7 @@ class Child:
     # the channel -----------------------------------------------------------------------------------------------------
 
     def run(self) -> None:
-        """Until the command is gone."""
+        """Run until the command closes the connection."""
         while True:
             ready, _, _ = select.select([self._channel], [], [], self._patience())
             if not ready:
@@ -138,13 +138,13 @@ class Child:
         return message
 
     def tell(self, kind: str, **fields: Any) -> None:
-        """Send a message that has no answer."""
+        """Send a message without an answer."""
         data = codec.pack({"k": kind, **fields})
         with self._writing:
             self._send(data)
 
     def _send(self, data: bytes) -> None:
-        """With ``_writing`` held: what is held goes first, since what follows may need it."""
+        """Send bytes, after the held answers, since ``data`` may need these; ``_writing`` is held."""
         if self._held:
             data = b"".join([*self._held, data])
             self._held.clear()
@@ -153,8 +153,8 @@ class Child:
     def _return(self, work: Work, fields: dict[str, Any], *, at_once: bool = False) -> None:
         """Send the result of a work, or an error where it cannot be sent. ``at_once`` results are sent together.
 
-        The values of a pillar go with the first result that has them: results of other threads are sent before or
-        behind it, not between the two.
+        The values of a pillar are sent with the first result that has them; the lock keeps results of other threads
+        from being sent in between.
         """
         known = fields.pop("known_pillar", None)
         with self._writing:
@@ -166,7 +166,7 @@ class Child:
                 if known is not None:
                     self._pillars.pop(known[0], None)
                 text = f"the result cannot be sent: {exc}"
-                large = FunctionError("exception", text, "look for data that grow without end", "ValueError")
+                large = FunctionError("exception", text, "look for data that grows without end", "ValueError")
                 data = codec.pack({"k": "exc", "re": work.number, **codec.error_fields(large)})
             if at_once:
                 self._held.append(data)
@@ -174,7 +174,7 @@ class Child:
                 self._send(data)
 
     def ask(self, what: str, **fields: Any) -> Any:
-        """Ask the command for the target whose work this thread does. Raises what it answers as an error."""
+        """Ask the command a question for the target of this thread's work. Raises the error that it answers."""
         takes_time()
         work = self._current.work
         if work is None:
@@ -201,7 +201,7 @@ class Child:
 
     @contextmanager
     def _without_turn(self) -> Iterator[None]:
-        """While this thread waits, another work may render."""
+        """A context in which this thread waits, so that another work may render."""
         work = self._current.work
         if work is None or not work.has_turn:
             yield
@@ -215,7 +215,7 @@ class Child:
     # time ------------------------------------------------------------------------------------------------------------
 
     def _patience(self) -> float | None:
-        """Seconds until something may have to be done about what is under way."""
+        """Seconds until the next time limit of the running works."""
         works = list(self._works.values())
         if not works:
             return None
@@ -223,7 +223,7 @@ class Child:
         return max(0.05, min([LONG / 2, *left]))
 
     def _end_overdue(self) -> None:
-        """Raise OutOfTime in the threads whose time is over; again and again until they are done."""
+        """Raise OutOfTime in the threads whose time is over, repeatedly until they have ended."""
         works = list(self._works.values())
         self._turn.share(works)
         for work in works:
@@ -256,7 +256,7 @@ class Child:
                 self._pool.submit(self._worked, work, message)
 
     def _cancel(self, number: int) -> None:
-        """Cancel a work: its result is no longer wanted."""
+        """Cancel a work whose result is not needed any more."""
         work = self._works.get(number)
         if work is not None:
             work.deadline = Deadline(0.0)
@@ -287,7 +287,7 @@ class Child:
         self._ground.shared.once.waits_for_others = self._without_turn
 
     def _known_already(self, work: Work, message: dict[str, Any]) -> bool:
-        """Answer at once what is known from another target: no thread, no waiting."""
+        """Answer at once, without a thread, if the result is memoized; whether it was."""
         if not self._turn.lock.acquire(blocking=False):
             return False
         work.has_turn, self._turn.holder, self._current.work = True, work, work
@@ -325,7 +325,7 @@ class Child:
             text = f"rendering {message.get('fun') or message.get('url')} needs more memory than `render_memory` allows"
             short = StateError(text, "raise render_memory in the configuration")
             self.tell("exc", re=work.number, **codec.error_fields(short))
-        except BaseException as exc:  # SystemExit of somebody's Python is an error as any other
+        except BaseException as exc:  # SystemExit in users' Python is an ordinary error
             log.debug("a rendering failed", exc_info=True)
             self.tell("exc", re=work.number, **codec.error_fields(exc))
         else:
@@ -351,7 +351,7 @@ class Child:
         work.thread = threading.get_ident()
 
     def _leave(self, work: Work) -> None:
-        """From here on nothing is raised in this thread from outside."""
+        """After this, OutOfTime is not raised in this thread any more."""
         while True:
             try:
                 work.thread = None
@@ -378,7 +378,7 @@ class Child:
         return minion
 
     def log(self, record: logging.LogRecord) -> None:
-        """Hand a log record to the command."""
+        """Send a log record to the command."""
         text = record.getMessage()
         if record.exc_info and record.exc_info[0]:
             text += "\n" + logging.Formatter().formatException(record.exc_info)
@@ -403,7 +403,7 @@ class Child:
         return fields
 
     def _shared_pillar(self, number: int, values: dict[str, Any]) -> list[Any]:
-        """[number], and the values unless the command still has them."""
+        """[number, values], without the values if the command still has them."""
         if number in self._pillars:
             self._pillars.move_to_end(number)
             return [number]
@@ -440,7 +440,7 @@ class Child:
         }
 
     def _dry(self, minion: Minion, chunk: Chunk) -> Chunk:
-        """The chunk, with the functions that its guards and slots must not call in a dry run (see thin.slots)."""
+        """The chunk with the list of functions that its guards and slots must not call in a dry run (thin.slots)."""
         refused = refused_calls(chunk, minion.frozen, minion.effect_on_target, minion.warn)
         return {**chunk, slots.REFUSED: refused} if refused else chunk
 
@@ -450,14 +450,14 @@ class Child:
         return {"text": render_file(minion, message["url"], None, *asked, message["names"])}
 
     def _foreign(self, work: Work, message: dict[str, Any]) -> dict[str, Any]:
-        """A text of the target's own, in a process that is made for it and has nothing else."""
+        """Render a text that the target sent; this process was made for it and has only this target's data."""
         minion = self._minion(work, message, rendering=True, engines=DATA_ENGINES, pillar=message["pillar"])
         text = Foreign(message["text"], minion.id)
         asked = (message["saltenv"], "jinja", message["context"], message["defaults"], message["chunk"])
         return {"text": render_file(minion, None, text, *asked, message["names"])}
 
     def _place(self, work: Work, message: dict[str, Any]) -> dict[str, Any]:
-        """Where another process hung."""
+        """The file and line in which another process hung."""
         settings = self._ground.config.opts.get("jinja_sls_env") if self._ground is not None else None
         return {"place": places.place(message["frames"], message["of"], settings or {})}
 

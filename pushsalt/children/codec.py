@@ -1,10 +1,10 @@
 """Messages between the command and its render processes: 4 bytes big-endian length, then msgpack.
 
-Values keep their types: tuples, sets, integers of any size, dates and ``Explained`` texts travel as msgpack's
-extension types. What has no form here travels as the text of it. Neither side unpickles anything.
+Values keep their types: tuples, sets, integers of any size, dates and ``Explained`` texts are sent as extension types
+of msgpack. Other types are sent as their text. Pickle is not used.
 
-Both directions use the same requests: ``{"k": kind, "n": number, ...}``, and ``{"k": "ret"|"exc", "re": number, ...}``
-for the answer. Errors of ours travel with their class, anything else as FunctionError.
+Requests of both directions have the same form: ``{"k": kind, "n": number, ...}``; answers are
+``{"k": "ret"|"exc", "re": number, ...}``. Errors of pushsalt are sent with their class, others as FunctionError.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from pushsalt.errors import (
 from pushsalt.model import Explained
 from pushsalt.render.problems import reason
 
-#: Asks the command: the question's kind and fields -> its answer. Raises what the command answers as an error.
+#: Asks the command: (kind of question, fields) -> answer. Raises the error that the command answers.
 Ask = Callable[..., Any]
 
 HEAD: Final = 4
@@ -43,7 +43,7 @@ _TUPLE, _SET, _FROZENSET, _INT, _EXPLAINED, _DATE, _DATETIME, _TIME, _DECIMAL, _
 
 
 def pack(message: Mapping[str, Any]) -> bytes:
-    """The message with its length before it. Raises ValueError for one that is too large or too deep."""
+    """The length and the message, as bytes. Raises ValueError if it is too large or nested too deeply."""
     try:
         data = _packed(message)
     except RecursionError:
@@ -54,7 +54,7 @@ def pack(message: Mapping[str, Any]) -> bytes:
 
 
 def unpack(data: bytes) -> dict[str, Any]:
-    """The message in these bytes, without the length. Raises ValueError."""
+    """The message in these bytes, which do not include the length. Raises ValueError."""
     try:
         message = _unpacked(data)
     except Exception as exc:
@@ -69,7 +69,7 @@ def _packed(value: Any) -> bytes:
         packed: bytes = msgpack.packb(
             value, default=_default, strict_types=True, use_bin_type=True, unicode_errors="surrogatepass"
         )
-    except OverflowError:  # integers beyond 64 bits
+    except OverflowError:  # integers over 64 bits
         packed = msgpack.packb(
             _with_large(value), default=_default, strict_types=True, use_bin_type=True, unicode_errors="surrogatepass"
         )
@@ -93,7 +93,7 @@ def _unpacked(data: bytes) -> Any:
 
 
 def _default(value: Any) -> Any:
-    """What msgpack, told to be strict, has no form for."""
+    """Encodes types that msgpack (with strict types) does not support."""
     if isinstance(value, Explained):
         return msgpack.ExtType(_EXPLAINED, _packed([str.__str__(value), value.explanation]))
     if isinstance(value, str):
@@ -149,7 +149,7 @@ def _ext(code: int, data: bytes) -> Any:
 
 
 def _with_large(value: Any) -> Any:
-    """A copy in which integers that msgpack has no form for are extension types."""
+    """A copy in which too large integers are extension types."""
     if isinstance(value, dict):
         return {_with_large(key): _with_large(item) for key, item in dict.items(value)}
     if type(value) is tuple:
@@ -174,7 +174,7 @@ _COMMAND: Final = {
 
 
 def error_fields(exc: BaseException) -> dict[str, Any]:
-    """An exception as the fields of a message. ``salt_function`` is the call that raised it, where it is known."""
+    """An exception as fields of a message. ``salt_function``: the function that raised it, if known."""
     said: dict[str, Any] = {"class": type(exc).__name__, "function": getattr(exc, "salt_function", None)}
     if isinstance(exc, TargetError):
         return {**said, "family": "target", "args": [exc.kind, exc.message, exc.hint]}
@@ -190,7 +190,7 @@ def error_fields(exc: BaseException) -> dict[str, Any]:
 
 
 def error_of(fields: Mapping[str, Any]) -> PushsaltError:
-    """The exception that these fields stand for."""
+    """The exception from these fields."""
     family, name, args = fields.get("family"), str(fields.get("class")), list(fields.get("args") or [""])
     exc: PushsaltError
     try:

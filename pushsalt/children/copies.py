@@ -1,4 +1,4 @@
-"""Git remotes in a render process: the copies in the cache, which it reads; the command fetches."""
+"""Git remotes in a render process, which only reads the copies in the cache; the command fetches."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class _Copy(Mirror):
 
 
 class Copies(Remotes):
-    """Reads the copies; which commit a ref is, and whether something has to be fetched, the command says."""
+    """Reads the copies; the command resolves refs to commits, and fetches if necessary."""
 
     def __init__(self, config: Config, ask: Ask) -> None:
         super().__init__(config.cache_dir, LockFile(lock_path(config), config.locked))
@@ -50,7 +50,7 @@ class Copies(Remotes):
         cache, commit, tree = found
         mirror = self.mirror(remote)
         mirror.look_again()
-        if cache != str(self._cache):  # the command could not use the cache, and made a copy of its own
+        if cache != str(self._cache):  # the command could not use the cache, and has made a temporary copy
             with self._guard:
                 mirror = self._copies.setdefault((cache, mirror.key), self._new(remote, Path(cache)))
         return mirror, commit, tree

@@ -1,7 +1,7 @@
-"""Where a process was that no longer answers: which file it rendered, and in which line.
+"""Finds the file and line that a hanging process was rendering.
 
-What cannot be interrupted runs no Python of its process any more, but the process can still write the frames of its
-threads (Python: faulthandler). Another process reads that text here, and knows the templates.
+Such a process does not run Python code any more, but faulthandler can still write the frames of its threads. Another
+render process, which can read the templates, parses that text here.
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ def _run(function: Callable[[], T]) -> T:
 
 
 def run_numbered(number: int, function: Callable[[], T]) -> T:
-    """What ``function`` returns. Frames say by the name of one of them for which work it was called."""
+    """Call ``function`` so that the name of a stack frame has the number of the work; returns its result."""
     numbered = FunctionType(_run.__code__.replace(co_name=_name(number)), {})
     result: T = numbered(function)
     return result
 
 
 def place(frames: str, number: int, settings: Mapping[str, Any]) -> tuple[str, int] | None:
-    """(path, line) of the file that the work ``number`` rendered, None where no file is among its frames.
+    """(path, line) of the file that the work ``number`` rendered; None if there is no file in its frames.
 
-    ``frames`` is what faulthandler wrote, ``settings`` are Jinja's options for SLS files.
+    ``frames`` is the output of faulthandler, ``settings`` are Jinja's options for SLS files.
     """
     threads = [_frames(thread) for thread in frames.split("\n\n")]
     of_work = [thread for thread in threads if any(frame.function == _name(number) for frame in thread)]
@@ -59,7 +59,7 @@ def _frames(text: str) -> list[Frame]:
 
 
 def _is_users(path: str) -> bool:
-    """Whether a file is neither Python's nor a package's nor ours."""
+    """Whether a file does not belong to Python, a package, or pushsalt."""
     if not path.startswith("/"):
         return False
     if "/site-packages/" in path or "/dist-packages/" in path:
@@ -68,7 +68,7 @@ def _is_users(path: str) -> bool:
 
 
 def _source_line(frame: Frame, settings: Mapping[str, Any]) -> int:
-    """The line of the user's file. A frame of a template has the line of its compiled Python code instead."""
+    """The line of the user's file; for a template it is computed from the line of its compiled Python code."""
     from jinja2 import TemplateError
 
     from pushsalt.render.jinja import template_line

@@ -1,8 +1,8 @@
-"""The render processes of a project, as the command has them: work goes out, results and questions come back.
+"""The render processes of a project on the side of the command: sends works, receives results and questions.
 
-One fresh Python, the starter, is begun before anything else; it loads what rendering takes while the command reads its
-inventory and connects. Children are forked from it as work comes, as many as there are cores. A child that dies, or
-does not end a work that is overdue, takes nothing with it: its other works are done again, each in a child of its own.
+A new Python process, the starter, is started first; it loads the modules for rendering while the command reads its
+inventory and connects. Children are forked from it on demand, up to the number of cores. If a child dies, or does not
+end an overdue work, its other works are done again, each in a child of its own.
 """
 
 from __future__ import annotations
@@ -26,23 +26,23 @@ from pushsalt.errors import PushsaltError, StateError
 
 log = logging.getLogger(__name__)
 
-#: Seconds behind its time that a work gets to end by itself, before its child is killed.
+#: Seconds after its time limit that a work has to end by itself, before its child is killed.
 GRACE: Final = 2.0
-#: Seconds that the place among the frames of a hung process may take to find.
+#: Seconds for finding the file and line in the frames of a hung process.
 _PLACE_TIME: Final = 5.0
-#: Seconds that a work has at least that begins anew, since its time was lost in a process that another one stopped.
+#: Least seconds for a work that is done again, since it lost time in a process that another work has blocked.
 _AGAIN: Final = 5.0
-#: Works that a child has to render at a time; more may wait there for answers.
+#: Works that are sent to a child for rendering; more may wait there for answers.
 _AHEAD: Final = 2
-#: The same for one whose last answer was known from another target.
+#: The same for a child whose last result was memoized.
 _AHEAD_KNOWN: Final = 8
-#: Seconds without a child for a work after which one more is forked, and how many more.
+#: Seconds that works wait for a child before another one is forked, and the number of such extra children.
 _PATIENCE: Final = 1.0
 _MORE: Final = 8
-#: Seconds between two looks whether children still answer, and without an answer until one counts as stuck.
+#: Seconds between checks that children answer, and seconds without an answer after which one counts as stuck.
 _LOOK: Final = 2.0
 _STUCK: Final = 6.0
-#: Bytes that a text of a target's own may take.
+#: Bytes of memory for rendering a text that a target sent.
 _CONFINED_MEMORY: Final = 256 * 1024 * 1024
 
 
@@ -50,9 +50,9 @@ class Pool:
     """See the module. One per project; used by one event loop at a time (``attach`` and ``detach``)."""
 
     def __init__(self, on_secrets: Callable[[list[str]], None], width: int | None = None) -> None:
-        """``on_secrets`` is told of secrets before anything that has them in it comes."""
+        """``on_secrets`` is called with secrets before results that contain them are delivered."""
         self.on_secrets = on_secrets
-        #: warnings that are said once, whatever child says them
+        #: warnings that were logged, to log each once for all children
         self.said: set[str] = set()
         self._width = width or max(1, len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1)
         self._children: list[Child] = []
@@ -63,22 +63,22 @@ class Pool:
         self._queue: deque[Request] = deque()
         self._stalled: asyncio.TimerHandle | None = None
         self._looking: asyncio.TimerHandle | None = None
-        #: how many texts of targets' own are rendered at once, and who waits for a place
+        #: number of texts from targets that are being rendered, and the queue of those that wait
         self._confined = 0
         self._places: deque[asyncio.Future[None]] = deque()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._setup: dict[str, Any] = {}
         self._end: Callable[[], object] = lambda: None
-        self.seen = 0  # children that were forked
+        self.seen = 0  # number of forked children
 
     @property
     def loop(self) -> asyncio.AbstractEventLoop:
-        """The event loop that work comes from."""
+        """The event loop in use."""
         assert self._loop is not None
         return self._loop
 
     def start(self) -> None:
-        """Begin the starter, if it does not run. Raises OSError."""
+        """Start the starter, if it is not running. Raises OSError."""
         if self._control is not None:
             return
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -97,13 +97,13 @@ class Pool:
         self._end = weakref.finalize(self, _ended, process, self._sockets)
 
     def setup(self, fields: dict[str, Any]) -> None:
-        """What every child is told before its first work; those that are there are told now."""
+        """Set the message that each child gets before its first work; running children get it now."""
         self._setup = {"k": "setup", **fields}
         for child in self._children:
             child.send(self._setup)
 
     def attach(self) -> None:
-        """Work comes from this event loop from now on."""
+        """Use the running event loop from now on."""
         loop = asyncio.get_running_loop()
         if self._loop is loop:
             return
@@ -114,7 +114,7 @@ class Pool:
             child.attach()
 
     def detach(self) -> None:
-        """The event loop is about to end."""
+        """Stop using the event loop, which is about to end."""
         if self._loop is None:
             return
         if self._control is not None and not self._loop.is_closed():
@@ -127,7 +127,7 @@ class Pool:
         for child in list(self._children):
             for request in list(child.pending.values()):
                 request.stop()
-            if child.pending:  # stopped in the middle: what it does is of no use to anybody
+            if child.pending:  # its results are not needed any more
                 child.kill()
                 self._drop(child)
             else:
@@ -135,7 +135,7 @@ class Pool:
         self._loop = None
 
     def close(self) -> None:
-        """End all of them."""
+        """End all processes."""
         self.detach()
         for child in list(self._children):
             self._drop(child)
@@ -145,9 +145,9 @@ class Pool:
     async def work(
         self, message: dict[str, Any], answer: Answer, *, time: float | None = None, confined: bool = False
     ) -> dict[str, Any]:
-        """The fields that a child answers with. ``time`` are the seconds that it may take.
+        """Have a child do a work; returns the fields of its answer. ``time``: limit in seconds.
 
-        Raises what the child raises, and StateError for a work that cannot be done in any process.
+        Raises what the child raises, and StateError if no process can do the work.
         """
         if confined:
             async with self._place():
@@ -170,7 +170,7 @@ class Pool:
 
     @contextlib.asynccontextmanager
     async def _place(self) -> AsyncIterator[None]:
-        """One of as many places as there are cores: targets cannot start any number of processes."""
+        """A context that limits processes for targets' texts to the number of cores."""
         while self._confined >= self._width:
             waiting: asyncio.Future[None] = asyncio.get_running_loop().create_future()
             self._places.append(waiting)
@@ -187,7 +187,7 @@ class Pool:
                     break
 
     def _look(self) -> None:
-        """Whether children still answer: one that does not keeps others waiting, which go elsewhere then."""
+        """Check that children answer; the waiting works of a stuck one are moved to other children."""
         self._looking = None
         if self._loop is None:
             return
@@ -205,14 +205,14 @@ class Pool:
             self._looking = self._loop.call_later(_LOOK, self._look)
 
     def forget(self, target: int) -> None:
-        """Nothing more is asked about a target."""
+        """Tell children to drop the data of a target."""
         for child in self._children:
             child.forget(target)
 
     # children --------------------------------------------------------------------------------------------------------
 
     def pump(self) -> None:
-        """Give out what waits for a child."""
+        """Send waiting works to children."""
         while self._queue:
             if self._queue[0].result.done():
                 self._queue.popleft()
@@ -228,7 +228,7 @@ class Pool:
             self._stalled = None
 
     def _no_child(self) -> None:
-        """All children have been busy for a while: with what takes long, or never ends."""
+        """Called when all children have been busy for a while: fork an extra one."""
         self._stalled = None
         shared = sum(not child.alone for child in self._children)
         if self._queue and shared < self._width + _MORE:
@@ -238,7 +238,7 @@ class Pool:
         self.pump()
 
     def _free(self) -> Child | None:
-        """A child with nothing to do, a new one, or one with room; None for none."""
+        """An idle child, a new one, or one that can take more works; else None."""
         shared = [child for child in self._children if not child.alone]
         best = min(shared, key=lambda child: child.rendering, default=None)
         if best is not None and not best.rendering:
@@ -255,7 +255,7 @@ class Pool:
         return best if best.rendering < (_AHEAD_KNOWN if best.knows else _AHEAD) else None
 
     def _dispatch(self, request: Request, child: Child | None, confined: bool = False) -> None:
-        """Give a work to a child, or to a new one of its own."""
+        """Send a work to a child, or (None) to a new child that does only this work."""
         request.tries += 1
         loop = asyncio.get_running_loop()
         least = _AGAIN if request.tries > 1 else 0.05
@@ -296,7 +296,7 @@ class Pool:
         return child
 
     def _named(self) -> None:
-        """The starter says the pid of a child that it has forked."""
+        """Read the pid of a forked child from the starter."""
         assert self._control is not None
         try:
             data = self._control.recv(8)
@@ -313,7 +313,7 @@ class Pool:
         self._starter_lost()
 
     def _starter_lost(self) -> None:
-        """The starter is gone, and so are its children: their works begin anew, with another starter."""
+        """The starter has died, and its children with it: their works are done again, with another starter."""
         assert self._control is not None
         if self._loop is not None:
             self._loop.remove_reader(self._control)
@@ -324,12 +324,12 @@ class Pool:
         end()
 
     def retire(self, child: Child) -> None:
-        """A child has done what it was made for."""
+        """End a child whose works are done."""
         child.kill()
         self._drop(child)
 
     def lost(self, child: Child) -> None:
-        """A child is gone: what it had to do begins anew, each in a child of its own."""
+        """A child has died: its works are done again, each in a child of its own."""
         if child.gone:
             return
         waiting, child.pending = list(child.pending.values()), {}
@@ -338,7 +338,7 @@ class Pool:
         self._again(waiting, child, frames)
 
     def _again(self, waiting: list[Request], child: Child, frames: str = "") -> None:
-        """Works of a lost child begin anew, but for those that may be why it was lost."""
+        """Do the works of a lost child again, except those that may be the cause."""
         for request in waiting:
             request.stop()
             if request.tries > 1 or child.alone:
@@ -349,7 +349,7 @@ class Pool:
         self.pump()
 
     def _overdue(self, child: Child, request: Request, confined: bool) -> None:
-        """A work did not end in its time, not even when it was told to: something in it cannot be interrupted."""
+        """Kill the child of a work that did not end in its time and cannot be interrupted."""
         if child.pending.pop(request.number, None) is None:
             return
         waiting, child.pending = list(child.pending.values()), {}
@@ -375,7 +375,7 @@ class Pool:
             request.end(_impossible(text, request.at))
 
     async def _ended_at_place(self, request: Request, text: str, frames: str) -> None:
-        """End a work with the file and the line that it hung in."""
+        """End a work with an error that names the file and line in which it hung."""
         path = request.at
         if frames and not request.result.done():
             message = {"k": "place", "h": request.message["h"], "frames": frames, "of": request.number}
@@ -390,7 +390,7 @@ class Pool:
         task.add_done_callback(self._endings.discard)
 
     def _give_up(self, request: Request) -> None:
-        """Cancel a work whose result is no longer wanted; its child is killed when it does not stop."""
+        """Cancel a work whose result is not needed any more; its child is killed if it does not stop."""
         request.stop()
         for child in self._children:
             if request.number in child.pending:
@@ -415,19 +415,19 @@ async def _no_answer(question: dict[str, Any]) -> Any:
 
 
 def _impossible(text: str, place: str = "") -> StateError:
-    """``place`` is the file, with its line if that is known."""
+    """The error of a work that failed. ``place``: the file, with its line if known."""
     if place:
         return StateError(f"{place}: {text}", "look for what takes so long, or so much memory, there")
     return StateError(text, "look at what is rendered for this target with -l debug; see `render_memory` and --timeout")
 
 
 def _path() -> list[str]:
-    """Where the starter finds pushsalt and what that needs: as here."""
+    """Python's path for the starter: that of this process."""
     own = str(Path(__file__).resolve().parents[2])
     return list(dict.fromkeys([*(place for place in sys.path if place), own]))
 
 
-#: Variables of the environment that render processes have. The rest may be credentials: tokens of CI, agents' sockets.
+#: Environment variables of render processes. Others may be credentials, such as tokens of CI and sockets of agents.
 _VARIABLES: Final = ("PATH", "HOME", "USER", "LOGNAME", "LANG", "LANGUAGE", "TZ", "TMPDIR", "XDG_CACHE_HOME")
 
 

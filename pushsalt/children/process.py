@@ -1,4 +1,4 @@
-"""One render process and one work, as the command has them: bytes both ways, and the questions of a work."""
+"""One render process and one work on the side of the command: exchanges messages, and answers questions of works."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ from pushsalt.children import codec
 
 log = logging.getLogger(__name__)
 
-#: Answers a question of a child: its fields -> the value. Raises what the child is to raise.
+#: Answers a question of a child: fields -> value. Raises the error that the child shall raise.
 Answer = Callable[[dict[str, Any]], Awaitable[Any]]
 
 #: Seconds that a process has to write the frames of its threads.
 _FRAMES_TIME: Final = 1.0
-#: Pillars whose values are kept for further results of the same child; it counts alike (``child.PILLARS``).
+#: Pillars whose values are kept for further results of a child; must equal ``child.PILLARS``.
 _PILLARS: Final = 32
-#: Messages that are sent in one go.
+#: Messages that are sent in one write.
 _TOGETHER: Final = 64
 _numbers: Final = itertools.count(1)
 
 
 class Owner(Protocol):
-    """Who started a process and hears of it: ``pushsalt.children.pool.Pool``."""
+    """The owner of a process, which is notified of its events: ``pushsalt.children.pool.Pool``."""
 
     said: set[str]
 
@@ -43,7 +43,7 @@ class Owner(Protocol):
 
 
 class Request:
-    """One work, and who waits for it."""
+    """One work, and the future of its result."""
 
     def __init__(self, message: dict[str, Any], answer: Answer) -> None:
         self.number = next(_numbers)
@@ -55,7 +55,7 @@ class Request:
         self.ends = None if seconds is None else asyncio.get_running_loop().time() + seconds
         self.questions: set[asyncio.Task[None]] = set()
         self.timer: asyncio.TimerHandle | None = None
-        #: the file that its second process renders
+        #: the file that is being rendered, reported by the process of the second try
         self.at = ""
 
     def end(self, result: dict[str, Any] | BaseException) -> None:
@@ -68,7 +68,7 @@ class Request:
             self.result.set_result(result)
 
     def stop(self) -> None:
-        """Nobody waits for it any more, or it begins anew."""
+        """Stop the timers and questions of the work: it is cancelled, or done again."""
         if self.timer is not None:
             self.timer.cancel()
         for task in self.questions:
@@ -76,7 +76,7 @@ class Request:
 
 
 class Child:
-    """One process. ``alone``: it is for one work. ``traces`` is where it writes the frames of its threads."""
+    """One process. ``alone``: it does one work only. ``traces``: the pipe to which it writes the frames of threads."""
 
     def __init__(self, owner: Owner, channel: socket.socket, traces: BinaryIO, alone: bool) -> None:
         self.alone = alone
@@ -84,15 +84,15 @@ class Child:
         self.pid: int | None = None
         self.pending: dict[int, Request] = {}
         self.gone = False
-        #: when it was asked whether it still answers, and has not answered since
+        #: the time of a ping that was not answered yet
         self.pinged: float | None = None
-        #: its last answer was known from another target: such answers take less time than their way does
+        #: its last result was memoized: such results take less time than sending them
         self.knows = False
-        self._owner = weakref.proxy(owner)  # which ends its processes when nobody has it any more
+        self._owner = weakref.proxy(owner)  # so that the pool can be collected, which ends its processes
         self.channel = channel
         self._in = bytearray()
         self._out: deque[memoryview] = deque()
-        #: the targets that it has worked for, and messages for it that can wait until another one is sent
+        #: the targets of its works, and messages that can wait until another one is sent
         self._targets: set[int] = set()
         self._held = b""
         self._pillars: OrderedDict[int, dict[str, Any]] = OrderedDict()
@@ -116,18 +116,18 @@ class Child:
         self._loop = None
 
     def begin(self, request: Request) -> None:
-        """It is about to be sent a work."""
+        """Register a work that is about to be sent."""
         self.pending[request.number] = request
         self._targets.add(request.message["h"])
 
     def forget(self, target: int) -> None:
-        """It drops what it keeps of a target, when the next message reaches it."""
+        """Tell it to drop the data of a target, with the next message."""
         if target in self._targets:
             self._targets.discard(target)
             self._held += codec.pack({"k": "forget", "h": target})
 
     def send(self, message: Mapping[str, Any]) -> None:
-        """Raises ValueError for a message that cannot be sent."""
+        """Send a message. Raises ValueError if it cannot be packed."""
         data = self._held + codec.pack(message)
         self._held = b""
         if self.gone:
@@ -138,7 +138,7 @@ class Child:
         if self._loop is None:
             self._flush()
         else:
-            self._loop.call_soon(self._flush)  # with what else is sent in this turn of the loop
+            self._loop.call_soon(self._flush)  # together with other messages of this iteration of the loop
 
     def _flush(self) -> None:
         if self._out and not self.gone and not self._written() and self._loop is not None:
@@ -149,7 +149,7 @@ class Child:
             self._loop.remove_writer(self.channel)
 
     def _written(self) -> bool:
-        """Write what can be written; whether that is all."""
+        """Write as much as possible; whether everything was written."""
         try:
             while self._out:
                 sent = self.channel.sendmsg(itertools.islice(self._out, _TOGETHER))
@@ -159,7 +159,7 @@ class Child:
                     self._out[0] = self._out[0][sent:]
         except BlockingIOError:
             return False
-        except OSError:  # a broken pipe is noticed by who reads
+        except OSError:  # a closed connection is handled when reading
             self._out.clear()
         return True
 
@@ -209,7 +209,7 @@ class Child:
                 task.add_done_callback(request.questions.discard)
                 self._owner.pump()
         elif kind == "full":
-            self.alone = True  # its memory is used up by what it keeps: it ends with what it has to do
+            self.alone = True  # its memory is full: it gets no more works
         elif kind == "at":
             request = self.pending.get(int(message["n"]))
             if request is not None:
@@ -219,7 +219,7 @@ class Child:
         elif kind == "secrets":
             self._owner.on_secrets([str(value) for value in message["values"]])
         elif kind == "log":
-            if message.get("once"):  # of all children
+            if message.get("once"):  # log it once for all children
                 if message["text"] in self._owner.said:
                     return
                 self._owner.said.add(message["text"])
@@ -249,7 +249,7 @@ class Child:
 
     @property
     def rendering(self) -> int:
-        """How many works are rendering: those that wait for an answer do not count."""
+        """The number of works that render, without those that wait for an answer."""
         return sum(not request.questions for request in self.pending.values())
 
     def kill(self) -> None:
@@ -258,7 +258,7 @@ class Child:
                 os.kill(self.pid, signal.SIGKILL)
 
     async def frames(self) -> str:
-        """Where its threads are; '' when it does not say. It may hang, as long as it is not stopped."""
+        """The stack frames of its threads, or ''. Works for a hanging process, but not for a stopped one."""
         if self.pid is None:
             return ""
         with contextlib.suppress(ProcessLookupError):
@@ -274,7 +274,7 @@ class Child:
         return text
 
     def crash(self) -> str:
-        """What it has written of its threads, by itself if it crashed."""
+        """The stack frames that it has written, as it does in a crash."""
         try:
             return (self.traces.read(65536) or b"").decode("utf-8", "replace")
         except ValueError:  # closed

@@ -1,8 +1,7 @@
-"""What targets stand on in a render process, in place of a project: its trees, and questions to the command.
+"""Replaces the project in a render process: has the file trees, and asks the command for the rest.
 
-Nothing here leads to the inventory, to a connection, to a credential or to another target. What needs one of these is
-asked of the command (``children.service``), which knows whose work the question belongs to and answers for that target
-alone.
+It has no access to the inventory, connections, credentials or other targets. For these, the command is asked, which
+knows the target of the work and answers for that target only.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class ReportingRedactor(Redactor):
-    """Collects the secrets that renderings meet; the command, which shows things, is told of each once."""
+    """Collects the secrets that renderings read, and sends each once to the command, which redacts output."""
 
     def __init__(self, secret_keys: Sequence[str], tell: Callable[[list[str]], None]) -> None:
         super().__init__(secret_keys)
@@ -39,7 +38,7 @@ class ReportingRedactor(Redactor):
 
 
 class RenderProject(Trees):
-    """See the module. ``ask`` asks for the target whose work is under way in this thread."""
+    """See the module. ``ask`` sends questions for the target of this thread's work."""
 
     def __init__(
         self,
@@ -51,7 +50,7 @@ class RenderProject(Trees):
     ) -> None:
         self._groups = groups
         self._shown = shown or {}
-        #: whether there is such a source of pillar
+        #: name of an external pillar -> whether it exists
         self._sources: dict[str, bool] = {}
         super().__init__(config, ReportingRedactor(config.opts["secret_keys"], tell))
         self.ask = ask
@@ -68,16 +67,16 @@ class RenderProject(Trees):
 
     @property
     def shown_config(self) -> dict[str, Any]:
-        """The configuration as ``pillar_opts`` shows it; nothing unless that is set."""
+        """The configuration as ``pillar_opts`` shows it; empty unless that option is set."""
         return copy.deepcopy(self._shown)
 
     @property
     def groups(self) -> Collection[str]:
-        """Names alone: who else is in a group is not known here."""
+        """The names of groups; their members are not known here."""
         return self._groups
 
     def renew(self, config: Config, shown: dict[str, Any], groups: Collection[str]) -> None:
-        """A further job begins: what was rendered is kept, the files are looked at again."""
+        """A further job begins: results are kept, file snapshots are dropped."""
         self.config, self._shown, self._groups = config, shown, groups
         for name in ("files", "pillar_files", "remotes", "vocabulary", "functions"):
             self.__dict__.pop(name, None)
@@ -93,20 +92,20 @@ class RenderProject(Trees):
         return Copies(self.config, self.ask)
 
     def function(self, minion: AskingTarget, name: str, /, *args: Any, **kwargs: Any) -> Any:
-        """A function that the command answers, for this target."""
+        """Call a function in the command, for this target."""
         pillar = plain(minion.own_pillar) if minion.own_pillar is not None else None
         return self.ask("function", fun=name, args=list(args), kwargs=kwargs, pillar=pillar, rendering=minion.rendering)
 
     def store_in_mine(self, values: Mapping[str, Any], *, clear: bool) -> bool:
-        """Keep values of the target in its own part of the mine."""
+        """Store mine values of the target."""
         return bool(self.ask("mine_store", values=dict(values), clear=clear))
 
     def decrypt(self, name: str, data: Any, argline: str, translate_newlines: bool) -> Any:
-        """What one of the renderers that decrypt makes of data."""
+        """Data, decrypted by a renderer of this name in the command."""
         return self.ask("decrypt", renderer=name, data=data, argline=argline, translate_newlines=translate_newlines)
 
     def ext_pillar(self, name: str, outside: Outside) -> ExtPillar | None:
-        """A source of pillar that only the command can ask; its arguments say which one of the configuration."""
+        """An external pillar that the command calls; its arguments are its number in the configuration."""
         seen = {key: outside.opts.get(key) for key in ("saltenv", "pillarenv")}
         known = self._sources.get(name)
         if known is None:
@@ -120,7 +119,7 @@ class RenderProject(Trees):
         return source
 
     def tops(self, minion: AskingTarget) -> dict[str, list[str]]:
-        """What external sources say of the SLS for a target."""
+        """saltenv -> SLS names that ``master_tops`` gives for a target."""
         pillar = plain(minion.own_pillar) if minion.own_pillar is not None else minion.shared_pillar.values
         found: dict[str, list[str]] = self.ask("tops", pillar=pillar, saltenv=minion.saltenv)
         return found
@@ -137,7 +136,7 @@ class _ManagedResources:
 
 
 class _Requests:
-    """What was requested of the target."""
+    """The requested state runs of the target."""
 
     def __init__(self, ask: Ask) -> None:
         self._ask = ask

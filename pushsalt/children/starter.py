@@ -1,9 +1,9 @@
-"""The first render process: it loads what rendering takes, and forks a child for each that the command asks for.
+"""The first render process: loads the modules for rendering, and forks children on request of the command.
 
-It is a fresh Python, so nothing of the command's memory is in it, and it never sees a target's data: each child begins
-with code alone. It gets ``b"f"``, or ``b"c"`` for one that foreign text is rendered in, one end of a socket pair and
-one of a pipe (where the child's threads are written when it crashes, or is asked for them by SIGUSR1), forks, and
-answers with the child's pid, eight bytes. When the command is gone so is it, and so are its children.
+It is a new Python process, so it has none of the command's memory, and it never gets a target's data: each child begins
+with code only. It receives ``b"f"``, or ``b"c"`` for a child that renders foreign text, with one end of a socket pair
+and one of a pipe (to which the child writes the frames of its threads when it crashes, or gets SIGUSR1), forks, and
+answers with the child's pid, eight bytes. It ends with the command, and its children with it.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ import signal
 import socket
 import sys
 
-#: What the fresh Python runs: it is given the descriptor of its socket, and Python's path behind that.
+#: The program of the starter; its arguments are the descriptor of its socket, and Python's path.
 BOOT = "import sys; sys.path[:] = sys.argv[2:]; from pushsalt.children.starter import main; main(int(sys.argv[1]))"
 _PR_SET_PDEATHSIG, _PR_SET_DUMPABLE, _PR_SET_NO_NEW_PRIVS = 1, 4, 38
 
 
 def main(descriptor: int) -> None:
-    """Until the command is gone."""
+    """Run until the command closes the connection."""
     _end_with_parent()
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     control = socket.socket(fileno=descriptor)
@@ -44,7 +44,7 @@ def main(descriptor: int) -> None:
 
 
 def load() -> None:
-    """All that most renderings use, once for all children."""
+    """Load the modules that most renderings use, once for all children."""
     import pushsalt.children.child
     import pushsalt.functions.state
     import pushsalt.pillar
@@ -53,7 +53,7 @@ def load() -> None:
     import pushsalt.render.renderers.yaml  # noqa: F401
     from thin import compat
 
-    compat.install()  # `salt.*` for what users have written for the controller
+    compat.install()  # `salt.*` for users' plug-ins of the controller
 
 
 def _child(descriptor: int, traces: int, confined: bool) -> None:
@@ -84,7 +84,7 @@ class _ReportingHandler(logging.Handler):
 
 
 def _confine() -> None:
-    """Nothing is written, and nothing that is started may become another user."""
+    """Forbid the process to write files, and programs that it starts to gain privileges."""
     import resource
 
     resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
@@ -92,7 +92,7 @@ def _confine() -> None:
 
 
 def _end_with_parent() -> None:
-    """Where the system can do that: a loop in C notices no closed socket."""
+    """Let the kernel kill this process with its parent, if it can: a loop in C code notices no closed socket."""
     parent = os.getppid()
     _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     _prctl(_PR_SET_DUMPABLE, 0)

@@ -1,4 +1,4 @@
-"""The works of a render process, and whose turn it is: one of them renders at a time."""
+"""Serializes the works of a render process: one of them renders at a time."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from typing import Any, Final
 
 from pushsalt.render.limits import Deadline, OutOfTime
 
-#: Seconds that a work renders before others may beside it.
+#: Seconds of rendering after which a work shares its turn with others.
 LONG: Final = 1.0
 _PAGE: Final = resource.getpagesize()
 
 
 class Turn:
-    """Which work renders. A work that waits for an answer gives its turn away."""
+    """The turn to render. A work that waits for an answer releases it."""
 
     def __init__(self, memory: int | None, on_full: Callable[[], None] = lambda: None) -> None:
-        """``on_full`` is called once, when what the process keeps has taken most of its memory."""
+        """``on_full`` is called once, when kept results use most of the process's memory."""
         self.lock = threading.Lock()
         self._giving = threading.Lock()
         self.holder: Work | None = None
@@ -30,7 +30,7 @@ class Turn:
         self._on_full = on_full
 
     def take(self, work: Work) -> None:
-        """Raises OutOfTime when its time is over before its turn comes."""
+        """Wait for the turn. Raises OutOfTime if the work's time is over before."""
         deadline = work.deadline
         if not self.lock.acquire(timeout=-1 if deadline is None else deadline.left):
             raise OutOfTime
@@ -44,7 +44,7 @@ class Turn:
                 self.lock.release()
 
     def share(self, works: Iterable[Work]) -> None:
-        """Who renders for long does so beside others from now on: it may never end."""
+        """Let a work that has rendered for long continue beside others, since it may never end."""
         with self._giving:
             holder = self.holder
             if holder is None or time.monotonic() - self.since < LONG:
@@ -54,9 +54,9 @@ class Turn:
                 self.lock.release()
 
     def _bound_memory(self, work: Work) -> None:
-        """From what was used when the work began, so much more; Python raises MemoryError beyond it.
+        """Limit memory to that at the begin of the work plus the limit; Python raises MemoryError beyond it.
 
-        What others made of the process meanwhile is no fault of the work: it has a quarter in any case.
+        The work always has a quarter of the limit left, also if other works have used memory meanwhile.
         """
         if self._memory is None:
             return
@@ -74,7 +74,7 @@ class Turn:
 
 
 class Work:
-    """One request that is worked on."""
+    """One request in progress."""
 
     def __init__(self, message: dict[str, Any]) -> None:
         self.number = int(message["n"])
@@ -85,5 +85,5 @@ class Work:
         #: the thread that renders it, while OutOfTime may be raised there
         self.thread: int | None = None
         self.has_turn = False
-        #: bytes that the process used when it began
+        #: bytes that the process used when the work began
         self.memory: int | None = None

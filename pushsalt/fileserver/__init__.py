@@ -1,7 +1,7 @@
-"""The file server: what ``salt://`` means. One code path serves SLS files, templates, imports, sources and pillar.
+"""The file server, which resolves ``salt://`` URLs. It serves SLS files, templates, imports, sources and pillar.
 
-A backend is one file in ``backends/``; ``fileserver_backend`` says which are asked, in order, and the first that has a
-file gives it. Salt: salt.fileserver.Fileserver.
+A backend is one file in ``backends/``. The backends of ``fileserver_backend`` are asked in order; the first one that
+has a file wins. Salt: salt.fileserver.Fileserver.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ from pushsalt.files.found import FoundFile, Listing, merged
 if TYPE_CHECKING:
     from pushsalt.git.remotes import Remotes
 
-#: What users call backends -> the backend's file.
+#: Other names of backends in the configuration -> module name.
 BACKEND_NAMES: Final = {"git": "gitfs"}
 
 _SALTENV: Final = re.compile(r"(?!\.{1,2}(?:/|\Z))[^/\0]+(?:/(?!\.{1,2}(?:/|\Z))[^/\0]+)*")
 
 
 class Backend(Protocol):
-    """What a module of ``backends/`` has to make: ``backend(opts) -> Backend``.
+    """The object that ``backend(opts)`` of a module in ``backends/`` returns.
 
-    One whose ``backend`` has a parameter ``remotes`` gets the command's git remotes by it. Paths arrive clean:
-    relative, normalized, never leading upwards. A backend may also have ``list_folder(folder, saltenv)``, the paths of
-    the files directly in a folder, if that takes it less than a listing, and ``configured_envs()``, where its ``envs``
-    has more than somebody named.
+    If ``backend`` has a parameter ``remotes``, it gets the command's git remotes. All paths are relative and
+    normalized, without ``..``. A backend may also have ``list_folder(folder, saltenv)``, the paths of the files
+    directly in a folder, if that is faster than a listing, and ``configured_envs()``, if ``envs`` has more than the
+    configured saltenvs.
     """
 
     def envs(self) -> list[str]: ...
@@ -42,7 +42,7 @@ class Backend(Protocol):
 
 
 class SlsFile(NamedTuple):
-    """Where an SLS is. ``is_init``: in ``x/init.sls``, so that relative includes count from inside ``x``."""
+    """The file of an SLS. ``is_init``: it is ``x/init.sls``, so that relative includes start in ``x``."""
 
     file: FoundFile
     is_init: bool
@@ -51,16 +51,16 @@ class SlsFile(NamedTuple):
 class FileServer:
     """The files of ``opts['file_roots']`` and the other backends. For pillar, give ``pillar_roots`` as ``file_roots``.
 
-    ``find`` looks at the disk each time; of a git remote a run sees one revision. Listings are made once: make a new
-    FileServer for a new run.
+    ``find`` reads the disk each time; the revisions of git remotes are fixed. Listings are cached: make a new
+    FileServer for each run.
     """
 
     def __init__(
         self, opts: Mapping[str, Any], remotes: Remotes | None = None, backends: Sequence[Backend] | None = None
     ) -> None:
-        """``backends`` takes the place of what ``fileserver_backend`` names.
+        """``backends`` replaces those of ``fileserver_backend``.
 
-        Raises ConfigError for a backend that does not exist, or whose options cannot hold.
+        Raises ConfigError for an unknown backend, or invalid options of one.
         """
         self._configured = [str(saltenv) for saltenv in opts.get("file_roots") or {}]
         self._backends = list(_backends(opts, remotes) if backends is None else backends)
@@ -70,21 +70,21 @@ class FileServer:
     def envs(self) -> list[str]:
         """All saltenvs: those of ``file_roots`` in their order, then the others, sorted.
 
-        ``__env__``, which stands for any, is among them. The order decides how top files are merged.
+        ``__env__``, which stands for any saltenv, is included. The order decides how top files are merged.
         """
         known = {saltenv for backend in self._backends for saltenv in backend.envs()}
         first = [saltenv for saltenv in self._configured if saltenv in known]
         return first + sorted(known.difference(first))
 
     def configured_envs(self) -> list[str]:
-        """The saltenvs that the configuration names; others are there because a remote has a branch of that name."""
+        """The saltenvs of the configuration, without those that come from branches and tags of remotes."""
         more = [backend.configured_envs() for backend in self._backends if hasattr(backend, "configured_envs")]
         return list(dict.fromkeys([*self._configured, *(saltenv for envs in more for saltenv in envs)]))
 
     def find(self, path: str, saltenv: str = "base") -> FoundFile | None:
-        """The file that ``salt://path`` is in a saltenv, from the first backend and root that has it.
+        """The file of ``salt://path`` in a saltenv, from the first backend and root that has it.
 
-        ``path`` may be a URL with ``?saltenv=``, which wins. None for what is not there, is no regular file, or lies
+        ``path`` may be a URL with ``?saltenv=``, which wins. None if it does not exist, is not a regular file, or is
         outside of the tree.
         """
         path, saltenv = parse_url(path, saltenv)
@@ -98,12 +98,12 @@ class FileServer:
         return None
 
     def read(self, path: str, saltenv: str = "base") -> bytes | None:
-        """The file's content, or None when there is none. Raises FileServerError when it cannot be read."""
+        """The file's content; None if it does not exist. Raises FileServerError if it cannot be read."""
         found = self.find(path, saltenv)
         return None if found is None else found.read()
 
     def sls_path(self, sls: str, saltenv: str = "base") -> SlsFile | None:
-        """The file of an SLS: ``a/b.sls`` of ``a.b``, else ``a/b/init.sls``."""
+        """The file of an SLS: for ``a.b``, ``a/b.sls``, else ``a/b/init.sls``."""
         stem = sls.replace(".", "/")
         for path, is_init in ((f"{stem}.sls", False), (f"{stem}/init.sls", True)):
             found = self.find(path, saltenv)
@@ -116,7 +116,7 @@ class FileServer:
         return _beginning(self._listing(saltenv).files, prefix)
 
     def list_folder(self, folder: str, saltenv: str = "base") -> list[str]:
-        """The paths of the files directly in a folder, sorted. Walks no tree where a backend need not."""
+        """The paths of the files directly in a folder, sorted; faster than a listing with some backends."""
         found: set[str] = set()
         for backend in self._backends if is_saltenv(saltenv) else ():
             look = getattr(backend, "list_folder", None)
@@ -131,7 +131,7 @@ class FileServer:
         return _beginning(self._listing(saltenv).empty_dirs, prefix)
 
     def symlinks(self, saltenv: str = "base", prefix: str = "") -> dict[str, str]:
-        """Links by path, with where they point, as written."""
+        """path -> destination as written, for all symbolic links."""
         links = self._listing(saltenv).links
         return {path: links[path] for path in _beginning(sorted(links), prefix)}
 
@@ -177,7 +177,7 @@ def _backends(opts: Mapping[str, Any], remotes: Remotes | None) -> list[Backend]
 def parse_url(url: str, saltenv: str = "base") -> tuple[str, str]:
     """Path and saltenv of ``salt://path?saltenv=name``, or of a plain path. Salt: salt.utils.url.parse.
 
-    A leading ``|`` is Salt's escape for Windows and means nothing here.
+    A leading ``|``, Salt's escape for Windows, is ignored.
     """
     if not url.startswith("salt://"):
         return url, saltenv
@@ -186,7 +186,7 @@ def parse_url(url: str, saltenv: str = "base") -> tuple[str, str]:
 
 
 def clean_path(path: str) -> str | None:
-    """``path`` normalized, or None when it is absolute, leads upwards or cannot be a path."""
+    """``path`` normalized; None if it is absolute, leads upwards or is not a valid path."""
     if "\0" in path or path.startswith("/"):
         return None
     normal = posixpath.normpath(path) if path else ""
@@ -194,7 +194,7 @@ def clean_path(path: str) -> str | None:
 
 
 def is_saltenv(name: str) -> bool:
-    """Whether a text can name a saltenv: it may become a folder's name, and a branch's (``feature/x``)."""
+    """Whether a text is a valid saltenv: it can be the name of a folder, and of a branch (``feature/x``)."""
     return _SALTENV.fullmatch(name) is not None
 
 

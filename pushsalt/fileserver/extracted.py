@@ -1,4 +1,4 @@
-"""Plug-ins of the controller that lie in git remotes: extracted, so that they can be loaded."""
+"""Extracts plug-ins of the controller from git remotes, so that they can be loaded."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from pushsalt.trust import PYTHON, limit_of
 
 log = logging.getLogger(__name__)
 
-#: Plug-ins of the controller that may lie in a remote: Salt's names of their folders.
+#: Kinds of plug-ins of the controller that may be in a remote, by Salt's folder names.
 _PLUGINS: Final = ("renderers", "serializers", "pillar", "tops", "output")
 
 
 def extract_plugins(files: FileServer, config: Config) -> Path | None:
-    """A folder with the plug-ins of the controller that lie in remotes, as ``module_dirs`` has them; None for none.
+    """A folder with the controller plug-ins of all remotes, to add to ``module_dirs``; None if there are none.
 
-    What lies there is executed: it is in the user's own cache folder, whatever ``--cache-dir`` says, named by its
-    content. Raises ConfigError when it cannot be made.
+    Its files are executed, so it is always in the user's own cache folder, not in ``--cache-dir``; its name is a digest
+    of its content. Raises ConfigError if it cannot be made.
     """
     found: dict[str, bytes] = {}
     for saltenv in dict.fromkeys(["base", *files.configured_envs()]):
@@ -35,21 +35,21 @@ def extract_plugins(files: FileServer, config: Config) -> Path | None:
                 paths = files.list_folder(f"_{kind}", saltenv)
                 for path in paths:
                     file = files.find(path, saltenv) if path.endswith(".py") and path not in found else None
-                    if file is None or isinstance(file, DiskFile):  # those are found where they are
+                    if file is None or isinstance(file, DiskFile):  # files on disk need no extraction
                         continue
                     limit = limit_of(file)
                     if limit is None or limit.runs_python:
                         found[path] = file.read()
                     else:
                         log.warning("%s is not loaded, it would run here: %s", file.path, limit.hint(PYTHON))
-            except StateError as exc:  # said already: a remote without a copy
+            except StateError as exc:  # a remote without a copy, which was reported before
                 log.debug("plug-ins in _%s are left out: %s", kind, exc.message)
     if not found:
         return None
     name = hashlib.sha256(repr(sorted(found.items())).encode()).hexdigest()[:32]
     own = templates_folder()
     if own is None:
-        raise ConfigError("plug-ins of git remotes need a home folder to lie in", hint="set HOME")
+        raise ConfigError("plug-ins of git remotes need a home folder", hint="set HOME")
     top = own.with_name("plugins") / name
     try:
         for path, data in found.items():

@@ -12,10 +12,10 @@ from pushsalt.files.found import Listing
 
 
 class Ignored:
-    """Whether a path is one of these. False as a whole when nothing is ignored."""
+    """Tests whether a path is ignored. The object is false if nothing is ignored."""
 
     def __init__(self, opts: Mapping[str, Any]) -> None:
-        """Raises ConfigError for a pattern that is no regular expression."""
+        """Raises ConfigError for an invalid regular expression."""
         self._patterns: list[re.Pattern[str]] = []
         for pattern in _texts(opts.get("file_ignore_regex")):
             try:
@@ -25,7 +25,7 @@ class Ignored:
                     f"file_ignore_regex: {pattern!r} is no regular expression: {exc}", hint="correct the pattern"
                 ) from None
         globs = _texts(opts.get("file_ignore_glob"))
-        # One expression for all globs: a listing asks for each of its paths.
+        # One expression for all globs, since a listing tests each of its paths.
         self._globs = re.compile("|".join(fnmatch.translate(glob) for glob in globs)) if globs else None
 
     def __bool__(self) -> bool:
@@ -37,7 +37,7 @@ class Ignored:
         return any(pattern.search(path) for pattern in self._patterns)
 
     def without(self, listing: Listing) -> Listing:
-        """A listing's paths that are served."""
+        """The listing without ignored paths."""
         return Listing(
             [path for path in listing.files if not self(path)],
             [path for path in listing.dirs if not self(path)],
@@ -47,5 +47,5 @@ class Ignored:
 
 
 def _texts(value: Any) -> list[str]:
-    """An option that may be one text or a list of them."""
+    """An option that is a text or a list of texts, as a list."""
     return [value] if isinstance(value, str) else [str(item) for item in value or ()]

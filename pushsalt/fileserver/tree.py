@@ -1,4 +1,4 @@
-"""What is below a directory of the file server, in the form in which it travels to a target (thin.wire: ``tree``)."""
+"""The entries below a directory of the file server, in the form that is sent to a target (thin.wire: ``tree``)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ Entry = list[str | int | None]
 
 
 def tree(files: FileServer, path: str, saltenv: str) -> list[Entry] | None:
-    """Entries below a directory, parents first, empty ones too; None when there is no such directory."""
+    """Entries below a directory, parents first, with empty directories; None if the directory does not exist."""
     top = path.strip("/")
     prefix = f"{top}/" if top else ""
     dirs = [name for name in files.list_dirs(saltenv) if name.startswith(prefix)]

@@ -1,4 +1,4 @@
-"""The file servers of states and of pillar as the compilers see them: files rendered for one target, each once."""
+"""The trees of states and of pillar for the compilers: files rendered for one target, memoized."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ if TYPE_CHECKING:
     from pushsalt.fileserver import FileServer
     from pushsalt.render.context import RenderContext
 
-#: Renders a thing of a Level, unless it is known: what ``Minion.once`` does.
+#: Renders, or returns the memoized result: ``Minion.once``.
 Once = Callable[[Level[Any], Any, Callable[[], Any]], Any]
 
 
 def each_time(level: Level[Any], question: Any, render: Callable[[], Any]) -> Any:
-    """Renders, and remembers nothing."""
+    """Renders without memoizing."""
     return level.give(level.keep(render()))
 
 
@@ -27,7 +27,7 @@ def _sls_size(rendered: RenderedSls | None) -> int:
     return 1000 if rendered is None else 5000 + 20 * len(repr(rendered.data))
 
 
-#: The data of an SLS is only read (see RenderedSls), so all have the same.
+#: The data of an SLS is never changed (see RenderedSls), so targets share it.
 SLS: Final[Level[RenderedSls | None]] = Level("SLS", size=_sls_size)
 
 

@@ -1,9 +1,9 @@
-"""Git repositories that others keep: fetched into bare mirrors of the cache, read by hash, never checked out.
+"""Remote git repositories: fetched into bare mirrors in the cache, read by object hash, never checked out.
 
-What comes from a remote is not trusted: its URL, names, objects and answers. ``address`` says which URLs are taken,
-``access`` with which environment and credentials git runs, ``mirror`` keeps the copies, ``objects`` reads them,
-``settings`` are Salt's options of a remote, ``lockfile`` pins revisions, and ``Remotes`` (``remotes``) is what one
-command has of all this. GitPython is imported when something is fetched, not before.
+A remote is not trusted: its URL, names, objects and answers are checked. ``address`` checks URLs, ``access`` makes the
+environment and credentials of git, ``mirror`` keeps the copies, ``objects`` reads them, ``settings`` has Salt's options
+of a remote, ``lockfile`` pins revisions, and ``Remotes`` (``remotes``) has all remotes of one command. GitPython is
+imported only to fetch.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ class GitError(FileServerError):
 
 
 class UnreachableError(GitError):
-    """The remote did not answer, or refused: the fault is not in the cache."""
+    """The remote did not answer, or refused; the cache is not damaged."""
 
 
 class DamagedError(GitError):
-    """An object that should be in the cache is not there, or is not what its name says."""
+    """An object is missing in the cache, or its content does not match its hash."""

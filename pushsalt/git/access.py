@@ -1,7 +1,7 @@
-"""How git gets to a remote: its environment and options, and its credentials where nobody else sees them.
+"""The environment and options with which git accesses a remote, and its credentials.
 
-A password travels through a pipe that only our git and its children have; a key's passphrase stands in the
-environment of our ssh. Neither is in an argument list, a file or a message.
+A password is passed through a pipe that only this git and its children inherit; the passphrase of a key is in the
+environment of ssh. Neither is in an argument list, a file or a message.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from pushsalt.git.process import environment
 from pushsalt.model import Secret
 from thin.utils import osutil
 
-#: Seconds for a TCP connection of ssh; a silent peer after that is for process.run.
+#: Seconds for a TCP connection of ssh; ``process.run`` handles a silent peer after that.
 CONNECT: Final = 20
 
 _CONFIG: Final = "~/.ssh/config"
@@ -31,7 +31,7 @@ _ASKPASS: Final = b"#!/bin/sh\nprintf '%s\\n' \"$PUSHSALT_GIT_PASSPHRASE\"\n"
 
 @dataclass(frozen=True)
 class Login:
-    """What a remote's options say about getting in."""
+    """The credentials of a remote, from its options."""
 
     ssl_verify: bool = True
     proxy: str = field(default="", repr=False)
@@ -42,7 +42,7 @@ class Login:
 
 @dataclass(frozen=True)
 class Ssh:
-    """What the configuration says about ssh: empty names mean the user's own files."""
+    """The ssh options of the configuration; empty names mean the user's own files."""
 
     accept_new_host_keys: bool = False
     config_file: str = ""
@@ -51,7 +51,7 @@ class Ssh:
 
 @dataclass(frozen=True)
 class Access:
-    """For one run of git."""
+    """Environment, configuration and file descriptors for one run of git."""
 
     env: dict[str, str]
     config: dict[str, str]
@@ -60,7 +60,7 @@ class Access:
 
 @contextlib.contextmanager
 def access(address: Address, login: Login, ssh: Ssh) -> Iterator[Access]:
-    """Raises OSError when there is no room for the helper script that ssh wants as a file."""
+    """A context with the Access for one run. Raises OSError if the helper script of ssh cannot be written."""
     env: dict[str, str] = {}
     config: dict[str, str] = {"http.followRedirects": "initial"}
     descriptors: list[int] = []
@@ -69,13 +69,13 @@ def access(address: Address, login: Login, ssh: Ssh) -> Iterator[Access]:
     if not login.ssl_verify:
         env["GIT_SSL_NO_VERIFY"] = "true"
     if address.scheme in ("http", "https"):
-        # A drip-feeding server counts as silent.
+        # A server that sends very slowly counts as silent.
         config |= {"http.lowSpeedLimit": "100", "http.lowSpeedTime": "60"}
         if address.user or address.password:
             reading = _pipe(f"username={address.user}\npassword={address.password}\n".encode())
             descriptors.append(reading)
-            # Asked a second time, the pipe is empty: the password was wrong. Another host never gets it: git itself
-            # compares the key's URL. `store` and `erase` do nothing.
+            # If git asks a second time, since the password was wrong, the pipe is empty. Another host does not get it:
+            # git itself compares the URL in the name of the option. `store` and `erase` do nothing.
             helper = f'!f() {{ test "$1" = get && cat /dev/fd/{reading}; :; }}; f'
             config[f"credential.{address.origin}.helper"] = helper
     try:
@@ -89,7 +89,7 @@ def access(address: Address, login: Login, ssh: Ssh) -> Iterator[Access]:
 
 
 def _pipe(data: bytes) -> int:
-    """The reading end of a pipe that holds a few bytes."""
+    """The reading end of a pipe that contains these bytes."""
     reading, writing = os.pipe()
     try:
         os.write(writing, data)
@@ -99,7 +99,7 @@ def _pipe(data: bytes) -> int:
 
 
 def _ssh(login: Login, ssh: Ssh, stack: contextlib.ExitStack) -> dict[str, str]:
-    """GIT_SSH_COMMAND: the user's ssh with nothing that asks, forwards or runs anything else."""
+    """GIT_SSH_COMMAND: the user's ssh without prompts, forwarding, or other programs."""
     words = ["ssh", *_files(ssh)]
     options = {
         "StrictHostKeyChecking": "accept-new" if ssh.accept_new_host_keys else "yes",
@@ -124,7 +124,7 @@ def _ssh(login: Login, ssh: Ssh, stack: contextlib.ExitStack) -> dict[str, str]:
     if login.passphrase:
         import tempfile
 
-        # It is executed: so it does not lie in a cache, which may be shared, nor where no program may run.
+        # The script is executed, so it must not be in a cache, which may be shared, nor on a noexec file system.
         try:
             folder = osutil.tempdir(programs=True)
         except OSError as exc:
@@ -135,7 +135,7 @@ def _ssh(login: Login, ssh: Ssh, stack: contextlib.ExitStack) -> dict[str, str]:
         env |= {
             "SSH_ASKPASS": str(script),
             "SSH_ASKPASS_REQUIRE": "force",
-            "DISPLAY": ":",  # before OpenSSH 8.4 it has to be set
+            "DISPLAY": ":",  # required by OpenSSH before 8.4
             "PUSHSALT_GIT_PASSPHRASE": login.passphrase,
         }
     else:
@@ -147,10 +147,10 @@ def _ssh(login: Login, ssh: Ssh, stack: contextlib.ExitStack) -> dict[str, str]:
 
 
 def _files(ssh: Ssh) -> list[str]:
-    """ssh reads the home folder of the user database; where HOME says another, as for all else here, it counts."""
+    """ssh uses the home folder of the user database; these options make it use that of HOME, if it differs."""
     try:
         usual = pwd.getpwuid(os.geteuid()).pw_dir
-    except KeyError:  # a user that nobody made, as in containers
+    except KeyError:  # a uid without an entry, as in containers
         usual = ""
     home = os.environ.get("HOME") or usual or "/nonexistent"
     config = _expanded(ssh.config_file or _CONFIG, home)

@@ -1,7 +1,7 @@
-"""Which URLs and ref names are taken, and what of a URL is a credential.
+"""Checks URLs and ref names, and separates the credentials in a URL.
 
-Everything that git itself would read as an option, as another program to start (``ext::``), or as something to expand
-is refused here, before any argument list is made.
+Everything that git would interpret as an option, as a program to start (``ext::``), or expand, is refused here, before
+an argument list is made.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from urllib.parse import unquote, urlsplit, urlunsplit
 from pushsalt.errors import ConfigError
 from pushsalt.model import Secret
 
-#: What GIT_ALLOW_PROTOCOL says too.
+#: Allowed schemes; also the value of GIT_ALLOW_PROTOCOL.
 SCHEMES: Final = ("file", "git", "http", "https", "ssh")
-_ALLOWED: Final = f"take one of {', '.join(f'{scheme}://' for scheme in SCHEMES)}, user@host:path or /a/path"
+_ALLOWED: Final = f"use one of {', '.join(f'{scheme}://' for scheme in SCHEMES)}, user@host:path or /a/path"
 
 _SCP = re.compile(
     r"(?:(?P<user>[A-Za-z0-9_.][\w.+-]*)@)?(?P<host>[A-Za-z0-9_][\w.-]*|\[[0-9a-fA-F:]+\]):(?P<path>[^:].*)"
@@ -29,7 +29,7 @@ _SHA = re.compile(r"[0-9a-f]{7,64}", re.IGNORECASE)
 
 @dataclass(frozen=True)
 class Address:
-    """Where a remote is. ``url`` is what git is given: no credentials are left in it. ``shown`` is for people."""
+    """The address of a remote. ``url`` is passed to git, without credentials. ``shown`` is for messages."""
 
     url: str
     scheme: str
@@ -44,7 +44,7 @@ class Address:
 
     @property
     def origin(self) -> str:
-        """``https://host:port``: what credentials belong to."""
+        """``https://host:port``, to which the credentials are restricted."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         return f"{self.scheme}://{host}{f':{self.port}' if self.port else ''}"
 
@@ -55,7 +55,7 @@ class Address:
 
 
 def parse_address(url: object, option: str) -> Address:
-    """The address that a URL means. Raises ConfigError, with ``option`` named, for one that git must not be given."""
+    """Parse a URL. Raises ConfigError, which names ``option``, for a URL that must not be passed to git."""
     if not isinstance(url, str) or not url:
         raise ConfigError(f"{option}: a remote is the URL of a repository, not {url!r}", hint=_ALLOWED)
     shown = without_credentials(url)
@@ -75,7 +75,7 @@ def parse_address(url: object, option: str) -> Address:
         raise ConfigError(f"{option}: {shown!r} is no URL", hint=_ALLOWED) from None
     scheme = parts.scheme.lower()
     if scheme not in SCHEMES:
-        raise ConfigError(f"{option}: {shown}: the protocol {scheme!r} is not taken", hint=_ALLOWED)
+        raise ConfigError(f"{option}: {shown}: the protocol {scheme!r} is not allowed", hint=_ALLOWED)
     if scheme == "file":
         if host not in ("", "localhost") or not parts.path.startswith("/"):
             raise ConfigError(f"{option}: {shown}: a file:// URL has three slashes and an absolute path", hint=_ALLOWED)
@@ -97,23 +97,23 @@ def parse_address(url: object, option: str) -> Address:
 
 
 def with_credentials(address: Address, user: str, password: str) -> Address:
-    """What the options ``user`` and ``password`` say wins over what the URL has."""
+    """The address with the options ``user`` and ``password``, which win over those in the URL."""
     return replace(address, user=user or address.user, password=Secret(password or address.password))
 
 
 def without_credentials(text: str) -> str:
-    """A text with no user and password in what may be a URL within it."""
+    """A text with user and password removed from all URLs in it."""
     text = re.sub(r"(?i)\b(ssh://[^/@:\s]*):[^/\s]*@", r"\1@", text)
     return re.sub(r"(?i)\b((?:https?|ftps?|git|socks[45]h?)://)[^/\s]*@", r"\1", text)
 
 
 def is_ref(name: object) -> bool:
-    """Whether a text can be a branch or tag, as ``git check-ref-format`` has it."""
+    """Whether a text can be a branch or tag, by the rules of ``git check-ref-format``."""
     return isinstance(name, str) and len(name) < 1024 and _BAD_REF.search(name) is None
 
 
 def is_sha(name: str) -> bool:
-    """Whether a text can be a commit's hash, or the beginning of one."""
+    """Whether a text can be the hash of a commit, or the beginning of one."""
     return _SHA.fullmatch(name) is not None
 
 

@@ -1,7 +1,8 @@
-"""``pushsalt.lock``: the exact revision of every ref of a git remote that is used.
+"""``pushsalt.lock``: the exact revisions of the git refs in use.
 
-While there is one, what it names stays where it is, whatever the remotes have by now: ``pushsalt formula update`` moves
-it. A ref that is used and not named yet is added; with ``--locked`` that is an error, and nothing is written ever.
+If the file exists, its revisions are used, also when the remotes have newer ones; ``pushsalt formula update`` updates
+them. A ref that is not in it yet is added when it is used; with ``--locked`` that is an error, and the file is never
+written.
 
 ::
 
@@ -41,7 +42,7 @@ class LockFile:
     """``url`` is a remote's without credentials, ``ref`` ``refs/heads/…`` or ``refs/tags/…``."""
 
     def __init__(self, path: Path | None, strict: bool = False) -> None:
-        """``path``: where it is, or would be. Raises ConfigError: it is damaged, or ``strict`` and not there."""
+        """``path``: the file, which may not exist. Raises ConfigError if it is damaged, or ``strict`` and missing."""
         self.path = path
         self.strict = strict
         self._lock = threading.Lock()
@@ -49,7 +50,7 @@ class LockFile:
         if strict and found is None:
             where = f"there is no {path}" if path else f"there is no project, and so no {NAME}"
             raise ConfigError(f"--locked: {where}", hint="`pushsalt formula update` writes it")
-        #: whether there is one: it holds then
+        #: whether the file exists; otherwise no ref is pinned
         self.exists = found is not None
         self.pins: Pins = found or {}
 
@@ -57,11 +58,11 @@ class LockFile:
         return self.pins.get(url, {}).get(ref)
 
     def refs(self, url: str) -> Mapping[str, str] | None:
-        """ref -> commit of one remote, None when the lock says nothing of it."""
+        """ref -> commit, for one remote; None if it is not in the file."""
         return self.pins.get(url) if self.exists else None
 
     def add(self, url: str, ref: str, commit: str) -> None:
-        """A ref that is used for the first time. Raises ConfigError when nothing may be added."""
+        """Pin a ref that is used for the first time. Raises ConfigError with ``--locked``."""
         if not self.exists or self.revision(url, ref) == commit:
             return
         if self.strict:
@@ -72,20 +73,20 @@ class LockFile:
         self.change({url: {ref: commit}})
 
     def replace(self, pins: Mapping[str, Mapping[str, str]], remotes: Iterable[str]) -> None:
-        """Write these pins in place of those of the same remotes; only ``remotes`` stay in the file."""
+        """Replace the pins of these remotes; other remotes than ``remotes`` are removed from the file."""
         self.change(pins, remotes, whole=True)
 
     def change(
         self, pins: Mapping[str, Mapping[str, str]], remotes: Iterable[str] | None = None, whole: bool = False
     ) -> None:
-        """Merge these pins into the file; with ``remotes``, only these stay in it. Raises ConfigError."""
+        """Merge these pins into the file; with ``remotes``, all others are removed. Raises ConfigError."""
         if self.path is None:
             raise ConfigError(f"there is no project folder for a {NAME}", hint="`pushsalt init` makes one")
         with self._lock:
             try:
                 folder = os.open(self.path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
                 try:
-                    fcntl.flock(folder, fcntl.LOCK_EX)  # another command may be adding too
+                    fcntl.flock(folder, fcntl.LOCK_EX)  # another command may add pins concurrently
                     now = _read(self.path) or {}
                     for url, refs in pins.items():
                         now[url] = {**({} if whole else now.get(url, {})), **refs}

@@ -1,13 +1,13 @@
-"""One remote's copy in the cache: a bare repository that only grows, and a note of its refs.
+"""One remote's copy in the cache: a bare repository that is never pruned, and a note of its refs.
 
 ::
 
-    <cache>/git/<key>/lock          held (flock) by whoever fetches, its git included: it dies with the last of them
-    <cache>/git/<key>/<n>.git       the repository; a new <n> when a damaged one was rebuilt beside it
+    <cache>/git/<key>/lock          flock of the process that fetches and its git; released when the last of them ends
+    <cache>/git/<key>/<n>.git       the repository; a rebuilt one gets a new <n>
     <cache>/git/notes/              refs, time of the fetch and <n>, by key (pushsalt.cache.store)
 
-Readers take no lock. They work from the note, whose commits never leave the repository: nothing is ever pruned from it,
-a force-push only moves what the refs say. A rebuilt repository is swapped in when it is whole.
+Readers take no lock. They use the note, whose commits always stay in the repository: it is never pruned, so a
+force-push only changes the refs. A rebuilt repository replaces the old one when it is complete.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-#: Packs beyond which a repository is repacked, nothing left out.
+#: Number of packs from which on a repository is repacked, with all objects.
 _MANY_PACKS: Final = 40
-#: Seconds for work that asks no network.
+#: Seconds for git commands that do not use the network.
 _LOCAL: Final = 600.0
 
 _FETCH: Final = ("--no-tags", "--no-write-fetch-head", "--no-auto-maintenance", "--no-recurse-submodules")
@@ -49,7 +49,7 @@ _NO_SHALLOW = re.compile(r"does not support shallow|dumb http transport", re.IGN
 
 
 class Mirror:
-    """One copy. ``remote`` says how to fetch; any of those that share it will do."""
+    """One copy. ``remote`` has the options for fetching; it is one of the remotes that share the copy."""
 
     def __init__(
         self,
@@ -76,7 +76,7 @@ class Mirror:
 
     @property
     def note(self) -> Note | None:
-        """What the copy holds, as of when it was first asked for or last fetched here; None when there is no copy."""
+        """The refs of the copy, read at first use and after each fetch of this process; None if there is no copy."""
         if self._note is None:
             self._note = self._read_note()
         return self._note
@@ -92,12 +92,12 @@ class Mirror:
                 if is_ours(self._path(note.number)):
                     return note
         except (KeyError, TypeError, ValueError, IndexError):
-            log.warning("git: the note on %s is damaged; it will be written anew", self.remote.shown)
+            log.warning("git: the note on %s is damaged; it will be written again", self.remote.shown)
         return None
 
     @property
     def objects(self) -> Objects:
-        """The copy's objects. Raises GitError when there is no copy."""
+        """The copy's objects. Raises GitError if there is no copy."""
         if self._objects is None:
             note = self.note
             if note is None:
@@ -106,12 +106,12 @@ class Mirror:
         return self._objects
 
     def is_due(self, interval: float) -> bool:
-        """Whether the copy is older than ``interval`` seconds, or is from the future."""
+        """Whether the copy is older than ``interval`` seconds, or its time is in the future."""
         note = self.note
         return note is None or not 0 <= time.time() - note.fetched < interval
 
     def commit(self, ref: str, ref_types: tuple[str, ...]) -> tuple[str, str, str] | None:
-        """(name for the lock file, commit, tree) of a branch, tag or hash, tried in this order; None for none."""
+        """(name for the lock file, commit, tree) of a branch, tag or hash, tried in this order; None if unknown."""
         note = self.note
         if note is None:
             return None
@@ -137,7 +137,7 @@ class Mirror:
         return None if tree is None else (sha, tree)
 
     def tree_of(self, commit: str) -> str | None:
-        """The tree of a commit, None when it is not in the copy."""
+        """The tree of a commit; None if it is not in the copy."""
         if self._trees.get(commit) is None:
             self._trees[commit] = self.objects.commit_tree(commit)
         return self._trees[commit]
@@ -148,7 +148,7 @@ class Mirror:
         self._objects = None
 
     def log(self, old: str, new: str, limit: int = 20) -> list[str]:
-        """Commits of ``new`` that are not in ``old``: "hash subject", the newest first, as far as the copy has them."""
+        """Commits of ``new`` that are not in ``old``: "hash subject", newest first; a shallow copy may lack some."""
         done = self._local(
             "log", f"--max-count={limit}", "--format=%h %s", "--no-show-signature", "--end-of-options", f"{old}..{new}"
         )
@@ -177,11 +177,11 @@ class Mirror:
         wanted: str = "",
         whole: bool = True,
     ) -> Update:
-        """Fetch, unless another controller did so within ``interval`` seconds while this one waited for it.
+        """Fetch, unless another controller has fetched within ``interval`` seconds while this one waited for the lock.
 
-        ``wanted`` is a commit to have in any case: fetched by its hash where no ref leads to it; with ``whole``, the
-        whole history is fetched where the server gives no single commits.
-        Raises UnreachableError when the remote cannot be fetched: the copy is as it was. OSError for the cache.
+        ``wanted`` is a required commit: if no ref contains it, it is fetched by its hash; with ``whole``, the whole
+        history is fetched if the server does not serve single commits.
+        Raises UnreachableError if the remote cannot be fetched: the copy is unchanged. OSError for the cache.
         """
         before = self.note
         with self._locked(progress):
@@ -202,7 +202,7 @@ class Mirror:
                 except UnreachableError:
                     if wanted or self._is_sound(path, note):
                         raise
-                    log.warning("git: the copy of %s in the cache is damaged; it is made anew", self.remote.shown)
+                    log.warning("git: the copy of %s in the cache is damaged; it is rebuilt", self.remote.shown)
                     note, rebuilt = None, True
             if note is None:
                 self._make_anew(progress, wanted)
@@ -211,7 +211,7 @@ class Mirror:
             return Update(difference(before, self._note).moved, first=before is None, rebuilt=rebuilt)
 
     def head_branch(self) -> str | None:
-        """The branch that the remote itself calls its main one. Raises UnreachableError, OSError."""
+        """The default branch of the remote (HEAD). Raises UnreachableError, OSError."""
         remote = self.remote
         with access(remote.address, remote.login, self._ssh) as way:
             argv = git_argv("ls-remote", "--symref", "--", remote.address.url, "HEAD", config=way.config)
@@ -222,7 +222,7 @@ class Mirror:
         return branch if is_ref(branch) else None
 
     def deepen(self, commit: str, depth: int) -> None:
-        """Of a shallow copy: fetch so many commits before one. Raises UnreachableError, OSError."""
+        """Fetch ``depth`` commits before a commit, into a shallow copy. Raises UnreachableError, OSError."""
         note = self.note
         if note is None or not self.remote.depth:
             return
@@ -230,17 +230,17 @@ class Mirror:
             self._fetch_once(self._path(note.number), [f"+{commit}:refs/pushsalt/{commit}"], depth, None, prune=False)
 
     def rebuild(self, number: int, progress: Callable[[str], None] | None = None, wanted: str = "") -> None:
-        """Make the copy of that number anew, because an object of it is damaged. Raises UnreachableError, OSError."""
+        """Rebuild the copy with this number, because an object is damaged. Raises UnreachableError, OSError."""
         with self._locked(progress):
             found = self._read_note()
             if found is not None and found.number != number:
-                self._forget(found)  # another thread or controller was faster
+                self._forget(found)  # another thread or controller has rebuilt it
                 return
-            log.warning("git: the copy of %s in the cache is damaged; it is made anew", self.remote.shown)
+            log.warning("git: the copy of %s in the cache is damaged; it is rebuilt", self.remote.shown)
             self._make_anew(progress, wanted)
 
     def _make_anew(self, progress: Callable[[str], None] | None, wanted: str) -> None:
-        """A new repository beside the old one, then in its place."""
+        """Fetch into a new repository beside the old one, then replace the old one."""
         numbers = [int(path.stem) for path in self.folder.glob("*.git") if path.stem.isdigit()]
         number = max(numbers, default=0) + 1
         aside = self.folder / f"new-{os.getpid()}.git"
@@ -276,14 +276,14 @@ class Mirror:
             except UnreachableError as exc:
                 if not remote.depth or not _NO_SHALLOW.search(str(exc)):
                     raise
-                log.info("git: %s cannot be fetched in part: all of it is", remote.shown)
+                log.info("git: %s does not support partial fetches: all of it is fetched", remote.shown)
                 self._fetch_once(path, refspecs, 0, progress)
         except StoppedError:
             raise
         except UnreachableError:
             if not wanted or not whole:
                 raise
-            # A server that gives no hash that is no ref: with the whole history it may be among it.
+            # The server does not serve commits by hash: the whole history may contain it.
             self._fetch_once(path, list(remote.refspecs), 0, progress, whole=True)
 
     def _fetch_once(
@@ -308,7 +308,7 @@ class Mirror:
         with access(remote.address, remote.login, self._ssh) as way:
             config = dict(way.config)
             if remote.filter:
-                # What was left out is fetched as a whole when it is needed; see `complete`.
+                # Objects that were filtered out are fetched in one go when they are needed; see `complete`.
                 config |= {"extensions.partialClone": "origin", "remote.origin.url": remote.address.url}
                 words.append(f"--filter={remote.filter}")
             source = "origin" if remote.filter else remote.address.url
@@ -324,11 +324,11 @@ class Mirror:
                 on_line=listener.line,
             )
         if done.code == 1 and depth and not done.words:
-            return  # an empty repository has nothing to be shallow about
+            return  # an empty repository cannot be shallow
         check(done, self.remote.address, UnreachableError)
 
     def _finish(self, number: int) -> None:
-        """Note what the repository has now; remove all other copies, those of controllers that were killed too."""
+        """Write the note for the repository; remove all other repositories, also those of killed controllers."""
         path = self._path(number)
         refs = read_refs(path)
         note = Note(number, time.time(), refs)
@@ -350,20 +350,20 @@ class Mirror:
                 shutil.rmtree(other, ignore_errors=True)
 
     def look_again(self) -> None:
-        """Take in what another process may have fetched."""
+        """Read the note again: another process may have fetched."""
         note = self._read_note()
         if note is not None:
             self._forget(note)
 
     def _forget(self, note: Note) -> None:
-        """Take a new note, and what hung on the old one away with it."""
+        """Replace the note, and drop objects that were opened for the old one."""
         if self._note is None or self._note.number != note.number:
             self.close()
         self._trees = {commit: tree for commit, tree in self._trees.items() if tree is not None}
         self._note = note
 
     def _is_sound(self, path: Path, note: Note) -> bool:
-        """Whether all that the note names is there, as a whole."""
+        """Whether the repository has all commits of the note, with all their objects."""
         done = run(
             git_argv(f"--git-dir={path}", "rev-list", "--objects", "--quiet", "--stdin", *self._missing_ok()),
             stdin="".join(f"{commit}\n" for commit, _ in note.refs.values()).encode(),
@@ -381,7 +381,7 @@ class Mirror:
         return ["--exclude-promisor-objects"] if self.remote.filter else []
 
     def complete(self, tree: str) -> None:
-        """Of a partial copy: fetch what of a tree is missing, in one go."""
+        """Fetch the missing objects of a tree into a partial copy, in one go."""
         if not self.remote.filter:
             return
         done = self._local("rev-list", "--objects", "--missing=print", "--no-object-names", "--end-of-options", tree)
@@ -421,12 +421,13 @@ class Mirror:
     def _path(self, number: int) -> Path:
         return self.folder / f"{number}.git"
 
-    #: Every git that writes gets it: the lock is held until that git has ended, even when the controller is killed.
+    #: Descriptors that every git that writes inherits, so that the lock is held until it ends, even if the controller
+    #: is killed.
     _lock_fds: tuple[int, ...] = ()
 
     @contextlib.contextmanager
     def _locked(self, progress: Callable[[str], None] | None) -> Iterator[None]:
-        """Only one fetches at a time. Waits for another controller as long as that is at work."""
+        """A context with the lock for fetching. Waits for another controller as long as it needs."""
         private_dir(self._private)
         if not is_ours(self._private.parent):
             raise PermissionError(EACCES, "others can write to that folder")
@@ -453,7 +454,7 @@ class Mirror:
 
 
 def _remove_leftovers(path: Path) -> None:
-    """What a git that was killed left behind; nobody else is at work here while the lock is held."""
+    """Remove lock and temporary files of a killed git; the caller holds the lock."""
     places = [path.glob("*.lock"), (path / "refs").rglob("*.lock"), (path / "objects" / "pack").glob("tmp_*")]
     for place in places:
         for leftover in place:
@@ -461,7 +462,7 @@ def _remove_leftovers(path: Path) -> None:
 
 
 def _make_promisor(path: Path) -> None:
-    """The two lines that make git take a copy for partial; no URL and no credentials are among them."""
+    """Write the configuration that marks a partial clone, without URL and credentials."""
     config = path / "config"
     text = config.read_text("utf-8")
     if "partialclone" not in text.lower():

@@ -1,4 +1,4 @@
-"""What is noted of a copy: its refs, and when they were fetched."""
+"""The note on a copy: its refs, and the time of the last fetch."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ TAGS: Final = "refs/tags/"
 
 @dataclass(frozen=True)
 class Note:
-    """What is known of a copy. ``refs``: full local name -> (commit, tree). ``fetched``: seconds since the epoch."""
+    """The note on a copy. ``refs``: full local name -> (commit, tree). ``fetched``: seconds since the epoch."""
 
     number: int
     fetched: float
@@ -30,7 +30,7 @@ class Note:
 
 @dataclass(frozen=True)
 class Update:
-    """What a fetch brought: ref -> (commit before or None, commit now or None)."""
+    """The changes by a fetch: ref -> (old commit or None, new commit or None)."""
 
     moved: Mapping[str, tuple[str | None, str | None]] = field(default_factory=dict)
     first: bool = False
@@ -38,7 +38,7 @@ class Update:
 
 
 def is_ours(path: Path) -> bool:
-    """Whether a folder is a real one that nobody else can change or exchange: git does what its configuration says."""
+    """Whether other users cannot change or replace a folder (git runs commands of a repository's configuration)."""
     try:
         status = path.lstat()
     except OSError:
@@ -51,7 +51,7 @@ def is_ours(path: Path) -> bool:
 def read_refs(path: Path) -> dict[str, tuple[str, str]]:
     """Full name -> (commit, tree) of all branches and tags of a copy.
 
-    Tags of something else, and names that are no UTF-8, are left out: they cannot be saltenvs.
+    Tags of other objects than commits, and names that are not UTF-8, are left out: they cannot be saltenvs.
     """
     from pushsalt.git.progress import git
 

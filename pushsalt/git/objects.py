@@ -1,6 +1,6 @@
 """Objects of a bare repository, read by hash through one long-lived ``git cat-file --batch``.
 
-Each object is checked against its hash. Trees and small blobs are kept in memory; any thread may read.
+Each object is verified by its hash. Trees and small blobs are cached in memory. Thread-safe.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from typing import BinaryIO, Final, NamedTuple
 from pushsalt.git import DamagedError, GitError
 from pushsalt.git.process import environment, git_argv
 
-#: Bytes of a blob that are held in memory; larger ones are streamed.
+#: Bytes up to which a blob is read into memory; larger ones are streamed.
 LARGE: Final = 8 * 1024 * 1024
 _KEPT_BLOBS: Final = 32 * 1024 * 1024
-#: Bytes of a tree object, of all that is decoded.
+#: Bytes of the largest tree object, which is decoded as a whole.
 _MAX_TREE: Final = 64 * 1024 * 1024
 _PIECE: Final = 1024 * 1024
-#: Paths that one listing may have: a few trees that name each other make any number.
+#: Limit for the paths of a listing: a few small trees that contain each other many times could have any number.
 MAX_PATHS: Final = 1_000_000
 
 TREE: Final = 0o040000
@@ -42,14 +42,14 @@ class Entry(NamedTuple):
 
 @dataclass(frozen=True)
 class Measure:
-    """What is known of a blob without its content."""
+    """Size and digests of a blob."""
 
     size: int
     sha256: str
 
 
 class Objects:
-    """The objects of one repository. Raises DamagedError for what is missing or is not what its hash says."""
+    """The objects of one repository. Raises DamagedError for objects that are missing or do not match their hash."""
 
     def __init__(self, git_dir: Path) -> None:
         self.git_dir = git_dir
@@ -62,7 +62,7 @@ class Objects:
         self._end: weakref.finalize[..., Objects] | None = None
 
     def tree(self, oid: str) -> Mapping[str, Entry]:
-        """The entries of a tree by name. Names that no file system has (``..``, with a slash) are left out."""
+        """The entries of a tree by name, without names that no file system allows (``..``, with a slash)."""
         found = self._trees.get(oid)
         if found is None:
             kind, data = self._read(oid, _MAX_TREE)
@@ -72,7 +72,7 @@ class Objects:
         return found
 
     def blob(self, oid: str, limit: int) -> bytes | None:
-        """The content of a blob; None when it has more than ``limit`` bytes."""
+        """The content of a blob; None if it has more than ``limit`` bytes."""
         with self._lock:
             if oid in self._blobs:
                 self._blobs.move_to_end(oid)
@@ -95,7 +95,7 @@ class Objects:
             return self._measures[oid]
 
     def stream(self, oid: str) -> BinaryIO:
-        """A blob for reading, whatever its size."""
+        """A file object that reads a blob of any size."""
         if self.measure(oid).size <= LARGE:
             data = self.blob(oid, LARGE)
             assert data is not None
@@ -103,7 +103,7 @@ class Objects:
         return io.BufferedReader(_Stream(self.git_dir, oid), _PIECE)
 
     def commit_tree(self, oid: str) -> str | None:
-        """The tree of a commit; None when there is no such commit here. Tags are followed."""
+        """The tree of a commit; None if the repository does not have the commit. Tags are followed."""
         for _ in range(8):
             try:
                 kind, data = self._read(oid, _MAX_TREE)
@@ -120,9 +120,9 @@ class Objects:
         return None
 
     def walk(self, tree: str) -> Iterator[tuple[str, Entry]]:
-        """Every path below a tree with its entry, folders before what they hold, names sorted.
+        """(path, entry) for every path below a tree, sorted, folders before their content.
 
-        Raises GitError beyond MAX_PATHS.
+        Raises GitError for more than MAX_PATHS.
         """
         waiting = [("", tree)]
         left = MAX_PATHS
@@ -146,7 +146,7 @@ class Objects:
     # the process
 
     def _read(self, oid: str, limit: int) -> tuple[str, bytes | None]:
-        """Kind and content; of more than ``limit`` bytes only the measure is kept."""
+        """(kind, content); content of more than ``limit`` bytes is only measured, not returned."""
         with self._lock:
             try:
                 return self._ask(oid, limit)
@@ -155,7 +155,7 @@ class Objects:
                 raise DamagedError(f"{self.git_dir}: object {oid} cannot be read: {exc}") from None
             except DamagedError:
                 raise
-            except BaseException:  # the answer was not read to its end
+            except BaseException:  # the answer was not read completely: the process cannot be used again
                 self.close()
                 raise
 
@@ -170,7 +170,7 @@ class Objects:
                 self.close()
             raise DamagedError(f"{self.git_dir}: object {oid} is missing")
         kind, size = header[1].decode(), int(header[2])
-        if size <= limit and size < _PIECE:  # nearly all of them, in one go
+        if size <= limit and size < _PIECE:  # the common case: read at once
             data = process.stdout.read(size + 1)
             if len(data) != size + 1:
                 raise ValueError("the answer ends early")
@@ -215,7 +215,7 @@ class Objects:
 
 
 def _hash(kind: str, size: int, hex_digits: int, data: bytes = b"") -> hashlib._Hash:
-    """The hash that names an object, over its head and what there is of its content."""
+    """A hash object for an object's name, fed with its header and this content."""
     make = hashlib.sha1 if hex_digits == 40 else hashlib.sha256
     found = make(b"%s %d\0" % (kind.encode(), size), usedforsecurity=False)
     found.update(data)
@@ -223,7 +223,7 @@ def _hash(kind: str, size: int, hex_digits: int, data: bytes = b"") -> hashlib._
 
 
 class _Checks:
-    """The hashes of an object, as its bytes come."""
+    """Computes the hashes of an object incrementally."""
 
     def __init__(self, kind: str, size: int, hex_digits: int) -> None:
         self._own = _hash(kind, size, hex_digits)
@@ -246,7 +246,7 @@ class _Checks:
 
 
 class _Stream(io.RawIOBase):
-    """A large blob, from a git of its own."""
+    """A large blob, read from a separate git process."""
 
     def __init__(self, git_dir: Path, oid: str) -> None:
         super().__init__()
@@ -277,7 +277,7 @@ def _popen(argv: list[str], stdin: int) -> subprocess.Popen[bytes]:
             stdin=stdin,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
-            start_new_session=True,  # Ctrl-C is ours
+            start_new_session=True,  # Ctrl-C must not reach it
         )
     except FileNotFoundError:
         raise GitError("there is no git on this machine", hint="install the package git") from None
@@ -296,14 +296,14 @@ def _stop(process: subprocess.Popen[bytes]) -> None:
 
 
 def _entries(data: bytes, hash_size: int) -> Mapping[str, Entry]:
-    """A tree object: ``mode name NUL hash``, again and again."""
+    """Parse a tree object: a sequence of ``mode name NUL hash``."""
     found: dict[str, Entry] = {}
     at, end = 0, len(data)
     while at < end:
         space = data.find(b" ", at, at + 8)
         nul = data.find(b"\0", space + 1)
         if space < 0 or nul < 0 or nul + hash_size >= end + 1:
-            raise DamagedError("a tree object has no sound end")
+            raise DamagedError("a tree object is truncated")
         name = data[space + 1 : nul]
         mode = int(data[at:space], 8)
         at = nul + 1 + hash_size

@@ -1,4 +1,4 @@
-"""Runs git: our argument list and environment, a process group of its own, an end to every wait."""
+"""Runs git with our arguments and environment, in its own process group, with time limits."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ from pushsalt.git import GitError, UnreachableError
 
 log = logging.getLogger(__name__)
 
-#: The oldest git that works: ``fetch`` has --no-write-fetch-head, --no-auto-maintenance and --stdin, ``init``
-#: --object-format. An older one also ignores in silence what keeps it from running and following what a server says,
-#: and 1.8 takes no ``-c key=`` without a value.
+#: The oldest git that works. It has ``fetch`` with --no-write-fetch-head, --no-auto-maintenance and --stdin, and
+#: ``init`` with --object-format. Older ones ignore some security settings of CONFIG silently, and 1.8 rejects
+#: ``-c key=`` without a value.
 OLDEST: Final = (2, 29)
 
-#: Bytes of a program's answer that are kept.
+#: Most bytes of a program's output.
 MAX_OUTPUT: Final = 256 * 1024 * 1024
 MAX_WORDS: Final = 256 * 1024
 
-#: Configuration that every git of ours has: it runs nothing that lies in a repository and tidies up nothing by itself.
+#: Configuration of every git that is run: no programs of the repository, no automatic maintenance.
 CONFIG: Final = {
     "core.hooksPath": os.devnull,
     "core.fsmonitor": "false",
@@ -46,7 +46,7 @@ CONFIG: Final = {
     "submodule.recurse": "false",
     "transfer.bundleURI": "false",
 }
-#: What git gets of our environment; the rest of it, GIT_* above all, is not for it.
+#: Environment variables that git inherits; others, GIT_* in particular, are removed.
 _KEPT: Final = (
     "PATH",
     "HOME",
@@ -86,15 +86,15 @@ _FIXED: Final = {
 
 
 class TimedOutError(UnreachableError):
-    """It said nothing for too long."""
+    """Git was silent, or took too long."""
 
 
 class StoppedError(GitError):
-    """The command is being stopped."""
+    """The command is stopping."""
 
 
 class OldGitError(GitError):
-    """The git of this machine is too old for what is asked of it."""
+    """The git of this machine is too old."""
 
     def __init__(self, found: str) -> None:
         wanted = ".".join(map(str, OLDEST))
@@ -106,7 +106,7 @@ class OldGitError(GitError):
 
 @dataclass(frozen=True)
 class Done:
-    """A program that ended. ``words`` is what it wrote on stderr, without progress."""
+    """A finished program. ``words`` are the lines of its stderr, without progress."""
 
     code: int
     out: bytes
@@ -114,15 +114,15 @@ class Done:
 
 
 def environment(more: Mapping[str, str] | None = None) -> dict[str, str]:
-    """The whole environment of a git."""
+    """The complete environment of a git."""
     kept = {name: os.environ[name] for name in _KEPT if name in os.environ}
-    if "SSL_CERT_FILE" in kept:  # not every libcurl looks at it
+    if "SSL_CERT_FILE" in kept:  # not every libcurl reads it
         kept.setdefault("GIT_SSL_CAINFO", kept["SSL_CERT_FILE"])
     return {**kept, **_FIXED, **(more or {})}
 
 
 def git_argv(*words: str, config: Mapping[str, str] | None = None) -> list[str]:
-    """``git`` with our configuration before the command's words. Raises OldGitError."""
+    """The argument list: ``git``, our configuration, and ``words``. Raises OldGitError."""
     _require_git()
     argv = ["git"]
     for key, value in {**CONFIG, **(config or {})}.items():
@@ -131,9 +131,9 @@ def git_argv(*words: str, config: Mapping[str, str] | None = None) -> list[str]:
 
 
 def _require_git() -> None:
-    """Raises OldGitError when the git on PATH is too old; one that does not say its version is taken."""
+    """Raises OldGitError if the git on PATH is too old; an unknown version is accepted."""
     path = shutil.which("git")
-    found = _version(path, Path(path).stat().st_mtime_ns) if path else ""  # none: whoever starts it says so
+    found = _version(path, Path(path).stat().st_mtime_ns) if path else ""  # if missing, starting it raises the error
     numbers = re.match(r"(\d+)\.(\d+)", found)
     if numbers and (int(numbers[1]), int(numbers[2])) < OLDEST:
         raise OldGitError(found)
@@ -141,7 +141,7 @@ def _require_git() -> None:
 
 @lru_cache(maxsize=8)
 def _version(git: str, changed: int) -> str:
-    """What a git says of itself, ``2.39.5``, or "". ``changed`` is when the program was: it may be another by now."""
+    """The version of a git, ``2.39.5``, or "". ``changed``: mtime of the program, so that an update is noticed."""
     try:
         done = subprocess.run(
             [git, "--version"],
@@ -159,7 +159,7 @@ def _version(git: str, changed: int) -> str:
 
 
 class Running:
-    """The programs under way, so that all can be ended from another thread."""
+    """The running programs, which another thread can end."""
 
     def __init__(self) -> None:
         self._processes: set[subprocess.Popen[bytes]] = set()
@@ -180,7 +180,7 @@ class Running:
                     stderr=subprocess.PIPE,
                     pass_fds=tuple(pass_fds),
                     start_new_session=True,
-                    umask=0o077,  # what it writes are our caches
+                    umask=0o077,  # the cache must be private
                 )
             except FileNotFoundError:
                 raise GitError(
@@ -194,7 +194,7 @@ class Running:
             self._processes.discard(process)
 
     def stop(self) -> None:
-        """End all of them, and whatever they started."""
+        """End all programs and their children."""
         with self._lock:
             self.stopped = True
             for process in self._processes:
@@ -212,9 +212,9 @@ def run(
     running: Running | None = None,
     on_line: Callable[[str], None] | None = None,
 ) -> Done:
-    """Run to the end. ``on_line`` gets each line of stderr, those that ``\\r`` ends too.
+    """Run a program to its end. ``on_line`` is called with each line of stderr, also with those that end in ``\\r``.
 
-    Raises TimedOutError after ``silence`` seconds without a byte from it, or ``total`` seconds in all.
+    Raises TimedOutError after ``silence`` seconds without output, or ``total`` seconds in all.
     """
     running = running or Running()
     process = running.start(argv, environment() if env is None else env, pass_fds)
@@ -231,7 +231,7 @@ def run(
                 wait = min(silence, end - time.monotonic())
                 ready = selector.select(wait) if wait > 0 else []
                 if not ready:
-                    raise TimedOutError(f"it said nothing for {silence:g} seconds" if wait > 0 else "it takes too long")
+                    raise TimedOutError(f"it sent nothing for {silence:g} seconds" if wait > 0 else "it takes too long")
                 for key, _ in ready:
                     data = os.read(key.fd, 65536)
                     if not data:
@@ -260,7 +260,7 @@ def run(
 
 
 def _give(process: subprocess.Popen[bytes], data: bytes) -> None:
-    """Write stdin without waiting for the program's answers: little data only, or it reads to the end first."""
+    """Write stdin before output is read: for little data, or programs that read all of it first."""
     assert process.stdin
     try:
         process.stdin.write(data)
@@ -278,7 +278,7 @@ def _lines(line: bytearray, data: bytes, on_line: Callable[[str], None]) -> None
 
 
 def _words(err: bytes) -> str:
-    """stderr without progress: of what ``\\r`` overwrites, the last."""
+    """The lines of stderr; of lines that ``\\r`` overwrites, the last version."""
     lines = [line.rsplit(b"\r", 1)[-1].strip() for line in err.replace(b"\r\n", b"\n").split(b"\n")]
     return "\n".join(line.decode("utf-8", "replace") for line in lines if line)
 

@@ -1,4 +1,4 @@
-"""What git says while it fetches, as a few words for people: GitPython reads the lines."""
+"""The progress of a fetch as a short text; GitPython parses git's output."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from typing import Final
 
-# Without git on this machine the import itself would fail, in its own words.
+# Without git the import of GitPython would fail with an error of its own.
 os.environ.setdefault("GIT_PYTHON_REFRESH", "quiet")
 
 import git
@@ -15,7 +15,7 @@ from git import RemoteProgress
 
 __all__ = ["Listener", "git"]
 
-#: Seconds between two words of one remote: git says each percent.
+#: Seconds between two progress texts of one remote, since git reports each percent.
 _PAUSE: Final = 0.1
 _WORDS: Final = {
     RemoteProgress.COUNTING: "counting",
@@ -27,7 +27,7 @@ _WORDS: Final = {
 
 
 class Listener(RemoteProgress):  # type: ignore[misc, unused-ignore]
-    """``line`` takes what git writes; ``say`` gets ``receiving 42 %, 1.2 MiB``."""
+    """``line`` is called with git's output; it calls ``say`` with texts like ``receiving 42 %, 1.2 MiB``."""
 
     def __init__(self, say: Callable[[str], None] | None) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""What a project has of git: the remotes of its configuration, its lock file, plug-ins that lie in remotes."""
+"""The git remotes of a project's configuration, and its lock file."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ log = logging.getLogger(__name__)
 
 
 def open_remotes(config: Config, redactor: Redactor, say: Say | None = None) -> Remotes:
-    """Raises ConfigError for options or a lock file that cannot hold."""
+    """The remotes of a configuration. Raises ConfigError for invalid options or an invalid lock file."""
     opts = config.opts
     lock = LockFile(lock_path(config), config.locked)
     for remote in configured(config):
@@ -52,7 +52,7 @@ def configured(config: Config) -> list[Remote]:
 
 
 def lock_path(config: Config) -> Path | None:
-    """Beside ``pushsalt.yaml``; beside another configuration only where there is one."""
+    """The path of the lock file beside ``pushsalt.yaml``; beside another configuration only if the file exists."""
     if config.path is None:
         return None
     path = config.path.parent / NAME

@@ -1,4 +1,4 @@
-"""Copies of remotes that nobody fetches any more are removed; see ``mirror`` for what lies where."""
+"""Removes copies of remotes that are not fetched any more; ``mirror`` describes the files."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ _NOTES: Final = "notes"
 
 
 def prune(cache: Path, before: float) -> int:
-    """Remove copies that were not fetched since that time; how many. One that is being fetched stays.
+    """Remove copies that were last fetched before this time; returns their number. Copies in use by a fetch are kept.
 
-    A remote in use is fetched whenever it is due, so its note is never old; several projects may share a cache.
+    Remotes of a configuration are fetched regularly, so their notes are never old; several projects may share a cache.
     """
     root = cache / "git"
     if not is_ours(cache) or not is_ours(root):

@@ -1,4 +1,4 @@
-"""All git remotes of one command: each fetched at most once, when it is due, several at a time, and told of."""
+"""All git remotes of one command. Each is fetched at most once, if it is due, several in parallel."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-#: Fetches at a time.
+#: Parallel fetches.
 WIDTH: Final = 8
 
 _MOVED: Final = "name another, or if pushsalt.lock has it, let `pushsalt formula update` move it to what there is now"
 
-#: Gets a remote's name and what is done with it; no words when that is over. Any thread may call it.
+#: Called with a remote's name and a progress text, which is empty at the end; from any thread.
 Say = Callable[[str, str], None]
 
 
@@ -63,11 +63,11 @@ class Remotes:
         self._remove_temporary: Callable[[], object] = lambda: None
 
     def sync(self, remotes: Sequence[Remote], *, force: bool = False) -> dict[Remote, Update]:
-        """See to it that each has a copy that is fresh enough; what came, by remote. ``force`` fetches all of them.
+        """Fetch the remotes that are due, or all with ``force``; returns the changes by remote.
 
-        A remote that cannot be fetched is said loudly; the copy that is there is used, and its age told.
+        If a remote cannot be fetched, an error is logged with the age of its copy, which is used.
         """
-        # Of those that share a copy, the one that wants it freshest.
+        # Of remotes that share a copy, the one with the shortest interval.
         by_key = {self.mirror(each).key: each for each in sorted(remotes, key=lambda each: -each.update_interval)}
         wanted = [remote for key, remote in by_key.items() if force or key not in self._synced]
         due = [remote for remote in wanted if force or self._is_due(remote)]
@@ -76,7 +76,7 @@ class Remotes:
             with ThreadPoolExecutor(WIDTH, "git") as pool:
                 try:
                     updates = list(pool.map(lambda remote: self._fetch(remote, force), due))
-                except BaseException:  # Ctrl-C: the pool would wait for all of them
+                except BaseException:  # Ctrl-C: the pool would wait for all fetches
                     self.stop()
                     raise
         else:
@@ -87,10 +87,10 @@ class Remotes:
         return found
 
     def resolve(self, remote: Remote, ref: str) -> tuple[Mirror, str, str] | None:
-        """(copy, commit, tree) of a branch, tag or hash of a remote, as the lock file has it, else as it is now.
+        """(copy, commit, tree) of a branch, tag or hash of a remote: as pinned by the lock file, else the present one.
 
-        None when the remote has no such ref. Raises GitError when there is no copy, or the locked commit is nowhere;
-        ConfigError when ``--locked`` forbids it.
+        None if the remote has no such ref. Raises GitError if there is no copy, or the pinned commit cannot be found;
+        ConfigError if ``--locked`` forbids it.
         """
         mirror = self.mirror(remote)
         with self._turn(mirror):
@@ -103,14 +103,14 @@ class Remotes:
             self._require(mirror)
             found = mirror.commit(ref, remote.ref_types)
             if found is None and mirror.key not in self._synced and ref in remote.named_refs():
-                # What is locked is not fetched; here is something that is not locked yet, and newer than the copy.
+                # Remotes with pins are not fetched at the start; this ref is not pinned yet, and newer than the copy.
                 self._fetch(remote, True)
                 found = mirror.commit(ref, remote.ref_types)
             if found is None and "sha" in remote.ref_types and is_sha(ref) and len(ref) in (40, 64):
                 named = ref in remote.named_refs()
                 try:
                     return mirror, ref.lower(), self._tree(mirror, ref.lower(), whole=named)
-                except GitError:  # a saltenv that is a commit is one of a single remote
+                except GitError:  # a saltenv that is a commit hash exists in one remote only
                     if named:
                         raise
             if found is None:
@@ -121,7 +121,7 @@ class Remotes:
             return mirror, commit, tree
 
     def refs(self, remote: Remote) -> tuple[list[str], list[str]]:
-        """Branches and tags that a remote has, as far as the lock file lets them be seen."""
+        """Branches and tags of a remote; only pinned ones if the lock file has the remote."""
         pinned = self.lock.refs(remote.address.url)
         if pinned is not None:
             names = list(pinned)
@@ -136,11 +136,11 @@ class Remotes:
         return note.names(BRANCHES), note.names(TAGS)
 
     def trouble(self, remote: Remote) -> GitError | None:
-        """Why a remote could not be fetched by this command."""
+        """The error with which this command could not fetch a remote; None without one."""
         return self._synced.get(self.mirror(remote).key)
 
     def repaired(self, mirror: Mirror, commit: str, number: int) -> None:
-        """An object of a copy, then of that number, was found damaged: make it anew. Raises GitError."""
+        """Rebuild a copy in which an object is damaged; ``number``: that of the damaged one. Raises GitError."""
         with self._turn(mirror):
             try:
                 mirror.rebuild(number, self._words(mirror), commit)
@@ -161,11 +161,11 @@ class Remotes:
             return self._mirrors.setdefault(mirror.key, mirror)
 
     def stop(self) -> None:
-        """End what is under way, from any thread."""
+        """End running fetches, from any thread."""
         self._running.stop()
 
     def close(self) -> None:
-        """End the programs that read. All of it can be used again."""
+        """End the processes that read objects; they are started again on demand."""
         with self._guard:
             for mirror in self._mirrors.values():
                 mirror.close()
@@ -189,7 +189,7 @@ class Remotes:
     def _is_due(self, remote: Remote) -> bool:
         mirror = self.mirror(remote)
         if mirror.note is not None and self.lock.refs(remote.address.url) is not None:
-            return False  # it stays where it is
+            return False  # pinned: not fetched
         return mirror.is_due(remote.update_interval)
 
     def _fetch(self, remote: Remote, force: bool) -> Update | None:
@@ -218,7 +218,7 @@ class Remotes:
     def _complain(self, remote: Remote, mirror: Mirror, exc: GitError) -> None:
         note = mirror.note
         hint = f" ({exc.hint})" if exc.hint else ""
-        if isinstance(exc, OldGitError):  # it cannot read the copy either
+        if isinstance(exc, OldGitError):  # that git cannot read the copy either
             log.error("git: %s cannot be fetched: %s%s", remote.shown, exc.message, hint)
             return
         if note is None:
@@ -237,7 +237,7 @@ class Remotes:
         )
 
     def _without_cache(self, remote: Remote, exc: OSError) -> Update | None:
-        """The cache cannot be written: work with what it has, else with a copy that lives as long as this command."""
+        """Handle a cache that cannot be written: use its copy if there is one, else fetch a temporary copy."""
         mirror = self.mirror(remote)
         log.warning("git: the cache of %s cannot be used: %s", remote.shown, exc.strerror or exc)
         if mirror.note is not None:
@@ -259,7 +259,7 @@ class Remotes:
             return None
 
     def _require(self, mirror: Mirror) -> None:
-        """Raises GitError, with the reason, when there is no copy to read from."""
+        """Raises GitError, with the reason, if there is no copy."""
         if mirror.note is not None:
             return
         if mirror.key not in self._synced:
@@ -271,7 +271,7 @@ class Remotes:
             raise GitError(f"{mirror.remote.shown} was never fetched{said}", hint=reason.hint if reason else "")
 
     def _tree(self, mirror: Mirror, commit: str, whole: bool = True) -> str:
-        """The tree of a commit that no ref has to lead to: fetched by its hash when the copy lacks it."""
+        """The tree of a commit, which may be in no ref; it is fetched by its hash if the copy lacks it."""
         tree = mirror.tree_of(commit) if mirror.note is not None else None
         if tree is None:
             try:
@@ -303,7 +303,7 @@ def _age(seconds: float) -> str:
 
 
 def named(remotes: Iterable[Remote], words: Sequence[str]) -> list[Remote]:
-    """The remotes that words name: a name, a URL, or the repository's own name; all when there are no words."""
+    """The remotes with these names, URLs or repository names; all if ``words`` is empty."""
     wanted = {word.removesuffix(".git").rstrip("/") for word in words}
     return [
         remote
@@ -314,7 +314,7 @@ def named(remotes: Iterable[Remote], words: Sequence[str]) -> list[Remote]:
 
 
 def default_remotes(opts: Mapping[str, Any]) -> Remotes:
-    """For a file server that nobody gave any: the cache of the options, or else the user's; no lock file."""
+    """Remotes for a file server without a project: the cache of the options, or the user's; no lock file."""
     cache = opts.get("cache_dir")
     home = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
     return Remotes(Path(cache) if cache else Path(home).expanduser() / "pushsalt")

@@ -1,4 +1,4 @@
-"""The options of one remote, as Salt has them: ``gitfs_*`` and ``git_pillar_*`` globally, the same words per remote.
+"""Salt's options of a remote: ``gitfs_*`` and ``git_pillar_*`` globally, the same names without prefix per remote.
 
 Salt: salt.utils.gitfs.GitProvider, salt.fileserver.gitfs, salt.pillar.git_pillar.
 """
@@ -24,7 +24,7 @@ ANY_ENV: Final = "__env__"
 REF_TYPES: Final = ("branch", "tag", "sha")
 REFSPECS: Final = ("+refs/heads/*:refs/remotes/origin/*", "+refs/tags/*:refs/tags/*")
 
-#: What may stand below a remote; each but name, saltenv and all_saltenvs as ``gitfs_*`` or ``git_pillar_*`` too.
+#: Options of a remote; all except name, saltenv and all_saltenvs also exist as ``gitfs_*`` or ``git_pillar_*``.
 _LOGIN: Final = ("user", "password", "privkey", "pubkey", "passphrase", "insecure_auth")
 _SHARED: Final = (
     "name",
@@ -44,7 +44,7 @@ _SHARED: Final = (
     "renderers",
     *_LOGIN,
 )
-#: What `pushsalt formula add` allows: renderers that run no Python of the file.
+#: Renderers that `pushsalt formula add` allows: they do not run Python code of the file.
 DATA_RENDERERS: Final = ("jinja", "yaml", "json")
 PARAMETERS: Final[Mapping[Role, tuple[str, ...]]] = {
     "gitfs": (*_SHARED, "saltenv", "saltenv_whitelist", "saltenv_blacklist"),
@@ -64,10 +64,10 @@ _FILTER = re.compile(r"|blob:none|blob:limit=[0-9]+[kmg]?|tree:[0-9]+")
 
 @dataclass(frozen=True, eq=False)
 class Remote:
-    """One remote with all of its options, defaults filled in.
+    """One remote with all of its options, with defaults.
 
-    ``saltenvs`` are the environments that are mapped by hand: name -> {ref, root, mountpoint}, those of the remote over
-    the global ones. ``branch`` and ``env`` are git_pillar's.
+    ``saltenvs`` are explicitly mapped saltenvs: name -> {ref, root, mountpoint}; those of the remote override the
+    global ones. ``branch`` and ``env`` are options of git_pillar.
     """
 
     role: Role
@@ -95,29 +95,29 @@ class Remote:
 
     @property
     def limit(self) -> Limit | None:
-        """What its files are trusted with."""
+        """The trust limit of its files; None for no limit."""
         return None if self.renderers is None else Limit(self.renderers, f"the git remote {self.shown}")
 
     @property
     def shown(self) -> str:
-        """For people: the name that was given, or the URL."""
+        """For messages: the option ``name``, or the URL."""
         return self.name or self.address.shown
 
     @property
     def key(self) -> tuple[Any, ...]:
-        """What decides about a copy of it in the cache: remotes that share it share the copy."""
+        """The options that identify its copy in the cache: remotes with equal keys share a copy."""
         return (self.address.url, *sorted(self.refspecs), self.depth, self.filter)
 
     # saltenvs, for gitfs
 
     def is_exposed(self, saltenv: str) -> bool:
-        """Whether white and black list let it be seen: globs or whole regular expressions, the black list wins."""
+        """Whether saltenv_whitelist and saltenv_blacklist (globs or full regular expressions) allow it."""
         if any(_means(pattern, saltenv) for pattern in self.saltenv_blacklist):
             return False
         return not self.saltenv_whitelist or any(_means(pattern, saltenv) for pattern in self.saltenv_whitelist)
 
     def ref(self, saltenv: str) -> str | None:
-        """The branch, tag or hash that a saltenv is; None when it is none of this remote."""
+        """The branch, tag or hash of a saltenv; None if this remote does not have it."""
         if self.all_saltenvs is not None:
             return self.all_saltenvs
         if saltenv == "base":
@@ -126,12 +126,12 @@ class Remote:
         return mapped or (None if self.disable_saltenv_mapping else saltenv)
 
     def place(self, saltenv: str) -> tuple[str, str]:
-        """Root (in the repository) and mountpoint (in the file server) for a saltenv."""
+        """(root in the repository, mountpoint in the file server) of a saltenv."""
         own = self.saltenvs.get(saltenv, {})
         return own.get("root", self.root), own.get("mountpoint", self.mountpoint)
 
     def envs_of(self, branches: Iterable[str], tags: Iterable[str]) -> set[str]:
-        """The saltenvs that a repository with these refs has."""
+        """The saltenvs of a repository with these refs."""
         found = {"base"} if is_sha(self.base) else set()
         mapped: dict[str, list[str]] = {}
         for saltenv, own in self.saltenvs.items():
@@ -167,12 +167,12 @@ def gitfs_remotes(opts: Mapping[str, Any]) -> list[Remote]:
 
 
 def pillar_remotes(entries: Iterable[Any], opts: Mapping[str, Any]) -> list[Remote]:
-    """The remotes of one ``- git:`` of ``ext_pillar``, in order. Raises ConfigError."""
+    """The remotes of one ``- git:`` entry of ``ext_pillar``, in order. Raises ConfigError."""
     return [_remote("git_pillar", entry, opts) for entry in entries]
 
 
 def pillar_entries(opts: Mapping[str, Any]) -> list[list[Any]]:
-    """Of ``ext_pillar``, what stands below each ``git``."""
+    """The values of all ``git`` entries of ``ext_pillar``."""
     found = []
     for source in opts.get("ext_pillar") or ():
         if isinstance(source, Mapping) and "git" in source:
@@ -189,7 +189,9 @@ def _remote(role: Role, entry: Any, opts: Mapping[str, Any]) -> Remote:
     label = f"{option}: {address.shown}"
     _check_names(role, own, label)
     if role == "git_pillar" and "base" in own and branch != ANY_ENV:
-        raise ConfigError(f"{label}: `base` is for the branch {ANY_ENV}", hint="leave it out, or name __env__ first")
+        raise ConfigError(
+            f"{label}: `base` is for the branch {ANY_ENV}", hint="remove it, or use __env__ as the branch"
+        )
 
     def get(name: str, default: Any = "") -> Any:
         value = own[name] if name in own else _global(role, name, opts, default)
@@ -198,7 +200,7 @@ def _remote(role: Role, entry: Any, opts: Mapping[str, Any]) -> Remote:
     address = with_credentials(address, get("user"), get("password"))
     if address.scheme == "http" and (address.user or address.password) and not get("insecure_auth", False):
         raise ConfigError(
-            f"{label}: a password would travel in clear over http",
+            f"{label}: a password would be sent unencrypted over http",
             hint="use https, or set `insecure_auth: True` for this remote",
         )
     privkey, pubkey = get("privkey"), get("pubkey")
@@ -234,7 +236,7 @@ def _remote(role: Role, entry: Any, opts: Mapping[str, Any]) -> Remote:
 
 
 def _entry(entry: Any, option: str) -> tuple[Any, dict[str, Any]]:
-    """What an entry names, and the options below it. Raises ConfigError."""
+    """(URL, options) of an entry. Raises ConfigError."""
     if not isinstance(entry, Mapping):
         return entry, {}
     if len(entry) != 1:
@@ -242,12 +244,12 @@ def _entry(entry: Any, option: str) -> tuple[Any, dict[str, Any]]:
     [(entry, below)] = entry.items()
     own = _joined(below, f"{option}: {entry}")
     if not own:
-        raise ConfigError(f"{option}: there are no options below {entry}", hint="take the colon behind the URL away")
+        raise ConfigError(f"{option}: there are no options below {entry}", hint="remove the colon after the URL")
     return entry, own
 
 
 def _branch(role: Role, entry: Any, opts: Mapping[str, Any]) -> tuple[str, Any]:
-    """The branch and the URL of an entry: git_pillar writes both in one text."""
+    """(branch, URL) of an entry; git_pillar has both in one text."""
     if role != "git_pillar" or not isinstance(entry, str):
         return "", entry
     words = entry.split(None, 1)
@@ -257,7 +259,7 @@ def _branch(role: Role, entry: Any, opts: Mapping[str, Any]) -> tuple[str, Any]:
 
 
 def _check_names(role: Role, own: Mapping[str, Any], label: str) -> None:
-    """Raises ConfigError for an option that no remote has."""
+    """Raises ConfigError for an unknown option."""
     unknown = [name for name in own if name not in PARAMETERS[role]]
     if unknown:
         near = nearest(unknown[0], PARAMETERS[role], n=1)
@@ -318,7 +320,7 @@ def _saltenvs(own: Any, general: Any, label: str) -> dict[str, dict[str, str]]:
 
 
 def _typed(name: str, value: Any, label: str) -> Any:
-    """As Salt takes it: most options are text, whatever YAML made of them."""
+    """An option's value by Salt's rules: most options are converted to text."""
     if name in _BOOLS:
         known = _WORDS.get(str(value).strip().lower())
         if known is None:
@@ -339,7 +341,7 @@ def _typed(name: str, value: Any, label: str) -> Any:
 
 
 def _renderers(value: Any, label: str) -> frozenset[str] | None:
-    """Names of renderers; None where nobody says any."""
+    """Names of renderers; None if the option is not set."""
     if value is None:
         return None
     names = _typed("renderers", value, label)
@@ -350,7 +352,7 @@ def _renderers(value: Any, label: str) -> frozenset[str] | None:
 
 
 def _refspec(spec: str, label: str) -> str:
-    """A refspec that fetches below ``refs/``; forced, because branches of others may be rewritten."""
+    """A refspec to fetch below ``refs/``; forced (``+``), because remote branches may be rewritten."""
     found = _REFSPEC.fullmatch(spec)
     source, target = (found["from"], found["to"]) if found else ("", "")
     if not found or not all(is_ref(part.replace("*", "x", 1)) for part in (source, target)):
@@ -360,7 +362,7 @@ def _refspec(spec: str, label: str) -> str:
 
 
 def _folder(path: str, label: str) -> str:
-    """A folder inside of the repository, without slashes around it."""
+    """A folder inside of the repository, without leading and trailing slashes."""
     parts = [part for part in path.split("/") if part not in ("", ".")]
     if ".." in parts or "\0" in path:
         raise ConfigError(f"{label}: {path!r} leads out of the repository", hint="name a folder inside of it")

@@ -1,4 +1,4 @@
-"""The files of one commit: found and listed below a root, through links that stay within the tree."""
+"""Finds and lists the files of one commit below a root; follows links within the tree."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 
 Result = TypeVar("Result")
 
-#: Links on the way to one file.
+#: Most links in the resolution of one path.
 _LINKS: Final = 40
 _MAX_LINK: Final = 4096
 
 
 @dataclass(frozen=True)
 class GitFile:
-    """A file of a commit. ``path`` names it to people: ``https://host/repo.git@1a2b3c4d5e6f:dir/file``."""
+    """A file of a commit. ``path`` is for messages: ``https://host/repo.git@1a2b3c4d5e6f:dir/file``."""
 
     rel: str
     path: str
@@ -71,10 +71,10 @@ _digests: dict[tuple[str, str], str] = {}
 
 
 class CommitTree:
-    """The tree of a commit of a remote. Its objects are fetched once more when the cache turns out to be damaged."""
+    """The tree of a commit of a remote. If the cache is damaged, its objects are fetched again."""
 
     def __init__(self, remotes: Remotes, mirror: Mirror, commit: str, tree: str, limit: Limit | None = None) -> None:
-        """``limit`` is the remote's; others with the same copy may have another."""
+        """``limit`` is that of the remote; other remotes with the same copy may have another."""
         self.commit = commit
         self.limit = limit
         self.oid = tree
@@ -86,7 +86,7 @@ class CommitTree:
         self._guard = threading.Lock()
 
     def find(self, path: str, rel: str) -> GitFile | None:
-        """The file at a clean path of the repository; ``rel`` is its path in the file server."""
+        """The file at a normalized path of the repository; ``rel`` is its path in the file server."""
         found = self.read(lambda objects: self._resolve(objects, path))
         if found is None or found[1].mode in (TREE, SUBMODULE, LINK):
             return None
@@ -94,7 +94,7 @@ class CommitTree:
         return GitFile(rel, f"{self.label}:{inside}", entry.mode & 0o777, entry.oid, self)
 
     def listing(self, root: str) -> Listing:
-        """All below a folder of the repository, relative to it."""
+        """All paths below a folder of the repository, relative to it."""
         with self._guard:
             if root not in self._listings:
                 self._listings[root] = self.read(lambda objects: self._list(objects, root))
@@ -105,14 +105,14 @@ class CommitTree:
         return found is not None and found[1].mode == TREE
 
     def folder(self, path: str) -> list[str]:
-        """The names in a folder of the repository; none when it is no folder."""
+        """The names in a folder of the repository; empty for anything else."""
         found = self.read(lambda objects: self._resolve(objects, path) if path else ("", Entry(TREE, self.oid)))
         if found is None or found[1].mode != TREE:
             return []
         return sorted(self.read(lambda objects: objects.tree(found[1].oid)))
 
     def read(self, work: Callable[[Objects], Result]) -> Result:
-        """Do something with the objects. Raises GitError when they are damaged and cannot be had again."""
+        """Call ``work`` with the objects. Raises GitError if they are damaged and cannot be fetched again."""
         if not self._complete:
             with self._guard:
                 if not self._complete:
@@ -129,9 +129,9 @@ class CommitTree:
                 raise GitError(f"{self.label} cannot be read: {exc.message}") from None
 
     def _resolve(self, objects: Objects, path: str) -> tuple[str, Entry] | None:
-        """Where a path leads, links followed; None when it leads nowhere, or out of the tree."""
+        """(path, entry) with links resolved; None if the path does not exist or leads out of the tree."""
         waiting = path.split("/")[::-1]
-        way: list[tuple[str, str]] = []  # (name, tree's hash) of the folders gone into
+        way: list[tuple[str, str]] = []  # (name, tree's hash) of the folders so far
         links = 0
         entry = Entry(TREE, self.oid)
         while waiting:
@@ -192,13 +192,13 @@ class CommitTree:
 
 
 def _stays(path: str, target: str) -> bool:
-    """Whether a link, by its text, leads to somewhere within the tree."""
+    """Whether the destination of a link is within the tree, by its text."""
     end = posixpath.normpath(posixpath.join(posixpath.dirname(path), target))
     return not end.startswith("/") and end.split("/", 1)[0] != ".."
 
 
 def mounted(listing: Listing, mountpoint: str) -> Listing:
-    """A listing as it is seen below a mountpoint."""
+    """The listing with the mountpoint before all paths."""
     if not mountpoint or not (listing.files or listing.dirs or listing.links):
         return listing
     above = mountpoint

@@ -1,4 +1,4 @@
-"""What git says when it fails, in fewer words and without credentials; and what to do about it."""
+"""Shortens git's error messages, removes credentials, and adds hints."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from pushsalt.git.address import Address
     from pushsalt.git.process import Done
 
-#: Lines of git that say nothing about what went wrong.
+#: Lines of git's output that do not explain an error.
 _NOISE = re.compile(
     r"From |POST |(remote: )?(Counting|Compressing|Enumerating|Receiving|Resolving|Total)\b|and the repository exists"
     r"|Please make sure|fatal: Could not read from remote"
@@ -28,24 +28,24 @@ _LOGIN_WORDS = (
 )
 _HINTS: Final = (
     (_LOGIN_WORDS, "check user and password, or privkey and passphrase, of this remote"),
-    (("Host key verification failed",), "connect once with ssh and check the key, so that it stands in known_hosts"),
+    (("Host key verification failed",), "connect once with ssh and check the key, which adds it to known_hosts"),
     (("dubious ownership",), "the repository belongs to another user: clone it from one of your own, or over ssh"),
     (("certificate", "SSL"), "check the server's certificate, or set `ssl_verify: False` for this remote"),
     (
         ("not found", "does not appear to be a git repository", "does not exist"),
-        "check the URL, and what this login may see",
+        "check the URL, and the permissions of this login",
     ),
     (("Could not resolve",), "check the host's name, and that the network is up"),
 )
 
 
 def check(done: Done, address: Address, error: type[GitError]) -> None:
-    """Raises ``error`` when a git that spoke to this remote failed."""
+    """Raises ``error`` if a git command for this remote has failed."""
     if done.code == 0:
         return
     words = [line.removeprefix("fatal: ") for line in done.words.splitlines() if not _NOISE.match(line)]
     said = without_credentials("; ".join(words[-6:])) or f"git ended with code {done.code}"
-    said = re.sub(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]", "?", said)  # a server's words
+    said = re.sub(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]", "?", said)  # the text may come from the server
     if address.password:
         said = said.replace(address.password, "**********")
     hint = next((hint for marks, hint in _HINTS if any(mark.lower() in said.lower() for mark in marks)), "")

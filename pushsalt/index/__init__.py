@@ -1,12 +1,12 @@
-"""What is known of a fleet, on disk, for targeting: which resources there are, who manages them, and their grains.
+"""On-disk indexes of a fleet for targeting: resources with their managers, and grains.
 
-``ResourceIndex`` and ``GrainIndex`` own a folder each. The layout of the bytes: ``format`` and docs/index-format.md.
-Each is imported when it is asked for: who looks up a resource needs nothing of what matches grains.
+``ResourceIndex`` and ``GrainIndex`` have a folder each. The byte layout: ``format`` and docs/index-format.md.
+Each is imported on first use: looking up a resource does not need the code that matches grains.
 """
 
 from __future__ import annotations
 
-TYPE_CHECKING = False  # as in typing, which costs more to import than all that is here
+TYPE_CHECKING = False  # as in typing, which takes longer to import than this package
 if TYPE_CHECKING:
     from pushsalt.errors import IndexCorrupt
     from pushsalt.index.grains import GrainIndex

@@ -1,4 +1,4 @@
-"""What both indexes are: a folder with a journal of its own. What is in it, and how it is asked, is theirs."""
+"""The base class of both indexes: a folder with a journal."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ _Self = TypeVar("_Self", bound="Index")
 
 
 class Index:
-    """A context manager; the folder is made when it is missing."""
+    """A context manager; a missing folder is created."""
 
-    #: what the log says that it is of
+    #: the kind of the index, in the first frame of the log
     KIND: ClassVar[str]
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
@@ -32,15 +32,15 @@ class Index:
         return self._journal.folder
 
     def _refresh(self) -> None:
-        """See every write that returned before."""
+        """Read all writes that have returned by now."""
         raise NotImplementedError
 
     def _segment_problems(self) -> list[str]:
-        """What is wrong with the segments, in words."""
+        """Damage of the segments, as texts."""
         raise NotImplementedError
 
     def verify(self) -> list[str]:
-        """What is wrong with the bytes on disk, in words; also what was found and mended since this object exists."""
+        """Damage of the files, as texts; also damage that this object has found and repaired before."""
         from pushsalt.errors import IndexCorrupt
 
         with self._journal.mutex:
@@ -54,23 +54,23 @@ class Index:
             return list(dict.fromkeys(found))
 
     def place(self) -> tuple[int, int] | None:
-        """Which file the log is now, for ``refill``; None when there is none yet."""
+        """Identity (device, inode) of the present log file, for ``refill``; None if there is none yet."""
         return self._journal.place()
 
     def crashed(self) -> float | None:
-        """When it was last written, if the machine was started anew since, so that the last writes may be lost."""
+        """Time of the last write, if the machine was rebooted since, so that writes may be lost; else None."""
         return self._journal.crashed()
 
     @contextlib.contextmanager
     def held(self) -> Iterator[None]:
-        """Nobody else writes; what was written is to be trusted as of now."""
+        """A context without other writers; afterwards the log counts as complete for this boot."""
         with self._journal.locked():
             self._refresh()
             yield
             self._journal.confirm()
 
     def reset(self) -> None:
-        """Forget everything, whatever state the files are in; for who fills it anew."""
+        """Remove all entries, also if files are damaged; the index can be filled again then."""
         with self._journal.rewriting(wait=True):
             self._journal.reset()
             self._refresh()
@@ -79,10 +79,10 @@ class Index:
     def _anew(
         self, instead: tuple[int, int] | None, fill: Callable[[list[str]], None], *, waiting: bool = False
     ) -> None:
-        """Have ``fill`` write segments, whose names it adds to the list, and reset the log to them.
+        """Let ``fill`` write segments and add their names to its list, then reset the log to them.
 
-        Nothing is done when the log is not at the place ``instead`` any more: somebody else was first. ``waiting`` says
-        that writers wait meanwhile.
+        Does nothing if the log's ``place`` is not ``instead`` any more: another process was first. ``waiting``: writers
+        wait meanwhile.
         """
         journal = self._journal
         with journal.rewriting(wait=True), journal.locked() if waiting else contextlib.nullcontext():
@@ -100,11 +100,11 @@ class Index:
             self._refresh()
 
     def _segments(self) -> list[str]:
-        """All that are there, whether the log names them or not."""
+        """Names of all segment files, whether the log names them or not."""
         return [path.name for path in self.path.glob("seg-*")]
 
     def close(self) -> None:
-        """Let go of the files. What was written is on disk as it is."""
+        """Close the files."""
         self._journal.close()
         self._child.reap()
 

@@ -1,4 +1,4 @@
-"""Sets of rows as whole numbers: bit ``n`` stands for row ``n``, so that ``&``, ``|`` and ``~`` combine them."""
+"""Sets of rows as integers: bit ``n`` is row ``n``, so that ``&``, ``|`` and ``~`` combine them."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ _FROM_DIGITS: Final = bytes(int(byte == 49) for byte in range(256))
 
 
 def of_flags(flags: bytes | bytearray) -> int:
-    """From a byte for each row, 0 for those that are out."""
+    """The set from one byte per row; 0 means that the row is not in it."""
     return int(flags.translate(_TO_DIGITS)[::-1], 2) if flags else 0
 
 
 def flags(bits: int, rows: int) -> bytes:
-    """The other way: 0 or 1 for each row."""
+    """One byte per row, 0 or 1; the inverse of ``of_flags``."""
     return f"{bits:0{rows}b}".encode()[::-1].translate(_FROM_DIGITS) if rows else b""
 
 
 def of_rows(found: Iterable[int], rows: int) -> int:
-    """From the numbers of the rows, out of so many."""
+    """The set of these row numbers, out of ``rows``."""
     marked = bytearray(rows)
     for row in found:
         marked[row] = 1

@@ -1,8 +1,8 @@
-"""New segments of resources: an old one and what was written since, merged. What did not change is copied as it is.
+"""Makes a new segment of resources from an old one and later writes. Unchanged data is copied as bytes.
 
-What is gone is left out, or kept as such where there are older segments below that may name it.
+Deleted resources are left out, or kept as deleted if older segments below may have them.
 
-Names are handled as they stand in the file, that is escaped; their order as text is that of their bytes.
+Names are handled in their escaped form, as in the file; they are sorted by their bytes.
 """
 
 from __future__ import annotations
@@ -25,15 +25,13 @@ from pushsalt.index.output import Output, posting
 from pushsalt.index.segment import GONE, NOBODY, PLACE, POSTING, Segment, pairs_text
 from pushsalt.index.table import BLOCK, INDEX, OWNER, TABLE, Place, Table
 
-#: how full a filter may get, beside one that is made anew
+#: how many marks a filter may have, relative to a new one, before it is built again
 _FULL: Final = 1.25
 
 
 def merge(path: Path, base: Segment | None, changes: ByType, *, lowest: bool = True) -> None:
-    """Write a segment of these entries, synced. ``lowest``: none will be below it. Raises Damage when the old one is;
-
-    OSError.
-    """
+    """Write a segment of these entries, synced. ``lowest``: no segment is below it. Raises Damage if ``base`` is
+    damaged, and OSError."""
     if base is not None and base.gone and lowest:
         changes = united([base.entries(), changes])
         base = None
@@ -46,15 +44,15 @@ def merge(path: Path, base: Segment | None, changes: ByType, *, lowest: bool = T
 
 
 class _Type:
-    """A type on its way: its ids in order, and of each the number of its manager (by ``_Merge.names``)."""
+    """A type that is being merged: its sorted ids, each with the number of its manager (in ``_Merge.names``)."""
 
     def __init__(self, table: Table | None, gone: int | None) -> None:
-        #: None when the ids are those of the table, so that its bytes serve as they are
+        #: None if the ids are those of ``table``, whose bytes are copied then
         self.table = table
         self.ids: list[str] = []
         self.owners = array("I")
         self.rows = table.rows() if table is not None else b""
-        #: whether the rows serve as they are, too
+        #: whether the rows are unchanged, too
         self.same = True
         if table is not None:
             self.owners.frombytes(self.rows)
@@ -64,7 +62,7 @@ class _Type:
                 self.owners = array("I", [gone if number == NOBODY else number for number in self.owners])
 
     def names(self) -> list[str]:
-        """The old ids, in order."""
+        """The old ids, sorted."""
         names = decode(self.table.text()[1:-1]).split("\0") if self.table is not None and self.owners else []
         if len(names) != len(self.owners):
             raise Damage("a table has too few names")
@@ -77,12 +75,12 @@ class _Merge:
         self.base = base
         self.lowest = lowest
         managers = base.manager_table
-        #: managers by number: the old ones, then those that are new
+        #: managers by number: the old ones, then new ones
         self.names: list[str] = decode(managers.text()[1:-1]).split("\0") if managers.place.total else []
         self.numbers = {name: number for number, name in enumerate(self.names)}
         self.old = list(PLACE.iter_unpack(managers.rows()))
         self.counts = [count for _, _, count in self.old]
-        #: what is gone has a number too, as long as it is merged, and a posting
+        #: deleted resources have a manager number too during the merge, and a posting
         self.gone = self._number(GONE)
         self.old.append((0, 0, 0))
         if base.gone:
@@ -123,7 +121,7 @@ class _Merge:
         )
 
     def _marks(self, types: list[tuple[str, _Type]]) -> tuple[list[Iterable[int]], Filter | None]:
-        """Those of the new filter, and the old one, unless that would have too many for its size."""
+        """Marks to add, and the old filter to add them to; None for it if it would become too full."""
         old = self.base.filter
         added = [run for of_type in self.added.values() for run in of_type.items()]
         if old is not None:
@@ -136,7 +134,7 @@ class _Merge:
     # --- the view by type --------------------------------------------------------------------------------------------
 
     def _types(self, changes: Mapping[str, Mapping[str, str | None]]) -> list[tuple[str, _Type]]:
-        """All types that have entries, in order, with these changes made."""
+        """All types that have entries, sorted, with these changes applied."""
         table = self.base.type_table
         old = decode(table.text()[1:-1]).split("\0") if table.place.total else []
         tables = dict(zip(old, TABLE.iter_unpack(table.rows()), strict=True))
@@ -205,7 +203,7 @@ class _Merge:
         return self._copied(kind.table, rows)
 
     def _copied(self, table: Table, rows: bytes) -> Place:
-        """A table whose names stay."""
+        """Write a table whose names are unchanged."""
         text, index = table.text(), bytearray(table.index())
         blocks, _ = INDEX.unpack_from(index)
         places = struct.unpack_from(f"<{blocks + 1}Q", index, INDEX.size)
@@ -218,7 +216,7 @@ class _Merge:
     # --- the view by manager -----------------------------------------------------------------------------------------
 
     def _postings(self, order: Sequence[tuple[str, int]]) -> list[bytes]:
-        """Write the postings; their rows."""
+        """Write the postings; returns their rows for the table of managers."""
         rows = []
         base = self.base
         for name, number in order:
@@ -240,7 +238,7 @@ class _Merge:
                 type, *ids = run.split("\0")
                 runs[type] = ids
         elif number not in self.removed:
-            return sorted(self.added[number].items())  # ids came in order
+            return sorted(self.added[number].items())  # the ids are sorted already
         for type, gone in self.removed.get(number, {}).items():
             runs[type] = [id for id in runs[type] if id not in gone]
         for type, new in self.added.get(number, {}).items():
@@ -249,7 +247,7 @@ class _Merge:
 
 
 def _escaped(owners: Mapping[str, str | None]) -> Mapping[str, str | None]:
-    """With ids and managers as they stand in the file."""
+    """The mapping with escaped ids and managers."""
     owners = fresh.escaped(owners)
     managers = {owner: owner and escape(owner) for owner in owners.values()}
     if all(owner == name for owner, name in managers.items()):

@@ -1,8 +1,8 @@
-"""Who merges segments, and which: the file ``merge.lock``, held by ``flock`` while the names in it count.
+"""Claims of segments that a process merges: the file ``merge.lock``, whose content is valid while it is locked.
 
-A merge takes its time, while others go on to write the log into new segments. What is claimed they leave alone. Claims
-are made and looked at by who holds ``Journal.rewriting``, so that nobody merges what another one is about to claim; a
-killed process's claims end with its lock.
+A merge is slow, and meanwhile other processes write the log into new segments. They do not merge claimed segments.
+Claims are made and read within ``Journal.rewriting``, so two processes never merge the same segment; the claims of a
+killed process end with its ``flock``.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from pushsalt.index import files
 
 
 class Claims:
-    """Of one index. Methods raise OSError."""
+    """The claims of one index. Methods raise OSError."""
 
     def __init__(self, path: str) -> None:
         self._path = path
@@ -24,7 +24,7 @@ class Claims:
 
     @contextlib.contextmanager
     def hold(self, *, wait: bool) -> Iterator[bool]:
-        """Be the one who merges; False when another one is and ``wait`` is not."""
+        """Take the lock for merging; False if another process has it and ``wait`` is false."""
         with self._locked(wait=wait) as fd:
             if fd < 0:
                 yield False
@@ -38,12 +38,12 @@ class Claims:
                 self._fd = -1
 
     def make(self, names: Sequence[str]) -> None:
-        """Claim these segments, within ``hold``."""
+        """Claim these segments; called within ``hold``."""
         os.ftruncate(self._fd, 0)
         os.pwrite(self._fd, "\n".join(names).encode(), 0)
 
     def others(self) -> set[str] | None:
-        """What another one has claimed; None when nobody merges."""
+        """The segments that another process has claimed; None if none is merging."""
         with self._locked(wait=False) as fd:
             if fd >= 0:
                 return None
@@ -55,7 +55,7 @@ class Claims:
 
     @contextlib.contextmanager
     def _locked(self, *, wait: bool) -> Iterator[int]:
-        """The descriptor, or -1."""
+        """The descriptor of the locked file, or -1."""
         fd = os.open(self._path, os.O_RDWR | os.O_CREAT | files.FLAGS, 0o600)
         try:
             try:

@@ -1,16 +1,16 @@
-"""One grain of many ids: each value that several share stands there once, and so do shapes and the texts in them.
+"""Columns: the values of one grain for many ids; equal values, shapes and texts are stored once.
 
-A column knows, of ``rows`` ids, the values of one grain. It is kept in one of two ways, as msgpack on disk::
+A column has the values of one grain for ``rows`` ids. It has one of two forms, as msgpack on disk::
 
     ["S", [value, …], codes]           at most 255 different values; codes has a byte a row, 0 for none, else value + 1
     ["O", [[shape, where, [texts, …]], …], [row, …], [value, …]]
-                                       where: the rows of this shape as u32, or nil for all; then values without a shape
+                                       where: the rows of this shape as u32, nil for all; last: values without a shape
     texts: [1, [text, …], codes]       at most 255 different ones, a byte each
            [2, [text, …], codes]       at most 65,535, two bytes each
-           [0, "\\0text\\0text\\0"]       each its own, NUL escaped as in ``format``
+           [0, "\\0text\\0text\\0"]       one text per row, NUL escaped as in ``format``
 
-A query (``Query``) is asked once per different value, or once per shape; what a shape leaves open is asked once per
-text, and where each id has its own, one pass over them.
+A query (``Query``) is evaluated once per different value, or once per shape; comparisons of texts that the shape does
+not decide are evaluated once per different text, or in one pass if every id has its own text.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ MANY: Final = 65535
 
 
 class Query:
-    """What is asked of a value: ``ask(value, same)``; ``same`` compares as ``manner`` says, or notes what is open.
+    """A predicate on values: ``ask(value, same)``; ``same`` compares texts by ``manner``, or records open comparisons.
 
-    ``test`` takes the place of Salt's comparison of texts, for questions of another kind (addresses); ``likely``, of
-    the kind of ``terms.scanner``, finds all texts that could pass it, and few others.
+    ``test`` replaces Salt's comparison of texts, for other predicates (addresses); ``likely``, a pattern like that of
+    ``terms.scanner``, finds all texts that could pass ``test``, and few others.
     """
 
     def __init__(
@@ -55,7 +55,7 @@ class Query:
         return self.ask(value, self.same)
 
     def matcher(self, pattern: str) -> Callable[[str], object]:
-        """What each text is given to, as it is; falsy, or None, for no."""
+        """A function that is called with each text; returns a falsy value for no match."""
         if self.test:
             return self.test
         compiled = terms.compiled(pattern, self.manner)
@@ -63,7 +63,7 @@ class Query:
 
 
 class Texts:
-    """The texts of one place in a shape, for all its values."""
+    """The texts at one slot of a shape, for all its values."""
 
     def __init__(self, different: list[str], codes: Sequence[int], joined: str = "", length: int = 0) -> None:
         self.different = different
@@ -96,14 +96,14 @@ class Texts:
         return [2, self.different, to_bytes(self.codes)]
 
     def all(self) -> list[str]:
-        """One for each value."""
+        """A list with one text per value."""
         if not self.joined:
             return list(map(self.different.__getitem__, self.codes))
         texts = self.joined[1:-1].split("\0")
         return [unescape(text) for text in texts] if "\2" in self.joined else texts
 
     def hits(self, query: Query, pattern: str) -> Iterable[int]:
-        """The numbers of the values whose text is a hit, in order."""
+        """The sorted numbers of the values whose text matches."""
         if not self.joined:
             matcher = query.matcher(pattern)
             yes = bytes(bool(matcher(text)) for text in self.different)
@@ -139,7 +139,7 @@ def _scan(scanner: re.Pattern[str], text: str, test: Callable[[str], bool] | Non
 
 
 class Group:
-    """The values of one shape: in which rows they are (all when None), and their texts."""
+    """The values of one shape: their rows (None for all), and their texts."""
 
     def __init__(self, shape: shapes.Shape, where: Sequence[int] | None, texts: list[Texts]) -> None:
         self.shape = shape
@@ -213,7 +213,7 @@ class Column:
         return ["O", groups, [row for row, _ in self.odd], [value for _, value in self.odd]]
 
     def find(self, query: Query) -> int:
-        """The rows whose value holds."""
+        """The rows whose value matches."""
         if self.values is not None:
             yes = bytes([0, *(int(query.of(value)) for value in self.values)]).ljust(256, b"\0")
             return bits.of_flags(self.codes.translate(yes)) if 1 in yes else 0
@@ -232,7 +232,7 @@ class Column:
         return found
 
     def value(self, row: int) -> Any:
-        """The value of one row. Raises KeyError when it has none."""
+        """The value of one row. Raises KeyError if it has none."""
         if self.values is not None:
             if not self.codes[row]:
                 raise KeyError(row)
@@ -245,7 +245,7 @@ class Column:
         return dict(self.odd)[row]
 
     def each(self) -> Iterator[tuple[int, Any]]:
-        """Row and value, for all that have one."""
+        """(row, value) for all rows that have one."""
         for shape, where, texts in self.items():
             if shape is None:
                 yield from zip(where, texts, strict=True)
@@ -254,7 +254,7 @@ class Column:
                     yield row, shapes.put_together(shape, [column[at] for column in texts])
 
     def items(self) -> Iterator[tuple[shapes.Shape | None, Sequence[int], Any]]:
-        """(shape, rows, texts by place) of all values, and (None, rows, values) of those without a shape."""
+        """(shape, rows, texts by slot) for the values with a shape, and (None, rows, values) for those without."""
         if self.values is None:
             for group in self.groups:
                 where = group.where if group.where is not None else range(self.rows)

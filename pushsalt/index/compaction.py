@@ -1,7 +1,7 @@
-"""When segments are merged, and how in a process of its own, so that neither the writer nor its event loop waits.
+"""Decides when segments are merged, and merges them in a separate process, so that the writer does not wait.
 
-The process is not waited for and may outlive its parent by the second or two that it takes; it holds no lock that
-others need but for moments, and if it is killed nothing is lost.
+The process is not waited for and may outlive its parent by one or two seconds. It holds locks that others need for
+moments only, and if it is killed nothing is lost.
 """
 
 from __future__ import annotations
@@ -12,20 +12,20 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-#: kind -> what the process runs; the folders are arguments, never code
+#: the program of the process; kind and folders are arguments, never code
 _CODE = "import sys; sys.path.insert(0, sys.argv[1]); from pushsalt.index.compactor import main; main(*sys.argv[2:])"
 
-#: segments of resources up to which nothing is merged: a fresh process opens all of them, some 0.1 ms each
+#: up to this number of segments nothing is merged: a new process opens all of them, about 0.1 ms each
 FEW: Final = 6
-#: who finds so many goes on when some are merged: it merges them, or waits for who does
+#: with this number of segments a writer first merges some, or waits for the process that does
 MOST: Final = 16
 
 
 def worth(counts: Sequence[int], most: float = float("inf")) -> int:
-    """How many of the newest segments are to be made one, given how much is in each, oldest first: ``most`` in all.
+    """How many of the newest segments to merge; ``counts``: entries of each, oldest first; at most ``most`` entries.
 
-    The newest is always among them. The oldest of them is at most as large as the others together: that bounds how
-    often an entry is written anew by the logarithm of how many there are.
+    The newest is always among them. The oldest of them is at most as large as the others together: so each entry is
+    rewritten O(log n) times.
     """
     total, chosen = 0, 1
     for number, count in enumerate(reversed(counts), 1):
@@ -38,14 +38,14 @@ def worth(counts: Sequence[int], most: float = float("inf")) -> int:
 
 
 def due(counts: Sequence[int]) -> int:
-    """How many of the newest are to be made one now."""
+    """How many of the newest segments to merge now."""
     if len(counts) <= FEW:
         return 1
     return max(worth(counts), 2 if len(counts) >= MOST else 1)
 
 
 class Child:
-    """At most one such process at a time."""
+    """Runs at most one such process at a time."""
 
     def __init__(self) -> None:
         self._pid = 0
@@ -53,9 +53,9 @@ class Child:
         self._failed = False
 
     def start(self, kind: str, folder: Path) -> bool:
-        """Whether one is at work now. False where processes cannot be started, and after one that failed:
+        """Start a process unless one is running; whether one is running now.
 
-        who does the work at once then sees why.
+        False if processes cannot be started, or the last one failed: the caller then merges itself and gets the error.
         """
         self.reap()
         if self._pid:
@@ -74,11 +74,11 @@ class Child:
         return True
 
     def wait(self) -> None:
-        """Until it has ended."""
+        """Wait until the process has ended."""
         self._ended(0)
 
     def reap(self) -> None:
-        """Take note of its end, if it has ended."""
+        """Collect the exit status of the process, if it has ended."""
         self._ended(os.WNOHANG)
 
     def _ended(self, how: int) -> None:

@@ -9,13 +9,13 @@ from typing import Final
 from pushsalt.errors import IndexCorrupt
 from pushsalt.index import GrainIndex, ResourceIndex
 
-#: Seconds in which readers go over to the new segment before this process lets go of the old one, as the last one:
-#: that is when the system clears the removed file away, and somebody has to wait for it
+#: Seconds after which this process closes the old segment. Readers switch to the new one before, so that this process
+#: closes it last and waits for the system to free the removed file
 _LINGER: Final = 0.3
 
 
 def main(kind: str, folder: str) -> None:
-    """Rewrite what is worth it. A cache that cannot be written is said by who writes to it, not here."""
+    """Merge what is due. Errors of writing the cache are reported by its writers, not here."""
     try:
         index: GrainIndex | ResourceIndex = GrainIndex(folder) if kind == "grains" else ResourceIndex(folder)
         with index:

@@ -10,14 +10,14 @@ from pushsalt.index.lock import WritersLock
 
 
 def log_problems(folder: Path, lock: WritersLock, generation: int) -> list[str]:
-    """What is wrong with the file ``log``, both copies of everything, and with the mark of the last write."""
+    """Damage of the file ``log``, both copies of each frame included, and of the mark of the last write."""
     found: list[str] = []
     try:
         data = (folder / "log").read_bytes()
     except OSError as exc:
         return [f"the log cannot be read: {exc.strerror}"]
     if data[: len(MAGIC)] != MAGIC:
-        found.append("the log does not begin as a log does")
+        found.append("the log has no valid beginning")
     try:
         frames = format.scan(data[len(MAGIC) :], 0, thorough=True)
     except Damage as exc:
@@ -27,7 +27,7 @@ def log_problems(folder: Path, lock: WritersLock, generation: int) -> list[str]:
     if None in format.stamps(lock.stamps()):
         found.append("the mark of the last write is damaged")
     if mark is None:
-        pass  # reported as damaged
+        pass  # reported above
     elif mark[0] == generation and mark[1] > len(frames.payloads) - 1:
         found.append(f"the log has lost its last {mark[1] - len(frames.payloads) + 1} writes")
     elif frames.end > len(data) - len(MAGIC):

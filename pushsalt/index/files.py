@@ -1,4 +1,4 @@
-"""Files of an index: read to their end, written whole, synced. What can fail raises OSError."""
+"""Reading, writing and syncing files of an index. All functions raise OSError."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
-FLAGS: Final = os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK  # nobody waits for a named pipe that lies there
+FLAGS: Final = os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK  # opening a FIFO in its place must not block
 _PIECE: Final = 4096
 
 
@@ -17,12 +17,12 @@ def segment_name() -> str:
 
 
 def read(fd: int, at: int) -> bytes:
-    """All from there to the end."""
+    """All bytes from the offset ``at`` to the end."""
     parts = []
     size = _PIECE
     while part := os.pread(fd, size, at):
         parts.append(part)
-        if len(part) < size:  # that is the end of the file
+        if len(part) < size:  # the end of the file
             break
         at += len(part)
         size = max(os.lseek(fd, 0, os.SEEK_END) - at, 0) + _PIECE
@@ -37,7 +37,7 @@ def write(fd: int, data: bytes) -> None:
 
 @contextlib.contextmanager
 def new_file(path: Path) -> Iterator[int]:
-    """The descriptor of a new file. At the end it is synced; if anything fails there is none. Raises OSError."""
+    """A context with the descriptor of a new file; it is synced at the end, and removed on errors. Raises OSError."""
     fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | FLAGS, 0o600)
     try:
         yield fd
@@ -50,14 +50,14 @@ def new_file(path: Path) -> Iterator[int]:
 
 
 def write_segment(path: Path, parts: Sequence[bytes]) -> None:
-    """A new file with these bytes, synced. Raises OSError."""
+    """Write a new file with these bytes, synced. Raises OSError."""
     with new_file(path) as fd:
         for part in parts:
             write(fd, part)
 
 
 def sync_folder(folder: Path) -> None:
-    """As far as the system can: what is renamed by then counts either way."""
+    """Sync a folder, if the system can; errors are ignored, since renames are atomic without it."""
     with contextlib.suppress(OSError):
         fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:

@@ -1,7 +1,7 @@
-"""The filter of a segment of resources: what it surely has no word on. Of other resources some two in 1,000 pass.
+"""The Bloom filter of a segment of resources: it has no false negatives, and about 0.2 % false positives.
 
-A question to many segments is answered by few of them, and the filters say by which without a look into their tables.
-A resource has a mark, the CRC-32 of type NUL id as they stand in a file, and sets three bits in one block. Layout::
+Few of many segments have a given resource; the filters rule out most others without reading their tables.
+A resource has a mark, the CRC-32 of its escaped type NUL id, and sets three bits in one block. Layout::
 
     blocks      256 bytes each; a mark's is mark * blocks >> 32, its bits are the lowest eleven bits of the mark, the
                 eleven above them, and the lowest eleven of mark * 0x9e3779b1 >> 16; bit n is bit n & 7 of byte n >> 3
@@ -23,9 +23,9 @@ _T = TypeVar("_T")
 
 _BLOCK: Final = 256
 _MIX: Final = 0x9E3779B1
-#: marks that a block is made for
+#: marks per block by which the number of blocks is chosen
 _MARKS: Final = 85
-#: to read so many blocks with all the others takes as long as to read a single one
+#: reading all of so many blocks takes as long as reading a single one
 _CHEAP: Final = 20
 
 
@@ -37,7 +37,7 @@ def mark(type: str, id: str) -> int:
 
 
 def marks(type: str, ids: bytes) -> Iterable[int]:
-    """Of ids with NUL between, which stand there as in a file; so does the type."""
+    """The marks of escaped ids, joined by NUL; the type is escaped, too."""
     return map(crc32, ids.split(b"\0"), repeat(crc32(encode(f"{type}\0"))))
 
 
@@ -46,7 +46,7 @@ class Place(NamedTuple):
 
     at: int
     blocks: int
-    #: how many marks were added
+    #: number of marks that were added
     marks: int
     crc: int
     index_crc: int
@@ -60,13 +60,13 @@ class Filter:
     def __init__(self, file: File, place: Place) -> None:
         self.place = place
         self._file = file
-        #: all blocks, where they were read: they were verified then
+        #: all blocks, verified; None as long as they were not all read
         self._all: bytes | None = None
         self._crcs: Sequence[int] = ()
         self._looks = 0
 
     def has(self, mark: int) -> bool:
-        """False when the segment has no word on it."""
+        """False if the segment has no entry with this mark; True if it may have one."""
         data, blocks = self._all, self.place.blocks
         at = mark * blocks >> 32
         if data is None:
@@ -84,13 +84,13 @@ class Filter:
         )
 
     def among(self, items: Sequence[_T], marks: Sequence[int]) -> list[_T]:
-        """Those of the items whose mark, which is at the same place, it has."""
+        """The items whose mark (same position in ``marks``) may be in the segment."""
         self._looks += len(marks)
         blocks = self.place.blocks
         if self._looks * _CHEAP < blocks:
             return list(compress(items, map(self.has, marks)))
         data = self.all()
-        # Most are sorted out by the first bit already, and without a call.
+        # The first bit rules out most items, without a function call.
         likely = [data[(mark * blocks >> 32) * _BLOCK + (mark >> 3 & 255)] >> (mark & 7) & 1 for mark in marks if data]
         found = list(compress(items, likely))
         return list(compress(found, map(self.has, compress(marks, likely)))) if found else found
@@ -117,7 +117,7 @@ class Filter:
         return data
 
     def check(self) -> None:
-        """Look at each block and each checksum."""
+        """Verify all checksums."""
         self._all = None
         self.all()
         for number in range(self.place.blocks):
@@ -125,14 +125,14 @@ class Filter:
 
 
 def blocks_for(count: int) -> int:
-    """How many blocks so many marks take."""
+    """The number of blocks for so many marks."""
     return (count + _MARKS - 1) // _MARKS
 
 
 def written(blocks: int, found: Iterable[Iterable[int]], old: Filter | None = None) -> tuple[bytes, int, int, int, int]:
-    """What is written of a filter of these marks, and of those in ``old``, which has as many blocks.
+    """The bytes of a filter with these marks and those of ``old``, which has as many blocks.
 
-    Then how many blocks and marks there are, and both checksums. Raises Damage when the old one is.
+    Then the numbers of blocks and marks, and both checksums. Raises Damage if ``old`` is damaged.
     """
     data = bytearray(blocks * _BLOCK) if old is None else bytearray(old.all())
     count = 0

@@ -2,39 +2,39 @@
 
 Files of an index folder::
 
-    log            what the index is: which segments, and every write since; replaced only as a whole, by rename
-    lock           flock of the writers; holds the number of the last write (``mark``)
-    compact.lock   flock of who puts another log in place
-    merge.lock     flock of who merges segments of resources, and their names (``claims``)
+    log            the names of the segments, and all later writes; replaced only as a whole, by rename
+    lock           flock of the writers; contains the number of the last write (``mark``)
+    compact.lock   flock of the process that replaces the log
+    merge.lock     flock of the process that merges segments of resources, and their names (``claims``)
     seg-*          immutable segments (``segment`` for resources, ``columns`` for grains)
-    *.new, seg-* that the log does not name: left over by a killed process, removed by a later rewrite
-    intent-*       not of the index but of the cache around it (``pushsalt.cache.intents``)
+    *.new, and seg-* that the log does not name, are left by killed processes and removed by a later rewrite
+    intent-*       belongs to the cache around the index (``pushsalt.cache.intents``)
 
 Log::
 
     16 bytes  b"pushsalt index\\0\\1"
     frame 0   meta: texts separated by NUL: kind, generation, then the names of the segments (oldest first)
-    frame 1…  one write each (a batch is one write), numbered without gaps
+    frame 1…  one write each (a batch is one write), numbered consecutively
 
-Every frame stands there twice, one copy after the other, so that one damaged copy loses nothing::
+Every frame is stored twice, one copy after the other, so that one damaged copy loses nothing::
 
     4 bytes   b"\\xf5PSf"        4 bytes  length of the payload
     8 bytes   number            4 bytes  CRC-32 of the 16 bytes before and the payload
-    payload   empty: the log may have been replaced, look (written before the rename)
+    payload   empty: readers must check whether the log was replaced (written before the rename)
               resources: b"P" type NUL id NUL manager …, b"D" type NUL id          grains: see ``grains``
-              b"\xf5C" …: a checkpoint: all that the writes before it in this log come to; who reads the log from
-              its beginning goes on from the last one, and who has read these writes passes over it
+              b"\xf5C" …: a checkpoint, the combined result of all writes before it in this log; a process that opens
+              the log begins at the last one, a process that has read these writes skips it
 
-A write is one ``write()`` under the lock: it survives SIGKILL once it has returned, and readers see it whole or not.
-A frame that is cut off at the end (power loss, SIGKILL in the middle of ``write()``) was never acknowledged, or is lost
-with the power: readers stop before it, the next writer cuts it off. Nothing syncs a single write; segments and
-a new log are synced before the log names them, so a power loss costs at most the last seconds of writes.
+A write is one ``write()`` under the lock: when it has returned it survives SIGKILL, and readers see all or nothing of
+it. A truncated frame at the end (power loss, SIGKILL during ``write()``) was never acknowledged, or is lost by the
+power loss: readers stop before it, the next writer removes it. Single writes are not synced; segments and a new log
+are synced before the log names them, so a power loss costs at most the last seconds of writes.
 
 Mark (in ``lock``), twice: 8 bytes generation, 8 bytes number of the last write, 8 bytes of the machine's boot id,
-4 bytes CRC-32 of these. It tells a log that lost its end from one that never had more: in the same boot that is damage.
+4 bytes CRC-32 of these. It detects a log that has lost its end: if that happens within one boot, it is damage.
 
-Text: UTF-8, where what is no valid text passes as surrogates. NUL separates, so NUL, \\1 and \\2 in a name are written
-as \\2a, \\2b, \\2c.
+Text: UTF-8; lone surrogates are allowed. NUL is the separator, so NUL, \\1 and \\2 in a name are written as \\2a, \\2b,
+\\2c.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ from zlib import crc32
 MAGIC: Final = b"pushsalt index\0\1"
 MARK: Final = b"\xf5PSf"
 HINT: Final = b""
-#: how the payload of a checkpoint begins; no text has this byte
+#: the beginning of a checkpoint's payload; its first byte is not valid in UTF-8
 CHECKPOINT: Final = b"\xf5C"
 
 _HEAD: Final = struct.Struct("<4sIQ")
@@ -60,11 +60,11 @@ STAMP_SIZE: Final = _STAMP.size + _CRC.size
 
 
 class Damage(Exception):
-    """Bytes that are not what was written. Never leaves the package: it is mended, or becomes IndexCorrupt."""
+    """Damaged bytes. Internal to the package: the damage is repaired, or IndexCorrupt is raised."""
 
 
 class Scan(NamedTuple):
-    """What a piece of the log says: payloads in order, where the next frame begins, and what was wrong."""
+    """The content of a part of the log: payloads in order, offset of the next frame, and damage as texts."""
 
     payloads: list[bytes]
     end: int
@@ -72,13 +72,13 @@ class Scan(NamedTuple):
 
 
 def frame(number: int, payload: bytes) -> bytes:
-    """Both copies."""
+    """Both copies of a frame."""
     head = _HEAD.pack(MARK, len(payload), number)
     return (head + _CRC.pack(crc32(payload, crc32(head))) + payload) * 2
 
 
 def _frame_at(data: bytes, at: int) -> tuple[int, bytes] | None:
-    """Number and payload of the copy that begins here, when all of it is there and sound."""
+    """(number, payload) of the copy at this offset; None if it is incomplete or damaged."""
     if not data.startswith(MARK, at) or at + HEAD_SIZE > len(data):
         return None
     _, length, number = _HEAD.unpack_from(data, at)
@@ -91,7 +91,7 @@ def _frame_at(data: bytes, at: int) -> tuple[int, bytes] | None:
 
 
 def last_checkpoint(data: bytes) -> tuple[int, int]:
-    """Place and number of the last checkpoint's frame in ``data``; zeros when there is none, or a copy is damaged."""
+    """Offset and number of the last checkpoint's frame in ``data``; zeros without one, or if a copy is damaged."""
     second = data.rfind(CHECKPOINT) - HEAD_SIZE
     found = _frame_at(data, second) if second >= 0 else None
     if found is None:
@@ -101,16 +101,16 @@ def last_checkpoint(data: bytes) -> tuple[int, int]:
 
 
 def scan(data: bytes, number: int, *, at: int = 0, most: int = sys.maxsize, thorough: bool = False) -> Scan:
-    """The frames in ``data`` from ``at`` on, of which the first has this number; ``most`` of them.
+    """Up to ``most`` frames in ``data`` from offset ``at`` on; the first one must have this number.
 
-    ``end`` is relative to ``data``. It may lie beyond the data when the last frame's second copy is not all there.
-    ``thorough`` looks at both copies of every frame. Raises Damage when a frame is lost and a later one is there.
+    ``end`` is relative to ``data``. It may be beyond the data if the last frame's second copy is incomplete.
+    ``thorough`` checks both copies of every frame. Raises Damage if a frame is lost and a later one exists.
     """
     payloads: list[bytes] = []
     notes: list[str] = []
     end = len(data) - HEAD_SIZE
     while at < len(data) and len(payloads) < most:
-        # The one hot path of whoever opens an index: a sound frame is taken without further calls.
+        # The hot path of opening an index: an undamaged frame is read without further calls.
         mark, length, found_number, crc = _BOTH.unpack_from(data, at) if at <= end else (b"", 0, 0, 0)
         size = HEAD_SIZE + length
         payload = data[at + HEAD_SIZE : at + size]
@@ -121,7 +121,7 @@ def scan(data: bytes, number: int, *, at: int = 0, most: int = sys.maxsize, thor
         else:
             later = _next(data, at + 1, number)
             if later is None:
-                notes.append(f"{len(data) - at} bytes at the end are no whole write")
+                notes.append(f"{len(data) - at} bytes at the end are no complete write")
                 break
             at, found = later
             if found[0] != number:
@@ -135,7 +135,7 @@ def scan(data: bytes, number: int, *, at: int = 0, most: int = sys.maxsize, thor
 
 
 def _next(data: bytes, at: int, number: int) -> tuple[int, tuple[int, bytes]] | None:
-    """Place and content of the next sound copy of this write or of a later one."""
+    """Offset and content of the next undamaged copy of this write or a later one."""
     while (at := data.find(MARK, at)) >= 0:
         found = _frame_at(data, at)
         if found is not None and found[0] >= number:
@@ -145,18 +145,18 @@ def _next(data: bytes, at: int, number: int) -> tuple[int, tuple[int, bytes]] | 
 
 
 def stamp(generation: int, number: int, boot: bytes) -> bytes:
-    """The mark, both copies."""
+    """Both copies of the mark."""
     body = _STAMP.pack(generation, number, boot)
     return (body + _CRC.pack(crc32(body))) * 2
 
 
 def read_stamp(data: bytes) -> tuple[int, int, bytes] | None:
-    """Generation, number and boot, or None when there is no sound copy."""
+    """(generation, number, boot) of an undamaged copy, or None."""
     return _stamp_at(data, 0) or _stamp_at(data, STAMP_SIZE)
 
 
 def stamps(data: bytes) -> list[tuple[int, int, bytes] | None]:
-    """The same of each copy."""
+    """As ``read_stamp``, for each copy."""
     return [_stamp_at(data, 0), _stamp_at(data, STAMP_SIZE)]
 
 
@@ -172,7 +172,7 @@ SEPARATORS: Final = "\0\1\2"
 
 
 def escape(name: str) -> str:
-    """The name without the characters that separate names. Most names are themselves."""
+    """The name with escaped separators. Most names have none and are returned unchanged."""
     if name.isprintable():
         return name
     return name.replace("\2", "\2c").replace("\1", "\2b").replace("\0", "\2a")
@@ -183,7 +183,7 @@ def unescape(name: str) -> str:
 
 
 def join(names: Iterable[str]) -> str:
-    """Names with NUL between. Raises TypeError for what is no str."""
+    """Escaped names, joined by NUL. Raises TypeError for anything but str."""
     names = names if isinstance(names, list | tuple) else list(names)
     text = "\0".join(names)
     if text.count("\0") >= max(len(names), 1) or "\1" in text or "\2" in text:
@@ -192,7 +192,7 @@ def join(names: Iterable[str]) -> str:
 
 
 def split(text: str) -> list[str]:
-    """What ``join`` was given, which was not empty."""
+    """The inverse of ``join`` for a non-empty list."""
     names = text.split("\0")
     return [unescape(name) for name in names] if "\2" in text else names
 
@@ -202,8 +202,8 @@ def encode(text: str) -> bytes:
 
 
 def decode(data: bytes | bytearray | memoryview) -> str:
-    """Raises Damage for what is no text: checksums have been looked at before, so nothing but luck gets here."""
+    """Decode UTF-8. Raises Damage for invalid bytes, which is unlikely since checksums were verified before."""
     try:
         return str(data, "utf-8", "surrogatepass")
     except UnicodeDecodeError as exc:
-        raise Damage(f"bytes that are no text: {exc.reason}") from None
+        raise Damage(f"invalid text: {exc.reason}") from None

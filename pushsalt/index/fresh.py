@@ -1,4 +1,4 @@
-"""A new segment of resources that are all in memory. A writer does it every thousand writes: it has to be quick."""
+"""Writes a segment of resources that are all in memory. A writer does this every thousand writes: it must be fast."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pushsalt.index.table import OWNER, TABLE
 
 
 def write(out: Output, entries: ByType, *, lowest: bool) -> None:
-    """What is gone is left out when this is the lowest segment."""
+    """Write the segment; deleted resources are left out if it is the lowest one."""
     kinds = sorted(_kinds(entries, lowest))
     owners = {owner for _, _, of in kinds for owner in of}
     gone = None in owners
@@ -55,7 +55,7 @@ def write(out: Output, entries: ByType, *, lowest: bool) -> None:
 
 
 def _kinds(entries: ByType, lowest: bool) -> Iterable[tuple[str, list[str], list[str | None]]]:
-    """Types, as they stand in the file, each with its ids in order and who manages each."""
+    """Escaped types, each with its sorted ids and their managers."""
     for type, owners in entries.items():
         if lowest and None in owners.values():
             owners = {id: owner for id, owner in owners.items() if owner is not None}
@@ -66,7 +66,7 @@ def _kinds(entries: ByType, lowest: bool) -> Iterable[tuple[str, list[str], list
 
 
 def escaped(owners: Mapping[str, str | None]) -> Mapping[str, str | None]:
-    """With the ids as they stand in the file."""
+    """The mapping with escaped ids."""
     text = "".join(owners)
     if not any(mark in text for mark in SEPARATORS):
         return owners

@@ -1,14 +1,14 @@
-"""The grains of a fleet on disk, by value: a query asks Salt's matcher once per different value, not once per id.
+"""The on-disk index of grains, by value: a query calls Salt's matcher once per different value, not once per id.
 
-State: parts (``part``), in which rows may be dead because a later write replaced them, and above them the entries of
-the log that are in no part yet. A write in the log (``format``) is one msgpack list::
+Its state: parts (``part``), whose rows may be dead because a later write replaced them, and over them the entries of
+the log that are in no part yet. A write in the log (``format``) is a msgpack list::
 
     [name of a new part or nil,
-     [[id, seen, grains as msgpack], …],       entries, which replace those of the same id
-     {name of a part: rows that die, as u32},
-     [id, …]]                                   entries that are gone: deleted, or in the new part
+     [[id, seen, grains as msgpack], …],       entries; each replaces that of the same id
+     {name of a part: its rows that become dead, as u32},
+     [id, …]]                                   ids to remove from the entries: deleted, or in the new part
 
-What a write kills is worked out by its writer and kept, so no reader has to.
+The writer computes which rows become dead, so that readers need not.
 """
 
 from __future__ import annotations
@@ -31,27 +31,27 @@ from pushsalt.index.format import Damage
 from pushsalt.index.part import Entry, Part
 from pushsalt.index.view import View
 
-#: entries that are kept in the log; more at once, or more in all, become a part
+#: entries of the log, and of one write, from which on they are written into a part
 MOST_ENTRIES: Final = 64
-#: parts from which on some are merged
+#: number of parts from which on some are merged
 MOST_PARTS: Final = 8
-#: rows up to which the writer merges at once
+#: rows up to which the writer merges parts itself
 AT_ONCE: Final = 2048
-#: bytes of log from which on it is written anew, beside twice what says which rows are dead
+#: bytes of the log from which on it is rewritten, not counting twice the lists of dead rows
 LOG_LEAST: Final = 1 << 20
 
 
-#: ids of one part when the index is filled from elsewhere
+#: ids per part when the index is filled from a source
 FILL: Final = 4096
 
 _Filled = tuple[str, Mapping[str, Any], float, object]
 
 
 class GrainIndex(Index):
-    """The index in a folder of its own, which is made when it is missing; a context manager.
+    """The index in a folder of its own, which is created if missing; a context manager.
 
-    Grains are what msgpack keeps of them: tuples count as lists. Every method raises IndexCorrupt for damaged bytes
-    that it needs: ``reset()`` and fill it anew. OSError for what the disk refuses.
+    Grains are stored as msgpack: tuples become lists. Every method raises IndexCorrupt if it needs damaged bytes (call
+    ``reset()`` and fill it again), and OSError for errors of the file system.
     """
 
     KIND = "grains"
@@ -62,14 +62,14 @@ class GrainIndex(Index):
         self._dead: dict[str, bytearray] = {}
         self._entries: dict[str, Entry] = {}
         self._view: View | None = None
-        #: parts that were replaced: who lets go of a removed file last waits for the system to clear it away, and that
-        #: is to be who merges
+        #: replaced parts, kept open until the end of the merge: the process that closes a removed file last waits for
+        #: the system to free it, and that should be the merging one
         self._buried: list[Part] = []
 
     # --- reading ---------------------------------------------------------------------------------------------------
 
     def match(self, expression: str, regex: bool = False, delimiter: str = ":", exact: bool = False) -> list[str]:
-        """The ids whose grains match, sorted: a glob (``-G``), a regular expression (``-P``) or the very text.
+        """The sorted ids whose grains match a glob (``-G``), a regular expression (``-P``), or exactly.
 
         Raises ValueError for an empty delimiter. An expression without delimiter matches nothing.
         """
@@ -77,7 +77,7 @@ class GrainIndex(Index):
         return view.ids(view.grain(expression, delimiter=delimiter, regex=regex, exact=exact))
 
     def view(self) -> View:
-        """Everything as it is now, for several questions to the same state."""
+        """A snapshot, for several queries on the same state."""
         with self._journal.mutex:
             self._journal.look()
             self._refresh()
@@ -86,7 +86,7 @@ class GrainIndex(Index):
             return self._view
 
     def ids(self) -> list[str]:
-        """All ids that are known, sorted."""
+        """All known ids, sorted."""
         view = self.view()
         return view.ids(view.everything)
 
@@ -99,9 +99,9 @@ class GrainIndex(Index):
         *,
         within: Callable[[], object] | None = None,
     ) -> None:
-        """Keep the grains of these ids, all or nothing; ``seen`` is when they were collected, now by default.
+        """Store the grains of these ids, all or none; ``seen``: when they were collected, by default now.
 
-        ``within`` is called before they are written, and nobody else writes in between; if it raises nothing is.
+        ``within`` is called under the lock before they are written; if it raises, nothing is written.
         """
         at = time.time() if seen is None else seen
         packed = {id: Entry(_text(id), at, part.pack(dict(grains))) for id, grains in entries}
@@ -111,7 +111,7 @@ class GrainIndex(Index):
                 self._grow()
 
     def _put(self, packed: Mapping[str, Entry], within: Callable[[], object] | None) -> None:
-        self._refresh()  # the log is there before the first segment, which without a log would be damage
+        self._refresh()  # creates the log before the first segment: a segment without a log counts as damage
         new = part.build(packed.values()) if len(packed) > MOST_ENTRIES else None
         if new is not None:
             new.name = segment_name()
@@ -127,12 +127,12 @@ class GrainIndex(Index):
                 number = self._journal.number
                 self._append([new.name if new is not None else None, added, self._kills(packed), gone])
         except Exception:
-            if new is not None and number in (-1, self._journal.number):  # else the log names it
+            if new is not None and number in (-1, self._journal.number):  # otherwise the log names it
                 (self.path / new.name).unlink(missing_ok=True)
             raise
 
     def delete(self, id: str, *, within: Callable[[], object] | None = None) -> bool:
-        """Forget an id; whether it was known. ``within`` as for ``put_many``."""
+        """Remove an id; whether it was known. ``within`` as for ``put_many``."""
         with self._sound():
             with self._journal.locked():
                 self._refresh()
@@ -146,18 +146,18 @@ class GrainIndex(Index):
             return True
 
     def compact(self) -> None:
-        """Make one part of all. Readers and writers go on meanwhile; it happens by itself as parts become many."""
+        """Merge all parts into one. Readers and writers are not blocked; done automatically when there are many."""
         with self._sound():
             self._rewrite(list, wait=True)
 
     def maintain(self) -> None:
-        """Merge what is worth it, if nobody else is at it."""
+        """Merge what is due, unless another process is merging."""
         with self._sound():
             self._rewrite(self._worth, wait=False)
 
     @contextlib.contextmanager
     def _sound(self) -> Iterator[None]:
-        """Damage of parts that is met in here becomes IndexCorrupt."""
+        """A context in which Damage of parts becomes IndexCorrupt."""
         try:
             yield
         except Damage as exc:
@@ -168,7 +168,7 @@ class GrainIndex(Index):
             raise self._journal.corrupt(f"{Path(str(exc.filename)).name} is missing") from None
 
     def _kills(self, ids: Iterable[str]) -> dict[str, bytes]:
-        """The rows of these ids that live."""
+        """name of a part -> the live rows of these ids, as u32."""
         wanted = list(ids)
         found = {}
         for name, one in self._parts.items():
@@ -199,11 +199,11 @@ class GrainIndex(Index):
             return
         try:
             self.maintain()
-        except OSError as exc:  # the write itself is done
+        except OSError as exc:  # the write itself has succeeded
             self._journal.note(f"parts cannot be merged: {exc.strerror or exc}")
 
     def _worth(self, names: Sequence[str]) -> list[str] | None:
-        """The parts to be merged now; None when nothing is to be done. The log's entries always join."""
+        """The parts to merge now; None for nothing to do. The log's entries are always included."""
         living = {name: self._parts[name].rows - sum(self._dead.get(name, b"")) for name in names}
         chosen = [name for name in names if living[name] * 2 <= self._parts[name].rows]
         if len(names) - len(chosen) > MOST_PARTS:
@@ -272,7 +272,7 @@ class GrainIndex(Index):
         with journal.mutex:
             try:
                 current = journal.poll(self._take)
-            except FileNotFoundError:  # a part that is merged by now
+            except FileNotFoundError:  # the part was merged meanwhile
                 current = False
             if not current:
                 journal.load(self._begin, self._take)
@@ -313,11 +313,11 @@ class GrainIndex(Index):
         differing: Callable[[dict[str, object]], Iterable[tuple[str, Mapping[str, Any] | None, float]]],
         instead: tuple[int, int] | None,
     ) -> None:
-        """Begin anew with the entries of a source, all at once for everybody.
+        """Replace all entries by those of a source, atomically.
 
-        ``source`` gives (id, grains, seen, stamp), while others go on; then, while writers wait, ``differing`` is given
-        the stamps by id and gives (id, grains or None, seen) of what is otherwise by now. ``instead`` is the ``place``
-        of the log that is to go: nothing is done when somebody else was first.
+        ``source`` yields (id, grains, seen, stamp), without blocking writers; then, while writers wait, ``differing``
+        is called with the stamps by id and yields (id, grains or None, seen) for entries that changed meanwhile.
+        ``instead`` is the ``place`` of the log to replace: nothing is done if another process was first.
         """
 
         def fill(made: list[str]) -> None:
@@ -336,7 +336,7 @@ class GrainIndex(Index):
         self._anew(instead, fill)
 
     def spoil(self) -> None:
-        """Let everybody find that it is to be filled anew; this needs no room on the disk."""
+        """Mark the index as damaged, so that it is filled again; needs no disk space."""
         with self._journal.locked():
             os.truncate(self.path / "log", 1)
 
@@ -354,7 +354,7 @@ def _batches(entries: Iterable[_Filled]) -> Iterator[list[_Filled]]:
 
 
 def _corrections(parts: Sequence[Part], changed: Sequence[tuple[str, Mapping[str, Any] | None, float]]) -> list[bytes]:
-    """What is to be written behind new parts."""
+    """The writes to append after new parts."""
     if not changed:
         return []
     kills = {}
@@ -367,7 +367,7 @@ def _corrections(parts: Sequence[Part], changed: Sequence[tuple[str, Mapping[str
 
 
 class _Translation:
-    """What a write of the old log means over the new part: what died in the merged ones, and entries that are in it."""
+    """Translates writes of the old log for the new part: dead rows of the merged parts, and entries that are in it."""
 
     def __init__(self, names: Sequence[str], rows: Sequence[array[int]], new: Part, flushed: Part | None) -> None:
         self._rows = dict(zip(names, rows, strict=False))
@@ -392,5 +392,5 @@ class _Translation:
 
 def _text(id: object) -> str:
     if not isinstance(id, str):
-        raise TypeError(f"an id is text, not {id!r}")
+        raise TypeError(f"an id must be text, not {id!r}")
     return id

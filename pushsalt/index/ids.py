@@ -1,4 +1,4 @@
-"""The ids of a part, in order: taken out of their text one by one where few are asked for, or all at once."""
+"""The sorted ids of a part: cut out of the text one by one if few are needed, or all at once."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from typing import Final, overload
 
 from pushsalt.index.format import Damage, join, split, unescape
 
-#: of so many ids one: where more are asked for, all are taken out of the text
+#: if more than one of so many ids is needed, all are cut out of the text
 _FEW: Final = 3
 
 
 class Ids(Sequence[str]):
-    """Either the ids, or their text (joined as in ``format``) and where in it each begins, and one more for the end."""
+    """Either the ids, or their text (joined as in ``format``) and the offset of each, and the end offset."""
 
     def __init__(self, ids: list[str] | None, text: str = "", places: Sequence[int] = ()) -> None:
         self._all = ids
@@ -24,13 +24,13 @@ class Ids(Sequence[str]):
 
     @classmethod
     def read(cls, text: str, places: Sequence[int], rows: int) -> Ids:
-        """Raises Damage when they do not belong together."""
+        """Raises Damage if the text does not match the offsets."""
         if len(places) != rows + 1 or (rows and places[rows] != len(text) + 1):
             raise Damage("a segment has too few ids")
         return cls(None if rows else [], text, places)
 
     def written(self) -> tuple[str, array[int]]:
-        """Text and places."""
+        """Text and offsets."""
         text = join(self.all())
         lengths = (len(name) + 1 for name in (text.split("\0") if len(self) else ()))
         return text, array("I", accumulate(lengths, initial=0))
@@ -41,7 +41,7 @@ class Ids(Sequence[str]):
         return self._all
 
     def pick(self, flags: bytes) -> list[str]:
-        """Those whose byte is 1."""
+        """The ids whose byte in ``flags`` is 1."""
         if self._all is not None or flags.count(1) * _FEW > len(flags):
             return list(compress(self.all(), flags))
         text, places = self._text, self._places
@@ -49,7 +49,7 @@ class Ids(Sequence[str]):
         return [unescape(id) for id in found] if "\2" in text else found
 
     def row(self, id: str) -> int | None:
-        """Its place, or None."""
+        """The row of an id, or None."""
         row = bisect_left(self if self._all is None else self._all, id)
         return row if row < len(self) and self[row] == id else None
 

@@ -1,8 +1,8 @@
-"""The log of an index: who may write, what was written, and which segments lie below it. Layout: ``format``.
+"""The log of an index: its lock, its writes, and the names of the segments. Layout: ``format``.
 
-Readers take no lock. The log only grows, so its length says whether there is anything new: one ``lseek`` per read. A
-rewrite (``replace``) puts a new log in the place of the old one by rename, which is the one moment where the index
-changes hands; before it, an empty frame is written to the old log, so that those who have it open look at the path.
+Readers take no lock. The log only grows, so its length shows whether there are new writes: one ``lseek`` per read. A
+rewrite (``replace``) replaces the log by rename; before that, an empty frame is appended to the old log, so that
+processes which have it open check the path.
 """
 
 from __future__ import annotations
@@ -27,22 +27,20 @@ from pushsalt.index.rewriting import RewriteLock, write_new_log
 if TYPE_CHECKING:
     from pushsalt.errors import IndexCorrupt
 
-#: ``settled`` when the next read has to look closer
+#: value of ``settled`` if the next read must check the log
 UNSETTLED: Final = -1
 _TRIES: Final = 50
 #: bytes of the log that may be copied while writers wait
 _SHORT: Final = 4096
-#: seconds after which a segment that the log does not name is nobody's; one is written before it is named
+#: seconds after which a segment that the log does not name is abandoned (new segments are named after they are written)
 _LEFT_OVER: Final = 3600
 
 _alive: weakref.WeakSet[Journal] = weakref.WeakSet()
 
 
 class Journal:
-    """One process's view of the log. ``fd`` and ``settled`` are for the readers' quick look: nothing is new as long as
-
-    ``os.lseek(journal.fd, 0, os.SEEK_END) == journal.settled``.
-    """
+    """One process's view of the log. Readers check ``fd`` and ``settled``: there are no new writes while
+    ``os.lseek(journal.fd, 0, os.SEEK_END) == journal.settled``."""
 
     def __init__(self, folder: str, kind: str) -> None:
         self._folder = folder
@@ -50,13 +48,13 @@ class Journal:
         self.mutex = threading.RLock()
         self.fd = -1
         self.settled = UNSETTLED
-        #: where the first write begins, and where the next one will
+        #: offsets of the first write and of the next one
         self.start = 0
         self.end = 0
         self.number = 0
         self.generation = 0
         self.segments: list[str] = []
-        #: what was found damaged and got mended since this process looks, for ``verify``
+        #: damage that this process has found and repaired, for ``verify``
         self.notes: list[str] = []
         self._last = b""
         self._watching = False
@@ -69,7 +67,7 @@ class Journal:
 
     @cached_property
     def folder(self) -> Path:
-        # Nobody who only reads needs it, and a process's first Path costs a tenth of opening an index.
+        # Made on demand: readers do not need it, and a process's first Path costs a tenth of opening an index.
         return Path(self._folder)
 
     def file(self, name: str) -> str:
@@ -79,10 +77,10 @@ class Journal:
     # --- reading ---------------------------------------------------------------------------------------------------
 
     def load(self, begin: Callable[[list[str]], None], take: Callable[[list[bytes]], None]) -> None:
-        """Read the log that lies there: ``begin`` is given the segments' names, then ``take`` what was written since.
+        """Read the present log: calls ``begin`` with the segments' names, then ``take`` with the writes.
 
-        That is the last checkpoint, if there is one, and the writes behind it. Both may raise Damage, and
-        FileNotFoundError for a segment: a rewrite came between. IndexCorrupt, OSError.
+        The writes are the last checkpoint, if there is one, and those after it. Both functions may raise Damage, and
+        FileNotFoundError for a segment: then a rewrite came between. Raises IndexCorrupt, OSError.
         """
         for attempt in range(_TRIES):
             fd = self._open()
@@ -92,7 +90,7 @@ class Journal:
                 first = self._scan(log, 0, most=1)
                 meta = format.split(format.decode(first.payloads[0])) if first.payloads else []
                 if len(meta) < 2 or meta[0] != self.kind or not meta[1].isdigit():
-                    raise Damage("its log does not begin as one")
+                    raise Damage("its log has no valid beginning")
                 place, number = format.last_checkpoint(log)
                 frames = self._scan(log, number, at=place)
                 self._compare(fd, int(meta[1]), number + len(frames.payloads) - 1)
@@ -108,7 +106,7 @@ class Journal:
                 os.close(fd)
                 if attempt:
                     raise self.corrupt(str(exc)) from None
-                continue  # once more: a writer may have cut off what a killed one left while we read
+                continue  # again: a writer may have removed an incomplete write while this process was reading
             except BaseException:
                 os.close(fd)
                 raise
@@ -123,10 +121,10 @@ class Journal:
         self._accept(frames, len(MAGIC), len(data))
 
     def poll(self, take: Callable[[list[bytes]], None]) -> bool:
-        """Hand the writes that this process has not seen yet to ``take``; False when the log is to be ``load``ed:
+        """Call ``take`` with the writes that this process has not read yet; False if ``load`` must be called, because
+        the log was replaced or cannot be read further.
 
-        it was replaced, or cannot be read on. What is ``settled`` has been taken. Raises IndexCorrupt; OSError;
-        FileNotFoundError if ``take`` does.
+        ``settled`` is the end of what was taken. Raises IndexCorrupt, OSError, and FileNotFoundError if ``take`` does.
         """
         if self._forked or self._forgotten or self.fd < 0:
             return False
@@ -145,16 +143,16 @@ class Journal:
             return False
         elif size == self.end and not self._watching:
             self.settled = size
-        # Bytes that are no write may be a writer at work, the last word of one who made a new log, or what damage left.
+        # An incomplete frame may be a write in progress, the hint of a rewrite, or damage.
         return not ((self._watching or size != self.end) and (self._replaced() or self._lost()))
 
     def look(self) -> None:
-        """Have the log loaded anew if somebody removed the file: nothing is said there of what came after it."""
+        """Load the log again if its file was removed, since later writes are not in it."""
         if self.fd >= 0 and not os.fstat(self.fd).st_nlink:
             self.forget()
 
     def _accept(self, frames: format.Scan, begin: int, size: int) -> None:
-        """Go on behind these frames, whose places count from ``begin``; the log has ``size`` bytes."""
+        """Continue after these frames, whose offsets are relative to ``begin``; the log has ``size`` bytes."""
         self.end = begin + frames.end
         self.number += len(frames.payloads)
         if frames.payloads:
@@ -163,14 +161,14 @@ class Journal:
         self.settled = self.end if size == self.end and not self._watching else UNSETTLED
 
     def _compare(self, fd: int, generation: int, number: int) -> None:
-        """Raises Damage when the log ends before a write that this very boot of the machine has seen.
+        """Raises Damage if the log lacks a write of the present boot of the machine.
 
-        After a crash of the machine the log may have lost its end: that is said, and what is there counts.
+        After a crash of the machine the log may have lost its end: that is logged, and the rest is used.
         """
         mark = self._lock.mark()
         if mark is None or mark[0] != generation or mark[1] <= number:
             return
-        # What the mark stands for was in the log before the mark was written, so it is there now, whoever is at work.
+        # A write is in the log before the mark is updated, so it must be there, also with writers at work.
         number = len(format.scan(files.read(fd, len(MAGIC)), 0).payloads) - 1
         if mark[1] <= number:
             return
@@ -182,7 +180,7 @@ class Journal:
     def _scan(self, data: bytes, number: int, at: int = 0, most: int = sys.maxsize) -> format.Scan:
         frames = format.scan(data, number, at=at, most=most)
         for text in frames.notes:
-            if not text.endswith("no whole write"):  # a writer at work looks the same
+            if not text.endswith("no complete write"):  # a write in progress looks the same
                 self.note(text)
         return frames
 
@@ -218,7 +216,7 @@ class Journal:
     # --- writing ---------------------------------------------------------------------------------------------------
 
     def acquire(self) -> None:
-        """Take the writers' lock; ``release`` it. Only one process, and of it only one thread, is within."""
+        """Take the writers' lock, until ``release``. Excludes other processes and other threads."""
         self.mutex.acquire()
         try:
             if self._depth == 0:
@@ -244,7 +242,7 @@ class Journal:
             self.release()
 
     def append(self, payload: bytes) -> None:
-        """Write one frame. The lock is held and ``poll`` has seen all there is. Nothing is written if it raises."""
+        """Write one frame. The caller holds the lock and has called ``poll``. If it raises, nothing is written."""
         if not self._lock.is_stamped_by_us() and self._lost():
             raise self.corrupt("the log has lost its last writes")
         if os.lseek(self.fd, 0, os.SEEK_END) != self.end:
@@ -266,15 +264,15 @@ class Journal:
         self._lock.stamp(self.generation, number)
 
     def _lost(self) -> bool:
-        """Whether the mark, in the same start of the machine, knows of later writes than there are."""
+        """Whether the mark, in the same boot of the machine, has a later number than the log."""
         mark = self._lock.mark()
         return mark is not None and mark[:1] == (self.generation,) and mark[1] > self.number and mark[2] == lock.boot()
 
     def _tidy(self) -> None:
-        """Make the log end with a whole frame: what a killed writer left is cut off, or completed from its copy."""
+        """Make the log end with a complete frame: an incomplete one is removed, or completed from its first copy."""
         size = os.lseek(self.fd, 0, os.SEEK_END)
         if size > self.end:
-            self.note(f"{size - self.end} bytes at the end of the log were no whole write; cut off")
+            self.note(f"{size - self.end} bytes at the end of the log were no complete write; cut off")
             os.ftruncate(self.fd, self.end)
         elif size < self.end:
             pair = format.frame(self.number, self._last)
@@ -292,12 +290,11 @@ class Journal:
         *,
         take: Callable[[list[bytes]], None],
     ) -> None:
-        """Put a new log in the place of this one: these segments, the writes in ``first``, and what follows ``end``.
+        """Replace the log by a new one: these segments, the writes in ``first``, and the writes after ``end``.
 
-        ``number`` is that of the last write before ``end``; ``translate`` is what a write means over the new segments,
-        ``HINT`` for nothing.
-        The lock is held for the last moment alone. Raises OSError; IndexCorrupt when the log is not what it was, which
-        nobody but who rewrites may do.
+        ``number`` is that of the last write before ``end``; ``translate`` returns the write to put in place of one,
+        given the new segments, ``HINT`` for none. The lock is only held at the end. Raises OSError; IndexCorrupt if
+        another process has replaced the log.
         """
         fd = write_new_log(self.folder, self.kind, segments, first, self.generation + 1)
         count = len(first)
@@ -325,10 +322,10 @@ class Journal:
         try:
             catch_up()
             os.fsync(fd)
-            catch_up()  # what writers wait for is the last few records alone
+            catch_up()  # so that writers wait only for the last few writes
             with self.locked():
                 if not self.poll(take):
-                    raise Damage("its log was changed by somebody else while it was rewritten")
+                    raise Damage("its log was changed by another process while it was rewritten")
                 copy()
                 self.append(HINT)
                 self._put_in_place()
@@ -345,20 +342,20 @@ class Journal:
         files.sync_folder(self.folder)
 
     def reset(self, segments: Sequence[str] = (), writes: Sequence[bytes] = ()) -> None:
-        """A log of these segments and writes, whatever state the old one is in."""
+        """Replace the log by one with these segments and writes, also if the old one is damaged."""
         with self.locked():
             mark = self._lock.mark()
             generation = max(self.generation, mark[0] if mark else 0) + 1
-            with contextlib.suppress(OSError):  # who has the old one open looks at the path when its length changes
+            with contextlib.suppress(OSError):  # readers check the path when the length of the old log changes
                 fd = os.open(self.folder / "log", os.O_WRONLY | os.O_APPEND | FLAGS)
                 os.write(fd, b"\0")
                 os.close(fd)
             self._install(segments, generation, writes)
-            self.notes.clear()  # of the log that is gone
+            self.notes.clear()  # they are about the old log
             self.forget()
 
     def place(self) -> tuple[int, int] | None:
-        """Which file the log is now; another one after each rewrite. None when there is none."""
+        """Identity (device, inode) of the log file, which changes with each rewrite. None if there is none."""
         try:
             now = (self.folder / "log").stat(follow_symlinks=False)
         except FileNotFoundError:
@@ -366,14 +363,14 @@ class Journal:
         return now.st_dev, now.st_ino
 
     def crashed(self) -> float | None:
-        """When the log was last written, if the machine was started anew since: its end may be missing. Else None."""
+        """Time of the last write, if the machine was rebooted since: the end of the log may be lost. Else None."""
         mark = self._lock.mark()
         if mark is None or not mark[2].strip(b"\0") or mark[2] == lock.boot():
             return None
         return (self.folder / "log").stat(follow_symlinks=False).st_mtime
 
     def confirm(self) -> None:
-        """Note that the log is whole as of this start of the machine. The lock is held, and ``poll`` has seen all."""
+        """Record that the log is complete for this boot. The caller holds the lock and has called ``poll``."""
         self._lock.stamp(self.generation, self.number)
 
     def _install(self, segments: Sequence[str], generation: int, writes: Sequence[bytes] = ()) -> None:
@@ -395,9 +392,9 @@ class Journal:
     # --- the rest --------------------------------------------------------------------------------------------------
 
     def rewriting(self, *, wait: bool) -> contextlib.AbstractContextManager[bool]:
-        """Be the one who puts another log in place; False when another one is and ``wait`` is not.
+        """Take the lock for replacing the log; False if another process has it and ``wait`` is false.
 
-        It may be nested, and ``locked`` within it, not around it.
+        It may be nested. ``locked`` may be used within it, not around it.
         """
         return self._rewrites.hold(wait)
 
@@ -406,7 +403,8 @@ class Journal:
         return self._rewrites.is_mine()
 
     def sweep(self, gone: Collection[str], keep: Collection[str]) -> None:
-        """Remove these segments, and what killed processes left; within ``rewriting``. Who has one mapped keeps it."""
+        """Remove these segments, and files that killed processes left; called within ``rewriting``. Readers keep the
+        segments that they have mapped."""
         for path in self.folder.glob("seg-*"):
             with contextlib.suppress(FileNotFoundError):
                 left_over = path.stat().st_mtime < time.time() - _LEFT_OVER
@@ -414,32 +412,32 @@ class Journal:
                     path.unlink()
 
     def problems(self) -> list[str]:
-        """What is wrong with the log as it lies there, both copies of everything."""
+        """Damage of the log on disk, both copies of each frame included."""
         from pushsalt.index.damage import log_problems
 
         return [*self.notes, *log_problems(self.folder, self._lock, self.generation)]
 
     def note(self, text: str) -> None:
         if text not in self.notes:
-            import logging  # seldom needed, and it costs as much as opening ten indexes
+            import logging  # rarely needed, and its import takes as long as opening ten indexes
 
             self.notes.append(text)
             logging.getLogger(__name__).warning("index %s: %s", self.folder.name, text)
 
     def corrupt(self, text: str) -> IndexCorrupt:
-        from pushsalt.errors import IndexCorrupt  # which takes as long to import as all of this package
+        from pushsalt.errors import IndexCorrupt  # its import takes as long as that of this package
 
-        hint = f"remove the folder {self.folder} or refresh the cache: it is filled anew from what the targets say"
+        hint = f"remove the folder {self.folder} or refresh the cache: it is filled again from what targets report"
         return IndexCorrupt(f"the index {self.folder} is damaged: {text}", hint=hint)
 
     def forget(self) -> None:
-        """Have the log read from its beginning: what is in memory may not be what it says."""
+        """Read the log from its beginning next time: the state in memory may be wrong."""
         with self.mutex:
             self.settled = UNSETTLED
             self._forgotten = True
 
     def _use(self, fd: int) -> None:
-        """Read on from this log. Its descriptor takes the number of the one before: other threads look there."""
+        """Use this log from now on. It gets the descriptor number of the old one, which other threads use."""
         self.settled = UNSETTLED
         self._forgotten = False
         if self.fd < 0:
@@ -461,11 +459,11 @@ class Journal:
             self._lock.close()
 
     def __del__(self) -> None:
-        with contextlib.suppress(Exception):  # half made, or the interpreter ends
+        with contextlib.suppress(Exception):  # the object may be incomplete, or the interpreter exiting
             self.close()
 
     def forked(self) -> None:
-        """In a child, where the log is opened anew, as the lock is."""
+        """Called in a child after fork: log and lock are opened again."""
         self.mutex = threading.RLock()
         self._depth = 0
         self._rewrites.forked()
@@ -475,7 +473,7 @@ class Journal:
 
 
 def _writes(payloads: Iterable[bytes]) -> list[bytes]:
-    """Those that say something which is said nowhere else."""
+    """The payloads without hints and checkpoints."""
     return [one for one in payloads if one != HINT and not one.startswith(CHECKPOINT)]
 
 

@@ -1,7 +1,7 @@
-"""Who manages what, in layers: a newer one has the last word on the resources that it names.
+"""Managers of resources in layers: the entry of a newer layer overrides those of older layers.
 
-A layer is a segment (``segment``) or what is in memory (``Recent``): the writes of the log, or what could be saved of a
-damaged segment. In a layer None as the manager stands for "gone". How many there are is bounded (``compaction``).
+A layer is a segment (``segment``), or entries in memory (``Recent``): the writes of the log, or the entries saved from
+a damaged segment. In a layer, None as the manager means "deleted". The number of layers is bounded (``compaction``).
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from typing import Final, Protocol
 from pushsalt.index.filters import mark
 
 Key = tuple[str, str]
-#: type -> id -> manager, or None for what is gone
+#: type -> id -> manager, or None for deleted
 ByType = Mapping[str, Mapping[str, str | None]]
 
 
 class Missing(enum.Enum):
-    """What a layer says of a resource that it does not name."""
+    """The result of a layer that has no entry for a resource."""
 
     MISSING = 0
 
@@ -29,56 +29,55 @@ MISSING: Final = Missing.MISSING
 
 
 class Layer(Protocol):
-    """All methods may raise Damage."""
+    """A set of entries. All methods may raise Damage."""
 
     @property
     def name(self) -> str:
-        """Of its file."""
+        """The name of its file."""
 
     @property
     def count(self) -> int:
-        """How many resources it has a word on."""
+        """The number of entries."""
 
     def find(self, type: str, id: str, mark: int) -> str | Missing | None:
-        """The manager of a resource, whose mark that is (``filters``)."""
+        """The manager of a resource; ``mark`` is its mark (``filters``)."""
 
     def types(self) -> Collection[str]:
-        """Of which types there are resources here, living or gone."""
+        """The types of all entries, deleted ones included."""
 
     def managers(self) -> Collection[str]:
-        """Who manages any."""
+        """The managers of all entries."""
 
     def firsts(self, managers: Collection[str]) -> dict[str, Key]:
-        """Of those of the managers that manage any here: manager -> one of the resources."""
+        """manager -> one of its resources, for those of the managers that have entries."""
 
     def has_living(self, type: str) -> bool:
-        """Whether this layer has resources of the type that are not gone."""
+        """Whether this layer has resources of the type that are not deleted."""
 
     def ids(self, type: str) -> tuple[list[str], set[str]]:
-        """Those of a type, sorted, and those that are gone."""
+        """The sorted ids of a type, and its deleted ids."""
 
     def owners(self, type: str) -> Mapping[str, str | None]:
-        """id -> manager of a type."""
+        """id -> manager, for a type."""
 
     def by_manager(self, manager: str) -> list[Key]:
-        """What one manages."""
+        """The resources of a manager."""
 
     def among(self, keys: Sequence[Key], marks: Sequence[int]) -> set[Key]:
-        """Those of the resources that this layer has a word on; ``marks`` are theirs."""
+        """Those of the resources for which this layer has an entry; ``marks`` are their marks."""
 
     def entries(self) -> ByType:
-        """All of it."""
+        """All entries."""
 
 
 class Recent:
-    """A layer in memory. There is little in it: what is asked for by manager is picked out of all that is ``known``."""
+    """A layer in memory. It is small: look-ups by manager scan all entries in ``known``."""
 
     def __init__(self, items: Iterable[tuple[str, str, str | None]] = (), name: str = "") -> None:
         self.name = name
-        #: how many writes there were of all that is known
+        #: the number of writes in ``known``
         self.count = 0
-        #: type -> id -> manager. Pairs as keys would be so many objects for Python to look after, that its next round
-        #: costs as much as reading the log
+        #: type -> id -> manager. With tuples as keys, the next garbage collection would take as long as reading the log
         self.known: dict[str, dict[str, str | None]] = {}
         self.add(items)
 
@@ -130,7 +129,7 @@ class Recent:
 
 
 def find(newest_first: Iterable[Layer], type: str, id: str) -> str | None:
-    """The manager of a resource; here the newest layer comes first."""
+    """The manager of a resource; the layers are ordered newest first, unlike in the functions below."""
     sought = mark(type, id)
     for layer in newest_first:
         found = layer.find(type, id, sought)
@@ -161,7 +160,7 @@ def _changed(found: list[str], ids: list[str], gone: set[str]) -> list[str]:
 
 
 def owners(layers: Iterable[Layer], type: str) -> dict[str, str]:
-    """id -> manager of all resources of a type."""
+    """id -> manager, for all resources of a type."""
     found: dict[str, str | None] = {}
     for layer in layers:
         found.update(layer.owners(type))
@@ -192,19 +191,19 @@ def types(layers: Sequence[Layer]) -> list[str]:
     for layer in reversed(layers):
         for type in layer.types():
             if not alive.get(type):
-                # what lives in the newest layer of all that name the type does live
+                # resources in the newest layer with this type cannot be overridden
                 alive[type] = layer.has_living(type) if type not in alive else bool(by_type(layers, type))
     return sorted(type for type in alive if alive[type])
 
 
 def managers(layers: Sequence[Layer]) -> list[str]:
-    """Who manages any resource, sorted."""
+    """The managers of all resources, sorted."""
     *older, newest = layers
     sure = set(newest.managers())
     doubtful: set[str] = set()
     newer = [newest]
     for layer in reversed(older):
-        # Who manages a resource that no newer layer has a word on is sure. Most do, and one resource tells.
+        # A manager with a resource that no newer layer overrides is certain. For most, one resource is enough to know.
         firsts = layer.firsts(set(layer.managers()) - sure)
         keys = list(firsts.values())
         marks = list(starmap(mark, keys))
@@ -218,7 +217,7 @@ def managers(layers: Sequence[Layer]) -> list[str]:
 
 
 def united(maps: Iterable[ByType]) -> dict[str, dict[str, str | None]]:
-    """What they say together; the last one has the last word."""
+    """The mappings merged; later ones override earlier ones."""
     found: dict[str, dict[str, str | None]] = {}
     for map in maps:
         for type, owners in map.items():
@@ -230,7 +229,7 @@ def united(maps: Iterable[ByType]) -> dict[str, dict[str, str | None]]:
 
 
 def everything(layers: Iterable[Layer]) -> Iterator[tuple[str, str, str]]:
-    """All of it as (type, id, manager), in no order."""
+    """All resources as (type, id, manager), in no particular order."""
     for type, owners in united(layer.entries() for layer in layers).items():
         for id, manager in owners.items():
             if manager is not None:

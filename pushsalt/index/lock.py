@@ -1,4 +1,4 @@
-"""The file ``lock`` of an index: who may write, and the mark, which says what was written last. Layout: ``format``."""
+"""The file ``lock`` of an index: the writers' lock, and the mark of the last write. Layout: ``format``."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from pushsalt.index.files import FLAGS
 
 
 class WritersLock:
-    """Only one process holds it; who uses it keeps its threads apart. Methods raise OSError."""
+    """A lock between processes; the caller must exclude its other threads. Methods raise OSError."""
 
     def __init__(self, path: str) -> None:
         self.path = path
         self._fd = -1
         self._forked = False
         self._boot = b""
-        #: the mark as this process wrote it last
+        #: the mark that this process wrote last
         self._marked = b""
 
     def take(self) -> None:
-        """Wait for it."""
+        """Wait for the lock and take it."""
         if self._fd < 0 or self._forked:
             self.close()
             self._fd = os.open(self.path, os.O_RDWR | os.O_CREAT | FLAGS, 0o600)
@@ -34,7 +34,7 @@ class WritersLock:
         fcntl.flock(self._fd, fcntl.LOCK_UN)
 
     def forked(self) -> None:
-        """In a child: flock is shared with the parent through the descriptor, so the file is opened anew."""
+        """Called in a child after fork: its descriptor shares the flock with the parent, so the file is reopened."""
         self._forked = self._fd >= 0
 
     def close(self) -> None:
@@ -46,21 +46,21 @@ class WritersLock:
     # --- the mark --------------------------------------------------------------------------------------------------
 
     def stamp(self, generation: int, number: int) -> None:
-        """Write the mark; the lock is held. What it stands for is done by then: an older mark only finds less."""
+        """Write the mark, after the write itself; the lock is held. An older mark would only detect less damage."""
         self._marked = format.stamp(generation, number, self._boot)
         with contextlib.suppress(OSError):
             os.pwrite(self._fd, self._marked, 0)
 
     def is_stamped_by_us(self) -> bool:
-        """Whether nobody else has written since this process did; the lock is held."""
+        """Whether this process made the last write; the lock is held."""
         return bool(self._marked) and os.pread(self._fd, len(self._marked), 0) == self._marked
 
     def mark(self) -> tuple[int, int, bytes] | None:
-        """Generation, number and boot, or None when there is no sound one."""
+        """(generation, number, boot) of the mark, or None if it is damaged or missing."""
         return format.read_stamp(self.stamps())
 
     def stamps(self) -> bytes:
-        """Both copies of the mark, as they stand there."""
+        """The bytes of both copies of the mark."""
         try:
             fd = os.open(self.path, os.O_RDONLY | FLAGS)
         except FileNotFoundError:
@@ -72,7 +72,7 @@ class WritersLock:
 
 
 def boot() -> bytes:
-    """Which start of the machine this is; empty where the system does not say."""
+    """The boot id of the machine; empty if the system has none."""
     try:
         return Path("/proc/sys/kernel/random/boot_id").read_bytes()[:8]
     except OSError:

@@ -1,6 +1,6 @@
-"""A segment of resources on its way into a file: bytes one after the other, tables, postings, and the header at last.
+"""Writes a segment of resources to a file: tables and postings in sequence, the header at the end.
 
-Names come as they stand in the file, that is escaped.
+Names are given in their escaped form.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _BUFFER: Final = 1 << 20
 
 
 class Output:
-    """Of one segment, whose file is empty."""
+    """The output of one segment, into an empty file."""
 
     def __init__(self, fd: int) -> None:
         self._fd = fd
@@ -32,7 +32,7 @@ class Output:
         self.add(bytes(HEADER.size))
 
     def add(self, data: bytes) -> int:
-        """The place that they will have."""
+        """Append bytes; returns their offset."""
         place = self.at
         self.at += len(data)
         self._parts.append(data)
@@ -47,7 +47,7 @@ class Output:
         self._pending = 0
 
     def table(self, names: Sequence[str], rows: bytes, row: int) -> Place:
-        """A table of sorted names."""
+        """Write a table of sorted names."""
         join = "\0".join
         texts = [encode("\0" + join(names[at : at + BLOCK])) for at in range(0, len(names), BLOCK)]
         size = BLOCK * row
@@ -56,7 +56,7 @@ class Output:
         return self.place(b"".join([*texts, b"\0"]), rows, _index(texts, crcs, names[::BLOCK]), len(names))
 
     def place(self, text: bytes, rows: bytes, index: bytes, count: int) -> Place:
-        """A table whose parts are there."""
+        """Write a table from its parts."""
         crcs = crc32(text), crc32(rows), crc32(index)
         return Place(self.add(text), len(text), self.add(rows), self.add(index), len(index), count, *crcs)
 
@@ -71,7 +71,7 @@ class Output:
         marks: Iterable[Iterable[int]],
         old: Filter | None = None,
     ) -> None:
-        """The filter, of these marks and those of an old one, and the headers."""
+        """Write the filter, with these marks and those of an old filter, and the headers."""
         blocks = old.place.blocks if old is not None else filters.blocks_for(count)
         data, *about = filters.written(blocks, marks, old)
         fields = TABLE.pack(*types), TABLE.pack(*managers), *postings, self.add(data), *about
@@ -83,7 +83,7 @@ class Output:
 
 
 def posting(text: str) -> bytes:
-    """With its head."""
+    """A posting with its head (length, CRC-32)."""
     data = text.encode("utf-8", "surrogatepass")
     return POSTING.pack(len(data), posting_crc(data)) + data
 

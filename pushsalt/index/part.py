@@ -1,11 +1,11 @@
-"""A segment of grains: ids in order, when each was seen, and a column for each grain. Columns are read when asked for.
+"""A segment of grains: sorted ids, the time of each, and a column for each grain. Columns are read on demand.
 
 Layout::
 
     header      "psgrain2", size of the file u64, place of the directory u64, its length u64, CRC-32 of the directory
                 u32, CRC-32 of the header u32
-    blocks      the ids, NUL between; where each begins in that text, in characters (u32, one more for the end); the
-                times (f64 each); one for each column, as msgpack (``columns``)
+    blocks      the ids, joined by NUL; their offsets in that text, in characters (u32, and the end offset); the times
+                (f64 each); one block for each column, as msgpack (``columns``)
     directory   msgpack: count of ids, [place, length, CRC-32] of ids, places and times,
                 [[grain, place, length, CRC-32], …]
 """
@@ -46,10 +46,10 @@ class Entry(NamedTuple):
 
 
 def pack(value: Any) -> bytes:
-    """msgpack; tuples and sets become lists, and what msgpack has no type for its text."""
+    """The value as msgpack; tuples and sets become lists, other types that msgpack lacks become text."""
     try:
         return _packb(value)
-    except (OverflowError, ValueError, RecursionError):  # integers beyond 64 bits, nesting without end
+    except (OverflowError, ValueError, RecursionError):  # integers over 64 bits, circular or too deep nesting
         return _packb(_tame(value, 0))
 
 
@@ -73,15 +73,15 @@ def _tame(value: Any, depth: int) -> Any:
 
 
 def unpack(data: bytes) -> Any:
-    """Raises Damage."""
+    """Decode msgpack. Raises Damage."""
     try:
         return msgpack.unpackb(data, raw=False, strict_map_key=False, unicode_errors="surrogatepass", use_list=True)
-    except Exception as exc:  # msgpack's own classes differ between its two implementations
-        raise Damage(f"bytes that are no msgpack: {exc}") from None
+    except Exception as exc:  # the exception classes of msgpack's two implementations differ
+        raise Damage(f"invalid msgpack: {exc}") from None
 
 
 class Part:
-    """Grains of some ids, in memory or in a file. Rows are the ids in order. Methods raise Damage."""
+    """Grains of some ids, in memory or in a file; one row per sorted id. Methods raise Damage."""
 
     def __init__(self, ids: list[str], seen: Sequence[float], columns: dict[Any, Column]) -> None:
         self.name = ""
@@ -138,7 +138,7 @@ class Part:
         return self.ids.row(id)
 
     def write(self, path: Path) -> None:
-        """To a new file, synced. Raises OSError."""
+        """Write to a new file, synced. Raises OSError."""
         blocks: list[bytes] = []
         at = HEADER.size
 
@@ -164,7 +164,7 @@ class Part:
         write_segment(path, [header + struct.pack("<I", crc32(header)), *blocks, directory])
 
     def problems(self) -> list[str]:
-        """What is wrong with the file."""
+        """Damage of the file, as texts."""
         found = []
         for grain in self.grains:
             try:
@@ -203,7 +203,7 @@ class File:
         self.columns: dict[Any, list[int]] = {grain: where for grain, *where in columns}
 
     def block(self, where: list[int]) -> bytes:
-        """These bytes, verified."""
+        """The verified bytes of a block [offset, length, CRC-32]."""
         place, length, crc = where
         if os.lseek(self._fd, 0, os.SEEK_END) < self.size:
             raise Damage("a segment is cut off")
@@ -223,7 +223,7 @@ class File:
 
 
 def build(entries: Iterable[Entry]) -> Part:
-    """A part of these, of which the last one for an id counts."""
+    """A part of these entries; the last one for an id wins."""
     kept = {entry.id: entry for entry in sorted(entries, key=attrgetter("id"))}  # stable, so the last one stays
     values: dict[Any, tuple[list[int], list[Any]]] = {}
     for row, entry in enumerate(kept.values()):
@@ -259,13 +259,13 @@ def _column(rows: int, where: list[int], values: list[Any]) -> Column:
 
 
 class _Gathered:
-    """Values of a column on their way, by shape."""
+    """Collects the values of a column by shape."""
 
     def __init__(self) -> None:
         self.shapes: dict[shapes.Shape | None, tuple[list[int], list[list[Any]]]] = {}
 
     def add(self, shape: shapes.Shape | None, where: Sequence[int], texts: Sequence[Sequence[Any]]) -> None:
-        """``texts`` are by place in the shape; without a shape they are the values."""
+        """Add rows; ``texts`` are by slot of the shape, or the values if there is no shape."""
         known = self.shapes.get(shape)
         if known is None:
             known = self.shapes[shape] = ([], [[] for _ in (texts if shape is not None else (0,))])
@@ -289,14 +289,14 @@ class _Gathered:
 
 
 class Merged(NamedTuple):
-    """Parts made one; ``rows`` has, for each of them, each row's new number, or -1 for one that is gone."""
+    """A merged part; ``rows`` has, for each source part, the new number of each row, or -1 for a dead one."""
 
     part: Part
     rows: list[array[int]]
 
 
 def merge(parts: Sequence[Part], dead: Sequence[bytes]) -> Merged:
-    """One part of several whose living ids differ; ``dead`` has a byte for each row of each, not 0 for the dead."""
+    """Merge parts without common live ids; ``dead`` has a byte for each row of each part, not 0 for dead rows."""
     alive = [[row for row in range(part.rows) if not gone[row]] for part, gone in zip(parts, dead, strict=True)]
     ids = [id for part, rows in zip(parts, alive, strict=True) for id in picked(part.ids.all(), rows)]
     seen = [at for part, rows in zip(parts, alive, strict=True) for at in picked(part.seen, rows)]

@@ -1,11 +1,11 @@
-"""Which resources there are, of what type, and who manages them: on disk, for any number of readers and writers.
+"""The on-disk index of resources, their types and managers, for any number of concurrent readers and writers.
 
-A resource is ``type:id`` (its SRN) with the name of its manager. Lookups by SRN, by type and by manager cost what they
-return, in a fresh process too: both listings lie on disk. Salt: salt.utils.resource_registry.
+A resource is ``type:id`` (its SRN) with the name of its manager. The cost of a look-up by SRN, type or manager is
+proportional to its result, also in a new process: both views are on disk. Salt: salt.utils.resource_registry.
 
-State: segments on disk, the oldest first, and above them ``_recent``, the writes of the log (``layers``). What a fresh
-process pays is bounded: a writer that finds the log long writes it into a new segment (``_flush``), together with the
-newest segments where they have become many; larger merges (``_merge``) are made by a process of their own. Who finds
+Its state: segments on disk, oldest first, and over them ``_recent``, the writes of the log (``layers``). The cost of
+opening it is bounded: a writer that finds the log long writes it into a new segment (``_flush``), merged with the
+newest segments if there are many; larger merges (``_merge``) are done by a separate process. A writer that finds
 ``compaction.MOST`` segments waits until some are merged. Layout: ``format``, ``segment``.
 """
 
@@ -29,37 +29,37 @@ from pushsalt.index.segment import Segment, Triple
 from pushsalt.index.writes import checkpoint, items_of, without
 
 _State = tuple[dict[str, dict[str, str | None]], tuple[Layer, ...], dict[Key, str | None]]
-#: the name of a segment, and what is in it
+#: the name of a segment, and its entries
 _Batch = tuple[str, ByType]
 _T = TypeVar("_T")
 
-#: the log is written into a segment from so many bytes, writes or entries on: a process that opens the index reads them
-#: all, about 1 µs each
+#: limits of the log (bytes; writes; entries) from which on it is written into a segment: a process that opens the index
+#: reads all of it, about 1 µs per write
 LOG_BYTES: Final = 256 * 1024
 LOG_WRITES: Final = 1024
 LOG_ENTRIES: Final = 1024
-#: after so many writes a checkpoint follows, from which on a process that opens the index reads the log
+#: writes between checkpoints; a process that opens the index reads the log from the last checkpoint on
 CHECKPOINT_WRITES: Final = 256
-#: when it has so many times as much, writers wait for who is at it
+#: at this multiple of these limits, writers wait for the process that writes the segment
 PATIENCE: Final = 2
-#: entries, and bytes, of a batch that goes into the log; a larger one becomes a segment
+#: entries, and bytes, up to which a batch is written to the log; a larger one becomes a segment
 BATCH: Final = 1024
 BATCH_BYTES: Final = 64 * 1024
-#: entries up to which a merge is so short that the writer does it at once
+#: entries up to which the writer merges segments itself
 AT_ONCE: Final = 32 * 1024
-#: entries of a segment up to which it is read to be merged; of a larger one what did not change is copied
+#: entries up to which a segment is loaded to merge it; of a larger one unchanged bytes are copied
 IN_MEMORY: Final = 32 * 1024
-#: entries of a small segment that stay in the memory of who wrote it: who puts looks up what was there before
+#: entries up to which a segment stays in the memory of the process that wrote it, for look-ups by later writes
 REMEMBERED_MOST: Final = 8192
-#: look-ups that are remembered, until the log becomes a segment
+#: look-ups that are cached until the log becomes a segment
 LOOKUPS_MOST: Final = 1 << 16
 
 
 class ResourceIndex(Index):
-    """The index in a folder of its own, which is made when it is missing; a context manager.
+    """The index in a folder of its own, which is created if missing; a context manager.
 
-    Every method raises IndexCorrupt for damage that cannot be mended, and OSError for what the disk refuses.
-    Threads may share one; processes that fork may too.
+    Every method raises IndexCorrupt for damage that cannot be repaired, and OSError for errors of the file system.
+    Thread-safe, and usable after a fork.
     """
 
     KIND = "resources"
@@ -68,20 +68,19 @@ class ResourceIndex(Index):
         super().__init__(path)
         self._below: list[Layer] = []
         self._recent = Recent()
-        #: what is recent, the segments, the newest first, and what was found in them, for readers that take no lock:
-        #: all change hands at once
+        #: (recent writes, segments newest first, cached look-ups) for readers, which take no lock; replaced as a whole
         self._state: _State = (self._recent.known, (), {})
-        #: name of a segment of this process that is about to be named in the log -> what is in it, if that is little
+        #: name of a segment that this process wrote and the log will name -> its entries, if they are few
         self._written: dict[str, ByType] = {}
         self._claims = Claims(self._journal.file("merge.lock"))
-        #: segments that were replaced. Whoever lets go of a removed file last waits for the system to clear it away:
-        #: not the readers, but who merges
+        #: replaced segments, kept open until the end of the merge: the process that closes a removed file last waits
+        #: for the system to free it, and that should not be a reader
         self._buried: list[Layer] = []
 
     # --- reading ---------------------------------------------------------------------------------------------------
 
     def get(self, type: str, id: str) -> str | None:
-        """The manager of a resource, or None when there is no such resource."""
+        """The manager of a resource, or None for an unknown one."""
         try:
             return self._get(type, id)
         except Damage as exc:
@@ -110,7 +109,7 @@ class ResourceIndex(Index):
         return self._read(lambda: layers.by_type(self._layers(), type))
 
     def owners(self, type: str) -> dict[str, str]:
-        """id -> manager of all resources of a type, in no particular order: one pass, however many there are."""
+        """id -> manager, for all resources of a type, in no particular order; reads them in one pass."""
         return self._read(lambda: layers.owners(self._layers(), type))
 
     def by_manager(self, manager: str) -> list[Key]:
@@ -122,15 +121,15 @@ class ResourceIndex(Index):
         return self._read(lambda: layers.types(self._layers()))
 
     def managers(self) -> list[str]:
-        """Who manages any resource, sorted."""
+        """All managers, sorted."""
         return self._read(lambda: layers.managers(self._layers()))
 
     def items(self) -> list[Triple]:
-        """Everything, as (type, id, manager), sorted."""
+        """All resources as (type, id, manager), sorted."""
         return self._read(lambda: sorted(layers.everything(self._layers())))
 
     def _layers(self) -> list[Layer]:
-        """All that there are, the oldest first; one that is empty if there is none."""
+        """All layers, oldest first; an empty one if there are none."""
         return [*self._below, self._recent] if self._recent.known or not self._below else self._below
 
     def _read(self, function: Callable[[], _T]) -> _T:
@@ -143,24 +142,24 @@ class ResourceIndex(Index):
                 return self._after(exc, function)
 
     def _after(self, damage: Damage, function: Callable[[], _T]) -> _T:
-        """The answer once the segments are mended."""
+        """Repair the segments, then call the function again."""
         with self._journal.mutex:
             self._mend(damage)
             try:
                 return function()
-            except Damage as exc:  # what was written a moment ago: this is no disk to work with
+            except Damage as exc:  # in bytes that were just written: the disk is unusable
                 raise self._journal.corrupt(str(exc)) from None
 
     # --- writing ---------------------------------------------------------------------------------------------------
 
     def put(self, type: str, id: str, manager: str) -> None:
-        """Say who manages a resource. It survives SIGKILL when this returns."""
+        """Set the manager of a resource. When this returns, the write survives SIGKILL."""
         payload = encode("P" + join((type, id, manager)))
         if len(payload) > BATCH_BYTES:
             self.put_many([(type, id, manager)])
             return
         journal = self._journal
-        self._refresh()  # what takes time is done before others have to wait
+        self._refresh()  # the slow part, before the lock is taken
         journal.acquire()
         try:
             if self.get(type, id) == manager:
@@ -176,7 +175,7 @@ class ResourceIndex(Index):
         self._grow()
 
     def put_many(self, entries: Iterable[Triple]) -> None:
-        """Many at once, all or nothing. Of two for one resource the later counts."""
+        """Set many entries, all or none. Of two for one resource the later wins."""
         entries = entries if isinstance(entries, list | tuple) else list(entries)
         if not entries:
             return
@@ -203,15 +202,15 @@ class ResourceIndex(Index):
         self._grow()
 
     def _put_above(self, entries: ByType) -> None:
-        """A batch as a segment of its own. It is made while others go on, and counts from when the log names it."""
-        self._refresh()  # the log is there before the first segment, which without a log would be damage
+        """Write a batch as a segment, without blocking other writers; it is valid when the log names it."""
+        self._refresh()  # creates the log before the first segment: a segment without a log counts as damage
         name = segment_name()
         _build(self.path / name, None, entries)
         self._flush(wait=True, above=(name, entries))
         self._settle()
 
     def delete(self, type: str, id: str) -> bool:
-        """Forget a resource; whether it was there."""
+        """Remove a resource; whether it existed."""
         journal = self._journal
         self._refresh()
         journal.acquire()
@@ -230,32 +229,32 @@ class ResourceIndex(Index):
         return True
 
     def _checkpoint(self) -> None:
-        """Write one if it is time. The lock is held, and ``_recent`` is all that the log says.
+        """Write a checkpoint if it is due. The lock is held, and ``_recent`` has all writes of the log.
 
-        It is at most half as long as the log, which it therefore never makes longer than a writer lets it become.
+        Its size is at most half of the log's, so the log does not exceed its limit by it.
         """
         if self._journal.number % CHECKPOINT_WRITES == 0 and self._journal.end < LOG_BYTES // 2:
-            with contextlib.suppress(OSError):  # the write itself is done
+            with contextlib.suppress(OSError):  # the write itself has succeeded
                 self._journal.append(checkpoint(self._recent.known))
 
     @contextlib.contextmanager
     def held(self) -> Iterator[None]:
-        with self._journal.rewriting(wait=True), super().held():  # as one write may be a batch
+        with self._journal.rewriting(wait=True), super().held():  # a write within may be a batch, which rewrites
             yield
 
     # --- merging ---------------------------------------------------------------------------------------------------
 
     def compact(self) -> None:
-        """Make one segment of all. Readers and writers go on meanwhile; what is needed of it happens by itself."""
+        """Merge all segments into one. Readers and writers are not blocked; necessary merges happen automatically."""
         self._flush(wait=True)
         self._merge(len, wait=True)
 
     def maintain(self) -> None:
-        """Merge what is worth it, if nobody else is at it."""
+        """Merge what is due, unless another process is merging."""
         self._merge(due, wait=False)
 
     def _grow(self) -> None:
-        """Write the log into a segment when it has become long."""
+        """Write the log into a segment if it is long."""
         journal = self._journal
         length = max(journal.end / LOG_BYTES, journal.number / LOG_WRITES, self._recent.count / LOG_ENTRIES)
         if length < 1:
@@ -263,12 +262,12 @@ class ResourceIndex(Index):
         try:
             self._flush(wait=length > PATIENCE)
             self._settle()
-        except OSError as exc:  # the write itself is done
+        except OSError as exc:  # the write itself has succeeded
             journal.note(f"the log cannot be merged: {exc.strerror or exc}")
 
     def _settle(self) -> None:
-        """Have segments merged when they have become many."""
-        if self._journal.is_rewriting():  # who merges may wait for us
+        """Start a merge if there are many segments."""
+        if self._journal.is_rewriting():  # waiting could deadlock: the merging process may wait for this one
             return
         if len(self._journal.segments) >= MOST:
             self._merge(due, wait=True)
@@ -278,7 +277,7 @@ class ResourceIndex(Index):
             self._merge(due, wait=False)
 
     def _flush(self, *, wait: bool, above: _Batch | None = None) -> None:
-        """Write the log into a segment, and put that of a batch on it."""
+        """Write the log into a segment, and put the segment ``above`` of a batch over it."""
         try:
             self._flush_once(wait, above)
         except Damage as exc:
@@ -309,14 +308,14 @@ class ResourceIndex(Index):
                 new.append(name)
                 translate = partial(without, batch)
                 made.append(name)
-                if not (self.path / name).exists():  # somebody began anew meanwhile, and tidied up
+                if not (self.path / name).exists():  # another process has reset the index meanwhile
                     _build(self.path / name, None, batch)
             self._replace(new, end, number, made, translate)
             for name in old:
                 (self.path / name).unlink(missing_ok=True)
 
     def _joining(self, segments: Sequence[Layer], changes: int) -> int:
-        """How many of the newest segments are merged with the log: none as long as there are few."""
+        """How many of the newest segments to merge with the log: none if there are few."""
         if len(segments) < FEW:
             return 0
         claimed = self._claims.others() or ()
@@ -328,7 +327,7 @@ class ResourceIndex(Index):
         return worth(counts, AT_ONCE) - 1
 
     def _merge(self, choose: Callable[[list[int]], int], *, wait: bool) -> None:
-        """Make one of so many of the newest segments as ``choose`` says, given how much is in each."""
+        """Merge as many of the newest segments as ``choose`` returns, given the number of entries of each."""
         journal = self._journal
         with self._claims.hold(wait=wait) as ours:
             if not ours:
@@ -351,7 +350,7 @@ class ResourceIndex(Index):
                 self._refresh()
                 names = list(journal.segments)
                 at = names.index(old[0]) if old[0] in names else 0
-                if names[at : at + len(old)] != old:  # filled anew meanwhile, or mended
+                if names[at : at + len(old)] != old:  # refilled or repaired meanwhile
                     (self.path / new).unlink(missing_ok=True)
                     return
                 self._replace([*names[:at], new, *names[at + len(old) :]], journal.start, 0, [new])
@@ -359,7 +358,7 @@ class ResourceIndex(Index):
                 journal.sweep(old, keep=journal.segments)
 
     def _write(self, segments: Sequence[Layer], changes: ByType, *, lowest: bool) -> str:
-        """A new segment of these and of what was written since; its name."""
+        """Write a new segment of these segments and later changes; returns its name."""
         base = None
         if segments and isinstance(segments[0], Segment) and segments[0].count > IN_MEMORY:
             base = segments[0]
@@ -378,7 +377,7 @@ class ResourceIndex(Index):
         made: Sequence[str],
         translate: Callable[[bytes], bytes] | None = None,
     ) -> None:
-        """Put a log of these segments in place, of which some were ``made`` for it, and go over to it."""
+        """Replace the log by one with these segments, of which ``made`` are new, and switch to it."""
         try:
             self._journal.replace(segments, end, number, translate=translate, take=self._take)
         except Exception:
@@ -388,9 +387,9 @@ class ResourceIndex(Index):
         self._refresh()
 
     def _mend(self, damage: Damage) -> None:
-        """Take the entries of damaged segments from the view that is sound, and write these anew.
+        """Rewrite damaged segments from their undamaged view.
 
-        Raises IndexCorrupt when neither view is.
+        Raises IndexCorrupt if both views are damaged.
         """
         with self._journal.mutex:
             saved: list[Layer] = []
@@ -400,17 +399,17 @@ class ResourceIndex(Index):
                         saved.append(layer.salvage())
                     except Damage as exc:
                         raise self._journal.corrupt(str(exc)) from None
-                    self._journal.note(f"{damage}; mended from the other view")
+                    self._journal.note(f"{damage}; repaired from the other view")
             by_name = {layer.name: layer for layer in saved}
             self._use([by_name.get(layer.name, layer) for layer in self._below], self._recent)
         try:
             for layer in saved:
                 self._rewrite(layer)
         except OSError:
-            pass  # what is in memory is right; the next one to look mends again
+            pass  # the state in memory is right; the next reader repairs the file
 
     def _rewrite(self, layer: Layer) -> None:
-        """Write a segment anew, unless another one is at work: then that, or the next to look, does it."""
+        """Rewrite a segment, unless another process is rewriting: then that one, or the next reader, does it."""
         with self._journal.rewriting(wait=False) as ours:
             names = self._journal.segments
             if ours and layer.name in names:
@@ -422,7 +421,7 @@ class ResourceIndex(Index):
     # --- state -----------------------------------------------------------------------------------------------------
 
     def _refresh(self) -> None:
-        """See every write that returned before."""
+        """Read all writes that have returned by now."""
         journal = self._journal
         if journal.fd >= 0 and os.lseek(journal.fd, 0, os.SEEK_END) == journal.settled:
             return
@@ -431,7 +430,7 @@ class ResourceIndex(Index):
                 journal.load(self._begin, self._first)
 
     def _begin(self, segments: list[str]) -> None:
-        """Start over from these segments."""
+        """Set the state to these segments, without writes."""
         known = {layer.name: layer for layer in self._below if isinstance(layer, Segment)}
         written = self._written
         self._below = [known.get(name) or Segment(self._journal.file(name), written.get(name)) for name in segments]
@@ -455,10 +454,10 @@ class ResourceIndex(Index):
         return [text for layer in self._below if isinstance(layer, Segment) for text in layer.problems()]
 
     def refill(self, source: Callable[[], Iterable[Triple]], instead: tuple[int, int] | None) -> None:
-        """Begin anew with these entries, all at once for everybody: writers wait until it is done.
+        """Replace all entries by these, atomically; writers wait meanwhile.
 
-        ``instead`` is the ``place`` of the log that is to go: nothing is done when somebody else was first. Of two
-        entries for one resource the later counts.
+        ``instead`` is the ``place`` of the log to replace: nothing is done if another process was first. Of two
+        entries for one resource the later wins.
         """
 
         def fill(made: list[str]) -> None:
@@ -478,6 +477,6 @@ class ResourceIndex(Index):
 
 
 def _build(path: Path, base: Segment | None, entries: ByType, *, lowest: bool = True) -> None:
-    from pushsalt.index import build  # which readers do without
+    from pushsalt.index import build  # not needed by readers
 
     build.merge(path, base, entries, lowest=lowest)

@@ -23,7 +23,7 @@ class RewriteLock:
 
     @contextlib.contextmanager
     def hold(self, wait: bool) -> Iterator[bool]:
-        """Take it; False when another one has it and ``wait`` is not. It may be nested."""
+        """Take it; False if another process has it and ``wait`` is false. It may be nested."""
         if self.is_mine():
             yield True
             return

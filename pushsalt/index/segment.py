@@ -1,25 +1,25 @@
-"""A segment of resources: an immutable file with two views of the same entries.
+"""A segment of resources: an immutable file with two views of its entries.
 
-The views, by type and by manager, hold every entry each. What is damaged in one is mended from the other. Layout::
+The views, by type and by manager, contain all entries each. Damage in one is repaired from the other. Layout::
 
-    header      "psresrc3" ("psresrc4" if there are some that are gone), entries u64, size of the file u64, table of
+    header      "psresrc3" ("psresrc4" if there are deleted ones), entries u64, size of the file u64, table of
                 types, table of managers, place and length of the postings u64 u64, filter: place, blocks and marks u64
                 each, CRC-32 of the blocks u64 and of its index u64; CRC-32 of all that
-    by type     for each type its table of ids, each with the number of its manager
-    types       the table of types, each with the table of its ids
+    by type     for each type a table of its ids, each with the number of its manager
+    types       the table of types, each with the place of the table of its ids
     postings    for each manager: length u32, CRC-32 of length and text u32, text: manager \\1 type \\0 id \\0 … \\1 …
     managers    the table of managers, each with place u64, length u64 and number of entries u64 of its posting
-    filter      of the resources that are named here (``filters``)
+    filter      of the resources in this segment (``filters``)
     header      once more
 
-Segments of before ("psresrc1", "psresrc2" with some that are gone) have no filter, and nothing of it in the header.
+Segments of the older format ("psresrc1", "psresrc2" with deleted ones) have no filter, nor its fields in the header.
 
-A resource that is gone, though an older segment may name it, has ff ff ff ff as the number of its manager. The ids of
-those are in the first posting; its manager is \\2, and in no table.
+A deleted resource, which older segments may contain, has ff ff ff ff as the number of its manager. The ids of deleted
+resources are in the first posting; its manager is \\2, which is not in the table of managers.
 
-A table (``table``) is sorted names with rows of equal size, and is described by nine u64.
+A table (``table``) has sorted names and rows of equal size, and is described by nine u64.
 
-Every look-up verifies what it reads, each time: a block, or a whole list by one checksum.
+Every look-up verifies the checksum of what it reads, each time: a block, or a whole list.
 """
 
 from __future__ import annotations
@@ -39,32 +39,32 @@ from pushsalt.index.table import OWNER, TABLE, File, Place, Table
 
 MAGIC: Final = b"psresrc3"
 MAGIC_GONE: Final = b"psresrc4"
-#: number and name, as it stands there, of the manager of what is gone
+#: number and escaped name of the manager of deleted resources
 NOBODY: Final = 0xFFFFFFFF
 GONE: Final = "\2"
 HEADER: Final = struct.Struct(f"<8sQQ{TABLE.size}s{TABLE.size}s7QI")
 _HEADER_BEFORE: Final = struct.Struct(f"<8sQQ{TABLE.size}s{TABLE.size}s2QI")
-#: header -> what it begins with, without and with entries that are gone
+#: header -> its first bytes, without and with deleted entries
 _HEADERS: Final = {HEADER: (MAGIC, MAGIC_GONE), _HEADER_BEFORE: (b"psresrc1", b"psresrc2")}
 POSTING: Final = struct.Struct("<II")
 PLACE: Final = struct.Struct("<3Q")
 
-#: of so many ids one: where more are asked for, the names of a table are read in one go
+#: if more than one of so many ids is needed, all names of a table are read at once
 _FEW: Final = 16
 
 Triple = tuple[str, str, str]
 
 
 class Segment:
-    """The entries of one file. All methods raise Damage; ``salvage`` gets the most out of a damaged file."""
+    """The entries of one file. All methods raise Damage; ``salvage`` reads as much as possible of a damaged file."""
 
     def __init__(self, path: str, known: ByType | None = None) -> None:
-        """``known`` has all that is in it, where that is in memory as it was written a moment ago."""
+        """``known``: all its entries, if they are in memory because this process wrote the file."""
         self._file = File(path)
         self._header()
         self.known = known
         self._tables: dict[str, Table | None] = {}
-        #: managers by number, those that were asked for
+        #: managers by number, as far as they were looked up
         self._names: dict[int, str] = {}
 
     def _header(self) -> None:
@@ -87,10 +87,10 @@ class Segment:
         self.postings_length: int = places[1]
         self._types_place: bytes = types
         self._managers_place: bytes = managers
-        #: None in a segment of before
+        #: None in the older format
         self.filter = Filter(file, filters.Place(*places[2:])) if form is HEADER else None
 
-    # Most segments know nothing of what a process asks first: it does without their tables.
+    # Made on demand: most segments lack the first resources that a process looks up.
 
     @cached_property
     def type_table(self) -> Table:
@@ -115,7 +115,7 @@ class Segment:
             return table
 
     def find(self, type: str, id: str, mark: int) -> str | Missing | None:
-        """The manager of a resource; None when it is gone."""
+        """The manager of a resource; None if it is deleted here."""
         if self.known is not None:
             owners = self.known.get(type)
             return MISSING if owners is None else owners.get(id, MISSING)
@@ -144,7 +144,7 @@ class Segment:
         return self.manager_table.sorted()
 
     def firsts(self, managers: Collection[str]) -> dict[str, Key]:
-        """Of those of the managers that manage any here: manager -> one of the resources."""
+        """manager -> one of its resources, for those of the managers that have entries."""
         found: dict[str, Key] = {}
         if managers:
             rows = PLACE.iter_unpack(self.manager_table.rows())
@@ -156,7 +156,7 @@ class Segment:
         return found
 
     def has_living(self, type: str) -> bool:
-        """Whether there are resources of the type here that are not gone."""
+        """Whether there are resources of the type here that are not deleted."""
         table = self.table(type)
         if table is None or not self.gone:
             return table is not None
@@ -164,7 +164,7 @@ class Segment:
         return rows != OWNER.pack(NOBODY) * table.place.total
 
     def ids(self, type: str) -> tuple[list[str], set[str]]:
-        """The ids of a type, sorted, and those that are gone."""
+        """The sorted ids of a type, and its deleted ids."""
         table = self.table(type)
         if table is None:
             return [], set()
@@ -176,7 +176,7 @@ class Segment:
         return sorted(name for name in names if name not in gone), gone
 
     def owners(self, type: str) -> dict[str, str | None]:
-        """id -> manager of a type, out of the view by type alone and the table of managers."""
+        """id -> manager, for a type, from the view by type and the table of managers only."""
         return self._owners(type, self.manager_table.names())
 
     def by_manager(self, manager: str) -> list[Key]:
@@ -187,7 +187,7 @@ class Segment:
         return _pairs(runs) if "\2" not in runs else sorted(_pairs(runs))
 
     def among(self, keys: Sequence[Key], marks: Sequence[int]) -> set[Key]:
-        """Those of the resources that this segment has a word on; ``marks`` are theirs."""
+        """Those of the resources for which this segment has an entry; ``marks`` are their marks."""
         if self.known is not None:
             known = self.known
             return {key for key in keys if key[0] in known and key[1] in known[key[0]]}
@@ -207,7 +207,7 @@ class Segment:
         return {id for id in ids if table.find(id) is not None}
 
     def entries(self) -> ByType:
-        """All of it, from the view by type."""
+        """All entries, from the view by type."""
         if self.known is not None:
             return self.known
         managers = self.manager_table.names()
@@ -218,7 +218,7 @@ class Segment:
         return {} if table is None else dict(self._owned(table, managers))
 
     def _owned(self, table: Table, managers: list[str]) -> Iterator[tuple[str, str | None]]:
-        """(id, manager) of a table of ids. Raises Damage, as all that iterates over it does."""
+        """Yields (id, manager) of a table of ids. The iteration raises Damage."""
         numbers = table.owners()
         try:
             if self.gone:
@@ -227,10 +227,10 @@ class Segment:
                 found = list(map(managers.__getitem__, numbers))
             yield from zip(table.names(), found, strict=True)
         except (IndexError, ValueError):
-            raise Damage("a table has too few rows, or a row leads nowhere") from None
+            raise Damage("a table has too few rows, or a row has an invalid number") from None
 
     def posting(self, manager: str) -> bytes | None:
-        """The posting's text as it stands in the file."""
+        """The raw text of a manager's posting."""
         row = self.manager_table.find(manager)
         if row is None:
             return None
@@ -238,11 +238,11 @@ class Segment:
         return self._posting(self._file.read(place, length))
 
     def table_at(self, place: Place) -> Table:
-        """A table of ids by its place."""
+        """The table of ids at this place."""
         return Table(self._file, place, OWNER.size)
 
     def posting_length(self, place: int) -> int:
-        """With its head."""
+        """The length of a posting with its head."""
         length, _ = POSTING.unpack(self._file.read(place, POSTING.size))
         return POSTING.size + int(length)
 
@@ -264,7 +264,7 @@ class Segment:
     # --- all of it -------------------------------------------------------------------------------------------------
 
     def by_type_triples(self) -> Iterator[tuple[str, str, str | None]]:
-        """All entries, from the view by type alone and the table of managers."""
+        """All entries, from the view by type and the table of managers only."""
         managers = self.manager_table.names()
         for type in self.type_table.names():
             table = self.table(type)
@@ -273,7 +273,7 @@ class Segment:
                 yield type, id, manager
 
     def by_manager_triples(self) -> Iterator[tuple[str, str, str | None]]:
-        """All entries, from the postings alone."""
+        """All entries, from the postings only."""
         at, end = self.postings_place, self.postings_place + self.postings_length
         while at < end:
             length = self.posting_length(at)
@@ -285,7 +285,7 @@ class Segment:
             at += length
 
     def salvage(self) -> Recent:
-        """All entries out of one view or the other. Raises Damage, with both reasons, when neither has them."""
+        """All entries, from an undamaged view. Raises Damage with both reasons if both are damaged."""
         reasons = []
         for view in (self.by_type_triples, self.by_manager_triples):
             try:
@@ -300,7 +300,7 @@ class Segment:
         raise Damage("; ".join(reasons))
 
     def problems(self) -> list[str]:
-        """What is wrong with the file: every checksum, and whether the views agree."""
+        """Damage of the file, as texts: verifies all checksums, and that the views agree."""
         found = []
         if self._file.size != self.size:
             found.append(f"the segment has {self._file.size} bytes instead of {self.size}")
@@ -346,7 +346,7 @@ class Segment:
 
 
 def _pairs(runs: str) -> list[tuple[str, str]]:
-    """(type, id) out of a posting's runs."""
+    """(type, id) pairs from a posting's runs."""
     pairs: list[tuple[str, str]] = []
     for run in runs.split("\1"):
         type, *ids = split(run)
@@ -355,10 +355,10 @@ def _pairs(runs: str) -> list[tuple[str, str]]:
 
 
 def posting_crc(text: bytes) -> int:
-    """Of the length as well: nothing but zeros is no empty posting."""
+    """The CRC-32 of length and text, so that zero bytes are not a valid empty posting."""
     return crc32(text, crc32(OWNER.pack(len(text))))
 
 
 def pairs_text(runs: list[tuple[str, list[str]]]) -> str:
-    """The other way, of escaped names."""
+    """The runs of a posting from escaped names; the inverse of ``_pairs``."""
     return "\1".join("\0".join(chain((type,), ids)) for type, ids in runs)

@@ -1,8 +1,8 @@
-"""Values taken apart into a shape, which many share, and texts, which are a value's own.
+"""Splits values into a shape, which many values share, and their texts.
 
-A shape is a value in which every text and number is replaced by its kind; it is a tuple, so it can be a key:
+A shape is a value in which every text and number is replaced by its kind; it is hashable:
 
-    "s" text, "i" whole number, "f" other number, "T" true, "F" false, "N" nothing
+    "s" text, "i" integer, "f" float, "T" true, "F" false, "N" null
     ("[", shape, …)                    a list
     ("{", key, shape, key, shape, …)   a dict, in its order
 """
@@ -15,7 +15,7 @@ from typing import Any, Final
 
 Shape = Any  # str | tuple of Shape, recursively
 
-#: what is nested deeper, or has more texts, is kept as it is instead
+#: values that are nested deeper, or have more texts, are stored unsplit
 MOST_DEEP: Final = 20
 MOST_TEXTS: Final = 256
 
@@ -24,7 +24,7 @@ _NUMBER: Final[dict[str, Callable[[str], Any]]] = {"i": int, "f": float}
 
 
 class Odd(Exception):
-    """A value that has no shape."""
+    """Raised for a value without a shape."""
 
 
 class Slot:
@@ -38,7 +38,7 @@ class Slot:
 
 
 def take_apart(value: Any) -> tuple[Shape, list[str]]:
-    """Its shape and texts. Raises Odd."""
+    """The shape and texts of a value. Raises Odd."""
     texts: list[str] = []
     shape = _shape(value, texts, 0)
     if len(texts) > MOST_TEXTS:
@@ -76,7 +76,7 @@ def _shape(value: Any, texts: list[str], depth: int) -> Shape:
 
 
 def frozen(shape: Any) -> Shape:
-    """A shape that came back from disk, as lists."""
+    """A shape that was read from disk as lists."""
     if not isinstance(shape, list):
         return shape
     if shape[:1] == ["["]:
@@ -85,7 +85,7 @@ def frozen(shape: Any) -> Shape:
 
 
 def slots(shape: Shape) -> int:
-    """How many texts a value of this shape has."""
+    """The number of texts in a value of this shape."""
     if isinstance(shape, str):
         return int(shape in "sif")
     return sum(map(slots, shape[1:] if shape[0] == "[" else shape[2::2]))
@@ -106,7 +106,7 @@ def outline(shape: Shape) -> Any:
 
 
 def put_together(shape: Shape, texts: Sequence[str]) -> Any:
-    """The value again."""
+    """The value of a shape and its texts."""
 
     def fill(part: Any) -> Any:
         if isinstance(part, Slot):
@@ -120,7 +120,7 @@ def put_together(shape: Shape, texts: Sequence[str]) -> Any:
 
 
 def open_in(part: Any) -> list[Slot]:
-    """The slots in a part of an outline, in the order of its text."""
+    """The slots in a part of an outline, in the order in which ``str()`` prints them."""
     if isinstance(part, Slot):
         return [part]
     if isinstance(part, list):

@@ -1,15 +1,15 @@
-"""Tables of a segment of resources, and the file that they are in.
+"""Tables of a segment of resources, and its file.
 
-A table is sorted names with rows of equal size, in blocks of 16, and is described by nine u64: place of the names,
-their length, place of the rows, place of the index, its length, how many names, CRC-32 of names, of rows and of index::
+A table has sorted names and rows of equal size, in blocks of 16. It is described by nine u64: place and length of the
+names, place of the rows, place and length of the index, number of names, CRC-32 of names, of rows and of the index::
 
-    names       \\0 name \\0 name … \\0        (a block's names are one slice, and so are all)
-    rows        one a name
-    index       count of blocks u32, length of the first names u32; for each block: where its names begin u64 (one more
-                for the end), CRC-32 of its names and rows u32; then the blocks' first names, \\0 name \\0, \\1 between;
-                before them, where in there every 256th begins u32
+    names       \\0 name \\0 name … \\0        (the names of a block, or all names, are one slice)
+    rows        one per name
+    index       count of blocks u32, length of the first names u32; for each block: offset of its names u64 (and the end
+                offset), CRC-32 of its names and rows u32; the offset of every 256th first name u32; then the blocks'
+                first names, \\0 name \\0, joined by \\1
 
-Every look-up verifies what it reads, each time: a block, or a whole list by one checksum.
+Every look-up verifies the checksum of what it reads, each time: a block, or a whole list.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _UNMAPPED: Final = 16
 
 
 class Place(NamedTuple):
-    """A table's description, as it stands in the file."""
+    """A table's description, as stored in the file."""
 
     names: int
     names_length: int
@@ -75,7 +75,7 @@ class Table:
         self._names = place.names
         self._rows = place.rows
         self._rows_end = place.rows + place.total * row
-        #: the first names, as they stand there; every CHUNKth of them, which is empty until they are read; by chunk
+        #: the raw first names; every CHUNKth of them (empty until they are read); decoded ones by chunk
         self._firsts = b""
         self._tops: list[bytes] = []
         self._starts: Sequence[int] = ()
@@ -98,13 +98,13 @@ class Table:
         self._tops = [self._firsts[at : self._firsts.find(b"\0", at + 1) + 1] for at in self._starts]
 
     def _chunk(self, number: int) -> list[bytes]:
-        """The first names of so many blocks."""
+        """The first names of the blocks of a chunk."""
         end = self._starts[number + 1] - 1 if number + 1 < len(self._starts) else len(self._firsts)
         found = self._chunks[number] = self._firsts[self._starts[number] : end].split(b"\1")
         return found
 
     def _block(self, number: int) -> tuple[bytes, bytes]:
-        """Names with a NUL on either side of each, and rows."""
+        """Names, each between NULs, and rows of a block."""
         at = self._rows + number * BLOCK * self._row
         end = min(at + BLOCK * self._row, self._rows_end)
         begin = self._places[number]
@@ -116,7 +116,7 @@ class Table:
 
     def find(self, name: str) -> bytes | None:
         """The row of a name."""
-        # The one hot path of all look-ups: a block's names and rows, verified, are cut out here without further calls.
+        # The hot path of all look-ups: finds and verifies a block without further calls.
         key = (f"\0{name}\0" if name.isprintable() else f"\0{escape(name)}\0").encode("utf-8", "surrogatepass")
         if not self._tops:
             if self.place.total <= BLOCK:
@@ -146,7 +146,7 @@ class Table:
         return rows[at : at + row]
 
     def _find_alone(self, key: bytes) -> bytes | None:
-        """The row of a name in a table of one block, which takes no index."""
+        """The row of a name in a table of one block, which needs no index."""
         if not self.place.total:
             return None
         names, rows = self.text(), self.rows()
@@ -157,18 +157,18 @@ class Table:
         return rows[at : at + self._row]
 
     def name(self, number: int) -> str:
-        """The name of that number."""
+        """The name with this number."""
         block = self._cache.get(number // BLOCK)
         if block is None:
             if not self._tops:
                 self._load()
             if number >= self.place.total:
-                raise Damage("a number in a table leads nowhere")
+                raise Damage("a number in a table is invalid")
             block = self._cache[number // BLOCK] = split(decode(self._block(number // BLOCK)[0][1:-1]))
         return block[number % BLOCK]
 
     def names(self) -> list[str]:
-        """All names by number, which is in order as long as none has a character that is escaped."""
+        """All names by number; they are sorted unless escaped characters change the order."""
         if not self.place.total:
             return []
         names = split(decode(self.text()[1:-1]))
@@ -177,33 +177,33 @@ class Table:
         return names
 
     def sorted(self) -> list[str]:
-        """All names in order."""
+        """All names, sorted."""
         if not self.place.total:
             return []
         text = decode(memoryview(self.text())[1:-1])
         return text.split("\0") if "\2" not in text else sorted(split(text))
 
     def text(self) -> bytes:
-        """All names as they stand in the file."""
+        """The raw bytes of all names."""
         data = self._file.read(self.place.names, self.place.names_length)
         if crc32(data) != self.place.names_crc:
             raise Damage("the names of a table are damaged")
         return data
 
     def rows(self) -> bytes:
-        """All rows as they stand in the file."""
+        """The raw bytes of all rows."""
         data = self._file.read(self._rows, self._rows_end - self._rows)
         if crc32(data) != self.place.rows_crc:
             raise Damage("the rows of a table are damaged")
         return data
 
     def owners(self) -> tuple[int, ...]:
-        """The rows of a table of ids: the numbers of their managers."""
+        """The rows of a table of ids as numbers of managers."""
         rows = self.rows()
         return struct.unpack(f"<{len(rows) // OWNER.size}I", rows)
 
     def check(self) -> None:
-        """Look at each block and each checksum."""
+        """Verify all checksums."""
         self.text()
         self.rows()
         if self.place.total:
@@ -212,7 +212,7 @@ class Table:
             self._block(number)
 
     def index(self) -> bytes:
-        """The index as it stands in the file."""
+        """The raw bytes of the index."""
         data = self._file.read(self.place.index_at, self.place.index_length)
         if crc32(data) != self.place.index_crc:
             raise Damage("the index of a table is damaged")
@@ -220,10 +220,10 @@ class Table:
 
 
 class File:
-    """A file that is never read beyond its end, even if somebody cuts it.
+    """A file that is safe to read even if it is truncated meanwhile.
 
-    It is mapped once there are so many look-ups that it pays: to map it costs as much as some reads, and to touch a
-    page for the first time as much as two or three.
+    It is mapped after a number of look-ups: mapping costs as much as several reads, and the first access to a page as
+    much as two or three.
     """
 
     def __init__(self, path: str) -> None:
@@ -234,11 +234,11 @@ class File:
         self._looks = 0
 
     def look_ahead(self, looks: int) -> None:
-        """So many will come."""
+        """Announce so many look-ups."""
         self._looks += looks
 
     def mapped(self) -> mmap.mmap | None:
-        """All of it in memory; None as long as there were few look-ups. Raises Damage."""
+        """The mapped file; None as long as there were few look-ups. Raises Damage."""
         self._looks += 1
         if self._looks > _UNMAPPED:
             try:
@@ -248,7 +248,7 @@ class File:
         return self.map
 
     def read(self, at: int, length: int) -> bytes:
-        """Raises Damage when there is not that much."""
+        """Read bytes. Raises Damage beyond the end of the file."""
         if at + length > self.size:
             raise Damage("the segment is cut off")
         data = os.pread(self.fd, length, at)
@@ -260,7 +260,7 @@ class File:
         return data
 
     def __del__(self) -> None:
-        # No mapping is closed while a reader of another thread may be in it: the last reference decides.
+        # The mapping is not closed here, since another thread may read it: it ends with the last reference.
         try:
             os.close(self.fd)
         except (AttributeError, OSError):
@@ -268,7 +268,7 @@ class File:
 
 
 def numbers(kind: str, data: bytes, at: int, count: int) -> Sequence[int]:
-    """Numbers as they stand there, none of them unpacked before it is asked for."""
+    """Integers in raw bytes, unpacked on access."""
     if sys.byteorder == "big":
         return struct.unpack_from(f"<{count}{kind}", data, at)
     view = memoryview(data)[at : at + count * struct.calcsize(f"={kind}")]

@@ -1,8 +1,8 @@
-"""Salt's rules for ``grain:pattern``, taken apart so that they can be asked of a shape instead of each value.
+"""Salt's rules for ``grain:pattern``, in a form that can be evaluated for a shape instead of each value.
 
-``found`` is what ``salt.utils.data.subdict_match`` is: every way to cut the expression into path and pattern is tried,
-and one hit is enough. How a text compares is an argument (``Same``). Nothing is ever negated, so a caller may note the
-comparisons that a shape leaves open, answer no to each, and know that the whole holds if any of them does.
+``found`` is ``salt.utils.data.subdict_match``: it tries every split of the expression into path and pattern, and one
+match is enough. The comparison of texts is an argument (``Same``). Nothing is negated, so a caller may record
+the comparisons that a shape does not decide and answer no to each: the whole matches if any of them does.
 """
 
 from __future__ import annotations
@@ -19,21 +19,21 @@ Same = Callable[[Any, str], bool]
 
 
 class Manner(NamedTuple):
-    """How a pattern is meant: a glob by default."""
+    """The kind of a pattern: a glob by default."""
 
     regex: bool = False
     exact: bool = False
 
 
 def found(value: Any, expr: str, delimiter: str, same: Same) -> bool:
-    """Whether ``path:pattern`` holds for a mapping."""
+    """Whether ``path:pattern`` matches a mapping."""
     if expr.split(delimiter)[0] == "*" and delimiter in expr and value and _in_dict(value, expr, same):
         return True
     return found_below(value, expr, delimiter, same)
 
 
 def found_below(value: Any, expr: str, delimiter: str, same: Same) -> bool:
-    """The same without ``*`` for any key of the first level."""
+    """As ``found``, without ``*`` for any key of the first level."""
     parts = expr.split(delimiter)
     for cut in range(len(parts) - 1, 0, -1):
         path, pattern = delimiter.join(parts[:cut]), delimiter.join(parts[cut:])
@@ -61,12 +61,12 @@ def _in_dict(value: Mapping[Any, Any], pattern: str, same: Same) -> bool:
 
 
 def below_any(pattern: str) -> tuple[bool, str]:
-    """Whether the pattern begins with ``*:``, and what follows."""
+    """Whether the pattern begins with ``*:``, and the rest."""
     return pattern.startswith("*:"), pattern.removeprefix("*:")
 
 
 def under_any(item: Any, pattern: str, same: Same) -> bool:
-    """Whether the value of any one key holds what stands behind ``*:``."""
+    """Whether the value of any key matches the pattern after ``*:``."""
     if isinstance(item, dict):
         return _in_dict(item, pattern, same)
     if isinstance(item, list):
@@ -75,13 +75,13 @@ def under_any(item: Any, pattern: str, same: Same) -> bool:
 
 
 def comparison(manner: Manner) -> Same:
-    """The comparison of Salt: of texts, without regard to case."""
+    """Salt's comparison of texts, case-insensitive."""
     return lambda value, pattern: bool(compiled(pattern, manner)(str(value).lower()))
 
 
 @lru_cache(maxsize=512)
 def compiled(pattern: str, manner: Manner) -> Callable[[str], object]:
-    """What a lower-case text is given to; the answer is falsy for no."""
+    """A function for lower-case texts; returns a falsy value for no match."""
     pattern = pattern.lower()
     if manner.regex:
         try:
@@ -95,7 +95,8 @@ def compiled(pattern: str, manner: Manner) -> Callable[[str], object]:
 
 @lru_cache(maxsize=512)
 def scanner(pattern: str) -> re.Pattern[str] | None:
-    """For a glob without brackets: finds its values in a text where NUL stands before and behind each. Else None."""
+    """A pattern that finds the values that match a glob in a text of values between NULs; None for globs with
+    brackets."""
     pattern = pattern.lower()
     if "[" in pattern or "\0" in pattern:
         return None

@@ -1,6 +1,6 @@
-"""The grains of a fleet at one moment, and questions to them. Answers are bits (``bits``): one position for each id.
+"""A snapshot of the grains of a fleet, and queries on it. Results are bits (``bits``): one position for each id.
 
-Positions hold within one view only. ``&``, ``|`` and ``view.everything & ~found`` combine terms::
+Positions are valid within one view only. ``&``, ``|`` and ``view.everything & ~found`` combine terms::
 
     view = index.view()
     web = view.grain("roles:web") & ~view.grain("os:(debian|ubuntu)", regex=True) & view.subnet("10.3.0.0/16")
@@ -26,7 +26,7 @@ _T = TypeVar("_T")
 
 
 class View:
-    """See the module. Raises what ``corrupt`` makes of it when damaged bytes are met."""
+    """See the module. For damaged bytes, raises the exception that ``corrupt`` returns."""
 
     def __init__(
         self,
@@ -41,7 +41,7 @@ class View:
         self._grains: list[dict[str, Any]] = []
         self._corrupt = corrupt
         self.size = sum(part.rows for part in parts) + len(self._entries)
-        #: all ids that are known
+        #: the positions of all ids
         self.everything = self._everything()
 
     def _everything(self) -> int:
@@ -57,12 +57,12 @@ class View:
     # --- questions -------------------------------------------------------------------------------------------------
 
     def grain(self, expr: str, *, delimiter: str = ":", regex: bool = False, exact: bool = False) -> int:
-        """Who has the grain as ``path:pattern`` says, by Salt's rules. Raises ValueError for an empty delimiter."""
+        """The ids whose grains match ``path:pattern``, by Salt's rules. Raises ValueError for an empty delimiter."""
         manner = Manner(regex, exact)
         return self._ask(lambda: self._grain(expr, delimiter, manner))
 
     def subnet(self, expr: str) -> int:
-        """Who has an address in the network, or that address. Raises ValueError when it is neither."""
+        """The ids with an address in this network, or with this address. Raises ValueError if ``expr`` is neither."""
         network = ipaddress.ip_network(expr)
         inside = _inside(network)
 
@@ -73,7 +73,7 @@ class View:
         return self._ask(lambda: self._column(f"ipv{network.version}", query))
 
     def where(self, grain: str, test: Callable[[Any], bool]) -> int:
-        """Those whose value of this grain passes the test, which is asked once for each different value."""
+        """The ids whose value of this grain passes the test, which is called once for each different value."""
 
         def ask() -> int:
             found, at = 0, 0
@@ -90,7 +90,7 @@ class View:
         return self._ask(ask)
 
     def bits(self, ids: Iterable[str]) -> int:
-        """The positions of those of the ids that are known."""
+        """The positions of these ids; unknown ones are ignored."""
         wanted = ids if isinstance(ids, Set) else set(ids)
         return self._ask(lambda: self._by_id(wanted.__contains__))
 
@@ -114,7 +114,7 @@ class View:
         return ids
 
     def oldest(self, found: int) -> float | None:
-        """When the grains that are longest ago among these were seen, in seconds since the epoch."""
+        """The time of the oldest grains among these ids, in seconds since the epoch."""
         return self._ask(lambda: min(self._seen(found), default=None))
 
     def _seen(self, found: int) -> list[float]:
@@ -129,7 +129,7 @@ class View:
         return seen + list(compress([entry.seen for entry in self._entries], flags[at:]))
 
     def value(self, id: str, grain: str) -> Any:
-        """One id's value of a grain of the first level. Raises KeyError when it is not known."""
+        """One id's value of a top-level grain. Raises KeyError if it is unknown."""
         return self._ask(lambda: self._value(id, grain))
 
     def _value(self, id: str, grain: str) -> Any:
@@ -169,7 +169,7 @@ class View:
         return (found | ours) & self.everything
 
     def _grain_in(self, part: Part, name: Any, expr: str, delimiter: str, manner: Manner) -> int:
-        """The rows where what is called so holds: the key of that text, or where there is none, of that number."""
+        """The rows where the value of a grain matches; ``name`` is a text key, or if there is none, a number."""
         found, named = 0, 0
         number = data.scalar(name)
         for key in (name,) if number is name else (name, number):
@@ -177,7 +177,7 @@ class View:
             if column is not None:
 
                 def ask(value: Any, same: terms.Same, key: Any = key) -> bool:
-                    # below the first level only: what "*" means there is asked in _any_in
+                    # below the first level only: _any_in handles "*" as the first part
                     return terms.found_below({key: value}, expr, delimiter, same)
 
                 found |= column.find(Query(ask, manner)) & ~named
@@ -185,7 +185,7 @@ class View:
         return found
 
     def _any_in(self, part: Part, expr: str, manner: Manner) -> int:
-        """The rows where ``*`` as the path holds: any key, or what is below any key."""
+        """The rows that match with ``*`` as the path: any key, or the value of any key."""
         wildcard, pattern = terms.below_any(expr)
         same = terms.comparison(manner)
         found = 0
@@ -229,8 +229,8 @@ class View:
 
 
 def _inside(network: ipaddress.IPv4Network | ipaddress.IPv6Network) -> Callable[[str], bool]:
-    """Whether a text is an address of the network. Most addresses take the short way through the C library."""
-    import socket  # what no other question needs
+    """A function: whether a text is an address of the network. Most addresses are parsed by the C library."""
+    import socket  # only needed here
 
     family = socket.AF_INET if network.version == 4 else socket.AF_INET6
     first, last = network.network_address.packed, network.broadcast_address.packed
@@ -250,7 +250,8 @@ def _inside(network: ipaddress.IPv4Network | ipaddress.IPv6Network) -> Callable[
 
 
 def _likely(network: ipaddress.IPv4Network | ipaddress.IPv6Network) -> re.Pattern[str] | None:
-    """Finds, as ``terms.scanner`` does, all texts that can be an address of the network; None where that is most."""
+    """A pattern as of ``terms.scanner`` that finds all possible addresses of the network; None if most texts would
+    match."""
     packed, length = network.network_address.packed, network.prefixlen
     begin = ""
     if network.version == 4:
@@ -260,7 +261,7 @@ def _likely(network: ipaddress.IPv4Network | ipaddress.IPv6Network) -> re.Patter
             some = range(packed[whole], packed[whole] + (1 << (8 - rest)))
             begin += f"(?:{'|'.join(map(str, some))})" + ("\\." if whole < 3 else "")
     else:
-        # Zeros may be left out, and the last four bytes be written as those of IPv4: up to the first of that.
+        # Only the part before zeros that may be omitted, and before a last part that may be written as IPv4.
         for at in range(0, min(length // 16 * 2, 12), 2):
             number = int.from_bytes(packed[at : at + 2], "big")
             if not number:

@@ -11,7 +11,7 @@ from pushsalt.index.layers import ByType
 
 
 def items_of(payloads: Iterable[bytes]) -> Iterator[tuple[str, str, str | None]]:
-    """What these writes say. Raises Damage."""
+    """The entries (type, id, manager) of these writes. Raises Damage."""
     for kind, of_kind in groupby(payloads, key=lambda payload: payload[:1]):
         if kind == CHECKPOINT[:1]:
             for payload in of_kind:
@@ -27,7 +27,8 @@ def items_of(payloads: Iterable[bytes]) -> Iterator[tuple[str, str, str | None]]
 
 
 def checkpoint(known: ByType) -> bytes:
-    """The payload that says what these writes come to: the length of a write of all that is there, then both writes."""
+    """The payload of a checkpoint: the length of a write with all present entries, that write, and one with all
+    deletions."""
     there: list[str] = []
     gone: list[str] = []
     for type, owners in known.items():
@@ -50,7 +51,7 @@ def _of_checkpoint(payload: bytes) -> Iterator[bytes]:
 
 
 def without(batch: ByType, payload: bytes) -> bytes:
-    """What a write that came before a batch means above it."""
+    """A write from before a batch, without the entries that the batch overrides."""
     items = list(items_of([payload]))
     kept = [(type, id, manager or "") for type, id, manager in items if id not in batch.get(type, ())]
     if len(kept) == len(items):

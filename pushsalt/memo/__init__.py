@@ -1,1 +1,1 @@
-"""What renderings read, recorded (``reads``), and their results kept by that (``tree``)."""
+"""Records what renderings read (``reads``), and keeps their results for equal reads (``tree``)."""

@@ -1,4 +1,4 @@
-"""Keys of values: what two values have in common only if nobody can tell them apart."""
+"""Keys of values: two values have the same key only if templates cannot distinguish them."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from thin.utils.dictupdate import InOrder
 
 Key = Hashable
 
-#: The key of what is not there.
+#: The key of a missing value.
 MISSING: Final = ("missing",)
 
 _SHORT: Final = 64
 
 
 class NoKeyError(Exception):
-    """A value of a kind that cannot be compared."""
+    """A value of a type that cannot be compared."""
 
 
 def key_of(value: Any) -> Key:
-    """What two values have in common only if nobody can tell them apart. Raises NoKeyError.
+    """The key of a value; two values have the same key only if templates cannot distinguish them. Raises NoKeyError.
 
-    Long ones are digests: of secrets as of all else no copy is kept.
+    The key of a long value is a digest, so that no copy is kept, of secrets in particular.
     """
     kind = type(value)
     if kind is str and len(value) <= _SHORT:
@@ -32,7 +32,7 @@ def key_of(value: Any) -> Key:
     if value is None or kind is bool or kind is int:
         return (kind, value)
     try:
-        data = marshal.dumps(value, 2)  # the last version that does not depend on who else refers to a value
+        data = marshal.dumps(value, 2)  # the last version whose output does not depend on reference counts
     except ValueError:
         try:
             data = _dumped_in_order(value) or marshal.dumps(_spelled(value), 2)
@@ -42,7 +42,7 @@ def key_of(value: Any) -> Key:
 
 
 def _dumped_in_order(value: Any) -> bytes:
-    """As ``_spelled``, and far quicker, where InOrder is the only derived type; else nothing."""
+    """As ``_spelled`` and faster, if InOrder is the only derived type in the value; else nothing."""
     try:
         return marshal.dumps(_in_order_marked(value), 2)
     except ValueError:
@@ -63,11 +63,11 @@ _NESTED: Final = frozenset({dict, list, InOrder})
 
 
 def _spelled(value: Any) -> Any:
-    """A value of derived types with the names of these."""
+    """The value with objects of derived types replaced by (name of the type, content)."""
     kind = type(value)
     if value is None or kind in (bool, int, float, str, bytes, complex):
         return value
-    name = "in order" if kind is InOrder else f"{kind.__module__}.{kind.__qualname__}"  # which calls itself dict
+    name = "in order" if kind is InOrder else f"{kind.__module__}.{kind.__qualname__}"  # InOrder is named dict
     if isinstance(value, dict):
         return name, [(_spelled(key), _spelled(item)) for key, item in dict.items(value)]
     if isinstance(value, list | tuple | set | frozenset):

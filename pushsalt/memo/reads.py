@@ -1,18 +1,19 @@
-"""What a rendering reads, noted while it reads.
+"""Records what a rendering reads.
 
-A ``Recording`` is open while something is rendered for one target; everything that the target can make different is
-noted in it, in order: keys of grains, pillar and options, files, and what functions answered. Who reads all of the
-same gets the same, so the result may be used again (``pushsalt.memo.tree``). What cannot be noted (time, chance,
-somebody's Python, data that was changed in place) spoils the recording instead: then nothing is used again.
+A ``Recording`` is open while something is rendered for one target. It lists, in order, everything that can differ
+between targets: keys of grains, pillar and options, files, and answers of functions. A rendering with the same values
+for all reads has the same result, so the result can be used again (``pushsalt.memo.tree``). An input that cannot be
+recorded (time, random numbers, users' Python code, data that was changed in place) spoils the recording: then the
+result is not used again.
 
 A read is a tuple whose first item is its kind, or an ``Asked``:
 
-    ("grains", key) ("pillar", key) ("opts", key)    the value of a top-level key, or that there is none; WHOLE: all
-    ("compiled", WHOLE)                              the pillar as it was compiled
-    ("match", tgt_type, expression)                  whether a target expression means the target
-    ("find", tree, saltenv, path) ("read", ...)      which file that is; what it holds
-    ("list", tree, question, ...)                    what the file server lists
-    Asked(function, arguments, how often before)     the answer of a function
+    ("grains", key) ("pillar", key) ("opts", key)    the value of a top-level key, or MISSING; WHOLE: all
+    ("compiled", WHOLE)                              the compiled pillar
+    ("match", tgt_type, expression)                  whether a target expression matches the target
+    ("find", tree, saltenv, path) ("read", ...)      the file of a path; its content
+    ("list", tree, question, ...)                    a list of the file server
+    Asked(function, arguments, earlier calls)        the answer of a function
 
 Values are compared by ``key_of``: types count (True, 1 and 1.0 differ), and so does the order of keys.
 """
@@ -33,32 +34,32 @@ from thin.utils.dictupdate import InOrder
 Read = Hashable
 Result = TypeVar("Result")
 
-#: In the place of a key: the mapping as a whole.
+#: In place of a key: the whole mapping.
 WHOLE: Final = ("the whole",)
 
 
 class ReadSource(Protocol):
-    """One target as it answers reads."""
+    """One target, which answers reads."""
 
     def key(self, read: Read) -> Key:
-        """The key of what is there now. Raises NoKeyError."""
+        """The key of the present value of a read. Raises NoKeyError."""
         ...
 
     def ask(self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Call a function for this target; nothing of it is noted. Raises what the function raises."""
+        """Call a function for this target without recording it. Raises what the function raises."""
         ...
 
     def common(self) -> Hashable:
-        """What stands for all that this target has in common with others now; None when it has nothing."""
+        """A key of everything that this target may share with others at present; None if it shares nothing."""
         ...
 
     def is_common(self, read: Read) -> bool:
-        """Whether ``common`` stands for this read too: those who have the same there have the same key."""
+        """Whether ``common`` covers this read: targets with the same ``common`` have the same key for it."""
         ...
 
 
 class Asked:
-    """A function that was called: its name, its arguments, and how many calls alike came before."""
+    """A function call: name, arguments, and the number of equal calls before."""
 
     __slots__ = ("args", "before", "kwargs", "name", "same")
 
@@ -84,7 +85,8 @@ class Asked:
 
 
 class Recording:
-    """The reads of one rendering so far, in order. ``spoiled`` says why, and ``spoiled_at`` after how many of them."""
+    """The reads of one rendering so far, in order. ``spoiled`` is the reason why the result cannot be used again, and
+    ``spoiled_at`` the number of reads before that."""
 
     __slots__ = (
         "_asked",
@@ -108,9 +110,9 @@ class Recording:
         self.spoiled = ""
         self.spoiled_at: int | None = None
         self.passed_on = 0
-        #: what functions answered when it was looked whether this rendering is known: they are not asked twice
+        #: answers of functions during the look-up in the tree: these calls are not repeated
         self.answers = deque(answers)
-        #: called before a function is asked, which may take long
+        #: called before a function is called that may take long
         self.on_wait = on_wait
         self._seen: set[Read] = set()
         self._asked: dict[Any, int] = {}
@@ -125,7 +127,7 @@ class Recording:
             self.add(read, key)
 
     def add(self, read: Read, key: Key) -> None:
-        """Take over a read whose key is known."""
+        """Add a read with a known key."""
         if isinstance(read, Asked):
             same = (read.name, read.same)
             before = self._asked.get(same, 0)
@@ -139,16 +141,16 @@ class Recording:
         return self._asked.get((name, same), 0)
 
     def spoil(self, why: str) -> None:
-        """Nothing that follows can be known beforehand."""
+        """Mark that from here on the rendering depends on something that is not recorded."""
         if self.spoiled_at is None:
             self.spoiled, self.spoiled_at = why, len(self.log)
 
     def sound(self) -> list[tuple[Read, Key]]:
-        """The reads up to where it was spoiled."""
+        """The reads before the recording was spoiled."""
         return self.log if self.spoiled_at is None else self.log[: self.spoiled_at]
 
     def check_unchanged(self) -> None:
-        """Spoil it if what was read was then changed in place: whoever renders later must see the same change."""
+        """Spoil the recording if a value was changed in place after it was read: later renderings need that change."""
         for read, key in self.log:
             if type(read) is tuple and read[0] in _DATA and type(key) is not str:
                 try:
@@ -160,7 +162,7 @@ class Recording:
                     return
 
     def pass_on(self) -> None:
-        """Give what is new to the recording around this one."""
+        """Add the new reads to the enclosing recording."""
         if self.outer is not None and self.outer.inputs is self.inputs:
             sound = self.sound()
             for read, key in sound[self.passed_on :]:
@@ -170,12 +172,12 @@ class Recording:
                 self.outer.spoil(self.spoiled)
 
 
-#: Kinds of reads that give somebody an object that can be changed.
+#: Kinds of reads that return mutable objects.
 _DATA: Final = ("grains", "pillar", "opts")
 
 
 class _Thread(threading.local):
-    """A target is rendered in one thread at a time; what is noted belongs to the thread that reads."""
+    """The recordings of a thread: a target is rendered in one thread at a time."""
 
     top: Recording | None = None
     hurried = False
@@ -190,14 +192,14 @@ def current() -> Recording | None:
 
 
 def spoil(why: str) -> None:
-    """Say that what is being rendered used something that cannot be noted."""
+    """Declare that the current rendering used something that cannot be recorded; ``why`` is for the log."""
     if _thread.top is not None:
         _thread.top.spoil(why)
 
 
 @contextmanager
 def muted() -> Iterator[None]:
-    """What happens in here is not noted: it says nothing about the target, or is noted as a whole."""
+    """A context in which reads are not recorded: they do not depend on the target, or are recorded by the caller."""
     before, _thread.top = _thread.top, None
     try:
         yield
@@ -206,12 +208,12 @@ def muted() -> Iterator[None]:
 
 
 class NotMemoized(BaseException):
-    """Something would have to be rendered, asked or waited for, and there is no time for that."""
+    """The result is not memoized, and ``memoized_only`` forbids to render, call or wait."""
 
 
 @contextmanager
 def memoized_only() -> Iterator[None]:
-    """What is not known without rendering, asking and waiting raises NotMemoized in here: nothing takes long."""
+    """A context in which only memoized results are used: NotMemoized is raised instead of anything that takes long."""
     _thread.hurried = True
     try:
         yield
@@ -220,14 +222,14 @@ def memoized_only() -> Iterator[None]:
 
 
 def takes_time() -> None:
-    """Say that something that takes time follows. Raises NotMemoized where there is none."""
+    """Declare that something slow follows. Raises NotMemoized within ``memoized_only``."""
     if _thread.hurried:
         raise NotMemoized
 
 
 @contextmanager
 def recording(made: Recording) -> Iterator[None]:
-    """Note what happens in here in ``made``."""
+    """A context in which reads are recorded in ``made``."""
     before, _thread.top = _thread.top, made
     try:
         yield
@@ -239,7 +241,7 @@ def recording(made: Recording) -> Iterator[None]:
 
 
 class Answer:
-    """What a function answered: a value, or what it raised."""
+    """The answer of a function: a value, or an exception."""
 
     __slots__ = ("asked", "raised", "value")
 
@@ -255,7 +257,7 @@ class Answer:
 
 
 def answer(inputs: ReadSource, asked: Asked, call: Callable[[], Any] | None = None) -> Answer:
-    """What the function answers now; or what it answered a moment ago, when the same walk got there before."""
+    """Call the function, or return the answer that the look-up in the tree got just before for the same call."""
     top = _thread.top
     around = top
     while around is not None and around.inputs is inputs:
@@ -263,7 +265,7 @@ def answer(inputs: ReadSource, asked: Asked, call: Callable[[], Any] | None = No
             first = around.answers[0]
             if (first.asked.name, first.asked.same) == (asked.name, asked.same):
                 return around.answers.popleft()
-            around.answers.clear()  # it goes another way than expected
+            around.answers.clear()  # its reads differ from those of the look-up
         around = around.outer
     if top is not None:
         top.on_wait()
@@ -275,7 +277,7 @@ def answer(inputs: ReadSource, asked: Asked, call: Callable[[], Any] | None = No
 
 
 def ask(inputs: ReadSource, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Call a function for a template, and note the call and its answer."""
+    """Call a function for a template, and record the call and its answer."""
     top = _thread.top
     if top is None or top.inputs is not inputs:
         spoil(f"calls {name} of another target")
@@ -285,7 +287,7 @@ def ask(inputs: ReadSource, name: str, args: tuple[Any, ...], kwargs: dict[str, 
         same = key_of([plain_args, plain_kwargs])
         asked = Asked(name, *_copied(plain_args, plain_kwargs), same, top.calls_like(name, same))
     except (NoKeyError, RecursionError):
-        top.spoil(f"calls {name} with what cannot be compared")
+        top.spoil(f"calls {name} with arguments that cannot be compared")
         with muted():
             return inputs.ask(name, args, kwargs)
     given = answer(inputs, asked, lambda: inputs.ask(name, args, kwargs))
@@ -297,7 +299,7 @@ def ask(inputs: ReadSource, name: str, args: tuple[Any, ...], kwargs: dict[str, 
         try:
             top.add(asked, key_of(given.value))
         except NoKeyError:
-            top.spoil(f"{name} answers what cannot be compared")
+            top.spoil(f"{name} returns a value that cannot be compared")
     return given.give()
 
 
@@ -310,7 +312,7 @@ def _copied(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, .
 
 
 def _is_still(now: Any, same: Key) -> bool:
-    """Whether arguments are what they were when ``same`` was made."""
+    """Whether the arguments still have the key ``same``."""
     try:
         with muted():
             return key_of(without_recorders(now)) == same
@@ -322,11 +324,12 @@ def _is_still(now: Any, same: Key) -> bool:
 
 
 class Recorded(dict[Any, Any]):
-    """A target's grains, pillar or options, as a dict that notes what is read of it.
+    """A target's grains, pillar or options, as a dict that records reads.
 
-    Top-level keys are told apart; the values below them are plain. Whatever looks at all of it notes all of it; what
-    changes it spoils the recording. ``private`` are keys whose values note for themselves. Whether it is empty is not
-    noted: some of Python's own code looks at that directly, so it belongs to the question (see ``once.Once.get``).
+    Reads of top-level keys are recorded separately; values are plain objects. An operation on the whole dict records
+    WHOLE; a change spoils the recording. ``private`` are keys whose values record their own reads. Whether the dict is
+    empty is not recorded, since C code of Python tests that without calling a method: it is part of the question
+    (``tree.Once.get``).
     """
 
     __slots__ = ("_inputs", "_kind", "_private", "_same")
@@ -334,7 +337,7 @@ class Recorded(dict[Any, Any]):
     def __init__(
         self, kind: str, inputs: ReadSource, data: Mapping[Any, Any], private: frozenset[str] = frozenset()
     ) -> None:
-        #: a plain dict of the same items, as long as nothing was changed: it can be copied fast
+        #: a plain dict of the same items, which can be copied fast; None after a change
         self._same: dict[Any, Any] | None = plain(data)
         super().__init__(self._same)
         self._kind = kind
@@ -438,31 +441,31 @@ def _changing(name: str) -> Callable[..., Any]:
     return method
 
 
-Recorded.__module__, Recorded.__name__, Recorded.__qualname__ = "builtins", "dict", "dict"  # as messages call it
+Recorded.__module__, Recorded.__name__, Recorded.__qualname__ = "builtins", "dict", "dict"  # the name in messages
 for _name in ("__iter__", "__reversed__", "__len__", "__eq__", "__ne__", "keys", "values", "items"):
     setattr(Recorded, _name, _looking(_name))
 for _name in ("__setitem__", "__delitem__", "__ior__", "clear", "pop", "popitem", "setdefault", "update"):
     setattr(Recorded, _name, _changing(_name))
-for _kind in (Recorded, InOrder):  # users' own code dumps what it is given
+for _kind in (Recorded, InOrder):  # users' code may dump these objects
     SafeRepresenter.add_representer(_kind, SafeRepresenter.represent_dict)
 
 
 def plain(mapping: Mapping[Any, Any]) -> dict[Any, Any]:
-    """A mapping's items as a dict of its own; of a Recorded one without a note."""
+    """A mapping's items as a new dict; the read of a Recorded one is not recorded."""
     if isinstance(mapping, Recorded):
         return dict(dict.items(mapping)) if mapping._same is None else dict(mapping._same)
     return dict(mapping)
 
 
 def put(mapping: dict[Any, Any], data: Mapping[Any, Any]) -> None:
-    """Update a mapping; a Recorded one without a note: what it holds grows."""
+    """Update a mapping; a Recorded one without spoiling the recording."""
     if isinstance(mapping, Recorded):
         mapping._same = None
     dict.update(mapping, data)
 
 
 def without_recorders(value: Any) -> Any:
-    """The value with plain dicts in place of Recorded ones, noted as wholes: for code that wants exact types."""
+    """The value with plain dicts in place of Recorded ones, all read as a whole; for code that needs plain dicts."""
     if isinstance(value, Recorded):
         return value.copy()
     if type(value) is dict:

@@ -1,15 +1,15 @@
-"""Renders once for equal inputs: results by what their rendering read.
+"""Keeps the results of renderings, and finds them by the values that they read.
 
-For each thing to render (an SLS, a file's template, a target's pillar or states as a whole) there is a tree of
-decisions. A node says what such a rendering reads next, its branches are the values that were met there, and at the
-end of a branch lies the result. Rendering depends on nothing but its reads, so all renderings of one thing begin with
-the same read, and whoever meets the same values on the way gets the same result. To look is one dict look-up a read.
+For each thing to render (an SLS, a file's template, a target's pillar or states as a whole) there is a decision tree.
+A node has the next read of the rendering, its branches are the values that were read, and a leaf has the result. A
+rendering depends on its reads only, so all renderings of one thing begin with the same read, and renderings with the
+same values on the path have the same result. A look-up costs one dict access per read.
 
-Who comes to where nobody has been renders, and notes the way; who comes there meanwhile waits for the result. A target
-whose rendering asks something of it goes on alone: the way so far is entered first and the others take it, so nobody
-waits for the answer of another's target. A wait that would close a circle is not begun.
+A look-up that ends at an unknown node renders, and adds the path to the tree; look-ups in other threads that reach this
+node meanwhile wait for the result. Before a rendering calls its target, it adds its path so far and releases those that
+wait, so that no thread waits for another's target. A wait that would cause a deadlock is not begun.
 
-Results are shared. ``keep`` and ``give`` of a ``Level`` say how one is kept, and how each target gets its own of it.
+Results are shared: ``Level.keep`` makes the object that is kept of a result, ``Level.give`` a target's copy of that.
 """
 
 from __future__ import annotations
@@ -39,14 +39,14 @@ log = logging.getLogger(__name__)
 
 Result = TypeVar("Result")
 
-#: What is kept at most, by the sizes that ``Level.size`` gives; and nodes of all trees.
+#: Limits: bytes of all results (by ``Level.size``), and nodes of all trees.
 MAX_SIZE: Final = 128 * 1024 * 1024
 MAX_NODES: Final = 400_000
 
-#: Seconds that one thread waits for what another renders.
+#: Seconds that a thread waits for the rendering of another.
 PATIENCE: Final = 1.0
 
-#: At the end of a way on which nothing can be used again.
+#: The result at a leaf where every target must render for itself.
 _NEVER: Final = object()
 _OPEN: Final = object()
 
@@ -61,7 +61,7 @@ def _thousand(kept: Any) -> int:
 
 @dataclass(frozen=True)
 class Level(Generic[Result]):
-    """A kind of result. ``keep`` gives what is kept of it, ``give`` what a target gets of that; ``size`` in bytes."""
+    """A kind of result. ``keep`` makes the kept object, ``give`` a target's result of it; ``size``: its bytes."""
 
     name: str
     keep: Callable[[Result], Any] = _itself
@@ -70,7 +70,7 @@ class Level(Generic[Result]):
 
 
 class _Node:
-    """``read`` is what comes next, when that is known; else ``finder`` is who finds it out, if anybody does."""
+    """``read`` is the next read; None if it is unknown, then ``finder`` is the thread that is rendering, if any."""
 
     __slots__ = ("branches", "finder", "jumps", "parent", "read", "result", "size", "value")
 
@@ -86,7 +86,7 @@ class _Node:
 
 
 class _Jump(NamedTuple):
-    """Where reads lead that many targets have in common, taken in one step. Holds in one age of the trees."""
+    """A shortcut over reads that many targets share (``ReadSource.common``). Valid for one ``Once.age``."""
 
     age: int
     passed: list[tuple[Read, Key]]
@@ -94,7 +94,7 @@ class _Jump(NamedTuple):
 
 
 class _Finder:
-    """A thread that renders; ``done`` when it knows more, or nobody is to wait for it any more."""
+    """A thread that renders; ``done`` is set when the tree has grown, or others shall not wait for it any more."""
 
     __slots__ = ("done", "node", "thread")
 
@@ -106,33 +106,34 @@ class _Finder:
 
 @dataclass
 class Counts:
-    """How often a result was rendered, and how often it was used again."""
+    """How many times a result was rendered, and how many times a kept one was used."""
 
     rendered: int = 0
     reused: int = 0
 
 
 class Once:
-    """All results of one process, in memory only. Safe to use from any thread."""
+    """All results of one process, in memory only. Thread-safe."""
 
     def __init__(self, max_size: int = MAX_SIZE) -> None:
         self.counts: dict[str, Counts] = {}
-        #: how often something was taken out of the trees
+        #: how many times something was removed from the trees
         self.age = 0
-        #: what a thread does around its waiting for another one
+        #: context manager that a thread enters while it waits for another
         self.waits_for_others: Callable[[], AbstractContextManager[object]] = nullcontext
         self._max_size = max_size
         self._size = 0
         self._nodes = 0
         self._roots: dict[Hashable, _Node] = {}
-        self._ends: OrderedDict[_Node, None] = OrderedDict()  # with results, the least recently used first
+        self._ends: OrderedDict[_Node, None] = OrderedDict()  # leaves with results, least recently used first
         self._lock = threading.Lock()
         self._waiting: dict[int, _Finder] = {}
 
     def get(self, level: Level[Result], question: Hashable, inputs: ReadSource, render: Callable[[], Result]) -> Result:
-        """The result of ``render`` for a target, rendered now or before.
+        """The result of ``render`` for a target: a kept one, or rendered now.
 
-        ``question`` is all that it depends on besides reads. Raises what ``render`` raises; nothing is kept then.
+        ``question`` must contain everything besides reads that the result depends on. Raises what ``render`` raises;
+        then nothing is kept.
         """
         return _Look(self, level, (level.name, question), inputs).get(render)
 
@@ -160,7 +161,7 @@ class Once:
         return below
 
     def end(self, node: _Node, result: Any, size: int) -> None:
-        """Put a result at the end of a way, and drop old ones where there are too many."""
+        """Set the result of a leaf, and drop the least recently used results over the limit."""
         if node.result is not _OPEN:
             self._size -= node.size
         node.result, node.size = result, size
@@ -169,7 +170,7 @@ class Once:
         self._ends.move_to_end(node)
         while self._size > self._max_size and len(self._ends) > 1:
             self._drop(next(iter(self._ends)))
-        if self._nodes > MAX_NODES:  # ways that never came to an end
+        if self._nodes > MAX_NODES:  # paths of renderings that failed are never dropped one by one
             self.age += 1
             self._roots.clear()
             self._ends.clear()
@@ -199,7 +200,7 @@ class Once:
     # who waits for whom ----------------------------------------------------------------------------------------------
 
     def may_wait(self, finder: _Finder) -> bool:
-        """Whether waiting for it closes no circle."""
+        """Whether waiting for this thread cannot cause a deadlock."""
         own = threading.get_ident()
         after: _Finder | None = finder
         while after is not None:
@@ -209,7 +210,7 @@ class Once:
         return True
 
     def wait(self, finder: _Finder) -> bool:
-        """Whether it is done, or nobody is to wait for it any more; not for long: it may never end."""
+        """Wait until ``done``, at most PATIENCE seconds since the rendering may never end; whether it is done."""
         with self.waits_for_others():
             done = finder.done.wait(PATIENCE)
         with self._lock:
@@ -221,7 +222,7 @@ class Once:
 
 
 class _Look(Generic[Result]):
-    """One look for a result, and the rendering if there is none."""
+    """One look-up of a result, and the rendering if there is none."""
 
     def __init__(self, once: Once, level: Level[Result], question: Hashable, inputs: ReadSource) -> None:
         self._once = once
@@ -250,7 +251,7 @@ class _Look(Generic[Result]):
         return self._render(render, around, never=kept is _NEVER)
 
     def _tell(self, around: Recording | None) -> None:
-        """What was read on the way to a known result was read by who asked for it."""
+        """Add the reads of a kept result to the enclosing recording, which used it."""
         if around is not None and around.inputs is self._inputs:
             for read, key in self._passed:
                 around.add(read, key)
@@ -258,10 +259,10 @@ class _Look(Generic[Result]):
     # the way ---------------------------------------------------------------------------------------------------------
 
     def _walk(self) -> Any:
-        """What lies at the end of the way; _OPEN where it is not known."""
+        """Look up the result; _OPEN if there is none."""
         node, once, inputs, passed = self._node, self._once, self._inputs, self._passed
         common, age = inputs.common(), once.age
-        began: tuple[_Node, int] | None = None  # where reads in common begin: the node, and how many were before
+        began: tuple[_Node, int] | None = None  # where shared reads begin: the node, and the number of reads before
         while node is not None:
             read = node.read
             shared = common is not None and type(read) is tuple and inputs.is_common(read)
@@ -328,10 +329,10 @@ class _Look(Generic[Result]):
     # the rendering ---------------------------------------------------------------------------------------------------
 
     def _render(self, render: Callable[[], Result], around: Recording | None, *, never: bool) -> Result:
-        """Render, enter the way into the tree, and put the result at its end."""
+        """Render, add the path to the tree, and set the result at its leaf."""
         made = self._made = Recording(self._inputs, around, self._answers, self._go_on_alone)
         if never:
-            # Known to be different each time from here on; the way to here still tells who asked.
+            # The result cannot be used again; the reads so far still belong to the enclosing recording.
             for read, key in self._passed:
                 made.add(read, key)
             made.spoil("it is different each time")
@@ -351,12 +352,12 @@ class _Look(Generic[Result]):
             made.pass_on()
 
     def _enter(self) -> None:
-        """Enter the reads so far into the tree: from then on others can take this way."""
+        """Add the reads so far to the tree, for look-ups of others."""
         made = self._made
         if made is None or self._node is None:
             return
         sound = made.sound()
-        if self._entered < len(self._passed):  # the first reads are those that led to where it began
+        if self._entered < len(self._passed):  # the first reads must be those of the look-up
             if sound[: len(self._passed)] != self._passed:
                 self._went_elsewhere(sound)
                 return
@@ -395,7 +396,7 @@ class _Look(Generic[Result]):
                 self._once.end(node, kept, size)
 
     def _went_elsewhere(self, sound: list[tuple[Read, Key]]) -> None:
-        """It did not read what led to where it began: it failed early, or reads are not all that it depends on."""
+        """Handle a rendering whose reads differ from those of the look-up: it failed early, or has other inputs."""
         node, self._node = self._node, None
         for at, ((read, _), (expected, _)) in enumerate(zip(sound, self._passed, strict=False)):
             if read != expected:
@@ -407,14 +408,14 @@ class _Look(Generic[Result]):
                 return
 
     def _differs(self, node: _Node) -> None:
-        """Two renderings went different ways without having read anything different: neither is used again."""
-        log.debug("%s reads now this, now that: it is rendered each time", self._level.name)
+        """Two renderings with equal reads read different things next: results at this node cannot be used again."""
+        log.debug("%s depends on more than its reads: it is rendered each time", self._level.name)
         self._once.age += 1
         node.read = None
         self._once.end(node, _NEVER, 100)
 
     def _go_on_alone(self) -> None:
-        """Before a wait for the target: whoever waits for this rendering takes the way so far and goes on itself."""
+        """Called before a call on the target: threads that wait for this rendering continue by the path so far."""
         made = self._made
         if made is None:
             return

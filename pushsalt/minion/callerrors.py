@@ -1,4 +1,4 @@
-"""Errors of calls that do not come to anything: of functions that there are not, and of those that raise here."""
+"""Errors of function calls: unknown functions, and functions that raise on the controller."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from thin import runtime
 
 
 def unknown_function(name: str, nearest: Sequence[str] = (), more: Iterable[str] = ()) -> FunctionError:
-    """The error of a function that does not exist; ``more`` are names besides those of pushsalt's own."""
+    """The error for an unknown function; ``more`` are names of functions besides pushsalt's own, for suggestions."""
     import difflib
 
     from pushsalt.modules.controller import names
 
     near = list(nearest) or difflib.get_close_matches(name, {*names(), *shared(), *all_remote(), *more}, n=3)
-    hint = f"nearest: {', '.join(near)}" if near else "`pushsalt run TARGET sys.list_functions` lists what there is"
+    hint = f"nearest: {', '.join(near)}" if near else "`pushsalt run TARGET sys.list_functions` lists all functions"
     return FunctionError("unknown_function", f"'{name}' is not available.", hint, "CommandExecutionError")
 
 
 def all_remote() -> set[str]:
-    """The names of all functions that targets have, read from their code without loading it."""
+    """The names of all functions of execution modules, read from their source without importing it."""
     found = set()
     for module, files in runtime.virtual_index("modules").items():
         for file in files:
@@ -32,9 +32,9 @@ def all_remote() -> set[str]:
 
 
 def raised(name: str, exc: BaseException) -> FunctionError:
-    """The error of a function that raised on the controller."""
+    """The error for a function that raised on the controller."""
     own = type(exc).__name__
     text = str(exc) or own
-    if isinstance(exc, (LookupError, AttributeError, TypeError)):  # Python's own words: a key, a name
+    if isinstance(exc, (LookupError, AttributeError, TypeError)):  # the text of these is often only a key or a name
         text = f"{own}: {text}"
     return FunctionError("exception", f"{name}: {text}", "run again with -l debug to see where", own)

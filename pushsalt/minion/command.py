@@ -1,4 +1,4 @@
-"""What functions that only the command answers need of its project; ``pushsalt.run.project.Project`` is one."""
+"""The part of ``pushsalt.run.project.Project`` that functions need which only the command answers."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ if TYPE_CHECKING:
 
 
 class ManagedResources(Protocol):
-    """Which resources targets manage, by ``type:id``."""
+    """The resources that targets manage, by ``type:id``."""
 
     def declared(self, manager: str, /) -> dict[str, Any]: ...
 
 
 class CommandResources(ManagedResources, Protocol):
-    """The same, as the command knows it."""
+    """Managed resources with what only the command knows of them."""
 
     def managed_by(self, manager: str) -> list[str]: ...
     def manager(self, key: str) -> str | None: ...
 
 
 class Requests(Protocol):
-    """Runs of states that were requested and not run yet, by target."""
+    """State runs that were requested and not run yet, by target."""
 
     def get(self, key: str) -> Any: ...
     def put(self, key: str, value: Any) -> Any: ...

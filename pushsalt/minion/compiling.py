@@ -1,6 +1,6 @@
-"""How one target's pillar and states are compiled: the trees, and the sources outside of them, put together for it.
+"""Compiles one target's pillar and states from the file trees and from external sources.
 
-What a ``Minion`` knows of itself goes in; it keeps what comes out.
+The input is a ``Minion``, which keeps the results.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 class Inputs(Protocol):
-    """The files as one target's renderings see them."""
+    """The file server with recorded reads of one target."""
 
     def recorded_files(self, tree: str, /) -> RecordedFiles: ...
 
@@ -71,15 +71,15 @@ class Compiling(Protocol):
 def compiled_pillar(
     twin: Compiling, override: Mapping[str, Any], more: Mapping[str, Any] | None = None
 ) -> PillarResult:
-    """``twin`` is the target as pillar SLS see it: its pillar grows meanwhile.
+    """Compile the pillar. ``twin`` is the target for pillar SLS; its pillar is updated while SLS are rendered.
 
-    ``override`` is laid over it, ``more`` are external sources besides those of the configuration.
+    ``override`` is merged over the result, ``more`` are external sources besides those of the configuration.
     """
     from pushsalt.pillar import compile_pillar
 
     config = twin.project.config.opts
     opts = {**config, **plain(twin.opts)}
-    if opts.get("ext_pillar"):  # the configuration's; what a template asks for besides may be anybody's text
+    if opts.get("ext_pillar"):  # of the configuration, thus trusted; ``more`` may come from a foreign template
         opts["ext_pillar"] = twin.project.private["ext_pillar"]
     if more:
         opts["ext_pillar"] = [*(opts.get("ext_pillar") or []), dict(more)]
@@ -110,7 +110,7 @@ def compiled_pillar(
 
 
 def _source(twin: Compiling, outside: Outside, name: str) -> ExtPillar | None:
-    """An external source: here where the whole project is, or where it only renders; else the command asks it."""
+    """An external pillar: called here in the command's process, or if it only renders files; else by the command."""
     config = twin.project.config.opts
     if twin.project.is_command or renders(name, config):
         return find_source(name, folders("ext_pillar", config), outside)
@@ -119,7 +119,7 @@ def _source(twin: Compiling, outside: Outside, name: str) -> ExtPillar | None:
 
 
 def state_compiler(minion: Compiling) -> StateCompiler:
-    """Compiles this target's states."""
+    """The compiler of this target's states."""
     return StateCompiler(
         RenderedTree(minion.files, minion.context, minion.once),
         minion.opts,
@@ -132,7 +132,7 @@ def state_compiler(minion: Compiling) -> StateCompiler:
 
 
 def _master_tops(minion: Compiling) -> dict[str, list[str]]:
-    """The SLS that the sources of ``master_tops`` name for this target. Raises StateError."""
+    """saltenv -> SLS names that ``master_tops`` gives for this target. Raises StateError."""
     from pushsalt.tops import top_data
 
     spoil("external top data")

@@ -1,8 +1,8 @@
-"""What a dry run may call: `--test` changes nothing, whatever a template, a guard or a slot asks for.
+"""Which functions a dry run may call: `--test` must not change anything by templates, guards or slots either.
 
-What a function does is said in its module (pushsalt.modules.effects). One that changes the system is refused, and so is
-one that says nothing. Commands are another matter: ``cmd.run('uname -r')`` reads, and formulas cannot be rendered
-without it, so what runs what it is told runs, and that is said.
+Modules declare the effects of their functions (pushsalt.modules.effects). A function that changes the system, or has no
+declaration, is refused. Functions that run any command are called, with a warning: ``cmd.run('uname -r')`` only reads,
+and many formulas cannot be rendered without it.
 
 Options: ``test_template_functions`` (refuse, warn or allow), and globs in ``test_template_allow`` and
 ``test_template_refuse``; an exact name there wins over a glob, and ``test_template_refuse`` wins over the other.
@@ -26,15 +26,15 @@ from thin import slots
 
 log = logging.getLogger(__name__)
 
-#: Functions that templates reach by another name, most of the time.
+#: Functions that templates usually call by another name.
 WRITTEN: Final = {meant: written for written, meant in ALIASES.items()}
 
-#: The words of ``test_template_functions``.
+#: The values of ``test_template_functions``.
 REFUSE, WARN, ALLOW = "refuse", "warn", "allow"
 
 
 def treatment(name: str, opts: Mapping[str, Any], kind: str) -> str:
-    """``refuse``, ``warn`` or ``allow``, for a function of this kind (pushsalt.modules.effects) in a dry run."""
+    """``refuse``, ``warn`` or ``allow``, for a function of this effect (pushsalt.modules.effects) in a dry run."""
     names = (name, WRITTEN[name]) if name in WRITTEN else (name,)
     lists = ((opts.get("test_template_refuse"), REFUSE), (opts.get("test_template_allow"), ALLOW))
     for words, answer in lists:
@@ -58,7 +58,7 @@ def guarded(
     effect: Effect,
     warn: Callable[[str], None] = log.warning,
 ) -> Callable[..., Any]:
-    """``function`` as a template may call it in a dry run. What is refused raises FunctionError."""
+    """``function`` for templates in a dry run. If it is refused, calling it raises FunctionError."""
     if not effect.unless and treatment(name, opts, effect.kind) == ALLOW:
         return function
 
@@ -79,21 +79,21 @@ def guarded(
 
 
 def _doing(name: str, kind: str, argument: str) -> str:
-    """What a function does, as a sentence without its end."""
+    """The effect of a function, as the beginning of a sentence."""
     said = WRITTEN.get(name, name) + (f" with `{argument}`" if argument else "")
     does = {CHANGES: "changes the system", RUNS: "runs a command"}
     return f"{said} {does.get(kind, 'does not say whether it changes the system')}"
 
 
 def _refusal(name: str, kind: str, argument: str, where: str) -> tuple[str, str]:
-    """Text and hint of the error. ``where`` is the user's file that says nothing of the function."""
+    """Text and hint of the error. ``where`` is the user's file without a declaration for the function."""
     ending = "and this is a dry run: it was not called"
     if kind in (READS, RUNS):
         return f"{WRITTEN.get(name, name)} is among `test_template_refuse`, {ending}", "take it out of that option"
     text = f"{_doing(name, kind, argument)}, {ending}"
     if kind == CHANGES:
-        return text, "the options `test_template_functions` and `test_template_allow` let it through"
-    hint = f"`test_template_allow: ['{name}']` in the configuration lets it through"
+        return text, "the options `test_template_functions` and `test_template_allow` can allow it"
+    hint = f"`test_template_allow: ['{name}']` in the configuration allows it"
     if where:
         named = f"('{name.partition('.')[2]}',)"
         hint = f"write `__reads__ = {named}` into {where} if it changes nothing, else `__changes__`; {hint}"
@@ -106,9 +106,9 @@ def _refusal(name: str, kind: str, argument: str, where: str) -> tuple[str, str]
 def refused_calls(
     chunk: Chunk, opts: Mapping[str, Any], effect: Callable[[str], Effect], warn: Callable[[str], None] = log.warning
 ) -> dict[str, str]:
-    """Function -> why it is not called, of those that the chunk's guards and slots name and that a dry run refuses.
+    """Function -> why it is refused, for the functions in the chunk's guards and slots that a dry run must not call.
 
-    A command as a guard is one like those that are written as text: it runs, and nobody needs to be told.
+    A guard that calls a function which runs commands is like a guard that is a command: it runs without a warning.
     """
     found: dict[str, str] = {}
     for where, name, args, kwargs in _calls(chunk):
@@ -125,7 +125,7 @@ def refused_calls(
 
 
 def _calls(chunk: Chunk) -> Iterator[tuple[str, str, Sequence[Any], Mapping[str, Any]]]:
-    """(where, function, arguments, those by name) of each call that guards and slots name."""
+    """(where, function, arguments, keyword arguments) of each call in guards and slots."""
     for guard in ("onlyif", "unless"):
         given = chunk.get(guard)
         entries: list[Any] = given if isinstance(given, list) else [given]
@@ -133,12 +133,12 @@ def _calls(chunk: Chunk) -> Iterator[tuple[str, str, Sequence[Any], Mapping[str,
             if isinstance(entry, dict) and "fun" in entry:
                 kwargs = {key: entry[key] for key in entry if key not in ("fun", "args", "get_return")}
                 args = entry.get("args")
-                # whatever the target would go through: of a mapping its keys
+                # any iterable, as on the target: of a mapping the keys
                 yield guard, str(entry["fun"]), list(args) if isinstance(args, Iterable) else [], kwargs
     for text in _texts(chunk):
         try:
             call: Any = slots.parse(text.split(":", 2)[2])
-        except (ValueError, IndexError):  # the state says so
+        except (ValueError, IndexError):  # the state reports it
             continue
         if call[0]:
             yield "a slot", *call
@@ -157,7 +157,7 @@ def _texts(value: Any) -> Iterator[str]:
 
 
 def _caller() -> str:
-    """``file:line`` of the template that is being rendered in this thread: Jinja, or Python of the tree."""
+    """``file:line`` of the template (Jinja, or Python of the tree) that is being rendered in this thread."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None:
         template = frame.f_globals.get("__jinja_template__")

@@ -1,6 +1,6 @@
-"""The file server as renderings see it: which files they find and read is noted, and looked up once for many targets.
+"""The file server for renderings: records the files that they find and read, and looks each up once for many targets.
 
-While nothing is recorded (a plan is made, a target asks for a file) the disk is looked at each time.
+Outside of recordings (when a plan is made, or a target asks for a file) every look-up reads the disk.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ if TYPE_CHECKING:
     from pushsalt.files.found import FoundFile
     from pushsalt.fileserver import FileServer, SlsFile
 
-#: Seconds for which what was seen of the files holds for further targets.
+#: Seconds for which a snapshot is used for further targets.
 FRESH: Final = 1.0
-#: Larger files are read again each time.
+#: Bytes; the content of larger files is not kept in memory.
 _KEPT: Final = 1024 * 1024
 _numbers: Final = itertools.count()
 
 
 class Snapshot:
-    """What was seen of a file server at about one moment. Any thread may look; two that look at once do no harm."""
+    """Look-ups of a file server, cached since about the same time. Thread-safe: concurrent look-ups do no harm."""
 
     def __init__(self, files: FileServer) -> None:
         self.files = files
@@ -51,7 +51,7 @@ class Snapshot:
             return found
 
     def content(self, saltenv: str, path: str) -> bytes:
-        """Raises FileServerError."""
+        """The content of a file. Raises FileServerError."""
         kept = self._read(saltenv, path)[0]
         if kept is not None:
             return kept
@@ -63,7 +63,7 @@ class Snapshot:
         return self._list(question, args)[0]
 
     def key(self, kind: str, *place: Any) -> Key:
-        """Of a read: ``find`` or ``read`` with saltenv and path, ``list`` with a method's name and its arguments."""
+        """The key of a read: ``find`` or ``read`` with (saltenv, path), ``list`` with (method, arguments)."""
         if kind == "find":
             found = self.find(*place)
             return found.path if found is not None else None
@@ -100,7 +100,7 @@ class RecordedFiles:
         self._snapshot = snapshot
 
     def _noting(self) -> Recording | None:
-        """The recording of this target's rendering, if there is one."""
+        """The recording of this target's rendering; None without one."""
         top = current()
         if top is not None and top.inputs is not self._inputs:
             top.spoil("reads files for another target")
@@ -125,7 +125,7 @@ class RecordedFiles:
         return FileServer.sls_path(cast("FileServer", self), sls, saltenv)
 
     def noted(self, saltenv: str, path: str) -> Snapshot | None:
-        """Note that a file's content is read; where to read it from, None for the disk."""
+        """Record that a file's content is read; returns the snapshot to read it from, None for the disk."""
         top = self._noting()
         if top is None:
             return None
@@ -142,14 +142,14 @@ class RecordedFiles:
         return dict(answer) if isinstance(answer, dict) else list(answer)
 
     def __getattr__(self, question: str) -> Callable[..., Any]:
-        """``envs``, ``list_states`` and all others, which list something."""
+        """The other methods of the file server, which list something: ``envs``, ``list_states`` …"""
         if question.startswith("_"):
             raise AttributeError(question)
         return partial(self._ask, question)
 
 
 class RecordedFile:
-    """A found file; whatever is asked of its content is noted as read."""
+    """A found file; access to its content is recorded as a read."""
 
     def __init__(self, found: FoundFile, files: RecordedFiles, saltenv: str, path: str) -> None:
         self._found = found

@@ -1,4 +1,4 @@
-"""Files with ``template:``, rendered for one target: beforehand where that can be, else in their turn."""
+"""Renders files with ``template:`` for one target: before the run if possible, else when the state runs."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ def render_file(
     chunk: Chunk,
     names: Mapping[str, Any] | None = None,
 ) -> bytes:
-    """A file's template as this target renders it. Raises RenderError; TargetError when a call can't reach the target.
+    """Render a file's template for this target. Raises RenderError; TargetError if a call needs a missing connection.
 
-    What it sees: ``names``, those that the state gives, or else name, user, group, mode and attrs of the chunk; over
-    them ``defaults``, then ``context``. A file that is no text is left as it is. Salt: file.get_managed.
+    Its variables: ``names`` of the state, or else name, user, group, mode and attrs of the chunk; ``defaults`` override
+    these, and ``context`` overrides both. A binary file is returned unchanged. Salt: file.get_managed.
     """
     path = url or str(chunk.get("name") or "<text>")
     if url is not None:
@@ -51,7 +51,7 @@ def render_file(
     variables = dict(_own_names(chunk, url) if names is None else names)
     for more in (defaults, context):
         if isinstance(more, Mapping):
-            variables.update(in_order(more))  # they stand in an SLS
+            variables.update(in_order(more))  # they come from an SLS
     source = Foreign("", path) if text is None else text
     rendered = render_text(source, engine, path=path, saltenv=saltenv, context=minion.context, variables=variables)
     return rendered.encode("utf-8", "surrogateescape")
@@ -62,10 +62,10 @@ def _own_names(chunk: Chunk, url: str | None) -> dict[str, Any]:
 
 
 def names_of(chunk: Chunk, url: str) -> dict[str, Any] | None:
-    """The names that file.managed will give the template of ``url``; None for a state that gives none.
+    """The variables that file.managed passes to the template of ``url``; None for other state functions.
 
-    The target says them with the key of what it wants: were they others, it would ask for its own. Raises ValueError
-    for what that state refuses.
+    They are part of the key under which the target looks for the rendered text: with other variables it asks again.
+    Raises ValueError for arguments that the state rejects.
     """
     if chunk["fun"] != "managed":
         return None
@@ -94,9 +94,10 @@ def _is_binary(data: bytes) -> bool:
 def prerender(
     minion: Minion, url: str, saltenv: str, engine: str, context: Any, defaults: Any, chunk: Chunk
 ) -> tuple[dict[str, Any] | None, bytes] | None:
-    """The names that the state gives, and the template's text; None when that asks the target, or may change before.
+    """(variables of the state, rendered text); None if the template calls the target, or its variables may change.
 
-    A function asked of the target raises here; what fails for any reason is rendered again, and reported, in its turn.
+    Calls on the target raise here. A template that fails for any reason is rendered again when the state runs, which
+    reports the error.
     """
     if _has_slots(chunk):
         return None

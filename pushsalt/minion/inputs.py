@@ -1,4 +1,4 @@
-"""One target as its renderings read it: each read is answered with a key, so that results can be compared."""
+"""The inputs of one target's renderings: returns a key for each read, by which results can be compared."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from pushsalt.minion.shared import GONE, MemoPillar, Shared, TargetSettings, val
 if TYPE_CHECKING:
     from pushsalt.minion.salt import TemplateFunctions
 
-#: Functions asked by ``Minion.remote``, which is told apart from what templates call by the same name.
+#: Prefix for calls of ``Minion.remote``, to distinguish them from template calls of the same function.
 REMOTE: Final = "remote "
 
 
 class ReadTarget(Protocol):
-    """The target that is read: ``pushsalt.minion.minion.Minion``. What is ``own`` was made for it alone."""
+    """The target that is read: ``pushsalt.minion.minion.Minion``. ``own_`` attributes belong to this target alone."""
 
     settings: TargetSettings
     own_opts: dict[str, Any] | None
@@ -57,11 +57,11 @@ class TargetInputs:
         self._seen = threading.local()
 
     def begin(self) -> None:
-        """Something is rendered from the start: files are looked at again where it is time for that."""
+        """A new rendering begins: snapshots that are too old are replaced."""
         self._seen.trees = {}
 
     def snapshot(self, tree: str) -> Snapshot:
-        """What this thread sees of the files until it begins something else."""
+        """The snapshot that this thread uses until the next ``begin``."""
         trees: dict[str, Snapshot] = self._seen.__dict__.setdefault("trees", {})
         found = trees.get(tree)
         if found is None:
@@ -80,18 +80,18 @@ class TargetInputs:
             return _looked_up(self._minion.own_grains, read[1])
         if kind == "pillar":
             return self._pillar(read[1])
-        if kind == "compiled":  # whatever became of the target's own since
+        if kind == "compiled":  # also if the target's own pillar was changed since
             known = self._minion.shared_pillar
             return known.key(WHOLE), known.errors
         if kind == "match":
             return self._matches(*read[1:])
         try:
             return self.snapshot(read[1]).key(kind, *read[2:])
-        except (PushsaltError, OSError):  # it cannot be read: the rendering says so
+        except (PushsaltError, OSError):  # it cannot be read: the rendering reports the error
             raise NoKeyError("a file") from None
 
     def common(self) -> Hashable:
-        """The settings and what is seen of the files, unless templates may have changed the options."""
+        """Key of the settings and snapshots; None if templates may have changed the options."""
         if self._minion.own_opts is not None:
             return None
         return self._minion.settings.number, self.snapshot("states").number, self.snapshot("pillar").number
@@ -138,7 +138,7 @@ class TargetInputs:
         return self._minion.functions.function(name)(*args, **kwargs)
 
     def question(self) -> tuple[Any, ...]:
-        """What every question about this target says, besides what is asked (see ``reads.Recorded``)."""
+        """The part of each memo question that depends on the target (see ``reads.Recorded``)."""
         minion = self._minion
         own = minion.own_pillar
         pillar: Mapping[Any, Any] = own if own is not None else minion.shared_pillar.values
@@ -153,6 +153,6 @@ def _looked_up(mapping: dict[Any, Any], name: Any) -> Key:
 
 
 def noting(inputs: TargetInputs) -> bool:
-    """Whether a rendering of this target is being recorded in this thread."""
+    """Whether this thread is recording a rendering of this target."""
     top = current()
     return top is not None and top.inputs is inputs

@@ -1,4 +1,4 @@
-"""Whether a target expression means the target that is being rendered."""
+"""Whether a target expression matches the target that is being rendered."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ class Matched(Protocol):
 
 
 def match(minion: Matched, expr: str, tgt_type: str) -> bool:
-    """Whether a target expression means this target, by its live grains and pillar. It is noted as read.
+    """Whether a target expression matches this target, by its live grains and pillar. The read is recorded.
 
-    As in Salt, an expression that cannot be understood means no target and is logged; what makes Salt fail, an unknown
-    match type or an invalid regular expression, raises UsageError.
+    As in Salt, an expression that cannot be parsed matches nothing and is logged; an unknown match type and an invalid
+    regular expression, with which Salt fails, raise UsageError.
     """
-    if tgt_type == "data":  # of a minion's data store, which a target does not have
+    if tgt_type == "data":  # the minion's data store; a target has none
         return False
     if expr == "*" and tgt_type in ("glob", "compound"):
         return True
@@ -57,7 +57,7 @@ def match(minion: Matched, expr: str, tgt_type: str) -> bool:
 
 
 def is_matched(minion: Matched, expr: str, tgt_type: str) -> bool:
-    """``match`` without a note of it."""
+    """``match`` without recording the read."""
     pillar = minion.own_pillar
     if pillar is None:
         pillar = {} if minion.compiled_pillar is None else minion.compiled_pillar.values

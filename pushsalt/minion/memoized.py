@@ -1,4 +1,4 @@
-"""What targets render and compile, each kind once for equal inputs: SLS, file templates, pillar, states."""
+"""Memoizes what is rendered and compiled for targets: SLS, file templates, pillar, states."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class _Packed:
-    """Data of which everybody gets a copy of his own: dicts and lists, at any depth; texts are shared."""
+    """Data that is copied for each user: dicts and lists at any depth are copied, texts are shared."""
 
     __slots__ = ("_recipe", "_size")
 
@@ -27,7 +27,7 @@ class _Packed:
         self._recipe = _recipe(own)
         try:
             self._size = len(marshal.dumps(own, 2))
-        except ValueError:  # texts or mappings of derived types
+        except ValueError:  # it contains subclasses of str or dict
             self._size = 10 * len(repr(own))
 
     def copy(self) -> dict[str, Any]:
@@ -39,7 +39,7 @@ class _Packed:
 
 
 class _Recipe(NamedTuple):
-    """A dict or list, and where it holds others: such that hold none themselves, and such that do."""
+    """A dict or list, and its items that are dicts or lists: ``flat`` contain none themselves, ``deep`` do."""
 
     outer: Any
     flat: tuple[tuple[Any, Any], ...]
@@ -48,7 +48,7 @@ class _Recipe(NamedTuple):
 
 @dataclass(frozen=True)
 class _Derived:
-    """A dict or list of a type of its own."""
+    """A value of a subclass of dict or list."""
 
     value: Any
 
@@ -72,7 +72,7 @@ def _recipe(outer: Any) -> _Recipe:
 
 
 def _made(recipe: _Recipe) -> Any:
-    """Quicker than to unpack, or to look for dicts and lists again: most of the data are texts in flat ones."""
+    """Make a copy. Faster than unmarshalling or ``copy_containers``: most dicts and lists are flat."""
     outer, flat, deep = recipe
     made = outer.copy()
     for place, item in flat:
@@ -84,13 +84,13 @@ def _made(recipe: _Recipe) -> Any:
 
 @dataclass(frozen=True)
 class _Compiled:
-    """A CompileResult for many targets: its data, and what is only read."""
+    """A CompileResult for many targets: its data is copied, its problems are shared."""
 
     data: _Packed
     problems: tuple[Problem, ...]
 
 
-#: Problems are frozen; the sources are for finding problems, which is over.
+#: Fields that are not copied: problems are immutable, and sources are not needed after the problems were found.
 _NO_DATA: Final = ("problems", "sources")
 
 
@@ -120,7 +120,7 @@ class CompiledTarget(Protocol):
 
 
 class MemoCompiler:
-    """``StateCompiler`` of one target, which compiles only what no other has compiled of the same."""
+    """``StateCompiler`` of one target; uses the memoized results of other targets with equal inputs."""
 
     def __init__(self, minion: CompiledTarget) -> None:
         self._minion = minion
@@ -153,7 +153,7 @@ class MemoCompiler:
         return self._low("show_lowstate")
 
     def _low(self, method: str, *args: Any, **kwargs: Any) -> CompileResult:
-        """Who asks for low data gets no high data with it."""
+        """A compile result without its high data, which callers that want low data do not need."""
 
         def compiled(compiler: StateCompiler) -> CompileResult:
             result: CompileResult = getattr(compiler, method)(*args, **kwargs)
@@ -167,7 +167,7 @@ class MemoCompiler:
 
     def _once(self, question: Any, compile: Callable[[StateCompiler], CompileResult]) -> CompileResult:
         self._minion.check_pillar()
-        target = self._minion.target  # each type of resources has states of its own
+        target = self._minion.target  # each type of resources has its own state functions
         question = (target.resource, bool(target.enter), question) if target.resource else question
         result: CompileResult = self._minion.once(STATES, question, lambda: compile(self._minion.plain_compiler))
         return result

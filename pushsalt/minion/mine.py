@@ -1,7 +1,8 @@
-"""What goes into the mine, and when: a bank by key, ``{alias: value}``; one with ``allow_tgt`` is wrapped as Salt does.
+"""Writing to the mine: a bank, key -> ``{alias: value}``; a value with ``allow_tgt`` is wrapped as in Salt.
 
-``mine_functions`` are called with the grains (``pushsalt grains``, ``--refresh``), by ``mine.update``, and behind a run
-of states when their values are older than ``mine_interval``: there is no agent that could do so every hour.
+``mine_functions`` are called when grains are collected (``pushsalt grains``, ``--refresh``), by ``mine.update``, and
+after a run of states if their values are older than ``mine_interval``: there is no agent that could call them every
+hour.
 """
 
 from __future__ import annotations
@@ -23,9 +24,9 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-#: Seconds that a return waits for the mine.
+#: Seconds that a return is delayed at most for mine functions.
 PATIENCE: Final = 60.0
-#: Values that one target may have in the mine.
+#: Most values of one target in the mine.
 NAMES: Final = 1000
 
 
@@ -42,16 +43,16 @@ class MineFunction:
     given: Any = None
 
     def message(self) -> dict[str, Any]:
-        """The call as a session takes it."""
+        """The call, as a message of a session."""
         return {"k": "call", "fun": self.function, "args": self.args, "kwargs": self.kwargs, "cli": False}
 
     def wrapped(self, value: Any) -> Any:
-        """The value as it is kept."""
+        """The value in the form in which it is stored."""
         return minevalues.wrapped(value, self.allow_tgt, self.allow_tgt_type)
 
 
 def definitions(functions: Any) -> list[MineFunction]:
-    """``mine_functions`` understood: a list of names, or ``{alias: arguments}``; ``mine_function`` names another."""
+    """Parse ``mine_functions``: a list of names, or ``{alias: arguments}`` where ``mine_function`` is the function."""
     if isinstance(functions, list):
         functions = {str(name): {} for name in functions}
     if not isinstance(functions, dict):
@@ -64,7 +65,7 @@ def definitions(functions: Any) -> list[MineFunction]:
 
 
 def unwrap(kept: Any) -> tuple[Any, tuple[Any, str] | None]:
-    """The value, and the expression and type of who may have it; None for everybody."""
+    """The value, and (target expression, type) of the targets that may read it; None for all."""
     if not isinstance(kept, dict) or minevalues.ACL_ID not in kept:
         return kept, None
     allowed = (kept["allow_tgt"], str(kept.get("allow_tgt_type") or "glob")) if "allow_tgt" in kept else None
@@ -72,33 +73,33 @@ def unwrap(kept: Any) -> tuple[Any, tuple[Any, str] | None]:
 
 
 def keeps(project: Trees) -> bool:
-    """Whether anything is kept. Salt: the master's ``_mine``."""
+    """Whether the configuration allows to store mine values. Salt: the master's ``_mine``."""
     opts = project.config.opts
     return bool(opts["minion_data_cache"] or opts.get("enforce_mine_cache"))
 
 
 def store(project: Trees, target: Target, values: Mapping[str, Any], *, clear: bool = False) -> bool:
-    """Keep values of a target, besides or instead of those that are there; whether that went well."""
+    """Store values of a target; with ``clear``, its other values are removed. Returns whether that succeeded."""
     if not project.is_command:
         return project.store_in_mine(values, clear=clear)
     if not keeps(project):
         return True
     names = len(values) if clear else len({*(project.command.mine.get(target.key) or ()), *values})
     if names > NAMES:
-        log.error("%s: nothing is kept beyond %d values in the mine: mine.delete forgets one", target.id, NAMES)
+        log.error("%s: not stored: the mine has at most %d values; mine.delete removes one", target.id, NAMES)
         return False
     return project.command.mine.put(target.key, values) if clear else project.command.mine.update(target.key, values)
 
 
 def forget(project: Trees, target: Target, alias: str) -> bool:
-    """Forget one value of a target."""
+    """Remove one value of a target."""
     if project.command.mine.get(target.key) is None:
         return True
     return project.command.mine.update(target.key, {}, without=[alias])
 
 
 def configured(project: Trees, target: Target, pillar: Mapping[str, Any]) -> list[MineFunction]:
-    """What ``mine_functions`` says for a target: in its pillar, the configuration and the roster; the last one wins."""
+    """The ``mine_functions`` of a target: of its pillar, the configuration and the roster; the last one wins."""
     found: dict[str, Any] = {}
     for place in (pillar, project.config.opts, target.minion_opts):
         given = place.get("mine_functions")
@@ -109,7 +110,7 @@ def configured(project: Trees, target: Target, pillar: Mapping[str, Any]) -> lis
 
 
 def with_grains(project: Trees, target: Target) -> list[MineFunction]:
-    """What is collected with a target's grains; of the pillar as it was last compiled."""
+    """The mine functions to call when grains are collected, by the cached pillar."""
     if not _setting(project, target, "mine_enabled", True):
         return []
     kept = project.command.pillar_bank.get(target.key) if project.command.keeps_pillar else None
@@ -117,9 +118,9 @@ def with_grains(project: Trees, target: Target) -> list[MineFunction]:
 
 
 def with_states(project: Trees, target: Target, in_pillar: Any) -> list[MineFunction]:
-    """What is collected behind a run of states: what is not in the mine, or older than ``mine_interval`` minutes.
+    """The mine functions to call after a run of states: those without a value younger than ``mine_interval`` minutes.
 
-    ``in_pillar`` is what the pillar has as ``mine_functions``.
+    ``in_pillar`` is the value of ``mine_functions`` in the pillar.
     """
     if not _setting(project, target, "mine_enabled", True) or not keeps(project):
         return []
@@ -142,7 +143,7 @@ def _setting(project: Trees, target: Target, name: str, default: Any) -> Any:
 async def collect(
     target: Target, functions: Sequence[MineFunction], answers: Sequence[asyncio.Future[Any]]
 ) -> dict[str, Any]:
-    """The values of functions that were called and do not take too long; what failed is said and left out."""
+    """The values of the called functions; those that failed or take too long are logged and left out."""
     from pushsalt.session.intake import returned_grains
 
     if answers:
@@ -150,16 +151,16 @@ async def collect(
     values = {}
     for each, answer in zip(functions, answers, strict=True):
         if not answer.done():
-            log.warning("%s: the mine function %s is not done after %g s: not kept", target.id, each.function, PATIENCE)
+            log.warning("%s: the mine function %s took over %g s: not stored", target.id, each.function, PATIENCE)
             continue
         try:
             value = returned_grains(target, each.function, each.args, answer.result())
             values[each.alias] = each.wrapped(value)
         except (FunctionError, TargetError) as exc:
-            said = target.resource and exc.kind == "unknown_function"  # what holds for all targets is not for each type
+            said = target.resource and exc.kind == "unknown_function"  # a function for all targets may lack in a type
             log.log(
                 logging.DEBUG if said else logging.ERROR,
-                "%s: the mine function %s is not kept: %s",
+                "%s: the mine function %s failed: not stored: %s",
                 target.id,
                 each.function,
                 exc.message,

@@ -1,7 +1,7 @@
-"""One target as Salt's minion would see itself: options, grains, pillar, functions, and the compiler over its tree.
+"""One target as Salt's minion would see itself: options, grains, pillar, functions, and the compiler of its states.
 
-Everything here is synchronous and made to run in a worker thread; what needs the target goes through ``Remote``, which
-blocks that thread while the event loop does the talking.
+Everything here is synchronous and runs in a thread; calls on the target go through ``Remote``, which blocks that thread
+while the event loop communicates.
 """
 
 from __future__ import annotations
@@ -78,11 +78,10 @@ class Minion:
         opts: Mapping[str, Any] | None = None,
         discover: Callable[[dict[str, Any]], dict[str, list[str]]] | None = None,
     ) -> None:
-        """``engines`` are the only renderers that are used for it, in whatever way; None: no such limit.
+        """``engines``: the only renderers that may be used for this target; None for no limit.
 
-        ``pillar`` and ``opts`` are there already; what is not given is made when it is first read. ``discover`` has the
-        target say which resources it manages by its pillar, and takes them in: type -> ids; None where there is no way
-        to it.
+        ``pillar`` and ``opts`` are made on first use if they are not given. ``discover`` asks the target for the
+        resources that it manages, stores them, and returns type -> ids; None without a connection.
         """
         self.project = project
         self.target = target
@@ -95,18 +94,18 @@ class Minion:
         )
         self.inputs = TargetInputs(self, project.shared)
         self._discover = discover
-        #: the grains, options and pillar as they are now, to be looked at only; None: not made yet
+        #: present grains, options and pillar, which must not be changed; None: not made yet
         self.own_grains: dict[str, Any] = grains if isinstance(grains, dict) else dict(grains)
         self.own_opts: dict[str, Any] | None = None if opts is None else self._recorded_opts(opts)
         self.own_pillar: dict[str, Any] | None = None
-        #: the compiled pillar, if it was needed
+        #: the compiled pillar; None: not compiled yet
         self.compiled_pillar: MemoPillar | None = None
         if isinstance(pillar, MemoPillar):
             self.compiled_pillar = pillar
         elif pillar is not None:
             self.own_pillar = Recorded("pillar", self.inputs, pillar)
         self.wrappers: dict[Path, ModuleType] = {}
-        #: whether a template asks: it sees pillar as it is, a command line sees it masked
+        #: whether functions are called by templates, which see secrets of pillar; for a command line they are masked
         self.rendering = rendering
         self._override = dict(options.pillar or {}) if pillar_override is None else dict(pillar_override)
 
@@ -116,7 +115,7 @@ class Minion:
 
     @cached_property
     def grains(self) -> dict[str, Any]:
-        """The grains. What templates read of them is noted, as of options and pillar (pushsalt.memo.reads)."""
+        """The grains. Reads of them are recorded, as those of options and pillar (pushsalt.memo.reads)."""
         self.own_grains = Recorded("grains", self.inputs, self.own_grains)
         return self.own_grains
 
@@ -125,21 +124,21 @@ class Minion:
 
     @cached_property
     def opts(self) -> dict[str, Any]:
-        """The options by Salt's names; made when somebody needs all of them."""
+        """The options by Salt's names, made on first use."""
         if self.own_opts is None:
             self.own_opts = self._recorded_opts({**self.settings.copy(), "id": self.id, "user": self.user})
         return self.own_opts
 
     @property
     def user(self) -> Any:
-        """Who executes on the target."""
+        """The user that runs on the target."""
         return self.settings.values["user"] or dict.get(self.own_grains, "username") or "root"
 
     def _recorded_opts(self, opts: Mapping[str, Any]) -> Recorded:
         return Recorded("opts", self.inputs, {**opts, "grains": self.grains}, private=frozenset({"grains"}))
 
     def option(self, name: str) -> Any:
-        """The value of an option, which stays as it is."""
+        """The value of an option, which must not be changed; the read is not recorded."""
         return self.settings.values.get(name) if self.own_opts is None else dict.get(self.own_opts, name)
 
     @property
@@ -152,51 +151,51 @@ class Minion:
 
     @property
     def offline(self) -> bool:
-        """Whether the target is one that is never connected to."""
+        """Whether the target has the transport ``offline``."""
         return self.target.transport == "offline"
 
     @property
     def has_target(self) -> bool:
-        """Whether there is a way to the target."""
+        """Whether functions can be called on the target."""
         return self._remote is not None
 
     @cached_property
     def files(self) -> FileServer:
-        """The file server of the states; what renderings find and read there is noted."""
+        """The file server of the states; its reads by renderings are recorded."""
         return cast("FileServer", self.inputs.recorded_files("states"))
 
     @property
     def custom(self) -> CustomModules:
-        """The users' own modules, as this target's job has them."""
+        """The users' own modules in the saltenv of this target's job."""
         return self.project.custom(self.saltenv)
 
     @property
     def controller(self) -> ControllerFunctions:
-        """What the controller answers; users' own functions are for the operator's own texts alone."""
+        """The functions of the controller; users' own ones only if trusted text is rendered."""
         return self.project.functions if self._engines is None else OUR_FUNCTIONS
 
     def has_custom(self, name: str) -> bool:
-        """Whether an execution function is of the users' own modules, or of the resource's type."""
+        """Whether an execution function belongs to users' own modules, or to the resource's type."""
         return self._type.has(name) or self.custom.has(name)
 
     @cached_property
     def _type(self) -> TypeFunctions:
-        """What the type of this resource brings of its own; of what is no resource, nothing."""
+        """The functions of this resource's type; none for a target that is not a resource."""
         return TypeFunctions(self.target.resource, self.custom)
 
     def has_salt(self, name: str) -> bool:
-        """Whether an execution function is of real Salt, which ``salt_python`` names."""
+        """Whether an execution function belongs to real Salt (``salt_python``)."""
         return self.project.salt_python is not None and self.project.salt_python.has(name)
 
     def effect(self, name: str) -> Effect:
-        """What an execution function does to the machine, as its module says: a user's own, the type's, or ours."""
+        """The effect of an execution function on the machine, as its module declares it."""
         wrapped = self.controller.effect(name)
         if wrapped is not None:
             return wrapped
         return (shipped(name) or Effect(SILENT)) if function_named(name) is not None else self.effect_on_target(name)
 
     def effect_on_target(self, name: str) -> Effect:
-        """As ``effect``, of a function that the target itself calls: for a guard or a slot."""
+        """The effect of a function that the target itself calls, for a guard or a slot."""
         for theirs in (self._type, self.custom):
             found = theirs.effect(name)
             if found is not None:
@@ -204,17 +203,17 @@ class Minion:
         return shipped(name) or Effect(SILENT)
 
     def discover(self) -> dict[str, list[str]]:
-        """Have the target say which resources it manages, and take them in: type -> ids; none without a way to it."""
+        """Ask the target which resources it manages, and store them: type -> ids; empty without a connection."""
         return {} if self._discover is None else self._discover(plain(self.pillar))
 
     def warn(self, text: str) -> None:
-        """Log a warning about the trees, once for all targets."""
+        """Log a warning about files of the trees, once for all targets."""
         if text not in self.project.said:
             self.project.said.add(text)
             log.warning("%s", text, extra={"once": True})
 
     def on_controller(self, name: str) -> bool:
-        """Whether both sides have this execution function; one of the users' own wins, and says so itself."""
+        """Whether controller and target both have this execution function. Users' own modules win, and declare it."""
         if self._type.has(name) or (self.target.resource and name == "test.ping"):
             return False
         return self.custom.on_controller(name) if self.custom.has(name) else name in shared()
@@ -228,7 +227,7 @@ class Minion:
         pillarenv: str | None = None,
         rendering: bool | None = None,
     ) -> Minion:
-        """This target with other options; None keeps one. The compiled pillar is kept while nothing of it changes."""
+        """This target with other options; None keeps an option. The compiled pillar is kept if the options allow it."""
         test = None if test and self.test else test
         pillar = None if pillar == self._override else pillar
         saltenv = None if saltenv == self.option("saltenv") else saltenv
@@ -274,18 +273,18 @@ class Minion:
         return self.own_pillar
 
     def check_pillar(self) -> None:
-        """Raises StateError with every error of the pillar, if there is one."""
+        """Raises StateError with all errors of the pillar, if there are any."""
         if self.own_pillar is None and self.shared_pillar.errors:
             raise StateError(["Pillar failed to render with the following messages:", *self.shared_pillar.errors])
 
     def pillar_value(self, name: str) -> Any:
-        """A value of the pillar, which stays as it is. Raises StateError as ``pillar`` does."""
+        """A value of the pillar, which must not be changed. Raises StateError as ``pillar`` does."""
         self.check_pillar()
         return (self.shared_pillar.values if self.own_pillar is None else self.own_pillar).get(name)
 
     @property
     def pillar_result(self) -> PillarResult:
-        """The pillar as far as it could be compiled, and what was wrong with it. The caller's own."""
+        """The pillar as far as it could be compiled, and its errors; a copy for the caller."""
         top = current()
         if top is not None and top.inputs is self.inputs:
             top.note(("compiled", WHOLE))
@@ -295,7 +294,7 @@ class Minion:
 
     @cached_property
     def shared_pillar(self) -> MemoPillar:
-        """The compiled pillar, which other targets may have too."""
+        """The compiled pillar, which may be shared with other targets."""
         if self.compiled_pillar is None:
             self.compiled_pillar = self._compiled_pillar()
         return self.compiled_pillar
@@ -315,14 +314,14 @@ class Minion:
 
     @property
     def pillar_to_keep(self) -> dict[str, Any] | None:
-        """The pillar, to be looked at only, if it was compiled without error and as no option of the command says."""
+        """The pillar to cache, which must not be changed; None if it has errors or options of the command change it."""
         known = self.compiled_pillar
         if known is None or known.errors or self._override or self.options.pillarenv or self.options.saltenv:
             return None
         return known.values
 
     def compile_pillar(self, more: Mapping[str, Any]) -> PillarResult:
-        """The pillar, compiled afresh, with external sources besides those of the configuration."""
+        """Compile the pillar again, with ``more`` external sources besides those of the configuration."""
         spoil("it compiles pillar")
         with muted():
             result = compiled_pillar(self._twin(self._remote, {}), self._override, more)
@@ -332,7 +331,7 @@ class Minion:
         return result
 
     def once(self, level: Level[Any], question: Any, render: Callable[[], Any]) -> Any:
-        """What ``render`` gives: rendered now, or before for a target that has the same in all that was read."""
+        """The result of ``render``, or the memoized result of a target with the same values for all recorded reads."""
         wanted = self.options.render_cache
         if not (self.project.config.opts["render_cache"] if wanted is None else wanted):
             takes_time()
@@ -347,7 +346,7 @@ class Minion:
         return self.project.shared.once.get(level, asked, self.inputs, render)
 
     def decrypt(self, value: Any, renderer: str | None) -> Any:
-        """A value of pillar in plain. Raises RenderError."""
+        """A decrypted value of pillar. Raises RenderError."""
         takes_time()
         context = RenderContext(
             self.id,
@@ -365,7 +364,7 @@ class Minion:
 
     @cached_property
     def functions(self) -> TemplateFunctions:
-        """``salt`` of this target's templates. They share options, grains and pillar with these."""
+        """``salt`` of this target's templates, with the same options, grains and pillar."""
         _ = self.opts, self.pillar
         return TemplateFunctions(self.derive(rendering=True))
 
@@ -382,8 +381,8 @@ class Minion:
         )
 
     def shared(self, name: str) -> Callable[..., Any]:
-        """A function that both sides have, bound to this target. Raises KeyError."""
-        with muted():  # a module is loaded once, by whoever comes first
+        """A function that controller and target both have, bound to this target. Raises KeyError."""
+        with muted():  # loading a module happens once, for all targets
             function: Callable[..., Any] = self._loaders.modules[name]
         return function
 
@@ -393,23 +392,23 @@ class Minion:
             raise TargetError(
                 "offline",
                 f"{self.id}: {name} needs the target, and {self.id} is offline",
-                "write what it would answer into the target's grains or pillar, or use another transport",
+                "set the value that it would return in the target's grains or pillar, or use another transport",
             )
         if current() is None:
             return self._remote(name, args, kwargs)
         return ask(self.inputs, REMOTE + name, tuple(args), kwargs)
 
     def call_target(self, name: str, args: list[Any], kwargs: dict[str, Any]) -> Any:
-        """``remote`` without a note of it."""
+        """``remote`` without recording the call."""
         assert self._remote is not None
         return self._remote(name, args, kwargs)
 
     def call(self, name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-        """A function for a command line: one of the controller's own, or one that both sides have (offline targets)."""
+        """Call a function for a command line: one of the controller, or (offline targets) one that both sides have."""
         return call_by_name(self, name, args, kwargs)
 
     def own(self, name: str, function: Callable[..., Any]) -> Callable[..., Any]:
-        """A function of ``pushsalt.functions`` for this target; what only the command can answer is asked of it."""
+        """A function of ``pushsalt.functions``, bound to this target; some of them run in the command's process."""
         if is_for_command(function) and not self.project.is_command:
             return partial(self.project.function, self, name)
         return partial(function, self)
@@ -418,7 +417,7 @@ class Minion:
 
     @cached_property
     def context(self) -> RenderContext:
-        """What this target's SLS see."""
+        """The context in which this target's SLS are rendered."""
         return RenderContext(
             self.id,
             self.opts,
@@ -437,16 +436,16 @@ class Minion:
 
     @property
     def frozen(self) -> Mapping[str, Any]:
-        """The options by which rendering works: those of the configuration, whatever templates make of theirs."""
+        """The options that control rendering: those of the configuration, without changes by templates."""
         return MappingProxyType(self.settings.values)
 
     @cached_property
     def without_target(self) -> Minion:
-        """This target as it can be rendered beforehand: a call that needs the target raises."""
+        """This target for rendering before the run: a call that needs the target raises."""
         return self._twin(None, self.shared_pillar if self.own_pillar is None else self.own_pillar)
 
     def _twin(self, remote: Remote | None, pillar: Mapping[str, Any] | MemoPillar) -> Minion:
-        """This target for templates, with another way to it and another pillar."""
+        """This target for templates, with another ``remote`` and another pillar."""
         return Minion(
             self.project,
             self.target,
@@ -463,7 +462,7 @@ class Minion:
 
     @cached_property
     def compiler(self) -> MemoCompiler:
-        """Compiles this target's states, but none that are known already."""
+        """The compiler of this target's states; it uses memoized results."""
         from pushsalt.minion.memoized import MemoCompiler
 
         return MemoCompiler(self)
@@ -473,22 +472,22 @@ class Minion:
         return state_compiler(self)
 
     def match(self, expr: str, tgt_type: str) -> bool:
-        """Whether a target expression means this target, by its live grains and pillar: see ``matching``."""
+        """Whether a target expression matches this target, by its live grains and pillar: see ``matching``."""
         return match(self, expr, tgt_type)
 
     def is_matched(self, expr: str, tgt_type: str) -> bool:
-        """``match`` without a note of it."""
+        """``match`` without recording the read."""
         return is_matched(self, expr, tgt_type)
 
     def words(self, text: str, where: str) -> Template:
-        """A text that a function was called with: the operator's own on a command line, else what a template made."""
+        """A text that is the argument of a function: trusted on a command line, else made by a template."""
         return Foreign(text, where) if self.rendering else Trusted(text, where)
 
     def render_sls_text(self, text: Template, sls: str = "<string>") -> Any:
         return compile_template(text, path=sls, sls=sls, saltenv=self.saltenv, context=self.context)
 
     def check_chunk(self, chunk: dict[str, Any]) -> list[str]:
-        """What is wrong with one chunk: an unknown function, unknown arguments."""
+        """The errors of one chunk: an unknown function, unknown arguments."""
         strict = self.project.config.opts["strict_arguments"]
         found = check_chunks([chunk], self.state_functions, SourcePositions(), strict)
         return CompileResult(problems=[problem for problem in found if problem.level == "error"]).errors

@@ -1,7 +1,7 @@
-"""``salt`` as a target's templates have it: each function answered where it can be.
+"""``salt`` of a target's templates. Each function is called on the controller if possible, else on the target.
 
-On the controller: ``pushsalt/functions/`` (compiling, pillar, files) and the modules of ``thin/modules/`` that are
-marked ``__controller__`` (they read grains, pillar and options, or compute). All else is asked of the target.
+On the controller are ``pushsalt/functions/`` (compiling, pillar, files) and the modules of ``thin/modules/`` that are
+marked ``__controller__`` (they read grains, pillar and options, or compute). All others are called on the target.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from thin import runtime
 
 
 class Answering(Protocol):
-    """A target that answers for its templates: ``pushsalt.minion.minion.Minion``."""
+    """The target whose templates call functions: ``pushsalt.minion.minion.Minion``."""
 
     @property
     def opts(self) -> Mapping[str, Any]: ...
@@ -52,7 +52,7 @@ class Answering(Protocol):
 
 
 def _is_silent(name: str) -> bool:
-    """Whether a function does nothing but log, and that at a level that nobody wants to see."""
+    """Whether a function only logs, at a level that is not enabled."""
     module, _, level = name.partition(".")
     if module != "log":
         return False
@@ -62,13 +62,13 @@ def _is_silent(name: str) -> bool:
 
 @cache
 def shared() -> declared.ControllerFunctions:
-    """Names of the functions that both sides have."""
+    """The functions that controller and target both have."""
     return declared.ControllerFunctions()
 
 
 @cache
 def _defined(module: str) -> frozenset[str]:
-    """Names that the files of this (virtual) execution module define, without running them."""
+    """Names of the functions that the files of this (virtual) execution module define, read without importing them."""
     found: set[str] = set()
     for name in runtime.virtual_index("modules").get(module, ()):
         found.update(runtime.code(f"thin.modules.{name}").co_names)
@@ -76,7 +76,7 @@ def _defined(module: str) -> frozenset[str]:
 
 
 def exists(name: str) -> bool:
-    """Whether some target may have this function: one of our execution modules defines it."""
+    """Whether one of our execution modules defines this function, so that some targets may have it."""
     module, _, function = name.partition(".")
     return (
         bool(function) and not function.startswith("_") and not _defined(module).isdisjoint((function, f"{function}_"))
@@ -84,13 +84,13 @@ def exists(name: str) -> bool:
 
 
 def callable_from_outside(opts: Mapping[str, Any], name: str) -> bool:
-    """Whether a command line or template may call this function: ``whitelist_modules`` and ``disable_modules``."""
+    """Whether ``whitelist_modules`` and ``disable_modules`` allow a command line or template to call this function."""
     module = name.partition(".")[0]
     allowed = opts.get("whitelist_modules") or ()
     return module not in (opts.get("disable_modules") or ()) and (not allowed or module in allowed)
 
 
-#: Salt's execution modules that are not here, and that Salt has on most machines or with a client program.
+#: Salt's execution modules that pushsalt lacks, and that Salt has on most machines or with a client program.
 _SALT_ONLY: Final = """
 beacons cloud data devinfo devmap disk dnsutil ethtool event extfs incron ip kernelpkg key keyboard kmod locale locate
 logrotate mount npm out pam postgres ps publish pyenv restartcheck ret saltcheck schedule scsi seed sqlite3 ssh_pki
@@ -102,8 +102,8 @@ SALT_ONLY: Final = frozenset(_SALT_ONLY.split())
 class TemplateFunctions(Mapping[str, Callable[..., Any]]):
     """The mapping behind ``salt['module.function']`` for one target.
 
-    ``asked`` collects the names of functions that were answered by the target: what was rendered with none depends
-    on grains, pillar, options and files alone.
+    ``asked`` collects the names of the functions that were called on the target: if it is empty, a rendering depends
+    only on grains, pillar, options and files.
     """
 
     def __init__(self, minion: Answering) -> None:
@@ -135,7 +135,7 @@ class TemplateFunctions(Mapping[str, Callable[..., Any]]):
         return partial(self._note, name)
 
     def function(self, name: str) -> Callable[..., Any]:
-        """A function that is answered here; who calls it sees to it that the call is noted (pushsalt.memo.reads)."""
+        """A function of the controller; the caller must record the call (pushsalt.memo.reads)."""
         own = self._minion.controller.named(name)
         return self._minion.shared(name) if own is None else self._minion.own(name, own)
 
@@ -161,16 +161,16 @@ class TemplateFunctions(Mapping[str, Callable[..., Any]]):
         )
 
     def _may_be_there(self, name: str) -> bool:
-        """Whether a machine that nobody can ask may have this function by Salt: a template that wants it is for that.
+        """Whether Salt could have this function on an offline target, where it cannot be looked up.
 
-        Formulas look whether there is ``postgres.user_create`` before they use states that need it.
+        Formulas test for ``postgres.user_create``, say, before they use states that need it.
         """
         module, _, function = name.partition(".")
         ours = module in self._minion.controller.modules() or module in runtime.virtual_index("modules")
         return self._minion.offline and module in SALT_ONLY and not ours and function[:1].isalpha()
 
     def has_module(self, module: str) -> bool:
-        """Whether a function ``module.…`` may be had, on some target at least."""
+        """Whether this module exists on at least some targets."""
         return (
             module in self._minion.controller.modules()
             or module in runtime.virtual_index("modules")

@@ -1,4 +1,4 @@
-"""What a render process is told of the configuration: the options that rendering may see, and no credential."""
+"""The configuration that a render process gets: the options that templates may read, without credentials."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pushsalt import plugins
 from pushsalt.config import Config, without_secrets
 from pushsalt.options import OPTIONS, UNSET
 
-#: Options of the controller by which rendering and compiling work. All others of its own stay with the command.
+#: Options of the controller that rendering and compiling need. Its other options are not sent to render processes.
 _OF_CONTROLLER: Final = frozenset(
     {
         "ext_pillar_first",
@@ -37,24 +37,23 @@ _OF_CONTROLLER: Final = frozenset(
         "cachedir",
     }
 )
-#: Sources of pillar that render files of the operator: they work where rendering does, and need no credential.
+#: External pillars that render files of the operator: they run in render processes, and need no credentials.
 RENDERING_SOURCES: Final = frozenset({"file_tree", "git", "stack"})
-#: Of a git remote, what only fetching needs.
+#: Options of a git remote that only fetching needs.
 _CREDENTIALS: Final = frozenset(
     {"user", "password", "privkey", "pubkey", "passphrase", "insecure_auth", "proxy", "ssl_verify"}
 )
 
 
 def for_rendering(config: Config, groups: Collection[str] = ()) -> dict[str, Any]:
-    """The configuration, and the names of the inventory's groups, as a render process gets them (``child``: the message
-    ``setup``)."""
+    """The configuration and the names of the inventory's groups, for a render process (its message ``setup``)."""
     opts = {
         name: config.opts.get(name, option.default) if option.is_seen or name in _OF_CONTROLLER else option.default
         for name, option in OPTIONS.items()
     }
     opts = {name: value for name, value in opts.items() if value is not UNSET}
     names = {"gitfs_remotes": _remotes(config.opts.get("gitfs_remotes")), "ext_pillar": external(config.opts)}
-    # Which there are decides whether they are asked for at all; the command calls them.
+    # Only the names are needed, to know whether to ask the command, which calls them.
     tops = dict.fromkeys(config.opts.get("master_tops") or {})
     return {
         "opts": {**opts, **names, "master_tops": tops},
@@ -69,7 +68,7 @@ def for_rendering(config: Config, groups: Collection[str] = ()) -> dict[str, Any
 
 
 def _remotes(remotes: Any) -> list[Any]:
-    """Git remotes without what only fetching needs; ``git.address`` leaves nothing in a URL."""
+    """Git remotes without the options for fetching; ``git.address`` allows no credentials in a URL."""
     found: list[Any] = []
     for entry in remotes if isinstance(remotes, list) else ():
         if isinstance(entry, Mapping):
@@ -99,7 +98,7 @@ def _url(url: Any) -> Any:
 
 
 def external(opts: Mapping[str, Any]) -> Any:
-    """``ext_pillar`` as a render process has it: of what the command asks, the number in place of the arguments."""
+    """``ext_pillar`` for a render process: the arguments of sources that the command calls are replaced by a number."""
     sources = opts.get("ext_pillar")
     if not isinstance(sources, list):
         return sources
@@ -118,7 +117,7 @@ def external(opts: Mapping[str, Any]) -> Any:
 
 
 def renders(name: str, opts: Mapping[str, Any]) -> bool:
-    """Whether a source of pillar works in a render process: one of ours that renders files."""
+    """Whether an external pillar runs in a render process: one of ours that renders files."""
     if name not in RENDERING_SOURCES:
         return False
     return not any((folder / f"{name}.py").is_file() for folder in plugins.folders("ext_pillar", opts))

@@ -1,4 +1,4 @@
-"""What the targets of a project share while they are rendered: settings, pillars, results, and the files as seen."""
+"""Data that the targets of a project share while they are rendered: settings, pillars, results, file snapshots."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
     from pushsalt.model import Target
     from pushsalt.pillar import PillarResult
 
-#: Different settings of targets that are kept.
+#: Most ``TargetSettings`` that are kept.
 MAX_SETTINGS: Final = 200
 
 
 _numbers: Final = itertools.count()
-#: In place of a value that there is not.
+#: Stands for a missing value.
 GONE: Final = object()
 
 
@@ -40,7 +40,7 @@ class FileTrees(Protocol):
 
 
 class TargetSettings:
-    """The ``opts`` of all targets with the same settings: all but what differs by target anyway."""
+    """The ``opts`` of all targets with equal settings, without those that always differ (id, user)."""
 
     def __init__(self, values: dict[str, Any]) -> None:
         self.values = values
@@ -57,7 +57,7 @@ class TargetSettings:
 
 
 class MemoPillar:
-    """A compiled pillar that targets share; each that wants to hold it gets a copy."""
+    """A compiled pillar that targets share; ``copy`` makes one for a single target."""
 
     def __init__(self, result: PillarResult) -> None:
         self.values = result.pillar
@@ -85,7 +85,7 @@ class MemoPillar:
 
 
 class Shared:
-    """What the targets of a project share: results, settings, and what was seen of the files."""
+    """Data that the targets of a project share: results, settings, file snapshots."""
 
     def __init__(self, project: FileTrees) -> None:
         self.once = Once()
@@ -104,7 +104,7 @@ class Shared:
         found = self._settings.get(key)
         if found is None:
             values = minion_opts(config, target, test=test, saltenv=saltenv, pillarenv=pillarenv)
-            if len(self._settings) >= MAX_SETTINGS:  # hardly two targets have the same: no use in keeping them
+            if len(self._settings) >= MAX_SETTINGS:  # few targets have equal settings: keeping them is useless
                 self._settings.clear()
             found = self._settings[key] = TargetSettings(values)
         return found
@@ -121,15 +121,15 @@ class Shared:
         return found
 
     def renew(self) -> None:
-        """As ``look_again``, and the configuration may be another one."""
+        """As ``look_again``, for a changed configuration."""
         self._settings.clear()
         self.look_again()
 
     def look_again(self) -> None:
-        """Forget what was seen of the files: a new job begins."""
+        """Forget the file snapshots, since a new job begins."""
         self._snapshots.clear()
 
 
 def value_key(value: Any) -> Key:
-    """The key of a value, or that it is missing."""
+    """The key of a value, or MISSING for GONE."""
     return MISSING if value is GONE else key_of(value)

@@ -1,4 +1,4 @@
-"""The trees of a project, and what renderings of all targets have in common: what a render process has of a project."""
+"""The part of a project that render processes have too: file servers, users' modules, memoized results."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class AskingTarget(Protocol):
-    """The target that the command is asked for: ``pushsalt.minion.minion.Minion``."""
+    """The target for which the command is asked: ``pushsalt.minion.minion.Minion``."""
 
     rendering: bool
     own_pillar: dict[str, Any] | None
@@ -37,7 +37,7 @@ class AskingTarget(Protocol):
 
 
 class Trees:
-    """File servers, users' modules and memory of renderings; everything costly is made when first used.
+    """File servers, users' modules and memoized results; costly attributes are made on first use.
 
     ``Project`` adds inventory, caches and connections for the command, ``children.project.RenderProject`` questions to
     the command for a render process.
@@ -47,48 +47,48 @@ class Trees:
         self.config = config
         self.redactor = redactor
         self._custom: dict[str, CustomModules] = {}
-        #: warnings that were logged, by whichever target was the first
+        #: warnings that were logged, to log each once for all targets
         self.said: set[str] = set()
 
     #: whether this is the process of the command, with the whole project
     is_command = False
-    #: has another process decrypt (see ``render.RenderContext``); None where it is done here
+    #: a function that decrypts in another process (see ``render.RenderContext``); None to decrypt in this process
     decrypt: Any = None
 
     @property
     def command(self) -> CommandProject:
-        """The project with what only the command has; a function that needs it is marked ``for_command``."""
+        """The whole project, which only the command has; functions that need it are marked ``for_command``."""
         raise NotImplementedError
 
     @property
     def managed(self) -> ManagedResources:
-        """What lies behind the targets."""
+        """The managed resources of all targets."""
         raise NotImplementedError
 
     @property
     def requests(self) -> Requests:
-        """Runs of states that were requested (``state.request``)."""
+        """State runs that were requested (``state.request``)."""
         raise NotImplementedError
 
     @property
     def private(self) -> Mapping[str, Any]:
-        """The configuration as renderers read it."""
+        """The configuration for renderers."""
         return self.config.opts
 
     def function(self, minion: AskingTarget, name: str, /, *args: Any, **kwargs: Any) -> Any:
-        """A function that only the command can answer."""
+        """Call a function that only the command can answer."""
         raise NotImplementedError
 
     def store_in_mine(self, values: Mapping[str, Any], *, clear: bool) -> bool:
-        """Keep values of the target that is rendered in its own part of the mine; for who is not the command."""
+        """Store mine values of the target that is being rendered; for render processes, which ask the command."""
         raise NotImplementedError
 
     def ext_pillar(self, name: str, outside: Outside) -> ExtPillar | None:
-        """A source of pillar that only the command can ask; None when there is none of that name."""
+        """An external pillar that only the command can call; None if there is none of that name."""
         raise NotImplementedError
 
     def tops(self, minion: AskingTarget) -> dict[str, list[str]]:
-        """What external sources say of the SLS for a target."""
+        """saltenv -> SLS names that ``master_tops`` gives for a target."""
         raise NotImplementedError
 
     @property
@@ -103,17 +103,17 @@ class Trees:
 
     @property
     def nodegroups(self) -> NamedGroups:
-        """What ``N@name`` may mean: the nodegroups of the configuration, and the groups of the inventory."""
+        """The groups for ``N@name``: the nodegroups of the configuration, and the groups of the inventory."""
         return self.named_groups(lambda: self.groups)
 
     def named_groups(self, groups: Callable[[], Collection[str]]) -> NamedGroups:
-        """As ``nodegroups``, with the groups of an inventory that is at hand."""
+        """As ``nodegroups``, with these groups of an inventory."""
         opts = self.config.opts
         return NamedGroups({**(opts.get("ssh_list_nodegroups") or {}), **(opts.get("nodegroups") or {})}, groups)
 
     @cached_property
     def functions(self) -> ControllerFunctions:
-        """The functions that the controller answers: ours, and those of plug-ins."""
+        """The functions of the controller: ours, and those of plug-ins."""
         from pushsalt.minion.wrappers import ControllerFunctions
         from pushsalt.plugins import folders
 
@@ -128,7 +128,7 @@ class Trees:
 
     @cached_property
     def keeps_templates(self) -> bool:
-        """Whether compiled templates are kept between runs; lends rendering the place for them."""
+        """Whether compiled templates are cached between runs; also tells the render code the folder for them."""
         from pushsalt.cache import templates
         from pushsalt.render.code import codes
 
@@ -159,7 +159,7 @@ class Trees:
 
     @cached_property
     def salt_python(self) -> SaltPython | None:
-        """Real Salt, if the configuration names one."""
+        """Real Salt, if the configuration sets ``salt_python``."""
         if not self.config.opts["salt_python"]:
             return None
         from pushsalt.cache.store import Bank
@@ -177,7 +177,7 @@ class Trees:
 
     @cached_property
     def shared(self) -> Shared:
-        """What targets share while they are rendered."""
+        """Data that targets share while they are rendered."""
         from pushsalt.minion.shared import Shared
 
         return Shared(self)

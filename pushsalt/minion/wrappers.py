@@ -1,9 +1,9 @@
-"""Functions that the controller answers: ours (``pushsalt.functions``), and users' own, Salt's ``_wrapper``.
+"""Functions that run on the controller: ours (``pushsalt.functions``), and users' own (Salt's ``_wrapper``).
 
-A function of the user's own has Salt's arguments alone, and Salt's dunders of the target it is called for as globals:
-``__salt__`` are the functions that templates have, so that a wrapper may call any on the target. A file may say
-``__virtualname__``, ``__virtual__`` and ``__func_alias__``. Where it lacks a function, ours of that name is used.
-Salt: ``salt.loader.ssh_wrapper``.
+A user's function gets the caller's arguments only, and the dunders of the target as globals; ``__salt__`` has the
+functions that templates have, so a wrapper may call any function on the target. A file may define ``__virtualname__``,
+``__virtual__`` and ``__func_alias__``. A function that it lacks is looked up in our module of that name. Salt:
+``salt.loader.ssh_wrapper``.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ _KIND = "functions"
 
 
 class ControllerFunctions:
-    """Those of one configuration. ``folders`` gives the user's; nothing of them is run before it is called.
+    """The functions of one configuration. ``folders`` returns the users' folders; their code runs only when called.
 
-    Without ``folders`` there are ours alone, and none of installed distributions.
+    Without ``folders`` only our own functions exist, without those of installed distributions.
     """
 
     def __init__(self, folders: Callable[[], Sequence[Path]] | None = None) -> None:
@@ -52,12 +52,12 @@ class ControllerFunctions:
         return ours
 
     def own(self, name: str) -> Path | None:
-        """The user's file that a function is of; None for ours."""
+        """The user's file that defines a function; None for ours."""
         found = self.named(name)
         return found.file if isinstance(found, _Wrapper) else None
 
     def effect(self, name: str) -> Effect | None:
-        """What a function of the user's own says that it does to the machine; None for ours."""
+        """The declared effect of a user's function on the machine; None for ours."""
         from pushsalt.modules.effects import theirs
 
         file = self.own(name)
@@ -68,7 +68,7 @@ class ControllerFunctions:
         return {*controller.modules(), *self._files, *self._installed}
 
     def own_names(self) -> set[str]:
-        """Every ``module.function`` of users' own, as far as they are written as functions."""
+        """Every ``module.function`` of the users' files that is defined with ``def``."""
         from pushsalt.modules.definitions import defined
 
         files = [(module, file) for module, found in self._files.items() for file in found]
@@ -83,7 +83,7 @@ class ControllerFunctions:
 
     @cached_property
     def _files(self) -> dict[str, list[Path]]:
-        """Module, by its virtual name -> the user's files, the first counts first."""
+        """Virtual name of a module -> the users' files, in the order of precedence."""
         found: dict[str, list[Path]] = {}
         for folder in self._folders() if self._folders is not None else ():
             for name, file in _listed(folder):
@@ -98,12 +98,12 @@ class ControllerFunctions:
         return {name: file for name, file in files.items() if file is not None}
 
 
-#: Where no configuration counts, and for texts that are not the operator's.
+#: Our functions only: without a configuration, and for foreign texts.
 OURS = ControllerFunctions()
 
 
 class WrappedTarget(Protocol):
-    """The target that a user's function is called for: ``pushsalt.minion.minion.Minion``."""
+    """The target for which a user's function is called: ``pushsalt.minion.minion.Minion``."""
 
     #: file -> the module, loaded with the dunders of this target
     wrappers: dict[Path, ModuleType]
@@ -115,7 +115,7 @@ class WrappedTarget(Protocol):
 
 
 class _Wrapper:
-    """A function of the user's own, for any target."""
+    """A user's function, for any target."""
 
     def __init__(self, file: Path, module: str, function: str) -> None:
         self.file, self._module, self._function = file, module, function
@@ -143,7 +143,7 @@ class _Wrapper:
             raise FunctionError("exception", text, "correct the file, or the arguments", type(exc).__name__) from exc
 
     def _loaded(self, minion: WrappedTarget) -> ModuleType:
-        """The module as this target has it. Raises FunctionError."""
+        """The module, loaded with this target's dunders. Raises FunctionError."""
         loaded = minion.wrappers
         if self.file not in loaded:
             name = f"{self._module}.{self._function}"
@@ -166,7 +166,7 @@ def _listed(folder: Path) -> Iterator[tuple[str, Path]]:
 
 
 def _has(file: Path, function: str) -> bool:
-    """Whether a file has a function; one that is no Python has any, so that who calls one hears what is wrong."""
+    """Whether a file has a function; True for a file with a syntax error, so that the call reports it."""
     from pushsalt.modules.definitions import defined
 
     text = _text(file)

@@ -1,9 +1,9 @@
-"""Answers to what a target asks while its chunks run: source files, trees, templates, pillar (thin.wire: questions).
+"""Answers the questions of a target while its chunks run: source files, trees, templates, pillar (thin.wire).
 
-A target may be in anybody's hands. What it sends is data: nothing of it is run here. It names files of the file roots
-and gets what it could have got anyway; a template of another engine than Jinja, which may be Python, is rendered only
-where a chunk of ours names the file; and Jinja that comes from the target itself is rendered in a process of its own.
-Nothing is rendered in this process.
+A target is not trusted: what it sends is data, and is never run as code here. It can ask for any file of the file
+roots, to which it has access anyway. A template of another engine than Jinja, which may be Python, is rendered only if
+a chunk of the plan names the file. A Jinja text that the target itself sends is rendered in a separate process, without
+the project's files. Nothing is rendered in this process.
 """
 
 from __future__ import annotations
@@ -29,19 +29,19 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 Result = TypeVar("Result")
-#: Target types without regular expressions, which could be made to take for ever.
+#: Target types without regular expressions: a malicious expression could take unlimited time.
 _PLAIN_TYPES = frozenset({"glob", "list", "grain", "pillar", "pillar_exact", "ipcidr"})
-#: Of what targets have serialized: values and characters of the data, and levels of it.
+#: Limits for data that targets ask to serialize: values plus characters, and levels.
 _LARGEST = 4_000_000
 _DEEPEST = 50
-#: Files that are given for one question.
+#: Files that are sent for one question.
 _MANY = 1000
 #: Runs a function in a worker thread.
 InThread = Callable[[Callable[[], Result]], Awaitable[Result]]
 
 
 class Answers:
-    """Serves one target's questions; each method of ``k`` gives the fields of its answer."""
+    """Answers one target's questions: the method ``_KIND`` returns the fields of the answer for the kind ``k``."""
 
     def __init__(
         self,
@@ -49,7 +49,7 @@ class Answers:
         in_thread: InThread[Any],
         rendered: Callable[[], Awaitable[RenderedTarget]] | None = None,
     ) -> None:
-        """``minion`` answers what is no rendering; ``rendered`` is the target as its process renders it."""
+        """``minion`` answers questions without rendering, ``rendered`` those with rendering."""
         self._minion = minion
         self._in_thread = in_thread
         self._rendered = rendered
@@ -57,7 +57,7 @@ class Answers:
         self.arguments: Any = None  # of the function that is called
 
     async def __call__(self, question: dict[str, Any]) -> dict[str, Any]:
-        """The answer's fields, or ``error`` and ``exception``. Never raises, except when it is cancelled."""
+        """The fields of the answer, or ``error`` and ``exception``. Raises nothing but CancelledError."""
         handler = getattr(self, f"_{question.get('k')}", None)
         if handler is None:
             return {"error": f"unknown question {question.get('k')!r}", "exception": "SaltException"}
@@ -94,11 +94,11 @@ class Answers:
         return {"digest": digest, "size": found.size, "blobs": [(blob, question.get("part"))]}
 
     def _is_ours(self, url: str) -> bool:
-        """Whether a state of this run, or the command itself, names a URL; no target makes one up."""
+        """Whether a chunk of this run or the command's arguments contain the URL: a target cannot invent one."""
         return any(_mentions(one, url) for one in (*self.chunks.values(), self.arguments))
 
     def _files(self, minion: Minion, question: dict[str, Any]) -> dict[str, Any]:
-        """Many at once, as ``file.recurse`` needs them; what is not there any more is left out."""
+        """Many files in one answer, for ``file.recurse``; files that do not exist any more are left out."""
         blobs = []
         for url, part in list(question["files"])[:_MANY]:
             where = split_url(str(url), str(question.get("saltenv") or "base"))
@@ -132,7 +132,7 @@ class Answers:
 
     async def _target(self) -> RenderedTarget:
         if self._rendered is None:
-            raise RenderError("nothing is rendered for this target")
+            raise RenderError("templates are not rendered for this target")
         return await self._rendered()
 
     def _salt(self, minion: Minion, question: dict[str, Any]) -> dict[str, Any]:
@@ -156,7 +156,7 @@ class Answers:
 
 
 def _told(minion: Minion, values: Any, clear: Any = False) -> bool:
-    """Keep what a target tells of itself for others. It says nothing for anybody else."""
+    """Store mine values of a target. It can only set its own."""
     if not isinstance(values, dict):
         raise StateError("the mine takes a mapping of values")
     _modest(values)
@@ -165,9 +165,9 @@ def _told(minion: Minion, values: Any, clear: Any = False) -> bool:
         if allowed is not None and allowed[1] not in _PLAIN_TYPES:
             raise FunctionError(
                 "exception",
-                f"{name}: a target may say by {', '.join(sorted(_PLAIN_TYPES))} who may have what it tells, "
-                f"not by {allowed[1]:.20}: define it in mine_functions of the configuration, the roster or pillar",
-                "leave allow_tgt_type out where the target itself sends",
+                f"{name}: a target may set allow_tgt_type to {', '.join(sorted(_PLAIN_TYPES))}, "
+                f"not to {allowed[1]:.20}: define it in mine_functions of the configuration, the roster or pillar",
+                "leave out allow_tgt_type where the target itself sends",
                 "CommandExecutionError",
             )
     told = {str(name): value for name, value in values.items()}
@@ -175,10 +175,10 @@ def _told(minion: Minion, values: Any, clear: Any = False) -> bool:
 
 
 def _serialized(minion: Minion, chunks: Iterable[Chunk], what: str, kind: object, value: Any, **options: Any) -> Any:
-    """``slsutil.serialize`` or ``deserialize`` for a target, of modest data and with plain options.
+    """``slsutil.serialize`` or ``deserialize`` for a target, with limits on the data and its options.
 
-    A serializer of the user's own is code: it is used where a ``file.serialize`` of ours names it. Raises what the
-    serializer raises, which the target knows by name.
+    Users' own serializers are used only if a ``file.serialize`` chunk of the plan names them. Raises what a serializer
+    raises; the target gets the name of the exception.
     """
     _modest(value)
     for name, option in options.items():
@@ -188,13 +188,13 @@ def _serialized(minion: Minion, chunks: Iterable[Chunk], what: str, kind: object
     named = {chunk.get(key) for chunk in chunks for key in ("serializer", "formatter") if chunk.get("state") == "file"}
     places = plugins.folders("serializers", minion.project.config.opts) if kind in named else ()
     made = getattr(serializer_named(str(kind), places), what)(value, **options)
-    if what == "deserialize":  # a small property list can stand for very much
+    if what == "deserialize":  # a small property list can expand to very much data
         _modest(made)
     return made
 
 
 def _modest(value: Any) -> None:
-    """Raises StateError for data whose text might fill this machine's memory."""
+    """Raises StateError for data over the limits, whose text could fill the controller's memory."""
     size = 0
     level = [value]
     for _ in range(_DEEPEST):
@@ -212,7 +212,7 @@ def _parts(value: dict[Any, Any] | list[Any]) -> Iterable[Any]:
 
 
 def _is_named(chunk: Chunk, url: object) -> bool:
-    """Whether the chunk names this source."""
+    """Whether the chunk has this URL as its source."""
     return any(url == named for key in ("source", "name") for named in _texts(chunk.get(key)))
 
 
@@ -225,5 +225,5 @@ def _mentions(value: Any, text: str) -> bool:
 
 
 def _texts(value: Any) -> list[str]:
-    """A text, or the texts of a list."""
+    """The texts of a list; for a text, a list of it."""
     return [str(item) for item in value] if isinstance(value, list) else [] if value is None else [str(value)]

@@ -1,6 +1,6 @@
-"""The caches of targets as a whole: what is in them, and getting rid of it.
+"""Listing, showing and clearing the caches of targets.
 
-Nothing is lost that the next run on a target does not bring back.
+The next run on a target makes its entries again.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-#: ``resources`` is who manages what, by manager; the index of it goes along. The others are by key.
+#: Keys of ``resources`` are managers; its index is cleared with it. Keys of the others are ``Target.key``.
 BANKS: Final = ("grains", "pillar", "mine", "resources", "resource_grains")
-#: Seconds after which a file that a write left beside its place is nobody's.
+#: Seconds after which a temporary file of a write counts as abandoned.
 _LEFT_OVER: Final = 3600
-#: Seconds after which a copy of a git remote that nobody has fetched since is in nobody's configuration any more.
+#: Seconds without a fetch after which the copy of a git remote counts as abandoned.
 _COPIES: Final = 60 * 86400
 
 
 def banks(project: Project, name: str = "all") -> dict[str, Bank]:
-    """The banks by name. Raises UsageError for a name that is none."""
+    """The bank of this name, or all, by name. Raises UsageError for an unknown name."""
     known: dict[str, Bank] = {
         "grains": project.grains,
         "pillar": project.pillar_bank,
@@ -44,9 +44,9 @@ def banks(project: Project, name: str = "all") -> dict[str, Bank]:
 
 
 def overview(project: Project) -> dict[str, dict[str, Any]]:
-    """``{bank: {"entries": n, "oldest": seconds, "newest": seconds}}``, ages of sound entries; None for none.
+    """``{bank: {"entries": n, "oldest": seconds, "newest": seconds}}``: ages of undamaged entries, None without any.
 
-    Resources are counted themselves; ages are those of what their managers said.
+    For ``resources``, ``entries`` counts resources; the ages are those of the entries of their managers.
     """
     now = time.time()
     found = {}
@@ -60,9 +60,9 @@ def overview(project: Project) -> dict[str, dict[str, Any]]:
 
 
 def show(project: Project, name: str, ids: Sequence[str], *, unmask: bool = False) -> dict[str, dict[str, Any]]:
-    """``{key: {"age": seconds, "value": …}}`` of these keys, of all for none named. Raises UsageError.
+    """``{key: {"age": seconds, "value": …}}`` for these keys; for all if ``ids`` is empty. Raises UsageError.
 
-    Of the mine, ``ages`` has the age of each value.
+    For the mine, ``ages`` has the age of each value.
     """
     [bank] = banks(project, name).values() if name != "all" else [None]
     if bank is None:
@@ -84,9 +84,9 @@ def show(project: Project, name: str, ids: Sequence[str], *, unmask: bool = Fals
 
 
 def clear(project: Project, name: str, ids: Sequence[str] = ()) -> dict[str, int]:
-    """Forget entries, of all keys for none named; ``{bank: how many}``. Raises UsageError.
+    """Remove the entries of these keys; all if ``ids`` is empty. Returns ``{bank: count}``. Raises UsageError.
 
-    Of ``resources``: what these managers manage, with all that is known of it.
+    For ``resources``: the resources of these managers, with their grains.
     """
     found = {}
     for each, bank in banks(project, name).items():
@@ -107,8 +107,8 @@ def _clear_resources(project: Project, managers: Sequence[str]) -> int:
 
 
 def prune(project: Project, older: float | None = None) -> dict[str, int]:
-    """Forget ids that the inventory does not have, resources that nobody of it manages, entries older than so many
-    seconds, damaged ones and left-overs. Raises InventoryError where there is no inventory to tell."""
+    """Remove entries of ids that are not in the inventory, resources without a manager in it, entries older than
+    ``older`` seconds, damaged entries and temporary files. Raises InventoryError without an inventory."""
     project.need_inventory()
     now = time.time()
     known = project.inventory.targets
@@ -132,7 +132,7 @@ def prune(project: Project, older: float | None = None) -> dict[str, int]:
 
 
 def verify(project: Project) -> dict[str, list[str]]:
-    """``{bank: what is wrong with it on disk}``, in words. Damaged entries are no answers; nothing is changed here."""
+    """``{bank: [damage on disk, as text]}``. Reads ignore damaged entries; nothing is changed here."""
     found = {name: bank.problems() for name, bank in banks(project).items()}
     found["resources"] += project.resources.problems()
     return found

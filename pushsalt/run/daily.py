@@ -1,4 +1,4 @@
-"""Warnings that are reported once a day: those that stay true until somebody edits a file."""
+"""Warnings that are reported once a day, since they hold until a file is edited."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ _KEY: Final = "warnings"
 
 
 def not_reported(cache_dir: Path, texts: Sequence[str], now: float | None = None) -> list[str]:
-    """Those of the texts that were not reported in the day before ``now`` (seconds since the epoch).
+    """The texts that were not reported in the 24 hours before ``now`` (seconds since the epoch).
 
-    From now on they count as reported. What was reported is kept in the cache's folder ``said``, as hashes. Where that
-    cannot be written, all texts are reported each time.
+    They are recorded as reported, by digests in the cache's folder ``said``. If that cannot be written, all texts are
+    reported each time.
     """
     now = time.time() if now is None else now
     bank = Bank(cache_dir, "said")

@@ -1,4 +1,4 @@
-"""What lies behind one target: what of it is declared, having the target look, and taking in what it says."""
+"""Discovery of the managed resources of one target: what is declared, asking the target, storing its answer."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-#: Failures of types that are said.
+#: Failures of types that are reported.
 _SAID = 20
-#: type -> what is declared of it.
+#: resource type -> its declaration in pillar, configuration or inventory.
 Declared = dict[str, Any]
 
 
 class Discovery:
-    """Of one inventory id; ``in_thread`` runs what reads and writes caches."""
+    """Discovery for one inventory id; ``in_thread`` runs functions that read and write caches."""
 
     def __init__(
         self, project: Project, target: Target, in_thread: Callable[[Callable[[], Any]], Awaitable[Any]]
@@ -35,7 +35,7 @@ class Discovery:
         self._in_thread = in_thread
 
     def kept(self) -> Declared | None:
-        """What is declared by the pillar as it is kept; None when it has to be compiled to know."""
+        """The declarations by the cached pillar; None if the pillar must be compiled first."""
         target, project = self._target, self._project
         if target.resource:
             return {}
@@ -45,20 +45,20 @@ class Discovery:
         return None if project.has_pillar else project.managed.declarations(target, target.pillar)
 
     async def declared_by(self, rendered: RenderedTarget) -> Declared:
-        """What is declared by the pillar as it is now; without a sound one, by configuration and inventory."""
+        """The declarations by the compiled pillar; if it has errors, those of configuration and inventory."""
         try:
             pillar: Mapping[str, Any] = await rendered.pillar()
         except StateError as exc:
-            log.debug("%s: its pillar declares nothing, since it cannot be compiled: %s", self._target.id, exc)
+            log.debug("%s: no resources are declared by its pillar, which cannot be compiled: %s", self._target.id, exc)
             pillar = self._target.pillar
         return self.declared_in(pillar)
 
     def declared_in(self, pillar: Mapping[str, Any]) -> Declared:
-        """What a compiled pillar declares."""
+        """The declarations by this compiled pillar."""
         return self._project.managed.declarations(self._target, pillar)
 
     async def discover(self, session: Session, declared: Declared) -> dict[str, list[str]]:
-        """Have the target say what it manages of these types, and take it in. Returns type -> ids."""
+        """Ask the target which resources of these types it manages, and store the answer. Returns type -> ids."""
         if not declared and not self._project.managed.declared(self._target.id):
             return {}
         try:
@@ -69,11 +69,11 @@ class Discovery:
         return await self.take_in(declared, said)
 
     async def take_in(self, declared: Declared, said: Any) -> dict[str, list[str]]:
-        """Keep what the target said, of what it was asked for. Returns type -> ids."""
+        """Store the target's answer, limited to the types that it was asked for. Returns type -> ids."""
         said = said if isinstance(said, dict) else {}
         found, failed = (part if isinstance(part, dict) else {} for part in (said.get("found"), said.get("failed")))
         for type, text in itertools.islice(failed.items(), _SAID):
-            what = "there is trouble with some" if type in found else "they cannot be looked for"
+            what = "discovery failed for some" if type in found else "discovery failed"
             log.warning("%s: resources of type %.60s: %s: %.300s", self._target.id, type, what, text)
         asked = {type: ids for type, ids in found.items() if type in declared}
         broken = [type for type in failed if type in declared]

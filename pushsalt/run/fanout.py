@@ -1,4 +1,4 @@
-"""All targets of a job at once: bounded, in order, each with exactly one return, whatever happens to it."""
+"""Runs a job on all its targets concurrently, up to a limit; each target gets exactly one return."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ RunOne = Callable[[str], Awaitable[TargetReturn]]
 
 
 def failure(id: str, exc: BaseException) -> TargetReturn:
-    """The return of a target whose job ended in this exception. Unexpected ones leave a traceback in the debug log."""
+    """The return for a job that ended in this exception. Unexpected exceptions are logged with a traceback (debug)."""
     if isinstance(exc, (TargetError, FunctionError)):
         return TargetReturn(id, exc.as_return(), shape="error", exit_code=exc.exit_code)
     if isinstance(exc, StateError):
@@ -42,10 +42,10 @@ def failure(id: str, exc: BaseException) -> TargetReturn:
 async def fan_out(
     ids: Sequence[str], run_one: RunOne, width: int, reporter: Reporter, stop: asyncio.Event
 ) -> AsyncIterator[TargetReturn]:
-    """Yield the return of each id as it finishes; at most ``width`` are under way, started in the given order.
+    """Yield the return of each id when it is finished; at most ``width`` run at a time, started in the given order.
 
-    Once ``stop`` is set nothing new starts and the running targets are cancelled; each id that has no return yet
-    gets one of kind ``interrupted``. Leaving the iterator early cancels what runs.
+    When ``stop`` is set, no more targets are started and the running ones are cancelled; each id without a return gets
+    one of the kind ``interrupted``. Leaving the iterator early cancels the running targets.
     """
     waiting = list(reversed(ids))
     running: dict[asyncio.Task[TargetReturn], str] = {}

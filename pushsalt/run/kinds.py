@@ -1,7 +1,7 @@
 """What each kind of job does on one target: a class per kind, made by ``kind_of``.
 
-A kind says what a session begins with and does the rest in it; ``pushsalt.run.work.Work`` has the target's time,
-phases, events, warnings and its return.
+A kind defines with which messages a session begins, and runs the job in it; ``pushsalt.run.work.Work`` has the target's
+time limit, phases, events, warnings and return.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ if TYPE_CHECKING:
 
 
 class Kind:
-    """A job in a session. What a kind does not say is as here."""
+    """The base class, with the defaults."""
 
-    #: grains come with the session's start, and are kept
+    #: grains are requested with the session's start, and cached
     wants_grains = False
     takes_lock = False
     #: users' own modules are sent
     wants_modules = True
-    #: the session removes what pushsalt has left there
+    #: the session removes pushsalt's files from the target
     cleans = False
-    #: what the target answers may have secrets of its pillar in it
+    #: the answer of the target may contain secrets of its pillar
     may_show_pillar = True
 
     def __init__(self, work: Work) -> None:
@@ -42,14 +42,14 @@ class Kind:
         self.project = work.project
 
     def check(self, opts: Mapping[str, Any]) -> None:
-        """Raises FunctionError for what the options of the target forbid."""
+        """Raises FunctionError if the options of the target forbid the function."""
 
     async def offline(self) -> Any:
-        """The value for a target that cannot be reached. Raises TargetError when there is none."""
+        """The value for a target with the transport ``offline``. Raises TargetError if the job needs the target."""
         raise NotImplementedError
 
     async def online(self) -> tuple[Any, int]:
-        """The value and Salt's retcode, over a connection."""
+        """Run the job over a connection; returns the value and Salt's retcode."""
         start = await self.work.start(
             grains=self.wants_grains, lock=self.takes_lock, modules=self.wants_modules, clean=self.cleans
         )
@@ -59,27 +59,27 @@ class Kind:
         return await self.run(session)
 
     async def first(self) -> list[dict[str, Any]]:
-        """Messages that go out with the session's start."""
+        """Messages that are sent with the session's start."""
         return []
 
     async def run(self, session: Session) -> tuple[Any, int]:
-        """The value and Salt's retcode, in a session."""
+        """Run the job in a session; returns the value and Salt's retcode."""
         raise NotImplementedError
 
     def interrupted(self) -> tuple[str, str]:
-        """What became of a job that was stopped before any state ran, and a hint."""
+        """Message and hint for a job that was stopped before any state ran."""
         if self.work.sent:
             return f"stopped after {self.job.fun} was sent: what it did is unknown", (
-                "look at the target before you run it again"
+                "check the target before you run it again"
             )
         return "stopped before anything was changed", "run the command again"
 
     def _unreachable(self, what: str) -> TargetError:
-        hint = "give it another transport in the inventory"
+        hint = "set another transport for it in the inventory"
         return TargetError("offline", f"{self.target.id}: {what}: it is offline", hint)
 
     def _need_shell(self) -> None:
-        """Raises FunctionError for a resource that nothing runs in."""
+        """Raises FunctionError for a resource in which no command can run."""
         if self.target.place != self.target.key:
             message = f"{self.target.id}: a {self.target.resource} has neither a shell nor files"
             hint = f"use its manager, {self.target.manager}"
@@ -87,10 +87,10 @@ class Kind:
 
 
 class Raw(Kind):
-    """``run --raw``: a command by the target's own shell; nothing of ours goes there."""
+    """``run --raw``: a command in the target's shell; the runtime is not sent."""
 
     async def offline(self) -> Any:
-        raise self._unreachable("no command runs there")
+        raise self._unreachable("no command can run there")
 
     async def online(self) -> tuple[Any, int]:
         from pushsalt.session import raw
@@ -109,7 +109,7 @@ class Copy(Kind):
     wants_modules = False
 
     async def offline(self) -> Any:
-        raise self._unreachable("nothing is copied")
+        raise self._unreachable("nothing can be copied")
 
     async def online(self) -> tuple[Any, int]:
         self._need_shell()
@@ -132,11 +132,11 @@ class Copy(Kind):
     def interrupted(self) -> tuple[str, str]:
         if self.work.session is None:
             return super().interrupted()
-        return "stopped while it was copied", "run it again: it goes on where it was"
+        return "stopped during the copy", "run it again: it continues where it stopped"
 
 
 class Clean(Kind):
-    """``clean``: what pushsalt has left on the target is removed."""
+    """``clean``: removes pushsalt's files from the target."""
 
     wants_modules = False
     cleans = True
@@ -147,7 +147,7 @@ class Clean(Kind):
 
     async def online(self) -> tuple[Any, int]:
         if self.target.place != self.target.key:
-            return [], 0  # nothing of it lies anywhere: what serves it is its manager's
+            return [], 0  # it has no files of its own: the manager's runtime serves it
         return await super().online()
 
     async def run(self, session: Session) -> tuple[Any, int]:
@@ -155,7 +155,7 @@ class Clean(Kind):
 
 
 class Grains(Kind):
-    """``grains``: the grains, what lies behind the target, and what the mine wants with them."""
+    """``grains``: the grains, the target's managed resources, and mine functions that are due."""
 
     wants_grains = True
 
@@ -193,7 +193,7 @@ class Grains(Kind):
 
 
 class TargetFunction(Kind):
-    """A function that the target itself answers."""
+    """A function that runs on the target."""
 
     def check(self, opts: Mapping[str, Any]) -> None:
         _check_allowed(opts, self.job.fun)
@@ -215,7 +215,7 @@ class TargetFunction(Kind):
         return value, retcode
 
     async def _returned(self, session: Session, value: Any) -> Any:
-        """What the function returned, as it is shown; all grains are kept."""
+        """The value to show; the return of ``grains.items`` is also cached."""
         job, target = self.job, self.target
         if not job.fun.startswith("grains."):
             return value
@@ -229,7 +229,7 @@ class TargetFunction(Kind):
 
 
 class ControllerFunction(Kind):
-    """A function that the controller answers for the target, ``state.apply`` and its like among them."""
+    """A function that runs on the controller, such as ``state.apply``."""
 
     wants_grains = True
 
@@ -279,7 +279,7 @@ def _check_allowed(opts: Mapping[str, Any], fun: str) -> None:
 
 
 async def _offline_value(work: Work) -> Any:
-    """What a function gives without the target. Raises TargetError for one that would run states."""
+    """The value of a function without a connection. Raises TargetError for a function that would run states."""
     target = work.target
     called = await work.called(work.render(work.offline_grains()))
     if called.is_plan:
@@ -292,7 +292,7 @@ async def _offline_value(work: Work) -> Any:
 
 
 def kind_of(work: Work) -> Kind:
-    """What the job is on this target."""
+    """The kind of the job on this target."""
     if work.job.kind == "call":
         own = work.project.functions.named(work.job.fun) is not None
         return ControllerFunction(work) if own else TargetFunction(work)

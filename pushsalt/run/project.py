@@ -1,4 +1,4 @@
-"""What one command works with: configuration, inventory, file servers, runtime, caches; shared by all targets."""
+"""The project of one command: configuration, inventory, file servers, runtime, caches; shared by all targets."""
 
 from __future__ import annotations
 
@@ -41,17 +41,17 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-#: Options of the file server that may be wrong in ways which only it sees.
+#: Options of the file server that are only checked when it is made.
 _TOLD_EARLY: Final = frozenset({"fileserver_backend", "file_ignore_regex", "file_ignore_glob"})
 
 
 class Project(Trees):
-    """Shared, read-only once made, except for the caches. Everything costly is made when first used."""
+    """Shared by all targets of a command. Read-only except for the caches; costly attributes are made on first use."""
 
     is_command = True
 
     def __init__(self, config: Config, reporter: Reporter, asked: Mapping[str, Secret] | None = None) -> None:
-        """``asked``: passwords (``passwd``, ``sudo_password``) of hosts of which no inventory says one."""
+        """``asked``: passwords (``passwd``, ``sudo_password``) for hosts without one in the inventory."""
         super().__init__(config, Redactor(secret_keys=config.opts["secret_keys"]))
         self.reporter = reporter
         self.asked = dict(asked or {})
@@ -59,11 +59,11 @@ class Project(Trees):
         self._listed: dict[Path, str] = {}
         self._told: set[str] = set()
         self._made: dict[str, tuple[Path, dict[str, Any]]] = {}
-        #: the files of the inventory that are templates
+        #: renders the files of the inventory that are templates
         self.rosters = Rosters(config.opts)
         self._loop: asyncio.AbstractEventLoop | None = None
         self._prepared = False
-        #: kept pillars whose secrets are hidden, by their hashes
+        #: hashes of the cached pillars whose secrets are known to the redactor
         self._hidden: set[int] = set()
         self.redactor.add_pillar({name: config.opts[name] for name in config.given if has_secrets(name)})
         for text in (*config.warnings, *self._unknown_options()):
@@ -71,7 +71,7 @@ class Project(Trees):
 
     @classmethod
     def open(cls, settings: Settings, reporter: Reporter) -> Project:
-        """Raises ConfigError or InventoryError when the files can't be used."""
+        """The project of these settings. Raises ConfigError or InventoryError for files that cannot be used."""
         overrides = CliOverrides(
             inventories=tuple(settings.inventories),
             file_roots=tuple(settings.file_roots),
@@ -85,7 +85,7 @@ class Project(Trees):
         return cls(load_config(settings.config, cli=overrides), reporter, given)
 
     def target_defaults(self) -> dict[str, Any]:
-        """Settings below those of every inventory; what was asked for wins over the configuration."""
+        """Default settings of all targets: those of the configuration, then the passwords that were asked for."""
         asked = {name: Asked(name) for name in self.asked}
         instead = {key for key, name in COMMANDS.items() if name in asked}
         settings = self.config.target_defaults()
@@ -100,7 +100,7 @@ class Project(Trees):
 
     @cached_property
     def inventory(self) -> Inventory:
-        """All targets; those of a large inventory from its image. Raises InventoryError."""
+        """All targets; those of a large inventory are read from its cached image. Raises InventoryError."""
         from pushsalt.select import inventoryimage
 
         digest = inventoryimage.digest_of(self)
@@ -115,7 +115,7 @@ class Project(Trees):
         return found
 
     def need_inventory(self) -> None:
-        """Raises InventoryError where there is none: without one, this machine is meant by its id alone."""
+        """Raises InventoryError if there is no inventory: then only this machine can be selected, by its id."""
         refused = self.config.refused
         if refused is not None:
             raise InventoryError(
@@ -126,11 +126,11 @@ class Project(Trees):
             place = self.config.project or "a project folder (pushsalt init makes one)"
             raise InventoryError(
                 "no inventory here or above; use -i",
-                hint=f"or write {INVENTORIES[0]} into {place}; the id {THIS_MACHINE}, and that alone, is this machine",
+                hint=f"or write {INVENTORIES[0]} into {place}; only the id {THIS_MACHINE} (this machine) works without",
             )
 
     def read_inventory(self, detailed: bool = False) -> Inventory:
-        """All targets, read from their files: they know where each value came from. Raises InventoryError."""
+        """All targets, read from the inventory's files, with the place of each value. Raises InventoryError."""
         from pushsalt.inventory.load import load_inventory
         from pushsalt.inventory.vault import Vault
         from pushsalt.sdb import vaultpassword
@@ -152,14 +152,14 @@ class Project(Trees):
         return found
 
     def _beside(self, path: Path, warnings: list[str]) -> bool:
-        """Whether `group_vars` or a file of a folder may be used: of an inventory that was found it must be trusted."""
+        """Whether a file that belongs to the inventory may be used; it must be trusted if the inventory was found."""
         if not self.config.found:
             return True
         [inventory] = self.config.inventories
         return Trust(working_folder(), os.environ, warnings).allows(path, way_to_trust(inventory))
 
     def _transports(self) -> Collection[str]:
-        """What `transport` of a host may be."""
+        """The allowed values of `transport`."""
         from pushsalt import plugins
 
         known = plugins.names("transport", plugins.folders("transport", self.config.opts))
@@ -173,7 +173,7 @@ class Project(Trees):
         return selectable(self).inventory.groups
 
     def listed(self, path: Path) -> str:
-        """What an inventory that is a program prints; it is run once. Raises InventoryError."""
+        """The output of an inventory program, which is run once. Raises InventoryError."""
         if path not in self._listed:
             from pushsalt.programs import list_inventory
 
@@ -181,7 +181,7 @@ class Project(Trees):
         return self._listed[path]
 
     def roster(self, name: str) -> tuple[Path, dict[str, Any]]:
-        """The file of a roster that is a plug-in, and its hosts; asked once. Raises ConfigError, InventoryError."""
+        """The file of a roster plug-in and its hosts; it is called once. Raises ConfigError, InventoryError."""
         if name not in self._made:
             from pushsalt.programs import run_program
             from pushsalt.rosters import hosts_of
@@ -190,14 +190,14 @@ class Project(Trees):
         return self._made[name]
 
     def report_warnings(self, inventory: Inventory) -> None:
-        """Say the warnings of an inventory, each once: what is kept of it may be read in two ways."""
+        """Report the warnings of an inventory, each once: files and image may give the same ones."""
         for text in inventory.warnings:
             if text not in self._told:
                 self._told.add(text)
                 self.reporter.warning(None, text)
 
     def hide(self, target: Target) -> None:
-        """The secrets of a target are hidden wherever text is shown; what is fetched later is none yet."""
+        """Add the secrets of a target to the redactor, except those that are not fetched yet."""
         passwords = (target.passwd, target.priv_passwd, target.sudo_password)
         self.redactor.add_secrets(*(each for each in passwords if not isinstance(each, Deferred)))
         self.redactor.add_pillar(target.pillar)
@@ -205,33 +205,33 @@ class Project(Trees):
 
     @cached_property
     def sdb(self) -> Sdb:
-        """The profiles of sdb, and what was asked of them."""
+        """The profiles of sdb, and the values that were read from them."""
         from pushsalt.run.secrets import open_sdb
 
         return open_sdb(self)
 
     def forget_sdb(self) -> None:
-        """A new job begins: the profiles are asked again."""
+        """Forget the values, since a new job begins."""
         if "sdb" in self.__dict__:
             self.sdb.forget()
 
     @cached_property
     def secrets(self) -> Secrets:
-        """sdb:// URIs of the configuration and the inventory."""
+        """Resolves sdb:// URIs of the configuration and the inventory."""
         from pushsalt.run.secrets import Secrets
 
         return Secrets(self)
 
     @property
     def private(self) -> Resolved:
-        """The configuration as renderers read it; their keys may be sdb:// URIs."""
+        """The configuration for renderers: options that are sdb:// URIs are resolved when they are read."""
         from pushsalt.run.secrets import Resolved
 
         return Resolved(self)
 
     @cached_property
     def reachable(self) -> ReadyTargets:
-        """The targets of the inventory, for who connects to them."""
+        """The targets of the inventory with their secrets, for connecting."""
         from pushsalt.run.secrets import ReadyTargets
 
         return ReadyTargets(self)
@@ -239,7 +239,7 @@ class Project(Trees):
     def select(
         self, expr: str, tgt_type: str, delimiter: str, exclude: Sequence[str] = (), limit: int | None = None
     ) -> list[str]:
-        """Names of what matches (``targeting.names``): the inventory's order, resources right behind their managers.
+        """Names of the matching targets (``targeting.names``) in the inventory's order, resources after managers.
 
         Raises NoTargetError or UsageError.
         """
@@ -248,55 +248,55 @@ class Project(Trees):
         return selecting.select(self, expr, tgt_type, delimiter, exclude, limit)
 
     def target(self, name: str) -> Target:
-        """The target that ``select`` gave this name. Raises TargetError for a resource that is not known."""
+        """The target of a name that ``select`` returned. Raises TargetError for an unknown resource."""
         from pushsalt.select import selecting
 
         return selecting.target(self, name)
 
     def find(self, expr: Any, tgt_type: str, *, pillar_exact: bool = True) -> list[str]:
-        """Keys (``Target.key``) of what matches for one target that asks about others.
+        """Keys (``Target.key``) of the targets that match an expression which a target sent, as for the mine.
 
-        Pillar is compared exactly unless told otherwise, and none is an answer too. Raises UsageError.
+        Pillar is compared exactly unless ``pillar_exact`` is false; the result may be empty. Raises UsageError.
         """
         from pushsalt.select import selecting
 
         return selecting.find(self, expr, tgt_type, pillar_exact=pillar_exact)
 
     def names(self, keys: Sequence[str]) -> list[str]:
-        """What those with these keys are called, one name for each."""
+        """The names of the targets with these keys, one for each."""
         from pushsalt.targeting import names
 
         return names(keys, self.inventory)
 
     @property
     def cache_life(self) -> float:
-        """Seconds from which on what is cached of targets is said to be old."""
+        """Seconds after which cached data of targets is reported as old."""
         return float(self.config.opts["cache_life"])
 
     @cached_property
     def sources(self) -> Sources:
-        """Files by schemes of plug-ins."""
+        """Files of URL schemes that plug-ins serve."""
         from pushsalt.sources import Sources
 
         return Sources(self.config.opts, self.config.cache_dir)
 
     @cached_property
     def remotes(self) -> Remotes:
-        """The git remotes of states and pillar. Raises ConfigError for a lock file that cannot hold."""
+        """The git remotes of states and pillar. Raises ConfigError for invalid options or an invalid lock file."""
         from pushsalt.git.project import open_remotes
 
         self.secrets.open_git()
         return open_remotes(self.config, self.redactor, self._remote_progress)
 
     async def prepare(self, stop: asyncio.Event) -> None:
-        """Fetch what is due of git remotes, before targets need it. Raises ConfigError for options that cannot hold."""
-        import asyncio  # only who connects pays for it
+        """Fetch the git remotes that are due, before targets need them. Raises ConfigError for invalid options."""
+        import asyncio  # slow to import, and not needed without connections
 
         self._loop = asyncio.get_running_loop()
         if self.salt_python is not None:
             await asyncio.to_thread(self.salt_python.start_fields)
         opts = self.config.opts
-        if self._prepared and "remotes" in self.__dict__:  # a further run sees what the remotes have by then
+        if self._prepared and "remotes" in self.__dict__:  # a further job uses the remotes' current revisions
             self.__dict__.pop("files", None)
             self.__dict__.pop("remotes").close()
             self._custom.clear()
@@ -304,10 +304,10 @@ class Project(Trees):
             log.warning("gitfs_remotes is set, but fileserver_backend does not have git: they are not used")
         self._prepared = True
         if self.config.locked or _has_git_pillar(opts):
-            _ = self.remotes  # says what is wrong with them; one for all threads
+            _ = self.remotes  # made here to report errors in the options, and before threads use it
         if not self.uses_gitfs:
             if not _TOLD_EARLY.isdisjoint(self.config.given):
-                _ = self.files  # says what is wrong with them, once and not for each target
+                _ = self.files  # made here to report errors in the options once, not for each target
             return
         opening = asyncio.create_task(asyncio.to_thread(self._open_files))
         stopping = asyncio.create_task(stop.wait())
@@ -331,7 +331,7 @@ class Project(Trees):
             self.config.opts["module_dirs"] = [*self.config.opts["module_dirs"], str(places)]
 
     def _remote_progress(self, name: str, words: str) -> None:
-        """From any thread to the reporter, which lives in the event loop's."""
+        """Passes progress from any thread to the reporter in the thread of the event loop."""
         if self._loop is not None and not self._loop.is_closed():
             self._loop.call_soon_threadsafe(self.reporter.remote_progress, name, words)
 
@@ -343,25 +343,25 @@ class Project(Trees):
 
     @cached_property
     def grains(self) -> GrainBank:
-        """The grains of each target as it was last reached."""
+        """The bank with the last known grains of each target."""
         from pushsalt.cache.grains import GrainBank
 
         return GrainBank(self.config.cache_dir)
 
     @cached_property
     def resource_grains(self) -> GrainBank:
-        """The grains of each resource, by ``type:id``."""
+        """The bank with the grains of each resource, by ``type:id``."""
         from pushsalt.cache.grains import GrainBank
 
         return GrainBank(self.config.cache_dir, "resource_grains")
 
     def grains_of(self, target: Target) -> GrainBank:
-        """The bank that has, or may have, the grains of a target by its key."""
+        """The bank for the grains of a target or resource; the key is ``Target.key``."""
         return self.resource_grains if target.resource else self.grains
 
     @cached_property
     def pillar_bank(self) -> PillarBank:
-        """The pillar of each target as it was last compiled, encrypted."""
+        """The bank with the last compiled pillar of each target, encrypted."""
         from pushsalt.cache.pillar import PillarBank
         from pushsalt.cache.sealed import key_path
 
@@ -369,21 +369,21 @@ class Project(Trees):
 
     @cached_property
     def resources(self) -> ResourceBank:
-        """Which resources there are, by type and by manager."""
+        """The bank of known resources, by type and by manager."""
         from pushsalt.cache.resources import ResourceBank
 
         return ResourceBank(self.config.cache_dir)
 
     @cached_property
     def managed(self) -> Resources:
-        """What lies behind the targets."""
+        """The managed resources of all targets."""
         from pushsalt.select.resources import Resources
 
         return Resources(self)
 
     @property
     def has_pillar(self) -> bool:
-        """Whether there may be pillar besides what the inventory says."""
+        """Whether there may be pillar from other sources than the inventory."""
         opts = self.config.opts
         roots = opts.get("pillar_roots") or {}
         top = opts.get("state_top") or "top.sls"
@@ -399,11 +399,11 @@ class Project(Trees):
 
     @property
     def keeps_pillar(self) -> bool:
-        """Whether pillar is kept for targeting."""
+        """Whether compiled pillar is cached for targeting."""
         return bool(self.config.opts["pillar_cache"] and self.config.opts["minion_data_cache"])
 
     def remember_grains(self, target: Target, grains: dict[str, Any]) -> None:
-        """Keep grains that were just collected, and who manages the target."""
+        """Cache grains that were just collected, and the target's manager."""
         from pushsalt.select.lookup import manager_of
 
         if not self.config.opts["minion_data_cache"] or not self.grains_of(target).put(target.key, grains):
@@ -412,11 +412,11 @@ class Project(Trees):
             self.resources.register(target.transport, target.id, manager_of(target))
 
     def is_kept(self, target: Target, pillar: dict[str, Any]) -> bool:
-        """Whether the pillar that was just compiled is the one that ``hide_kept`` has read; it is kept anew then."""
+        """Whether a compiled pillar equals the cached one that ``hide_kept`` has read; then its entry is renewed."""
         return self.pillar_bank.renew(target.key, pillar)
 
     def remember_pillar(self, target: Target, pillar: dict[str, Any]) -> None:
-        """Keep a pillar that was just compiled, without overrides of a command."""
+        """Cache a compiled pillar, without the overrides of the command line."""
         if not self.keeps_pillar:
             return
         bank, key = self.pillar_bank, target.key
@@ -428,18 +428,18 @@ class Project(Trees):
                 bank.add_former(key, gone)
 
     def has_kept_pillar(self, target: Target) -> bool:
-        """Whether a pillar of the target is kept."""
+        """Whether the target has a cached pillar."""
         return self.keeps_pillar and self.pillar_bank.written(target.key) is not None
 
     def hide_kept(self, target: Target) -> None:
-        """Have the secrets hidden that the kept pillar of a target has, and had: its files may have them."""
+        """Add present and former secrets of the target's cached pillar to the redactor: its files may contain them."""
         if not self.keeps_pillar:
             return
         bank, key = self.pillar_bank, target.key
         data = bank.bytes_of(key)
         if data is None and bank.written(key) is None:
             return
-        if data is not None and hash(data) not in self._hidden:  # most targets of a fleet have the same
+        if data is not None and hash(data) not in self._hidden:  # many targets have the same secrets
             self._hidden.add(hash(data))
             self.redactor.add_pillar(bank.get(key))
         self.redactor.add(bank.former(key))
@@ -450,27 +450,27 @@ class Project(Trees):
 
     @property
     def requests(self) -> Bank:
-        """Runs of states that were requested and not run yet (``state.request``), by target."""
+        """The bank of state runs that were requested and not run yet (``state.request``), by target."""
         from pushsalt.cache.store import Bank
 
         return Bank(self.config.cache_dir, "requests")
 
     @cached_property
     def pool(self) -> Pool:
-        """The processes that render."""
+        """The render processes."""
         from pushsalt.children.pool import Pool
 
         return Pool(lambda values: self.redactor.add_secrets(*values))
 
     @cached_property
     def mine(self) -> MineBank:
-        """What targets told for each other."""
+        """The bank of mine values."""
         from pushsalt.cache.mine import MineBank
 
         return MineBank(self.config.cache_dir)
 
     def custom_archive(self, saltenv: str) -> Blob | None:
-        """The users' own modules as they travel, or None: found out without a file server where that can be."""
+        """The archive of users' own modules, or None; the file server is made only if it is needed to know."""
         return self.custom(saltenv).archive if self._may_have_custom else None
 
     @cached_property
@@ -482,7 +482,7 @@ class Project(Trees):
             return True
         from pushsalt.modules.resourcetypes import any_installed
 
-        # os.path rather than pathlib: every command pays for this.
+        # os.path rather than pathlib: it is faster, and every command runs this.
         return any_installed() or any(
             os.path.isdir(f"{root}/_{kind}")  # noqa: PTH112
             for folders in roots.values()

@@ -1,7 +1,7 @@
-"""One target as the command has it: its rendering is work for a child, and what the child asks is answered here.
+"""One target on the side of the command: sends its rendering to a render process, and answers that process's questions.
 
-A question belongs to a request, and so to a target; the child names neither. What may be asked is what follows, and
-each answer is about that target alone: nothing that a template makes its process do reaches further.
+A question belongs to a request, and so to one target; the render process cannot name another. The questions are listed
+below, and each answer is about that target alone: a malicious template cannot reach data of other targets.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-#: Seconds for a target's own text, where the job has no limit.
+#: Seconds for rendering a text that the target sent, if the job has no time limit.
 FOREIGN_TIME: Final = 60.0
 _targets: Final = itertools.count(1)
-#: What of a target a child is told. No password, key or way to it is among them.
+#: Fields of a target that are sent to a render process: no password, key or address.
 _TOLD: Final = ("id", "transport", "minion_opts", "grains", "pillar", "groups", "resource", "manager", "enter")
 
 Calls = Callable[[str, list[Any], dict[str, Any]], Awaitable[Any]]
@@ -43,10 +43,10 @@ InThread = Callable[[Callable[[], Any]], Awaitable[Any]]
 
 @dataclass(frozen=True)
 class Planned:
-    """A run of states as a child has planned it.
+    """A run of states as a render process has planned it.
 
     ``fields`` are those of the message ``run`` (thin.wire); ``disabled`` and ``bare`` as in ``functions.Lowstate``;
-    ``after``: the child wants to know the returns.
+    ``after``: the render process needs the returns.
     """
 
     fields: dict[str, Any]
@@ -58,9 +58,9 @@ class Planned:
 
 @dataclass(frozen=True)
 class Called:
-    """What a function gave: a value, or a run of states (None where there is no target to run them).
+    """The result of a function: a value, or a run of states (``plan`` is None for a target without a connection).
 
-    ``pillar`` is the compiled pillar, to be looked at only, as ``Minion.pillar_to_keep`` has it.
+    ``pillar`` is the compiled pillar (``Minion.pillar_to_keep``); it must not be changed.
     """
 
     value: Any
@@ -71,7 +71,8 @@ class Called:
 
 
 class RenderedTarget:
-    """See the module. ``call`` reaches the target, None where there is no way to it; ``in_thread`` runs what waits."""
+    """See the module. ``call`` calls a function on the target, None without a connection; ``in_thread`` runs blocking
+    functions."""
 
     def __init__(
         self,
@@ -100,7 +101,7 @@ class RenderedTarget:
     # work ------------------------------------------------------------------------------------------------------------
 
     async def call(self, fun: str, args: list[Any], kwargs: dict[str, Any], *, plan: bool) -> Called:
-        """A function of the controller. Raises StateError, FunctionError, TargetError."""
+        """Call a function of the controller. Raises StateError, FunctionError, TargetError."""
         done = await self._work("call", fun=fun, args=args, kwargs=kwargs, plan=plan)
         found = done.get("plan")
         return Called(
@@ -121,7 +122,7 @@ class RenderedTarget:
         chunk: Chunk,
         names: dict[str, Any] | None,
     ) -> bytes:
-        """A file of the file roots as this target renders it. Raises RenderError, TargetError."""
+        """Render a file of the file roots for this target. Raises RenderError, TargetError."""
         asked = {"url": url, "saltenv": saltenv, "engine": engine, "context": context, "defaults": defaults}
         done = await self._work("template", **asked, chunk=chunk, names=names)
         return bytes(done["text"])
@@ -129,7 +130,7 @@ class RenderedTarget:
     async def foreign(
         self, text: str, saltenv: str, context: Any, defaults: Any, chunk: Chunk, names: dict[str, Any] | None
     ) -> bytes:
-        """A text of the target's own, Jinja, in a process that has nothing but this target's data."""
+        """Render a Jinja text that the target sent, in a process that has only this target's data."""
         pillar = await self.pillar()
         message = self._message("foreign", text=text, pillar=pillar, fun="a text of the target")
         message.update(saltenv=saltenv, context=context, defaults=defaults, chunk=chunk, names=names)
@@ -145,18 +146,18 @@ class RenderedTarget:
         return self._pillar
 
     async def after(self, returns: dict[str, Any]) -> None:
-        """The run that was planned has ended."""
+        """Tell the render process the returns of the run that it planned."""
         await self._work("done", returns=returns)
 
     def close(self) -> None:
-        """Nothing more is asked."""
+        """End the work: no more requests follow."""
         self._pool.forget(self._number)
 
     async def _work(self, kind: str, **fields: Any) -> dict[str, Any]:
         return await self._pool.work(self._message(kind, **fields), self._answer, time=self._time())
 
     def _time(self) -> float | None:
-        """Seconds for rendering: a little less than the target has, so that the place is known where they went."""
+        """Seconds for rendering: slightly less than the job has left, so that the error can name the slow template."""
         left = self._time_left()
         return None if left is None else max(0.05, left - min(1.0, max(0.05, 0.1 * left)))
 
@@ -184,7 +185,7 @@ class RenderedTarget:
             if said["data"] is not None:
                 return Blob(digest, len(said["data"]), data=bytes(said["data"]))
             path, saltenv = said["place"]
-            found = self.project.files.find(str(path), str(saltenv))  # a child names files of the file roots alone
+            found = self.project.files.find(str(path), str(saltenv))  # a render process can only name file roots files
             if found is None:
                 raise KeyError(digest)
             return Blob(digest, found.size, path=found.path, open=found.open)
@@ -194,7 +195,7 @@ class RenderedTarget:
     # questions -------------------------------------------------------------------------------------------------------
 
     async def _answer(self, question: dict[str, Any]) -> Any:
-        """What a child asks while it works for this target."""
+        """Answer a question of the render process that works for this target."""
         kind = question.get("q")
         if kind == "remote":
             return await self._remote(question)
@@ -206,7 +207,7 @@ class RenderedTarget:
         return await self._in_thread(partial(handler, question))
 
     async def _confined_answer(self, question: dict[str, Any]) -> Any:
-        """What a text of the target's own may have asked: the target itself, and nothing else."""
+        """Answer a question while a text that the target sent is rendered: only calls on the target are allowed."""
         if question.get("q") == "remote":
             return await self._remote(question)
         if question.get("q") == "managed":
@@ -220,7 +221,7 @@ class RenderedTarget:
         return await self._calls(str(question["fun"]), list(question["args"]), dict(question["kwargs"]))
 
     def minion(self, pillar: Mapping[str, Any] | None = None, **more: Any) -> Minion:
-        """The target for functions that only the command can answer; it compiles nothing."""
+        """The ``Minion`` for functions that only the command can answer; it does not compile."""
         from pushsalt.minion.minion import Minion
 
         remote = self._remote_of()
@@ -287,7 +288,7 @@ class RenderedTarget:
         return find_source(name, folders("ext_pillar", config), outside)
 
     def _asked_ext_pillar(self, question: dict[str, Any]) -> Any:
-        """A source as the configuration has it; one that ``pillar.ext`` brings only where that is allowed."""
+        """An external pillar of the configuration, or of ``pillar.ext`` if ``on_demand_ext_pillar`` allows it."""
         name, args, kwargs = str(question["name"]), list(question["args"]), dict(question["kwargs"])
         opts, pillar = self.project.config.opts, dict(question["pillar"])
         seen = {key: question.get(key) for key in ("saltenv", "pillarenv")}
@@ -358,14 +359,14 @@ class RenderedTarget:
         return None if found is None else [str(found[0].folder.parents[1]), found[1], found[2]]
 
     def _git_remotes(self, remotes: Remotes) -> dict[str, Remote]:
-        """Those of the configuration, by the key of their copy."""
+        """The git remotes of the configuration, by the key of their copy."""
         from pushsalt.git.project import configured
 
         return {remotes.mirror(each).key: each for each in configured(self.project.config)}
 
 
 class _Blobs(Mapping[str, Blob]):
-    """Blobs that are looked up when they are wanted."""
+    """The blobs of a plan, looked up on access."""
 
     def __init__(self, made: Mapping[str, Callable[[], Blob]]) -> None:
         self._made = made

@@ -1,4 +1,4 @@
-"""What all targets of a job share."""
+"""Shared by all targets of a job: threads, connections, files to copy."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ Result = TypeVar("Result")
 
 
 class Runner:
-    """Worker threads, jump connections, what a copy takes along. ``pushsalt.run.single`` runs the job on a target."""
+    """Threads, jump connections, files to copy. ``pushsalt.run.single`` runs the job on a target."""
 
     def __init__(self, project: Project, job: Job, jid: str, width: int, alone: bool = False) -> None:
-        """``alone``: there is one target, and what it logs needs no name before it."""
+        """``alone``: the job has one target, whose log lines need no prefix."""
         self.alone = alone
         self.project = project
         self.job = job
@@ -40,16 +40,16 @@ class Runner:
         self._width = width
         self.sources: LocalSources | None = None
         self.connecting = _connect_options(project, job)
-        if "shared" in project.__dict__:  # there was a job before
+        if "shared" in project.__dict__:  # the process has run a job before
             project.shared.look_again()
         project.secrets.forget()
 
     async def in_thread(self, function: Callable[[], Result]) -> Result:
-        """Rendering and compiling happen here, so that no target waits for another's templates."""
+        """Run a blocking function in a thread, so that other targets do not wait for it."""
         return await self._in_pool("pushsalt", function)
 
     async def answer_in_thread(self, function: Callable[[], Result]) -> Result:
-        """What a target asks is answered here: all other threads may be waiting for targets that ask."""
+        """Run a function that answers a question, in threads of its own: all others may wait for targets that ask."""
         return await self._in_pool("pushsalt-answers", function)
 
     async def _in_pool(self, name: str, function: Callable[[], Result]) -> Result:
@@ -60,16 +60,16 @@ class Runner:
         return await asyncio.get_running_loop().run_in_executor(pool, function)
 
     async def declared(self, manager: str) -> dict[str, Any]:
-        """type -> what is declared of it in the pillar of a manager that is not connected to. Raises TargetError."""
+        """type -> its declaration in the pillar of a manager, without a session with it. Raises TargetError."""
         if manager not in self._declared:
             work = self._declared_of(manager)
             self._declared[manager] = asyncio.create_task(work, name=f"pillar {manager}")
         return await asyncio.shield(self._declared[manager])
 
     async def _declared_of(self, manager: str) -> dict[str, Any]:
-        """What a manager declares that is not connected to: by its pillar as its last known grains make it.
+        """The declarations by a manager's pillar, compiled with its last known grains.
 
-        Where that cannot be compiled it is the pillar that is kept. Raises TargetError when there is none.
+        If the pillar cannot be compiled, the cached one is used. Raises TargetError if there is none.
         """
         from pushsalt.run.rendered import RenderedTarget
         from pushsalt.session.intake import imposed
@@ -109,14 +109,14 @@ class Runner:
         return project.managed.declarations(target, values)
 
     async def list_copy_sources(self) -> None:
-        """What a copy takes to all targets is known. Raises CommandError."""
+        """List the files that are copied to all targets. Raises CommandError."""
         if self.job.kind == "copy" and self.job.args[0].to_target:
             from pushsalt.session.copying import LocalSources
 
             self.sources = await self.in_thread(partial(LocalSources, self.job.args[0]))
 
     def ready_to_render(self) -> None:
-        """The processes that render know what this job renders."""
+        """Tell the render processes what this job renders."""
         if not self._ready:
             from pushsalt.minion.settings import for_rendering
 

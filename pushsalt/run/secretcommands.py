@@ -1,7 +1,7 @@
 """Commands of the operator's inventory that print a password: ``passwd_command`` and the like.
 
-They are run without a shell, each once in a job, however many targets have it; what they print is shown nowhere. Their
-first line is the value, as `pass` prints it. Borg and restic have options of this kind, for one repository each.
+They are run without a shell, once per job each, also if many targets have the same command; their output is never
+shown. The value is the first line, as `pass` prints it. Borg and restic have similar options for one repository.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ from typing import Final
 from pushsalt.errors import TargetError
 from pushsalt.programs import bounded
 
-#: Seconds for one command: it may ask a person, on the terminal, to unlock a store.
+#: Seconds for one command: it may ask on the terminal to unlock a password store.
 SECONDS: Final = 120.0
 _MOST: Final = 65536
-#: Ids that mean themselves wherever they are put, also where the operator's command is one of a shell.
+#: Ids without special meaning to any program, also where the operator's command is run by a shell.
 _PLAIN: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:@-]*")
 
 
 class SecretCommands:
-    """All threads may ask at once: those that want the same command wait for the one that runs it."""
+    """Runs each command once. Thread-safe: threads that want the same command wait for the one that runs it."""
 
     def __init__(self, seconds: float = SECONDS) -> None:
         self._seconds = seconds
@@ -31,12 +31,12 @@ class SecretCommands:
         self._answers: dict[str, Future[str]] = {}
 
     def forget(self) -> None:
-        """A new job begins: commands are run again."""
+        """Forget all values, since a new job begins."""
         with self._guard:
             self._answers = {}
 
     def value(self, line: str, id: str) -> str:
-        """What the command prints. Raises TargetError, which does not name it: others than its value may be secret."""
+        """The first line of the command's output. Raises TargetError, without the command: it may contain secrets."""
         words = [_filled(word, id) for word in shlex.split(line)]
         line = shlex.join(words)
         with self._guard:
@@ -47,12 +47,12 @@ class SecretCommands:
         if mine:
             try:
                 answer.set_result(self._run(words))
-            except BaseException as exc:  # the others wait for it
+            except BaseException as exc:  # other threads wait for the result
                 answer.set_exception(exc)
         return answer.result()
 
     def _run(self, words: list[str]) -> str:
-        by_hand = "run it yourself to see what it says; its first line is the value"
+        by_hand = "run it yourself to see its output; the first line is the value"
         try:
             done = bounded(words, _MOST, self._seconds)
         except TimeoutError as exc:
@@ -76,7 +76,7 @@ def _filled(word: str, id: str) -> str:
     if "{id}" in word and not _PLAIN.fullmatch(id):
         raise TargetError(
             "secret_unavailable",
-            f"the id {id!r} cannot stand for {{id}} in a command",
-            "letters, digits and _ . : @ - can; give this host a command of its own",
+            f"the id {id!r} cannot replace {{id}} in a command",
+            "only letters, digits and _ . : @ - are allowed; set another command for this host",
         )
     return word.replace("{id}", id)

@@ -1,9 +1,9 @@
-"""sdb:// URIs, and other values to fetch, of one command's configuration and inventory: when they become values.
+"""Resolves sdb:// URIs, and other values to fetch, of the configuration and the inventory of one command.
 
-Of the inventory (``model.Deferred``), and options of the table: when the first target needs them, in a worker thread;
-what cannot be had is an error of the targets that need it. Options that only users' own external pillar and master_tops
-read, keys of renderers: when one of these is used. Logins of git remotes: when these are opened, for all.
-``pushsalt.sdb`` asks the drivers, ``run/secretcommands.py`` runs commands.
+Values of the inventory (``model.Deferred``) and of pushsalt's own options are resolved when the first target needs
+them, in a thread; a failure is an error of the targets that need the value. Options of users' own external pillars and
+master_tops, and keys of renderers, are resolved when these are used. Logins of git remotes are resolved when the
+remotes are opened. ``pushsalt.sdb`` calls the drivers, ``run/secretcommands.py`` runs commands.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from pushsalt.redact import Redactor
     from pushsalt.sdb.store import Sdb
 
-#: Options whose URIs are resolved elsewhere: with the inventory, by renderers, by external pillar, by the driver.
+#: Options whose URIs are resolved elsewhere: with the inventory, by renderers, external pillars or drivers.
 _ELSEWHERE: Final = frozenset(
     """roster_defaults ssh_user ssh_port ssh_passwd ssh_priv_passwd ssh_sudo_user ssh_minion_opts
     nacl.config gpg_keydir age_identity ext_pillar vault""".split()  # noqa: SIM905
@@ -38,7 +38,7 @@ _GIT: Final = ("gitfs_", "git_pillar_")
 
 
 class SecretsProject(Protocol):
-    """What is needed of a project to make values of its URIs; ``pushsalt.run.project.Project`` is one."""
+    """The part of ``pushsalt.run.project.Project`` that is used here."""
 
     config: Config
     redactor: Redactor
@@ -55,7 +55,7 @@ class SecretsProject(Protocol):
 
 
 def open_sdb(project: SecretsProject) -> Sdb:
-    """The profiles of a project's configuration. Their own passwords are hidden wherever text is shown."""
+    """The profiles of a project's configuration. Their own passwords are added to the redactor."""
     from pushsalt.plugincommands import commands
     from pushsalt.plugins import folders
     from pushsalt.programs import run_program
@@ -71,7 +71,7 @@ def open_sdb(project: SecretsProject) -> Sdb:
 
 
 def _decrypted(project: SecretsProject, data: Any) -> Any:
-    """Data with the PGP messages in it in plain: the renderer gpg, with the configuration's key ring."""
+    """Data with its PGP messages decrypted, by the renderer gpg and the configuration's key ring."""
     from pushsalt.errors import RenderError
     from pushsalt.programs import run_program
     from pushsalt.render import RenderContext
@@ -89,7 +89,7 @@ def _decrypted(project: SecretsProject, data: Any) -> Any:
 
 
 class Resolved(Mapping[str, Any]):
-    """The configuration for renderers: an option's URIs are resolved when it is read. Raises TargetError then."""
+    """The configuration for renderers: reading an option resolves its URIs, and may raise TargetError."""
 
     def __init__(self, project: SecretsProject) -> None:
         self._project = project
@@ -106,7 +106,7 @@ class Resolved(Mapping[str, Any]):
 
 
 class ReadyTargets(Mapping[str, Target]):
-    """The inventory for who connects: a target has its secrets, when it is taken. Raises TargetError then."""
+    """The inventory for connecting: reading a target fetches its secrets, and may raise TargetError."""
 
     def __init__(self, project: SecretsProject) -> None:
         self._project = project
@@ -125,7 +125,7 @@ class ReadyTargets(Mapping[str, Target]):
 
 
 class Secrets:
-    """Puts values in place of URIs, once for each target and option."""
+    """Replaces URIs by their values, once for each target and option."""
 
     def __init__(self, project: SecretsProject) -> None:
         self._project = project
@@ -138,20 +138,20 @@ class Secrets:
         self._of_plugins = [name for name in given if name not in OPTIONS]
 
     def forget(self) -> None:
-        """A new job begins."""
+        """Forget all values, since a new job begins."""
         self._filled.clear()
         self._commands.forget()
         self._project.forget_sdb()
 
     def has(self, target: Target) -> bool:
-        """Whether ``ready`` has anything to do: it may take long, so it is for a worker thread."""
+        """Whether ``ready`` has to fetch values; that may take long, and needs a thread."""
         known = self._project.inventory.targets
         names = [target.manager, *target.jump] if target.manager else target.jump
         way = [known[name] for name in names if name in known]
         return bool(self._options) or any(_has_marks(each) for each in (target, *way)) or any(each.jump for each in way)
 
     def ready(self, target: Target) -> Target:
-        """The target with its values, when those of all that it needs are there too. Raises TargetError."""
+        """The target with its values, after those of its manager and jump hosts were fetched. Raises TargetError."""
         self._fill(self._options, target.id)
         known = self._project.inventory.targets
         for name in (*target.jump, *([target.manager] if target.manager else [])):
@@ -163,7 +163,7 @@ class Secrets:
         return self.filled(target)
 
     def filled(self, target: Target) -> Target:
-        """The target with its values. Raises TargetError that names the setting, where it stands, and the URI."""
+        """The target with its values. Raises TargetError with the setting, its file and line, and the URI."""
         before = self._filled.get(target.key)
         if before is not None and before[0] is target:
             return before[1]
@@ -199,7 +199,7 @@ class Secrets:
         return name not in _ELSEWHERE and not name.startswith(_GIT) and not is_profile(opts[name])
 
     def fill_for_plugins(self, id: str) -> None:
-        """Options that are in no table: external pillar and master_tops of users may read them. Raises TargetError."""
+        """Resolve options that only plug-ins (external pillar, master_tops) may read. Raises TargetError."""
         self._fill(self._of_plugins, id)
 
     def _fill(self, names: list[str], id: str) -> None:
@@ -214,7 +214,7 @@ class Secrets:
                 names.pop()
 
     def open_git(self) -> None:
-        """The options of git remotes, which all targets need. Raises ConfigError."""
+        """Resolve the options of git remotes. Raises ConfigError."""
         config = self._project.config
         names = [name for name in config.given if name.startswith(_GIT) and holds_uri(config.opts[name])]
         pillar = config.opts.get("ext_pillar") or []
@@ -239,7 +239,7 @@ def _has_marks(target: Target) -> bool:
 
 
 def _setting(target: Target, name: str, deferred: Any) -> str:
-    """Whose setting that is, its name, and where it stands."""
+    """Text for messages: target, setting, and its place in the inventory."""
     key = f"{name}_command" if isinstance(deferred, SecretCommand) else name
     origin = target.origin.get(name)
     return f"{target.id}: `{key}`" + (f" ({origin})" if origin else "")
@@ -253,4 +253,4 @@ def _checked(target: Target, name: str, deferred: Any, value: Any) -> Any:
     except ValueError as exc:
         giver = str(deferred) if isinstance(deferred, SdbUri) else "it"
         text = f"{_setting(target, name, deferred)}: what {giver} gives {exc}"
-        raise TargetError("secret_unavailable", text, "correct the value where it lives") from None
+        raise TargetError("secret_unavailable", text, "correct the value where it is stored") from None

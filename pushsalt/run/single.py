@@ -1,7 +1,7 @@
 """One target's job from connecting to its return.
 
-Everything that can go wrong on the way is a TargetError, FunctionError or StateError here, and becomes that target's
-return; nothing of it touches another target.
+Every failure is a TargetError, FunctionError or StateError here, and becomes the return of that target; other targets
+are not affected.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 async def run(runner: Runner, id: str) -> TargetReturn:
-    """The job on one target, by its name. What goes wrong is its return too, with the warnings that came before."""
+    """Run the job on the target of this name. A failure becomes its return, with the warnings until then."""
     try:
         target = runner.project.target(id)
         if runner.project.secrets.has(target):
@@ -35,7 +35,7 @@ async def run(runner: Runner, id: str) -> TargetReturn:
         result = await _Run(work).go()
     except (Exception, SystemExit) as exc:
         result = failure(id, exc)
-        if getattr(exc, "kind", "") == "excess":  # what it sent until then would stay to the end of the command
+        if getattr(exc, "kind", "") == "excess":  # else its data would stay in memory until the command ends
             work.states.clear()
             work.events.clear()
         elif work.states and result.shape == "error":
@@ -45,18 +45,18 @@ async def run(runner: Runner, id: str) -> TargetReturn:
 
 
 class _Run:
-    """Takes the steps that the kind of the job says, in the job's time."""
+    """Runs the steps of the job's kind within the job's time."""
 
     def __init__(self, work: Work) -> None:
         self._work = work
 
     @cached_property
     def _kind(self) -> Kind:
-        """What the job is on this target. Raises ConfigError for functions of users that cannot be loaded."""
+        """The kind of the job on this target. Raises ConfigError for users' functions that cannot be loaded."""
         return kind_of(self._work)
 
     async def go(self) -> TargetReturn:
-        """Its return. Raises what keeps it from giving one."""
+        """The return of the target. Raises the error if there is none."""
         work, said = self._work, False
         try:
             value, retcode = await self._within_time()
@@ -104,7 +104,7 @@ class _Run:
         if work.options.timeout is not None:
             work.limit(work.options.timeout)
         if kind.may_show_pillar:
-            work.project.hide_kept(work.target)  # two small files: to hand that to a thread takes longer
+            work.project.hide_kept(work.target)  # reads two small files: a thread would take longer
         if work.target.transport == "offline":
             return await kind.offline(), 0
         if work.options.timeout is None:
@@ -115,14 +115,14 @@ class _Run:
             raise TargetError(
                 "timeout",
                 f"{work.target.id}: not done after {work.options.timeout:g} s and stopped{work.how_far()}",
-                "raise --timeout, or find out what hangs; what had run stays done",
+                "raise --timeout, or find out what hangs; states that had run are not undone",
             ) from None
 
     def _interrupted(self) -> TargetError:
         work = self._work
         if work.total:
             where = f"stopped during the run{work.how_far()}"
-            hint = "the state under way was killed: look at it before you apply again"
+            hint = "the running state was killed: check what it did before you apply again"
         else:
             where, hint = self._kind.interrupted()
         return TargetError("interrupted", f"{work.target.id}: {where}", hint)

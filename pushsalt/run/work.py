@@ -1,4 +1,4 @@
-"""The steps of a job on one target: connecting, its session, rendering, states; ``pushsalt.run.single`` takes them."""
+"""The steps of a job on one target: connection, session, rendering, states; called by ``pushsalt.run.single``."""
 
 from __future__ import annotations
 
@@ -34,15 +34,15 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-#: So many errors that a target logs wait for the return that may say the same.
+#: Log lines of the level error that are held back until the return, which may repeat them.
 LOGGED: Final = 500
 
 
 class Work:
-    """One target's part of a job: its steps, each timed, and what came of them."""
+    """One target's part of a job: its steps, their times and results."""
 
     def __init__(self, runner: Runner, target: Target, name: str) -> None:
-        """``name`` is what the job calls the target: a resource may share its id with another."""
+        """``name`` is the target's name in the job: ids of resources are not unique."""
         self.name = name
         self.runner = runner
         self.project = runner.project
@@ -56,21 +56,21 @@ class Work:
         self.states: dict[str, Any] = {}
         self.events: list[dict[str, Any]] = []
         self.total = 0
-        #: a call that the target works on by itself is on its way
+        #: a function call was sent to the target
         self.sent = False
         self.warnings: list[str] = []
-        #: errors that the target has logged, until it is known whether a return says the same
+        #: errors that the target has logged, held back until the return is known
         self._logged: list[str] = []
         self.discovery = Discovery(self.project, target, runner.in_thread)
         self._rendered: RenderedTarget | None = None
         self._answers: Answers | None = None
         self._ends: float | None = None
-        #: what is called for the mine besides the job, and what will be answered
+        #: mine functions that are called with the job, and futures of their values
         self.mined: tuple[list[mine.MineFunction], list[asyncio.Future[Any]]] = ([], [])
 
     @contextmanager
     def phase(self, name: str) -> Iterator[None]:
-        """Wall time of a phase, added up under its name."""
+        """A context manager that adds its wall time to the phase of this name."""
         self.reporter.target_phase(self.name, name)
         began = time.perf_counter()
         try:
@@ -81,11 +81,11 @@ class Work:
             log.debug("%s: %s: %.0f ms", self.name, name, took * 1000)
 
     def limit(self, seconds: float) -> None:
-        """The job on this target may take so long, from now on."""
+        """Set the time limit of the job on this target, counted from now."""
         self._ends = time.monotonic() + seconds
 
     def how_far(self) -> str:
-        """Where a run was, for messages."""
+        """The progress of a run of states, for messages."""
         if not self.total:
             return ""
         last = next(reversed(self.states), None)
@@ -94,11 +94,11 @@ class Work:
     # rendering -------------------------------------------------------------------------------------------------------
 
     def offline_grains(self) -> dict[str, Any]:
-        """What the inventory says of a target that is not reached."""
+        """The grains of the inventory, for a target without a connection."""
         return {"id": self.target.id, **self.target.grains}
 
     async def called(self, rendered: RenderedTarget) -> Called:
-        """What the job's function gives. The pillar, if it was compiled, is kept for targeting."""
+        """The result of the job's function. The pillar, if it was compiled, is cached for targeting."""
         with self.phase("render"):
             plan = self.target.transport != "offline"
             called = await rendered.call(self.job.fun, self._args(), self.job.kwargs, plan=plan)
@@ -110,10 +110,8 @@ class Work:
     # over a connection -----------------------------------------------------------------------------------------------
 
     async def start(self, *, grains: bool, lock: bool, modules: bool, clean: bool) -> Start:
-        """What a session begins with: whether grains come with it, it takes the lock, it is sent users' own modules,
-
-        and it removes what pushsalt has left on the target.
-        """
+        """The parameters of a session. ``grains``: request grains; ``lock``: take the lock; ``modules``: send users'
+        own modules; ``clean``: remove pushsalt's files from the target."""
         from pushsalt.session.start import Start
 
         opts, project = self.opts(), self.project
@@ -137,14 +135,14 @@ class Work:
         return self._connection
 
     async def take_grains(self, session: Session) -> dict[str, Any]:
-        """The grains that came with the session; they are kept."""
+        """The grains that were requested with the session's start; they are cached."""
         with self.phase("grains"):
             grains: dict[str, Any] = session.info.get("grains") or await session.grains()
             await self.runner.in_thread(partial(self.project.remember_grains, self.target, grains))
         return grains
 
     async def begin(self, start: Start, first: list[dict[str, Any]], *, may_install: bool) -> Session:
-        """A session; with ``bootstrap`` Python is installed for it where there is none, if that may be."""
+        """Begin a session; with ``bootstrap`` and ``may_install``, install Python if it is missing."""
         with self.phase("bootstrap"):
             self.session = await self._begun(start, first, may_install)
         return self.session
@@ -174,16 +172,16 @@ class Work:
                 raise
             wanted = self.target.bootstrap
             if not (self.project.config.opts["bootstrap"] if wanted is None else wanted):
-                raise TargetError(exc.kind, exc.message, f"{exc.hint}; or `bootstrap: true` installs it") from exc
+                raise TargetError(exc.kind, exc.message, f"{exc.hint}; `bootstrap: true` would install it") from exc
             if self.options.test:
-                hint = "leave --test out; `bootstrap: true` then installs Python first"
+                hint = "leave out --test; `bootstrap: true` then installs Python first"
                 raise TargetError(exc.kind, f"{exc.message}, and a dry run installs none", hint) from exc
         self.reporter.target_phase(self.name, "install Python")
         self.warnings.append(await bootstrap.install(self.target, connection))
         return await open_one()
 
     def _args(self) -> list[Any]:
-        """``apply``'s SLS names are one argument, a list; a function's arguments are its own."""
+        """The arguments of the function; for ``apply``, the list of SLS names is one argument."""
         if self.job.kind == "apply":
             return [self.job.args] if self.job.args else []
         return self.job.args
@@ -201,7 +199,7 @@ class Work:
         )
 
     def render(self, grains: dict[str, Any]) -> RenderedTarget:
-        """The target with these grains, to be rendered."""
+        """The target with these grains, for rendering."""
         from pushsalt.run.rendered import RenderedTarget
 
         self.runner.ready_to_render()
@@ -224,7 +222,7 @@ class Work:
     # what lies behind it ---------------------------------------------------------------------------------------------
 
     def _lock(self) -> LockRequest:
-        """A resource that is served by its manager has a lock of its own there."""
+        """The lock to request; a resource that its manager serves has its own lock there."""
         from pushsalt.session.start import LockRequest
 
         own = hashlib.sha256(self.target.key.encode()).hexdigest()[:16]
@@ -232,7 +230,7 @@ class Work:
         return LockRequest(_holder(self.runner.jid), self.options.wait_lock, name)
 
     async def _resource(self) -> dict[str, Any]:
-        """What the session is told of the resource that it is about."""
+        """The fields about the resource that the session serves."""
         target = self.target
         declared: Any = {}
         if not target.enter:
@@ -240,12 +238,12 @@ class Work:
         return {"type": target.resource, "id": target.id, "inside": bool(target.enter), "declared": declared}
 
     async def _discover(self, pillar: dict[str, Any]) -> dict[str, list[str]]:
-        """Have the target say what it manages by its pillar as it is now."""
+        """Discover the resources that the target manages by this pillar."""
         assert self.session is not None
         return await self.discovery.discover(self.session, self.discovery.declared_in(pillar))
 
     async def run_states(self, session: Session, plan: Planned, mine_functions: Any) -> dict[str, Any]:
-        """The returns of a plan by tag."""
+        """Run a plan; returns the returns by tag."""
         from pushsalt.plan import tag
 
         chunks = plan.fields["chunks"]
@@ -263,13 +261,13 @@ class Work:
         return {**plan.disabled, **self.states}
 
     async def keep_mine(self) -> None:
-        """Take in what was called for the mine; the return, which is there by now, does not depend on it."""
+        """Store the values of the mine functions; the target's return is complete before."""
         try:
             with self.phase("mine"):
                 values = await mine.collect(self.target, *self.mined)
                 await self.runner.in_thread(partial(mine.store, self.project, self.target, values))
         except asyncio.CancelledError:
-            log.debug("%s: stopped: the mine is as it was", self.target.id)
+            log.debug("%s: stopped: its mine values were not updated", self.target.id)
 
     # what the target says meanwhile ----------------------------------------------------------------------------------
 
@@ -311,8 +309,8 @@ class Work:
                 await transport.disconnect(self._connection)
 
     def settle(self, *, said: bool) -> None:
-        """A return is there, or none will be: what the target logged is shown, unless the return is a failure that says
-        it."""
+        """Log the errors that were held back, unless ``said``: the return has them. Called when the return is known or
+        there will be none."""
         held, self._logged = self._logged, []
         for text in held if not said else ():
             log.error("%s", text, extra={"target": self.target.id})
@@ -340,7 +338,7 @@ class Work:
         return answer
 
     async def _asked_target(self) -> RenderedTarget:
-        """The target for a question; a plain call on it has rendered nothing yet, and its grains are not known here."""
+        """The rendered target for a question; made here if the job is a plain call, which has not requested grains."""
         if self._rendered is None:
             assert self.session is not None
             self.render(await self.session.grains())
@@ -348,12 +346,12 @@ class Work:
         return self._rendered
 
     async def _asked_minion(self) -> Minion:
-        """The target for a question about files, networks and the like."""
+        """The ``Minion`` for a question about files, networks and the like."""
         return (await self._asked_target()).minion()
 
 
 def _options(job: Job) -> JobOptions:
-    """The job's options, and what arguments of a state function say in their place.
+    """The job's options, with those that are given as arguments of a state function over them.
 
     The templates and the modules of the run see the same pillar and environment as the states do.
     """
@@ -368,7 +366,7 @@ def _options(job: Job) -> JobOptions:
 
 
 def _holder(jid: str) -> str:
-    """Who holds a target's lock, in words for the next one who wants it."""
+    """Text that names the holder of a target's lock, for others that want it."""
     try:
         user = getpass.getuser()
     except (KeyError, OSError):

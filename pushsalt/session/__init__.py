@@ -1,1 +1,1 @@
-"""A session with a target over a connection: handshake, messages, questions, files; what comes in is checked here."""
+"""A session with a target over a connection: handshake, messages, questions, files, checks of what the target sends."""

@@ -1,4 +1,4 @@
-"""Sends blobs to a target: in pieces, one blob after the other, never more in memory than a few pieces."""
+"""Sends blobs to a target in pieces, one blob at a time; at most a few pieces are in memory."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ log = logging.getLogger(__name__)
 
 
 class Sender:
-    """``write`` queues a frame's kind and payload, ``drain`` waits until little is queued."""
+    """``write`` queues a frame (kind, payload); ``drain`` waits until the queue is short."""
 
     def __init__(self, write: Callable[[bytes, bytes], None], drain: Callable[[], Awaitable[None]]) -> None:
         self._write, self._drain = write, drain
-        # The pieces of two blobs never mix: the target puts together one at a time.
+        # The pieces of two blobs must not interleave: the target assembles one blob at a time.
         self._turn = asyncio.Lock()
 
     async def send(self, blob: Blob, part: Any = None) -> None:
-        """Send all pieces and the empty one that ends them.
+        """Send all pieces of the blob, then an empty piece as the end mark.
 
-        ``part`` is what the target says to have of it: ``[bytes, their SHA-256]``. If that is how the blob begins,
-        only the rest is sent.
-        A file that has changed since it was digested, or cannot be read any more, ends early or differs: the target
-        sees by the digest that it is not what was asked for, and the reason is logged here.
+        ``part`` describes the beginning that the target already has: ``[bytes, their SHA-256]``. If the blob begins
+        with it, only the rest is sent.
+        A file that changed after it was digested, or that cannot be read any more, is sent incompletely or with other
+        content: the target detects that by the digest, and the reason is logged here.
         """
         name = bytes.fromhex(blob.digest)
         async with self._turn:
@@ -39,7 +39,7 @@ class Sender:
                 if at:
                     self._write(b"M", wire.pack({"k": "resume", "digest": blob.digest, "at": at}))
                 async for piece in _pieces(blob, at):
-                    if piece:  # an empty one would be the end
+                    if piece:  # an empty piece is the end mark
                         self._write(b"B", name + piece)
                         await self._drain()
             except (OSError, PushsaltError, _ChangedError) as exc:
@@ -53,7 +53,7 @@ class _ChangedError(Exception):
 
 
 def _begins(blob: Blob, part: Any) -> int:
-    """How many bytes of the blob are not needed: those of ``part``, a word of the target, if it is how it begins."""
+    """How many leading bytes the target has: the size in ``part``, if its digest is that of the blob's beginning."""
     match part:
         case [int(size), str(digest)] if blob.data is None and 0 < size <= blob.size:
             hasher = hashlib.sha256()
@@ -67,7 +67,7 @@ def _begins(blob: Blob, part: Any) -> int:
 
 
 async def _pieces(blob: Blob, skip: int = 0) -> AsyncIterator[bytes]:
-    """The pieces behind the first ``skip`` bytes."""
+    """The pieces of the blob after its first ``skip`` bytes."""
     if blob.data is not None:
         for at in range(skip, len(blob.data), wire.BLOB_PIECE):
             yield blob.data[at : at + wire.BLOB_PIECE]
@@ -81,7 +81,7 @@ async def _pieces(blob: Blob, skip: int = 0) -> AsyncIterator[bytes]:
         held = b""
         while True:
             piece = await asyncio.to_thread(stream.read, min(wire.BLOB_PIECE, skip) or wire.BLOB_PIECE)
-            # One piece is held back until the whole is known to be right: what changed never arrives complete.
+            # The last piece is sent only after the digest was verified: a changed file never arrives complete.
             if piece:
                 digest.update(piece)
             elif digest.hexdigest() != blob.digest:
@@ -97,7 +97,7 @@ async def _pieces(blob: Blob, skip: int = 0) -> AsyncIterator[bytes]:
 
 
 def _whole(blob: Blob) -> bytes:
-    """All of a small blob."""
+    """The whole content of a small blob."""
     with (blob.open or _file(blob))() as stream:
         data = stream.read(wire.BLOB_PIECE + 1)
     if hashlib.sha256(data).hexdigest() != blob.digest:
@@ -106,7 +106,7 @@ def _whole(blob: Blob) -> bytes:
 
 
 def _file(blob: Blob) -> Callable[[], BinaryIO]:
-    """Opens the blob's path; never waits for a FIFO that took its place."""
+    """A function that opens the blob's path without blocking, in case a FIFO has replaced the file."""
     path = blob.path
     assert path is not None
     return lambda: os.fdopen(os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK), "rb")

@@ -1,4 +1,4 @@
-"""Installs Python on a target that has none, by the package manager of its system, where ``bootstrap`` asks for it."""
+"""Installs Python on a target by its package manager, if the option ``bootstrap`` is set and Python is missing."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pushsalt.model import Target
 from pushsalt.session import handshake, raw
 from pushsalt.transport import Connection
 
-#: package manager -> how it installs Python without a question, in the order in which they are looked for
+#: package manager -> shell command that installs Python non-interactively; tried in this order
 MANAGERS: Final[dict[str, str]] = {
     "apt-get": (
         "export DEBIAN_FRONTEND=noninteractive; i='apt-get -q -y install --no-install-recommends python3'; "
@@ -32,12 +32,12 @@ _NOT_ROOT: Final = 92
 
 
 def helps(exc: TargetError, target: Target) -> bool:
-    """Whether what is missing is a Python, and none that the inventory names."""
+    """Whether the error is a missing or too old Python, and the inventory does not set ``python`` for the target."""
     return exc.kind in ("no_python", "python_too_old") and target.python is None
 
 
 async def install(target: Target, connection: Connection) -> str:
-    """Install it; what was done, in words. Raises TargetError."""
+    """Install Python on the target; returns a sentence that says how. Raises TargetError."""
     ret = await raw.run(target, connection, _script())
     first, _, said = ret["stdout"].partition("\n")
     manager = first if first in MANAGERS else ""
@@ -54,7 +54,7 @@ async def install(target: Target, connection: Connection) -> str:
 
 
 def _script() -> str:
-    """Its first line of output is the package manager's name."""
+    """The shell script; the first line of its output is the name of the package manager that was found."""
     cases = "\n".join(f"{name}) {command} ;;" for name, command in MANAGERS.items())
     return f"""\
 PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin

@@ -1,4 +1,4 @@
-"""A runtime that was started on a target: frames both ways, for one session, or for several one after the other."""
+"""A runtime that was started on a target: exchanges frames, for one session or several consecutive ones."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Message = dict[str, Any]
 
 @dataclass
 class Traffic:
-    """What one session has sent and received. ``round_trips``: how often was written after something was read."""
+    """Counters of one session. ``round_trips``: how many times data was written after data had been read."""
 
     round_trips: int = 0
     bytes_sent: int = 0
@@ -28,20 +28,20 @@ class Traffic:
 
 
 class Channels(Protocol):
-    """Where channels are kept between sessions (``pushsalt.transport.resource``)."""
+    """Keeps idle channels between sessions (``pushsalt.transport.resource``)."""
 
     async def take(self) -> Channel | None:
-        """One that an earlier session has left, if there is one."""
+        """A channel that an earlier session kept here; None if there is none."""
 
     def keep(self, channel: Channel) -> None:
-        """Leave a channel to the next session."""
+        """Keep a channel for the next session."""
 
 
 class Channel:
-    """Make it, ``start`` it, and ``greeted`` it is ready for the first message; ``again`` begins a further session.
+    """Call ``start``, then ``greeted``; after that the first message can be sent. ``again`` begins a further session.
 
-    ``info``: what is known of the target's side: python, exe, uid, pid (of the supervisor), dir (its private directory,
-    "" for none), warm. ``sent_runtime``: that the target had none. ``warn`` and ``fail`` are told what goes wrong.
+    ``info`` describes the target: python, exe, uid, pid (of the supervisor), dir (its private directory, "" for none),
+    warm. ``sent_runtime``: whether the runtime had to be sent. ``warn`` is called with warnings, ``fail`` with errors.
     """
 
     stream: Stream
@@ -70,13 +70,16 @@ class Channel:
     # --- the beginning
 
     async def start(self, connection: Connection, parameters: Mapping[str, object]) -> None:
-        """Have the first stage started. Raises TargetError."""
+        """Start the first stage on the target. Raises TargetError."""
         self._program = self.opening.program(self._runtime, dict(parameters))
         words = self.opening.command(len(self._program))
         self.stream = await connection.open(words, pty=self.opening.tty, on_stderr=self._heard)
 
     async def greeted(self) -> bytes:
-        """What has to be written before the first message, once that can be; somebody must ``receive`` meanwhile."""
+        """Wait for the handshake; returns the bytes to write before the first message.
+
+        Another task must call ``receive`` meanwhile.
+        """
         if self.opening.waits:
             await self._go
         if self._runtime.met(self._target, self.opening.user) is None:
@@ -86,9 +89,9 @@ class Channel:
         return self._program
 
     def again(self, parameters: Mapping[str, object], kept: Mapping[str, Any]) -> bytes:
-        """What has to be written before the first message of a further session.
+        """The bytes to write before the first message of a further session.
 
-        ``kept``: what is sent once for this and all that follow, by name, as long as it stays the same object.
+        ``kept``: name -> value; each value is sent once per channel, and again only when it is another object.
         """
         self.traffic, self.intake = Traffic(), Intake(self._target)
         self._has_read, self.sent_runtime = True, False
@@ -106,11 +109,11 @@ class Channel:
         return self._hello.done() and not self._hello.cancelled() and self._hello.exception() is None
 
     def go(self) -> None:
-        """Python runs and reads."""
+        """The command on the target reads its stdin now: the first stage may be written."""
         _resolve(self._go)
 
     def greet(self, fields: dict[str, str]) -> None:
-        """Take in the first stage's hello, and send the runtime if it is not there."""
+        """Process the hello of the first stage, and send the runtime if the target does not have it."""
         self.info.update({key: fields.get(key, "") for key in ("python", "exe", "uid", "pid", "dir")})
         self.info["warm"] = fields.get("warm") == "1"
         self._warn(fields.get("warnings", ""))
@@ -121,18 +124,18 @@ class Channel:
         _resolve(self._hello)
 
     def remember(self, met: Met | None) -> None:
-        """What runtime the target has from now on."""
+        """Record which runtime the target has; None for none."""
         self._runtime.remember(self._target, self.opening.user, met)
 
     def give_up(self, trouble: TargetError) -> None:
-        """Nobody waits for the beginning any more."""
+        """The start has failed: ``greeted`` raises this error."""
         for future in (self._go, self._hello):
             if not future.done():
                 future.set_exception(trouble)
                 future.exception()
 
     def _heard(self, data: bytes, stream: str = "stderr") -> None:
-        """Bytes that are no frame: sudo and the like may ask for a password among them."""
+        """Process bytes outside of frames; they may contain a password prompt of sudo or the like."""
         try:
             self.intake.heard(len(data))
         except wire.Excess as exc:
@@ -166,10 +169,10 @@ class Channel:
             self.stream.write(data)
 
     async def receive(self) -> Iterator[tuple[bytes, bytes]] | None:
-        """The frames that have come by now, as kind and payload; None at the end.
+        """The frames received by now, as (kind, payload); None at the end of the stream.
 
-        Raises TargetError when the connection broke, wire.Excess for too many bytes; the iterator raises ValueError on
-        what is no frame.
+        Raises TargetError when the connection broke, wire.Excess for too many bytes; the iterator raises ValueError
+        for bytes that are not a frame.
         """
         data = await self.stream.read()
         if not data:
@@ -187,7 +190,7 @@ class Channel:
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing has come that was not dealt with."""
+        """Whether no received bytes are left that do not make a whole frame yet."""
         return not self._frames.rest()
 
     # --- the end
@@ -198,13 +201,13 @@ class Channel:
         return handshake.explain(self.opening, said)
 
     def last_words(self) -> str:
-        """What came of a first stage that does not begin, for messages."""
+        """The last output of a first stage that does not start, for messages."""
         said = bytes(self.stream.stderr[-1000:]) or bytes(self.opening.output[-1000:])
         return self.opening.unmarked(handshake.printable(said))
 
 
 def framed(message: Message) -> bytes:
-    """The bytes of a message. Raises TargetError when it is too long."""
+    """The frame of a message, as bytes. Raises TargetError when the message is too long."""
     payload = wire.pack(message)
     if len(payload) > wire.FRAME_LIMIT:
         raise TargetError(

@@ -1,6 +1,6 @@
-"""``pushsalt cp`` to a target, over a session; ``fetching`` is the other direction.
+"""``pushsalt cp`` to a target, over a session. ``fetching`` has the other direction.
 
-thin.utils.transfer is the target's end of both.
+``thin.utils.transfer`` is the code on the target for both.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from pushsalt.session import intake
 if TYPE_CHECKING:
     from pushsalt.session.session import Session
 
-#: What of a target's files is taken: entries, and bytes unless --max-size says otherwise.
+#: Limits of one copy: entries, and bytes (default of --max-size).
 MOST_ENTRIES: Final = 500_000
 MOST_BYTES: Final = 10 * 1024**3
-#: Of one step: entries, and bytes of files.
+#: Limits of one step: entries, and bytes of files.
 STEP_ENTRIES: Final = 500
 STEP_BYTES: Final = 64 * 1024 * 1024
-#: Bytes of files in one answer, and how many answers are waited for at once.
+#: Bytes of file content in one answer, and how many questions are sent before the first answer is there.
 PIECE: Final = 1024 * 1024
 AHEAD: Final = 4
 
@@ -38,7 +38,7 @@ Say = Callable[[str], None]
 
 @dataclass(frozen=True)
 class Copy:
-    """One ``cp``. ``to_target`` says which of ``source`` and ``target`` (where to) is here."""
+    """One ``cp``. If ``to_target``, ``source`` is on the controller and ``target`` on the target; else vice versa."""
 
     source: str
     target: str
@@ -51,7 +51,7 @@ class Copy:
 
     @property
     def name(self) -> str:
-        """What the copy is called in a folder; "" for the content of the source alone."""
+        """The name of the copy in its destination folder; "" if only the content of the source is copied."""
         source = self.source.replace(os.sep, "/")
         name = "" if source.endswith("/") else posixpath.basename(source)
         return "" if name in (".", "..", "~") else name
@@ -62,7 +62,7 @@ class Copy:
 
 @dataclass
 class Done:
-    """What the return of a target is made of."""
+    """The results of a copy; the return of the target is made from them."""
 
     changed: dict[str, str] = field(default_factory=dict)
     failed: dict[str, str] = field(default_factory=dict)
@@ -83,7 +83,7 @@ class Done:
 
 
 class LocalSources:
-    """What is copied to targets: looked at once for all of them. Raises CommandError."""
+    """The files that are copied to targets, listed once for all targets. Raises CommandError."""
 
     def __init__(self, copy: Copy) -> None:
         self.entries: list[Entry] = []
@@ -97,7 +97,7 @@ class LocalSources:
             if stat.S_ISDIR(found.st_mode):
                 self._below(root)
             elif copy.source.endswith("/"):
-                raise CommandError(f"{root} is no folder", "leave the slash at its end out")
+                raise CommandError(f"{root} is no folder", "leave out the slash at its end")
         except OSError as exc:
             raise CommandError(f"{exc.filename or root} cannot be read: {exc.strerror}", "see what is there") from exc
 
@@ -132,7 +132,7 @@ class LocalSources:
 
 
 async def send(session: Session, copy: Copy, sources: LocalSources, test: bool, say: Say) -> dict[str, Any]:
-    """Copy to the target; the return."""
+    """Copy to the target; returns the value of the target's return."""
     done = Done(left_out=dict(sources.left_out), total=len(sources.entries))
     top = await session.copy("top", path=copy.target, name=copy.name)
     for step in steps_of(sources.entries, STEP_BYTES, STEP_ENTRIES):
@@ -148,7 +148,7 @@ async def send(session: Session, copy: Copy, sources: LocalSources, test: bool, 
 
 
 def steps_of(entries: list[Entry], most_bytes: int, most_entries: int | None = None) -> Iterator[list[Entry]]:
-    """The entries in groups of at most so many bytes and entries; a larger one is a group by itself."""
+    """The entries in groups of at most ``most_bytes`` and ``most_entries``; a larger file is a group by itself."""
     group: list[Entry] = []
     size = 0
     for entry in entries:
@@ -188,7 +188,7 @@ def reason_of(exc: Exception) -> str:
 
 
 def problem(copy: Copy) -> str:
-    """What is wrong with the path here or the options of a copy, or ""."""
+    """The error in the controller's path or in the options of a copy, or ""."""
     name, here = ("SRC", copy.source) if copy.to_target else ("DST", copy.target)
     if not here:
         return f"{name} is empty"

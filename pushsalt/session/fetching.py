@@ -1,7 +1,7 @@
 """``pushsalt cp`` from a target, over a session.
 
-What a target says of its files is foreign: a name has no place above or beside the folder that is written to, a link
-that leads out of it is left out, and so is whatever is no file, folder or link.
+File names and link destinations that a target sends are foreign: a name that leads out of the destination folder is
+an error; a symbolic link that leads out of it, and anything that is not a file, folder or link, is left out.
 """
 
 from __future__ import annotations
@@ -45,22 +45,22 @@ if TYPE_CHECKING:
 
 
 def folder_of(copy: Copy, name: str, many: bool) -> Copy:
-    """The copy as one target's: ``{id}`` in the path here is its name, and with several each has a folder of it.
+    """The copy for one target: ``{id}`` in the path is replaced by its name; of many targets each has its own folder.
 
-    The name may be a resource's, which its manager has chosen.
+    The name may be that of a resource, which its manager chose: it is checked.
     """
     safe = name if intake.fit(name) and "/" not in name else quote(name, safe="")
     if safe in (".", ".."):
         safe = safe.replace(".", "%2E")
     if "{id}" in copy.target:
         target = copy.target.replace("{id}", safe)
-        is_home = target.startswith("~") and not copy.target.startswith("~")  # its name would lead to somebody's home
+        is_home = target.startswith("~") and not copy.target.startswith("~")  # a name like ~root would be expanded
         return replace(copy, target=f"./{target}" if is_home else target)
     return replace(copy, target=f"{copy.target or '.'}/{safe}/") if many else copy
 
 
 class Fetch:
-    """Copies from one target."""
+    """A copy from one target."""
 
     def __init__(self, session: Session, copy: Copy, test: bool, say: Say) -> None:
         self._session, self._copy, self._test, self._say = session, copy, test, say
@@ -69,7 +69,7 @@ class Fetch:
         self._folders: set[str] = set()
 
     async def run(self) -> dict[str, Any]:
-        """Copy; returns the target's return. Raises TargetError, FunctionError."""
+        """Copy; returns the value of the target's return. Raises TargetError, FunctionError."""
         copy, session = self._copy, self._session
         match await session.copy("look", path=copy.source):
             case {"top": str(top), "kind": str(kind), "count": int(count)}:
@@ -102,7 +102,7 @@ class Fetch:
         return TargetError("excess", message, hint)
 
     async def _entries(self, count: int) -> list[Entry]:
-        """What the target has, as far as it may come here. Raises TargetError for what makes no sense."""
+        """The entries that the target lists, without those that are left out. Raises TargetError for invalid ones."""
         entries: list[Entry] = []
         seen: set[str] = set()
         begin = 0
@@ -125,7 +125,7 @@ class Fetch:
         return nonsense(self._session, what)
 
     def _checked(self, entry: Any, seen: set[str]) -> Entry | None:
-        """The entry, if it has a place below what is written to; else why not is kept."""
+        """The entry, if it may be written below the destination; else None, and the reason goes to ``left_out``."""
         match entry:
             case [str(name), str(kind), what, int(mode), int(size), int(changed)] if size >= 0:
                 pass
@@ -160,7 +160,7 @@ class Fetch:
     # --- a step
 
     async def _step(self, step: list[Entry]) -> None:
-        """Have these entries here."""
+        """Fetch these entries."""
         there = await asyncio.to_thread(lambda: {entry[0]: self._look(entry) for entry in step if entry[1] == "f"})
         known = [name for name, digest in there.items() if digest is not None]
         same = set()
@@ -187,7 +187,7 @@ class Fetch:
         await self._small(small)
 
     def _look(self, entry: Entry) -> str | None:
-        """The digest of a file here that may be the same: it has the same size."""
+        """The digest of the existing file on the controller, if its size is that of the entry; else None."""
         try:
             found = self._tree.lstat(entry[0])
         except OSError:
@@ -198,7 +198,7 @@ class Fetch:
         return digest
 
     async def _do(self, name: str, work: Callable[[], str]) -> None:
-        """Change something here; what was changed, or why it was not, is kept."""
+        """Change something on the controller; what was changed, or the error, is added to the results."""
         path = self._tree.path(name)
         try:
             words = await asyncio.to_thread(work)
@@ -211,7 +211,7 @@ class Fetch:
             self._done.same += 1
 
     async def _small(self, entries: list[Entry]) -> None:
-        """Files that are one piece, many in an answer."""
+        """Fetch files of one piece each, many in one answer."""
         groups = list(steps_of(entries, PIECE))
         asked = [[[entry[0], 0, entry[4] + 1] for entry in group] for group in groups]
         async for group, found in self._read(asked, groups):
@@ -223,7 +223,7 @@ class Fetch:
                     self._done.failed[self._tree.path(name)] = unread(data)
 
     async def _large(self, entry: Entry) -> None:
-        """A file in pieces, behind what an earlier copy has left of it."""
+        """Fetch a file in pieces, continuing the partial file of an earlier copy."""
         name, mode, size, changed = entry[0], entry[3], entry[4], entry[5]
         mark = hashlib.sha256(wire.pack([self._key, self._from, name, size, changed])).hexdigest()
         part = f".pushsalt-{mark[:24]}.part"
@@ -243,8 +243,8 @@ class Fetch:
             self._done.failed[path] = reason_of(exc)
 
     async def _pieces(self, name: str, part: str, size: int, fresh: bool) -> str | os.stat_result:
-        """Fill the partial file; which it is when it is whole and right, "" when it is not right, else why it can't
-        be."""
+        """Fill the partial file; returns its stat when it is complete and correct, "" when its content is wrong, else
+        the reason why it cannot be completed."""
         with contextlib.closing(_Part(self._tree, name, part, fresh)) as file:
             begin = min(await asyncio.to_thread(file.begin), size)
             offsets = range(begin, size, PIECE)
@@ -266,7 +266,7 @@ class Fetch:
             return file.stat()
 
     async def _read(self, asked: list[Any], marks: list[Any]) -> AsyncIterator[tuple[Any, Any]]:
-        """Each mark with the answer to its question, in order; a few are asked ahead."""
+        """Yields each mark with the answer to its question, in order; up to AHEAD questions are sent in advance."""
         waiting: list[asyncio.Task[Any]] = []
         try:
             for number, mark in enumerate(marks):
@@ -285,7 +285,7 @@ class Fetch:
 
 
 class _Part:
-    """The part of a file that is here, beside its place."""
+    """The partial file on the controller, in the folder of the final file."""
 
     def __init__(self, tree: Any, name: str, part: str, fresh: bool) -> None:
         self._place = tree.at(name)
@@ -299,7 +299,7 @@ class _Part:
         self._sha = hashlib.sha256()
 
     def begin(self) -> int:
-        """Where it goes on."""
+        """Open the partial file; returns the offset to continue at."""
         found = self.stat()
         if not stat.S_ISREG(found.st_mode) or found.st_uid != os.geteuid() or found.st_nlink != 1:
             raise OSError(0, "something else has the name of the partial file")
@@ -330,9 +330,10 @@ class _Part:
 
 
 def _stays_inside(name: str, target: str) -> bool:
-    """Whether a link leads to something below the top, whatever the links are that it leads through.
+    """Whether a symbolic link leads to something below the top, even if its destination passes through other links.
 
-    Its ``..`` come first, where they climb real folders; those behind another link's name could climb anywhere.
+    ``..`` is accepted only at the beginning, where it leaves real folders: behind the name of another link it could
+    lead anywhere.
     """
     if not target or target.startswith("/") or not intake.fit(target):
         return False
@@ -344,7 +345,7 @@ def _stays_inside(name: str, target: str) -> bool:
 
 
 def _top(copy: Copy) -> str:
-    """``transfer.top_of`` for a path here, which begins at the working folder."""
+    """``transfer.top_of`` for a path on the controller, relative to the working directory."""
     path = Path(copy.target).expanduser()
     if copy.name and (copy.target.endswith("/") or path.is_dir()):
         path /= copy.name

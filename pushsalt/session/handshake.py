@@ -1,4 +1,4 @@
-"""How a session begins: the command, a password for sudo and the like, and why a runtime does not come up."""
+"""How a session begins: the command line, passwords for sudo and the like, errors of a runtime that does not start."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ _ALPHABET = string.ascii_letters + string.digits
 
 
 def random_word(length: int) -> str:
-    """Letters and digits that nobody can guess."""
+    """A random text of letters and digits, from a cryptographic source."""
     return "".join(secrets.choice(_ALPHABET) for _ in range(length))
 
 
 class Opening:
-    """What one start of the first stage needs, and what it has shown so far."""
+    """The state of one start of the first stage: its command line, prompts, and output so far."""
 
     def __init__(self, target: Target, login: str | None) -> None:
         if target.transport == "local" and not target.python and sys.executable:
-            target = replace(target, python=sys.executable)  # it runs here, so it is known to be good
+            target = replace(target, python=sys.executable)  # the interpreter of this process works on this machine
         self.target = target
         self.nonce = random_word(16)
         self.user = target.sudo_user or "root" if target.sudo else login
@@ -39,14 +39,14 @@ class Opening:
             asks = self.password is not None
             tty = target.tty or (asks and method.terminal)
             self.become = Become(method, self.user or "root", asks, tty, f"pushsalt-{random_word(12)}:")
-        #: whether the command gets a terminal
+        #: whether the command gets a pseudo-terminal
         self.tty = target.tty or (self.become is not None and self.become.tty)
-        #: whether the first stage has to say that it reads, since somebody else may do so before it
+        #: whether to wait until the first stage reports that it reads stdin: sudo and the like may read it before
         self.waits = self.become is not None and self.become.is_heard
         self.prompts = 0
         self._login = login or ""
         self._questions: dict[str, Questions] = {}
-        #: the first and last of what came before a frame, for messages
+        #: the beginning and end of the output before the first frame, for messages
         self.output = bytearray()
 
     def program(self, runtime: Runtime, parameters: dict[str, object]) -> bytes:
@@ -61,12 +61,12 @@ class Opening:
         return shim.program(*runtime.programs, given)
 
     def command(self, size: int) -> list[str]:
-        """Raises TargetError."""
+        """The command line that starts the first stage of ``size`` bytes. Raises TargetError."""
         self._check_terminal()
         return shim.command(self.target, self.nonce, size, go=self.waits, become=self.become)
 
     def as_user(self, words: list[str]) -> list[str]:
-        """The words of a command that runs these as who one is to become. Raises TargetError."""
+        """The command line that runs ``words`` as the user to become. Raises TargetError."""
         self._check_terminal()
         return shim.as_user(self.target, words, self.become)
 
@@ -76,17 +76,20 @@ class Opening:
             name = become.method.name
             raise TargetError(
                 "sudo_password_required",
-                f"{id}: {name} asks for a password on a terminal, and here is none",
+                f"{id}: {name} asks for a password on a terminal, and there is none",
                 f"{become.method.without}; or become another user by sudo or su",
             )
 
     @property
     def reads_after(self) -> float:
-        """Seconds to wait with an answer to a question."""
+        """Seconds to wait before a prompt is answered."""
         return 0.0 if self.become is None else self.become.method.reads_after
 
     def heard(self, data: bytes, stream: str = "stderr") -> bytes:
-        """Take what came on stderr or before a frame; what to answer. Raises TargetError when there is no answer."""
+        """Process bytes from stderr or before the first frame; returns the bytes to write as an answer.
+
+        Raises TargetError for a prompt that cannot be answered.
+        """
         if self.become is None or not self.become.is_heard:
             return b""
         questions = self._questions.setdefault(stream, Questions(self.become))
@@ -102,11 +105,11 @@ class Opening:
         return b"" if number is None else number + b"\n"
 
     def unmarked(self, said: str) -> str:
-        """What ``printable`` gave of the first stage, without what we have printed there ourselves."""
+        """A text from ``printable`` without the mark that our own command line prints."""
         return said if self.become is None else re.sub(rf"{re.escape(self.become.mark)}( / )?", "", said)
 
     def seen(self, data: bytes) -> None:
-        """Keep output for messages: its first 4 KiB and its last."""
+        """Keep the first and the last 4 KiB of the output for messages."""
         self.output += data
         if len(self.output) > 8192:
             del self.output[4096:-4096]
@@ -114,14 +117,14 @@ class Opening:
 
 @dataclass(frozen=True)
 class Ending:
-    """How a command ended that never said hello."""
+    """How a command ended that sent no hello."""
 
     output: bytes
     stderr: bytes
     exit_status: int | None
 
 
-#: What shells, loaders and Python say when they may not have more files, memory or processes.
+#: Messages of shells, loaders and Python when a limit on files, memory or processes is reached.
 _LIMIT = (
     r"Too many open files|object file: Error (24|12)|File size limit exceeded|File too large|MemoryError"
     r"|[Oo]ut of memory|([Cc]annot|[Cc]an't) (allocate|fork)[^/]*|failed to map segment[^/]*"
@@ -143,7 +146,7 @@ def explain(opening: Opening, ending: Ending) -> TargetError:
     """The error of a first stage that ended before its hello."""
     target, id = opening.target, opening.target.id
     refusal = shim.refusal(ending.output, opening.nonce)
-    if refusal is None and ending.exit_status == shim.NO_PYTHON:  # `podman exec` may lose what is said at the end
+    if refusal is None and ending.exit_status == shim.NO_PYTHON:  # `podman exec` may lose the end of the output
         refusal = shim.Refusal("no_python", "unknown", "none")
     said = printable(ending.stderr[-2000:] or ending.output[-2000:])
     said = opening.unmarked(said)
@@ -172,7 +175,7 @@ def explain(opening: Opening, ending: Ending) -> TargetError:
     if limit := re.search(_LIMIT, said):
         message = f"{id}: a limit of the login keeps Python from starting: {limit[0]}"
         return TargetError("limit_reached", message, _RAISE_LIMIT)
-    how = "without a word" if ending.exit_status is None else f"with status {ending.exit_status}"
+    how = "without an exit status" if ending.exit_status is None else f"with status {ending.exit_status}"
     return TargetError(
         "bootstrap_failed",
         f"{id}: the first stage ended {how}" + (f": {said}" if said else ""),
@@ -189,7 +192,7 @@ def _not_become(opening: Opening, become: Become, said: str, status: int | None)
     if kind is None and status is not None and status == become.method.denied:
         kind = "sudo_denied"
     if kind is None and status == 1:
-        # Its words may be in any language; what it asked for, and that it gave up, is not.
+        # Its messages may be in any language: the prompts and the exit status decide.
         asked = "sudo_password_wrong" if opening.prompts else "sudo_denied"
         kind = asked if opening.password else "sudo_password_required"
     if kind is None:
@@ -198,7 +201,7 @@ def _not_become(opening: Opening, become: Become, said: str, status: int | None)
 
 
 def become_trouble(opening: Opening, kind: str, said: str = "") -> TargetError:
-    """One of the sudo kinds, in words."""
+    """The error of one of the ``sudo_`` kinds."""
     assert opening.become is not None
     method, user = opening.become.method, opening.become.user
     whose = f" ({method.whose})" if method.whose else ""
@@ -217,7 +220,7 @@ def become_trouble(opening: Opening, kind: str, said: str = "") -> TargetError:
 
 
 def _no_python(target: Target, refusal: shim.Refusal) -> TargetError:
-    if target.python and refusal.os_id != "-":  # /bin/sh says it, not an old Python
+    if target.python and refusal.os_id != "-":  # reported by /bin/sh, not by an old Python
         return TargetError(
             "no_python",
             f"{target.id}: there is no {target.python}",
@@ -242,12 +245,12 @@ def _too_old(target: Target, found: str) -> TargetError:
 
 
 def _or_set_python(target: Target) -> str:
-    """A resource has no place in the inventory where that could be said."""
+    """The second half of a hint; "" for a resource, which has no entry in the inventory."""
     return "" if target.resource else f"; or set `python: /path/to/python3` for {target.id} in the inventory"
 
 
 def printable(data: bytes | str) -> str:
-    """One line of what a target sent, for people: its control characters are gone."""
+    """Output of a target as one line without control characters, for messages."""
     text = data.decode("utf-8", "replace") if isinstance(data, bytes) else data
     lines = (re.sub(r"[\x00-\x1f\x7f-\x9f]+", " ", line).strip() for line in text.splitlines())
     return " / ".join(line for line in lines if line)[-600:]
@@ -266,7 +269,7 @@ _HINTS = {
 
 
 def from_frame(target: Target, fields: dict[str, str]) -> TargetError:
-    """The error that an E frame tells. Its words are the target's: only known kinds count."""
+    """The error in an E frame. The target wrote its fields: only known kinds are accepted."""
     kind = fields.get("kind", "")
     said = printable(fields.get("message", "")) or "no reason was given"
     if kind not in _HINTS:
@@ -284,7 +287,7 @@ def from_frame(target: Target, fields: dict[str, str]) -> TargetError:
 
 
 def fields_of(payload: bytes) -> dict[str, str]:
-    """The fields of a frame of key=value lines; of a key that comes again, the values as lines."""
+    """The fields of a frame of key=value lines; the values of a repeated key are joined by line breaks."""
     found: dict[str, str] = {}
     for line in payload.decode("utf-8", "replace").split("\n"):
         key, equals, value = line.partition("=")

@@ -1,11 +1,11 @@
-"""Everything that a target sends comes in here, and leaves as data of known shape, size and rate.
+"""Checks everything that a target sends: its shape, size and rate.
 
-A message is weighed in its bytes, before anything is made of them: levels, values, and what the texts take as Python
-keeps them. Then its fields are looked at, by the tables of ``thin.wire``. ``Intake`` has the budgets of one session;
-whoever goes over one gets the error ``excess``, and what others sent is as it was.
+The cost of a message is computed from its bytes before it is decoded: nesting depth, number of values, and the memory
+that its texts need in Python. Then its fields are checked by the tables of ``thin.wire``. ``Intake`` has the budgets of
+one session; a target that exceeds one gets the error kind ``excess``, and other targets are not affected.
 
-Grains come in through ``own_grains`` alone, on whatever path: there the id and what the inventory says are set over
-what the target claims, and control characters, with which a grain could become structure of a YAML text, are refused.
+All grains pass through ``own_grains``: it sets the id and the grains of the inventory over those that the target sent,
+and rejects control characters, by which a grain could become structure of a YAML text.
 """
 
 from __future__ import annotations
@@ -28,45 +28,45 @@ log = logging.getLogger(__name__)
 
 Message = dict[str, Any]
 
-#: Bytes that one target's data may take as Python's objects, at most: of one message, and of all that is kept of it.
+#: Bytes of memory that the data of one target may take as Python objects: one message, and all that is kept of them.
 WEIGHT_LIMIT: Final = 72 * 1024 * 1024
-#: Values in one message; a map's keys count.
+#: Values in one message, keys of mappings included.
 VALUES_LIMIT: Final = 500_000
-#: Bytes that one target may send in a session, and on its stderr.
+#: Bytes that one target may send in a session, and on stderr.
 SESSION_LIMIT: Final = 256 * 1024 * 1024
 STDERR_LIMIT: Final = 16 * 1024 * 1024
-#: Of grains: values, and characters of all texts.
+#: Limits of the grains of a target: values, and characters of all texts.
 GRAINS_VALUES: Final = 50_000
 GRAINS_CHARS: Final = 4 * 1024 * 1024
-#: What a value without its text takes, at most (a map of one entry takes more, and has three).
+#: Bytes that a value takes at most, without its text (a map of one entry takes more, but counts as three values).
 _EACH: Final = 128
-#: Characters of a log line, of all others of a target's texts for people, and how many of these are kept.
+#: Characters of a log line, characters of a warning, and the number of warnings that are kept.
 LOG_CHARS: Final = 16 * 1024
 WARNINGS: Final = 200
 
-#: What no grain, key of grains, or id may have in it: control characters but tab, line breaks of YAML and Unicode,
-#: marks that turn the direction of writing, lone surrogates, and what YAML cannot hold.
+#: Characters that are not allowed in a grain, a key of grains or an id: control characters except tab, line breaks of
+#: YAML and Unicode, bidirectional control characters, lone surrogates, and characters that YAML does not allow.
 UNFIT: Final = re.compile(
     "[\x00-\x08\x0a-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff\ufffe\uffff\ud800-\udfff]"
 )
 
-#: Functions whose value is grains: a mapping of them, or one of them.
+#: Functions that return grains: a mapping of them, or one value.
 _GRAINS: Final = frozenset({"grains.items", "grains.item", "grains.get", "grains.fetch"})
 
 # --- bytes ------------------------------------------------------------------------------------------------------------
 
-#: What the characters beyond U+FFFF begin with in UTF-8.
+#: The first bytes of the characters above U+FFFF in UTF-8.
 _FOUR_BYTES: Final = (b"\xf0", b"\xf1", b"\xf2", b"\xf3", b"\xf4")
-#: Bytes that are looked at in one go.
+#: Bytes that are scanned at a time.
 _PIECE: Final = 1024 * 1024
 
-#: By the first byte of a value: its size where that is known by then; 0: see _LONG and _fixed; -1: nothing of ours.
+#: Size of a value by its first byte, where that is enough; 0: see _LONG and _fixed; -1: a type that is not used.
 _SIZES: Final = [1] * 0x80 + [0] * 0x20 + [1 + size for size in range(32)] + [1] * 0x40
 _SIZES[0xC1] = -1
 _SIZES[0xC4:0xCA] = [0, 0, 0, -1, -1, -1]
 _SIZES[0xCA:0xD4] = [5, 9, 2, 3, 5, 9, 2, 3, 5, 9]
 _SIZES[0xD4:0xE0] = [-1] * 5 + [0] * 7
-#: first byte -> bytes of the length that follows it, and values for each of that length; 0: it counts bytes
+#: first byte -> (bytes of the length field, values for each unit of length; 0 if the length is in bytes)
 _LONG: Final = {
     0xC4: (1, 0),
     0xC5: (2, 0),
@@ -82,10 +82,10 @@ _LONG: Final = {
 
 
 def weigh(data: bytes | bytearray, room: int = WEIGHT_LIMIT) -> int:
-    """How many bytes the one value in these bytes takes at most as Python's objects; nothing is made of it.
+    """An upper bound, in bytes, of the memory that a msgpack value takes when it is decoded; it is not decoded here.
 
-    Raises ValueError for what is no whole value of msgpack, and wire.Excess for more than ``room``, DEPTH_LIMIT levels
-    or VALUES_LIMIT values.
+    Raises ValueError unless ``data`` is exactly one msgpack value, and wire.Excess for more than ``room`` bytes,
+    DEPTH_LIMIT levels or VALUES_LIMIT values.
     """
     sizes, end = _SIZES, len(data)
     at, left, values, texts = 0, 1, 1, 0
@@ -141,7 +141,7 @@ def weigh(data: bytes | bytearray, room: int = WEIGHT_LIMIT) -> int:
 
 
 def _text_size(data: bytes | bytearray, begin: int, end: int) -> int:
-    """What a text takes at most: one character decides how wide all of them are."""
+    """Upper bound of the memory of a text: its widest character decides how many bytes each character takes."""
     if all(data[at : min(end, at + _PIECE)].isascii() for at in range(begin, end, _PIECE)):
         return end - begin
     wide = any(data.find(byte, begin, end) >= 0 for byte in _FOUR_BYTES)
@@ -157,7 +157,7 @@ def _too_much(room: int) -> str:
 
 # --- messages ---------------------------------------------------------------------------------------------------------
 
-#: kind -> field -> its types
+#: kind of message -> field -> allowed types
 _SHAPES: Final[dict[str, dict[str, Any]]] = {
     **cast("dict[str, dict[str, Any]]", wire.UP),
     **{kind: {"n": int, **fields} for kind, fields in cast("dict[str, dict[str, Any]]", wire.QUESTIONS).items()},
@@ -165,14 +165,14 @@ _SHAPES: Final[dict[str, dict[str, Any]]] = {
 
 
 class Bucket:
-    """So many at once, and so many in a second from then on."""
+    """A token bucket: ``burst`` events at once, then ``rate`` events per second."""
 
     def __init__(self, burst: int, rate: float, clock: Callable[[], float] = time.monotonic) -> None:
         self._burst, self._rate, self._clock = burst, rate, clock
         self._there, self._seen = float(burst), clock()
 
     def take(self) -> bool:
-        """Whether one more may come now."""
+        """Take a token; whether there was one."""
         now = self._clock()
         self._there = min(self._burst, self._there + (now - self._seen) * self._rate)
         self._seen = now
@@ -183,7 +183,7 @@ class Bucket:
 
 
 class Intake:
-    """What one session takes of its target. Whatever is over a budget raises wire.Excess, nonsense ValueError."""
+    """Budgets of what a target sends in one session. Raises wire.Excess over a budget, ValueError for invalid data."""
 
     def __init__(self, target: Target, clock: Callable[[], float] = time.monotonic) -> None:
         self._target = target
@@ -198,28 +198,28 @@ class Intake:
         self.left_out = 0
 
     def received(self, size: int) -> None:
-        """So many bytes have come."""
+        """Count bytes that were received."""
         self._received += size
         if self._received > self._most:
             raise wire.Excess(f"more than {SESSION_LIMIT // 1024 // 1024} MiB in one session")
 
     def wanted(self, size: int) -> None:
-        """So many bytes of a file were asked for: they come besides."""
+        """Raise the budget by the bytes of a file that was asked for."""
         self._most += size
 
     def heard(self, size: int) -> None:
-        """So many bytes have come beside the frames, on stderr."""
+        """Count bytes that were received outside of frames."""
         self._stderr += size
         if self._stderr > STDERR_LIMIT:
             raise wire.Excess(f"more than {STDERR_LIMIT // 1024 // 1024} MiB on stderr")
 
     def frame(self) -> None:
-        """One more frame has come."""
+        """Count a frame."""
         if not self._frames.take():
-            raise wire.Excess("frames faster than anybody could need them")
+            raise wire.Excess("too many frames per second")
 
     def message(self, payload: bytes | bytearray) -> Message | None:
-        """The message in a frame, with the fields that its kind has; None when it counts for nothing."""
+        """The message in a frame, with the fields of its kind; None for a log line over the rate or an unknown kind."""
         weight = weigh(payload, WEIGHT_LIMIT - self._kept)
         message = wire.unpack(payload)
         kind = message.get("k")
@@ -239,7 +239,7 @@ class Intake:
     def _accounted(self, kind: str, message: Message, weight: int) -> Message | None:
         if kind == "event":
             if not self._events.take():
-                raise wire.Excess("events faster than a thousand in a second")
+                raise wire.Excess("more than a thousand events per second")
             if "tag" not in message and not isinstance(message.get("ret"), dict):
                 raise ValueError("event: neither tag nor ret")
         if kind in ("state", "event"):
@@ -252,22 +252,22 @@ class Intake:
         return message
 
     def warnings(self, lines: list[str]) -> list[str]:
-        """Of texts for people, those that are kept."""
+        """The warnings that are kept, each cut to its limit."""
         room = max(0, WARNINGS - self._warned)
         self._warned += len(lines)
         return lines[:room]
 
     def grains(self, claimed: Any, deep: bool = False) -> dict[str, Any]:
-        """Grains that the target sent. Raises wire.Excess, ValueError."""
+        """The grains of the target, from what it sent. Raises wire.Excess, ValueError."""
         return own_grains(self._target, claimed, deep)
 
 
 def excess(id: str, exc: Exception) -> TargetError:
-    """The error of a target that went over a budget."""
+    """The error of a target that exceeded a budget."""
     return TargetError(
         "excess",
         f"{id}: it sent too much: {exc}",
-        "have it return less at a time; if it should not have so much to say, look at what answers there",
+        "have it return less at a time; if it should not send so much, find out what answers there",
     )
 
 
@@ -285,11 +285,11 @@ def _article(value: Any) -> str:
 def own_grains(
     target: Target, claimed: Any, deep: bool = False, warn: Callable[..., None] = log.warning
 ) -> dict[str, Any]:
-    """The grains of a target: what it claims, as far as it is fit for grains, below the inventory's, and its id.
+    """The grains of a target: the valid ones of those it sent, then the inventory's and the id over them.
 
-    Left out, which ``warn`` says, are texts and keys with control characters, bytes, and numbers that are none; the
-    rest of the grain stays, and line breaks at the end of a text are just cut off. ``deep``: the option
-    ``grains_deep_merge``. Raises ValueError for what is no mapping, and wire.Excess for more than grains are.
+    Texts and keys with control characters, bytes, NaN and infinity are left out, with a warning; the rest of such a
+    grain is kept. Line breaks at the end of a text are cut off. ``deep``: the option ``grains_deep_merge``. Raises
+    ValueError for anything but a mapping, and wire.Excess over the limits of grains.
     """
     if not isinstance(claimed, Mapping):
         raise ValueError("its grains are no mapping")
@@ -297,7 +297,7 @@ def own_grains(
     found = cleaning.mapping(claimed, "")
     if cleaning.left_out:
         warn(
-            "%s: grains are left out that have control characters or line breaks in them, or are no text, number, list "
+            "%s: grains are left out: they contain control characters or line breaks, or are no text, number, list "
             "or mapping: %s%s",
             target.id,
             ", ".join(cleaning.left_out[:10]),
@@ -307,7 +307,7 @@ def own_grains(
 
 
 def imposed(target: Target, grains: Mapping[Any, Any], deep: bool = False) -> dict[str, Any]:
-    """Grains with the inventory's and the id over them."""
+    """The grains with those of the inventory, and the id, set over them."""
     fixed = dictupdate.copy_containers(dict(target.grains)) if target.grains else {}
     merged: dict[str, Any] = dictupdate.update(dict(grains), fixed) if deep else {**grains, **fixed}
     merged["id"] = target.id
@@ -315,7 +315,7 @@ def imposed(target: Target, grains: Mapping[Any, Any], deep: bool = False) -> di
 
 
 def returned_grains(target: Target, fun: str, args: list[Any], value: Any, deep: bool = False) -> Any:
-    """What a function of grains returned: the id and the inventory's grains in it are those that the inventory says."""
+    """The return of a function of grains, with the id and the inventory's grains set over those in it."""
     if fun not in _GRAINS:
         return value
     if fun == "grains.items":
@@ -327,12 +327,12 @@ def returned_grains(target: Target, fun: str, args: list[Any], value: Any, deep:
 
 
 def fit(text: str) -> bool:
-    """Whether a text may be an id, or a grain."""
+    """Whether a text is allowed as an id or a grain."""
     return UNFIT.search(text) is None
 
 
 class _Cleaning:
-    """``left_out``: names, from the outermost grain on, of what was not fit."""
+    """Removes invalid parts of grains. ``left_out``: their paths, from the outermost grain on."""
 
     def __init__(self) -> None:
         self.left_out: list[str] = []

@@ -1,4 +1,4 @@
-"""What a target asks while it works, and what it is sent: answers, and the bytes of files that it lacks."""
+"""Answers the questions of a target while it works, and sends the blobs that it lacks."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from thin import wire
 
 log = logging.getLogger(__name__)
 
-#: Answers a question of the target: the fields of the answer. What is in ``blobs`` is sent after it: a Blob, and what
-#: the target says to have of it.
+#: Returns the fields of the answer to a question. ``blobs`` among them is sent after the answer: pairs of a Blob and
+#: the part of it that the target has.
 Serve = Callable[[Message], Awaitable[Message]]
 
-#: Questions that may wait for their answer at once; a sound worker asks few at a time.
+#: Questions that may be unanswered at a time; a worker without defects asks only a few.
 LIMIT: Final = 64
 KINDS: Final = frozenset({"file", "files", "salt", "tree", "template", "pillar", "ask"})
 
 
 class Questions:
-    """Each is answered in a task of its own; ``write`` takes the frames. While one is under way this is true.
+    """Answers each question in a task of its own; ``write`` takes the frames. True while a task is running.
 
-    ``blobs`` gives what a run may lack, ``custom`` are the users' own modules.
+    ``blobs`` returns the blob of a digest of the current run; ``custom`` is the archive of users' own modules.
     """
 
     def __init__(self, id: str, serve: Serve, write: Callable[[bytes], None]) -> None:
@@ -38,7 +38,7 @@ class Questions:
         self._tasks: set[asyncio.Task[None]] = set()
 
     def use(self, channel: Channel, runtime: Runtime) -> None:
-        """The channel on which they come."""
+        """Use this channel to answer."""
         self._stream, self._runtime = channel.stream, runtime
         self._sender = Sender(lambda kind, payload: self._write(wire.frame(kind, payload)), channel.stream.drain)
 
@@ -46,24 +46,24 @@ class Questions:
         return bool(self._tasks)
 
     def asked(self, question: Message) -> None:
-        """Answer it. Raises ValueError when it is one too many."""
+        """Start to answer a question. Raises ValueError for too many at a time."""
         if len(self._tasks) >= LIMIT:
             raise ValueError(f"more than {LIMIT} questions at once")
         self._begin(self._answer(question))
 
     def needed(self, message: Message) -> None:
-        """Send what a ``need`` names. Raises ValueError when it is one too many."""
+        """Start to send the blobs that a message ``need`` names. Raises ValueError for too many at a time."""
         if len(self._tasks) >= LIMIT:
             raise ValueError(f"more than {LIMIT} needs at once")
         digests, parts = message.get("digests") or (), message.get("parts") or {}
         self._begin(self._send({digest: parts.get(digest) for digest in digests if isinstance(digest, str)}))
 
     def send_custom(self, custom: Blob) -> None:
-        """Send the users' own modules unasked."""
+        """Send the users' own modules without waiting for a question."""
         self._begin(self._sender.send(custom))
 
     async def stop(self) -> None:
-        """Leave nothing running."""
+        """Cancel all tasks and wait for them."""
         tasks = set(self._tasks)
         for task in tasks:
             task.cancel()
@@ -86,7 +86,7 @@ class Questions:
         head = {"k": "answer", "re": question.get("n")}
         try:
             frame = framed({**head, **answer})
-        except Exception as exc:  # too much for one message, or nothing that can travel: the target is told
+        except Exception as exc:  # too long, or not serializable: the target gets an error
             log.debug("%s: the answer to %s", self._id, question.get("k"), exc_info=exc)
             blobs = ()
             frame = framed({**head, "error": f"the answer cannot be sent: {exc}", "exception": "SaltException"})

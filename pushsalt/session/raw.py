@@ -1,8 +1,8 @@
-"""One command of the system on a target, by its shell: no Python is needed there, and nothing is left.
+"""Runs one shell command on a target, without Python and without leaving files there.
 
-Without another user to become, the command line goes to the login's own shell as it is, whatever that is (that of a
-switch, say). To become another user, or inside of a resource, /bin/sh reads the command from its stdin: so it stands in
-no list of processes, and no shell on the way changes it.
+If no other user is to be become, the command line is passed unchanged to the login shell, whatever it is (that of a
+switch, say). To become another user, or inside of a resource, /bin/sh reads the command from its stdin: then the
+command is not in the process list, and no other shell interprets it.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from thin.cut import CUT, TEXT_LIMIT
 
 #: Seconds that becoming another user may take.
 BEGIN_TIMEOUT: Final = 60.0
-#: Seconds that a command has to end by itself once nobody reads its output.
+#: Seconds that a command has to end by itself after its output is no longer read.
 CLOSE_TIMEOUT: Final = 5.0
-# Says that it reads (who asks for a password has it by then), and takes so many bytes. No quotes, see
-# pushsalt.bundle.shim.
+# Prints the mark $1 when it begins to read (a password prompt is over by then), and reads $2 bytes. No single quotes:
+# see pushsalt.bundle.shim.
 _SCRIPT: Final = 'echo "$1"; c=$(dd bs=1 "count=$2" 2>/dev/null); eval "$c" </dev/null'
 
 
@@ -72,8 +72,8 @@ class _Call:
         await self.stream.wait_closed()
         status = self.stream.exit_status
         if status is None:
-            message = f"{self.target.id}: the command ended, and nothing says how"
-            raise TargetError("connection_lost", message, "look at the target: what it did is unknown")
+            message = f"{self.target.id}: the command ended without an exit status"
+            raise TargetError("connection_lost", message, "check the target: what the command did is unknown")
         return {"stdout": self.stdout.text(), "stderr": self.stderr.text(), "retcode": status}
 
     async def close(self) -> None:
@@ -88,7 +88,7 @@ class _Call:
             self.stream.abort()
 
     async def _begun(self) -> None:
-        """The shell reads: what came before that was the login's."""
+        """Wait until the shell reads; output before that came from the login."""
         marker, before = self.opening.nonce.encode() + b"\n", b""
         while True:
             data = await self._read()
@@ -132,7 +132,7 @@ class _Call:
             self._asked(data, "stderr")
 
     def _asked(self, data: bytes, stream: str) -> None:
-        """Answer a question for the password, once."""
+        """Answer a password prompt, once."""
         try:
             answer = self.opening.heard(data, stream)
         except TargetError as exc:
@@ -154,7 +154,7 @@ class _Call:
 
 
 class _Output:
-    """What came, as far as a return takes it."""
+    """Output of the command, up to the size that a return may have."""
 
     def __init__(self) -> None:
         self._data = bytearray()

@@ -1,8 +1,6 @@
-"""One session with one target: messages both ways until it ends.
+"""One session with one target: exchanges messages until it ends, over a new channel or that of an earlier session.
 
-Its channel is its own, or one that earlier sessions had.
-
-Shapes: see thin/wire.py.
+The shapes of messages are in thin/wire.py.
 """
 
 from __future__ import annotations
@@ -28,13 +26,13 @@ log = logging.getLogger(__name__)
 
 OnEvent = Callable[[Message], None]
 
-#: Seconds from the command to ``ready``, without the wait for the lock; for the orderly end; and how much longer than
-#: its deadline a job may take before the target counts as gone.
+#: Seconds from the start of the command to ``ready``, without the wait for the lock; seconds for an orderly end; and
+#: seconds after its deadline at which a job is given up.
 BOOTSTRAP_TIMEOUT = 60.0
 CLOSE_TIMEOUT = 5.0
 DEADLINE_MARGIN = 15.0
 EVENTS = frozenset({"start", "state", "log", "event"})
-#: Characters of warnings in one frame, and of what an exception says.
+#: Characters of the warnings in one frame, and of the text of an exception.
 _TEXT = 64 * 1024
 #: Exit status of a supervisor whose worker died inside a frame; see thin/relay.py.
 _CUT = 77
@@ -45,16 +43,16 @@ async def _serve_nothing(question: Message) -> Message:
 
 
 def _no_event(event: Message) -> None:
-    """Events go nowhere by default."""
+    """Ignores events; the default."""
 
 
 class Session:
-    """Open it with ``open``; then ``call``, ``grains`` and ``run``; ``close`` in any case.
+    """Begin with ``open``; then use ``call``, ``grains`` and ``run``; always end with ``close``.
 
-    ``info``: what is known of the target's side: python, exe, uid, pid (of the supervisor), dir (its private directory,
-    "" for none), warm, and what ``ready`` said (user, grains …). ``warnings``: texts for people. ``first``: a future
-    for each message of ``first``. ``round_trips``: how often something had to be written after something was read,
-    the start included and the good-bye left out.
+    ``info`` describes the target: python, exe, uid, pid (of the supervisor), dir (its private directory, "" for none),
+    warm, and the fields of ``ready`` (user, grains …). ``warnings``: texts to show. ``first``: a future for each
+    message of ``first``. ``round_trips``: how many times data had to be written after data was read, from the start
+    to before ``bye``.
     """
 
     def __init__(self, target: Target, serve: Serve, on_event: OnEvent, warnings: list[str] | None = None) -> None:
@@ -74,7 +72,7 @@ class Session:
         self._bye_sent = False
         self._channels: Channels | None = None
         self._deep = False
-        #: in order, so that another session may follow on the line
+        #: ended in order: another session may use the channel
         self._over = False
         self._wrote_after_bye = False
 
@@ -102,10 +100,9 @@ class Session:
     ) -> Session:
         """Start the runtime on the target and wait until it is ready.
 
-        ``first`` are messages (call, grains, bye) that go out with the start, without a turn-around of their own.
-        ``warnings`` is where the session's are put: a list of the caller's has them even when this raises.
-        ``channels``: the session may be one of several on a channel, which is taken from there, and left there in the
-        end.
+        ``first`` are messages (call, grains, bye) that are sent with the start, without a round trip of their own.
+        ``warnings`` is the list to which warnings are added; the caller can read it even when this raises.
+        ``channels``: if given, the channel is taken from it, and kept in it after the session.
         Raises TargetError.
         """
         session = cls(target, serve, on_event, warnings)
@@ -123,7 +120,7 @@ class Session:
     async def call(
         self, fun: str, args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None, cli: bool = False
     ) -> Any:
-        """The value of an execution function. Raises FunctionError, or TargetError when there is no answer."""
+        """Call an execution function; returns its value. Raises FunctionError, or TargetError without an answer."""
         return await self._ask({"k": "call", "fun": fun, "args": list(args), "kwargs": dict(kwargs or {}), "cli": cli})
 
     async def grains(self, refresh: bool = False) -> dict[str, Any]:
@@ -131,22 +128,22 @@ class Session:
         return self.take_grains(await self._ask({"k": "grains", "refresh": refresh}))
 
     def take_grains(self, claimed: Any) -> dict[str, Any]:
-        """The target's grains, of what it says that they are. Raises TargetError."""
+        """The target's grains, made from those that it sent. Raises TargetError."""
         try:
             return self._channel.intake.grains(claimed, self._deep)
         except ValueError as exc:
             raise self._nonsense(exc) from None
 
     async def discover(self, declared: Mapping[str, Any]) -> dict[str, Any]:
-        """What the target manages of these types, as it says it: ``found`` and ``failed`` (thin/wire.py)."""
+        """Ask the target which resources of these types it manages: ``found`` and ``failed`` (thin/wire.py)."""
         found = await self._ask({"k": "resources", "declared": dict(declared)})
         return found if isinstance(found, dict) else {}
 
     async def run(self, message: Mapping[str, Any], blobs: Callable[[str], Blob], then: Sequence[Message] = ()) -> Any:
-        """Run a plan: ``message`` has the fields of ``run`` (thin/wire.py), ``blobs`` gives what the target lacks.
+        """Run a plan: ``message`` has the fields of ``run`` (thin/wire.py), ``blobs`` returns the blob of a digest.
 
-        ``start`` and ``state`` messages go to on_event as they come; the value is the final ``ret``. ``then`` are calls
-        that travel with it and come after it; ``after`` has a future for each of them.
+        ``start`` and ``state`` messages are passed to on_event when they arrive; returns the final ``ret``. ``then``
+        are calls that are sent along and run after the plan; ``after`` has a future for each of them.
         """
         self._questions.blobs = blobs
         calls = []
@@ -157,15 +154,15 @@ class Session:
         return await self._ask({"k": "run", **message, **({"then": calls} if calls else {})})
 
     async def copy(self, what: str, blobs: Callable[[str], Blob] | None = None, wanted: int = 0, **fields: Any) -> Any:
-        """What a method of thin.utils.transfer gives. ``blobs`` gives what the target lacks; ``wanted``: bytes of files
-        that are asked for. Raises FunctionError and TargetError."""
+        """Call a method of thin.utils.transfer; returns its value. ``blobs`` returns the blob of a digest; ``wanted``:
+        bytes of files that are asked for. Raises FunctionError and TargetError."""
         if blobs is not None:
             self._questions.blobs = blobs
         self._channel.intake.wanted(wanted)
         return await self._ask({"k": "copy", "what": what, **fields})
 
     async def close(self) -> None:
-        """End the session: in order when nothing is under way, else by stopping what runs. Bounded in time."""
+        """End the session: in order when no work is running, else by stopping it. Takes a bounded time."""
         if self._trouble is None and not self._pending and not self._reader.done():
             self._say_bye()
             await asyncio.wait({self._reader}, timeout=CLOSE_TIMEOUT)
@@ -191,7 +188,7 @@ class Session:
             return
         init = start.init(self.target.id, resource)
         custom = self._questions.custom = start.custom
-        # A target that had no runtime has no modules either: they are sent unasked.
+        # A target without a runtime has no users' modules either: they are sent without waiting for a question.
         unasked = custom is not None and channel.sent_runtime
         if custom is not None:
             init["custom"] = {"sha": custom.digest, "size": custom.size, "coming": unasked}
@@ -213,15 +210,15 @@ class Session:
     async def _start_channel(
         self, connection: Connection, runtime: Runtime, parameters: dict[str, object], resource: dict[str, Any] | None
     ) -> tuple[Channel, bytes | None]:
-        """A channel to the runtime, and what is first written to one that served a session before.
+        """A channel to the runtime, and the bytes to write first if it served a session before.
 
-        What is declared of a resource is taken out of ``resource`` where it travels apart.
+        What is declared of a resource is removed from ``resource`` if it is sent separately, once per channel.
         """
         channel = await self._channels.take() if self._channels is not None else None
         beginning = None
         if channel is not None:
             kept = {}
-            if resource is not None:  # of a type with a thousand resources it is long, and the same for each
+            if resource is not None:  # it can be long, and is the same for all resources of a type
                 resource["kept"] = resource["type"]
                 kept = {resource["type"]: resource.pop("declared", None)}
             self._channel, beginning = channel, channel.again(parameters, kept)
@@ -254,7 +251,7 @@ class Session:
             TargetError(
                 "timeout",
                 f"{self.target.id}: no answer {DEADLINE_MARGIN:g} s after the limit of {deadline:g} s",
-                "the target should have stopped the work by itself; look at what still runs there",
+                "the target should have stopped the work by itself; check what still runs there",
             )
         )
         self._channel.stream.close()
@@ -272,7 +269,7 @@ class Session:
         trouble = self._trouble
         if trouble is None and self._reader.done():
             trouble = TargetError("connection_lost", f"{self.target.id}: the channel was closed", "look at the target")
-        if trouble is not None:  # nobody is left who could answer
+        if trouble is not None:  # no answer can come any more
             future.set_exception(trouble)
             future.exception()
         else:
@@ -329,20 +326,20 @@ class Session:
         await self._ended()
 
     def _nonsense(self, exc: ValueError) -> TargetError:
-        """The error of a target that sent what it may not send."""
+        """The error of a target that violated the protocol."""
         if isinstance(exc, wire.Excess):
             return excess(self.target.id, exc)
-        hint = "a start-up file of the login may write without end, or something changes the bytes on their way"
+        hint = "a start-up file of the login may print without end, or something changes the bytes in transit"
         return TargetError("protocol_error", f"{self.target.id}: {exc}", hint)
 
     def _done(self) -> None:
-        """The session is over, the channel is not. Raises ValueError when nobody has asked for that."""
+        """The target has ended the session, but not the channel. Raises ValueError if it was not asked to."""
         if not self._bye_sent or self._pending or self._channels is None:
             raise ValueError("the session was ended by the other side")
         self._over = self._trouble is None
 
     async def _ended(self) -> None:
-        """The target's side has closed: right after bye, else a failure whose reason is looked for."""
+        """The stream was closed by the target: expected after ``bye``, else an error whose cause is looked for."""
         if self._trouble is not None:
             return
         with contextlib.suppress(asyncio.TimeoutError):
@@ -358,7 +355,7 @@ class Session:
             self._fail(self._lost(TargetError("connection_lost", f"{self.target.id}: {how}", "look at the target")))
 
     def _lost(self, exc: TargetError) -> TargetError:
-        """The kind for a broken connection: whether work was under way decides whether it is safe to repeat."""
+        """The error of a broken connection: if no work was sent, it says that a repetition is safe."""
         if exc.kind != "connection_lost" or self._work_sent:
             return exc
         message = f"{exc.message}, before anything was run"
@@ -419,7 +416,7 @@ class Session:
                     future.set_result(message.get("ret"))
                 else:
                     future.set_exception(self._exception(message))
-                    future.exception()  # a caller that has gone away does not ask for it
+                    future.exception()  # marks it as retrieved: the caller may be cancelled
         elif kind in questions.KINDS:
             self._questions.asked(message)
         elif kind == "need":
@@ -445,7 +442,7 @@ class Session:
     # --- ending
 
     def _fail(self, trouble: TargetError) -> None:
-        """Everything that waits gets this error; the first one counts."""
+        """Set this error on all pending futures; later errors are ignored."""
         if self._trouble is None:
             self._trouble = trouble
             self._channel.give_up(trouble)
@@ -457,11 +454,11 @@ class Session:
 
     @property
     def _is_sound(self) -> bool:
-        """Whether the channel is as a further session needs it: nothing is on its way there any more."""
+        """Whether the channel can serve a further session: nothing is in transit on it."""
         return self._over and not self._questions and not self._wrote_after_bye and self._channel.is_empty
 
     async def _let_go(self) -> None:
-        """Leave the channel to the next session; or close it, and wait a while for the other side to end."""
+        """Keep the channel for the next session, or close it and wait a bounded time for the target to end."""
         if not hasattr(self, "_reader"):
             return
         for handle in self._bound_by:
@@ -491,7 +488,7 @@ def _resolve(future: asyncio.Future[None]) -> None:
 
 
 async def clean(target: Target, connection: Connection, runtime: Runtime, lock: LockRequest) -> list[str]:
-    """Remove everything that pushsalt keeps on the target; the paths removed. Raises TargetError."""
+    """Remove everything that pushsalt keeps on the target; returns the removed paths. Raises TargetError."""
     session = await Session.open(target, connection, runtime, start=Start(lock=lock, clean=True))
     await session.close()
     return session.removed

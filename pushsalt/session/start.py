@@ -1,4 +1,4 @@
-"""What a session starts with."""
+"""The parameters of a session."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from pushsalt.model import Blob
 
 @dataclass(frozen=True)
 class LockRequest:
-    """``words`` tell the next one who holds the target; ``wait`` is how many seconds to wait for it ourselves.
+    """``words`` name the holder in messages of others that want the lock; ``wait``: seconds to wait for the lock.
 
-    ``name`` is the lock's, when it is not that of the whole target.
+    ``name``: the name of the lock, if it is not the lock of the whole target.
     """
 
     words: str
@@ -23,11 +23,11 @@ class LockRequest:
 
 @dataclass(frozen=True)
 class Start:
-    """What a session starts with. ``deadline`` (seconds) bounds all of it by the target's own clock.
+    """The parameters of a session. ``deadline``: seconds for the whole session, measured on the target.
 
-    ``clean`` removes what pushsalt left on the target instead of starting a worker; see ``clean`` below.
-    ``custom`` are the users' own modules, if there are any; see thin/custom.py. ``salt``: that Salt's own modules may
-    be asked for; see thin/saltown.py. ``resource``: which resource it is about; see thin/resourcetypes.py.
+    ``clean``: no worker is started; what pushsalt keeps on the target is removed (``session.clean``).
+    ``custom``: the archive of users' own modules, see thin/custom.py. ``salt``: Salt's own modules may be asked for,
+    see thin/saltown.py. ``resource``: the resource that the session serves, see thin/resourcetypes.py.
     """
 
     opts: Mapping[str, Any] = field(default_factory=dict)
@@ -42,7 +42,7 @@ class Start:
     resource: Mapping[str, Any] | None = None
 
     def parameters(self) -> dict[str, object]:
-        """What the supervisor gets of it; see thin/__main__.py."""
+        """The parameters of the supervisor; see thin/__main__.py."""
         lock = self.lock
         parameters: dict[str, object] = {
             "lock": lock.words if lock else None,
@@ -55,7 +55,7 @@ class Start:
         return parameters
 
     def init(self, id: str, resource: Mapping[str, Any] | None) -> dict[str, Any]:
-        """The first message to the runtime; ``resource`` as it is told there."""
+        """The message ``init``; ``resource`` as the target gets it."""
         init = {
             "k": "init",
             "id": id,

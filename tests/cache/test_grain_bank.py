@@ -73,7 +73,7 @@ def test_an_index_that_cannot_be_used_costs_nothing_but_time(tmp_path, bank, cap
     assert bank.view() is None
     assert bank.get("web1") == {"os": "Debian"}
     assert len(caplog.messages) == 1
-    assert "each id is looked at instead" in caplog.messages[0]
+    assert "each entry is read instead" in caplog.messages[0]
 
 
 WRITER = """

@@ -219,7 +219,7 @@ def test_a_function_that_hangs_does_not_hold_up_the_return(here, monkeypatch, ca
     result = applied(client, "site")
     assert result.exit_code == 0
     assert client.grains(Selection("here"))["here"].exit_code == 0
-    assert sum("test.sleep is not done after 0.5 s: not kept" in text for text in caplog.messages) == 2
+    assert sum("test.sleep took over 0.5 s: not stored" in text for text in caplog.messages) == 2
     assert "slow" not in client.project.mine.get("here")
 
 
@@ -270,7 +270,7 @@ def test_no_regular_expression_of_a_target_is_kept(here, tmp_path, kind):
     (tmp_path / "salt/tells.sls").write_text(json.dumps({"tells": {"module.run": [tells]}}))
     client = here()
     [ret] = applied(client, "tells").ret.values()
-    assert ret["result"] is False and f"not by {kind}" in ret["comment"]
+    assert ret["result"] is False and f"not to {kind}" in ret["comment"]
     assert "said" not in client.project.mine.get("here")
 
 

@@ -166,7 +166,7 @@ def test_a_server_that_never_answers(serve, remotes, caplog):
         began = time.monotonic()
         server = serve(f"git://127.0.0.1:{port}/r.git", command=command)
         assert time.monotonic() - began < 20
-        with pytest.raises(GitError, match=r"it said nothing for 0\.3 seconds"):
+        with pytest.raises(GitError, match=r"it sent nothing for 0\.3 seconds"):
             server.read("a")
 
 

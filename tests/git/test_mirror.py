@@ -125,7 +125,7 @@ def test_a_damaged_copy_is_repaired_once_for_many_threads(repo, serve, copies, c
     with ThreadPoolExecutor(8) as pool:
         found = list(pool.map(lambda number: server.read(f"d{number}/f"), range(40)))
     assert found == [str(number).encode() for number in range(40)]
-    assert [record.getMessage().split(";")[1] for record in caplog.records] == [" it is made anew"]
+    assert [record.getMessage().split(";")[1] for record in caplog.records] == [" it is rebuilt"]
 
 
 def test_a_damaged_copy_of_a_remote_that_is_gone_is_said(repo, serve, copies):

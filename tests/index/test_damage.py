@@ -132,7 +132,7 @@ def test_one_damaged_byte_of_a_segment_is_mended(tmp_path, caplog):
             assert index.delete("a", "more")
             assert ask_resources(index) == want
         shutil.rmtree(tmp_path / "copy")
-    assert "mended" in caplog.text
+    assert "repaired" in caplog.text
 
 
 def test_a_filter_that_lacks_what_is_there(tmp_path, monkeypatch):
@@ -161,7 +161,7 @@ def test_zeros_anywhere_in_a_segment(tmp_path, caplog):
             except IndexCorrupt:
                 pass
         shutil.rmtree(tmp_path / "copy")
-    assert "mended" in caplog.text
+    assert "repaired" in caplog.text
 
 
 @pytest.mark.parametrize("looks", [1, 40])
@@ -392,7 +392,7 @@ def test_no_room_for_a_merge(tmp_path, monkeypatch, caplog, kind):
 def test_what_else_may_lie_there(tmp_path):
     """A log of another kind is not read, and links are not followed."""
     grains_folder(tmp_path / "grains")
-    with ResourceIndex(tmp_path / "grains") as index, pytest.raises(IndexCorrupt, match="does not begin"):
+    with ResourceIndex(tmp_path / "grains") as index, pytest.raises(IndexCorrupt, match="no valid beginning"):
         index.by_type("a")
     (tmp_path / "linked").mkdir(mode=0o700)
     (tmp_path / "linked" / "log").symlink_to(tmp_path / "grains" / "log")

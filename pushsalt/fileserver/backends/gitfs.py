@@ -1,4 +1,4 @@
-"""Git repositories as file roots, ``gitfs_remotes``: their branches and tags are saltenvs, the first remote wins.
+"""Git repositories as file roots (``gitfs_remotes``). Branches and tags are saltenvs; the first remote wins.
 
 Salt: salt.fileserver.gitfs, salt.utils.gitfs.GitFS.
 """
@@ -27,10 +27,10 @@ def backend(opts: Mapping[str, Any], remotes: Remotes | None = None) -> GitFS:
 
 
 class GitFS:
-    """Each remote's ref is resolved once: a run sees one revision of it."""
+    """The backend. Each ref of a remote is resolved once, so a run uses one revision."""
 
     def __init__(self, opts: Mapping[str, Any], remotes: Remotes | None = None) -> None:
-        """Raises ConfigError for options that cannot hold. What is due is fetched now, all of it at once."""
+        """Fetches the remotes that are due, in parallel. Raises ConfigError for invalid options."""
         self._configured = gitfs_remotes(opts)
         self._ignored = Ignored(opts)
         self._trees: dict[tuple[int, str], CommitTree | None] = {}
@@ -99,7 +99,7 @@ class GitFS:
         return sorted(path for path in found if not self._ignored(path))
 
     def _tree(self, number: int, saltenv: str) -> CommitTree | None:
-        """What a remote has for a saltenv."""
+        """The tree of a remote for a saltenv; None if it does not have it."""
         key = (number, saltenv)
         if key not in self._trees:
             self._trees[key] = self._resolved(self._configured[number], saltenv)
@@ -108,7 +108,7 @@ class GitFS:
     def _resolved(self, remote: Remote, saltenv: str) -> CommitTree | None:
         if not remote.is_exposed(saltenv):
             return None
-        # A lock file may have less than there is: what is asked for by name is looked for.
+        # Not all refs may be pinned in the lock file: a saltenv that is requested by name is looked up.
         pinned = self._source.lock.refs(remote.address.url) is not None and not self._source.lock.strict
         ref = remote.ref(saltenv)
         if ref is None:
@@ -123,14 +123,14 @@ class GitFS:
         return None if found is None else CommitTree(self._source, *found, remote.limit)
 
     def _without_base(self, remote: Remote) -> None:
-        """Most repositories have ``main`` by now, and Salt's default is ``master``: a formula is silently not there."""
+        """Warn about a remote without the ref of the saltenv base: Salt's default is ``master``, which many lack."""
         branches, tags = self._source.refs(remote)
         log.warning(
-            "git: %s has no branch or tag %r, so nothing of it is in the saltenv base: set `base` of it (it has %s), "
+            "git: %s has no branch or tag %r, so it has no files in the saltenv base: set its `base` (it has %s), "
             "or `saltenv_blacklist: [base]`",
             remote.shown,
             remote.base,
-            ", ".join([*branches, *tags][:5]) or "none at all",
+            ", ".join([*branches, *tags][:5]) or "none",
         )
 
     @property

@@ -1,10 +1,10 @@
-"""Folders on the controller's disk, ``file_roots``: several for each saltenv, the first that has a file wins.
+"""Folders on the controller's disk (``file_roots``). A saltenv can have several; the first that has a file wins.
 
-A saltenv that is not configured is served from ``__env__``, if that is, with ``__env__`` in its folders' paths standing
-for the saltenv's name. Salt: salt.fileserver.roots.
+A saltenv that is not configured is served from ``__env__``, if that is configured; ``__env__`` in its folders' paths is
+replaced by the saltenv's name. Salt: salt.fileserver.roots.
 """
 
-# os.path and os.scandir rather than pathlib: trees have many thousand files.
+# os.path and os.scandir rather than pathlib for speed: trees may have many thousand files.
 # ruff: noqa: PTH115, PTH116, PTH118
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from pushsalt.trust import Limit
 log = logging.getLogger(__name__)
 
 ANY_ENV: Final = "__env__"
-#: No option of a configuration: folder -> pushsalt.trust.Limit, for the copy of a git remote.
+#: Internal option: folder -> pushsalt.trust.Limit, for the copy of a git remote.
 LIMITS: Final = "__limits__"
 
 
@@ -32,13 +32,13 @@ def backend(opts: Mapping[str, Any]) -> Roots:
 
 class Roots:
     def __init__(self, opts: Mapping[str, Any]) -> None:
-        """Raises ConfigError for an ignore pattern that is no regular expression."""
+        """Raises ConfigError for an invalid regular expression of an ignore pattern."""
         self._roots: Mapping[str, list[str]] = opts.get("file_roots") or {}
         limits = opts.get(LIMITS)
         self._limits = {top: one for top, one in limits.items() if isinstance(one, Limit)} if limits else {}
         follow = opts.get("fileserver_followsymlinks")
         self._follow = follow is None or bool(follow)
-        #: links that leave the roots are followed only when somebody asked for that; Salt follows them by default
+        #: whether links that leave the roots are followed; Salt follows them by default
         self._outside = bool(follow)
         self._real_roots: list[str] | None = None
         self._said: set[str] = set()
@@ -98,7 +98,7 @@ class Roots:
         return [str(root).replace(ANY_ENV, saltenv) for root in self._roots.get(ANY_ENV, ())]
 
     def _is_ours(self, root: str, path: str) -> bool:
-        """Whether a path is one that may be served: where links lead is inside of a root, unless all are followed."""
+        """Whether a path may be served: its real path is inside of a root, unless all links are followed."""
         if self._outside:
             return True
         if not self._follow:
@@ -124,12 +124,12 @@ class Roots:
     def _walk(
         self, folder: str, rel: str, above: tuple[tuple[int, int], ...], root: str
     ) -> Iterator[tuple[os.DirEntry[str], str]]:
-        """Every entry below a folder with its relative path. A link to a folder that it lies in is not entered."""
+        """(relative path, entry) for all entries below a folder. Links to a parent folder are not followed."""
         try:
             status = os.stat(folder)
             entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
         except OSError as exc:
-            if rel:  # a root that is not there is no news
+            if rel:  # a missing root is not reported
                 log.warning("file server: %s cannot be listed: %s", folder, exc.strerror)
             return
         identity = (status.st_dev, status.st_ino)
