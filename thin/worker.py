@@ -337,7 +337,7 @@ class Worker(object):
         from thin import grains
 
         opts = dict(self._machine().opts, grains=self._config_grains)
-        return dict(grains.collect(opts, own=self._own_grains))
+        return dict(grains.collect(opts, own=self._own_grains, folder=self.info.get("dir")))
 
     def _machine(self):
         return self.loaders if self._plain is None else self._plain.manager

@@ -11,13 +11,14 @@ import os
 from thin.grains import probe
 
 
-def collect(opts, parse_yaml=None, own=None):
+def collect(opts, parse_yaml=None, own=None, folder=None):
     """The grains of this machine under these minion options.
 
     Over the collected ones come those of the grains file beside ``conf_file`` (/etc/salt/grains) and of the option
     ``grains``; ``grains_blacklist`` takes names out. A part that fails leaves its grains out and the others alone.
     ``own`` (grains so far -> grains) gives the users' own, which come over the collected ones and below the fixed ones.
-    ``parse_yaml`` (text -> data) is asked for a grains file that ``static.parse`` cannot read.
+    ``parse_yaml`` (text -> data) is asked for a grains file that ``static.parse`` cannot read. ``folder`` is the
+    private directory, where answers of programs are kept (``answers``).
     """
     ret = {}
     kernel, nodename, kernelrelease, kernelversion, cpuarch = os.uname()
@@ -25,7 +26,7 @@ def collect(opts, parse_yaml=None, own=None):
         kernel=kernel, nodename=nodename, kernelrelease=kernelrelease, kernelversion=kernelversion, cpuarch=cpuarch
     )
     for part in (_linux if kernel == "Linux" else _other, _network, _process):
-        _merge(ret, part, opts, ret)
+        _merge(ret, part, opts, ret, folder)
     if own is not None:
         ret.update(own(ret))
     deep = bool(opts.get("grains_deep_merge"))
@@ -45,19 +46,22 @@ def _merge(ret, part, *args):
         logging.getLogger(__name__).warning("some grains are missing (%s): %r", part.__module__, exc)
 
 
-def _linux(opts, so_far):
+def _linux(opts, so_far, folder):
     from thin.grains import hardware, linux, os_release, storage, virtual
+    from thin.grains.answers import Answers
 
-    systemctl, detect, volumes = linux.start(), virtual.start(), storage.start()
+    answers = Answers(folder)
+    systemctl, detect, volumes = linux.start(answers.command), virtual.start(answers.command), storage.start()
     ret = os_release.grains()
     _merge(ret, hardware.grains, opts)
     _merge(ret, linux.grains, systemctl, ret["os_family"])
     _merge(ret, storage.grains, opts, volumes)
     _merge(ret, virtual.grains, detect, {name: ret[name] for name, _ in hardware.FIRMWARE if name in ret})
+    answers.keep()
     return ret
 
 
-def _other(opts, so_far):
+def _other(opts, so_far, folder):
     """Other kernels than Linux; one that has no room of its own gets what any system has."""
     kernel, ret = so_far["kernel"], {"efi": False, "efi-secure-boot": False, "transactional": False}
     if kernel == "Darwin":
@@ -73,13 +77,13 @@ def _other(opts, so_far):
     return {"os": so_far["kernel"], "os_family": "Unknown", "osarch": so_far["cpuarch"], "num_gpus": 0, "gpus": []}
 
 
-def _network(opts, so_far):
+def _network(opts, so_far, folder):
     from thin.grains import network
 
     return network.grains(opts)
 
 
-def _process(opts, so_far):
+def _process(opts, so_far, folder):
     from thin.grains import process
 
     return process.grains(opts)

@@ -18,10 +18,10 @@ ELF_MACHINES = {
 KNOWN_INITS = (b"upstart", b"sysvinit", b"systemd")
 
 
-def start():
+def start(command=Command):
     """``systemctl --version``, running, where Salt would have asked it; or None."""
     systemctl = which("systemctl")
-    return Command([systemctl, "--version"]) if systemctl and which("localectl") else None
+    return command([systemctl, "--version"]) if systemctl and which("localectl") else None
 
 
 def grains(systemctl, family):

@@ -1,0 +1,102 @@
+"""What programs answered in an earlier run: they are asked again when they, or what they tell of, may have changed.
+
+``systemctl --version`` and ``systemd-detect-virt`` cost more than all other grains together. Their answers are kept in
+the file ``thin-answers`` of the private directory, by the command line, and hold as long as the program's file is the
+same (device, inode, size, times) and the machine, or the container, has not been started anew.
+"""
+
+import os
+
+from thin import packing
+from thin.boot import read
+from thin.grains.probe import Command
+from thin.grains.probe import read as text_of
+
+NAME = "thin-answers"
+_LIMIT = 64 * 1024
+
+
+class Answers(object):
+    """``folder``: the private directory, or None: then every program is asked."""
+
+    def __init__(self, folder):
+        self._folder = folder
+        self._start = _started() if folder else None
+        self._known = self._read() if self._start else {}
+        self._asked = []
+
+    def command(self, argv):
+        """As ``Command(argv)``, for a program whose answer changes with its file or a new start alone."""
+        key = "\0".join(argv)
+        found = self._known.get(key)
+        mark = self._mark(argv[0])
+        if isinstance(found, list) and len(found) == 3 and mark is not None and found[0] == mark:
+            if isinstance(found[1], int) and isinstance(found[2], str):
+                return _Known(found[1], found[2])
+        asked = _Asked(argv)
+        self._asked.append((key, mark, asked))
+        return asked
+
+    def keep(self):
+        """Write down what was asked. Failing costs the next run some time, nothing else."""
+        new = {
+            key: [mark, asked.code, asked.text]
+            for key, mark, asked in self._asked
+            if mark is not None and asked.code not in (None, 127)
+        }
+        if not new:
+            return
+        aside = os.path.join(self._folder, ".%s.%d-%s" % (NAME, os.getpid(), os.urandom(6).hex()))
+        try:
+            fd = os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+            try:
+                os.write(fd, packing.packed(dict(self._known, **new)))
+            finally:
+                os.close(fd)
+            os.rename(aside, os.path.join(self._folder, NAME))
+        except (OSError, packing.Unusual):
+            try:
+                os.unlink(aside)
+            except OSError:
+                pass
+
+    def _read(self):
+        data = read(os.path.join(self._folder, NAME), None, _LIMIT)
+        try:
+            found = packing.unpacked(data or b"\x80")
+        except packing.Unusual:
+            return {}
+        return found if isinstance(found, dict) else {}
+
+    def _mark(self, path):
+        if self._start is None:
+            return None
+        try:
+            found = os.stat(path)
+        except OSError:
+            return None
+        times = "%d %d" % (found.st_mtime_ns, found.st_ctime_ns)
+        return "%s %d %d %d %s" % (self._start, found.st_dev, found.st_ino, found.st_size, times)
+
+
+class _Known(object):
+    def __init__(self, code, text):
+        self._answer = code, text
+
+    def output(self):
+        return self._answer
+
+
+class _Asked(Command):
+    code = text = None
+
+    def output(self):
+        self.code, self.text = super(_Asked, self).output()
+        return self.code, self.text
+
+
+def _started():
+    """A text that is another one after each start of the machine or of its container, or None."""
+    boot = text_of("/proc/sys/kernel/random/boot_id").strip()
+    first = text_of("/proc/1/stat").rpartition(")")[2].split()
+    return "%s %s" % (boot, first[19]) if boot and len(first) > 19 else None
