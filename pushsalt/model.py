@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, BinaryIO, Literal
+from typing import Any, BinaryIO, Literal, NamedTuple
 
 #: One low chunk in Salt's own shape: state, fun, name, order, __id__, __sls__, __env__ and the function's arguments.
 Chunk = dict[str, Any]
@@ -178,3 +178,11 @@ class TargetReturn:
     events: list[dict[str, Any]] = field(default_factory=list)
     salt: str = ""
     retcode: int = 0
+
+
+class Completed(NamedTuple):
+    """How an outside program ended: its exit code and all that it wrote."""
+
+    code: int
+    out: bytes
+    err: bytes

@@ -6,7 +6,8 @@ import shlex
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from pushsalt.render.context import Completed, RunProgram
+from pushsalt.model import Completed
+from pushsalt.render.context import RunProgram
 
 
 def commands(run: RunProgram) -> dict[str, Callable[..., Any]]:

@@ -9,7 +9,7 @@ from typing import Final
 
 from pushsalt.discover import Trust, working_folder
 from pushsalt.errors import InventoryError
-from pushsalt.render.context import Completed
+from pushsalt.model import Completed
 
 #: Seconds for one program; targets wait for it.
 TIMEOUT: Final = 120.0

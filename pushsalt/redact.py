@@ -115,6 +115,9 @@ _PERCENT = re.compile("%[0-9A-F]{2}")
 TAG_SEPARATOR = "_|-"
 _ARMOUR = re.compile(r"-----(BEGIN|END) [A-Z0-9 ]+-----\Z")
 
+#: types of values without text in them, which most values of returns have
+_WITHOUT_TEXT = frozenset((type(None), bool, int, float))
+
 
 class Redactor:
     """Values to hide, and the hiding. Costs nothing until a value is added, which any thread may do at any time."""
@@ -270,6 +273,13 @@ class Redactor:
         return self._data(value)
 
     def _data(self, value: Any) -> Any:
+        kind = value.__class__
+        if kind is str:
+            return self._remembered(value)
+        if kind in _WITHOUT_TEXT:
+            return value
+        if kind is dict:
+            return self._mapping(value)
         match value:
             case Explained():
                 text, explanation = self._remembered(value), self.text(value.explanation)
@@ -281,29 +291,32 @@ class Redactor:
                 hidden = self.text(text)
                 return value if hidden == text else hidden.encode("utf-8", "surrogateescape")
             case Mapping():
-                changed = False
-                result: dict[Any, Any] = {}
-                is_state = "__id__" in value or "__run_num__" in value
-                for key, item in value.items():
-                    name = self.name(key) if isinstance(key, str) else self._data(key)
-                    named = is_state and key in _NAMED and isinstance(item, str)
-                    new = self.name(item) if named else self._data(item)
-                    changed = changed or name is not key or new is not item
-                    while name in result:
-                        name = f"{name}*"
-                    result[name] = new
-                if not changed:
-                    return value
-                for pair in PAIRS:
-                    if all(side in result for side in pair):
-                        result.update(zip(pair, hide_pair(*(result[side] for side in pair)), strict=True))
-                return result
+                return self._mapping(value)
             case list() | tuple() | set() | frozenset():
                 items = [self._data(item) for item in value]
                 same = all(new is old for new, old in zip(items, value, strict=True))
                 return value if same else type(value)(items)
             case _:
                 return value
+
+    def _mapping(self, value: Mapping[Any, Any]) -> Mapping[Any, Any]:
+        changed = False
+        result: dict[Any, Any] = {}
+        is_state = "__id__" in value or "__run_num__" in value
+        for key, item in value.items():
+            name = self.name(key) if isinstance(key, str) else self._data(key)
+            named = is_state and key in _NAMED and isinstance(item, str)
+            new = self.name(item) if named else self._data(item)
+            changed = changed or name is not key or new is not item
+            while name in result:
+                name = f"{name}*"
+            result[name] = new
+        if not changed:
+            return value
+        for pair in PAIRS:
+            if all(side in result for side in pair):
+                result.update(zip(pair, hide_pair(*(result[side] for side in pair)), strict=True))
+        return result
 
     def _remembered(self, text: str) -> str:
         return text if len(text) < SHORTEST else _cached(self._known, text, self.text)

@@ -30,7 +30,6 @@ from pushsalt.errors import (
     UsageError,
 )
 from pushsalt.model import Explained
-from pushsalt.render.problems import reason
 
 #: Asks the command: (kind of question, fields) -> answer. Raises the error that the command answers.
 Ask = Callable[..., Any]
@@ -186,7 +185,11 @@ def error_fields(exc: BaseException) -> dict[str, Any]:
         return {**said, "family": "state", "class": name, "args": [list(exc.errors), exc.hint], "where": where}
     if isinstance(exc, PushsaltError):
         return {**said, "family": "command", "args": [str(exc), exc.hint]}
-    return {**said, "family": "other", "args": [reason(exc) if isinstance(exc, SystemExit) else str(exc)]}
+    if isinstance(exc, SystemExit):
+        from pushsalt.render.problems import reason  # the command has no use for the rest of that package
+
+        return {**said, "family": "other", "args": [reason(exc)]}
+    return {**said, "family": "other", "args": [str(exc)]}
 
 
 def error_of(fields: Mapping[str, Any]) -> PushsaltError:

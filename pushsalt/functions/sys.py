@@ -12,7 +12,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from pushsalt import plugins
-from pushsalt.minion.salt import callable_from_outside, shared
+from pushsalt.minion.salt import shared
+from pushsalt.minion.settings import callable_from_outside
 from thin.utils import sysdoc
 
 if TYPE_CHECKING:

@@ -12,6 +12,7 @@ from functools import cache, partial
 from typing import Any, Final, Protocol
 
 from pushsalt.memo.reads import ReadSource, ask, current
+from pushsalt.minion.settings import callable_from_outside
 from pushsalt.minion.wrappers import ControllerFunctions
 from pushsalt.modules import declared
 from pushsalt.modules.controller import is_recorded
@@ -81,13 +82,6 @@ def exists(name: str) -> bool:
     return (
         bool(function) and not function.startswith("_") and not _defined(module).isdisjoint((function, f"{function}_"))
     )
-
-
-def callable_from_outside(opts: Mapping[str, Any], name: str) -> bool:
-    """Whether ``whitelist_modules`` and ``disable_modules`` allow a command line or template to call this function."""
-    module = name.partition(".")[0]
-    allowed = opts.get("whitelist_modules") or ()
-    return module not in (opts.get("disable_modules") or ()) and (not allowed or module in allowed)
 
 
 #: Salt's execution modules that pushsalt lacks, and that Salt has on most machines or with a client program.

@@ -121,3 +121,10 @@ def renders(name: str, opts: Mapping[str, Any]) -> bool:
     if name not in RENDERING_SOURCES:
         return False
     return not any((folder / f"{name}.py").is_file() for folder in plugins.folders("ext_pillar", opts))
+
+
+def callable_from_outside(opts: Mapping[str, Any], name: str) -> bool:
+    """Whether ``whitelist_modules`` and ``disable_modules`` allow a command line or template to call this function."""
+    module = name.partition(".")[0]
+    allowed = opts.get("whitelist_modules") or ()
+    return module not in (opts.get("disable_modules") or ()) and (not allowed or module in allowed)

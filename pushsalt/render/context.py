@@ -6,9 +6,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import wraps
 from pathlib import PurePosixPath
-from typing import Any, NamedTuple, NoReturn, Protocol
+from typing import Any, NoReturn, Protocol
 
 from pushsalt.errors import FunctionError
+from pushsalt.model import Completed
 
 #: Names of functions that mean another one when a template calls them: `cmd.run` takes shell syntax there.
 ALIASES = {"cmd.run": "cmd.shell"}
@@ -27,14 +28,6 @@ class FileSource(Protocol):
     """What rendering needs of ``pushsalt.fileserver.FileServer``."""
 
     def find(self, path: str, saltenv: str) -> FoundFile | None: ...
-
-
-class Completed(NamedTuple):
-    """How an outside program ended: its exit code and all that it wrote."""
-
-    code: int
-    out: bytes
-    err: bytes
 
 
 class RunProgram(Protocol):

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pushsalt.errors import FunctionError, TargetError
 from pushsalt.minion import mine
-from pushsalt.minion.salt import callable_from_outside
+from pushsalt.minion.settings import callable_from_outside
 from pushsalt.modules.controller import RUNS_STATES, has_trait
 
 if TYPE_CHECKING:

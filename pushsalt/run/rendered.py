@@ -18,8 +18,6 @@ from pushsalt.errors import FunctionError, RenderError, StateError, TargetError
 from pushsalt.model import Blob, Chunk, Target
 from pushsalt.modules.controller import function_named, is_for_command
 from pushsalt.programs import run_program
-from pushsalt.render import RenderContext
-from pushsalt.render.pipeline import decrypt_stage
 
 if TYPE_CHECKING:
     from pushsalt.children.pool import Pool
@@ -250,6 +248,9 @@ class RenderedTarget:
         return own(minion, *question["args"], **question["kwargs"])
 
     def _asked_decrypt(self, question: dict[str, Any]) -> Any:
+        from pushsalt.render import RenderContext
+        from pushsalt.render.pipeline import decrypt_stage
+
         opts = self.project.shared.settings(
             self.target, test=None, saltenv=self._options.saltenv, pillarenv=self._options.pillarenv
         ).values

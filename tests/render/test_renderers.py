@@ -11,8 +11,8 @@ import pytest
 
 from pushsalt import plugins
 from pushsalt.errors import RenderError
+from pushsalt.model import Completed
 from pushsalt.render import render_text
-from pushsalt.render.context import Completed
 from pushsalt.render.pipeline import decrypt_value
 from pushsalt.trust import Trusted
 from pushsalt.yamlio import load_yaml
