@@ -181,7 +181,7 @@ class TargetReturn:
 
 
 class Completed(NamedTuple):
-    """How an outside program ended: its exit code and all that it wrote."""
+    """The result of an external program: its exit code and output."""
 
     code: int
     out: bytes

@@ -1,6 +1,6 @@
-"""``pushsalt check``: trees and formulas looked at offline, as machines of several systems would render them.
+"""``pushsalt check``: checks trees and formulas offline, as they would be rendered for several systems.
 
-``subjects`` finds what there is to check below a path, ``rendering`` compiles it for each of ``systems``, ``chunks``
-looks at what would run, ``sources`` at what is written, ``pillaruse`` at the example pillar; ``rules`` has every code,
-``runner`` brings it all together, with processes and a cache, and ``formats`` writes what was found.
+``subjects`` finds the trees below a path, ``rendering`` compiles them for each of ``systems``, ``chunks`` checks the
+compiled chunks, ``sources`` the source texts, ``pillaruse`` the example pillar; ``rules`` has all codes, ``runner``
+runs the checks, with processes and a cache, and ``formats`` writes the findings.
 """

@@ -1,4 +1,4 @@
-"""What is wrong with chunks that compile: arguments that mean nothing, files that are not there, modes, templates."""
+"""Checks compiled chunks: useless arguments, missing files, file modes, templates."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 _MODES: Final = ("mode", "file_mode", "dir_mode")
 _OCTAL: Final = re.compile(r"0?[0-7]{3,4}|keep")
-#: What modes become that were written as octal numbers of Python or YAML 1.2.
+#: Decimal values of modes that were written as octal numbers of Python or YAML 1.2.
 _DECIMAL: Final = {
     int(text, 8): text
     for text in (
@@ -32,7 +32,7 @@ _DECIMAL: Final = {
         *("0700", "0750", "0755", "0770", "0775", "0777", "1777", "2755", "4755"),
     )
 }
-#: Arguments that keep a command from running each time.
+#: Arguments by which a command does not run every time.
 _GUARDS: Final = frozenset(
     (
         *("unless", "onlyif", "creates", "check_cmd", "stateful", "prereq"),
@@ -43,7 +43,7 @@ _COMMANDS: Final = frozenset({"run", "script"})
 
 
 def findings(result: CompileResult, minion: Minion, subject: Subject, pillar: Mapping[str, Any]) -> Iterator[Finding]:
-    """What is wrong with the chunks of one SLS on one system."""
+    """The findings in the chunks of one SLS on one system."""
     functions = StateFunctions(minion.custom)
     seen: set[int] = set()
     charged = _accumulated(result.chunks)
@@ -69,7 +69,7 @@ Message = tuple[str, str, str | None, str]
 
 
 def _misspelt(chunk: Chunk, minion: Minion, functions: StateFunctions) -> Iterator[Message]:
-    """An argument of a templated file that is nearly one of the state, and that its template does not speak of."""
+    """Arguments of a templated file that resemble an argument of the state, and that its template does not use."""
     full = f"{chunk['state']}.{chunk['fun']}"
     spec = functions.spec(full)
     source, saltenv = chunk.get("source"), str(chunk.get("__env__") or "base")
@@ -95,27 +95,25 @@ def _modes(chunk: Chunk) -> Iterator[Message]:
             yield "mode", f"{of} is {value}, which is {_DECIMAL[value]} as a number", key, f"write '{_DECIMAL[value]}'"
         elif not _OCTAL.fullmatch(text):
             lost = text.isdigit() and len(text) < 3
-            hint = (
-                f"write '{text.zfill(4)}' if that is meant" if lost else "three or four octal digits in quotes: '0644'"
-            )
+            hint = f"did you mean '{text.zfill(4)}'?" if lost else "three or four octal digits in quotes: '0644'"
             yield "mode", f"{of} is {text!r}, which is no mode of three or four octal digits", key, hint
 
 
 def _unguarded(chunk: Chunk) -> Iterator[Message]:
     if chunk["state"] == "cmd" and chunk["fun"] in _COMMANDS and _GUARDS.isdisjoint(chunk):
-        hint = "say when there is nothing to do: unless, onlyif, creates, or onchanges"
+        hint = "add a condition: unless, onlyif, creates, or onchanges"
         yield "unguarded-command", f"cmd.{chunk['fun']} '{chunk['__id__']}' runs every time", None, hint
 
 
 def _files(chunk: Chunk, minion: Minion, subject: Subject, pillar: Mapping[str, Any]) -> Iterator[Message]:
-    """``salt://`` sources of which none is there."""
+    """``salt://`` sources of which none exists."""
     saltenv = str(chunk.get("__env__") or "base")
     for key in ("source", "sources"):
         value = chunk.get(key)
         named = [value] if isinstance(value, str) else _flat(value)
         urls = [url for url in named if url.startswith("salt://")]
         if not urls or (len(urls) < len(named) and key == "source"):
-            continue  # a file of the machine, or one to download, may be there
+            continue  # a file of the target, or a download, cannot be checked
         wanted = urls if key == "sources" else [urls]
         for one in wanted:
             tried = [one] if isinstance(one, str) else one
@@ -148,7 +146,7 @@ def _is_there(url: str, saltenv: str, minion: Minion, folder: bool) -> bool:
 
 
 def _is_written(url: str, subject: Subject) -> bool:
-    """Whether the URL stands in a file of the tree as it is, and means one of the tree: a folder has its first name."""
+    """Whether a file of the tree contains the URL literally, and its first folder exists in the tree."""
     path = url.removeprefix("salt://")
     first = f"{subject.root}/{path.split('/', 1)[0]}"
     if not any(name == first or name.startswith(f"{first}/") for name in subject.files):
@@ -165,7 +163,7 @@ def _text(path: str) -> str:
 
 
 def _names(value: Any, url: str) -> bool:
-    """Whether pillar has the URL, or the end of it, as a text."""
+    """Whether a text in pillar is the URL, or the end of it."""
     if isinstance(value, str):
         return bool(value) and (value == url or (len(value) > 3 and url.endswith(f"/{value.lstrip('/')}")))
     if isinstance(value, Mapping):
@@ -174,7 +172,7 @@ def _names(value: Any, url: str) -> bool:
 
 
 def _accumulated(chunks: Iterable[Chunk]) -> dict[Any, dict[str, list[Any]]]:
-    """What the states ``file.accumulated`` hand to files: {file: {accumulator: [texts]}}."""
+    """The texts of ``file.accumulated`` states: {file: {accumulator: [texts]}}."""
     charged: dict[Any, dict[str, list[Any]]] = {}
     for chunk in chunks:
         if chunk["state"] == "file" and chunk["fun"] == "accumulated" and isinstance(chunk.get("filename"), str):
@@ -185,7 +183,7 @@ def _accumulated(chunks: Iterable[Chunk]) -> dict[Any, dict[str, list[Any]]]:
 
 
 def _template(chunk: Chunk, minion: Minion, charged: Mapping[str, Any] | None) -> Iterator[Finding]:
-    """The template of a managed file, rendered as the plan would; ``charged`` are its accumulators."""
+    """Render the template of a managed file as for a plan; ``charged`` are its accumulators."""
     engine, saltenv = chunk.get("template"), str(chunk.get("__env__") or "base")
     if chunk["state"] != "file" or chunk["fun"] != "managed" or not isinstance(engine, str):
         return

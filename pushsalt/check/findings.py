@@ -1,4 +1,4 @@
-"""What a check found, and how the same thing found for several systems, or ignored in the source, is put together."""
+"""Findings of a check: joins equal ones of several systems, and applies ``ignore`` comments."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ _HEAD: Final = 20
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that a rule has to say about one place.
+    """One violation of a rule at one place.
 
-    ``line`` and ``column`` count from 1, 0 is unknown. ``at`` has the systems and SLS for which it was found, none for
-    what is in the source whatever is rendered. ``detail`` is for people: the lines around, the way there.
-    ``elsewhere``: it was found only for systems that the formula does not claim.
+    ``line`` and ``column`` count from 1, 0 is unknown. ``at``: the systems and SLS for which it was found, empty for
+    checks of source texts. ``detail``: excerpt and callers, for people. ``elsewhere``: it was found only for systems
+    that the formula does not claim.
     """
 
     code: str
@@ -65,13 +65,13 @@ class Finding:
 
 
 def finding(name: str, message: str, path: str, line: int | None = 0, column: int | None = 0, **more: Any) -> Finding:
-    """A finding of the rule of that name, as grave as that rule is."""
+    """A finding of the rule of this name, with the rule's level."""
     rule = BY_NAME[name]
     return Finding(rule.code, message, path, line or 0, column or 0, **{"level": rule.level, **more})
 
 
 def joined(found: Iterable[Finding]) -> list[Finding]:
-    """Each thing once, with all systems and SLS for which it was found, in the order of places."""
+    """The findings without duplicates, each with all systems and SLS for which it was found, sorted by place."""
     together: dict[tuple[str, str, str, int], Finding] = {}
     for each in found:
         key = (each.code, each.message, each.path, each.line)
@@ -86,7 +86,7 @@ def joined(found: Iterable[Finding]) -> list[Finding]:
 
 
 def with_columns(found: Iterable[Finding]) -> list[Finding]:
-    """With a column for each that has a line: that of the first thing that stands in it, where none is known."""
+    """The findings with columns: an unknown column is set to that of the first character of the line."""
     texts: dict[str, list[str]] = {}
     placed = []
     for each in found:
@@ -104,7 +104,7 @@ def with_columns(found: Iterable[Finding]) -> list[Finding]:
 
 
 class Ignores:
-    """The ``# pushsalt: ignore[...]`` of source files: for their line, the line below a comment, or the file."""
+    """The ``# pushsalt: ignore[...]`` of source files: for its line, for the line below a comment line, or the file."""
 
     def __init__(self) -> None:
         self._files: dict[str, tuple[dict[int, frozenset[str]], frozenset[str]]] = {}
@@ -135,13 +135,13 @@ def _ignored(path: str) -> tuple[dict[int, frozenset[str]], frozenset[str]]:
                 everywhere |= meant if number <= _HEAD else frozenset()
             else:
                 lines[number] = lines.get(number, frozenset()) | meant
-                if line.strip().startswith(("#", "{#", "//", ";")):  # alone: it speaks of what follows
+                if line.strip().startswith(("#", "{#", "//", ";")):  # a comment line: it applies to the next line
                     lines[number + 1] = lines.get(number + 1, frozenset()) | meant
     return lines, everywhere
 
 
 def levelled(found: Sequence[Finding], levels: Mapping[str, Any]) -> list[Finding]:
-    """With the levels that the configuration gives to codes; ``off`` (YAML's false) takes a finding out."""
+    """The findings with the configured levels of codes; those with ``off`` (YAML's false) are removed."""
     said = {pattern: "off" if level is False else level for pattern, level in levels.items()}
     wanted = {code: level for pattern, level in said.items() for code in codes([pattern])}
     kept = []

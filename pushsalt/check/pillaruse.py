@@ -1,7 +1,7 @@
-"""Keys of pillar.example that nothing reads: misspelt, or left over.
+"""Finds keys of pillar.example that no file reads: misspelt or obsolete ones.
 
-What a formula reads is taken from its text: a key counts as read when its name stands anywhere in a file of it. Names
-below a key whose names nobody writes out (users, sites: templates go through them) are the user's to choose.
+A key counts as read if its name is anywhere in a file of the formula. If none of the names below a key is in a file
+(users, sites: templates iterate over them), these names are free to choose.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from pushsalt.yamlio import KeyPath, YamlError, load_yaml_with_lines
 
 _WORD: Final = re.compile(r"[A-Za-z0-9_][\w.-]*")
 _LARGEST: Final = 1_000_000
-#: Levels of keys that are looked at: below them is what templates hand through to a program's own settings.
+#: Levels of keys that are checked; deeper ones are usually settings that templates pass to a program.
 _DEPTH: Final = 3
-#: Keys that conventions give a meaning which no file writes out: TOFS, lookup tables.
+#: Keys that are used by convention without being written in a file: TOFS, lookup tables.
 _CONVENTIONS: Final = frozenset({"lookup", "tofs", "map_jinja", "strict_mode", "mine_functions"})
 
 
@@ -32,7 +32,7 @@ def unread(subject: Subject) -> Iterator[Finding]:
     try:
         data, lines = load_yaml_with_lines(regular.read_text(subject.example, "replace"), subject.example)
     except (YamlError, OSError):
-        return  # said already, or a template
+        return  # reported before, or a template
     if not isinstance(data, dict):
         return
     words = _words(subject.files, subject.example)
@@ -65,7 +65,7 @@ def _unread(
     names = [str(key) for key in data]
     known = [name for name in names if name in words]
     if above and not known:
-        return  # whatever their names: somebody goes through them
+        return  # the names are free: a template iterates over them
     for key, value in data.items():
         name, place = str(key), (*above, key)
         if name in words:
@@ -73,15 +73,15 @@ def _unread(
                 yield from _unread(value, place, lines, words, path)
             continue
         if above and not _alike(name, words):
-            continue  # a name among others that may be the user's
+            continue  # the name may be free to choose
         near = _alike(name, words)
-        hint = f"did you mean {near}?" if near else "take it out, or read it"
+        hint = f"did you mean {near}?" if near else "remove it, or use it in the formula"
         text = f"no file of the formula reads the pillar key '{':'.join(map(str, place))}'"
         yield finding("unread-pillar", text, path, lines.get(place, 0), hint=hint)
 
 
 def _alike(name: str, words: set[str]) -> str:
-    """A word that the name is probably a slip of the pen of."""
+    """A known word of which the name is probably a misspelling, or ""."""
     if len(name) < 4:
         return ""
     found = nearest(name, {word for word in words if abs(len(word) - len(name)) < 3 and word != name}, cutoff=0.88)

@@ -1,4 +1,4 @@
-"""A tree compiled for one system: every SLS by itself, and what is wrong with each."""
+"""Compiles a tree for one system, each SLS by itself, and reports the problems."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 _MISSING_FUNCTION: Final = re.compile(r"'salt' has no (?:function|module) '")
-#: What the words of a rendering's error say of its rule; the first that is found counts.
+#: Pattern in the text of a render error -> rule; the first match decides.
 _WORDS: Final = (
     (_MISSING_FUNCTION, "unknown-function"),
     (re.compile(r"no such file in the file server to import or include"), "missing-import"),
@@ -37,15 +37,15 @@ _WORDS: Final = (
     (re.compile(r"while (parsing|scanning)|expected|found |mapping values|could not determine|YAML"), "yaml"),
 )
 _PLACE: Final = re.compile(r"^  (?:in|from) (?P<path>.+?):(?P<line>\d+)(?::(?P<column>\d+))?", re.MULTILINE)
-#: Findings that a wrong made-up answer can cause.
+#: Codes of findings that a wrong made-up answer can cause.
 _DOUBTFUL: Final = "PS1", "PS2"
-#: Findings of an SLS that can be sound together with others.
+#: Findings of an SLS that may disappear when it is applied together with others.
 _REFERRING: Final = frozenset({BY_NAME["dangling-requisite"].code, BY_NAME["unknown-id"].code})
 
 
 @dataclass
 class System:
-    """One system: its grains by name, and the pillar that all SLS are compiled with."""
+    """One system: its name and grains, and the pillar for all SLS."""
 
     name: str
     grains: dict[str, Any]
@@ -53,12 +53,12 @@ class System:
 
 
 def check_tree(project: Project, subject: Subject, system: System) -> Iterator[Finding]:
-    """What is wrong with each SLS of a tree on a system."""
+    """The findings of each SLS of a tree on a system."""
     alone = {sls: _compiled(project, subject, system, [sls]) for sls in subject.sls}
     for sls, compiled in alone.items():
         for found in compiled.findings:
             if found.code in _REFERRING and _is_found(found, sls, alone, project, subject, system):
-                hint = f"apply it together with {_above(sls, alone) or 'what declares that'}, or include that"
+                hint = f"apply it together with {_above(sls, alone) or 'the SLS that declares it'}, or include that SLS"
                 found = replace(found, code=BY_NAME["not-alone"].code, level="warning", hint=hint)
             yield replace(found, at=((system.name, sls),))
     if subject.has_top:
@@ -67,7 +67,7 @@ def check_tree(project: Project, subject: Subject, system: System) -> Iterator[F
 
 @dataclass
 class _Compiled:
-    """What is wrong with some SLS, and the files that they are made of."""
+    """The problems of some SLS, and the files that they consist of."""
 
     findings: list[Finding]
     paths: frozenset[str]
@@ -82,7 +82,7 @@ class _Compiled:
 def _is_found(
     found: Finding, sls: str, alone: Mapping[str, _Compiled], project: Project, subject: Subject, system: System
 ) -> bool:
-    """Whether what an SLS refers to is there once others include it, or when it comes with the SLS above it."""
+    """Whether the references of an SLS exist when another SLS includes it, or together with its parent SLS."""
     if any(found.path in other.paths and not other.has(found) for name, other in alone.items() if name != sls):
         return True
     above = _above(sls, alone)
@@ -90,7 +90,7 @@ def _is_found(
 
 
 def _above(sls: str, known: Mapping[str, _Compiled]) -> str:
-    """The nearest SLS that stands above one: ``a`` of ``a.b.c``."""
+    """The nearest existing parent of an SLS: ``a`` for ``a.b.c``."""
     while "." in sls:
         sls = sls.rpartition(".")[0]
         if sls in known:
@@ -128,13 +128,13 @@ def _compiled(project: Project, subject: Subject, system: System, sls: list[str]
 
 
 def _top(project: Project, system: System) -> Iterator[Finding]:
-    """The top file for this system, and whether what it names is there."""
+    """Check the top file for this system, and that the SLS in it exist."""
     minion, _ = _minion(project, system)
     try:
         minion.check_pillar()
         result = minion.plain_compiler.show_top()
     except StateError:
-        return  # said for each SLS
+        return  # reported for each SLS
     root = project.config.project or Path()
     for problem in (*result.problems, *result.left_out):
         yield from _plain(problem, str(root / "top.sls"))
@@ -150,7 +150,7 @@ def _top(project: Project, system: System) -> Iterator[Finding]:
 
 
 def _doubted(found: Finding, asked: Iterable[str]) -> Finding:
-    """A finding that may come from an answer that was made up is no more than a remark."""
+    """The finding with a lower level, if a made-up answer may be its cause."""
     if not found.code.startswith(_DOUBTFUL) or found.code in ("PS101", "PS106"):
         return found
     names = ", ".join(dict.fromkeys(asked))
@@ -166,7 +166,7 @@ def _of_problem(problem: Problem, subject: Subject) -> Iterator[Finding]:
 
 
 def _plain(problem: Problem, elsewhere: str) -> Iterator[Finding]:
-    """A problem of compiling, at the first of its places."""
+    """The finding of a compiler problem, at its first place."""
     place = problem.where[0] if problem.where else None
     yield finding(
         problem.rule,
@@ -181,7 +181,7 @@ def _plain(problem: Problem, elsewhere: str) -> Iterator[Finding]:
 
 
 def _of_rendering(problem: Problem, subject: Subject) -> Finding:
-    """A problem of rendering: its rule is in its words, its place the innermost that is in a file."""
+    """The finding of a render problem: its text decides the rule; its place is the innermost file."""
     head = problem.text.split("\n", 1)[0]
     message = re.sub(r"^Rendering (?:SLS '[^']*'|\S+) failed: ", "", head)
     rule = next((name for pattern, name in _WORDS if pattern.search(message)), "render")
@@ -212,7 +212,7 @@ def _one_line(text: str) -> str:
 
 
 def example_pillar(subject: Subject, project: Project, grains: Mapping[str, Any]) -> dict[str, Any]:
-    """What pillar.example says, rendered as a pillar SLS would be. Raises RenderError."""
+    """The data of pillar.example, rendered as a pillar SLS. Raises RenderError."""
     if not subject.example:
         return {}
     from pushsalt.render import RenderContext, compile_template

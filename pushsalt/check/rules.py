@@ -1,6 +1,6 @@
-"""Every rule of ``pushsalt check``: its code, its name, how grave it is, and what it means.
+"""All rules of ``pushsalt check``: code, name, level and meaning.
 
-docs/check.md has them all; a test keeps the two equal. Codes never change their meaning.
+docs/check.md has the same list, which a test verifies. The meaning of a code never changes.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ LEVELS: Final[tuple[Level, ...]] = ("error", "warning", "info")
 
 @dataclass(frozen=True)
 class Rule:
-    """``name`` is the word that the compiler has for it; ``text`` says what is wrong and what to do."""
+    """``name`` is the compiler's name for the rule; ``text`` describes the problem and what to do."""
 
     code: str
     name: str
@@ -114,7 +114,7 @@ BY_NAME: Final = {rule.name: rule for rule in _ALL}
 
 
 def codes(patterns: Iterable[str]) -> frozenset[str]:
-    """The codes that patterns (PS3*, PS301, jinja-in-comment) name. Raises UsageError for one that names none."""
+    """The codes that match patterns (PS3*, PS301, jinja-in-comment). Raises UsageError for one without matches."""
     found: set[str] = set()
     for pattern in patterns:
         text = pattern.strip()

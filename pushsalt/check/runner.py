@@ -1,4 +1,4 @@
-"""A whole check: trees and systems shared out to processes, and what is kept from earlier ones with the same files."""
+"""Runs a check: distributes trees and systems to processes, and caches findings by the content of files."""
 
 from __future__ import annotations
 
@@ -31,15 +31,15 @@ from pushsalt.trust import Limit
 
 log = logging.getLogger(__name__)
 
-#: Seconds that findings are kept, under the hash of all that they depend on.
+#: Seconds that findings are cached, under a digest of everything that they depend on.
 _KEPT: Final = 30 * 86400
 
 
 @dataclass(frozen=True)
 class Options:
-    """What one check is asked for. ``pillar`` is merged over that of examples.
+    """The options of a check. ``pillar`` is merged over that of examples.
 
-    ``limits``: folder -> the renderers that what lies in it may use, for a copy of a git remote.
+    ``limits``: folder -> the renderers that its files may use, for the copy of a git remote.
     """
 
     paths: tuple[Path, ...] = ()
@@ -52,7 +52,7 @@ class Options:
 
 @dataclass
 class Report:
-    """All findings, and what was looked at."""
+    """All findings, and what was checked."""
 
     findings: list[Finding]
     trees: int
@@ -73,12 +73,12 @@ class _Task:
     limits: dict[str, Limit]
 
 
-#: Told what is done: tasks done, of how many, and the name of the last.
+#: Called with (finished tasks, number of tasks, name of the last).
 Progress = Callable[[int, int, str], None]
 
 
 def check(settings: Settings, options: Options, reporter: Reporter, progress: Progress = lambda *_: None) -> Report:
-    """Raises UsageError for paths and systems that are none, ConfigError for a configuration that cannot be read."""
+    """Run a check. Raises UsageError for invalid paths and systems, ConfigError for an invalid configuration."""
     project = Project.open(settings, reporter)
     config = project.config
     chosen = systems(options.systems or tuple(config.opts["check"].get("systems") or ()))
@@ -110,7 +110,7 @@ def check(settings: Settings, options: Options, reporter: Reporter, progress: Pr
 
 
 def _inventory_grains(project: Project) -> list[Mapping[str, Any]]:
-    """What the inventory says of its hosts' grains; nothing when there is none that can be read."""
+    """The grains of the inventory's hosts; empty without a readable inventory."""
     if not project.config.has_inventory:
         return []
     try:
@@ -131,7 +131,7 @@ def _of_sources(subject: Subject) -> list[Finding]:
 
 
 def _of_wants(subject: Subject, limits: dict[str, Limit], project: Project) -> list[Finding]:
-    """The files of git remotes that ask for renderers which these may not use: of a remote's copy, or of a project."""
+    """Files of git remotes that use renderers which are not allowed for the remote."""
     from pushsalt.formula.sources import FolderSource, RemoteSource
     from pushsalt.formula.wants import wants
     from pushsalt.git.project import configured
@@ -142,12 +142,12 @@ def _of_wants(subject: Subject, limits: dict[str, Limit], project: Project) -> l
         found += [(f"{subject.root}/{each.path}", each, limit) for each in wants(copy)]
     for remote in configured(project.config) if subject.project else ():
         if remote.limit is not None:
-            with suppress(StateError):  # it cannot be had, which is said where its files are needed
+            with suppress(StateError):  # it cannot be fetched, which is reported where its files are needed
                 place = RemoteSource(project.remotes, remote)
                 before = f"{place.place}@{place.revision[:12]}:"
                 found += [(before + each.path, each, remote.limit) for each in wants(place, remote.root)]
     if "remotes" in project.__dict__:
-        project.remotes.close()  # before there are other processes
+        project.remotes.close()  # before processes are forked
     return [
         finding(
             "renderer-not-allowed",
@@ -161,7 +161,7 @@ def _of_wants(subject: Subject, limits: dict[str, Limit], project: Project) -> l
 
 
 def _all(tasks: Sequence[_Task], config: Config, options: Options, progress: Progress) -> Iterator[Finding]:
-    """The findings of all tasks: kept ones, and those of processes of their own, as many as there are cores."""
+    """The findings of all tasks: cached ones, and those of new processes, as many as there are cores."""
     kept = _Kept(config.cache_dir) if options.keep else None
     left: list[tuple[_Task, str]] = []
     done = 0
@@ -191,12 +191,12 @@ def _worked(left: Sequence[tuple[_Task, str]], jobs: int) -> Iterator[tuple[_Tas
         for task, key in left:
             yield task, key, run_task(task)
         return
-    # forked: what is loaded here is loaded there; there are no threads yet
+    # fork, so that loaded modules are shared; there are no threads yet
     context = multiprocessing.get_context("fork" if "fork" in multiprocessing.get_all_start_methods() else None)
     _load()
     pool = ProcessPoolExecutor(jobs, mp_context=context)
     try:
-        # a tree's systems go to one process, one after the other: they have most of the rendering in common
+        # all systems of a tree go to one process, since they share most of the rendering
         groups: dict[str, list[tuple[_Task, str]]] = {}
         for task, key in left:
             groups.setdefault(task.subject.root, []).append((task, key))
@@ -208,7 +208,7 @@ def _worked(left: Sequence[tuple[_Task, str]], jobs: int) -> Iterator[tuple[_Tas
         for future in as_completed(waiting):
             for (task, key), found in zip(waiting[future], future.result(), strict=True):
                 yield task, key, found
-        # Waited for: Python's own end of a pool that is just closing may print a traceback, when it has bad luck.
+        # Wait for the end: if Python exits while a pool is closing, it may print a traceback.
         pool.shutdown()
     except BrokenProcessPool:
         raise CommandError("a process of the check was killed", "memory may be short: try --jobs 1") from None
@@ -228,20 +228,20 @@ def _load() -> None:
 
 
 def run_tasks(tasks: Sequence[_Task]) -> list[list[Finding]]:
-    """Several tasks of one tree, which have a project in common."""
+    """Run several tasks of one tree, which share a project."""
     projects: dict[str, Project] = {}
     return [run_task(task, projects) for task in tasks]
 
 
 def run_task(task: _Task, projects: dict[str, Project] | None = None) -> list[Finding]:
-    """One tree on one system."""
+    """Check one tree on one system."""
     with _quiet():
         return _looked_at(task, {} if projects is None else projects)
 
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """What templates log is not what is asked for."""
+    """A context in which log messages of templates are suppressed."""
     loggers = [logging.getLogger(name) for name in ("pushsalt", "thin")]
     levels = [each.level for each in loggers]
     for each in loggers:
@@ -281,10 +281,10 @@ def _looked_at(task: _Task, projects: dict[str, Project]) -> list[Finding]:
 
 
 def _project(task: _Task) -> Project:
-    """The project of a tree: its own configuration, or none but that of the command with the tree as file root."""
+    """The project of a tree: its own configuration, or that of the command with the tree as file root."""
     project = Project.open(task.settings, Reporter())
     config = project.config
-    shown = {**config.opts, "strict_arguments": "near"}  # how grave a finding is, `check: levels:` says
+    shown = {**config.opts, "strict_arguments": "near"}  # levels are set by `check: levels:`
     if task.subject.project:
         return _offline(Project(replace(config, opts=shown), Reporter()))
     opts = {
@@ -301,7 +301,7 @@ def _project(task: _Task) -> Project:
 
 
 def _offline(project: Project) -> Project:
-    """The project with no way to where its secrets live."""
+    """The project without access to its secret stores."""
     from pushsalt.sdb.store import NoSdb
 
     project.__dict__["sdb"] = NoSdb(project.config.opts)
@@ -312,7 +312,7 @@ def _offline(project: Project) -> Project:
 
 
 def _key(task: _Task, digests: dict[str, str]) -> str:
-    """The hash of all that a task's findings depend on: our version, the tree, the system, the pillar."""
+    """A digest of everything that a task's findings depend on: version, tree, system, pillar."""
     subject = task.subject
     tree = digests.get(subject.root)
     if tree is None:
@@ -323,7 +323,7 @@ def _key(task: _Task, digests: dict[str, str]) -> str:
 
 
 def _beside(subject: Subject) -> Iterator[str]:
-    """Files that count and are not in ``files``: of other roots, of pillar, users' own modules, the configuration."""
+    """Further files that findings depend on: of other roots, pillar, users' modules, the configuration."""
     for root in (*subject.file_roots, *subject.pillar_roots):
         if root != subject.root or subject.project:
             for folder, folders, names in os.walk(root):
@@ -350,7 +350,7 @@ _own: list[str] = []
 
 
 def _own_digest() -> str:
-    """Our own code: what an older pushsalt found does not hold."""
+    """A digest of pushsalt's code: findings of another version are not used."""
     if not _own:
         here = Path(__file__).parents[1]
         stamps = [
@@ -367,7 +367,7 @@ def _finding(row: dict[str, Any]) -> Finding:
 
 
 class _Kept:
-    """Findings of earlier checks, by key."""
+    """Cached findings of earlier checks, by key."""
 
     def __init__(self, cache_dir: Path) -> None:
         self._bank = Bank(cache_dir, "check")
@@ -383,5 +383,5 @@ class _Kept:
         self._bank.put(key, [asdict(each) for each in found])
 
     def sweep(self) -> None:
-        """Forget what was kept long ago."""
+        """Remove old entries."""
         self._bank.expire(time.time() - _KEPT)

@@ -1,4 +1,4 @@
-"""What is wrong with templates as they are written, whatever they would render to."""
+"""Checks the source text of templates, without rendering."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _COMMENT: Final = re.compile(r"^\s*#(?!!)(?!jinja2:)(?P<text>.*)$")
 _JINJA: Final = re.compile(r"\{\{|\{%")
 _JINJA_COMMENT: Final = re.compile(r"\{#.*?#\}", re.DOTALL)
 _RAW: Final = re.compile(r"\{%-?\s*raw\s*-?%\}.*?\{%-?\s*endraw\s*-?%\}", re.DOTALL)
-#: Programs that change a machine, whatever their arguments, and those that do with some words behind them.
+#: Programs that change a machine, always or with certain arguments.
 _CHANGING: Final = re.compile(
     r"""(?:^|[;&|]\s*|\bsudo\s+)(?:rm|mv|cp|mkdir|rmdir|touch|chmod|chown|ln|install|dd|tee|truncate|useradd|userdel
     |usermod|groupadd|groupdel|mkfs\S*|mount|umount|kill|pkill|reboot|shutdown|sed\s+(?:-\w+\s+)*-i|crontab\s+-r
@@ -30,11 +30,11 @@ _CHANGING: Final = re.compile(
 
 
 def check_source(path: str, environment: jinja2.Environment) -> Iterator[Finding]:
-    """What the rules about sources say of a template file."""
+    """The findings in the source of a template file."""
     try:
         text = regular.read_bytes(path).decode("utf-8")
     except (OSError, UnicodeDecodeError):
-        return  # rendering says so
+        return  # rendering reports it
     engine = _engine(text)
     if path.endswith(".sls") and engine in ("jinja", ""):
         yield from _comments(path, text)
@@ -57,7 +57,7 @@ def _engine(text: str) -> str:
 
 
 def _comments(path: str, text: str) -> Iterator[Finding]:
-    """Jinja in comments of YAML, which runs all the same."""
+    """Jinja in YAML comments, which is executed."""
     blank = _JINJA_COMMENT.sub(_blanked, _RAW.sub(_blanked, text))
     for number, line in enumerate(blank.splitlines(), 1):
         comment = _COMMENT.match(line)
@@ -75,7 +75,7 @@ def _blanked(match: re.Match[str]) -> str:
 
 
 class _Reader:
-    """The calls and lookups of one template. Positions within a line are found in its text."""
+    """Finds the calls and look-ups of one template. Columns are searched in the text of the line."""
 
     def __init__(self, path: str, text: str) -> None:
         self._path = path
@@ -86,7 +86,7 @@ class _Reader:
         yield from self._node(tree, guarded=frozenset())
 
     def _node(self, node: nodes.Node, guarded: frozenset[str]) -> Iterator[Finding]:
-        """``guarded`` are pillar keys whose being there is asked for around this place, or that have a default."""
+        """``guarded``: pillar keys whose existence is tested around this node, or that have a default."""
         match node:
             case nodes.If() | nodes.CondExpr():
                 known = guarded | _asked_for(node.test)
@@ -106,7 +106,7 @@ class _Reader:
                 if key and key not in guarded and key.split(":")[0] not in guarded:
                     text = f"the pillar key '{key}' is read without a default"
                     first = key.split(":")[0]
-                    hint = f"salt['pillar.get']('{key}', DEFAULT), or ask for it first: {{% if '{first}' in pillar %}}"
+                    hint = f"salt['pillar.get']('{key}', DEFAULT), or test for it first: {{% if '{first}' in pillar %}}"
                     yield from self._say("pillar-without-default", text, node.lineno, "pillar", hint)
                     return
                 if key:
@@ -124,7 +124,7 @@ class _Reader:
         kind = effect.kind if effect else ""
         if kind == CHANGES or (kind == RUNS and _CHANGING.search(command)):
             text = f"{name} changes the machine while it is rendered" + (f": {command}" if command else "")
-            hint = "make it a state, with what needs it behind a requisite"
+            hint = "make it a state, and let states that need it require it"
             yield from self._say("changes-in-jinja", text, node.lineno, name, hint)
         elif kind == RUNS:
             text = f"{name} runs a command while it is rendered" + (f": {command}" if command else "")
@@ -151,12 +151,12 @@ def _function(node: nodes.Node) -> str | None:
     return None
 
 
-#: Methods of dicts, which are no keys.
+#: Methods of dicts, which are not keys.
 _METHODS: Final = frozenset({"get", "items", "keys", "values", "update", "setdefault", "pop", "copy"})
 
 
 def _pillar_key(node: nodes.Node) -> str:
-    """``a:b`` of ``pillar['a']['b']`` and ``pillar.a.b``; empty when it is no such lookup."""
+    """``a:b`` for ``pillar['a']['b']`` and ``pillar.a.b``; empty for other nodes."""
     parts: list[str] = []
     while True:
         match node:
@@ -174,7 +174,7 @@ def _pillar_key(node: nodes.Node) -> str:
 
 
 def _asked_for(test: nodes.Node) -> frozenset[str]:
-    """Pillar keys whose being there a condition asks for: ``'a' in pillar``, ``is defined``, ``pillar.get``."""
+    """Pillar keys whose existence a condition tests: ``'a' in pillar``, ``is defined``, ``pillar.get``."""
     found: set[str] = set()
     for compare in [test, *test.find_all(nodes.Compare)] if not isinstance(test, nodes.Compare) else [test]:
         if isinstance(compare, nodes.Compare) and isinstance(compare.expr, nodes.Const):

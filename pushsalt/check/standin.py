@@ -1,4 +1,4 @@
-"""What a machine would answer to the functions that templates ask of it, made up: enough to go on with rendering."""
+"""Made-up answers to the functions that templates call on a target, so that rendering can continue."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any, Final
 
 _RAN: Final = {"pid": 4242, "retcode": 0, "stdout": "", "stderr": ""}
 
-#: Answers by function; what is not here answers with an empty text.
+#: Answers by function; others return an empty text.
 _ANSWERS: Final[dict[str, Any]] = {
     "cmd.run_all": _RAN,
     "cmd.exec_code_all": _RAN,
@@ -85,7 +85,7 @@ _ANSWERS: Final[dict[str, Any]] = {
 
 
 class StandIn:
-    """A target that makes its answers up; ``asked`` has what it was asked."""
+    """A target with made-up answers; ``asked`` has the functions that were called."""
 
     def __init__(self, grains: Mapping[str, Any]) -> None:
         self._grains = grains

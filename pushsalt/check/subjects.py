@@ -1,4 +1,4 @@
-"""What there is to check below a path: a formula, a folder of formulas, a project, a file root, or single SLS files."""
+"""Finds the trees to check below a path: a formula, a folder of formulas, a project, a file root, or SLS files."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from pushsalt.discover import NAME
 from pushsalt.errors import UsageError
 
 EXAMPLE: Final = "pillar.example"
-#: What marks a folder as a formula; the folder's name does so too.
+#: Files that mark a folder as a formula; its name may do so too.
 _MARKS: Final = ("FORMULA", EXAMPLE)
-#: Folders below a tree that have no states of it.
+#: Folders below a tree that contain no states.
 _OTHER: Final = frozenset({"test", "tests", "docs", "bin", "node_modules", "__pycache__"})
-#: Files that are text of the tree: sources of templates, and what names pillar keys.
+#: Endings of text files: templates, and files that may name pillar keys.
 _TEXT: Final = (".sls", ".jinja", ".j2", ".jinja2", ".tmpl", ".tpl", ".template", ".yaml", ".yml", ".py", ".json")
 _TEMPLATES: Final = (".sls", ".jinja", ".j2", ".jinja2")
 
@@ -27,9 +27,9 @@ _TEMPLATES: Final = (".sls", ".jinja", ".j2", ".jinja2")
 class Subject:
     """One tree. Paths are absolute.
 
-    ``sls`` is what is compiled, each by itself; ``sources`` the templates that are read as they are written; ``files``
-    all of the tree. ``claims``: the systems that its FORMULA names. ``project`` is the folder of its pushsalt.yaml,
-    where pillar and other roots come from.
+    ``sls``: the SLS to compile, each by itself; ``sources``: the templates whose source is checked; ``files``: all
+    files of the tree. ``claims``: the systems that its FORMULA names. ``project``: the folder of its pushsalt.yaml,
+    which defines pillar and other roots.
     """
 
     name: str
@@ -49,9 +49,9 @@ class Subject:
 
 
 def subjects(paths: Iterable[Path], config: Config, extra_roots: Iterable[str] = ()) -> list[Subject]:
-    """In the order of the paths, each tree once. ``extra_roots`` have what formulas include of others.
+    """The trees, in the order of the paths, without duplicates. ``extra_roots``: other formulas that are included.
 
-    Raises UsageError for a path that is not there, or below which there is nothing to check.
+    Raises UsageError for a missing path, or one without SLS files.
     """
     extra = tuple(extra_roots)
     found: dict[str, Subject] = {}
@@ -104,7 +104,7 @@ def _is_formula(path: Path) -> bool:
 
 
 def _formula(path: Path, extra: tuple[str, ...]) -> Subject:
-    """A repository with its states in a folder, or that folder alone, which then lies in a file root."""
+    """A formula: a repository with its states in a folder, or only that folder in a file root."""
     example = path / EXAMPLE
     if (path / "init.sls").is_file():
         tree = _tree(path, (str(path.parent), *extra), path.parent)
@@ -117,7 +117,7 @@ def _formula(path: Path, extra: tuple[str, ...]) -> Subject:
 
 
 def _project(path: Path, config: Config) -> Iterator[Subject]:
-    """The file roots of a project's base environment as one tree."""
+    """The file roots of a project's saltenv base as one tree."""
     roots = [str(root) for root in config.opts["file_roots"].get("base", []) if Path(root).is_dir()]
     parts = [_tree(Path(root), (root,)) for root in roots]
     sls = tuple(dict.fromkeys(name for part in parts for name in part.sls))
@@ -136,7 +136,7 @@ def _project(path: Path, config: Config) -> Iterator[Subject]:
 
 
 def _single(path: Path, config: Config, extra: tuple[str, ...]) -> Subject:
-    """One SLS file, in the file root, formula or project that it belongs to."""
+    """One SLS file, within its file root, formula or project."""
     if path.suffix != ".sls":
         raise UsageError(f"{path}: this is no SLS file", "name a formula, a tree of states, or an SLS file")
     whole: Subject | None = None
@@ -153,7 +153,7 @@ def _single(path: Path, config: Config, extra: tuple[str, ...]) -> Subject:
 
 
 def _outermost(path: Path) -> Path:
-    """The folder above the last one, going up, that has SLS files."""
+    """The parent of the topmost consecutive folder with SLS files."""
     base = path.parent
     while base != base.parent and any(base.parent.glob("*.sls")):
         base = base.parent
@@ -161,7 +161,7 @@ def _outermost(path: Path) -> Path:
 
 
 def _tree(path: Path, roots: tuple[str, ...], base: Path | None = None) -> Subject:
-    """The files below ``path``, their SLS named from ``base``."""
+    """The files below ``path``; names of SLS are relative to ``base``."""
     files = list(_files(str(path)))
     relative = [name[len(str(base or path)) + 1 :] for name in files]
     sls = [name.removesuffix(".sls").removesuffix("/init").replace("/", ".") for name in relative if _is_sls(name)]
@@ -170,13 +170,13 @@ def _tree(path: Path, roots: tuple[str, ...], base: Path | None = None) -> Subje
 
 
 def _is_sls(path: str) -> bool:
-    """Whether it is an SLS of states: not the top file, nor one that is out of reach for its name."""
+    """Whether a path is an SLS of states: not the top file, nor a name that cannot be referenced."""
     stem, dot, suffix = path.rpartition(".")
     return dot + suffix == ".sls" and path != "top.sls" and "." not in stem and not path.startswith("pillar/")
 
 
 def _files(root: str) -> Iterator[str]:
-    """Regular files: what is a FIFO or a device would keep who opens it."""
+    """Regular files only: opening a FIFO or a device could block."""
     for folder, folders, names in os.walk(root):
         top = folder == root
         folders[:] = sorted(
@@ -189,6 +189,6 @@ def _files(root: str) -> Iterator[str]:
 
 
 def is_text(path: str) -> bool:
-    """Whether the file may name pillar keys: templates, data, and files without an ending of their own."""
+    """Whether a file may contain names of pillar keys: templates, data, and files without an ending."""
     name = os.path.basename(path)  # noqa: PTH119
     return name.endswith(_TEXT) or "." not in name or "files" in path or "templates" in path

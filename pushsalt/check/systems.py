@@ -1,4 +1,4 @@
-"""The systems that a check renders for: grains that are shipped here, or of a file of the user's own."""
+"""The systems that a check renders for: shipped grains, or grains of a user's file."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ def _shipped() -> dict[str, Any]:
 
 
 def names() -> list[str]:
-    """The systems that are shipped."""
+    """The names of the shipped systems."""
     return list(_shipped()["systems"])
 
 
 def systems(wanted: Sequence[str] = ()) -> dict[str, dict[str, Any]]:
-    """Grains by system: all that are shipped, or those that globs (``debian-*``) and files of grains name.
+    """Grains by system: all shipped ones, or those that match globs (``debian-*``), and files of grains.
 
-    Raises UsageError for a name of none, ConfigError for a file that has no grains.
+    Raises UsageError for an unknown name, ConfigError for a file without grains.
     """
     if not wanted:
         return {name: _grains(name, number) for number, name in enumerate(names())}
@@ -54,9 +54,9 @@ def systems(wanted: Sequence[str] = ()) -> dict[str, dict[str, Any]]:
 
 
 def with_inventory(grains: Mapping[str, Any], hosts: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
-    """A system's grains, and what the inventory says of hosts besides (``role: web``): of equal keys the first host's.
+    """A system's grains, and other grains of the inventory's hosts (``role: web``); of equal keys the first host's.
 
-    What the system has itself stays. A host that is said to be another system counts for that one.
+    The system's own grains win. A host with the grains of another system is used for that one.
     """
     whole = dict(grains)
     for host in hosts:
@@ -75,7 +75,7 @@ def _fill(into: dict[str, Any], more: Mapping[str, Any]) -> None:
 
 @dataclass(frozen=True)
 class Claims:
-    """The systems that a formula says it is for; empty: it says nothing, and is for all."""
+    """The systems that a formula supports; empty for all."""
 
     os: tuple[str, ...] = ()
     os_family: tuple[str, ...] = ()
@@ -88,7 +88,7 @@ class Claims:
 
 
 def claims(path: Path) -> Claims:
-    """What a file ``FORMULA`` says by ``os`` and ``os_family``, lists or words with commas; nothing of any other."""
+    """The ``os`` and ``os_family`` of a file ``FORMULA``, lists or comma-separated; empty for other files."""
     try:
         data = load_yaml(read_text(path, "replace"), str(path))
     except (OSError, YamlError):
@@ -103,7 +103,7 @@ def _words(value: Any) -> tuple[str, ...]:
 
 
 def _grains(name: str, number: int) -> dict[str, Any]:
-    """Those of the file, and what follows from the name: addresses, ids, paths of Python."""
+    """The grains of the file, and those that depend on the name: addresses, ids, paths of Python."""
     grains = copy.deepcopy({**_shipped()["common"], **_shipped()["systems"][name]})
     bsd = grains["kernel"] == "FreeBSD"
     host, last = name.replace(".", ""), number + 10
@@ -136,7 +136,7 @@ def _grains(name: str, number: int) -> dict[str, Any]:
 
 
 def _salt_version() -> dict[str, Any]:
-    """As targets report it: formulas look at Salt's version."""
+    """The grains of Salt's version as targets report them, since formulas test them."""
     from thin.grains.process import SALT_VERSION, SALT_VERSION_INFO
 
     return {"saltversion": SALT_VERSION, "saltversioninfo": list(SALT_VERSION_INFO)}

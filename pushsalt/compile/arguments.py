@@ -1,9 +1,9 @@
-"""Arguments that a state function takes without knowing them (``**kwargs``): misspelt ones, and ones that do nothing.
+"""Finds misspelt and unused arguments of state functions that accept any argument (``**kwargs``).
 
-What a function declares, or may read by another name, is known (``Keywords``). What neither that nor the state system
-knows is misspelt where it is near to something known: an unguarded command runs because of ``unles``. A function that
-takes any data, and the template of a file, which sees all arguments, may mean any name: there only what is near to a
-guard or a requisite counts, and looks like one. Of a function that is not ours nothing is known, and nothing is said.
+``Keywords`` has the names that a function declares or reads. An argument that neither it nor the state system has is
+misspelt if it resembles a known name: with ``unles``, a command runs unguarded. A function that takes any data, and the
+template of a file, which gets all arguments, may use any name: there an argument only counts if its name resembles a
+guard or a requisite, and its value looks like one. Functions that are not ours are not checked.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from pushsalt.compile.words import REQUISITE_LISTS, RUNTIME_KEYWORDS
 from pushsalt.model import Chunk
 from pushsalt.nearest import misspelt, squeezed
 
-#: How strict a check is: ``near`` refuses what is near to something known, ``error`` also what is not.
+#: Levels of the check: ``near`` refuses arguments that resemble a known one, ``error`` all unknown ones.
 STRICT: Final = ("error", "near", "warn", "off")
-#: Arguments of every state: what a person may have meant.
+#: Arguments of every state, for suggestions.
 GLOBAL: Final = frozenset(
     {
         *(word for word in RUNTIME_KEYWORDS if not word.startswith("__") and word not in ("state", "fun")),
         *("name", "names", "provider"),
     }
 )
-#: Besides them, what is no argument of a function and yet means something.
+#: Other names that have a meaning without being an argument of a function.
 _UNSAID: Final = frozenset({"name_order", "env", "force_reload_modules"})
 _REQUISITES: Final = frozenset(
     {*REQUISITE_LISTS, *(word for word in GLOBAL if word.endswith("_in"))} - {"prerequired", "onfail_stop"}
@@ -36,7 +36,7 @@ _GUARDS: Final = frozenset({"unless", "onlyif", "creates", "check_cmd"})
 
 @dataclass(frozen=True)
 class Unknown:
-    """An argument that nobody knows. ``near``: what may have been meant, else empty; ``level``: error or warning."""
+    """An unknown argument. ``near``: the known name that it resembles, or ""; ``level``: error or warning."""
 
     name: str
     near: str
@@ -50,7 +50,7 @@ class Unknown:
 
 
 class ArgumentCheck:
-    """Of all chunks of a run, which may refer to each other."""
+    """Checks all chunks of a run, which may refer to each other."""
 
     def __init__(self, chunks: Sequence[Chunk], functions: StateFunctions, strict: str = "near") -> None:
         self._functions = functions
@@ -59,7 +59,7 @@ class ArgumentCheck:
         self._there: tuple[set[str], set[str]] | None = None
 
     def unknown(self, chunk: Chunk, full: str, spec: ArgSpec) -> Iterator[Unknown]:
-        """What nobody knows of a chunk, whose function takes anything."""
+        """The unknown arguments of a chunk whose function accepts any argument."""
         if self._strict == "off" or not spec.kwargs or not spec.ours:
             return
         names = [
@@ -89,11 +89,11 @@ class ArgumentCheck:
         near = misspelt(name, {*spec.args, *known.siblings, *GLOBAL})
         if not near:
             return "", "warning"
-        # `make_dirs`, `runAs`: formulas have such, which work though they mean nothing
+        # `make_dirs`, `runAs`: formulas contain such names; they do nothing, and the states work
         return near, "warning" if squeezed(name) == squeezed(near) else "error"
 
     def _looks_like(self, near: str, name: str, value: Any) -> bool:
-        """Whether a value can be one of the guard or requisite that its name is near to."""
+        """Whether a value is possible for the guard or requisite ``near``."""
         if near in _REQUISITES:
             return isinstance(value, list) and bool(value) and all(self._is_reference(item) for item in value)
         texts = value if isinstance(value, list) else [value]
@@ -104,7 +104,7 @@ class ArgumentCheck:
         )
 
     def _is_reference(self, item: Any) -> bool:
-        """Whether an item of a list names a state: ``pkg: nginx``, or an ID that is there."""
+        """Whether an item of a list names a state: ``pkg: nginx``, or an existing ID."""
         if self._there is None:
             ids = {str(chunk.get(key)) for chunk in self._chunks for key in ("__id__", "name")}
             self._there = ids, {"id", "sls", *(str(chunk["state"]) for chunk in self._chunks)}
@@ -115,5 +115,5 @@ class ArgumentCheck:
 
 
 def is_context(chunk: Chunk) -> bool:
-    """Whether arguments of a chunk are names for its template. Salt: file.get_managed."""
+    """Whether the arguments of a chunk are variables of its template. Salt: file.get_managed."""
     return chunk["state"] == "file" and chunk["fun"] in ("managed", "recurse") and bool(chunk.get("template"))

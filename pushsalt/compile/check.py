@@ -1,4 +1,4 @@
-"""What a target's states would refuse, found before anything runs. Salt finds it chunk by chunk: State.verify_data."""
+"""Checks functions and arguments of all chunks before anything runs. Salt does it chunk by chunk: State.verify_data."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from pushsalt.model import Chunk
 def check_chunks(
     chunks: Sequence[Chunk], functions: StateFunctions, sources: SourcePositions | None = None, strict: str = "near"
 ) -> list[Problem]:
-    """Unknown state functions, arguments that they do not take, and arguments that they need, for all chunks.
+    """Unknown state functions, invalid arguments and missing arguments, of all chunks.
 
-    Of functions that take anything, what nobody knows, as ``strict`` says (pushsalt.compile.arguments): these may be
-    warnings.
+    Unknown arguments of functions that accept any are reported according to ``strict`` (pushsalt.compile.arguments),
+    maybe as warnings.
     """
     sources = sources or SourcePositions()
     arguments = ArgumentCheck(chunks, functions, strict)
-    problems: dict[str, Problem] = {}  # by text: chunks of one declaration share what is wrong with it
+    problems: dict[str, Problem] = {}  # by text, since chunks of one declaration have the same problems
     seen: set[int] = set()
     for chunk in chunks:
-        if id(chunk) in seen:  # the second place of a prerequired chunk
+        if id(chunk) in seen:  # a prerequired chunk, which is in the list twice
             continue
         seen.add(id(chunk))
         full = f"{chunk['state']}.{chunk['fun']}"
@@ -48,7 +48,7 @@ def check_chunks(
 
 
 def _check_args(chunk: Chunk, full: str, spec: ArgSpec) -> Iterable[tuple[str, str | None, str]]:
-    """The text, the argument that it is about, the hint."""
+    """(text, argument, hint) of each problem."""
     place = _place(chunk)
     for arg in spec.required:
         if arg not in chunk:
@@ -65,7 +65,7 @@ def _place(chunk: Chunk) -> str:
 
 
 def _words(found: Unknown, full: str, place: str) -> tuple[str, str]:
-    """The text and the hint. Salt has words for an error; it lets these pass."""
+    """Text and hint of an unknown argument. Errors have Salt's text for invalid arguments; Salt accepts these."""
     hint = f"Did you mean '{found.near}'?" if found.near else "take it out, or write what was meant"
     if found.level == "error":
         text = f"'{found.name}' is an invalid keyword argument for '{full}'{place}"

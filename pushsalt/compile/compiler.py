@@ -23,20 +23,20 @@ NO_STATES = "No states found for this minion"
 
 @dataclass
 class CompileResult:
-    """What a step gave. With ``problems`` nothing may run, and a target's return is ``errors``.
+    """The result of a step. If there are ``problems``, nothing may run, and a target's return is ``errors``.
 
     ``high``        rendered SLS as one high data; ``__extend__`` and ``__exclude__`` not applied
     ``low``         chunks in order; a prerequired chunk is there twice, first for its dry run
-    ``chunks``      what could be lowered, also where problems keep it from running: for a linter
-    ``matches``     saltenv -> SLS, what was asked for or what the top file says
-    ``disabled``    tag -> return, for what ``state.disable`` forbids
+    ``chunks``      all chunks that could be compiled, also if problems keep them from running: for a linter
+    ``matches``     saltenv -> SLS that were requested or come from the top file
+    ``disabled``    tag -> return, for functions that ``state.disable`` forbids
     ``declared``    tags of the chunks in the order in which they were written
     ``aggregates``  tags of chunks that may run as one, group by group
-    ``cautions``    what is wrong and keeps nothing from running
-    ``left_out``    problems that a target's return leaves out: Salt would come to them when it runs the states, and
-                    what it says of the same file now is all that it says; people read them behind the last problem
-    ``nothing``     why a highstate has nothing to run, else empty
-    ``tops``        the top files that were read, for the places of problems; ``has_top``: whether any is there
+    ``cautions``    problems that do not keep anything from running
+    ``left_out``    problems that are not in a target's return, since Salt would find them when it runs the states;
+                    they are shown to people after the last problem
+    ``nothing``     the reason why a highstate has nothing to run, else empty
+    ``tops``        the top files that were read, for the places of problems; ``has_top``: whether any exists
     """
 
     high: High = field(default_factory=dict)
@@ -57,7 +57,7 @@ class CompileResult:
 
     @property
     def errors(self) -> list[str]:
-        """The texts of all problems, in Salt's words; each has its explanation for people with it."""
+        """The texts of all problems, in Salt's words; each is an ``Explained`` with an explanation for people."""
         texts = [problem.explained() for problem in self.problems]
         if texts and self.left_out:
             more = [problem.explain() for problem in self.left_out]
@@ -66,7 +66,7 @@ class CompileResult:
 
     @property
     def sls(self) -> list[str]:
-        """The SLS that have chunks, in the order in which they come first: what ``state.show_states`` returns."""
+        """The SLS that have chunks, in the order of their first chunk: the return of ``state.show_states``."""
         return list(dict.fromkeys(chunk.get("__sls__") or "" for chunk in self.low))
 
 
@@ -77,14 +77,14 @@ def no_states_return(comment: str) -> dict[str, dict[str, Any]]:
 
 
 class StateCompiler:
-    """Compiles the states of one target. Pure: everything from outside is an argument.
+    """Compiles the states of one target. All inputs are arguments.
 
     ``opts``       the target's minion options (Salt's names); also its ``grains``, for ``state_runs_disabled``
-    ``matcher``    whether a top file's expression means this target
-    ``functions``  the state functions there are; with ``check`` what they would refuse is a problem, and nothing runs
-    ``strict``     what counts of arguments that nobody knows (pushsalt.compile.arguments)
+    ``matcher``    whether an expression of a top file matches this target
+    ``functions``  the known state functions; with ``check``, invalid functions and arguments are problems
+    ``strict``     the level for unknown arguments (pushsalt.compile.arguments)
 
-    The methods are named like the functions of Salt's ``state`` module. None raises for what a tree can have wrong.
+    The methods are named like the functions of Salt's ``state`` module. Errors in a tree are problems, not exceptions.
     """
 
     def __init__(
@@ -116,7 +116,7 @@ class StateCompiler:
         return self._finish(self._render({saltenv: list(sls)}), exclude)
 
     def highstate(self, *, exclude: Sequence[Any] = (), whitelist: Sequence[str] = ()) -> CompileResult:
-        """``state.highstate``. Of the SLS that the top file says, only those in a given ``whitelist`` count."""
+        """``state.highstate``. With a ``whitelist``, only those SLS of the top file are used."""
         result = self.show_top()
         if result.problems:
             return result
@@ -135,7 +135,7 @@ class StateCompiler:
         return finished
 
     def _no_matches(self, result: CompileResult) -> Explained:
-        """Salt's words for having no SLS; for people, what to do about it."""
+        """Salt's text for a target without SLS, with a hint."""
         name, other = TopOptions.of(self._opts).state_top, "name the SLS: pushsalt apply TARGET SLS"
         if not result.has_top:
             return Explained(NO_MATCHES, f"write {name} into a folder of file_roots, or {other}")
@@ -144,11 +144,11 @@ class StateCompiler:
         return Explained(NO_MATCHES, f"{what}: add it there, or {other}")
 
     def high(self, high: High) -> CompileResult:
-        """``state.high``: high data that comes from elsewhere. Chunks have the ``__sls__`` that it gives, if any."""
+        """``state.high``: high data as an argument. Chunks have its ``__sls__``, if any."""
         return self._finish_data(high, "high data")
 
     def template(self, data: Any, name: str) -> CompileResult:
-        """``state.template``, ``state.template_str``: what one template rendered to, which is no SLS.
+        """``state.template``, ``state.template_str``: the data of one rendered template that is not an SLS.
 
         ``name`` is its path, for messages. Salt: State.render_template.
         """
@@ -213,10 +213,10 @@ class StateCompiler:
         return self._finish(CompileResult(high=high, problems=[Problem(text) for _, text in texts]), ())
 
     def _finish(self, result: CompileResult, exclude: Sequence[Any]) -> CompileResult:
-        """Apply what states say about each other, then lower.
+        """Apply extend, exclude, use and ``_in`` requisites, then compile to chunks.
 
-        Salt stops after the first step in which something is wrong. Here the steps go on with what is left, so that all
-        problems are known at once, Salt's ones first; what may only be wrong because something is left out is not said.
+        Salt stops after the first step with errors. Here the next steps continue with the valid rest, so that all
+        problems are reported at once, Salt's first; problems that may only follow from the missing parts are not.
         """
         high = copy_high(result.high)
         if exclude:
@@ -248,7 +248,7 @@ class StateCompiler:
         return result
 
     def _lower(self, result: CompileResult, high: High, said: Callable[[Iterable[Problem]], None]) -> list[Chunk]:
-        """Chunks in order into ``result``, and them all as they were, should they have no order."""
+        """Put the ordered chunks into ``result``; returns all chunks, also if they cannot be ordered."""
         chunks = list(chunks_of(high))
         patterns = (self._opts.get("grains") or {}).get("state_runs_disabled")
         if patterns:

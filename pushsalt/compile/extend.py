@@ -1,4 +1,4 @@
-"""What one SLS says of the states of another: ``extend``, ``exclude``. Salt: State.reconcile_extend, _apply_exclude."""
+"""Applies ``extend`` and ``exclude``. Salt: State.reconcile_extend, _apply_exclude."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pushsalt.compile.words import REQUISITE_LISTS, did_you_mean, first_key, is_
 
 
 def copy_high(high: High) -> High:
-    """High data whose bodies and declarations can be changed without changing these. Arguments are shared."""
+    """A copy of high data whose bodies and declarations may be changed. Arguments are shared."""
     return {
         id_: {key: list(value) if isinstance(value, list) else value for key, value in body.items()}
         if isinstance(body, dict)
@@ -21,10 +21,10 @@ def copy_high(high: High) -> High:
 
 
 def find_name(name: Any, module: str, high: High, *, strict: bool) -> list[tuple[Any, str]]:
-    """The (ID, state module) pairs that a reference means.
+    """The (ID, state module) pairs that a reference matches.
 
-    An ID comes first; then every ID of an SLS, for ``sls``; then IDs that have this value in *any* of the module's
-    arguments, as in Salt. ``strict`` wants the ID to have that state module. Salt: salt.state.find_name.
+    An ID has precedence; then, for ``sls``, every ID of the SLS; then IDs with this value in *any* of the module's
+    arguments, as in Salt. ``strict``: the ID must have that state module. Salt: salt.state.find_name.
     """
     if name in high and (not strict or module in high[name]):
         return [(name, module)]
@@ -46,9 +46,8 @@ def bodies(high: High) -> Iterator[tuple[Any, dict[str, Any]]]:
 def reconcile_extend(high: High, sources: SourcePositions, *, strict: bool = False) -> list[Problem]:
     """Apply ``__extend__`` to ``high`` in place and remove it.
 
-    Requisites are added to those that are there, another argument replaces the one of its name, a function the
-    function. ``strict`` refuses to add a state module that the extended ID does not have. An SLS that is excluded
-    extends nothing.
+    Requisites are appended to existing ones; other arguments, and the function, are replaced. ``strict``: a state
+    module that the extended ID does not have is an error. Extensions of an excluded SLS are ignored.
     """
     problems = []
     excluded = _excluded_sls(high)
@@ -72,7 +71,7 @@ def reconcile_extend(high: High, sources: SourcePositions, *, strict: bool = Fal
 
 
 def _extended(declaration: Any, extension: Any) -> Any:
-    """A declaration with an extension's function and arguments. Malformed ones are left for ``verify_high``."""
+    """A declaration with an extension's function and arguments. Malformed ones are reported by ``verify_high``."""
     if not isinstance(declaration, list) or not isinstance(extension, list):
         return extension if declaration is None else declaration
     extended = list(declaration)
@@ -115,7 +114,7 @@ def _cannot_extend(name: Any, body: dict[str, Any], high: High, sources: SourceP
 
 
 def _extenders(name: Any, body: dict[str, Any], high: High, sources: SourcePositions) -> tuple[Place, ...]:
-    """Where the ``require_in`` and the like stand that an extension was made of; nothing for a written ``extend``."""
+    """The places of the ``require_in`` and the like that made an extension; none for a written ``extend``."""
     places: list[Place] = []
     for module, args in body.items():
         for arg in args if not is_meta(module) and isinstance(args, list) else ():
@@ -134,7 +133,7 @@ def _keys(args: Any) -> set[Any]:
 
 
 def _excluded_sls(high: High) -> list[Any]:
-    """The SLS names in ``__exclude__``, as they are written: a pattern is no name here, as in Salt."""
+    """The literal SLS names in ``__exclude__``; patterns are not expanded, as in Salt."""
     excludes = high.get("__exclude__", [])
     return [
         item["sls"] if isinstance(item, dict) else item

@@ -1,4 +1,4 @@
-"""The graph of which chunk comes before which, and its order. Salt: salt.utils.requisite.DependencyGraph.
+"""The graph of requisites between chunks, and its order. Salt: salt.utils.requisite.DependencyGraph.
 
 Nodes are chunks by tag. An edge leads from what is required to what requires it and has the requisites' names. A chunk
 that others have as ``prereq`` has a second node, its dry run, which comes before those others.
@@ -21,7 +21,7 @@ _WEIGHT = {name: weight for weight, name in enumerate(REQUISITES)}
 
 @dataclass(slots=True)
 class Node:
-    """``before`` and ``after`` map a neighbour's tag to the names of the requisites that lead there, in order."""
+    """A chunk in the graph. ``before`` and ``after``: tag of a neighbour -> names of the requisites, in order."""
 
     chunk: Chunk
     aggregate: bool = False
@@ -50,18 +50,18 @@ class DependencyGraph:
                 self._by_sls.setdefault(sls, {})[tag] = None
 
     def references(self, kind: str) -> list[str]:
-        """What a reference ``{kind: ...}`` could name."""
+        """All names that a reference ``{kind: ...}`` could have."""
         names: Iterable[Any] = (
             self._by_sls if kind == "sls" else (name for of, name in self._by_reference if of == kind)
         )
         return [str(name) for name in names]
 
     def kinds(self, name: str) -> list[str]:
-        """The state modules, and ``id``, that have something of this ID or name."""
+        """The state modules (or ``id``) of chunks with this ID or name."""
         return [of for of, known in self._by_reference if known == name]
 
     def require(self, chunk: Chunk, requisite: str, kind: str, name: str) -> bool:
-        """Add the edges of one reference of a chunk; False when it matches nothing.
+        """Add the edges of one reference of a chunk; False if it matches nothing.
 
         ``kind`` is a state module, ``id`` or ``sls``; ``name`` may be a pattern, which for ``sls`` may match nothing.
         """
@@ -95,7 +95,7 @@ class DependencyGraph:
         self.nodes[after].before.setdefault(before, {})[requisite] = None
 
     def _add_prereq(self, tag: str, required: str) -> None:
-        """``tag`` runs when a dry run of ``required`` shows changes, and then before it."""
+        """Add a ``prereq``: ``tag`` runs if a dry run of ``required`` shows changes, and before it."""
         self.nodes[tag].chunk["__prerequiring__"] = True
         node = self.nodes[required]
         node.chunk["__prereq__"] = True
@@ -108,16 +108,16 @@ class DependencyGraph:
                         self._add_edge(before, check, requisite)
         self._add_edge(check, tag, "prereq")
         self._add_edge(tag, required, "require")
-        # The dry run of this chunk, if it has one, has to see what the dry run of the required one shows.
+        # The dry run of this chunk, if it has one, depends on the result of the dry run of the required one.
         if _dry_run(tag) in self.nodes:
             self._add_edge(check, _dry_run(tag), "prereq")
 
     # order -----------------------------------------------------------------------------------------------------------
 
     def sorted_tags(self, cap: int) -> list[str]:
-        """Tags with what is required first, else by ``order``; sets each ``order`` to the number that it counts with.
+        """Tags in topological order, otherwise by ``order``; sets each chunk's ``order`` to the number that was used.
 
-        ``cap`` is the order of chunks that have none. Fewer tags than nodes means that there is a cycle.
+        ``cap`` is the order of chunks without one. Fewer tags than nodes mean that there is a cycle.
         """
         waiting = {tag: sum(map(len, node.before.values())) for tag, node in self.nodes.items()}
         heap: list[tuple[tuple[float, float], str, str]] = []
@@ -140,7 +140,7 @@ class DependencyGraph:
         return done
 
     def _place(self, tag: str, cap: int) -> tuple[float, float]:
-        """Where a chunk stands among those that are ready: not after the first that needs it, then by its own order."""
+        """The sort key of a ready chunk: the order of the first chunk that requires it, then its own order."""
         node = self.nodes[tag]
         order = _order_number(node.chunk, cap)
         if name_order := node.chunk.pop("name_order", 0):
@@ -154,7 +154,7 @@ class DependencyGraph:
             for requisite in requisites:
                 if weight <= _WEIGHT[requisite]:
                     weight = _WEIGHT[requisite]
-                    # As in Salt, the plain number: not yet counted from the end, without the place in ``names``.
+                    # As in Salt, the plain number: negative ones not resolved, ``name_order`` not added.
                     if "order" in dependent:
                         dependent["order"] = _order_number(dependent, cap)
                         earliest = min(earliest, dependent["order"])
@@ -199,28 +199,28 @@ def _dry_run(tag: str) -> str:
 
 
 def _order_number(chunk: Chunk, cap: int) -> float:
-    """The chunk's ``order`` as a number: ``first`` is 0, ``last`` behind all, none or another word is ``cap``."""
+    """The chunk's ``order`` as a number: ``first`` is 0, ``last`` after all, missing or other text is ``cap``."""
     order = chunk.get("order")
     if isinstance(order, int | float):
         return order
     return {"last": cap + 1000000, "first": 0}.get(order, cap) if isinstance(order, str) else cap
 
 
-#: Chunks that are aggregated in one go, at most.
+#: Most chunks of one group.
 MAX_GROUP = 500
 
 
 def aggregate_groups(graph: DependencyGraph, tags: Iterable[str]) -> list[list[str]]:
-    """Sorted tags of aggregatable chunks of one state module that can run as one: none of them has to wait for another.
+    """Groups of tags of one state module that can be aggregated: no chunk of a group depends on another of it.
 
-    Groups of one are left out. Salt: DependencyGraph.aggregate_and_order_chunks.
+    ``tags`` must be sorted. Groups of one are left out. Salt: DependencyGraph.aggregate_and_order_chunks.
     """
     after: dict[str, set[str]] = {tag: set(node.after) for tag, node in graph.nodes.items()}
     before: dict[str, set[str]] = {tag: set(node.before) for tag, node in graph.nodes.items()}
     groups: dict[str, list[list[str]]] = {}
 
     def join(tag: str, group: str) -> None:
-        # A group comes after all that its members need and before all that needs one of them.
+        # A group is placed after all requirements of its members, and before all chunks that require one of them.
         for mine, theirs, source in ((before, after, before.get(tag, set())), (after, before, after.get(tag, set()))):
             mine.setdefault(group, set()).update(source)
             for other in source:

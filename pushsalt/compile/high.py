@@ -1,4 +1,4 @@
-"""SLS files to high data: declarations, include, and what is to be extended and excluded.
+"""Compiles SLS files to high data: declarations and includes; collects extend and exclude.
 
 Salt: BaseHighState.render_highstate, render_state.
 """
@@ -13,15 +13,15 @@ from pushsalt.compile.source import High, Matches, Problem, RenderedSls, SourceP
 from pushsalt.compile.words import did_you_mean, first_key, is_meta
 from pushsalt.errors import RenderError
 
-#: The ``order`` of the first declaration; each following one has one more. Explicit orders below it run first.
+#: The ``order`` of the first declaration; it increases by one for each. States with a lower explicit order run first.
 FIRST_ORDER = 10000
 
-#: ``include: [{_xenv: sls}]`` looks for the SLS in every saltenv that the target takes states from.
+#: ``include: [{_xenv: sls}]`` searches the SLS in all saltenvs of the target.
 ANY_ENV = "_xenv"
 
 
 class Available:
-    """The saltenvs, and the SLS names of each, listed only when a pattern needs them."""
+    """The saltenvs and the SLS names of each, listed on demand."""
 
     def __init__(self, tree: StateTree, env_order: Sequence[str] = ()) -> None:
         self._tree = tree
@@ -30,7 +30,7 @@ class Available:
         self._names: dict[str, Sequence[str]] = {}
 
     def envs(self) -> list[str]:
-        """The saltenvs in the order in which their top files count: ``base`` first, or as ``env_order`` says."""
+        """The saltenvs in the order of precedence of their top files: ``base`` first, or by ``env_order``."""
         if self._envs is None:
             known = list(self._tree.envs())
             if self._env_order:
@@ -40,7 +40,7 @@ class Available:
         return self._envs
 
     def has_env(self, saltenv: str, *, dynamic: bool = True) -> bool:
-        """Whether the saltenv exists. A file server with ``__env__`` roots has every one, if ``dynamic`` ones count."""
+        """Whether the saltenv exists. With ``dynamic``, a file server with ``__env__`` roots has every saltenv."""
         return saltenv == "base" or saltenv in self.envs() or (dynamic and "__env__" in self.envs())
 
     def names(self, saltenv: str) -> Sequence[str]:
@@ -52,16 +52,16 @@ class Available:
         return fnmatch.filter(self.names(saltenv), pattern)
 
     def expand(self, saltenv: str, pattern: str) -> list[str]:
-        """The names that a pattern matches, or the pattern itself: a file may exist that no listing has."""
+        """The SLS names that match a pattern, or the pattern itself, since a file may exist that is not listed."""
         if not any(char in pattern for char in "*?["):
             return [pattern]
         return self.match(saltenv, pattern) or [pattern]
 
 
 class HighBuilder:
-    """Renders the SLS files of one target, and all that they include, into one high data.
+    """Renders the SLS files of one target, with all includes, and merges them into one high data.
 
-    After ``build``, ``problems`` has everything that was wrong, and ``sources`` knows where each ID was declared.
+    After ``build``, ``problems`` has all errors, and ``sources`` the place where each ID was declared.
     """
 
     def __init__(
@@ -101,7 +101,7 @@ class HighBuilder:
     # one SLS ---------------------------------------------------------------------------------------------------------
 
     def _state(self, sls: str, saltenv: str, matches: Matches, *, by: RenderedSls | None = None) -> High:
-        """The high data of an SLS and all that it includes; ``by`` is the SLS that includes it."""
+        """The high data of an SLS and its includes; ``by`` is the SLS that includes it."""
         rendered = self._render(sls, saltenv, by)
         if rendered is None or not rendered.data:
             return {}
@@ -124,7 +124,7 @@ class HighBuilder:
             if (env, name) not in self._rendered:
                 seen = len(self.problems)
                 included = self._state(name, env, matches, by=rendered)
-                # A conflict is said before what else is wrong in the included SLS, as in Salt.
+                # As in Salt, a conflict is reported before other problems of the included SLS.
                 inner, self.problems[seen:] = self.problems[seen:], []
                 for id_, body in included.items():
                     if not is_meta(id_):
@@ -196,7 +196,7 @@ class HighBuilder:
             self._report(text, origin, "exclude")
 
     def _number(self, state: High) -> None:
-        """Give every declaration without an ``order`` the next number. Included ones have theirs already."""
+        """Set ``order`` of every declaration without one. Included ones have theirs already."""
         for body in state.values():
             if not isinstance(body, dict):
                 continue
@@ -212,7 +212,7 @@ class HighBuilder:
     def _includes(
         self, entries: list[Any], sls: str, saltenv: str, rendered: RenderedSls, matches: Matches
     ) -> Iterator[tuple[str, str]]:
-        """The (saltenv, SLS) that an include list names: absolute, relative, globs, and ``{saltenv: sls}``."""
+        """(saltenv, SLS) of an include list, with absolute and relative names, globs, and ``{saltenv: sls}``."""
         origin = {"__sls__": sls, "__env__": saltenv}
         for index, entry in enumerate(entries):
             at = ("include", index)
@@ -248,7 +248,7 @@ class HighBuilder:
             ]
             if len(found) == 1 or saltenv in found:
                 target = found[0] if len(found) == 1 else saltenv
-                # Salt expands the pattern in the including SLS's own saltenv, whichever one is asked for.
+                # Salt expands the pattern in the saltenv of the including SLS, not in the requested one.
                 yield from ((target, each) for each in self._available.expand(saltenv, name))
             elif found:
                 self._report(
@@ -268,7 +268,7 @@ class HighBuilder:
                 )
 
     def _merge(self, into: High, state: High) -> None:
-        """Add the IDs of one SLS to those of others; an ID that is there already is a conflict."""
+        """Merge the IDs of an SLS; an existing ID is a conflict."""
         for key in ("__extend__", "__exclude__"):
             if key in state:
                 into.setdefault(key, []).extend(state.pop(key))
@@ -290,7 +290,7 @@ class HighBuilder:
     def _report(
         self, text: str, origin: Mapping[str, str] | None = None, *keys: Any, hint: str = "", rule: str = "malformed"
     ) -> None:
-        """``keys`` lead to what is wrong in the data of the SLS that ``origin`` names."""
+        """Add a problem. ``keys``: path to the error in the data of the SLS of ``origin``."""
         where = self.sources.at(origin, *keys) if origin else ()
         self.problems.append(Problem(text, where, hint, rule=rule))
 
@@ -298,10 +298,10 @@ class HighBuilder:
 def declarations(
     data: Mapping[Any, Any], place: str, quoted: str, origin: Mapping[str, str]
 ) -> tuple[High, list[tuple[Any, str]]]:
-    """Each ID's body as the following steps read it: ``pkg.installed`` becomes ``pkg: [.., installed]``.
+    """Normalize the body of each ID: ``pkg.installed`` becomes ``pkg: [.., installed]``.
 
-    ``place`` and ``quoted`` name where it stands, as Salt's messages do; ``origin`` has the ``__sls__`` and ``__env__``
-    of bodies that have none. Also gives the texts of what is wrong, by ID; what is not understood is left out.
+    ``place`` and ``quoted`` are texts for Salt's messages; ``origin`` has the ``__sls__`` and ``__env__`` of bodies
+    without them. Also returns (ID, text) of errors; malformed parts are left out.
     """
     high: High = {}
     problems: list[tuple[Any, str]] = []
@@ -334,7 +334,7 @@ def declarations(
 
 
 def _is_sound(key: object, value: object) -> bool:
-    """Whether a body may bring this key: any but the compiler's own, and those as the compiler writes them."""
+    """Whether a body may have this key: any key, but the compiler's own keys only with values of the right shape."""
     if key in ("__sls__", "__env__"):
         return isinstance(value, str)
     if key == "__sls_included_from__":
@@ -343,17 +343,17 @@ def _is_sound(key: object, value: object) -> bool:
 
 
 def _is_dotted(key: object, value: object) -> bool:
-    """Whether a declaration's key is ``module.function``. Only lists count: anything else is refused later."""
+    """Whether a key is ``module.function`` with a list as value; other values are refused later."""
     return isinstance(key, str) and "." in key and not key.startswith("_") and isinstance(value, list)
 
 
 def _copy(value: Any) -> Any:
-    """Lists of declarations are changed later (numbered, extended); what was rendered is not."""
+    """A copy of a declaration's list, which is changed later (numbered, extended), unlike the rendered data."""
     return list(value) if isinstance(value, list) else value
 
 
 def _absolute(name: str, sls: str, is_init: bool) -> str | None:
-    """``.x`` and ``..x`` as an SLS name, seen from ``sls``; None when it leads out of the tree."""
+    """The absolute SLS name of ``.x`` and ``..x`` in ``sls``; None if it leads out of the tree."""
     rest = name.lstrip(".")
     levels = len(name) - len(rest)
     parts = sls.split(".") + (["init"] if is_init else [])
@@ -361,12 +361,12 @@ def _absolute(name: str, sls: str, is_init: bool) -> str | None:
 
 
 def _render_text(text: str, sls: str, saltenv: str) -> str:
-    """Salt's opening words before a renderer's message."""
+    """A renderer's message with Salt's prefix."""
     return text if text.startswith("Rendering SLS") else f"Rendering SLS '{saltenv}:{sls}' failed: {text}"
 
 
 def _entry_of(include: Any, sls: str) -> list[int]:
-    """The index of the include entry that names an SLS, as far as it does so literally."""
+    """[index] of the include entry that literally names an SLS; else []."""
     entries = include if isinstance(include, list) else []
     return [
         index
@@ -376,7 +376,7 @@ def _entry_of(include: Any, sls: str) -> list[int]:
 
 
 def _distinct(extends: list[dict[Any, Any]]) -> list[dict[Any, Any]]:
-    """One dict an ID, without repeats: an SLS that is reached twice extends once."""
+    """One dict per ID, without duplicates: an SLS that is included twice extends once."""
     distinct: list[tuple[Any, Any]] = []
     for extend in extends:
         distinct.extend(item for item in extend.items() if item not in distinct)

@@ -1,4 +1,4 @@
-"""High data to chunks: one for each declaration and each of its names. Salt: State.compile_high_data."""
+"""Compiles high data to chunks: one for each declaration and each of its names. Salt: State.compile_high_data."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from pushsalt.compile.source import High
 from pushsalt.compile.words import is_meta
 from pushsalt.model import Chunk
 
-#: Where a chunk comes from and what it is called. An argument of this name says otherwise, as in Salt: formulas give
-#: ``__env__`` to mean a program's environment. What is no text is refused there, where all else would trip over it.
+#: Keys that identify a chunk and must be text: other values are refused here, since later steps rely on it. As in Salt,
+#: arguments with the names of internal keys override them: formulas use ``__env__`` for a program's environment.
 _IDENTITY = frozenset(("__id__", "__sls__"))
 _FIXED = frozenset(("state", "fun", "__sls_included_from__"))
 
 
 def chunks_of(high: High) -> Iterator[Chunk]:
-    """The chunks of verified high data, in its order and not yet sorted by requisites.
+    """The chunks of verified high data in its order, not sorted by requisites.
 
-    A chunk of ``names`` has ``name_order``, its place among them, until it is sorted. Values are shared with the high
-    data: read only.
+    A chunk of ``names`` has ``name_order``, its index, until it is sorted. Values are shared with the high data and
+    must not be changed.
     """
     for id_, body in bodies(high):
         for module, args in body.items():
@@ -60,7 +60,7 @@ def _may_say(key: Any, value: Any) -> bool:
 
 
 def _named(entry: Any) -> dict[str, Any]:
-    """An entry of ``names``: the name, or ``{name: [{argument: value}, ..]}`` with arguments for it alone."""
+    """The arguments of an entry of ``names``: a name, or ``{name: [{argument: value}, ..]}`` with its own arguments."""
     if not isinstance(entry, dict):
         return {"name": entry}
     [(name, overrides)] = entry.items()
@@ -78,7 +78,7 @@ def tag_of(chunk: Chunk) -> str:
 
 
 def split_disabled(chunks: list[Chunk], patterns: Sequence[str]) -> tuple[list[Chunk], dict[str, dict[str, Any]]]:
-    """The chunks that may run, and for each one that ``state.disable`` forbids the return that it has instead.
+    """The chunks that may run, and (tag -> return) for those that ``state.disable`` forbids.
 
     ``patterns`` is the grain ``state_runs_disabled``. Salt: State._check_disabled.
     """

@@ -1,4 +1,4 @@
-"""Chunks into the order in which they run, and every requisite that refers to nothing. Salt: State.order_chunks."""
+"""Sorts chunks into the order in which they run; finds dangling requisites. Salt: State.order_chunks."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pushsalt.compile.source import Place, Problem, SourcePositions, StateFuncti
 from pushsalt.compile.words import WATCHING_MODULES, did_you_mean
 from pushsalt.model import Chunk
 
-#: The requisites that order chunks, as Salt goes through them. ``listen`` does not: it acts when all have run.
+#: The requisites that order chunks, in Salt's order. ``listen`` is not one: it acts after all states have run.
 _ORDERING = (
     "require",
     "require_any",
@@ -27,11 +27,11 @@ _ORDERING = (
 )
 
 
-#: Finding what a name may have meant takes a while; when everything is missing, the first ones tell enough.
+#: Most suggestions for missing names: finding them is slow, and the first ones are enough.
 MAX_HINTS = 20
 
 
-#: Members of a cycle that are named to people.
+#: Most members of a cycle in the explanation for people.
 MAX_MEMBERS = 20
 
 
@@ -39,7 +39,7 @@ MAX_MEMBERS = 20
 class Ordered:
     """``chunks`` in order; ``aggregates`` has the tags of chunks that can run as one, group by group.
 
-    ``declared`` has the tags of all of them in the order in which they were written.
+    ``declared`` has the tags of all chunks in the order in which they were written.
     """
 
     chunks: list[Chunk] = field(default_factory=list)
@@ -58,9 +58,9 @@ def order_chunks(
 ) -> Ordered:
     """Sort chunks by requisites, then ``order``; sets their ``order``, ``__prereq__`` and ``__prerequiring__``.
 
-    A chunk that others have as ``prereq`` is there twice, first for its dry run. Without ``functions`` every module
-    is taken for one that is not shipped. ``disabled`` are requisites to ignore (the option ``disabled_requisites``),
-    ``aggregate`` is the option ``state_aggregate``.
+    A chunk that others have as ``prereq`` is in the list twice, first for its dry run. Without ``functions`` every
+    module counts as not shipped. ``disabled``: requisites to ignore (the option ``disabled_requisites``);
+    ``aggregate``: the option ``state_aggregate``.
     """
     graph = DependencyGraph()
     for chunk in chunks:
@@ -92,7 +92,7 @@ def _aggregates(chunk: Chunk, option: Any, functions: StateFunctions | None) -> 
 
 
 def _watches(chunk: Chunk, functions: StateFunctions | None) -> bool:
-    """Whether the chunk's module has ``mod_watch``; one that is not shipped is taken for Salt's."""
+    """Whether the chunk's module has ``mod_watch``; for a module that is not shipped, whether Salt's has."""
     module = chunk["state"]
     if functions and functions.spec(f"{module}.mod_watch"):
         return True
@@ -101,7 +101,7 @@ def _watches(chunk: Chunk, functions: StateFunctions | None) -> bool:
 
 
 def _watch_to_require(chunk: Chunk) -> None:
-    """A module without ``mod_watch`` cannot react: for it ``watch`` is ``require``."""
+    """Turn ``watch`` into ``require``, for a module without ``mod_watch``."""
     for watch, require in (("watch", "require"), ("watch_any", "require_any")):
         if watch in chunk:
             watched = chunk.pop(watch)
@@ -155,7 +155,7 @@ def _add_requisites(
 
 
 def _meant(kind: str, name: str, graph: DependencyGraph) -> str:
-    """What a reference to nothing may have meant: a like name, or one of another state module."""
+    """A suggestion for a dangling reference: a similar name, or one of another state module."""
     if meant := did_you_mean(name, graph.references(kind)):
         return meant
     others = sorted({of for of in graph.kinds(name) if of not in ("id", kind)})
@@ -163,7 +163,7 @@ def _meant(kind: str, name: str, graph: DependencyGraph) -> str:
 
 
 def _cycle(graph: DependencyGraph, sources: SourcePositions) -> Problem:
-    """The whole cycle in Salt's words, with the place of every requisite in it."""
+    """The problem of a cycle in Salt's words, with the places of all its requisites."""
     edges: list[str] = []
     where: list[Place] = []
     members: list[str] = []
@@ -173,7 +173,7 @@ def _cycle(graph: DependencyGraph, sources: SourcePositions) -> Problem:
         if requisite == "require" and requisite not in last:
             requisite = "prereq"  # its edge from the prerequired chunk's side
         edges.append(f"({_label(last)}, '{requisite}', {_label(first)})")
-        if left >= -MAX_MEMBERS:  # finding places takes a while
+        if left >= -MAX_MEMBERS:  # finding places is slow
             where[:0] = _edge_places(first, last, requisite, sources)
         members.insert(0, str(last["__id__"]))
     if len(members) > MAX_MEMBERS:
@@ -186,7 +186,7 @@ def _cycle(graph: DependencyGraph, sources: SourcePositions) -> Problem:
 
 
 def _edge_places(first: Chunk, last: Chunk, requisite: str, sources: SourcePositions) -> Iterator[Place]:
-    """Where it says that ``last`` needs ``first``: in the one, or with an ``_in`` in the other."""
+    """The places of the requisite of ``last`` on ``first``: in ``last``, or as ``_in`` in ``first``."""
     names = (first["__id__"], first["name"])
     note = f"'{last['__id__']}' has {requisite}: '{first['__id__']}'"
     for key in (requisite, requisite.partition("_")[0]):

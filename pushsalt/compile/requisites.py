@@ -1,8 +1,8 @@
-"""``require_in`` and its kin, ``use`` and ``use_in``: each becomes an extension of another state.
+"""Resolves ``_in`` requisites, ``use`` and ``use_in``: each becomes an extension of another state.
 
 Salt: State.requisite_in.
 
-``listen_in`` is no such thing: it is resolved when the states have run. See thin.engine.
+``listen_in`` is not one of them: it is resolved after the states have run, see thin.engine.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from pushsalt.compile.words import first_key, is_meta
 REVERSED = frozenset(("require_in", "watch_in", "onfail_in", "onchanges_in", "prereq_in"))
 USES = frozenset(("use", "use_in"))
 
-#: What a state does not take over from one that it uses, besides its name and what it says itself.
+#: Arguments that ``use`` does not copy, besides the name and arguments that the state has itself.
 NOT_USED = frozenset(
     (*REVERSED, *USES, "require", "watch", "prereq", "onfail", "onfail_stop", "onchanges", "name", "names")
 )
 
 
 def apply_requisites_in(high: High, sources: SourcePositions, disabled: Sequence[str] = ()) -> list[Problem]:
-    """Turn every reversed requisite and every ``use`` of ``high`` into what it means, in place."""
+    """Resolve every ``_in`` requisite and every ``use`` of ``high``, in place."""
     resolver = _Resolver(high, sources)
     for id_, body in bodies(high):
         for module, args in body.items():
@@ -39,7 +39,7 @@ def apply_requisites_in(high: High, sources: SourcePositions, disabled: Sequence
 
 
 class _Resolver:
-    """Collects the extensions. ``extend`` maps a referenced ID or name to what it is extended by."""
+    """Collects the extensions. ``extend``: referenced ID or name -> its extension."""
 
     def __init__(self, high: High, sources: SourcePositions) -> None:
         self.extend: dict[Any, dict[str, Any]] = {}
@@ -66,7 +66,7 @@ class _Resolver:
             if kind == "sls":
                 hinges = list(self._ids_of(name))
             else:
-                # Salt announces those before this one again: their requisites come out repeated.
+                # As in Salt, the requisites before this one are added again, and are repeated in the output.
                 hinges.append((name, kind))
             for target, target_module in hinges:
                 if key == "use_in":
@@ -79,7 +79,7 @@ class _Resolver:
                     self._require(requisite, target, target_module, id_, module, body)
 
     def _reference(self, reference: Any) -> tuple[Any, str] | None:
-        """(name, state module) of a reference; a bare text is an ID or the ``name`` of one. None: it means nothing."""
+        """(name, state module) of a reference; a plain text is an ID or a ``name``. None if it matches nothing."""
         if isinstance(reference, dict):
             kind = first_key(reference)
             return (reference[kind], kind) if isinstance(kind, str) else None
@@ -102,7 +102,7 @@ class _Resolver:
                 yield from ((id_, module) for module in body if not is_meta(module))
 
     def _sound(self, key: str, kind: Any, name: Any, id_: Any, module: str, body: dict[str, Any]) -> bool:
-        """Report what is wrong with a reference; False when it cannot be followed any further."""
+        """Report the errors of a reference; False if it cannot be resolved."""
         requisite = key.split("_")[0]
         sls, where = body.get("__sls__"), self._sources.where(body, id_, module, key, {kind: name})
         if "." in str(kind):
@@ -123,7 +123,7 @@ class _Resolver:
         return True
 
     def _require(self, requisite: str, name: Any, target: str, id_: Any, module: str, body: dict[str, Any]) -> None:
-        """``name`` gets a requisite on ``id_``; those of one kind are collected in one list."""
+        """Add a requisite on ``id_`` to ``name``; requisites of one kind are collected in one list."""
         extension = self.extend.setdefault(name, {})
         args = extension.setdefault(target, [])
         extension["__env__"], extension["__sls__"] = body.get("__env__", "base"), body.get("__sls__", "base")
@@ -134,7 +134,7 @@ class _Resolver:
             args.append({requisite: [{module: id_}]})
 
     def _use(self, user: Any, user_module: str, own_module: str, *, source: tuple[Any, str]) -> None:
-        """``user`` gets the arguments of ``source`` that it has not itself."""
+        """Add the arguments of ``source`` to ``user``, except those that it has itself."""
         args = self.extend.setdefault(user, {}).setdefault(user_module, [])
         own = {first_key(arg) for arg in _plain_args(self._high, user, own_module)}
         args.extend(arg for arg in _plain_args(self._high, *source) if first_key(arg) not in NOT_USED | own)

@@ -1,4 +1,4 @@
-"""A part of a lowstate that can run by itself: some chunks and all that they depend on."""
+"""Selects chunks of a lowstate with all their requisites, so that they can run alone."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _FORWARD = (
 
 
 def _named(requisites: Any) -> Iterator[tuple[str, str]]:
-    """(state module, ``id`` or ``sls``; name or pattern) of each entry of a requisite list."""
+    """(kind, name or pattern) of each entry of a requisite list; kind: a state module, ``id`` or ``sls``."""
     for entry in requisites or ():
         for kind, name in entry.items() if isinstance(entry, dict) else [("id", entry)]:
             yield str(kind).partition(".")[0], str(name)
@@ -38,8 +38,8 @@ def _meets(chunk: Chunk, kind: str, name: str) -> bool:
 
 
 def with_requisites(low: list[Chunk], wanted: list[Chunk]) -> list[Chunk]:
-    """The wanted chunks and, transitively, those that they wait for: the ones that their requisites name, and those
-    that ``prereq`` them. In the order of ``low``."""
+    """The wanted chunks and, transitively, the chunks that their requisites name or that have them as ``prereq``; in
+    the order of ``low``."""
     keep: set[int] = set()
     open_ends = [low.index(chunk) for chunk in wanted]
     while open_ends:

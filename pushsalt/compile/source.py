@@ -1,4 +1,4 @@
-"""What the compiler is given from outside: a tree of rendered SLS files, and what is known of state functions."""
+"""The inputs of the compiler: a tree of rendered SLS files, and the signatures of state functions."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pushsalt.excerpt import excerpt
 from pushsalt.model import Explained
 from pushsalt.render.source import Origin
 
-#: saltenv -> SLS names in the order in which they are taken.
+#: saltenv -> SLS names, in order.
 Matches = dict[str, list[str]]
 
 #: High data: ID -> body, and the lists ``__extend__`` and ``__exclude__``. A body maps a state module to its list of
@@ -22,9 +22,9 @@ High = dict[str, Any]
 
 @dataclass(frozen=True)
 class Place(Position):
-    """A place of a problem: ``source`` is the file's text, for the lines around it; ``note`` says why it is named.
+    """A place of a problem. ``source``: the file's text, for excerpts; ``note``: why the place is shown.
 
-    ``via`` are the places that led to it: those that call the macro that it is in. ``sls``: whose own file it is.
+    ``via``: the callers of the macro that contains it. ``sls``: the SLS of this file.
     """
 
     source: str = field(default="", repr=False, compare=False)
@@ -35,12 +35,12 @@ class Place(Position):
 
 @dataclass(frozen=True)
 class RenderedSls:
-    """What one SLS file rendered to. ``data`` is only read, so one result may serve many targets.
+    """The result of rendering one SLS file. ``data`` must not be changed, since targets share results.
 
-    ``path``     the source file that a person can edit
+    ``path``     the source file
     ``is_init``  the file is ``x/init.sls``, not ``x.sls``: relative includes count from inside ``x``
-    ``lines``    ID -> line of its declaration in ``path``, as far as known
-    ``origin``   path of keys and indices in ``data`` -> where that was written, maybe in another file; asked for errors
+    ``lines``    ID -> line of its declaration in ``path``, if known
+    ``origin``   path of keys and indices in ``data`` -> its place, maybe in another file; called for errors only
     """
 
     data: Any
@@ -50,7 +50,7 @@ class RenderedSls:
     origin: Callable[[Sequence[Any]], Origin | None] | None = None
 
     def place(self, *keys: Any) -> Place | None:
-        """Where a key of the data was written, or else the nearest one around it, or else the file alone."""
+        """The place of a key of the data; if unknown, of the nearest enclosing key, or only the file."""
         if self.origin is not None:
             for length in range(len(keys), 0, -1):
                 origin = self.origin(keys[:length])
@@ -62,14 +62,14 @@ class RenderedSls:
 
 
 class StateTree(Protocol):
-    """A file server seen through a renderer, for one target.
+    """Rendered files of a file server, for one target.
 
-    The render methods return None for a file that does not exist and raise RenderError, complete with its words, for
-    one that cannot be rendered.
+    The render methods return None for a missing file and raise RenderError, with Salt's text, for one that cannot be
+    rendered.
     """
 
     def envs(self) -> Sequence[str]:
-        """The saltenvs that the file server has; ``base`` need not be named."""
+        """The saltenvs of the file server; ``base`` may be missing in the list."""
         ...
 
     def list_states(self, saltenv: str) -> Sequence[str]:
@@ -79,15 +79,15 @@ class StateTree(Protocol):
     def render_sls(self, sls: str, saltenv: str) -> RenderedSls | None: ...
 
     def render_file(self, path: str, saltenv: str) -> RenderedSls | None:
-        """A file by its path below the file roots, rendered as SLS are: the top file."""
+        """Render a file as an SLS, by its path below the file roots: the top file."""
         ...
 
 
 @dataclass(frozen=True)
 class ArgSpec:
-    """Arguments of a state function. ``args`` are all that can be given by name, ``required`` those without default.
+    """The signature of a state function. ``args``: all named arguments, ``required``: those without default.
 
-    ``kwargs``: it takes others too; ``ours``: it is shipped, so that those can be known.
+    ``kwargs``: it accepts others too; ``ours``: it is shipped with pushsalt, so that these can be checked.
     """
 
     args: tuple[str, ...]
@@ -98,13 +98,13 @@ class ArgSpec:
 
 @dataclass(frozen=True)
 class Keywords:
-    """Names that a function may know besides those that it declares.
+    """Argument names that a function may use besides its declared ones.
 
-    ``siblings``  arguments of all functions of its module: states are changed from ``managed`` to ``absent``
-    ``called``    those, and arguments of functions that they call
-    ``names``     those, and words that stand in the text of any of them
-    ``prefixes``  beginnings of more such words
-    ``modules``   the execution modules that may be called
+    ``siblings``  arguments of all functions of its module, since states are edited from ``managed`` to ``absent``
+    ``called``    ``siblings``, and arguments of functions that these call
+    ``names``     ``called``, and words in the source of any of these functions
+    ``prefixes``  prefixes of further such words
+    ``modules``   execution modules that may be called
     """
 
     siblings: frozenset[str] = frozenset()
@@ -114,19 +114,19 @@ class Keywords:
     modules: frozenset[str] = frozenset()
 
     def has(self, name: str) -> bool:
-        """Whether it is one of all these names."""
+        """Whether a name is one of these."""
         return name in self.names or name.startswith(self.prefixes)
 
 
 class StateFunctions(Protocol):
-    """The state functions that a target can run, known without loading them."""
+    """The state functions of a target, read from source without importing it."""
 
     def spec(self, name: str) -> ArgSpec | None:
-        """The arguments of ``module.function``; None when there is no such function."""
+        """The signature of ``module.function``; None for an unknown function."""
         ...
 
     def keywords(self, name: str) -> Keywords | None:
-        """What a shipped function that takes anything may know; None when it takes any data."""
+        """The names that a shipped function with ``**kwargs`` may use; None if it takes arbitrary data."""
         ...
 
     def names(self) -> Iterable[str]:
@@ -134,19 +134,18 @@ class StateFunctions(Protocol):
         ...
 
 
-#: Places of one problem that are shown, and those that are shown with the lines around them.
+#: Most places of a problem that are shown, and most that are shown with an excerpt.
 MAX_PLACES, MAX_EXCERPTS = 20, 6
 
 
 @dataclass(frozen=True)
 class Problem:
-    """One thing wrong in the states.
+    """An error or warning about states.
 
-    ``text`` has Salt's words, exactly, wherever Salt has words for it: it is what a target returns. ``where`` and
-    ``hint`` say more to a person: the places involved, and what to do; ``words`` stand in for texts that are hard to
-    read. ``dangling``: it refers to what is not there. ``rule`` names the kind of problem for `pushsalt check`.
-    ``compiling``: Salt finds it when it compiles, and returns the text as it is. ``level``: ``error``, or ``warning``
-    for what keeps nothing from running.
+    ``text`` is exactly Salt's text, if Salt has one: a target returns it. For people there are ``where``, the places,
+    ``hint``, what to do, and ``words``, which replaces texts that are hard to read. ``dangling``: it is about a missing
+    reference. ``rule`` is the rule's name for `pushsalt check`. ``compiling``: Salt finds it when it compiles, and
+    returns the text unchanged. ``level``: ``error``, or ``warning``, which does not keep states from running.
     """
 
     text: str
@@ -162,16 +161,16 @@ class Problem:
         return self.text
 
     def explained(self) -> Explained:
-        """The text for machines, which has the explanation for people with it.
+        """The text for programs, with the explanation for people attached.
 
-        Salt's words stay as they are where they name the SLS that is meant; else the places follow them.
+        Salt's text is unchanged if it names the SLS; otherwise the places are appended.
         """
         unnamed = [place for place in self.where[:MAX_PLACES] if not self._names(place)]
         text = "\n  in ".join([self.text.rstrip(), *map(str, unnamed)]) if unnamed else self.text
         return Explained(text, self.explain())
 
     def _names(self, place: Position) -> bool:
-        """Whether the text says where that is: file and line, or the SLS in one of the ways in which Salt writes it."""
+        """Whether the text contains the place: file and line, or the SLS in one of Salt's notations."""
         if self.text.startswith("No matching sls found for "):
             return True
         sls = place.sls if isinstance(place, Place) and self.compiling else ""
@@ -179,7 +178,7 @@ class Problem:
         return str(place) in self.text or bool(sls and re.search(written, self.text))
 
     def explain(self) -> str:
-        """The text, the places with the lines around them, the hint; what the text already says is not said again."""
+        """The text, the places with excerpts, and the hint, without repetitions."""
         parts = [self.words or self.text.rstrip("\n")]
         for number, place in enumerate(self.where[:MAX_PLACES]):
             if isinstance(place, Place):
@@ -199,7 +198,7 @@ class Problem:
 
 
 class SourcePositions:
-    """The SLS files that were rendered: where an ID was declared, and what is in it."""
+    """The rendered SLS files, to find the places of IDs and their parts."""
 
     def __init__(self) -> None:
         self._rendered: dict[tuple[str, str], RenderedSls] = {}
@@ -215,16 +214,16 @@ class SourcePositions:
     def where(
         self, origin: Mapping[str, Any], id_: object = None, module: str = "", key: Any = None, value: Any = None
     ) -> tuple[Place, ...]:
-        """The place of an ID in the SLS that ``origin`` (a body or chunk) names by ``__env__`` and ``__sls__``.
+        """The place of an ID in the SLS of ``origin`` (a body or chunk), by its ``__env__`` and ``__sls__``.
 
-        With ``module``, ``key`` and ``value`` that of the ID's state module, of an argument of it, of an item in that.
+        With ``module``, ``key`` and ``value``, the place of the ID's state module, its argument, an item of that.
         """
         rendered = self._of(origin)
         keys = _path_in(rendered.data, id_, module, key, value) if rendered is not None else []
         return self.at(origin, *keys)
 
     def at(self, origin: Mapping[str, Any], *keys: Any) -> tuple[Place, ...]:
-        """The place of a key by its path in the data of the SLS that ``origin`` names."""
+        """The place of a key, by its path in the data of the SLS of ``origin``."""
         rendered = self._of(origin)
         place = rendered.place(*keys) if rendered is not None else None
         if rendered is None or place is None:
@@ -237,12 +236,12 @@ class SourcePositions:
 
 
 def _path_in(data: Any, id_: Any, module: str, key: Any, value: Any) -> list[Any]:
-    """The path of keys to something in an SLS's data, as far as it is there: as it was written, before any merging."""
+    """The path of keys to an item in the unmerged data of an SLS, as far as it exists."""
     path = [id_] if id_ is not None else []
     body = data.get(id_) if isinstance(data, dict) and isinstance(id_, str) else None
     if not module or not isinstance(body, dict):
         return path
-    # ``pkg: [installed, ..]`` and ``pkg.installed: [..]`` are one thing by now
+    # ``pkg: [installed, ..]`` and ``pkg.installed: [..]`` were normalized to the same form
     written = next((each for each in body if module in (each, str(each).partition(".")[0])), None)
     if written is None:
         return path
@@ -259,7 +258,7 @@ def _path_in(data: Any, id_: Any, module: str, key: Any, value: Any) -> list[Any
 
 
 def place_in_tops(tops: Iterable[RenderedSls], saltenv: object, expression: object = None) -> tuple[Place, ...]:
-    """Where the top files speak of a saltenv, or of a target expression in it; else all of them."""
+    """The places of a saltenv, or of a target expression in it, in the top files; else all top files."""
     of_env = [top for top in tops if saltenv in top.data]
     keys = [saltenv] if expression is None else [saltenv, expression]
     exact = [top for top in of_env if expression is None or _has(top.data[saltenv], expression)]
@@ -270,7 +269,7 @@ def place_in_tops(tops: Iterable[RenderedSls], saltenv: object, expression: obje
 
 
 def named_in_tops(tops: Iterable[RenderedSls], saltenv: str, sls: str) -> tuple[Place, ...]:
-    """Where the top files name an SLS, literally."""
+    """The places where top files literally name an SLS."""
     places = []
     for top in tops:
         section = top.data.get(saltenv)

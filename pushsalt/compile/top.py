@@ -1,4 +1,4 @@
-"""Top files to the SLS that one target gets. Salt: BaseHighState.get_tops to top_matches."""
+"""Computes the SLS of one target from top files. Salt: BaseHighState.get_tops to top_matches."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pushsalt.compile.high import Available
 from pushsalt.compile.source import Matches, Problem, RenderedSls, StateTree, place_in_tops
 from pushsalt.errors import Position, RenderError, StateError, UsageError
 
-#: (expression, match type) -> whether this target is meant. Types are Salt's: compound, glob, grain, pillar, list, ...
+#: (expression, match type) -> whether it matches this target. Types are Salt's: compound, glob, grain, pillar, list ...
 Matcher = Callable[[str, str], bool]
 
 #: One top file, or several merged: saltenv -> expression -> list of SLS names and option dicts.
@@ -21,7 +21,7 @@ NO_TARGETS = "Unable to render top file. No targets found."
 
 @dataclass(frozen=True)
 class TopOptions:
-    """The options that top files are read by, with Salt's names and defaults."""
+    """The options for top files, with Salt's names and defaults."""
 
     state_top: str = "top.sls"
     saltenv: str | None = None
@@ -67,8 +67,8 @@ def match_top(
 ) -> TopResult:
     """Read, merge, check and match the top files.
 
-    ``master_tops`` gives matches from elsewhere (an external node classifier), which are added behind those of the top
-    files, or before them with ``master_tops_first``. It may raise StateError.
+    ``master_tops`` returns matches of other sources (an external node classifier), which are added after those of the
+    top files, or before them with ``master_tops_first``. It may raise StateError.
     """
     available = available or Available(tree, options.env_order)
     result = TopResult()
@@ -114,7 +114,7 @@ def _elsewhere(
 
 
 def _gather(tree: StateTree, options: TopOptions, available: Available, result: TopResult) -> dict[str, list[Top]]:
-    """saltenv -> its top file and those that it includes; one empty top where it has none."""
+    """saltenv -> its top file and those that it includes; an empty one if it has none."""
     if options.saltenv:
         envs = [options.saltenv]
     elif options.state_top_saltenv:
@@ -156,7 +156,7 @@ def _gather(tree: StateTree, options: TopOptions, available: Available, result: 
 
 
 def _render(render: Callable[[], RenderedSls | None], result: TopResult) -> Top | None:
-    """A top file's own copy of its data; None when the file is not there, empty when it has nothing or is bad."""
+    """A copy of a top file's data; None for a missing file, empty for an empty or invalid one."""
     try:
         rendered = render()
     except RenderError as exc:
@@ -178,7 +178,7 @@ def _render(render: Callable[[], RenderedSls | None], result: TopResult) -> Top 
 
 
 def _merge(tops: Mapping[str, list[Top]], options: TopOptions, warnings: list[str]) -> Top:
-    """All top files as one. Raises TypeError where a saltenv has no targets."""
+    """All top files merged. Raises TypeError if a saltenv has no targets."""
     strategy = options.top_file_merging_strategy
     if strategy == "same":
         return _merge_same(tops, options.default_top, warnings)
@@ -194,7 +194,7 @@ def _sections(tops: Iterable[Top]) -> Iterable[tuple[Any, Any]]:
 
 
 def _merge_merge(tops: Mapping[str, list[Top]]) -> Top:
-    """What ``base`` says of any saltenv counts; of the others, what each says of itself where ``base`` says nothing."""
+    """Strategy ``merge``: all sections of ``base``; from others, their own section if ``base`` does not have it."""
     merged: Top = {}
     for env, section in _sections(tops.get("base", [])):
         _add(merged, env, section)
@@ -207,7 +207,7 @@ def _merge_merge(tops: Mapping[str, list[Top]]) -> Top:
 
 
 def _merge_same(tops: Mapping[str, list[Top]], default_top: str, warnings: list[str]) -> Top:
-    """What each saltenv says of itself; one without a top file takes what the ``default_top`` says of it."""
+    """Strategy ``same``: each saltenv's own section; without a top file, its section in that of ``default_top``."""
     merged: Top = {}
     for own, of_env in tops.items():
         empty = not any(of_env)
@@ -220,7 +220,7 @@ def _merge_same(tops: Mapping[str, list[Top]], default_top: str, warnings: list[
 
 
 def _merge_all(tops: Mapping[str, list[Top]]) -> Top:
-    """Every section of every top file; the SLS of one target in several of them are joined."""
+    """Strategy ``merge_all``: all sections of all top files; SLS lists of equal targets are joined."""
     merged: Top = {}
     for env, section in (each for of_env in tops.values() for each in _sections(of_env)):
         targets = merged.setdefault(env, {})
@@ -250,7 +250,7 @@ def _targets(section: Any) -> dict[Any, Any]:
 
 
 def verify_top(top: Any, tops: Sequence[RenderedSls] = ()) -> list[Problem]:
-    """What is malformed in merged top data; ``tops`` are the files of it. Salt: BaseHighState.verify_tops."""
+    """The errors in the shape of merged top data; ``tops``: its files. Salt: BaseHighState.verify_tops."""
     if not isinstance(top, dict):
         return [Problem("Top data was not formed as a dict")]
     problems: list[Problem] = []
@@ -295,13 +295,13 @@ def _verify_items(saltenv: Any, expression: Any, items: Any) -> Iterator[str]:
 
 
 def match_type(items: Iterable[Any]) -> str:
-    """The matcher that a target's list asks for with ``- match: type``; compound without. Salt: confirm_top."""
+    """The match type of a target's list (``- match: type``); compound by default. Salt: confirm_top."""
     types = [item["match"] for item in items if isinstance(item, dict) and "match" in item]
     return str(types[-1]) if types else "compound"
 
 
 def _take(matches: Matches, saltenv: str, expression: Any, items: Any, matcher: Matcher, available: Available) -> None:
-    """Add the SLS of one target expression to the matches, when it means this target."""
+    """Add the SLS of one target expression to the matches, if it matches this target."""
     if isinstance(items, str):
         items = [items]
     if not matcher(str(expression), match_type(items)):

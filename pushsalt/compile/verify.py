@@ -1,4 +1,4 @@
-"""Whether high data has the shape that the following steps rely on. Salt: salt.state._verify_high."""
+"""Verifies the shape of high data, which later steps rely on. Salt: salt.state._verify_high."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pushsalt.compile.words import REQUISITE_LISTS, first_key, is_meta
 
 
 class _Wrong(NamedTuple):
-    """What is malformed, and where in a body: the state module, the argument of it, the item in that."""
+    """An error, and its place in a body: state module, argument, item."""
 
     text: str
     module: str = ""
@@ -19,12 +19,12 @@ class _Wrong(NamedTuple):
 
 
 def verify_high(high: High, sources: SourcePositions) -> list[Problem]:
-    """Everything that is malformed in the bodies of high data, in their order."""
+    """All errors in the bodies of high data, in order."""
     return [problem for _, problems in malformed(high, sources) for problem in problems]
 
 
 def malformed(high: High, sources: SourcePositions) -> Iterator[tuple[Any, list[Problem]]]:
-    """Each ID whose body is malformed, and what is wrong with it."""
+    """(ID, problems) for each ID with a malformed body."""
     for id_, body in high.items():
         if is_meta(id_):
             continue
@@ -59,7 +59,7 @@ def _verify_body(id_: Any, body: dict[Any, Any]) -> Iterator[_Wrong]:
 
 
 def _verify_declaration(id_: Any, sls: Any, module: str, args: list[Any]) -> Iterator[_Wrong]:
-    # A dotted module should be gone by now; high data that comes from outside (state.high) may still have one.
+    # Dotted modules were normalized before, except in high data that is an argument (state.high).
     functions = [module.split(".", 1)[1]] if "." in module else []
     for arg in args:
         if isinstance(arg, str):
@@ -92,7 +92,7 @@ def _verify_declaration(id_: Any, sls: Any, module: str, args: list[Any]) -> Ite
 
 
 def _verify_names(id_: Any, sls: Any, names: Any) -> Iterator[str]:
-    """Each is a name, or one name with a list of its own arguments; Salt has a traceback for other entries."""
+    """Errors in ``names``: an entry must be a name, or a name with a list of arguments; Salt fails for others."""
     if not isinstance(names, list):
         yield f"The 'names' argument in state '{id_}' in SLS '{sls}' needs to be formed as a list"
         return
@@ -109,7 +109,7 @@ def _verify_names(id_: Any, sls: Any, names: Any) -> Iterator[str]:
 
 
 def _verify_requisite(id_: Any, sls: Any, requisite: str, references: Any) -> Iterator[tuple[str, Any]]:
-    """What is wrong with a requisite's references, and the reference."""
+    """(error, reference) of a requisite's references."""
     if not isinstance(references, list):
         yield f"The {requisite} statement in state '{id_}' in SLS '{sls}' needs to be formed as a list", None
         return

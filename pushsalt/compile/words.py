@@ -1,4 +1,4 @@
-"""The words of the SLS language that more than one step of the compiler knows."""
+"""Names of the SLS language that several steps of the compiler use."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 from pushsalt.nearest import nearest
 
-#: Requisites by weight: where a state is required in several ways, the heaviest decides its place. Salt: RequisiteType.
+#: Requisites by weight: if a state is required in several ways, the heaviest decides its order. Salt: RequisiteType.
 REQUISITES = (
     "onfail",
     "onfail_any",
@@ -24,7 +24,7 @@ REQUISITES = (
 )
 REQUISITE_LISTS = frozenset((*REQUISITES, "onfail_stop"))
 
-#: Arguments that the state system itself takes: no state function has to accept them.
+#: Arguments of the state system itself, which state functions need not accept.
 RUNTIME_KEYWORDS = frozenset(
     (
         *REQUISITE_LISTS,
@@ -37,12 +37,12 @@ RUNTIME_KEYWORDS = frozenset(
     )
 )
 
-#: Salt's own state modules that can react to ``watch``: what holds for a module that is not shipped here.
+#: Salt's state modules with ``mod_watch``, for modules that are not shipped here.
 WATCHING_MODULES = frozenset(("at", "cmd", "etcd", "event", "module", "mount", "pkg", "service", "test"))
 
 
 def first_key(mapping: dict[Any, Any]) -> Any:
-    """The first key; None of an empty mapping. Salt takes an argument's name from there."""
+    """The first key, which is an argument's name in Salt; None for an empty mapping."""
     return next(iter(mapping), None)
 
 
@@ -52,6 +52,6 @@ def is_meta(key: object) -> bool:
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """``Did you mean 'x'?`` with the known word that looks most like this one, or an empty text."""
+    """``Did you mean 'x'?`` with the most similar known word, or an empty text."""
     close = [name for name in nearest(word, known) if name != word]
     return f"Did you mean '{close[0]}'?" if close else ""

@@ -19,9 +19,9 @@ THIS_MACHINE: Final = "localhost"
 
 @dataclass(frozen=True)
 class Inventory:
-    """All targets, in the order of the files. ``warnings`` are texts for people, each with its place.
+    """All targets, in the order of the files. ``warnings``: texts to report, each with its place.
 
-    ``named_groups`` are the names of all groups, where they are known already. ``secrets`` are texts of vaults.
+    ``named_groups``: the names of all groups, if already known. ``secrets``: decrypted texts of vaults.
     """
 
     targets: Mapping[str, Target]
@@ -42,7 +42,7 @@ class Inventory:
         return frozenset(name for target in self.targets.values() for name in target.groups)
 
     def nearest(self, pattern: str, limit: int = 3) -> list[str]:
-        """Ids that a person who typed ``pattern`` may have meant, the likeliest first."""
+        """Suggestions for a mistyped ``pattern``: similar ids, the most similar first."""
         words = [word for word in re.split(r"[*?\[\]^$(),|\s]+", pattern) if word]
         found: list[str] = []
         for word in words or [pattern]:
@@ -56,7 +56,7 @@ class Inventory:
 
 
 def is_program(path: Path) -> bool:
-    """Whether a file is one to execute: it may be, and it says with what (``#!/...``)."""
+    """Whether a file is executable and begins with ``#!/``."""
     try:
         if not os.access(path, os.X_OK) or not path.is_file():
             return False

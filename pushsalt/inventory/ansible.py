@@ -1,10 +1,9 @@
 """Ansible inventories, read without Ansible: INI, YAML, and the JSON of ``ansible-inventory --list`` or of a script.
 
-Variables that say how to connect become settings, the others pillar. ``group_vars`` and ``host_vars`` beside the file
-count too. Precedence as Ansible's: ``all``, then groups by depth (parents below children) and name, ``group_vars`` of
-each over its own variables, then the host with its ``host_vars``. In the operator's own files vaults are opened, and
-plain references to other variables replaced (``ansiblevars``); all other Jinja is Ansible's to render: such variables
-are left out, and said.
+Connection variables become settings, the others pillar. ``group_vars`` and ``host_vars`` beside the file are read too.
+Precedence is Ansible's: ``all``, then groups by depth (parents below children) and name, ``group_vars`` of each over
+its own variables, then the host with its ``host_vars``. In the operator's own files vaults are decrypted, and plain
+references to other variables replaced (``ansiblevars``); variables with other Jinja are left out, with a warning.
 Source: Ansible's documentation, "Building Ansible inventories" and "Connecting to hosts".
 """
 
@@ -73,9 +72,8 @@ class _Written:
 
 @dataclass
 class Group:
-    """One group as it is written. ``hosts``: id -> variables. ``places``: where variables stand, those of the group
-    (None) and those of its hosts, as far as that is wanted.
-    """
+    """One group as written. ``hosts``: id -> variables. ``places``: the places of the variables of the group (key None)
+    and of its hosts, if requested."""
 
     name: str
     hosts: dict[str, dict[str, Any]] = field(default_factory=dict)
@@ -84,7 +82,7 @@ class Group:
     places: dict[str | None, dict[Any, Position]] = field(default_factory=dict)
 
     def stand(self, id: str | None, places: Mapping[Any, Position]) -> None:
-        """Note where variables stand."""
+        """Record the places of variables."""
         if places:
             self.places.setdefault(id, {}).update(places)
 
@@ -116,7 +114,7 @@ def is_yaml(data: object) -> bool:
 
 
 def is_listing(data: object) -> bool:
-    """Whether it is what ``--list`` prints."""
+    """Whether data has the shape of ``--list``'s output."""
     return isinstance(data, dict) and (
         isinstance(data.get("_meta"), dict)
         or (isinstance(data.get("all"), dict) and isinstance(data["all"].get("children"), list))
@@ -179,7 +177,7 @@ def parse_yaml(source: Source, base: Layer, warnings: list[str]) -> list[Host]:
 
 
 def _add_yaml(name: str, body: Any, groups: dict[str, Group], source: Source, at: tuple[Any, ...]) -> None:
-    """``at`` is the way to the group in the file."""
+    """Add a group of a YAML file; ``at`` is the path of keys to it."""
     group = groups.setdefault(name, Group(name))
     if body is None:
         return
@@ -289,7 +287,7 @@ def _hosts(source: Source, groups: dict[str, Group], base: Layer, warnings: list
 
 
 def _scope(raw: str, groups: tuple[str, ...], parts: list[_Written], source: Source) -> dict[Any, Any]:
-    """All variables of a host, as they are written, and those that Ansible itself gives it."""
+    """All variables of a host as written, and Ansible's own ones."""
     folder = source.path.absolute().parent
     scope: dict[Any, Any] = {
         "inventory_hostname": raw,
@@ -304,7 +302,7 @@ def _scope(raw: str, groups: tuple[str, ...], parts: list[_Written], source: Sou
 
 
 def _placed(layer: Layer, places: Mapping[Any, Position]) -> Layer:
-    """The layer with the places of the variables that it was made of."""
+    """The layer with the places of its variables."""
     if not places:
         return layer
     settings = dict(layer.settings)
@@ -351,7 +349,7 @@ def _members(name: str, groups: Mapping[str, Group]) -> set[str]:
 
 
 def _depths(groups: Mapping[str, Group]) -> dict[str, int]:
-    """How far below ``all`` a group is, by its longest way."""
+    """Group -> its depth below ``all``, by the longest path."""
     depths = dict.fromkeys(groups, 1)
     for _ in groups:
         before = dict(depths)
@@ -371,7 +369,7 @@ def _priority(group: Group) -> int:
 
 
 def _settings(variables: Mapping[str, Any], ids: list[str], left_out: set[str]) -> dict[str, Any]:
-    """Ansible's variables as settings of ours; what is not about the connection is pillar."""
+    """Ansible's variables as settings; variables that are not about the connection become pillar."""
     settings: dict[str, Any] = {}
     pillar: dict[str, Any] = {}
     ssh_options: list[str] = []
@@ -403,7 +401,7 @@ def _settings(variables: Mapping[str, Any], ids: list[str], left_out: set[str]) 
         elif not str(name).startswith("ansible_"):
             pillar[str(name)] = value
     interpreter = str(settings.get("python", ""))
-    if interpreter.startswith("auto"):  # a way to look for one
+    if interpreter.startswith("auto"):  # a discovery mode, not a path
         del settings["python"]
     if ssh_options:
         settings["ssh_options"] = ssh_options

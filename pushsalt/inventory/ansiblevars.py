@@ -1,8 +1,8 @@
 """Variables of Ansible's own files: ``group_vars`` and ``host_vars``, vaults, and references to other variables.
 
-``{{ name }}`` stands for the value of that variable of the host: alone for the value as it is, within a text for its
-text. Nothing else of Jinja is understood, and no template engine reads any of it: a value with more in it stays as it
-is, and who uses the variables leaves it out. That holds for the operator's own files; what a program printed is data.
+``{{ name }}`` is replaced by the host's variable: alone by its value, within a text by its text. Other Jinja is not
+supported, and no template engine is used: a value with other Jinja is unchanged, and the caller leaves it out. This is
+only done for the operator's own files; the output of programs is plain data.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from pushsalt.yamlio import YamlError
 
 _REFERENCE: Final = re.compile(r"\{\{\s*([A-Za-z_][A-Za-z0-9_]*)\s*\}\}")
 _JINJA: Final = re.compile(r"\{\{|\{%|\{#")
-#: Characters and values that one variable may grow to, and variables that may lead to each other.
+#: Limits: characters and values of one variable, and the length of a chain of references.
 _LARGEST: Final = 65_536
 _DEEPEST: Final = 50
 
@@ -32,7 +32,7 @@ _DEEPEST: Final = 50
 
 
 def opened(variables: Mapping[Any, Any], vault: Vault, path: Path) -> dict[Any, Any]:
-    """The variables with what is in vaults; those that no password opens are left out, and noted."""
+    """The variables with decrypted vaults; those that cannot be decrypted are left out, and recorded."""
     found = {}
     for name, value in variables.items():
         try:
@@ -75,11 +75,11 @@ def _has_braces(value: Any) -> bool:
 
 
 class _NotPlain(Exception):
-    """It takes Ansible to know the value."""
+    """The value needs Ansible to be computed."""
 
 
 class References:
-    """What the names in variables of one host stand for."""
+    """Resolves references between the variables of one host."""
 
     def __init__(self, variables: Mapping[Any, Any]) -> None:
         self._variables = variables
@@ -87,7 +87,7 @@ class References:
         self._on_the_way: list[str] = []
 
     def filled(self, variables: Mapping[Any, Any]) -> dict[Any, Any]:
-        """The variables with their references replaced; those in which more is meant stay as they are."""
+        """The variables with their references replaced; values with other Jinja are unchanged."""
         found = {}
         for name, value in variables.items():
             try:
@@ -176,7 +176,7 @@ class VarsFolders:
         self._there = {kind: path.is_dir() and self._allows(path) for kind, path in folders.items()}
 
     def of(self, kind: str, name: str) -> tuple[dict[str, Any], dict[str, Position]]:
-        """The variables of a group or host, and where they stand; of several files the later by name wins."""
+        """The variables of a group or host, and their places; of several files the last by name wins."""
         variables: dict[str, Any] = {}
         places: dict[str, Position] = {}
         for path in self._files(kind, name) if self._there[kind] else ():
@@ -212,7 +212,7 @@ class VarsFolders:
             self._warnings.append(said)
 
     def _allows(self, path: Path) -> bool:
-        """Whether it may be used, and each folder on the way to it; that is asked, and said, once."""
+        """Whether a file and its folders may be used; tested, and reported, once."""
         if path == self._folder:
             return True
         if path not in self._allowed:

@@ -25,7 +25,7 @@ class Unsafe(str):
 
 
 def plain(value: Any) -> Any:
-    """The value with such texts as any others."""
+    """The value with tagged texts replaced by plain ones."""
     if isinstance(value, Unsafe):
         return str(value)
     if isinstance(value, dict):
@@ -42,7 +42,7 @@ def _unsafe(value: Any) -> Any:
 
 
 def _untagged(loader: Any, node: Any) -> Any:
-    """A value as if it had no tag; a scalar is text then. Source: Ansible's ``!unsafe``."""
+    """The value of a node without its tag; a scalar becomes text. Source: Ansible's ``!unsafe``."""
     if isinstance(node, yaml.MappingNode):
         return loader.construct_mapping(node, deep=True)
     if isinstance(node, yaml.SequenceNode):

@@ -1,8 +1,8 @@
-"""What an inventory may not say that a program printed, or that is made of what a cloud knows (``Source.foreign``).
+"""Restrictions for inventories that programs print or clouds make (``Source.foreign``).
 
-Its values are data about machines. It has no say in what runs on the controller, or where: options that decide how
-states and pillar are found and rendered, files of host keys, the agent's socket. Its grains stay on one line: templates
-put them into YAML.
+Their values are data about machines. They must not control what runs on the controller: options for finding and
+rendering states and pillar, files of host keys, the agent's socket. Their grains must not contain line breaks, since
+templates put them into YAML.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _FILES: Final = ("userknownhostsfile", "globalknownhostsfile", "identityagent")
 
 
 def problem(name: str, value: Any) -> str | None:
-    """What is wrong with a setting, by name of the Target's field and checked value."""
+    """The error of a setting, by the name of the Target's field and its checked value; else empty."""
     if name == "minion_opts":
         for key in value:
             if not any(fnmatchcase(str(key), pattern) for pattern in _OPTIONS):
@@ -32,7 +32,7 @@ def problem(name: str, value: Any) -> str | None:
 
 
 def on_one_line(value: Any) -> tuple[Any, list[str]]:
-    """Grains without what has a control character or a line break in it, and the keys of what was left out."""
+    """(grains without values that contain control characters or line breaks, keys of those that were left out)."""
     left_out: list[str] = []
     return _on_one_line(value, "", left_out), left_out
 

@@ -1,16 +1,16 @@
-"""Which inventories are templates: salt-ssh rosters, in files that the operator named, and nothing else.
+"""Decides which inventories are templates: only salt-ssh rosters in files that the operator named.
 
-That is decided by a file's name and by how its lines begin, before anything is parsed; whether a text can be parsed
-never matters. What looks like data is data:
+The decision uses the file's name and the beginnings of its lines, before anything is parsed, and does not depend on
+whether the text can be parsed. These are data:
 
-- what a program printed, whatever its shape;
-- JSON and states of Terraform: the name ends in ``.json`` or ``.tfstate``, or the first thing in it is ``{`` or ``[``;
-- Ansible's INI (whatever is called ``.ini``), and ssh_config;
+- the output of a program, of any shape;
+- JSON and states of Terraform: the name ends in ``.json`` or ``.tfstate``, or the text begins with ``{`` or ``[``;
+- Ansible's INI (all files named ``.ini``), and ssh_config;
 - YAML with a key ``hosts``, ``_meta`` or ``terraform_version`` at its left edge, or ``hosts``, ``children`` or ``vars``
   right below one: our native shape, and Ansible's.
 
-Any other file is a roster; one with Jinja in it is a template, as with Salt. A first line ``#!jinja|yaml`` says so
-itself, whatever follows but JSON by name.
+Any other file is a roster, and a template if it contains Jinja, as in Salt. A first line ``#!jinja|yaml`` marks any
+file as a template, except JSON by name.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from pushsalt.trust import Trusted
 
 _DATA_NAMES: Final = (".json", ".tfstate", ".tfstate.backup")
 _JINJA: Final = re.compile(r"\{[{%#]")
-#: what may stand before the first value of a YAML document: its beginning, tags and anchors
+#: what may precede the first value of a YAML document: its start marker, tags and anchors
 _BEFORE: Final = re.compile(r"(?:---(?:\s+|\Z))?(?:[!&]\S*(?:\s+|\Z))*")
 _SHAPE: Final = re.compile(r"""["']?(?:hosts|_meta|terraform_version)["']?\s*:(?:\s|\Z)""")
 _GROUP: Final = re.compile(r"""["']?(?:hosts|children|vars)["']?\s*:(?:\s|\Z)""")
@@ -36,7 +36,7 @@ _OPEN: Final = re.compile(r":\s*(?:[!&]\S*\s*)*\{?\s*(?:#.*)?\Z")
 
 
 def has_jinja(text: str) -> bool:
-    """Whether something in a text could be meant as Jinja."""
+    """Whether a text contains something that could be Jinja."""
     return _JINJA.search(text) is not None
 
 

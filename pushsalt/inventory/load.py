@@ -1,15 +1,15 @@
 """Inventory files become Targets.
 
-Two shapes of our own, told apart by their keys: the native one (``defaults``, ``hosts``, ``groups``) and the salt-ssh
-flat roster. Others are told by what they are: Ansible's INI, YAML and ``--list`` JSON, Terraform states, ssh_config.
-A folder has an inventory in each file, or, as Salt's ``dir`` roster, the settings of one host in the file of its name.
-A file that is executable and begins with ``#!/`` is run with ``--list``, and what it prints is read, as data. A roster
-that has Jinja in it is rendered first (``kinds`` says what is a roster); all else is read as YAML, with the line of
-every key, and braces belong to its values.
+There are two native shapes, distinguished by their keys: the native one (``defaults``, ``hosts``, ``groups``) and the
+salt-ssh flat roster. Other formats are recognized by their content: Ansible's INI, YAML and ``--list`` JSON, Terraform
+states, ssh_config. A folder has an inventory in each file, or, as in Salt's ``dir`` roster, the settings of one host in
+the file of its name. A file that is executable and begins with ``#!/`` is run with ``--list``, and its output is read
+as data. A roster that contains Jinja is rendered first (``kinds``); other files are read as YAML with the line of every
+key, and braces are part of values.
 
-Several files: each is complete in itself (its defaults and groups hold for its own hosts only), ``jump`` may name ids
-of all. An id that a later file has again is taken wholly from there, and a warning says so: two machines of one name
-never share settings.
+Of several files each is independent (its defaults and groups apply to its own hosts only); ``jump`` may name ids of all
+files. If a later file has the same id, its host replaces the earlier one completely, with a warning: two machines of
+the same name never share settings.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ MAX_BYTES: Final = 64 * 1024 * 1024
 #: text and path of a roster -> its data, rendered as Salt does (Jinja, then YAML)
 Render = Callable[[Trusted, str], Any]
 
-#: path of a program -> what it prints when it is called with ``--list``. Raises InventoryError.
+#: path of a program -> its output for ``--list``. Raises InventoryError.
 Execute = Callable[[Path], str]
 
 #: The keys of one host's settings.
@@ -72,15 +72,15 @@ def load_inventory(
     made: Sequence[tuple[Path, Mapping[str, Any]]] = (),
     beside: Callable[[Path, list[str]], bool] = lambda path, warnings: True,
 ) -> Inventory:
-    """The targets of these files; with no file at all the one local target ``localhost``.
+    """The targets of these files; without files the only target is the local ``localhost``.
 
-    ``defaults`` are settings by their inventory keys that lie below all files (``Config.target_defaults``).
-    ``detailed``: the targets know where each key of their grains, pillar and minion_opts comes from.
-    ``vault`` opens what ansible-vault has encrypted. ``transports`` gives the names that `transport` may have in the
-    operator's own files; it is called when one is none of ours. ``made``: hosts that plug-ins gave, and their files.
-    ``beside``: whether a file or folder beside an inventory, or in one, may be used; what may not is added to the
+    ``defaults``: settings by inventory keys that all files override (``Config.target_defaults``).
+    ``detailed``: the targets get the place of each key of their grains, pillar and minion_opts.
+    ``vault`` decrypts texts of ansible-vault. ``transports`` returns the allowed values of `transport` in the
+    operator's own files; it is called for names that are not shipped. ``made``: hosts from plug-ins, and their files.
+    ``beside``: whether a file or folder beside an inventory, or in one, may be used; refused ones are added to the
     warnings.
-    Raises InventoryError, with file and line, on whatever is malformed.
+    Raises InventoryError, with file and line, for malformed input.
     """
     warnings: list[str] = []
     below = Source(Path("configuration"), {}, own=True, transports=transports)
@@ -105,7 +105,7 @@ def load_inventory(
 
 
 class _Reader:
-    """Reads the files of one inventory, of whatever kind."""
+    """Reads the files of one inventory, of any format."""
 
     def __init__(
         self,
@@ -138,7 +138,7 @@ class _Reader:
         return self._of_text(path, self._named(path))
 
     def made(self, path: Path, data: Mapping[str, Any]) -> list[Host]:
-        """What a plug-in gave: data about machines, as what a program prints."""
+        """Read the hosts from a plug-in: data about machines, like the output of a program."""
         source = Source(path, data, detailed=self._detailed, foreign=True, vault=self._vault)
         return [host for host in parse_roster(source, self._base, self._warnings) if not self._is_here(path, host)]
 
@@ -155,7 +155,7 @@ class _Reader:
         return kinds.template(path, text) or text
 
     def _is_here(self, path: Path, host: Host) -> bool:
-        """Whether what a program printed means this machine: that is not for others to say."""
+        """Whether the output of a program contains this machine (``transport: local``), which is not allowed."""
         layers = [layer for layer in host.layers if layer is not self._base and "transport" in layer.settings]
         found = bool(layers) and layers[-1].settings["transport"].value == "local"
         if found:
@@ -176,7 +176,7 @@ class _Reader:
         return list(hosts.values())
 
     def _of_host(self, path: Path) -> list[Host]:
-        """The one host whose settings a file has that is named after it; none for another file. Salt: roster dir."""
+        """The host of a file that is named after it; None for other files. Salt: roster dir."""
         if is_program(path):
             return []
         text = self._named(path)
@@ -224,12 +224,12 @@ class _Reader:
 
 
 def _is_printed(data: Any) -> bool:
-    """Whether a program or a cloud made data of this shape, even if it lies in a file."""
+    """Whether data of this shape is made by a program or a cloud, also if it is in a file."""
     return isinstance(data, dict) and (is_state(data) or ansible.is_listing(data))
 
 
 def _parser(data: Any) -> Callable[[Source, Layer, list[str]], list[Host]]:
-    """What reads data of this shape."""
+    """The parser for data of this shape."""
     if is_state(data):
         return parse_state
     if ansible.is_listing(data):
@@ -276,7 +276,7 @@ def _rendered(path: Path, text: Trusted, render: Render) -> Source:
     except YamlError as exc:
         raise _not_yaml(path, exc) from None
     except RenderError as exc:
-        # the first line says what is wrong; the source lines after it may hold a password
+        # only the first line, which has the error: the source lines after it may contain a password
         reason = exc.errors[0].splitlines()[0] if exc.errors else "no reason given"
         where = exc.where or Position(str(path))
         raise InventoryError(f"the roster cannot be rendered: {reason}", exc.hint or "correct it", where) from None

@@ -1,8 +1,8 @@
-"""Layers of settings become Targets, and ``jump`` becomes the whole way to a host.
+"""Merges layers of settings to Targets, and resolves ``jump`` to the complete chain of jump hosts.
 
 Precedence, lowest first: configuration (``ssh_user``, ``roster_defaults`` ...), defaults, groups in the file's order,
-the host. ``grains``, ``pillar`` and ``minion_opts`` are merged key by key, every other setting is replaced; null takes
-back what a lower layer has set.
+the host. ``grains``, ``pillar`` and ``minion_opts`` are merged key by key, other settings are replaced; null resets a
+setting of a lower layer.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from pushsalt.nearest import nearest
 
 @dataclass(frozen=True)
 class Host:
-    """A host as its file has it, before merging. ``layers`` are ordered by rising precedence, the host's own last.
+    """A host before merging. ``layers`` are ordered by increasing precedence, the host's own last.
 
-    ``passwd_for_sudo``: the login's password also answers sudo, where nothing is said of `sudo_password`.
+    ``passwd_for_sudo``: the login's password is also used for sudo, if `sudo_password` is not set.
     """
 
     id: str
@@ -33,7 +33,7 @@ class Host:
 
 
 def build_targets(hosts: Iterable[Host]) -> dict[str, Target]:
-    """Targets by id in the given order. Raises InventoryError for a ``jump`` that leads nowhere."""
+    """Targets by id in the given order. Raises InventoryError for a ``jump`` to an unknown id."""
     by_id = {host.id: host for host in hosts}
     return resolve_jumps(by_id, {host.id: _merge(host) for host in by_id.values()})
 
@@ -61,7 +61,7 @@ def _merge(host: Host) -> Target:
 
 
 def deep_merge(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
-    """Both mappings in a new one; what ``above`` says wins, mappings in mappings are merged alike, lists replaced."""
+    """A new mapping of both; ``above`` wins; nested mappings are merged recursively, lists replaced."""
     merged = dict(below)
     for key, value in above.items():
         old = merged.get(key)
@@ -71,10 +71,10 @@ def deep_merge(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, 
 
 
 def resolve_jumps(hosts: Mapping[str, Host], targets: Mapping[str, Target]) -> dict[str, Target]:
-    """Targets whose ``jump`` is the whole chain, the nearest to the controller first.
+    """Targets whose ``jump`` is the complete chain, the nearest to the controller first.
 
-    ``jump: b`` where b itself has ``jump: a`` becomes (a, b). A list is the way as written; only its first id brings
-    its own way along. A jump inherited from defaults or a group does not hold for the jump hosts themselves.
+    ``jump: b`` where b itself has ``jump: a`` becomes (a, b). A list is used as written; only the chain of its first id
+    is prepended. A jump that is inherited from defaults or a group does not apply to the jump hosts themselves.
     """
     targets = {id: _drop_own_inherited(hosts[id], target) for id, target in targets.items()}
     ways: dict[str, tuple[str, ...]] = {}
@@ -120,7 +120,7 @@ def _check_jump(host: Host, jump: str, targets: Mapping[str, Target]) -> None:
 
 
 def _way(id: str, targets: Mapping[str, Target], hosts: Mapping[str, Host], ways: dict[str, tuple[str, ...]]) -> None:
-    """Fill ``ways`` for this id and for all on its way. A loop, not recursion: chains may be long."""
+    """Compute ``ways`` for this id and its jump hosts, by a loop, since chains may be too long for recursion."""
     chain: list[str] = []
     at = id
     while at not in ways:

@@ -1,7 +1,7 @@
-"""Rosters that are templates: rendered, and told from what they were when an image of the inventory was made.
+"""Renders rosters that are templates, and detects changes of the result since an image of the inventory was made.
 
-Jinja runs at each command, as what it gives may differ each time. What takes longer, reading that, is done once for
-each text that it gives.
+Jinja runs for each command, since its result may differ each time. Reading the result, which takes longer, is cached by
+the text.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ class Rosters:
 
     def __init__(self, opts: Mapping[str, Any]) -> None:
         self._opts = opts
-        #: path -> digest of what Jinja made of it, of those that were read
+        #: path -> digest of the rendered text, for rosters that were read
         self.digests: dict[str, bytes] = {}
         #: whether one was read that may be another one for the same digest: its renderer can do anything
         self.unsteady = False
-        #: what Jinja made of (path, text): that an image does not hold is found out before it is read
+        #: (path, text) -> rendered text, which is needed to check an image and again to read the roster
         self._texts: dict[tuple[str, str], str] = {}
 
     def render(self, text: Trusted, path: str) -> Any:
@@ -45,7 +45,7 @@ class Rosters:
                     default_renderer="yaml",
                 )
             except RenderError:
-                pass  # said below, with the places in the source
+                pass  # reported below, with the places in the source
             else:
                 self.digests[path] = _digest(rendered)
                 return data
@@ -60,7 +60,7 @@ class Rosters:
         )
 
     def same(self, text: Trusted, path: str, digest: object) -> bool:
-        """Whether the roster is still what it was when it had this digest; then it counts as read."""
+        """Whether the rendered roster still has this digest; then it counts as read."""
         try:
             rendered = self._rendered(text, path)
         except PushsaltError:  # who reads it says so
@@ -71,7 +71,7 @@ class Rosters:
         return True
 
     def _rendered(self, text: Trusted, path: str) -> str | None:
-        """What Jinja makes of it; None where the roster, or a renderer of the user's, wants something else."""
+        """The text rendered by Jinja; None if the roster needs another renderer, or users override one."""
         from pushsalt.render import render_any
         from pushsalt.render.pipeline import renderer_named
 

@@ -11,8 +11,7 @@ def parse_roster(source: Source, base: Layer, warnings: list[str]) -> list[Host]
     """The hosts in the file's order, each with its layers: ``base``, itself.
 
     `passwd` answers sudo as well. Salt: ``salt.client.ssh.shell.Shell``.
-    A login name that is not given is left to ~/.ssh/config and to the ``ssh_user`` option (salt-ssh alone would
-    go in as root without being told).
+    Without a login name, ~/.ssh/config and the option ``ssh_user`` apply (salt-ssh would log in as root).
     """
     hosts = []
     for raw_id, raw in source.data.items():

@@ -1,7 +1,7 @@
-"""What may be set for a host: one table of settings, each with its check. Both inventory shapes share it.
+"""The settings of a host: one table with a check for each. Both native inventory shapes use it.
 
-Nothing here is trusted to be harmless: a value may end up in a connection, a prompt or a file name, so control
-characters, leading dashes and numbers out of range are refused where the inventory is read, with file and line.
+Values may be used in connections, prompts or file names, so control characters, leading dashes and numbers out of range
+are refused when the inventory is read, with file and line.
 """
 
 from __future__ import annotations
@@ -27,32 +27,32 @@ KeyPath = tuple[Hashable, ...]
 _KEY: Final = re.compile(r"[ \t]*['\"]?([^\s'\"].*?)['\"]?[ \t]*:")
 
 
-#: settings whose values are words of ours, or ids
+#: settings whose values are keywords, or ids
 _WORDS: Final = frozenset(("transport", "become", "become_method", "jump"))
 
 
 @dataclass(frozen=True)
 class Source:
-    """One inventory file that was read: its data and where each key of it stands."""
+    """One inventory file: its data and the places of its keys."""
 
     path: Path
     data: Any
     lines: Mapping[KeyPath, int] = field(default_factory=dict)
-    #: text as a person edits it: the place of a key is looked up here when rendering has moved the lines
+    #: the unrendered text, in which the places of keys are looked up if rendering has moved the lines
     text: str = ""
-    #: whether it is wanted where each key of a mapping stands: that takes long in large inventories
+    #: whether the places of all keys of mappings are needed: that is slow for large inventories
     detailed: bool = False
     #: whether a program or a cloud made it, and not the operator: it may say less
     foreign: bool = False
-    #: whether it is the operator's own, whose sdb:// URIs are resolved; what programs and clouds print is data
+    #: whether it is the operator's own file, whose sdb:// URIs are resolved, unlike those of programs and clouds
     own: bool = False
-    #: opens what ansible-vault has encrypted in the operator's own files
+    #: decrypts texts of ansible-vault in the operator's own files
     vault: Vault = field(default_factory=Vault)
     #: whether the file is encrypted as a whole: the values in it are secrets then
     encrypted: bool = False
-    #: whether a file or folder beside it may be used; what may not is added to the warnings
+    #: whether a file or folder beside it may be used; refused ones are added to the warnings
     beside: Callable[[Path, list[str]], bool] = lambda path, warnings: True
-    #: gives the transports that may be named; the user's own only in files of the operator
+    #: returns the allowed transports; users' own only in files of the operator
     transports: Callable[[], Collection[str]] = lambda: TRANSPORTS
 
     def places(self, key_path: KeyPath, keys: Iterable[Any]) -> dict[Any, Position]:
@@ -87,11 +87,11 @@ class Source:
 
 @dataclass(frozen=True)
 class Setting:
-    """One checked value. ``value`` None means: as if it had never been set in a lower layer."""
+    """One checked value. ``value`` None resets the setting of lower layers."""
 
     value: Any
     where: Position
-    #: of a mapping that is merged key by key: where its keys stand, as far as that is known
+    #: of a mapping that is merged key by key: the places of its keys, if known
     places: Mapping[Any, Position] = field(default_factory=dict)
 
 
@@ -183,7 +183,7 @@ def parse_layer(raw: object, source: Source, key_path: KeyPath, words: str, warn
 
 
 def _texts(raw: object, key_path: KeyPath) -> object:
-    """What is secret in the settings of an encrypted file: all but words of ours, and the id, which has to be shown."""
+    """The secret texts in the settings of an encrypted file: all except keywords, and the id, which must be shown."""
     if not isinstance(raw, dict):
         return raw
     shown = [str(key) for key in key_path]
@@ -210,7 +210,7 @@ URI_FIELDS: Final = ("host", "port", "user", "passwd", "priv_passwd", "sudo_user
 
 
 def with_deferred(name: str, value: Any) -> Any:
-    """The value of a setting with its URIs marked. Grains have none: they are kept in the clear, here and there."""
+    """The value of a setting with its URIs marked. Grains cannot have URIs, since they are cached unencrypted."""
     if name == "grains" or (name != "minion_opts" and name not in MERGED and not isinstance(value, str)):
         return value
     if name == "minion_opts" and isinstance(value, dict):
@@ -233,7 +233,7 @@ def _uri(key: str, value: SdbUri) -> SdbUri:
 
 
 def checked_value(name: str, value: Any) -> Any:
-    """A value that was fetched for one of URI_FIELDS. Raises ValueError, whose text completes "`port` …"."""
+    """Check a value that was fetched for one of URI_FIELDS. Raises ValueError, whose text completes "`port` …"."""
     try:
         return FIELDS[name][1](value, Path())
     except WrongError as exc:
@@ -244,7 +244,7 @@ def checked_value(name: str, value: Any) -> Any:
 
 
 def _check_command(key: str, source: Source, settings: Mapping[str, Setting]) -> None:
-    """Raises WrongError where a command may not stand."""
+    """Raises WrongError where a command is not allowed."""
     if not source.own:
         raise WrongError("names a program of this machine, which only a file of your own or the configuration can")
     before = settings.get(COMMANDS[key])
@@ -256,7 +256,7 @@ def _check_command(key: str, source: Source, settings: Mapping[str, Setting]) ->
 
 
 def _check_transport(name: str, source: Source) -> None:
-    """Plug-ins are looked for only where one is named that is none of ours."""
+    """Check a transport; plug-ins are only searched for names that are not shipped."""
     if name in TRANSPORTS:
         return
     there = source.transports()

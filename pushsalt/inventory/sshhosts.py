@@ -1,7 +1,7 @@
 """An OpenSSH client configuration as inventory: each name of a ``Host`` line without wildcards is a target.
 
-How to connect stays ssh_config's to say: an id's settings come from ``~/.ssh/config`` as for any target. Of another
-file than that, the common ones are taken over. Salt: salt.roster.sshconfig.
+The connection settings of an id come from ``~/.ssh/config``, as for any target; of another file, the common settings
+are copied. Salt: salt.roster.sshconfig.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""Words that reach ssh, sudo, a file of host keys or a command: what may be in them. Each check answers what is wrong.
+"""Checks values that are passed to ssh, sudo, known_hosts or a command line. Each check returns the error, or "".
 
-The same checks hold where an inventory is read, with file and line, and where a connection is made, for what
-ssh_config and its tokens made of a word. They refuse more than OpenSSH does since CVE-2023-51385 and CVE-2025-61984
-(quotes, ``$``, backquotes, ``;|&<>(){}``, blanks, control characters, a leading dash): a word that passes means itself
-in every shell, as a part of any word, quoted or not. The one exception is the backslash of a Windows domain's user
-(``DOMAIN\\user``), which OpenSSH takes too.
+They are used when an inventory is read, with file and line, and when a connection is made, for values that ssh_config
+and its tokens produce. They refuse more than OpenSSH since CVE-2023-51385 and CVE-2025-61984 (quotes, ``$``,
+backquotes, ``;|&<>(){}``, blanks, control characters, a leading dash): an accepted value has no special meaning in any
+shell, quoted or not. The only exception is the backslash of a Windows domain's user (``DOMAIN\\user``), which OpenSSH
+accepts too.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _HOST: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
 _ZONE: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
 _USER: Final = re.compile(r"[A-Za-z0-9_.+][A-Za-z0-9_.+@:,=~-]*")
 _DOMAIN: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
-#: what some shell reads as more than itself
+#: characters with a special meaning in some shell
 _SHELL: Final = re.compile(r"""['"`$\\;&<>|(){}*?!\[\]#^]""")
 
 
@@ -44,9 +44,9 @@ def _common(text: str) -> str | None:
 
 
 def _ascii(text: str) -> str | None:
-    """The text with an ``x`` for each letter, accent and digit of other scripts; None where one is something else.
+    """The text with ``x`` for each letter, accent and digit of other scripts; None if it has other such characters.
 
-    What the resolver makes of such a character (NFKC) must be a letter or digit too: some letters stand for ``(1)``.
+    The NFKC form, which the resolver uses, must be a letter or digit too: that of some letters is ``(1)``.
     """
     if text.isascii():
         return text
@@ -65,7 +65,7 @@ def _ascii(text: str) -> str | None:
 
 
 def host_problem(text: str) -> str | None:
-    """Of a host: a name of DNS or of ssh_config, or an IPv4 or IPv6 address, with a zone or without."""
+    """Check a host: a name of DNS or of ssh_config, or an IPv4 or IPv6 address, with or without zone."""
     problem = _common(text)
     if problem is not None:
         return problem
@@ -86,7 +86,7 @@ def host_problem(text: str) -> str | None:
 
 
 def alias_problem(text: str) -> str | None:
-    """Of a name that ssh_config is asked for, and that may stand for another there."""
+    """Check a name that is looked up in ssh_config, where it may be an alias."""
     problem = _common(text)
     found = _SHELL.search(text)
     if problem is None and found:
@@ -95,7 +95,7 @@ def alias_problem(text: str) -> str | None:
 
 
 def user_problem(text: str) -> str | None:
-    """Of a login name."""
+    """Check a login name."""
     problem = _common(text)
     if problem is not None:
         return problem
@@ -109,12 +109,12 @@ def user_problem(text: str) -> str | None:
 
 
 def sudo_user_problem(text: str) -> str | None:
-    """Of whom sudo becomes: a login name, or ``#`` and a number."""
+    """Check the user of sudo: a login name, or ``#`` and a number."""
     return None if re.fullmatch(r"#[0-9]{1,10}", text) else user_problem(text)
 
 
 def jump_problem(text: str) -> str | None:
-    """Of one hop of a ProxyJump: ``[user@]host[:port]``, an IPv6 address in brackets if a port follows."""
+    """Check one hop of a ProxyJump: ``[user@]host[:port]``, an IPv6 address in brackets if a port follows."""
     problem = _common(text)
     if problem is not None:
         return problem
@@ -141,7 +141,7 @@ def hop(text: str) -> tuple[str | None, str, str | None]:
 
 
 def command_problem(text: str) -> str | None:
-    """Of a program or folder on the target: a path without anything that a shell reads as more than itself."""
+    """Check a path on the target: it must not contain characters with a special meaning in a shell."""
     if not text:
         return "is empty"
     if CONTROL.search(text) or not text.isprintable():
@@ -152,7 +152,7 @@ def command_problem(text: str) -> str | None:
     return f"has {found[0]} in it, which a shell reads: {_said(text)}" if found else None
 
 
-#: words of ssh_config -> the check of their value, where one goes further than ``CONTROL``
+#: option of ssh_config -> the check of its value, if it is stricter than ``CONTROL``
 _OPTIONS: Final[dict[str, Callable[[str], str | None]]] = {
     "hostname": lambda value: host_problem(value.replace("%%", "x").replace("%h", "x") or value),
     "hostkeyalias": host_problem,
@@ -176,7 +176,7 @@ def option(text: str) -> tuple[str, str]:
 
 
 def option_problem(text: str) -> str | None:
-    """Of one of ``ssh_options``."""
+    """Check one of ``ssh_options``."""
     name, value = option(text)
     check = _OPTIONS.get(name)
     problem = check(value) if check is not None else None
@@ -188,7 +188,7 @@ _CHECKED: Final = ("yes", "true", "ask", "")
 
 
 def unchecked(text: str) -> bool:
-    """Whether one of ``ssh_options`` would have unknown host keys accepted, or known ones forgotten."""
+    """Whether one of ``ssh_options`` accepts unknown host keys, or ignores known ones."""
     name, value = option(text)
     if name == "stricthostkeychecking":
         return value.lower() not in _CHECKED
@@ -198,5 +198,5 @@ def unchecked(text: str) -> bool:
 
 
 def is_file(name: str) -> bool:
-    """Whether ssh_config names a file of host keys there, and not that there is none."""
+    """Whether the value is a file of host keys, and not ``none`` or the like."""
     return name.lower() not in ("none", "") and not posixpath.normpath(name).startswith(("/dev/", "//dev/"))

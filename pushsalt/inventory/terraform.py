@@ -46,7 +46,7 @@ _MACHINES: Final = frozenset(
 
 
 def is_state(data: object) -> bool:
-    """Whether it is a state, or what ``terraform show -json`` prints."""
+    """Whether data is a state, or output of ``terraform show -json``."""
     return isinstance(data, dict) and "terraform_version" in data and ("resources" in data or "values" in data)
 
 
@@ -114,7 +114,7 @@ def _first(values: dict[str, Any], names: tuple[str, ...]) -> Any:
 
 
 def _nested(values: dict[str, Any]) -> Any:
-    """Addresses within network interfaces: Google, libvirt, vSphere and what is like them."""
+    """Addresses within network interfaces, as in resources of Google, libvirt, vSphere and similar."""
     for interface in _mappings(values.get("network_interface")):
         outside = [access.get("nat_ip") for access in _mappings(interface.get("access_config"))]
         more = interface.get("addresses")

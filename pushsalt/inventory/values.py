@@ -19,7 +19,7 @@ from pushsalt.model import BecomeMethod, Secret, SecretCommand
 TRANSPORTS: Final = ("ssh", "local", "offline")
 BECOME: Final = get_args(BecomeMethod)
 
-#: setting -> the one that it stands for: what its command prints
+#: setting with a command -> the setting whose value the command prints
 COMMANDS: Final[Mapping[str, str]] = {
     "passwd_command": "passwd",
     "priv_passwd_command": "priv_passwd",
@@ -30,11 +30,11 @@ Parser = Callable[[Any, Path], Any]
 
 
 class WrongError(Exception):
-    """What is wrong with a value."""
+    """An invalid value; the text completes "`port` of host web1 ..."."""
 
 
 def command(value: Any, folder: Path) -> SecretCommand:
-    """A line whose words are split as a shell would, or a list of words; a relative path starts at the folder."""
+    """A command: a line that is split into words as by a shell, or a list; a relative path starts at the folder."""
     if isinstance(value, str):
         try:
             words = shlex.split(value)
@@ -57,7 +57,7 @@ def command(value: Any, folder: Path) -> SecretCommand:
 
 
 def plain(value: Any, _folder: Path) -> str:
-    """Text without control characters that no program takes for an option."""
+    """Text without control characters and without a leading dash."""
     if isinstance(value, int) and not isinstance(value, bool):
         value = str(value)
     if not isinstance(value, str):
@@ -145,7 +145,7 @@ def mapping(value: Any, _folder: Path) -> dict[str, Any]:
 
 
 def mine_functions(value: Any, folder: Path) -> dict[str, Any]:
-    """Of a salt-ssh roster: what is collected for the mine, which is one of the minion's options."""
+    """``mine_functions`` of a salt-ssh roster, which is one of the minion's options."""
     if not isinstance(value, dict | list):
         raise WrongError(f"must be a mapping of functions, not {in_words(value)}")
     return {"mine_functions": value}

@@ -1,7 +1,7 @@
-"""Texts that ansible-vault has encrypted, opened with the passwords that were given.
+"""Decrypts texts of ansible-vault with the given passwords.
 
-A text is a line ``$ANSIBLE_VAULT;1.1;AES256`` (``1.2`` with a label behind it) and lines of hexadecimal digits. They
-stand for three lines: salt, HMAC-SHA256 and ciphertext, each in hexadecimal digits again. PBKDF2-HMAC-SHA256 makes of
+A text is a line ``$ANSIBLE_VAULT;1.1;AES256`` (``1.2`` followed by a label) and lines of hexadecimal digits. These
+encode three lines: salt, HMAC-SHA256 and ciphertext, each in hexadecimal digits again. PBKDF2-HMAC-SHA256 derives from
 password and salt, in 10,000 rounds, 32 bytes for AES-CTR, 32 for the HMAC and 16 for the counter.
 Source: Ansible's documentation, "Encrypting content with Ansible Vault": the format of files.
 """
@@ -21,7 +21,7 @@ Password = tuple[str, bytes]
 
 
 class Vault:
-    """Opens such texts. ``passwords`` is asked when the first one is met; ``told`` hears of each secret in them."""
+    """Decrypts texts. ``passwords`` is called for the first one; ``told`` is called with each secret in them."""
 
     def __init__(
         self,
@@ -38,7 +38,7 @@ class Vault:
 
     @property
     def passwords(self) -> list[Password]:
-        """Raises what the source of the passwords raises."""
+        """The passwords. Raises what their source raises."""
         if self._passwords is None:
             self._passwords = list(self._ask())
         return self._passwords
@@ -82,7 +82,7 @@ class Vault:
         return None
 
     def why(self) -> str:
-        """Why something could not be opened, and what to do."""
+        """The reason why a text could not be decrypted, and what to do."""
         if self.passwords:
             return "no password that was given opens that"
         return "ANSIBLE_VAULT_PASSWORD_FILE names the file with the password"

@@ -1,4 +1,4 @@
-"""Rendering: a source text and what one target is, in; data or text, out. ``pipeline`` has the entry points."""
+"""Renders source texts for one target to data or text. ``pipeline`` has the entry points."""
 
 from pushsalt.render.context import RenderContext
 from pushsalt.render.pipeline import (

@@ -1,8 +1,7 @@
-"""Compiled templates: kept in memory, and between runs in a store that the shell lends.
+"""Compiled templates: cached in memory, and between runs in a store that the caller provides.
 
-Code depends on the text, the names that it has in messages, the environment's options and on what compiles it. A store
-keeps bytes by a digest of all that; what it gives is executed, so it must be nobody's but the user's: see
-``pushsalt.cache.templates``.
+Code depends on the text, its names in messages, the environment's options and the compiler. A store keeps bytes by a
+digest of all that. Its content is executed, so it must be private to the user: see ``pushsalt.cache.templates``.
 """
 
 from __future__ import annotations
@@ -27,12 +26,12 @@ log = logging.getLogger(__name__)
 
 #: Compiled templates kept in memory.
 SIZE: Final = 4096
-#: Changes with what an entry is.
+#: Version of the entries' format.
 LAYOUT: Final = 1
 
 
 class CodeStore(Protocol):
-    """Bytes by name (hexadecimal digits), kept between runs. Neither method raises."""
+    """Bytes by name (hexadecimal digits), kept between runs. The methods do not raise."""
 
     def get(self, name: str) -> bytes | None: ...
 
@@ -40,7 +39,7 @@ class CodeStore(Protocol):
 
 
 class Codes:
-    """Compiled templates by (environment, name, path, text); in memory the least recently used go first."""
+    """Compiled templates by (environment, name, path, text); an LRU cache in memory."""
 
     def __init__(self, size: int = SIZE) -> None:
         self.store: CodeStore | None = None
@@ -49,7 +48,7 @@ class Codes:
         self._codes: OrderedDict[tuple[Hashable, ...], CodeType] = OrderedDict()
 
     def get(self, key: tuple[Hashable, ...], compile_: Callable[[], CodeType], *, keep: bool = False) -> CodeType:
-        """The code, compiled if need be. ``keep``: it may be kept between runs, and come from there."""
+        """The code, compiled if necessary. ``keep``: the store may be used."""
         with self._lock:
             code = self._codes.get(key)
             if code is not None:
@@ -63,7 +62,7 @@ class Codes:
         return code
 
     def clear(self) -> None:
-        """Forget what is in memory."""
+        """Clear the cache in memory."""
         with self._lock:
             self._codes.clear()
 
@@ -87,15 +86,15 @@ codes = Codes()
 
 
 def digest(key: tuple[Hashable, ...]) -> str:
-    """The name of an entry: the key, and everything else that compiled code depends on."""
+    """The name of an entry: a digest of the key, and everything else that compiled code depends on."""
     return hashlib.sha256(repr((compiler(), key)).encode("utf-8", "surrogatepass")).hexdigest()
 
 
 @cache
 def compiler() -> tuple[Any, ...]:
-    """What compiles: this code, Jinja, and Python. Filters count: of constants they are worked out when compiling.
+    """Identifies the compiler: this code, Jinja, and Python, with filters, which are evaluated early for constants.
 
-    Files are told by size and time: versions stay the same while somebody works on one.
+    Files are identified by size and time, since a version number does not change during development.
     """
     here = Path(__file__).parent
     packages = [Path(str(sys.modules[name].__file__)).parent for name in ("jinja2", "markupsafe")]

@@ -1,4 +1,4 @@
-"""Everything that a template may see of one target."""
+"""Everything that a template can access of one target."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from typing import Any, NoReturn, Protocol
 from pushsalt.errors import FunctionError
 from pushsalt.model import Completed
 
-#: Names of functions that mean another one when a template calls them: `cmd.run` takes shell syntax there.
+#: Functions that are replaced when a template calls them: `cmd.run` accepts shell syntax there.
 ALIASES = {"cmd.run": "cmd.shell"}
 
 
 class FoundFile(Protocol):
-    """A file of the file server, as far as rendering needs it."""
+    """The part of a file of the file server that rendering needs."""
 
     @property
     def path(self) -> str: ...
@@ -25,15 +25,15 @@ class FoundFile(Protocol):
 
 
 class FileSource(Protocol):
-    """What rendering needs of ``pushsalt.fileserver.FileServer``."""
+    """The part of ``pushsalt.fileserver.FileServer`` that rendering needs."""
 
     def find(self, path: str, saltenv: str) -> FoundFile | None: ...
 
 
 class RunProgram(Protocol):
-    """Runs a program of the controller (gpg, an ext_pillar's command): no shell, ``input`` on its standard input.
+    """Runs a program on the controller (gpg, an ext_pillar's command) without a shell, with ``input`` on stdin.
 
-    Raises OSError when it cannot be started, TimeoutError when it does not end.
+    Raises OSError if it cannot be started, TimeoutError if it does not end.
     """
 
     def __call__(self, argv: Sequence[str], *, input: bytes = b"") -> Completed: ...
@@ -41,19 +41,19 @@ class RunProgram(Protocol):
 
 @dataclass(frozen=True)
 class RenderContext:
-    """One target, as its templates see it.
+    """One target for its templates.
 
-    ``opts`` is what templates see and may change; ``settings`` are the options by which rendering itself works, which
-    no template reaches. ``engines``, when it is set, are the only renderers that anything rendered for this context
-    may use.
+    ``opts`` is visible to templates, which may change it; ``settings`` are the options that control rendering, which
+    templates cannot access. ``engines``, if set, are the only renderers that may be used in this context.
 
-    ``salt`` maps names like ``grains.get`` to functions; it decides where they run and notices that they ran.
-    ``fileserver`` gives what templates import (pillar templates: a file server over ``pillar_roots``).
-    ``extra`` holds more names for templates (``proxy`` …).
-    ``run`` runs outside programs, None where that is out of place. ``private`` are options of the controller that
-    renderers use and templates do not see (keys). ``kept`` is what renderers remember from one SLS of this target to
-    the next. ``decrypted`` is told each plain text that was a ciphertext, so that it is hidden where text is shown.
-    ``keep_code``: compiled templates may be kept between runs; not those of pillar and inventories, which have secrets.
+    ``salt`` maps names like ``grains.get`` to functions; it decides where they run and records calls.
+    ``fileserver`` has the files that templates import (for pillar templates those of ``pillar_roots``).
+    ``extra`` has further names for templates (``proxy`` …).
+    ``run`` runs external programs; None if that is not allowed. ``private``: options of the controller for renderers,
+    which templates cannot access (keys). ``kept``: state of renderers between SLS of this target. ``decrypted`` is
+    called with each decrypted text, to redact it in output.
+    ``keep_code``: compiled templates may be cached between runs, unlike those of pillar and inventories, which may
+    contain secrets.
     """
 
     id: str
@@ -70,21 +70,21 @@ class RenderContext:
     keep_code: bool = False
     frozen: Mapping[str, Any] | None = None
     engines: frozenset[str] | None = None
-    #: has another process decrypt, which has the keys: renderer, data, its argument line, translate_newlines -> data
+    #: decrypts in another process that has the keys: (renderer, data, argument line, translate_newlines) -> data
     decrypt: Callable[[str, Any, str, bool], Any] | None = None
 
     @property
     def settings(self) -> Mapping[str, Any]:
-        """The options by which rendering works."""
+        """The options that control rendering."""
         return self.opts if self.frozen is None else self.frozen
 
     def setting(self, name: str) -> Any:
-        """One of the ``settings``; None where it is not set. The look is noted, as a template's is."""
+        """One of the ``settings``; None if it is not set. The read is recorded, like that of a template."""
         self.opts.get(name)
         return self.settings.get(name)
 
     def noted(self, *names: str) -> Mapping[str, Any]:
-        """The ``settings``, of which these are looked at."""
+        """The ``settings``; reads of these names are recorded."""
         for name in names:
             self.opts.get(name)
         return self.settings
@@ -94,13 +94,13 @@ class RenderContext:
         return self.setting(name) or self.private.get(name)
 
     def confined(self) -> RenderContext:
-        """This context for text that is no file of the operator's."""
+        """This context for foreign text."""
         if isinstance(self.salt, WithoutSecrets):
             return self
         return replace(self, salt=WithoutSecrets(self.salt))
 
     def names(self, saltenv: str) -> dict[str, Any]:
-        """The names that every template of this target has, whatever its language."""
+        """The names for all templates of this target, of any template language."""
         return {
             "salt": SaltFunctions(self.salt),
             "grains": self.grains,
@@ -114,12 +114,12 @@ class RenderContext:
     def template_names(
         self, *, saltenv: str, sls: str, path: str, variables: Mapping[str, Any] | None = None
     ) -> dict[str, Any]:
-        """All names of one template: ``names``, those of the SLS it is or belongs to, and ``variables``, which win."""
+        """All names of one template: ``names``, those of its SLS, and ``variables``, which win."""
         names = self.names(saltenv) | ({"sls": sls} if sls else {}) | dict(variables or {})
         return sls_names(path, str(names["sls"])) | names if "sls" in names else names
 
     def dunders(self, saltenv: str, sls: str) -> dict[str, Any]:
-        """The names that Python code written for Salt expects as module globals."""
+        """The dunders that Python code written for Salt expects as module globals."""
         return {
             "__salt__": SaltFunctions(self.salt),
             "__grains__": self.grains,
@@ -133,7 +133,7 @@ class RenderContext:
 
 
 class WithoutSecrets(Mapping[str, Callable[..., Any]]):
-    """``salt`` for text that is no file of the operator's: who writes it could name any secret there is."""
+    """``salt`` for foreign text, without access to secrets."""
 
     def __init__(self, functions: Mapping[str, Callable[..., Any]]) -> None:
         self._functions = functions
@@ -144,7 +144,7 @@ class WithoutSecrets(Mapping[str, Callable[..., Any]]):
 
         def refuse(*args: Any, **kwargs: Any) -> NoReturn:
             text = f"{name} is called by a text that is no file of yours"
-            hint = "call it in the SLS or the file, and give the text the value by `context`"
+            hint = "call it in the SLS or the file, and pass the value to the text by `context`"
             raise FunctionError("exception", text, hint, "SaltInvocationError")
 
         return refuse
@@ -170,7 +170,7 @@ class SaltFunctions(Mapping[str, Callable[..., Any]]):
         self._functions = functions
 
     def __getitem__(self, name: str) -> Callable[..., Any]:
-        """The function; what it raises will know its name. KeyError when there is none."""
+        """The function; exceptions from it get its name. Raises KeyError for an unknown one."""
         name = self._resolve(name)
         function = self._functions[name]
 
@@ -201,7 +201,7 @@ class SaltFunctions(Mapping[str, Callable[..., Any]]):
         return SaltModule(self, module)
 
     def has_module(self, module: str) -> bool:
-        """Whether there are functions ``module.…``. The mapping may know better than by its names."""
+        """Whether there are functions ``module.…``; asks the mapping if it can tell."""
         known = getattr(self._functions, "has_module", None)
         if known is not None:
             return bool(known(module))
@@ -241,7 +241,7 @@ def sls_names(path: str, sls: str) -> dict[str, str]:
             template = f"{slspath}.sls"
         elif template.endswith(f"{slspath}/init.sls"):
             template = f"{slspath}/init.sls"
-        else:  # not the SLS itself: a file that is rendered in its name
+        else:  # not the SLS itself, but a file that is rendered for it
             return {"tplpath": path, "tplfile": sls, "tpldir": PurePosixPath(sls).parent.as_posix()}
         slspath = template.rsplit("/", 1)[0] if "/" in template else ""
         names.update(tplpath=path, tplfile=template, tpldir=slspath or ".", tpldot=slspath.replace("/", "."))

@@ -1,4 +1,4 @@
-"""What the renderers that decrypt have in common: finding ciphertexts in data, and decrypting each once per process."""
+"""Common code of the decrypting renderers: finds ciphertexts in data, and decrypts each once per process."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ MAX_KEPT: Final = 10_000
 
 
 class PlainTexts:
-    """Plain texts by key and ciphertext. A thousand targets with the same secret decrypt it once.
+    """Decrypted texts by key and ciphertext: the same secret of many targets is decrypted once.
 
-    One at a time: programs that decrypt wait for one agent anyway, and no ciphertext is worked on twice.
+    Decryption is serialized: the programs use one agent anyway, and no ciphertext is decrypted twice.
     """
 
     def __init__(self) -> None:
@@ -35,9 +35,9 @@ class PlainTexts:
 
 
 def in_depth(value: Any, decrypt: Callable[[str | bytes], Any], path: tuple[str, ...] = ()) -> Any:
-    """``value`` with every text in it decrypted; what is read like a file is read. Other values stay.
+    """``value`` with all texts in it decrypted; file objects are read. Other values are unchanged.
 
-    Raises SourceError that names the key at which it went wrong.
+    Raises SourceError with the key of the value that cannot be decrypted.
     """
     if isinstance(value, dict):
         return {key: in_depth(item, decrypt, (*path, str(key))) for key, item in value.items()}

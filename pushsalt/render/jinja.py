@@ -1,8 +1,7 @@
-"""Jinja as Salt sets it up. Salt: salt.utils.templates.render_jinja_tmpl, salt.utils.jinja.
+"""Jinja with Salt's settings. Salt: salt.utils.templates.render_jinja_tmpl, salt.utils.jinja.
 
-Templates are compiled once, see ``pushsalt.render.code``: code depends on the text, the name and the environment's
-options alone, so it is shared by all targets. What differs by target (globals, loader) is in an overlay made for each
-rendering.
+Templates are compiled once, see ``pushsalt.render.code``: code depends only on the text, the name and the environment's
+options, so all targets share it. Objects that differ by target (globals, loader) are in an overlay for each rendering.
 """
 
 from __future__ import annotations
@@ -52,7 +51,7 @@ class RaisedByTemplate(Exception):
 
 
 class SaltUndefined(StrictUndefined):
-    """Says which execution function is missing instead of naming our classes."""
+    """Reports the missing execution function instead of the names of our classes."""
 
     @property
     def _undefined_message(self) -> str:
@@ -85,7 +84,7 @@ def _base_environment(options: EnvOptions, allow_undefined: bool) -> Environment
 
 
 def parsing_environment() -> jinja2.Environment:
-    """An environment that parses what ours would render, to look at it."""
+    """An environment that parses the same syntax, for checks of templates."""
     return _base_environment((), False)
 
 
@@ -100,7 +99,7 @@ def _compile(
 
 
 class Environment(Sandbox):
-    """Jinja's environment with names relative to the importing template."""
+    """Jinja's environment, with names relative to the importing template."""
 
     code_generator_class = LineKeepingGenerator
     concat = staticmethod(joined)
@@ -117,9 +116,9 @@ class Environment(Sandbox):
 class TemplateLoader(jinja2.BaseLoader):
     """Imports and includes of one rendering. Salt: salt.utils.jinja.SaltCacheLoader.
 
-    Names are relative to the file server's roots; with ``./`` or ``../`` to ``tpldir``, as in Salt, or else to the
-    file that imports. A path on the disk is one too when it is below a root; other files are not read. Each file that
-    is loaded sets ``tplfile``, ``tpldir`` and ``tpldot`` for imports without context.
+    Names are relative to the file server's roots; with ``./`` or ``../``, to ``tpldir``, as in Salt, or else to the
+    importing file. A path on the disk is accepted if it is below a root; other files are not read. Each loaded file
+    sets ``tplfile``, ``tpldir`` and ``tpldot`` for imports without context.
     """
 
     def __init__(
@@ -139,11 +138,11 @@ class TemplateLoader(jinja2.BaseLoader):
         self._key = key
         self._keep = keep
         self._roots = [f"{root.rstrip('/')}/" for root in roots]
-        self._written: dict[str, str] = {}  # relative names as they were written, by what they stand for
+        self._written: dict[str, str] = {}  # resolved name -> the relative name that was written
 
     def resolve(self, environment: jinja2.Environment, name: str, parent: str) -> str:
-        """The path in the file server's tree that a relative name stands for."""
-        # Salt's tpldir is that of the file that was loaded last, and formulas were tested with that
+        """The path of a relative name in the file server's tree."""
+        # as in Salt, tpldir is that of the last loaded file: formulas were tested with that
         tried = (str(environment.globals.get("tpldir") or "."), posixpath.dirname(parent))
         for folder in tried:
             path = posixpath.normpath(posixpath.join(folder, name))
@@ -153,7 +152,7 @@ class TemplateLoader(jinja2.BaseLoader):
         raise jinja2.TemplateNotFound(name)
 
     def below_root(self, name: str) -> str:
-        """The path in the file server's tree of an absolute path, or that path as it is."""
+        """The path in the file server's tree for an absolute path; if it is not below a root, unchanged."""
         path = posixpath.normpath(name)
         names = (path[len(root) :] for root in self._roots if path.startswith(root))
         return next((tree_path for tree_path in names if self._find(tree_path) is not None), name)
@@ -180,7 +179,7 @@ class TemplateLoader(jinja2.BaseLoader):
 
 
 def environment_options(context: RenderContext, *, sls: str) -> dict[str, Any]:
-    """What ``jinja_env`` (files) or ``jinja_sls_env`` (SLS) set of Jinja's own options."""
+    """Jinja's options that ``jinja_env`` (files) or ``jinja_sls_env`` (SLS) set."""
     chosen = context.setting("jinja_sls_env" if sls else "jinja_env") or {}
     options = _known_options(chosen) if isinstance(chosen, Mapping) else {}
     for name in ("trim_blocks", "lstrip_blocks"):
@@ -200,9 +199,9 @@ def _known_options(options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def split_header(text: str) -> tuple[str, dict[str, Any] | None]:
-    """``text`` and the options of its ``#jinja2: {…}`` line, which is first or follows the renderers' shebang.
+    """(text without header, its options): the header ``#jinja2: {…}`` is the first line, or follows the shebang.
 
-    The line is taken out. A header that cannot be read is a warning, and stays.
+    An invalid header is logged, and kept in the text.
     """
     lines = text.splitlines(keepends=True)
     at = 1 if lines and lines[0].startswith("#!") and not lines[0].startswith("#!/") else 0
@@ -223,7 +222,7 @@ def split_header(text: str) -> tuple[str, dict[str, Any] | None]:
 
 
 def file_environment(folder: Path, names: Mapping[str, Any]) -> jinja2.Environment:
-    """An environment over the files of a folder, for templates that belong to no SLS. Undefined names are empty."""
+    """An environment for the files of a folder, for templates without SLS. Undefined names are empty."""
     base = _base_environment((), True)
     env = base.overlay()
     env.loader = jinja2.FileSystemLoader(folder)
@@ -243,10 +242,10 @@ def render_jinja(
     context: RenderContext,
     variables: Mapping[str, Any] | None = None,
 ) -> StageText:
-    """``text`` rendered for ``context``'s target, each part with the source line it came from.
+    """Render ``text`` for the target of ``context``; each part of the result knows its source line.
 
-    ``path`` names the source in messages. ``variables`` are more names for the template and win over all others.
-    Raises SourceError with the place; TargetError when a call could not reach the target.
+    ``path`` is the source's name in messages. ``variables``: further names for the template, which win.
+    Raises SourceError with the place; TargetError if a call could not reach the target.
     """
     body, header = split_header(text)
     names = context.template_names(saltenv=saltenv, sls=sls, path=path, variables=variables)
@@ -267,7 +266,7 @@ def render_jinja(
         written = list(template.root_render_func(template.new_context(names)))
     except (Exception, OutOfTime) as exc:
         raise _translated(exc, sources, base) from None
-    # Jinja drops the last newline of a template; Salt puts it back
+    # Jinja removes the last newline of a template; Salt restores it
     newline = "\n" if text.endswith("\n") else ""
     return StageText("".join(written) + newline, sources.output_map(written))
 
@@ -277,7 +276,7 @@ def _hashable(options: Mapping[str, Any]) -> EnvOptions:
 
 
 class _Directory:
-    """The files beside a template that belongs to no file server (an inventory, a configuration)."""
+    """Loads files beside a template that is not on the file server (an inventory, a configuration)."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -303,9 +302,9 @@ def _beside(path: str) -> FileSource | None:
 
 
 def template_line(text: str, path: str, function: str, line: int, settings: Mapping[str, Any]) -> int:
-    """The line of the template ``text`` for a frame of its compiled code: the frame's function and line.
+    """The line of the template ``text`` for a frame of its compiled code, given as function and line.
 
-    ``settings`` are those of ``jinja_sls_env``. Raises jinja2.TemplateError when it cannot be compiled.
+    ``settings`` are those of ``jinja_sls_env``. Raises jinja2.TemplateError if it cannot be compiled.
     """
     body, header = split_header(text)
     if function != COMPILED:
@@ -319,7 +318,7 @@ def template_line(text: str, path: str, function: str, line: int, settings: Mapp
 
 
 def _chain(traceback: TracebackType | None, sources: TemplateSources) -> list[Origin]:
-    """The template lines that a traceback runs through, innermost first."""
+    """The template lines of a traceback, innermost first."""
     chain: list[Origin] = []
     while traceback is not None:
         template = traceback.tb_frame.f_globals.get("__jinja_template__")
@@ -332,7 +331,7 @@ def _chain(traceback: TracebackType | None, sources: TemplateSources) -> list[Or
 
 
 def _translated(exc: Exception | OutOfTime, sources: TemplateSources, env: jinja2.Environment) -> BaseException:
-    """``exc`` as SourceError in Salt's words, or as it is when it is about the target and not about the template."""
+    """``exc`` as SourceError with Salt's text; unchanged if it is about the target, not the template."""
     chain = _chain(exc.__traceback__, sources)
     hint = ""
     match exc:
@@ -340,7 +339,7 @@ def _translated(exc: Exception | OutOfTime, sources: TemplateSources, env: jinja
             return TargetError(exc.kind, at_place(exc, chain), exc.hint)
         case SourceError():
             return SourceError(exc.problem, [*exc.chain, *chain], exc.hint)
-        case OutOfTime(error=RenderError()):  # of a template that this one called for
+        case OutOfTime(error=RenderError()):  # of a template that this one renders
             return exc
         case OutOfTime():
             problem, hint = f"Jinja error: {limits.words()}", "look for a loop without end there, or raise --timeout"
@@ -365,7 +364,7 @@ def _translated(exc: Exception | OutOfTime, sources: TemplateSources, env: jinja
             problem = f"Jinja syntax error: {exc.message}"
         case _ if is_call_error(exc):
             problem, hint = f"Problem running salt function in Jinja template: {reason(exc)}", getattr(exc, "hint", "")
-        case RaisedByTemplate():  # Salt shows the class of it, which tools look for
+        case RaisedByTemplate():  # with the class name as in Salt, which tools search for
             problem = f"Jinja error: {exc} (TemplateError, raised by the template)"
         case RenderError():
             problem, hint = f"Jinja error: {exc.message}", exc.hint

@@ -1,8 +1,8 @@
-"""Which line of which template wrote a piece of output: through includes, imports, inherited blocks and macros.
+"""Finds the template line that wrote a part of the output, through includes, imports, inherited blocks and macros.
 
-A template's own output is yielded piece by piece, and the generator that yields knows its line. What a macro, a call
-block or ``{% set %}…{% endset %}`` writes is put together to one text first; there the compiled code notes the line of
-each piece among the pieces, and ``Sources.join`` keeps them by the text that they gave. Only errors look anything up.
+A template yields its output in pieces, and the yielding generator knows its line. The output of a macro, a call block
+or ``{% set %}…{% endset %}`` is joined to one text first: there the compiled code puts marks with lines between the
+pieces, and ``TemplateSources.join`` keeps them by the joined text. Lines are only looked up for errors.
 """
 
 from __future__ import annotations
@@ -20,24 +20,24 @@ from jinja2.optimizer import Optimizer
 
 from pushsalt.render.source import Origin, OutputMap, line_around, literal_line
 
-#: Texts of macros that are remembered for one rendering; what is more has the line of the call.
+#: Most texts of macros that are kept for one rendering; others get the line of the call.
 MAX_MADE: Final = 20_000
-#: Macros within macros, as far as a place is followed.
+#: Most levels of nested macros that are followed.
 MAX_DEPTH: Final = 20
 
-#: The function of frames that stand for a line of a template while it is compiled.
+#: Function name of frames that represent a template line during compilation.
 COMPILED: Final = "compiled"
 
 T = TypeVar("T")
 
-#: Stands before the pieces that a line of a template wrote: its number, and the template's name.
+#: A mark before the pieces of a template line: (line, name of the template).
 Mark = tuple[int, str | None]
 
 
 class Written(str):
-    """A piece of output, and the line of compiled template code that wrote it.
+    """A piece of output with the line of compiled template code that wrote it.
 
-    It has the template's ``debug_info`` and not the template, which would keep a whole environment in memory.
+    It references the template's ``debug_info``, not the template, which would keep an environment in memory.
     """
 
     __slots__ = ("debug_info", "lineno", "name")
@@ -48,7 +48,7 @@ class Written(str):
 
 
 def joined(pieces: Iterable[str | Mark]) -> str:
-    """The text of pieces with marks among them."""
+    """The joined text of pieces, without marks."""
     return "".join([piece for piece in pieces if isinstance(piece, str)])
 
 
@@ -70,14 +70,14 @@ class TemplateSources:
 
     def origin(self, name: str | None, line: int) -> Origin:
         if name is None or name == self._name or name not in self._loaded:
-            # a header line was taken out before Jinja counted
+            # a header line was removed before Jinja counted lines
             path, text = self._main
             return Origin(path, line + self._header_lines, text)
         path, text = self._loaded[name]
         return Origin(path, line, text)
 
     def join(self, pieces: Iterable[str | Mark]) -> str:
-        """The text of pieces with marks among them: Jinja's ``concat``."""
+        """The joined text of pieces with marks: Jinja's ``concat``."""
         items = list(pieces)
         text = joined(items)
         if len(self._made) < MAX_MADE:
@@ -88,20 +88,20 @@ class TemplateSources:
         return OutputMap(pieces, self._origin_at)
 
     def _origin_at(self, piece: str, offset: int) -> Origin | None:
-        """Where the character at ``offset`` of a piece of the output was written."""
+        """The place that wrote the character at ``offset`` of a piece of the output."""
         if not isinstance(piece, Written):
             return None
         return self._through(self.origin(piece.name, source_line(piece.debug_info, piece.lineno)), piece, offset)
 
     def _through(self, origin: Origin, piece: str, offset: int, made: bool = True) -> Origin:
-        """As ``origin``, which wrote ``piece``, or within the macro that made it; that has its callers in ``via``."""
+        """The origin of ``piece``, or the place in the macro that made it, with its callers in ``via``."""
         made = made and len(origin.via) < MAX_DEPTH
         items = self._made.get(piece) if made else None
         if items is None:
             literal = literal_line(origin, piece, offset)
             if literal is not None or not made:
                 return literal or origin
-            # it may have gone through a filter such as indent: a line of its own tells enough
+            # a filter such as indent may have changed it: search by its line
             line = line_around(piece, offset)
             within = [text for text in self._made if line in text] if len(line) > 2 else []
             if len(within) != 1:
@@ -112,12 +112,12 @@ class TemplateSources:
             return origin
         mark, inner, at = found
         via = (replace(origin, via=()), *origin.via)
-        # the text of a macro that has only one piece is that piece: once is enough
+        # the text of a macro with a single piece is that piece: do not follow it twice
         return self._through(replace(self.origin(mark[1], mark[0]), via=via), inner, at, made=inner != piece)
 
 
 def _part_at(items: Sequence[str | Mark], offset: int) -> tuple[Mark, str, int] | None:
-    """The piece that has the character at ``offset``, the mark before it, and the offset in it."""
+    """(mark, piece, offset in it) of the piece that contains the character at ``offset``."""
     mark: Mark | None = None
     for item in items:
         if not isinstance(item, str):
@@ -134,14 +134,14 @@ def _run(function: Callable[[], T]) -> T:
 
 
 def _at_line(path: str | None, line: int, function: Callable[[], T]) -> T:
-    """What ``function`` returns, called in a frame that says which line is compiled: it may never return."""
+    """Call ``function`` in a frame with the template line that is compiled, for reports if it hangs."""
     code = _run.__code__.replace(co_filename=path or "", co_firstlineno=max(1, line - 1), co_name=COMPILED)
     result: T = FunctionType(code, {})(function)
     return result
 
 
 class _LineKeepingOptimizer(Optimizer):
-    """Calls filters and tests of constants in frames of their lines."""
+    """Calls filters and tests of constants in frames with their template lines."""
 
     def __init__(self, environment: jinja2.Environment, path: str | None) -> None:
         super().__init__(environment)
@@ -155,7 +155,7 @@ class _LineKeepingOptimizer(Optimizer):
 
 
 class LineKeepingGenerator(CodeGenerator):
-    """Writes one ``yield`` for each piece of output, with its line; Jinja's own joins constants and forgets theirs."""
+    """Writes one ``yield`` per piece of output, with its line; Jinja's generator joins constants without lines."""
 
     def __init__(self, environment: jinja2.Environment, name: str | None, filename: str | None, *args: Any) -> None:
         super().__init__(environment, name, filename, *args)
@@ -175,7 +175,7 @@ class LineKeepingGenerator(CodeGenerator):
             super().visit_Output(nodes.Output([child], lineno=child.lineno), frame)
 
     def start_write(self, frame: Frame, node: nodes.Node | None = None) -> None:
-        """Before what a call or filter block writes."""
+        """Called before the output of a call or filter block."""
         if node is not None:
             self._mark(frame, node)
         super().start_write(frame, node)
@@ -187,7 +187,7 @@ class LineKeepingGenerator(CodeGenerator):
 
 @lru_cache(maxsize=4096)
 def source_line(debug_info: str, lineno: int) -> int:
-    """The template's line for a line of its compiled code. ``debug_info`` is Jinja's: ``1=12&3=14``."""
+    """The template line for a line of its compiled code. ``debug_info`` is Jinja's: ``1=12&3=14``."""
     line = 1
     for entry in debug_info.split("&"):
         source, _, compiled = entry.partition("=")
@@ -198,15 +198,15 @@ def source_line(debug_info: str, lineno: int) -> int:
 
 
 def line_keeping(template: jinja2.Template) -> jinja2.Template:
-    """``template``, whose output will say where it came from: read off the generator that yields it."""
+    """``template``, changed so that its output knows its lines, which are read from the yielding generator."""
     render = template.root_render_func
 
     def render_root(context: Any) -> Iterator[str]:
         generator: Any = render(context)
         for text in generator:
-            if not isinstance(text, Written):  # else it came from a template that this one includes
+            if not isinstance(text, Written):  # otherwise it comes from an included template
                 running = generator
-                while hasattr(running.gi_yieldfrom, "gi_frame"):  # a block of a template that extends another
+                while hasattr(running.gi_yieldfrom, "gi_frame"):  # a block of an extending template
                     running = running.gi_yieldfrom
                 frame = running.gi_frame
                 text = Written(text)
@@ -220,8 +220,8 @@ def line_keeping(template: jinja2.Template) -> jinja2.Template:
 
 
 def unclosed(environment: jinja2.Environment, text: str, tag: str) -> int | None:
-    """The line where the last block of this tag begins that has no end; None where that cannot be told."""
-    if tag == "set":  # which may be a statement as well
+    """The line of the last unclosed block of this tag; None if it cannot be found."""
+    if tag == "set":  # it may be a statement without end
         return None
     opened: list[int] = []
     end = "endload" if tag.startswith("load_") else f"end{tag}"

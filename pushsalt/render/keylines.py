@@ -1,4 +1,4 @@
-"""Where the keys of rendered data stand in their source."""
+"""Finds the source lines of the keys of rendered data."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from pushsalt.yamlio import YamlError, load_yaml_with_lines
 
 @dataclass(frozen=True, eq=False)
 class KeyLines(Mapping[str, int]):
-    """Top key of the data -> line of ``path``. All work is put off until the first look: only errors need it.
+    """Top-level key of the data -> line of ``path``. Computed on first access, since only errors need it.
 
-    Knows the place of every key in data whose last stage read YAML or JSON; of other data no more than where the source
-    has the key as a word. As a mapping it has the lines of ``path`` alone: that of the call, for a macro.
+    If the last stage read YAML or JSON, the places of all keys are known; otherwise only lines of the source that
+    contain the key as a word. As a mapping it has lines of ``path`` only: for a macro, that of the call.
     """
 
     _text: StageText | None
@@ -26,7 +26,7 @@ class KeyLines(Mapping[str, int]):
 
     @cached_property
     def _found(self) -> dict[tuple[Any, ...], int]:
-        """Path of keys and indices -> line of the text that the last stage read."""
+        """Path of keys and indices -> line of the input of the last stage."""
         if self._text is None or self._text.origin is None:
             return {}
         try:
@@ -46,7 +46,7 @@ class KeyLines(Mapping[str, int]):
         return lines
 
     def origin(self, keys: Sequence[str | int]) -> Origin | None:
-        """Where a key was written, by its path of keys and indices: in ``path``, or in what that imports."""
+        """The place of a key, by its path of keys and indices: in ``path``, or in a file that it imports."""
         line = self._found.get(tuple(keys))
         if line is not None and self._text is not None and self._text.origin is not None:
             return self._text.origin(line, 1)

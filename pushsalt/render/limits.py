@@ -1,8 +1,8 @@
-"""The deadline of a rendering. Whoever lets it run sets it; ``OutOfTime`` is raised in the thread that renders.
+"""The deadline of a rendering. The caller sets it; ``OutOfTime`` is raised in the rendering thread.
 
-What cannot be interrupted ends with its process. So that people know what it was, each file can be told as it begins.
+Code that cannot be interrupted ends with its process. A callback can be notified of each file, to report which it was.
 
-Memory needs nothing here: a process has a limit, and Python raises MemoryError at it, which is an error as any other.
+Memory is limited for the process: Python raises MemoryError at the limit, which is an ordinary error.
 """
 
 from __future__ import annotations
@@ -16,9 +16,10 @@ from pushsalt.errors import RenderError
 
 
 class OutOfTime(BaseException):
-    """The time for this target's rendering is over. Not an Exception: nothing that is rendered may go on after it.
+    """The time for this target's rendering is over. Not an Exception, so that templates and users' code do not catch
+    it.
 
-    ``error`` is the first place where that was noticed, complete for people.
+    ``error`` is the complete error of the first place where it was raised.
     """
 
     def __init__(self, error: RenderError | None = None) -> None:
@@ -27,7 +28,7 @@ class OutOfTime(BaseException):
 
 
 class Deadline:
-    """``seconds`` from now on."""
+    """A time limit, ``seconds`` from now."""
 
     def __init__(self, seconds: float) -> None:
         self.seconds = seconds
@@ -35,7 +36,7 @@ class Deadline:
 
     @property
     def left(self) -> float:
-        """Seconds, 0 at least."""
+        """Seconds left, at least 0."""
         return max(0.0, self._end - time.monotonic())
 
     def __str__(self) -> str:
@@ -44,7 +45,7 @@ class Deadline:
 
 class _Thread(threading.local):
     deadline: Deadline | None = None
-    #: is told which file is rendered now, '' for none
+    #: called with the file that is being rendered, '' for none
     tell: Callable[[str], object] | None = None
     path: str = ""
 
@@ -54,7 +55,7 @@ _thread = _Thread()
 
 @contextmanager
 def within(deadline: Deadline | None, tell: Callable[[str], object] | None = None) -> Iterator[None]:
-    """What this thread renders in here has so much time. ``tell`` is told of each file, '' when none is rendered."""
+    """A context with this deadline for the thread. ``tell`` is called with each rendered file, '' for none."""
     before, _thread.deadline = _thread.deadline, deadline
     told, _thread.tell = _thread.tell, tell
     try:
@@ -65,7 +66,7 @@ def within(deadline: Deadline | None, tell: Callable[[str], object] | None = Non
 
 @contextmanager
 def rendering(path: str) -> Iterator[None]:
-    """The file ``path`` is rendered in here. Raises OutOfTime when the time is over."""
+    """A context in which the file ``path`` is rendered. Raises OutOfTime if the time is over."""
     check()
     if _thread.tell is None:
         yield
@@ -80,11 +81,11 @@ def rendering(path: str) -> Iterator[None]:
 
 
 def check() -> None:
-    """Raises OutOfTime when the time is over."""
+    """Raises OutOfTime if the time is over."""
     if _thread.deadline is not None and not _thread.deadline.left:
         raise OutOfTime
 
 
 def words() -> str:
-    """What ended a rendering, for people."""
+    """The reason why a rendering was stopped, for messages."""
     return str(_thread.deadline or "rendering was stopped")

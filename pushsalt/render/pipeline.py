@@ -1,4 +1,4 @@
-"""From source text to data (SLS, pillar, top files, rosters) or to text (files with ``template:``).
+"""Renders source text to data (SLS, pillar, top files, rosters) or to text (files with ``template:``).
 
 Salt: salt.template.compile_template, salt.utils.templates.
 """
@@ -41,16 +41,16 @@ log = logging.getLogger(__name__)
 
 DEFAULT_RENDERER: Final = "jinja|yaml"
 
-#: Renderers that need a package, which the extra of their name installs.
+#: Renderers that need a Python package, which the extra of the same name installs.
 EXTRAS: Final = frozenset(("mako", "nacl", "toml"))
 
-#: Renderers that give the same for the same input and the same reads. Others run Python, or remember what came before.
+#: Renderers whose result depends only on input and recorded reads. Others run Python, or have a state.
 REPEATABLE: Final = frozenset({"gpg", "jinja", "json", "msgpack", "nacl", "toml", "yaml", "yamlex"})
 _OURS: Final = "pushsalt.render.renderers"
-#: What makes data of a text: when that is a text again, the SLS is wrong, and who asked says so.
+#: Renderers that parse text to data; if the result is text, the source is wrong, and the caller reports it.
 _DATA: Final = frozenset({"json", "msgpack", "toml", "yaml", "yamlex"})
 
-#: Names from before there were pipes.
+#: Old names of renderer pipes.
 OLD_NAMES: Final = {
     f"{data}_{template}": f"{template}|{data}"
     for data in ("yaml", "json", "yamlex")
@@ -60,7 +60,7 @@ OLD_NAMES: Final = {
 
 @dataclass(frozen=True)
 class Stage:
-    """One renderer of a pipe, with the arguments behind its name."""
+    """One renderer of a pipe, with its arguments."""
 
     name: str
     argline: str = ""
@@ -76,11 +76,12 @@ def compile_template(
     default_renderer: str | None = None,
     **variables: Any,
 ) -> Any:
-    """The data of an SLS, top file, pillar or roster: ``text`` through the renderers that its first line names.
+    """Render the data of an SLS, top file, pillar or roster by the renderers that its first line names.
 
-    ``path`` is the file on disk, for messages and for ``tplpath``; ``sls`` is '' for what is no SLS. Without a ``#!``
-    line it is ``default_renderer``, or the option ``renderer``. ``variables`` are more names for templates. Nothing but
-    white space is ``{}``. Raises RenderError, complete for people; TargetError when a call could not reach the target.
+    ``path`` is the file on disk, for messages and for ``tplpath``; ``sls`` is '' for other files than SLS. Without a
+    ``#!`` line, ``default_renderer`` or the option ``renderer`` is used. ``variables``: further names for templates. A
+    text of white space gives ``{}``. Raises RenderError with a complete message; TargetError if a call could not reach
+    the target.
     """
     return compile_source(
         text,
@@ -103,7 +104,7 @@ def compile_source(
     default_renderer: str | None = None,
     variables: Mapping[str, Any] | None = None,
 ) -> RenderedSource:
-    """As ``compile_template``, and where each top key of the data was written."""
+    """As ``compile_template``, with the places of all top-level keys."""
     source = render_any(
         text,
         path=path,
@@ -129,7 +130,7 @@ def render_any(
     default_renderer: str | None = None,
     variables: Mapping[str, Any] | None = None,
 ) -> RenderedSource:
-    """As ``compile_source``, but a pipe may end in text, which is the data then. Salt: slsutil.renderer."""
+    """As ``compile_source``, but the result may be text. Salt: slsutil.renderer."""
     engines = _both(engines_for(text), context.engines)
     if engines is not None:
         context = context.confined()
@@ -141,13 +142,13 @@ def render_any(
         with limits.rendering(path):
             return call.run(text, _allowed(parse_pipe(pipe_of(text, pipe)), context))
     except SourceError as exc:
-        if not exc.chain and pipe_of(text, ""):  # what is wrong with a renderer itself is to be changed in that line
+        if not exc.chain and pipe_of(text, ""):  # an error of a renderer itself is at the line that names it
             exc.chain.append(Origin(path, 1, text))
         raise _in_time(render_error(exc, path=path, sls=sls, saltenv=saltenv)) from None
 
 
 def _in_time(error: RenderError) -> BaseException:
-    """The error of a rendering; behind the deadline it ends all that is rendered for the target."""
+    """The error to raise: after the deadline OutOfTime, which ends all renderings for the target."""
     try:
         limits.check()
     except OutOfTime:
@@ -156,7 +157,7 @@ def _in_time(error: RenderError) -> BaseException:
 
 
 def read_source(found: FoundFile, *, sls: str, saltenv: str) -> Trusted:
-    """The text of a file of the file server. Raises RenderError, complete for people, when it is not UTF-8."""
+    """The text of a file of the file server. Raises RenderError with a complete message if it is not UTF-8."""
     try:
         return Trusted(source_text(found), found.path, limit_of(found))
     except SourceError as exc:
@@ -172,9 +173,9 @@ def render_text(
     context: RenderContext,
     variables: Mapping[str, Any] | None = None,
 ) -> str:
-    """The text that a file's ``template: engine`` gives. ``variables`` are the state's ``defaults`` and ``context``.
+    """Render a file with ``template: engine`` to text. ``variables`` are the state's ``defaults`` and ``context``.
 
-    Raises RenderError; TargetError when a call could not reach the target.
+    Raises RenderError; TargetError if a call could not reach the target.
     """
     engines = _both(engines_for(text), context.engines)
     if engines is not None:
@@ -191,7 +192,7 @@ def render_text(
 
 
 def decrypt_value(value: Any, renderer: str | None, context: RenderContext) -> Any:
-    """A pillar value in plain: the option ``decrypt_pillar``. Salt: salt.utils.crypt.decrypt.
+    """A decrypted pillar value, for the option ``decrypt_pillar``. Salt: salt.utils.crypt.decrypt.
 
     ``renderer`` must be one of ``decrypt_pillar_renderers``; None is ``decrypt_pillar_default``. Raises RenderError.
     """
@@ -209,12 +210,12 @@ def decrypt_value(value: Any, renderer: str | None, context: RenderContext) -> A
     return str(plain) if isinstance(plain, str) else plain
 
 
-#: Renderers that need a key or a program: a process that only renders has these done for it.
+#: Renderers that need a key or a program: a render process has these run by the command.
 DECRYPTING: Final = frozenset({"age", "gpg", "nacl", "sops"})
 
 
 def decrypt_stage(name: str, data: Any, context: RenderContext, argline: str, translate_newlines: bool) -> Any:
-    """What one of ``DECRYPTING`` makes of data. Raises RenderError."""
+    """Run one of the ``DECRYPTING`` renderers on data. Raises RenderError."""
     if name not in DECRYPTING:
         raise RenderError(f"{name!r} does not decrypt")
     more: dict[str, Any] = {"translate_newlines": True} if translate_newlines else {}
@@ -236,15 +237,15 @@ def parse_pipe(pipe: str) -> list[Stage]:
 
 
 def pipe_of(text: str, default: str) -> str:
-    """The renderers that the first line names, or ``default``. ``#!/…`` is an interpreter, not a renderer."""
+    """The renderers in the shebang, or ``default``. ``#!/…`` is an interpreter, not a renderer."""
     first = text.split("\n", 1)[0].strip()
     return first[2:] if first.startswith("#!") and not first.startswith("#!/") else default
 
 
 def renderer_named(name: str, context: RenderContext, saltenv: str = "base", sls: str = "") -> Renderer:
-    """The renderer of that name: users' own first. Raises SourceError when there is none.
+    """The renderer of this name, first among users' own. Raises SourceError for an unknown one.
 
-    A user's module is made anew for each rendering, with Salt's dunders as its globals: they differ by target.
+    A user's module is loaded again for each rendering, since Salt's dunders, its globals, differ by target.
     """
     refused = ""
     for path in _own_files(name, plugin_folders(context)):
@@ -270,7 +271,7 @@ def renderer_named(name: str, context: RenderContext, saltenv: str = "base", sls
 
 
 def plugin_folders(context: RenderContext) -> tuple[Path, ...]:
-    """Where users' own renderers may lie."""
+    """The folders of users' own renderers."""
     return plugins.folders("renderers", context.noted("module_dirs", "extension_modules", "file_roots", "saltenv"))
 
 
@@ -278,7 +279,7 @@ _VIRTUAL_NAME: Final = re.compile(r"^__virtualname__\s*=\s*[\"'](\w+)[\"']", re.
 
 
 def _own_files(name: str, folders: Iterable[Path]) -> Iterator[Path]:
-    """Users' files that may be this renderer: by their ``__virtualname__``, else by the file's name."""
+    """Users' files for this renderer, by their ``__virtualname__``, else by the file's name."""
     if not name.isidentifier():
         return
     for folder in folders:
@@ -289,7 +290,7 @@ def _own_files(name: str, folders: Iterable[Path]) -> Iterator[Path]:
 
 
 def _own_renderer(path: Path, name: str, dunders: Mapping[str, Any]) -> tuple[Renderer | None, str]:
-    """The module, or None and the reason when its ``__virtual__`` says no."""
+    """The module; or None and the reason if its ``__virtual__`` returns false."""
     text = regular.read_text(path)
     module: Any = ModuleType(f"pushsalt_plugins.renderers.{path.stem}")
     module.__file__ = str(path)
@@ -320,7 +321,7 @@ def _compiled(text: str, path: str) -> CodeType:
 
 @dataclass(frozen=True)
 class RenderedSource:
-    """``data``, the line of the source where each of its top keys was written, and the renderer that was the last."""
+    """``data``, the source lines of its top-level keys, and the name of the last renderer."""
 
     data: Any
     lines: KeyLines
@@ -329,16 +330,16 @@ class RenderedSource:
 
 @dataclass(frozen=True)
 class _Call:
-    """What stays the same through all stages of one rendering."""
+    """The parameters of all stages of one rendering."""
 
     path: str
     sls: str
     saltenv: str
     context: RenderContext
     variables: Mapping[str, Any]
-    #: the only renderers that may be used, whatever the text or the configuration says; None: no such limit
+    #: the only renderers that may be used; None for no limit
     engines: frozenset[str] | None = None
-    #: what the source of the text may use, which ``engines`` heed
+    #: the trust limit of the source, which is included in ``engines``
     limit: Limit | None = None
 
     def run(self, text: str, stages: list[Stage]) -> RenderedSource:
@@ -350,16 +351,16 @@ class _Call:
             previous = stage.name
         if isinstance(data, str):
             return RenderedSource(str(data), KeyLines(None, self.path), previous)
-        # JSON is YAML, as far as its lines go
+        # for lines, JSON is read as YAML
         read = before if previous in ("yaml", "json") and isinstance(before, StageText) else None
         return RenderedSource(data, KeyLines(read, self.path, text), previous)
 
     def stage(self, stage: Stage, data: Any, previous: str = "", **more: Any) -> Any:
-        """What one renderer makes of ``data``, which the renderer ``previous`` gave ('': it is the source).
+        """Run one renderer on ``data``, the result of the renderer ``previous`` ('' for the source).
 
-        ``more`` are further keywords for it.
+        ``more``: further keyword arguments.
 
-        Raises SourceError with a place in a source file, where it is known.
+        Raises SourceError, with the place in a source file if known.
         """
         if self.limit is not None and stage.name not in self.limit.engines:
             raise not_allowed(stage.name, self.limit)
@@ -411,7 +412,7 @@ class _Call:
         return StageText(result) if isinstance(result, str) and not isinstance(result, StageText) else result
 
     def _decrypted(self, stage: Stage, data: Any, translate_newlines: bool) -> Any:
-        """What the process that has the keys makes of it."""
+        """Run a decrypting renderer in the process that has the keys."""
         assert self.context.decrypt is not None
         try:
             return self.context.decrypt(stage.name, data, stage.argline, translate_newlines)
@@ -421,9 +422,9 @@ class _Call:
 
 @dataclass(frozen=True, eq=False)
 class RenderFunctions(Mapping[str, Callable[..., Any]]):
-    """Name of a renderer -> its function: the keyword ``renderers`` that Salt's renderers have. KeyError without it.
+    """Name of a renderer -> its function: the keyword ``renderers`` of Salt's renderers. Raises KeyError.
 
-    Problems in what such a function is given are SourceErrors already, with their places.
+    Errors in the input of such a function are raised as SourceError with their places.
     """
 
     _call: _Call
@@ -449,12 +450,12 @@ class RenderFunctions(Mapping[str, Callable[..., Any]]):
 
 
 def _behind(exc: YamlError, data: Any) -> SourceError:
-    """A YAML problem in a stage's text as one in the source that the text was rendered from."""
+    """The SourceError of a YAML error in a stage's text, with the place in the source of that text."""
     if exc.related is None:
         return refused(data, exc.problem, exc.line, exc.column)
     words, number = exc.related
     line, column = exc.line, exc.column
-    if "quoted scalar" in exc.problem and number != line:  # it is seen where the text ends, and it is where it begins
+    if "quoted scalar" in exc.problem and number != line:  # detected at the end of the text; the error is at its begin
         words, number, line, column = "the end was looked for up to", line or number, number, exc.related_column
     place, other = origin_of(data, line, column), origin_of(data, number)
     at = f"{other.position}" if other is not None and place is not None and other.path != place.path else ""
@@ -463,12 +464,12 @@ def _behind(exc: YamlError, data: Any) -> SourceError:
 
 
 def _both(one: frozenset[str] | None, other: frozenset[str] | None) -> frozenset[str] | None:
-    """What both of two limits leave."""
+    """The intersection of two limits; None is no limit."""
     return one & other if one is not None and other is not None else other if one is None else one
 
 
 def _allowed(stages: Iterable[Stage], context: RenderContext) -> list[Stage]:
-    """The stages that ``renderer_whitelist`` and ``renderer_blacklist`` leave."""
+    """The stages that ``renderer_whitelist`` and ``renderer_blacklist`` allow."""
     whitelist, blacklist = context.setting("renderer_whitelist") or (), context.setting("renderer_blacklist") or ()
     allowed = []
     for stage in stages:

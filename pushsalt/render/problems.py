@@ -1,4 +1,4 @@
-"""Turns what went wrong in a template into a RenderError that names the file and line to edit."""
+"""Turns errors in templates into a RenderError with the file and line to edit."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ MAX_CALLERS: Final = 10
 
 
 class SourceError(Exception):
-    """A problem at a known place of a source text; the pipeline adds the SLS that was being rendered.
+    """An error at a known place of a source text; the pipeline adds the SLS that was being rendered.
 
-    ``chain`` leads from the place, through imports and macros, out to the SLS. ``rendered`` is the line that another
-    renderer refused, where that differs from the source.
+    ``chain``: the place, then its importers and callers up to the SLS. ``rendered``: the rendered line that another
+    renderer refused, if it differs from the source.
     """
 
     def __init__(self, problem: str, chain: Sequence[Origin] = (), hint: str = "", rendered: str = "") -> None:
@@ -31,7 +31,7 @@ class SourceError(Exception):
 
 
 def render_error(exc: SourceError, *, path: str, sls: str, saltenv: str) -> RenderError:
-    """The error for people: what failed, why, where (innermost first), the lines around it."""
+    """The RenderError with the complete message: what failed, why, where (innermost first), and excerpts."""
     what = f"Rendering SLS '{saltenv}:{sls}' failed" if sls else f"Rendering {path} failed"
     lines = [f"{what}: {exc.problem}"]
     if exc.chain:
@@ -39,7 +39,7 @@ def render_error(exc: SourceError, *, path: str, sls: str, saltenv: str) -> Rend
         if exc.problem.startswith("Jinja ") and "\n" not in exc.problem:
             lines[0] += f"; line {place.line}"  # Salt's words
         lines.append(f"  in {place.position}")
-        if len(callers) > MAX_CALLERS:  # macros that call each other without end
+        if len(callers) > MAX_CALLERS:  # endless recursion of macros
             callers[MAX_CALLERS // 2 : -MAX_CALLERS // 2] = []
         lines += [f"  from {caller.position}" for caller in callers]
         shown = excerpt(place.text, place.line)
@@ -57,7 +57,7 @@ def render_error(exc: SourceError, *, path: str, sls: str, saltenv: str) -> Rend
 
 
 def refused(data: object, problem: str, line: int | None, column: int | None = 1) -> SourceError:
-    """A problem in a text that a renderer was given, at the place in the source that this was rendered from."""
+    """The SourceError for a line of a renderer's input, with the place in the source of that line."""
     lines = source_lines(str(data))
     given = lines[line - 1] if line is not None and line <= len(lines) else ""
     place = origin_of(data, line, column)
@@ -69,14 +69,14 @@ def refused(data: object, problem: str, line: int | None, column: int | None = 1
 
 
 def origin_of(data: object, line: int | None, column: int | None = 1) -> Origin | None:
-    """Where a line of a text between two renderers was written, as far as that is known."""
+    """The source of a line of text between two renderers, if known."""
     if not isinstance(data, StageText) or data.origin is None or line is None:
         return None
     return data.origin(line, column or 1)
 
 
 def python_chain(traceback: TracebackType | None, path: str, text: str) -> list[Origin]:
-    """The places of a Python source that a traceback runs through, innermost first."""
+    """The places of a Python source in a traceback, innermost first."""
     chain = []
     while traceback is not None:
         if traceback.tb_frame.f_code.co_filename == path:
@@ -86,7 +86,7 @@ def python_chain(traceback: TracebackType | None, path: str, text: str) -> list[
 
 
 def reason(exc: BaseException) -> str:
-    """What an exception says, in words for people."""
+    """The text of an exception, for messages."""
     if isinstance(exc, PushsaltError):
         return exc.message
     if isinstance(exc, RecursionError):
@@ -96,7 +96,7 @@ def reason(exc: BaseException) -> str:
     return str(exc) or type(exc).__name__
 
 
-#: Exceptions of execution modules that mean "this call went wrong", by their Salt names.
+#: Exceptions of execution modules for failed calls, by their Salt names.
 _CALL_ERRORS = frozenset({"CommandExecutionError", "SaltInvocationError"})
 
 
@@ -105,13 +105,13 @@ def is_call_error(exc: BaseException) -> bool:
 
 
 def with_function(problem: str, exc: BaseException) -> str:
-    """``problem`` with the execution function that raised ``exc``, when one did and the text does not say so."""
+    """``problem`` with the execution function that raised ``exc``, if any and the text does not contain it."""
     function = getattr(exc, "salt_function", None)
     return f"{problem} (raised by the function {function})" if function and function not in problem else problem
 
 
 def raised_in_template(exc: Exception | SystemExit, chain: Sequence[Origin]) -> Exception:
-    """What a template's own Python raised as SourceError, or as TargetError where it is about the target."""
+    """An exception of a template's Python code as SourceError, or as TargetError if it is about the target."""
     match exc:
         case TargetError():
             return TargetError(exc.kind, at_place(exc, chain), exc.hint)
@@ -123,9 +123,9 @@ def raised_in_template(exc: Exception | SystemExit, chain: Sequence[Origin]) -> 
 
 
 def source_text(found: FoundFile, engine: str = "") -> str:
-    """The text of a source file, which ``engine`` is to render if it is known by now.
+    """The text of a source file; ``engine``: the renderer that will render it, if known.
 
-    Raises SourceError when it is not UTF-8, or comes from where this renderer is not allowed.
+    Raises SourceError if it is not UTF-8, or the file's source may not use this renderer.
     """
     limit = limit_of(found)
     if engine and limit is not None and engine not in limit.engines:
@@ -140,7 +140,7 @@ def source_text(found: FoundFile, engine: str = "") -> str:
 
 
 def not_allowed(name: str, limit: Limit, chain: Sequence[Origin] = ()) -> SourceError:
-    """The problem of a file that asks for a renderer which its source may not use."""
+    """The error of a file that names a renderer which its source may not use."""
     return SourceError(f"the renderer {name!r} is not allowed for files of {limit.source}", chain, limit.hint(name))
 
 

@@ -1,11 +1,11 @@
-"""What a template may do with the objects that it reaches.
+"""The sandbox: which attributes and operations of objects templates may use.
 
-Jinja's own sandbox says what is forbidden; this one also says what is allowed: attributes of plain data and of the few
-objects that are made for templates. A function, a class, a module or any object of ours is closed, so nothing leads
-from a value to what made it. Names with an underscore first are closed everywhere.
+Jinja's sandbox has a list of forbidden attributes; this one also has a list of allowed ones: attributes of plain data
+and of the few classes that are made for templates. Functions, classes, modules and our other objects are closed, so
+that a template cannot get from a value to the code that made it. Names with a leading underscore are always closed.
 
-Lists, dicts and sets may be changed: formulas build their data that way. They are the template's own, or copies; what
-rendering itself works by is out of reach (``RenderContext.settings``).
+Lists, dicts and sets may be changed, as formulas do. They belong to the template, or are copies; templates cannot
+access the options that control rendering (``RenderContext.settings``).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ import jinja2.sandbox
 import jinja2.utils
 from jinja2.exceptions import SecurityError
 
-#: Data whose attributes are open, whatever derives from it: methods of theirs work on the data alone.
+#: Data types whose attributes are open, subclasses included: their methods only access the data.
 _DATA: Final[tuple[type, ...]] = (
     str,
     bytes,
@@ -50,11 +50,11 @@ _DATA: Final[tuple[type, ...]] = (
     type({}.values()),
     type({}.items()),
 )
-#: Modules of Python's library whose objects are data.
+#: Modules of Python's standard library whose objects are data.
 _DATA_MODULES: Final = frozenset(
     {"datetime", "decimal", "fractions", "ipaddress", "uuid", "re", "time", "markupsafe", "zoneinfo"}
 )
-#: What Jinja makes for templates.
+#: Jinja's own types for templates.
 _JINJA: Final = (
     jinja2.runtime.LoopContext,
     jinja2.runtime.Macro,
@@ -66,12 +66,12 @@ _JINJA: Final = (
     jinja2.utils.Cycler,
     jinja2.utils.Joiner,
 )
-#: Classes that templates may call, and nothing more of them than ``fromkeys``.
+#: Classes that templates may call; of their attributes only ``fromkeys`` is open.
 _CLASSES: Final = frozenset(
     {dict, OrderedDict, range, jinja2.utils.Cycler, jinja2.utils.Joiner, jinja2.utils.Namespace}
 )
 _OURS: Final = ("pushsalt", "thin", "jinja2", "asyncssh", "yaml", "msgpack")
-#: Bits that a power may have.
+#: Most bits of a power's result.
 MAX_POWER: Final = 1_000_000
 
 _exposed: set[type] = set()
@@ -79,7 +79,7 @@ _open: dict[type, bool] = {}
 
 
 def exposed(cls: type) -> type:
-    """Marks a class of ours as made for templates: its public attributes are open to them."""
+    """Decorator of classes for templates: their public attributes are open."""
     _exposed.add(cls)
     _open.clear()
     return cls
@@ -88,20 +88,20 @@ def exposed(cls: type) -> type:
 def _is_open(kind: type) -> bool:
     known = _open.get(kind)
     if known is None:
-        if len(_open) > 1000:  # somebody makes classes all the time
+        if len(_open) > 1000:  # classes may be created dynamically
             _open.clear()
         known = _open[kind] = _looked_at(kind)
     return known
 
 
 def _looked_at(kind: type) -> bool:
-    """Whether the public attributes of objects of this type are open to templates."""
+    """Whether the public attributes of objects of this type are open."""
     if kind in _exposed or issubclass(kind, _DATA) or issubclass(kind, _JINJA):
         return True
     top = kind.__module__.split(".")[0]
     if top in _DATA_MODULES:
         return True
-    # objects of users' own modules are what these gave to their templates
+    # objects of users' modules are open, since these modules passed them to templates
     return top not in _OURS and top not in sys.stdlib_module_names and top != "builtins"
 
 
@@ -122,7 +122,7 @@ class Sandbox(jinja2.sandbox.ImmutableSandboxedEnvironment):
             return False
         if isinstance(obj, type):
             return obj in _CLASSES
-        if isinstance(obj, MethodType):  # a method of what is closed was never given to a template
+        if isinstance(obj, MethodType):  # methods of closed objects are never reachable
             owner = obj.__self__
             return isinstance(owner, type | jinja2.ext.Extension) or _is_open(type(owner))
         return isinstance(obj, FunctionType) or _is_open(type(obj)) or type(obj).__name__ in _BUILTIN
@@ -133,7 +133,7 @@ class Sandbox(jinja2.sandbox.ImmutableSandboxedEnvironment):
         return super().call_binop(context, operator, left, right)
 
     def method(self, context: jinja2.runtime.Context, obj: Any, name: str, /, *args: Any, **kwargs: Any) -> Any:
-        """``obj.name(…)`` as a template that writes it would have it; None where there is no such attribute."""
+        """``obj.name(…)`` as written in a template; None without such an attribute."""
         if not isinstance(name, str) or name.startswith("_"):
             raise SecurityError(f"access to attribute {name!r} is unsafe.")
         try:

@@ -1,4 +1,4 @@
-"""Rendered text that remembers which source line each part of it came from."""
+"""Rendered text that knows the source line of each part."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pushsalt.errors import Position
 
 @dataclass(frozen=True)
 class Origin:
-    """A line of a source text; ``via`` are the lines that led to it, a macro's callers say, innermost first."""
+    """A line of a source text; ``via``: its callers (of a macro), innermost first."""
 
     path: str
     line: int
@@ -28,14 +28,14 @@ class Origin:
 
 
 class StageText(str):
-    """Text between two renderers. A renderer may treat it as text or read it like a file: Salt's do both.
+    """Text between two renderers. It can be used as text and read like a file: Salt's renderers do both.
 
-    Going through it gives lines, as with a file.
+    Iterating over it yields lines, as with a file.
     """
 
     __slots__ = ("_file", "origin")
 
-    #: (line, column) of this text, from 1 -> where that was written, or None
+    #: (line, column) of this text, counted from 1 -> its origin, or None
     origin: Callable[[int, int], Origin | None] | None
     _file: io.StringIO | None
 
@@ -73,11 +73,11 @@ class StageText(str):
         return str(self)
 
     def close(self) -> None:
-        """Nothing is open."""
+        """Does nothing: part of the file interface."""
 
 
 class WrongInput(TypeError):
-    """A renderer was given what it cannot take. ``needs`` says what it takes, in words."""
+    """A renderer got input of a wrong type. ``needs`` describes the right type."""
 
     def __init__(self, needs: str, data: object) -> None:
         self.needs = needs
@@ -86,13 +86,13 @@ class WrongInput(TypeError):
 
 
 def as_text(data: object) -> str:
-    """The text of what a renderer was given: a text, or something to read it from. Raises WrongInput."""
+    """The text of a renderer's input, which may be a file object. Raises WrongInput."""
     content = as_content(data)
     return content if isinstance(content, str) else content.decode()
 
 
 def as_content(data: object) -> str | bytes:
-    """As ``as_text``, but bytes stay bytes."""
+    """As ``as_text``, but bytes are unchanged."""
     if isinstance(data, str):
         return str(data)
     if isinstance(data, bytes | bytearray):
@@ -107,7 +107,7 @@ def as_content(data: object) -> str | bytes:
 
 
 class Written(str):
-    """A piece of output, and what wrote it: a place in compiled code, which only errors look up."""
+    """A piece of output with its place in compiled code, which is only looked up for errors."""
 
     __slots__ = ("by",)
 
@@ -120,9 +120,9 @@ class Written(str):
 
 
 class OutputMap:
-    """Finds the source behind a place of the output, given its pieces and what tells where one was written.
+    """Finds the source of a place in the output, from its pieces and a function that returns the origin of a piece.
 
-    Cheap to make: all work is put off until a place is asked for.
+    Everything is computed on demand.
     """
 
     def __init__(self, pieces: Sequence[str], origin_at: Callable[[str, int], Origin | None]) -> None:
@@ -131,7 +131,7 @@ class OutputMap:
 
     @cached_property
     def _lines(self) -> list[int]:
-        """Offset of each line's beginning."""
+        """The offset of each line."""
         starts = [0]
         for line in "".join(self._pieces).splitlines(keepends=True):
             starts.append(starts[-1] + len(line))
@@ -139,7 +139,7 @@ class OutputMap:
 
     @cached_property
     def _starts(self) -> list[int]:
-        """Offset of each piece's beginning."""
+        """The offset of each piece."""
         return list(accumulate((len(piece) for piece in self._pieces), initial=0))
 
     def __call__(self, line: int, column: int) -> Origin | None:
@@ -151,15 +151,15 @@ class OutputMap:
 
 
 def line_within(origin: Origin, piece: str, offset: int) -> Origin:
-    """Where the character at ``offset`` of a piece was written that began at ``origin``.
+    """The origin of the character at ``offset`` of a piece that begins at ``origin``.
 
-    Literal text has the lines of its source; the value of an expression is all on the expression's line.
+    Lines of literal text are those of its source; all lines of an expression's value have the expression's line.
     """
     return literal_line(origin, piece, offset) or origin
 
 
 def literal_line(origin: Origin, piece: str, offset: int) -> Origin | None:
-    """As ``line_within``, when the character stands in the source as it is; else None."""
+    """As ``line_within``, if the character is literal text of the source; else None."""
     line = origin.line + piece.count("\n", 0, offset)
     source = source_lines(origin.text)
     written = line_around(piece, offset)
@@ -169,12 +169,12 @@ def literal_line(origin: Origin, piece: str, offset: int) -> Origin | None:
 
 
 def line_around(text: str, offset: int) -> str:
-    """The line of a text that has this character, without the white space around it."""
+    """The stripped line of a text that contains this character."""
     end = text.find("\n", offset)
     return text[text.rfind("\n", 0, offset) + 1 : end if end >= 0 else None].strip()
 
 
 @lru_cache(maxsize=64)
 def source_lines(text: str) -> list[str]:
-    """The lines of a source; asked for again and again while its errors are explained."""
+    """The lines of a source; cached, since an error report needs them many times."""
     return text.splitlines()

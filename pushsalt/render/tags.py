@@ -1,7 +1,7 @@
 """Salt's own tags: load_yaml load_json load_text import_yaml import_json import_text profile.
 
-Each is rewritten into what Jinja has: a load tag is a macro whose text goes through the filter of the same name, an
-import tag is an import that does. Salt: salt.utils.jinja.SerializerExtension.
+Each is translated to Jinja's nodes: a load tag is a macro whose text is passed to the filter of the same name, an
+import tag an import whose text is. Salt: salt.utils.jinja.SerializerExtension.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class SaltTags(Extension):
         return [imported, assign.set_lineno(imported.lineno)]
 
     def _profile(self, parser: Parser) -> list[nodes.Node]:
-        """``{% profile as 'label' %} … {% endprofile %}``: the time goes to the log."""
+        """``{% profile as 'label' %} … {% endprofile %}``: the time is logged."""
         lineno = next(parser.stream).lineno
         parser.stream.expect("name:as")
         label = parser.parse_expression()

@@ -1,1 +1,1 @@
-"""Which targets an expression means, by inventory and caches, and the resources behind targets."""
+"""Selects targets by expressions, from inventory and caches; keeps managed resources."""

@@ -1,4 +1,4 @@
-"""Why an expression selects a target or not: each of its terms, what it saw, where that is from and how old it is."""
+"""Explains why an expression selects a target or not: for each term the value, its source and its age."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ if TYPE_CHECKING:
 def explain(project: SelectingProject, selection: Selection, names: list[str]) -> dict[str, dict[str, Any]]:
     """``{name: {"matches": bool, "terms": [{"term", "holds", "value", "source", "age"}]}}``.
 
-    ``names`` are what ``Project.select`` gives, or anything that is called exactly so; where several resources are, all
-    of them come out by their keys. ``value`` is what stands at the longest part of the term's path that leads anywhere,
-    None where nothing does; values of pillar are masked. ``age`` is in seconds, None for what the inventory says.
-    Raises UsageError, or InventoryError where there is no inventory.
+    ``names`` are results of ``Project.select``, or exact names; if several resources have a name, all are returned by
+    their keys. ``value`` is the value at the longest existing part of the term's path, or None; values of pillar are
+    masked. ``age`` is in seconds, None for values of the inventory. Raises UsageError, or InventoryError without an
+    inventory.
     """
     check_inventory(project, selection.expr, selection.tgt_type)
     texts = [(selection.expr, selection.tgt_type)] + [(text, "compound") for text in selection.exclude]
@@ -84,7 +84,7 @@ def looks_at_pillar(project: SelectingProject, selection: Selection) -> bool:
 def _rows(expression: Expression, key: str, among: set[str], fleet: Fleet) -> list[dict[str, Any]]:
     known = fleet.caches
     assert isinstance(known, Remembered)
-    if expression.tgt_type in ("glob", "list"):  # which look first what is called so, and at managers
+    if expression.tgt_type in ("glob", "list"):  # these match names and managers only
         [term] = expression.terms.values()
         return [{"term": term.word, "holds": key in fleet.select(expression, among), **_named(term, key, known)}]
     return [
@@ -94,7 +94,7 @@ def _rows(expression: Expression, key: str, among: set[str], fleet: Fleet) -> li
 
 
 def _named(term: Term, key: str, known: Remembered) -> dict[str, Any]:
-    """What a plain glob or list saw."""
+    """The result of a plain glob or list."""
     manager = known.managed.manager(key)
     if manager is None:
         return {"value": key, "source": "inventory", "age": None}
@@ -141,7 +141,7 @@ def _family(term: Term) -> str:
 
 
 def _at(values: Mapping[str, Any], term: Term) -> tuple[str, Any]:
-    """The longest beginning of the expression that is a path to something, and what is there."""
+    """The longest beginning of the expression that is an existing path, and its value."""
     parts = str(term.expr).split(term.delimiter)
     for cut in range(len(parts), 0, -1):
         path = term.delimiter.join(parts[:cut])

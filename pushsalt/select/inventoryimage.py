@@ -1,10 +1,10 @@
-"""A large inventory as it was read before, sealed, so that the next command need not read it again.
+"""An encrypted image of a large inventory, so that the next command need not read its files again.
 
-The image holds only for the very bytes of the inventory's files (and of ``group_vars`` and ``host_vars`` beside them),
-of what programs among them print, and for the very settings below them. Files that had to be rendered are rendered each
-time, and it holds as long as that gives the same text.
-It has secrets, so it is encrypted with the user's key (``cache.sealed``); where there is none, nothing is kept. A
-target is made when it is asked for, and its secrets are hidden from then on.
+The image is valid for unchanged bytes of the inventory's files (with ``group_vars`` and ``host_vars`` beside them), of
+the output of inventory programs, and for unchanged default settings. Files that are templates are rendered each time,
+and their text must be unchanged.
+It contains secrets, so it is encrypted with the user's key (``cache.sealed``); without a key there is no image. Targets
+are made on demand; their secrets are added to the redactor then.
 """
 
 from __future__ import annotations
@@ -28,23 +28,23 @@ from thin import wire
 if TYPE_CHECKING:
     from pushsalt.select.project import SelectingProject
 
-#: Smaller inventories are read as they are.
+#: Number of targets from which on an image is made.
 WORTH_IT: Final = 2000
 _FORMAT: Final = 6
-#: As `inventory.load` has it.
+#: As in `inventory.load`.
 MAX_BYTES: Final = 64 * 1024 * 1024
 _SECRETS: Final = ("passwd", "priv_passwd", "sudo_password")
-#: Key of a row, no field of a target: where its values stand that are fetched later, and their kinds.
+#: Key of a row for paths and kinds of the values that are fetched later; not a field of a target.
 _DEFERRED: Final = "deferred"
 _KINDS: Final[dict[str, type[Deferred]]] = {kind.__name__: kind for kind in (SdbUri, SecretCommand, Asked)}
-#: What is not kept: the id is the key, and where values come from is asked for rarely (`inventory show --explain`).
+#: Fields that are not stored: the id is the key, and origins of values are needed rarely (`inventory show --explain`).
 _LEFT_OUT: Final = ("id", "origin")
 _DEFAULTS: Final = {each.name: getattr(Target(""), each.name) for each in fields(Target) if each.name not in _LEFT_OUT}
 
 
 def digest_of(project: SelectingProject) -> bytes | None:
-    """What an image of the project's inventory depends on; None when it is too small for one."""
-    if project.config.rosters:  # code of the user's own: it is asked each time
+    """A digest of everything that an image of the inventory depends on; None if the inventory is too small."""
+    if project.config.rosters:  # users' code, which is called each time
         return None
     vaults = vaultpassword.identity(project.config.opts, os.environ)
     trusted = [*map(str, Trust(working_folder(), os.environ, []).folders)] if project.config.found else None
@@ -56,7 +56,7 @@ def digest_of(project: SelectingProject) -> bytes | None:
             try:
                 if is_program(file):
                     data = project.listed(file).encode()
-                elif file.is_file() and file.stat().st_size <= MAX_BYTES:  # a pipe would be waited for
+                elif file.is_file() and file.stat().st_size <= MAX_BYTES:  # reading a FIFO would block
                     data = regular.read_bytes(file)
                 else:
                     return None
@@ -64,14 +64,14 @@ def digest_of(project: SelectingProject) -> bytes | None:
                 return None
             total += len(data)
             loops = loops or b"{%" in data
-            if project.config.found and file != path:  # whether they may be used depends on these
+            if project.config.found and file != path:  # owner and mode decide whether the file is trusted
                 seen.update(_states(file, path.parent))
             seen.update(str(file).encode("utf-8", "surrogateescape") + b"\0" + hashlib.sha256(data).digest())
     return seen.digest() if loops or total > WORTH_IT * 4 else None
 
 
 def _files(path: Path) -> Iterator[Path]:
-    """All files that an inventory is made of, as far as they are there."""
+    """All existing files of an inventory."""
     yield from folder_files(path) if path.is_dir() else [path]
     beside = path if path.is_dir() else path.parent
     for kind in ("group_vars", "host_vars"):
@@ -81,20 +81,20 @@ def _files(path: Path) -> Iterator[Path]:
 
 
 def _states(file: Path, top: Path) -> bytes:
-    """Owner and mode of a file and of the folders that it lies in, below ``top``."""
+    """Owner and mode of a file and of its folders below ``top``."""
     way = [file, file.resolve().parent, *(folder for folder in file.parents if folder.is_relative_to(top))]
     return repr([(state.st_uid, state.st_mode) for state in (each.stat() for each in way)]).encode()
 
 
 def is_worth_it(project: SelectingProject, inventory: Inventory) -> bool:
-    """Whether an image helps, and can be told from another one."""
+    """Whether an image is worthwhile and possible."""
     return len(inventory.ids) >= WORTH_IT and not project.rosters.unsteady
 
 
 def holds(project: SelectingProject, image: dict[str, Any], digest: bytes) -> bool:
-    """Whether an image is of this digest, and what was rendered for it is the same now.
+    """Whether an image has this digest, and rendered files give the same text as before.
 
-    Which files are rendered is told by their bytes alone, so it is no part of the digest.
+    The bytes of files decide which are rendered, so that is not part of the digest.
     """
     if image.get("digest") != digest:
         return False
@@ -110,7 +110,7 @@ def holds(project: SelectingProject, image: dict[str, Any], digest: bytes) -> bo
 
 
 def load(project: SelectingProject, digest: bytes, made: Callable[[Target], None]) -> Inventory | None:
-    """The inventory from its image, if there is one that holds. ``made`` is told each target that is made of it."""
+    """The inventory from its image, if there is a valid one. ``made`` is called with each target that is made."""
     image = _bank(project).get(_name(project))
     if not isinstance(image, dict) or not holds(project, image, digest):
         return None
@@ -126,7 +126,7 @@ def load(project: SelectingProject, digest: bytes, made: Callable[[Target], None
 
 
 def keep(project: SelectingProject, digest: bytes, inventory: Inventory) -> None:
-    """Make the image of an inventory that is worth it."""
+    """Store the image of an inventory, if that is worthwhile."""
     if not is_worth_it(project, inventory):
         return
     rows = [wire.pack(_row(target)) for target in inventory.targets.values()]
@@ -153,7 +153,7 @@ def _name(project: SelectingProject) -> str:
 
 
 def _row(target: Target) -> dict[str, Any]:
-    """The fields that are set, as msgpack has them."""
+    """The fields that are set, in types of msgpack."""
     row = {name: getattr(target, name) for name, default in _DEFAULTS.items() if getattr(target, name) != default}
     packed = {
         name: str(value) if isinstance(value, Secret) else list(value) if isinstance(value, tuple) else value
@@ -164,7 +164,7 @@ def _row(target: Target) -> dict[str, Any]:
 
 
 def _deferred(value: Any, way: list[Any]) -> Iterator[list[Any]]:
-    """Kinds of, and ways to, the texts in a row that are more than texts."""
+    """Kinds and paths of the ``Deferred`` texts in a row."""
     if isinstance(value, Deferred):
         yield [type(value).__name__, way]
     elif isinstance(value, Mapping):
@@ -184,7 +184,7 @@ def _mark(row: Any, deferred: list[list[Any]]) -> None:
 
 
 class _Targets(Mapping[str, Target]):
-    """Targets that are made of their rows when they are asked for."""
+    """Targets that are made from their rows on demand."""
 
     def __init__(self, rows: dict[str, bytes], made: Callable[[Target], None]) -> None:
         self._rows = rows

@@ -1,8 +1,7 @@
-"""What is known of targets without connecting to any: the caches, and the inventory over them.
+"""Looks up data of targets without connecting: in the caches, with the inventory over them.
 
-Grain terms are answered by an index for all ids at once, and by another for all resources. Grains that the inventory
-fixes are looked at here, over what was collected. Whatever was answered from a cache is noted, so that its age can be
-said.
+Grain terms are answered by an index for all ids at once, and by another for all resources. Grains of the inventory
+override the collected ones here. The use of cached data is recorded, to report its age.
 """
 
 from __future__ import annotations
@@ -31,26 +30,26 @@ __all__ = ["Remembered", "manager_of"]
 log = logging.getLogger(__name__)
 
 _NOTHING: Final[dict[str, Any]] = {}
-#: In larger inventories it is not counted of whom nothing is known.
+#: In larger inventories, targets without cached data are not counted.
 _COUNTED: Final = 5000
-#: The pillar of fewer is looked at one by one.
+#: Up to this number of targets, pillars are read one by one.
 MANY: Final = 1000
 
 
 class Remembered:
-    """The caches of a project as ``pushsalt.targeting`` asks them (``Lookup``), by key."""
+    """The caches of a project for ``pushsalt.targeting`` (its protocol ``Lookup``), by key."""
 
     def __init__(self, project: SelectingProject, selectable: Selectable) -> None:
         self._project = project
         self.inventory = selectable.inventory
         self._with_pillar = selectable.pillar
-        #: what lies behind the ids of the inventory
+        #: the managed resources of the inventory's ids
         self.managed = InventoryResources(project, self._targets)
         self._grains: dict[str, dict[str, Any]] = {}
         self._pillar: dict[str, Mapping[str, Any]] = {}
         self._views: dict[str, View | None] = {}
         self._keeps = bool(project.config.opts["minion_data_cache"])
-        #: bank -> when the oldest entry that was looked at was written
+        #: bank -> time of the oldest entry that was used
         self._oldest: dict[str, float] = {}
 
     # one target ------------------------------------------------------------------------------------------------------
@@ -82,7 +81,7 @@ class Remembered:
         return self._pillar[key]
 
     def written(self, bank: str, key: str) -> float | None:
-        """When the entry of a bank was written, in seconds since the epoch."""
+        """The time of an entry of a bank, in seconds since the epoch."""
         return (self._grain_bank(key) if bank == "grains" else self._project.pillar_bank).written(key)
 
     def _grain_bank(self, key: str) -> GrainBank:
@@ -91,7 +90,7 @@ class Remembered:
     # all of them -----------------------------------------------------------------------------------------------------
 
     def find(self, term: Term, among: Collection[str] | None = None) -> set[str] | None:
-        """The keys for which the term holds (of these, if given); None where each is to be asked."""
+        """The keys that match the term (among these, if given); None if each must be tested separately."""
         if term.matcher.SOURCE == "grains" and self._keeps:
             return self._by_grain(term)
         if term.matcher.SOURCE == "pillar" and self._keeps and self._project.keeps_pillar:
@@ -103,7 +102,7 @@ class Remembered:
         return self.inventory.targets
 
     def _given_pillar(self, id: str) -> Mapping[str, Any]:
-        """The pillar of an inventory id that the inventory says."""
+        """The pillar of an id in the inventory."""
         if self._with_pillar is None:
             return self._targets[id].pillar if id in self._targets else _NOTHING
         return self._project.inventory.targets[id].pillar if id in self._with_pillar else _NOTHING
@@ -113,7 +112,7 @@ class Remembered:
             try:
                 key = f"ipv{ipcidr.wanted(str(term.expr)).version}"
             except UsageError:
-                return set() if not term.of(_NOTHING) else None  # says what is wrong, or raises
+                return set() if not term.of(_NOTHING) else None  # logs or raises the error
         elif term.tgt_type in ("grain", "grain_pcre") and term.delimiter in str(term.expr):
             key = str(term.expr).split(term.delimiter)[0]
         else:
@@ -122,7 +121,7 @@ class Remembered:
         if found is None:
             return None
         found &= self._targets.keys()
-        if key == "id":  # whatever an earlier version has kept
+        if key == "id":  # overrides an entry of an earlier version
             found = {id for id in found if term.of({"id": id})}
         self._overlay(term, key, found)
         if self.managed.has_any():
@@ -133,9 +132,9 @@ class Remembered:
         return found
 
     def _by_pillar(self, term: Term, among: Collection[str] | None) -> set[str] | None:
-        """By the sealed image of all, if many are asked."""
+        """Answer a pillar term by the encrypted image, if there are many targets."""
         if term.delimiter not in str(term.expr):
-            return set() if not term.of(_NOTHING) else None  # says what is wrong, or raises
+            return set() if not term.of(_NOTHING) else None  # logs or raises the error
         keys = among
         if keys is None:
             keys = {*self._targets, *(self.managed.all() if self.managed.has_any() else ())}
@@ -162,7 +161,7 @@ class Remembered:
         if "pillar" not in self._views:
             view = bank.view()
             oldest = view.oldest(view.bits(keys)) if view is not None else None
-            if oldest is not None and _is_old(oldest, self._project.cache_life):  # maybe it was kept anew since
+            if oldest is not None and _is_old(oldest, self._project.cache_life):  # it may have been touched since
                 view = bank.view(look=True)
                 oldest = view.oldest(view.bits(keys)) if view is not None else None
             self._used("pillar", oldest)
@@ -185,7 +184,7 @@ class Remembered:
         return None
 
     def _overlay(self, term: Term, key: str, found: set[str]) -> None:
-        """Put right what the inventory says otherwise than the index."""
+        """Correct the index's answer for ids whose grain the inventory sets."""
         number = data.scalar(key)
         known: dict[str, bool] = {}
         for id, target in self._targets.items():
@@ -205,7 +204,7 @@ class Remembered:
     # what is not known ------------------------------------------------------------------------------------------------
 
     def unknown(self, source: str) -> int:
-        """Of how many that could be asked there are no grains, or no pillar, in the cache."""
+        """The number of targets without grains, or pillar, in the cache."""
         keys = [id for id, target in self._targets.items() if target.transport != "offline"]
         if len(keys) <= _COUNTED and self.managed.has_any():
             keys += self.managed.all()
@@ -217,7 +216,7 @@ class Remembered:
         if name in self._oldest or not view.size:
             return
         oldest = view.oldest(view.everything)
-        if oldest is not None and _is_old(oldest, self._project.cache_life):  # maybe that of an id of elsewhere
+        if oldest is not None and _is_old(oldest, self._project.cache_life):  # it may belong to another inventory
             known: Iterable[str] = self._targets if name == self._project.grains.path.name else self.managed.all()
             oldest = view.oldest(view.bits(known))
         self._used(name, oldest)
@@ -227,7 +226,7 @@ class Remembered:
             self._oldest[bank] = min(written, self._oldest.get(bank, written))
 
     def warn_of_age(self) -> None:
-        """Warn of what was used and is older than the option ``cache_life``."""
+        """Warn of used data that is older than the option ``cache_life``."""
         self._used("minion_resources", self.managed.oldest())
         for bank, written in self._oldest.items():
             if _is_old(written, self._project.cache_life):
@@ -238,7 +237,7 @@ _OLD: Final = {
     "grains": "cached grains are old, the oldest from %s ago: --refresh collects them first",
     "resource_grains": "cached grains of resources are old, the oldest from %s ago: --refresh collects them first",
     "pillar": "cached pillar is old, the oldest from %s ago: --refresh collects it first",
-    "minion_resources": "what lies behind the targets was last looked at %s ago: --refresh looks first",
+    "minion_resources": "managed resources were last discovered %s ago: --refresh does it first",
 }
 
 
@@ -253,7 +252,7 @@ def _ask(view: View, term: Term) -> int:
         )
     if "/" in expr:
         return view.subnet(expr)
-    address = ipcidr.wanted(expr)  # its text is looked for, as Salt does
+    address = ipcidr.wanted(expr)  # compared as text, as in Salt
     return view.grain(f"ipv{address.version}|{address}", delimiter="|", exact=True)
 
 
@@ -262,6 +261,6 @@ def _is_old(written: float, life: float) -> bool:
 
 
 def _copy(value: Mapping[str, Any]) -> dict[str, Any]:
-    """A copy whose containers are its own."""
+    """A copy with copied containers."""
     copied: dict[str, Any] = dictupdate.copy_containers(dict(value))
     return copied

@@ -1,7 +1,7 @@
-"""The resources behind the targets of an inventory, as ``pushsalt.targeting`` asks for them (``ManagedResources``).
+"""The managed resources of an inventory, for ``pushsalt.targeting`` (its protocol ``ManagedResources``).
 
-Where no target ever said that it manages any, that costs one look at a folder. What was answered is kept, and whose
-registrations terms relied on (``T@``, ``M@``), so that their age can be said.
+If no target has resources, this costs one test for a folder. Answers are cached, and the managers whose registrations
+were used by terms (``T@``, ``M@``) are recorded, to report their age.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
     from pushsalt.select.project import SelectingProject
     from pushsalt.select.resources import Resources
 
-#: More than so many are not looked up one by one, at some 5 µs each; all of a million take a second.
+#: Up to this number, keys are looked up one by one (about 5 µs each); reading a million at once takes a second.
 _MANY: Final = 10_000
 
 
 class InventoryResources:
-    """What ``known``, the ids of an inventory, manage.
+    """The resources that ``known``, the ids of an inventory, manage.
 
-    A resource with the very key that is also an inventory id is not there: they would share what is kept of them.
+    A resource whose key equals an inventory id is left out, since they would share cache entries.
     """
 
     def __init__(self, project: SelectingProject, known: Mapping[str, Target]) -> None:
@@ -32,9 +32,9 @@ class InventoryResources:
         self._known = known
         self._there: bool | None = None
         self._all: dict[str, str] | None = None
-        #: key -> manager, of those that were asked for
+        #: key -> manager, for looked-up keys
         self._managers: dict[str, str | None] = {}
-        #: whose registrations a term relied on
+        #: managers whose registrations a term has used
         self._relied_on: set[str | None] = set()
 
     @property
@@ -44,14 +44,14 @@ class InventoryResources:
     def has_any(self) -> bool:
         if self._there is None:
             folder = self._project.cache_dir / "minion_resources"
-            # os.path rather than pathlib: every command pays for this.
+            # os.path rather than pathlib: it is faster, and every command runs this.
             self._there = os.path.isdir(folder) and bool(self._managed.types())  # noqa: PTH112
         return self._there
 
     def all(self) -> Mapping[str, str]:
         if self._all is None:
             self._all = self._sound(self._managed.all(self._known))
-            # what was there when it was asked for stays known, also if it is gone by now
+            # resources that were found before stay known, also if they were removed meanwhile
             self._managers = {**self._managers, **self._all} if self._managers else dict[str, str | None](self._all)
         return self._all
 
@@ -93,7 +93,7 @@ class InventoryResources:
         self._relied_on.update(map(managers.get, keys))
 
     def those(self, keys: Iterable[str]) -> set[str]:
-        """Which of these are there."""
+        """Those of these keys that exist."""
         keys = list(keys)
         if self._all is None and len(keys) > _MANY:
             self.all()
@@ -105,12 +105,12 @@ class InventoryResources:
         return {key: owner for key, owner in found.items() if owner is not None and owner not in self._known}
 
     def age(self, manager: str) -> int | None:
-        """How long ago it was last looked what one manages, in seconds."""
+        """Seconds since the last discovery of a manager."""
         written = self._managed.bank.written(manager)
         return None if written is None else max(0, int(time.time() - written))
 
     def oldest(self) -> float | None:
-        """When the oldest registration that a term relied on was taken in, in seconds since the epoch."""
+        """The time of the oldest registration that a term has used, in seconds since the epoch."""
         written = [self._managed.bank.written(manager) for manager in self._relied_on if manager is not None]
         return min((at for at in written if at is not None), default=None)
 

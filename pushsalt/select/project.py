@@ -1,4 +1,4 @@
-"""What selecting targets needs of a project; ``pushsalt.run.project.Project`` is one."""
+"""The part of ``pushsalt.run.project.Project`` that selecting targets needs."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class SelectingProject(ResourceProject, Protocol):
-    """Configuration, inventory, and the caches of grains, pillar and resources. Nothing of it connects."""
+    """Configuration, inventory, and the caches of grains, pillar and resources, without connections."""
 
     rosters: Rosters
 

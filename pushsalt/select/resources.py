@@ -1,8 +1,8 @@
-"""What lies behind targets and needs no agent: resources, each with a type, an id and the target that manages it.
+"""Managed resources of targets, each with a type, an id and a manager.
 
-A target says at discovery what it manages (``thin.resources``). Here that is taken in: who manages what goes into the
-index behind ``T@`` and ``M@``, grains into the bank ``resource_grains`` by ``type:id``, and how one gets inside into
-the bank ``minion_resources`` by manager. A resource counts only while its manager is in the inventory.
+At discovery a target reports its resources (``thin.resources``). They are stored here: the manager of each in the index
+for ``T@`` and ``M@``, grains in the bank ``resource_grains`` by ``type:id``, and the commands to enter them in the bank
+``minion_resources`` by manager. A resource is only known while its manager is in the inventory.
 """
 
 from __future__ import annotations
@@ -31,18 +31,18 @@ log = logging.getLogger(__name__)
 
 _TYPE: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
 _ID_LENGTH: Final = 255
-#: A word of a command that every login shell hands on as it is (see ``pushsalt.bundle.shim``).
+#: A word of a command that no login shell changes (see ``pushsalt.bundle.shim``).
 _WORD: Final = re.compile(r"[^'\\!\x00-\x1f\x7f]{0,2000}")
-#: Options of a manager that are not for what is worked on by it.
+#: Options of a manager that do not apply to its resources.
 _OWN: Final = frozenset({"grains", "mine_functions", "resource_types"})
-#: Options by which there may be more than the declared ids.
+#: Options with which more than the declared ids may exist.
 _MORE: Final = ("include", "chroots")
-#: How many resources of one type a target may say that it manages.
+#: Most resources of one type of a manager.
 _MOST: Final = 100_000
-#: Warnings about what one target says of its resources.
+#: Most warnings about the resources of one target.
 _WARNINGS: Final = 20
 
-#: type -> id -> ``{"grains": {...}, "enter": [word, ...]}``, as a target says it.
+#: type -> id -> ``{"grains": {...}, "enter": [word, ...]}``, as sent by a target.
 Found = Mapping[str, Mapping[str, Mapping[str, Any]]]
 
 
@@ -53,7 +53,7 @@ def split(key: str) -> tuple[str, str]:
 
 
 def _named(declared: Mapping[str, Any] | None, type: str) -> set[str]:
-    """The ids that are declared of a type."""
+    """The declared ids of a type."""
     said = (declared or {}).get(type)
     ids = said.get("resource_ids") if isinstance(said, Mapping) else said
     ids = [ids] if isinstance(ids, str) else ids
@@ -61,7 +61,7 @@ def _named(declared: Mapping[str, Any] | None, type: str) -> set[str]:
 
 
 class ResourceProject(Banks, Protocol):
-    """What managed resources need of a project."""
+    """The part of a project that managed resources need."""
 
     config: Config
 
@@ -79,7 +79,7 @@ class Resources:
     def __init__(self, project: ResourceProject) -> None:
         self._project = project
         self._index = project.resources
-        #: manager -> when it was written, and what
+        #: manager -> (time, value) of its entry
         self._read: dict[str, tuple[float | None, dict[str, dict[str, Any]]]] = {}
 
     @cached_property
@@ -93,43 +93,43 @@ class Resources:
     # asking; ``known`` are the ids of the inventory -------------------------------------------------------------------
 
     def types(self) -> list[str]:
-        """The types that there are resources of, but those of inventory ids."""
+        """The types of all resources, without the types of inventory ids."""
         return [type for type in self._index.types() if type not in INVENTORY_TYPES]
 
     def of_type(self, type: str, known: Mapping[str, Any]) -> dict[str, str]:
-        """key -> manager of the resources of a type."""
+        """key -> manager, for the resources of a type."""
         if type in INVENTORY_TYPES:
             return {}
         return {f"{type}:{id}": owner for id, owner in self._index.owners(type).items() if owner in known}
 
     def managed_by(self, manager: str) -> list[str]:
-        """Keys of what one manages, sorted."""
+        """The sorted keys of a manager's resources."""
         return [f"{type}:{id}" for type, id in self._index.by_manager(manager) if type not in INVENTORY_TYPES]
 
     def all(self, known: Mapping[str, Any]) -> dict[str, str]:
-        """key -> manager of all of them."""
+        """key -> manager, for all resources."""
         return {key: owner for type in self.types() for key, owner in self.of_type(type, known).items()}
 
     def manager(self, key: str) -> str | None:
-        """Who manages it; None when there is no such resource."""
+        """The manager of a resource; None for an unknown one."""
         type, id = split(key)
         return None if type in INVENTORY_TYPES else self._index.get(type, id)
 
     def called(self, id: str, known: Mapping[str, Any]) -> list[str]:
-        """Keys of the resources that have this bare id."""
+        """Keys of the resources with this id, of any type."""
         keys = [f"{type}:{id}" for type in self.types()]
         return [key for key in keys if self.manager(key) in known]
 
     def declared(self, manager: str) -> dict[str, dict[str, Any]]:
-        """type -> id -> what is kept of what one manages."""
+        """type -> id -> stored data, for a manager's resources."""
         written = self.bank.written(manager)
-        if manager not in self._read or self._read[manager][0] != written:  # one manager may have thousands
+        if manager not in self._read or self._read[manager][0] != written:  # cached: a manager may have thousands
             kept = self.bank.get(manager)
             self._read[manager] = written, kept if isinstance(kept, dict) else {}
         return self._read[manager][1]
 
     def target(self, key: str) -> Target:
-        """The resource as a target. Raises TargetError when it, or its manager, is not known any more."""
+        """The resource as a target. Raises TargetError if it, or its manager, is unknown."""
         type, id = split(key)
         manager = self.manager(key)
         through = self._project.inventory.targets.get(manager or "")
@@ -138,10 +138,10 @@ class Resources:
                 "resource_unknown", f"{key}: nobody manages it", "pushsalt resource refresh TARGET looks what there is"
             )
         kept = self.declared(through.id).get(type, {}).get(id)
-        if kept is None:  # a damaged entry: it must not pass for a resource that one cannot get inside of
+        if kept is None:  # a damaged entry, which must not count as a resource that cannot be entered
             raise TargetError(
                 "resource_unknown",
-                f"{key}: what {through.id} said of it is gone from the cache",
+                f"{key}: its entry from {through.id} is missing in the cache",
                 f"pushsalt resource refresh {through.id}",
             )
         enter = tuple(kept.get("enter") or ())
@@ -168,7 +168,7 @@ class Resources:
         )
 
     def declarations(self, target: Target, pillar: Mapping[str, Any] | None) -> dict[str, Any]:
-        """type -> what is declared of it, for one that may manage some: in its pillar, or the option names the type."""
+        """type -> declaration, from the target's pillar and the option for resource types."""
         opts = self._project.config.opts
         found: dict[str, Any] = {}
         for place in (opts, target.minion_opts):
@@ -179,7 +179,7 @@ class Resources:
         return {str(type): declared if declared is not None else {} for type, declared in found.items()}
 
     def is_due(self, manager: str, declared: Mapping[str, Any]) -> bool:
-        """Whether other types or ids are declared than were last looked for."""
+        """Whether the declared types or ids differ from those of the last discovery."""
         known = self.declared(manager)
         if known.keys() != declared.keys():
             return True
@@ -197,11 +197,11 @@ class Resources:
     def register(
         self, manager: str, found: Found, failed: Iterable[str] = (), declared: Mapping[str, Any] | None = None
     ) -> dict[str, list[str]]:
-        """Take in all that a target manages now; what it had besides goes, but for types whose discovery failed.
+        """Store all resources that a target manages; its other ones are removed, except types whose discovery failed.
 
-        A resource that another target of the inventory manages stays with it, and the id of one is no resource unless
-        it is declared so: by its own word nobody takes over what another has, nor gets to see the pillar that is meant
-        for another. Returns type -> ids that are registered.
+        A resource of another manager in the inventory is refused, and so is one with the id of an inventory target
+        unless it is declared: a target cannot claim the resources of another, nor read the pillar of another target.
+        Returns type -> registered ids.
         """
         warn = _Warnings(manager)
         sound = self._sound(manager, found, warn)
@@ -255,7 +255,7 @@ class Resources:
         return owner in self._project.inventory.targets and id in self.declared(owner).get(type, {})
 
     def _forget(self, key: str, manager: str) -> None:
-        """One manages it no longer: what is known of it goes, unless it is another's by now."""
+        """Remove the data of a resource that the manager lost, unless it belongs to another manager now."""
         type, id = split(key)
         if self._index.get(type, id) != manager:
             return
@@ -264,12 +264,12 @@ class Resources:
             bank.delete(key)
 
     def prune(self, known: Mapping[str, Any]) -> int:
-        """Forget what ids manage that are not in the inventory; how many resources there were."""
+        """Remove resources of managers that are not in the inventory; returns their number."""
         gone = [manager for manager in self.bank.keys() if manager not in known]  # noqa: SIM118
         return sum(map(self.forget, gone))
 
     def forget(self, manager: str) -> int:
-        """Forget all that one manages; how many resources there were."""
+        """Remove all resources of a manager; returns their number."""
         keys = self.managed_by(manager)
         for key in keys:
             self._forget(key, manager)
@@ -277,7 +277,7 @@ class Resources:
         return len(keys)
 
     def _sound(self, manager: str, found: Found, warn: _Warnings) -> dict[str, dict[str, Mapping[str, Any]]]:
-        """What a target said, without what makes no sense: it may be anything."""
+        """The valid part of a target's answer."""
         from pushsalt.session.intake import fit, own_grains
 
         sound: dict[str, dict[str, Any]] = {}
@@ -305,7 +305,7 @@ class Resources:
 
 
 class _Warnings:
-    """Says the first few of what one target makes to be said."""
+    """Logs the first few warnings about one target."""
 
     def __init__(self, manager: str) -> None:
         self._manager = manager

@@ -1,8 +1,7 @@
-"""What selecting needs of a large inventory, kept between runs: ids, types, jump hosts, groups and grains; nothing
-secret.
+"""A cached image of a large inventory for selecting: ids, types, jump hosts, groups and grains, without secrets.
 
-The image is one entry of the bank ``inventory`` for each set of files. It holds as that of ``inventoryimage`` does.
-Hosts that are alike in what is kept share one Target, which has no id.
+The image is one entry of the bank ``inventory`` for each set of files, valid under the conditions of
+``inventoryimage``. Hosts with equal data share one Target without an id.
 """
 
 from __future__ import annotations
@@ -24,14 +23,14 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Selectable:
-    """An inventory for selecting. ``pillar``: in an image pillar is left out, and these ids have some; else None."""
+    """An inventory for selecting. ``pillar``: ids with pillar, which images leave out; None if it is not an image."""
 
     inventory: Inventory
     pillar: frozenset[str] | None = None
 
 
 def selectable(project: SelectingProject) -> Selectable:
-    """The project's inventory, from its image if there is one that holds. Raises InventoryError."""
+    """The project's inventory, from its image if there is a valid one. Raises InventoryError."""
     if "inventory" in project.__dict__:
         return Selectable(project.inventory)
     paths = project.config.inventories

@@ -1,4 +1,4 @@
-"""Which targets an expression means, by the inventory and the caches of a project; and which target a name means."""
+"""Selects targets by an expression, from inventory and caches; finds the target of a name."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 def select(
     project: SelectingProject, expr: str, tgt_type: str, delimiter: str, exclude: Sequence[str], limit: int | None
 ) -> list[str]:
-    """The names of what matches. Raises NoTargetError, UsageError, or InventoryError where there is no inventory."""
+    """The names of the matching targets. Raises NoTargetError, UsageError, or InventoryError without an inventory."""
     check_inventory(project, expr, tgt_type)
     known = Remembered(project, selectable(project))
     nodegroups = project.named_groups(lambda: known.inventory.groups)
@@ -51,14 +51,14 @@ def select(
 
 
 def check_inventory(project: SelectingProject, expr: Any, tgt_type: str) -> None:
-    """Raises InventoryError unless there is an inventory, or the very id of this machine is meant."""
+    """Raises InventoryError without an inventory, unless ``expr`` is exactly the id of this machine."""
     ids = {"glob": [expr], "list": [id.strip() for id in split(expr)] if tgt_type == "list" else []}.get(tgt_type)
     if not ids or any(id != THIS_MACHINE for id in ids):
         project.need_inventory()
 
 
 def find(project: SelectingProject, expr: Any, tgt_type: str, *, pillar_exact: bool = True) -> list[str]:
-    """The keys of what matches for one target that asks about others. Raises UsageError."""
+    """The keys of the targets that match an expression which a target sent. Raises UsageError."""
     known = Remembered(project, selectable(project))
     widely = bool(project.config.opts["glob_includes_resources"])
     fleet = Fleet(known.inventory, known, known.managed, glob_includes_resources=widely)
@@ -68,7 +68,7 @@ def find(project: SelectingProject, expr: Any, tgt_type: str, *, pillar_exact: b
 
 
 def target(project: SelectingProject, name: str) -> Target:
-    """What ``select`` gave this name; of a name from elsewhere, what is called exactly so. Raises TargetError."""
+    """The target of a name that ``select`` returned, or of any exact name. Raises TargetError."""
     known = project.inventory.targets
     key = key_of(name)
     if key is None and name not in known:

@@ -1,8 +1,7 @@
-"""Target expressions: which ids they select, answered from the inventory and the caches alone.
+"""Target expressions: select ids by the inventory and the caches, without connecting.
 
-``select`` is for the command line, ``matches`` for one target at a time (top files, ``match.*``). Both take Salt's
-``tgt_type``: glob, pcre, list, compound and whatever else is in ``matchers/``. ``parse`` and ``Fleet`` are what both
-are made of.
+``select`` is for the command line, ``matches`` for one target (top files, ``match.*``). Both take Salt's ``tgt_type``:
+glob, pcre, list, compound and the types in ``matchers/``. Both use ``parse`` and ``Fleet``.
 """
 
 from pushsalt.targeting.compound import (

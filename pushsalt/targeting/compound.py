@@ -4,10 +4,10 @@ Grammar of a compound expression: ``thin.utils.compound``. Its words::
 
     word   = LETTER "@" expression | LETTER DELIMITER "@" expression | "N@" name | glob
 
-LETTER is one of ours, or that of a matcher of the user's own (``vocabulary``), which takes no delimiter.
+LETTER is that of a shipped matcher, or of a user's matcher (``vocabulary``), which takes no delimiter.
 
-A nodegroup is an expression by name: text, or a list of its words; a list of words without operators means any of them.
-A group of the inventory is meant by ``N@name`` too, unless a nodegroup has the name.
+A nodegroup is a named expression: text, or a list of words; a list without operators matches any of its words.
+``N@name`` may also be a group of the inventory, unless a nodegroup has the name.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ DELIMITER: Final = ":"
 
 @dataclass(frozen=True)
 class Subject:
-    """One target as matchers see it.
+    """One target, for matchers.
 
-    ``type`` and ``manager`` are its own as a resource; ``resources`` are those that it manages, ``{type: [id]}``.
-    ``groups`` are those of the inventory that it is in.
+    ``type`` and ``manager``: its own as a resource; ``resources``: those that it manages, ``{type: [id]}``. ``groups``:
+    its groups in the inventory.
     """
 
     id: str
@@ -54,7 +54,7 @@ Nodegroups = Mapping[str, Any]
 class NamedGroups(Mapping[str, Any]):
     """The nodegroups of a configuration, and the groups of an inventory, whose value is ``MEMBERS``.
 
-    ``groups`` gives the names of those; it is asked when one is looked for.
+    ``groups`` returns the names of the inventory's groups; it is called on demand.
     """
 
     def __init__(self, nodegroups: Nodegroups, groups: Callable[[], Collection[str]]) -> None:
@@ -83,7 +83,7 @@ _Predicate = Callable[[Any], bool]
 
 
 class MatcherFails(UsageError):
-    """A matcher of the user's own raised: nobody knows whom it means."""
+    """A user's matcher raised an exception, so that its result is unknown."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,7 +149,7 @@ class Expression:
     tgt_type: str = "compound"
 
     def predicate(self) -> _Predicate:
-        """Tells whether a Subject is meant. Equal values, which caches give as the very same object, are asked once."""
+        """A function: whether a Subject matches. For identical value objects the matcher is called once."""
         return self._predicate(self.tree)
 
     def _predicate(self, tree: tuple[Any, ...]) -> _Predicate:
@@ -168,7 +168,7 @@ class Expression:
         raise self.error("has a '(' right behind a target")
 
     def error(self, problem: str) -> UsageError:
-        """What is wrong with it."""
+        """The error of this term."""
         return _error(self.text, problem)
 
 
@@ -201,11 +201,11 @@ def parse(
     quiet: bool = False,
     vocabulary: Vocabulary = OURS,
 ) -> Expression:
-    """The expression, understood. Raises UsageError when it cannot be.
+    """Parse an expression. Raises UsageError.
 
-    ``delimiter`` is not for compound expressions, where each term may have one: as in Salt. ``pillar_exact``: terms of
-    pillar are neither globs nor regular expressions, so that nobody can find out by them what is there. ``quiet``: what
-    is doubtful is not logged. ``vocabulary`` has the matchers and their letters.
+    ``delimiter`` is ignored in compound expressions, where each term may have its own, as in Salt. ``pillar_exact``:
+    pillar terms are compared exactly, so that a target cannot explore pillar by patterns. ``quiet``: no warnings about
+    doubtful expressions. ``vocabulary`` has the matchers and their letters.
     """
     nodegroups = {} if nodegroups is None else nodegroups
     if tgt_type == "pillar" and pillar_exact:
@@ -221,7 +221,7 @@ def parse(
 
 
 def sources(expr: Any, tgt_type: str, nodegroups: Nodegroups | None = None, vocabulary: Vocabulary = OURS) -> set[str]:
-    """What an expression looks at: ``id``, ``grains``, ``pillar``, ``subject``. Raises UsageError as ``parse``."""
+    """The sources that an expression uses: ``id``, ``grains``, ``pillar``, ``subject``. Raises UsageError."""
     parsed = parse(expr, tgt_type, nodegroups=nodegroups, quiet=True, vocabulary=vocabulary)
     return {term.matcher.SOURCE for term in parsed.terms.values()}
 

@@ -1,9 +1,9 @@
-"""Which of many an expression selects: each term is answered for all of them at once, then the answers combined.
+"""Evaluates an expression for many targets: each term for all targets at once, then the results are combined.
 
-There are the ids of the inventory, and the resources behind them. Both go by keys: an inventory id is its own, a
-resource's is ``type:id``. What is known of them comes from ``Caches``; one that can look up a whole term (``Lookup``)
-is asked for that, so that a grain term costs one question to an index, not one per id. Which resources there are comes
-from ``ManagedResources``, which is asked only where an answer depends on it.
+Targets are the ids of the inventory and their managed resources, identified by keys: that of an inventory id is the id,
+that of a resource ``type:id``. ``Caches`` have the data of targets; a cache that can look up a whole term (``Lookup``)
+answers a grain term by one query to an index, not one per id. ``ManagedResources`` has the resources, and is only used
+if a result depends on it.
 """
 
 from __future__ import annotations
@@ -19,23 +19,23 @@ from pushsalt.targeting.compound import Expression, Term
 from pushsalt.targeting.matchers.list import split
 from pushsalt.targeting.names import of_whole_name
 
-#: The manager of what the controller reaches by itself.
+#: The manager of targets that the controller reaches directly.
 CONTROLLER: Final = "controller"
-#: How many tokens of a list are looked up one by one, joined ones too: an id may have a comma in it.
+#: Most tokens of a list that are looked up one by one, joined ones too, since an id may contain a comma.
 _TOKENS: Final = 20
-#: A glob takes in what so many managers have one by one; those of more are picked from all resources.
+#: Most managers of a glob whose resources are read one by one; for more, all resources are filtered.
 _MANAGERS: Final = 200
 #: So few that are left by other terms are asked one by one.
 _FEW: Final = 2000
 
 
 def manager_of(target: Target) -> str:
-    """Who reaches an inventory id: the last of its jump hosts, or the controller."""
+    """The manager of an inventory id: the last of its jump hosts, or the controller."""
     return target.jump[-1] if target.jump else CONTROLLER
 
 
 class Caches(Protocol):
-    """What is known of a target, by its key, without asking it; empty mappings for what is not known."""
+    """Cached data of targets by key; empty mappings for missing data."""
 
     def grains(self, key: str) -> Mapping[str, Any]: ...
 
@@ -46,11 +46,11 @@ class Lookup(Caches, Protocol):
     """Caches that can answer a term for all at once."""
 
     def find(self, term: Term, among: Collection[str] | None = None) -> set[str] | None:
-        """The keys for which the term holds (of these, if given); None where each is to be asked."""
+        """The keys that match the term (among these, if given); None if each must be tested separately."""
 
 
 class ManagedResources(Protocol):
-    """The resources behind the ids of an inventory, by key; one whose manager is not among them is not there."""
+    """The resources that the ids of an inventory manage, by key."""
 
     def has_any(self) -> bool:
         """Whether there are any."""
@@ -72,10 +72,10 @@ class ManagedResources(Protocol):
         """The manager of each of these, at least."""
 
     def relied(self, keys: Collection[str]) -> None:
-        """Told of those that a term selected by what was registered of them."""
+        """Called with the keys that a term selected by their registrations."""
 
     def elsewhere(self, name: str) -> Mapping[str, str]:
-        """key -> manager of what is called so, but is not there because its manager is not."""
+        """key -> manager, for resources of this name whose manager is not in the inventory."""
 
 
 class NoManagedResources:
@@ -110,7 +110,7 @@ class NoManagedResources:
 
 
 class Fleet:
-    """All that may be selected, with what is known of it; answers of terms are kept."""
+    """All targets that can be selected, with their data; results of terms are cached."""
 
     def __init__(
         self,
@@ -128,10 +128,10 @@ class Fleet:
         self._everything: set[str] | None = None
 
     def select(self, expression: Expression, among: set[str] | None = None) -> set[str]:
-        """The keys that an expression selects (of these, if given). Raises UsageError for one that makes no sense.
+        """The keys that an expression selects (among these, if given). Raises UsageError for an invalid one.
 
-        A plain glob and a plain list name inventory ids first: see ``exactly``, and ``_glob``. All else is evaluated
-        for each key by itself.
+        Plain globs and lists are names of inventory ids first: see ``exactly`` and ``_glob``. Other expressions are
+        evaluated for each key.
         """
         if expression.tgt_type in ("glob", "list"):
             [term] = expression.terms.values()
@@ -162,7 +162,7 @@ class Fleet:
         return ordered
 
     def subject(self, key: str) -> LazySubject | LazyResource:
-        """One of them as matchers see it."""
+        """The Subject of a key, for matchers."""
         target = self.inventory.targets.get(key)
         if target is None:
             return LazyResource(key, self.managed, self.caches)
@@ -171,7 +171,7 @@ class Fleet:
     # plain globs and lists -------------------------------------------------------------------------------------------
 
     def exactly(self, token: str) -> Collection[str]:
-        """What is called so: the inventory id; else what has it as whole name; else the resources that have the id."""
+        """The keys of an exact name: the inventory id; else the resource with this key; else resources with this id."""
         known = self.inventory.targets
         if token in known:
             return (token,)
@@ -182,7 +182,7 @@ class Fleet:
         return (token,) if self.managed.manager(token) is not None else self.managed.called(token)
 
     def _glob(self, term: Term) -> set[str]:
-        """With a wildcard: inventory ids, and the resources that those manage. It is not compared with resources."""
+        """The inventory ids that match a glob, and their managed resources; names of resources are not compared."""
         if not isinstance(term.expr, str):
             return set()
         if not is_wildcard(term.expr):
@@ -203,7 +203,7 @@ class Fleet:
     # expressions -----------------------------------------------------------------------------------------------------
 
     def _chosen(self, expression: Expression, tree: tuple[Any, ...], among: set[str] | None) -> set[str]:
-        """Those for which it holds; of ``among``, if given. What costs most is asked last, of those that are left."""
+        """The keys that match (among ``among``, if given). Costly terms are evaluated last, for the remaining keys."""
         kind = tree[0]
         if kind == "word":
             return self.find(expression.terms[tree[1]], among)
@@ -226,7 +226,7 @@ class Fleet:
         return set()
 
     def find(self, term: Term, among: set[str] | None = None) -> set[str]:
-        """The keys for which a term holds; of ``among``, if given."""
+        """The keys that match a term; among ``among``, if given."""
         if among is not None and term not in self._answers:
             if term.matcher.SOURCE == "pillar":
                 return self._look_up(term, among)
@@ -260,7 +260,7 @@ class Fleet:
         return found
 
     def _ids(self, term: Term) -> set[str]:
-        """The inventory ids that a term over ids means."""
+        """The inventory ids that match a term over ids."""
         if term.tgt_type == "glob" and isinstance(term.expr, str):
             if term.expr == "*":
                 return set(self.inventory.ids)
@@ -269,7 +269,7 @@ class Fleet:
         return {id for id in self.inventory.ids if term.of(id)}
 
     def _resource_ids(self, term: Term) -> set[str]:
-        """The resources whose bare ids a term means."""
+        """The resources whose ids match a term."""
         if not self.managed.has_any():
             return set()
         tokens: list[str] | None = None
@@ -324,7 +324,7 @@ def _tokens(expr: str) -> list[str] | None:
     return [",".join(parts[at:end]) for at in range(len(parts)) for end in range(at + 1, len(parts) + 1)]
 
 
-#: What a term costs: a look-up, a question to an index, a look at all names, a look at all sealed entries.
+#: Cost of a term: a look-up, an index query, a scan of all names, a scan of all encrypted entries.
 _LOOKUP, _INDEX, _ALL, _PILLAR = range(4)
 
 
@@ -358,7 +358,7 @@ class InventoryCaches:
 
 
 class LazySubject:
-    """A Subject whose caches are read when a matcher looks."""
+    """A Subject that reads the caches on demand."""
 
     #: what it manages is no matter here: that is selected as what it is
     resources: Mapping[str, Sequence[str]] = {}
@@ -386,7 +386,7 @@ class LazySubject:
 
     @property
     def manager(self) -> str:
-        """Who reaches it: the jump host nearest to it, else the controller."""
+        """The manager: the jump host nearest to it, else the controller."""
         return manager_of(self._target)
 
 

@@ -1,6 +1,6 @@
-"""What selected ones are called: by their bare ids, or as ``type:id`` where two of them share an id.
+"""Names of selected targets: their ids, or ``type:id`` if two of them share an id.
 
-A bare id may also be that of another resource, or of an inventory id, that is not selected: so a name keeps its key.
+An id may also be that of a resource or an inventory id that is not selected, so a name contains its key.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from pushsalt.inventory import Inventory
 
 
 class Name(str):
-    """A name that is not its key: text as any other, that also says which key is meant (see ``key_of``)."""
+    """A name that differs from its key: a str with the key as an attribute (see ``key_of``)."""
 
     __slots__ = ("key",)
     #: an inventory id, or ``type:id`` of a resource
@@ -28,12 +28,12 @@ class Name(str):
 
 
 def key_of(name: str) -> str | None:
-    """The key that a name was made of; None for any other text."""
+    """The key of a Name; None for any other text."""
     return name.key if isinstance(name, Name) else None
 
 
 def names(keys: Iterable[str], inventory: Inventory) -> list[str]:
-    """One name for each key, in their order; no two are alike, whatever resources are called."""
+    """One unique name for each key, in order."""
     keys = list(keys)
     known = inventory.targets
     if all(map(known.__contains__, keys)):

@@ -1,4 +1,4 @@
-"""What the matchers over grains and pillar share."""
+"""Common code of the matchers for grains and pillar."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from thin.utils import data
 def subdict_match(
     value: Mapping[str, Any], expr: Any, delimiter: str, *, regex: bool = False, exact: bool = False
 ) -> bool:
-    """Whether what stands under the key is as ``key:value`` says. Raises UsageError for an expression without value."""
+    """Whether ``key:value`` matches a mapping. Raises UsageError for an expression without value."""
     if delimiter not in str(expr):
         raise UsageError(f"{expr!r} has no {delimiter!r}", hint=f"write it like os{delimiter}Debian, key and value")
     return bool(data.subdict_match(value, str(expr), delimiter, regex_match=regex, exact_match=exact))

@@ -1,4 +1,4 @@
-"""The errors of expressions that select nothing: they name the ids and resources that may have been meant."""
+"""The errors of expressions that select nothing, with suggestions of ids and resources."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from pushsalt.nearest import nearest
 from pushsalt.targeting.compound import Nodegroups, parse
 from pushsalt.targeting.fleet import Fleet, ManagedResources
 
-#: With more resources than that, none with a similar id is looked for.
+#: Most resources whose ids are compared for suggestions.
 _COMPARED: Final = 5000
 
 
 def no_match(
     expr: Any, tgt_type: str, inventory: Inventory, managed: ManagedResources, nodegroups: Nodegroups | None = None
 ) -> NoTargetError:
-    """The error of an expression that selects no target, with what may have been meant."""
+    """The error of an expression that selects no target, with suggestions."""
     words = expr if isinstance(expr, str) else ",".join(map(str, expr))
     if not inventory.ids:
         return NoTargetError(f"no target matches {words!r}: the inventory is empty", hint="add hosts to it")
@@ -36,7 +36,7 @@ def no_match(
 
 
 def _of_groups(words: str, tgt_type: str, inventory: Inventory, nodegroups: Nodegroups) -> list[str]:
-    """Groups that were written as ids, or that may have been meant."""
+    """Groups whose names were used as ids, or are similar."""
     if tgt_type == "nodegroup":
         known = {name.lower(): name for name in (*nodegroups, *inventory.groups)}
         if words in known.values():
@@ -56,7 +56,7 @@ def _of_groups(words: str, tgt_type: str, inventory: Inventory, nodegroups: Node
 def no_such_ids(
     missing: Sequence[str], inventory: Inventory, managed: ManagedResources, nodegroups: Nodegroups | None = None
 ) -> NoTargetError:
-    """The error of a list with ids that do not exist, with what may have been meant by them."""
+    """The error of a list with unknown ids, with suggestions."""
     words = " ".join(missing[:10])
     hints = _of_resources(words, "list", words, inventory, managed) if managed.has_any() else []
     hints += _of_groups(words, "list", inventory, {} if nodegroups is None else nodegroups)

@@ -1,4 +1,4 @@
-"""What an expression selects, as names of a command line; NoTargetError where that is nothing."""
+"""Selects targets by an expression and returns their names; raises NoTargetError if there are none."""
 
 from __future__ import annotations
 
@@ -28,12 +28,11 @@ def select(
     glob_includes_resources: bool = True,
     vocabulary: Vocabulary = OURS,
 ) -> list[str]:
-    """The names (``names``) of what is selected: in the inventory's order, resources right behind their managers.
+    """The names (``names``) of the selected targets, in the inventory's order, resources after their managers.
 
-    Without ``caches`` only what the inventory itself says is known, without ``managed`` there are no resources.
-    ``exclude`` are compound expressions of what is left out, ``limit`` is the most that are taken, the first ones.
-    Raises NoTargetError, naming the nearest ids, when there are none, or not all that a list names; UsageError for an
-    expression that makes no sense.
+    Without ``caches`` only data of the inventory is used, without ``managed`` there are no resources. ``exclude``:
+    compound expressions of targets to leave out; ``limit``: only the first so many are selected. Raises NoTargetError
+    with suggestions if there are none, or ids of a list are missing; UsageError for an invalid expression.
     """
     if tgt_type == "list" and isinstance(expr, str):
         expr = expr.replace(" ", "")  # as Salt's command line does

@@ -1,7 +1,7 @@
-"""Which matchers there are for one configuration: ours, and users' own from plug-in folders and entry points.
+"""The matchers of one configuration: shipped ones, and users' own from plug-in folders and entry points.
 
-Each configuration has a vocabulary of its own, so that two projects in one process do not share letters. Nothing of the
-user's is looked for until a word has a letter, or a ``tgt_type``, that is none of ours.
+Each configuration has its own vocabulary, so that two projects in one process do not share letters. Users' matchers are
+only searched for letters, and values of ``tgt_type``, that are not shipped.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ _SOURCES: Final = ("id", "grains", "pillar", "subject")
 class Matcher(Protocol):
     """The module contract of ``matchers/``.
 
-    ``LETTER``  prefix in compound expressions (``G@``); empty, or not there, for none. One capital letter
-    ``SOURCE``  what ``match`` is given as value: ``id`` (text), ``grains`` or ``pillar`` (mappings), or ``subject``
-                (all of it: a Subject)
+    ``LETTER``  prefix in compound expressions (``G@``), one capital letter; empty or missing for none
+    ``SOURCE``  the argument ``value`` of ``match``: ``id`` (text), ``grains`` or ``pillar`` (mappings), or ``subject``
+                (a Subject)
 
-    A matcher over grains or pillar takes ``delimiter`` too. The answer depends on the arguments alone: it is asked once
-    for equal values. Raises UsageError for an expression that makes no sense.
+    A matcher for grains or pillar takes ``delimiter`` too. The result must depend on the arguments only: it is called
+    once for equal values. Raises UsageError for an invalid expression.
     """
 
     LETTER: str
@@ -38,17 +38,17 @@ class Matcher(Protocol):
 
 
 class Vocabulary:
-    """See the module. ``folders`` gives the user's folders of matchers; a name of ours is always ours."""
+    """See the module. ``folders`` returns the users' folders of matchers, which cannot override shipped ones."""
 
     def __init__(self, folders: Callable[[], Sequence[Path]] = tuple) -> None:
         self._folders = folders
         self._matchers: dict[str, Matcher] = {}
 
     def named(self, tgt_type: str) -> Matcher:
-        """The matcher of a type. Raises UsageError when there is none, or it cannot be loaded."""
+        """The matcher of a type. Raises UsageError if it is unknown, or cannot be loaded."""
         if tgt_type not in self._matchers:
             try:
-                # Ours may be asked of an index, which knows nothing of a user's file of the same name.
+                # Shipped matchers win, since indexes may answer them without calling a user's file of the same name.
                 folders = () if tgt_type in _ours() else self._folders()
                 found = cast(Matcher, plugins.load("matchers", tgt_type, folders))
                 if found.SOURCE not in _SOURCES:
@@ -60,7 +60,7 @@ class Vocabulary:
         return self._matchers[tgt_type]
 
     def of_letter(self, letter: str) -> str | None:
-        """The type that a letter stands for. Raises UsageError for letters of users' own that cannot be told apart."""
+        """The type of a letter. Raises UsageError if several users' matchers have it."""
         return _letters().get(letter) or self._own_letters.get(letter)
 
     def letters(self) -> list[str]:
@@ -100,7 +100,7 @@ class Vocabulary:
 
 
 def _written(file: Path) -> Any:
-    """The value of LETTER in a file; empty where there is none, or where it is computed."""
+    """The literal value of LETTER in a file; empty if it is missing or computed."""
     said = _LETTER.search(plugins.text_of(file))
     try:
         return ast.literal_eval(said.group(1)) if said else ""
@@ -115,10 +115,10 @@ def _ours() -> frozenset[str]:
 
 @cache
 def _letters() -> Mapping[str, str]:
-    """Those of ours: prefix of compound expressions -> tgt_type."""
+    """Letter -> tgt_type, of the shipped matchers."""
     found = {cast(Matcher, plugins.load("matchers", name)).LETTER: name for name in _ours()}
     return {letter: name for letter, name in found.items() if letter}
 
 
-#: Where no configuration is known.
+#: Without a configuration: shipped matchers only.
 OURS: Final = Vocabulary()

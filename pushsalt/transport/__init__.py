@@ -1,9 +1,8 @@
-"""Ways to a target: ``connect(target, options)`` gives a Connection, ``Connection.open(words)`` one Stream of bytes.
+"""Transports: ``connect(target, options)`` returns a Connection, ``Connection.open(words)`` a Stream of bytes.
 
-One file per transport, with ``async connect(target, options) -> Connection``; a transport is loaded when the first
-target uses it. One of the user's own may have ``async close(options)`` too, for what it keeps in ``options.shared``,
-and may go by one of ours (``pushsalt.transport.local``). Whatever keeps a target from being reached is a TargetError
-with its kind.
+There is one file per transport, with ``async connect(target, options) -> Connection``, which is loaded on first use. A
+user's transport may also have ``async close(options)``, to close objects in ``options.shared``, and may use a shipped
+one (``pushsalt.transport.local``). If a target cannot be reached, TargetError with a kind is raised.
 """
 
 from __future__ import annotations
@@ -22,16 +21,16 @@ from pushsalt.model import Target
 
 log = logging.getLogger(__name__)
 
-#: Seconds that a user's own transport has to close a connection, and what its connections had in common.
+#: Seconds that a user's transport has to close a connection, and its shared objects.
 CLOSE_TIMEOUT = 10.0
 
 
 class Stream(Protocol):
     """One running command: bytes both ways."""
 
-    #: What came on stderr, its last 64 KiB.
+    #: The last 64 KiB of stderr.
     stderr: bytearray
-    #: Exit status once known: negative numbers are signals. None: not ended, or it ended without saying how.
+    #: Exit status once known; negative numbers are signals. None: not ended, or ended without a status.
     exit_status: int | None
 
     async def read(self) -> bytes:
@@ -53,20 +52,20 @@ class Stream(Protocol):
         """End its stdin, so that it stops; nothing more is read."""
 
     def abort(self) -> None:
-        """Let go of it at once, whatever it does."""
+        """Close the stream at once."""
 
 
 class Connection(Protocol):
-    """A login on a target. ``user`` is who logged in, None when that is not known."""
+    """A login on a target. ``user``: the login's name, None if unknown."""
 
     user: str | None
 
     async def open(
         self, words: Sequence[str], *, pty: bool = False, on_stderr: Callable[[bytes], None] | None = None
     ) -> Stream:
-        """Run a command: its words, or one text for the login's own shell.
+        """Run a command: a list of words, or a text for the login shell.
 
-        ``on_stderr`` is called with each piece of its stderr as it comes.
+        ``on_stderr`` is called with each received piece of stderr.
         """
 
     async def close(self) -> None:
@@ -75,11 +74,11 @@ class Connection(Protocol):
 
 @dataclass(frozen=True)
 class ConnectOptions:
-    """What the command and the configuration say about connecting. Times in seconds.
+    """Options of the command and the configuration for connecting. Times in seconds.
 
-    ``connect_timeout`` bounds TCP, banner, key exchange and login together; a target's own ``timeout`` comes first.
-    ``known_hosts`` and ``ssh_config`` are files to use in place of the user's and the system's; () for none.
-    ``known_hosts_file`` stands in place of the user's only, where the host's own ssh_options name no other.
+    ``connect_timeout`` limits TCP, banner, key exchange and login together; a target's own ``timeout`` wins.
+    ``known_hosts`` and ``ssh_config`` are files that replace the user's and the system's; () for none.
+    ``known_hosts_file`` replaces only the user's, unless the host's ssh_options name another.
     ``inventory`` resolves the ids that ``jump`` names.
     """
 
@@ -91,15 +90,15 @@ class ConnectOptions:
     known_hosts_file: Path | None = None
     ssh_config: tuple[Path, ...] | None = None
     inventory: Mapping[str, Target] = field(default_factory=dict)
-    #: What the connections of one command have in common (loaded keys, jump hosts), by transport. Not for others.
+    #: Private objects of each transport that its connections share (loaded keys, jump hosts), by transport.
     shared: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)
-    #: Where users' own transports lie, and those that were used, by name.
+    #: Folders of users' transports, and those that were used, by name.
     plugin_folders: tuple[Path, ...] = ()
     loaded: dict[str, ModuleType] = field(default_factory=dict, compare=False, repr=False)
 
 
 async def connect(target: Target, options: ConnectOptions) -> Connection:
-    """Log in on the target. Raises TargetError, whatever a user's own transport raises, or if that takes too long."""
+    """Log in on the target. Raises TargetError, also for all exceptions of a user's transport, and for a time-out."""
     import asyncio  # every command pays for what is imported above
 
     transport = _loaded(target, options)
@@ -125,7 +124,7 @@ async def connect(target: Target, options: ConnectOptions) -> Connection:
 
 
 async def disconnect(connection: Connection) -> None:
-    """Give a connection back, within a time, whatever one of the user's own does."""
+    """Close a connection, within a time limit for users' transports."""
     if type(connection).__module__.startswith(__name__):
         await connection.close()
     else:
@@ -133,7 +132,7 @@ async def disconnect(connection: Connection) -> None:
 
 
 async def close_all(options: ConnectOptions) -> None:
-    """End what the connections of a command had in common: ``close(options)`` of each transport that was used."""
+    """Close the shared objects of a command: calls ``close(options)`` of each transport that was used."""
     for transport in list(options.loaded.values()):
         close = getattr(transport, "close", None)
         if close is not None and not transport.__name__.startswith(__name__):

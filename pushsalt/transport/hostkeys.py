@@ -21,7 +21,7 @@ from pushsalt.transport.ssh_library import asyncssh
 DEFAULT_PORT = 22
 MARKERS = ("", "cert-authority", "revoked")
 MAX_BYTES = 256 * 1024 * 1024
-#: what no text has: bytes that are no UTF-8, and control characters but the tabulator
+#: characters of binary data: replacement characters for invalid UTF-8, and control characters except tab
 _NO_TEXT = re.compile("[\ufffd\x00-\x08\x0b-\x1f\x7f]")
 _HASHED = re.compile(r"\|1\|[A-Za-z0-9+/]{27}=\|[A-Za-z0-9+/]{27}=")
 _NEGLIGIBLE = (FileNotFoundError, NotADirectoryError, PermissionError)
@@ -31,7 +31,7 @@ _NEGLIGIBLE = (FileNotFoundError, NotADirectoryError, PermissionError)
 class Line:
     """One line: ``marker`` is "", "cert-authority" or "revoked"; the key is still text.
 
-    Any other marker is kept too, as is a key that lacks or is no key. A line whose names cannot be read has none.
+    Unknown markers and invalid or missing keys are kept. A line with unreadable names has no names.
     """
 
     marker: str
@@ -68,10 +68,11 @@ def _regex(pattern: str) -> str:
 
 @dataclass
 class HostRecord:
-    """What known_hosts files say of one host.
+    """The entries of known_hosts files for one host.
 
-    ``elsewhere``: its keys under the default port, when another port was looked up.
-    ``unreadable``: the places of lines that are about it, or may be, and whose key cannot be read: no key is new to it.
+    ``elsewhere``: its keys for the default port, if another port was looked up.
+    ``unreadable``: the places of lines that are or may be about the host and whose key cannot be read; with such a line
+    a key is never accepted as new.
     """
 
     trusted: list[tuple[asyncssh.SSHKey, str]] = field(default_factory=list)
@@ -81,7 +82,7 @@ class HostRecord:
     unreadable: list[str] = field(default_factory=list)
 
     def algorithms(self, certificates: bool = True) -> list[str]:
-        """Host key algorithms to ask for, those of the known keys first, so that a known key is not passed over."""
+        """Host key algorithms to request, those of known keys first, so that the server offers a known key."""
         wanted: list[str] = []
         if self.authorities and certificates:
             wanted += [name + "-cert-v01@openssh.com" for name in _ALGORITHMS]
@@ -106,8 +107,8 @@ _ALGORITHMS = (
 class KnownHosts:
     """The lines of some known_hosts files, read once; keys are parsed when a host is looked up.
 
-    Lines of plain names are found by name: a fleet's file has a line for each of its hosts, and each host is looked up.
-    Only lines with patterns or hashed names are tried one by one.
+    Lines with plain names are indexed by name, since the file of a fleet has a line for each host. Lines with patterns
+    or hashed names are tried one by one.
     """
 
     def __init__(self, files: Sequence[Path]) -> None:
@@ -163,7 +164,7 @@ class KnownHosts:
         descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NONBLOCK, 0o600)
         try:
             status = os.fstat(descriptor)
-            if not stat.S_ISCHR(status.st_mode):  # /dev/null is there for who wants to keep none
+            if not stat.S_ISCHR(status.st_mode):  # /dev/null is allowed, to store no keys
                 regular.refuse(path, status)
             fcntl.flock(descriptor, fcntl.LOCK_EX)
             size = os.fstat(descriptor).st_size
@@ -187,7 +188,7 @@ def _read(path: Path) -> list[Line]:
 
 
 def _line(raw: bytes, where: str) -> Line | None:
-    """None for a line that says nothing. Only names and key must be readable: a comment may be in any encoding."""
+    """Parse a line; None for an empty one. Only names and key must be UTF-8: a comment may have any encoding."""
     words = raw.decode("utf-8", "replace").split()
     if not words or words[0].startswith("#"):
         return None

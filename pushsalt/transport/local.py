@@ -22,7 +22,7 @@ async def connect(target: Target, options: ConnectOptions) -> LocalConnection:
 
 
 async def close(options: ConnectOptions) -> None:
-    """End what still runs: somebody was stopped before ending it."""
+    """End programs that still run after a cancellation."""
     await end_all(options.shared.get("local", set()))
 
 

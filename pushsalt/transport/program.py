@@ -1,7 +1,7 @@
-"""Programs that transports start here (a local target's shell, a ProxyCommand): each is ended, and waited for.
+"""Programs that transports start on the controller (a local target's shell, a ProxyCommand).
 
-One that is left behind when the event loop closes has nobody who takes its exit status: asyncio complains about that
-to the user, and the process stays as a zombie.
+Each is ended and waited for. If one still ran when the event loop closes, asyncio would print a warning, and the
+process would become a zombie.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from typing import Any, cast
 
 from pushsalt.transport.stream import keep_tail
 
-#: Seconds that a ProxyCommand has to end by itself once nobody needs it.
+#: Seconds that a ProxyCommand has to end by itself after the connection.
 GRACE = 1.0
-#: Seconds for one that was killed: it may belong to another user (sudo), whom no signal of ours reaches.
+#: Seconds to wait for a killed program: it may run as another user (sudo), and cannot be signalled.
 KILLED = 3.0
 
 
 class Program(asyncio.SubprocessProtocol):
-    """A child process; ``running`` are those that somebody still has to end."""
+    """A child process; ``running`` has those that were not ended yet."""
 
     def __init__(self, running: set[Program]) -> None:
         self.gone = asyncio.Event()
@@ -39,8 +39,8 @@ class Program(asyncio.SubprocessProtocol):
     def signal(self, number: signal.Signals, send: Callable[[int, int], None] = os.kill) -> None:
         """Send it a signal, unless it has ended.
 
-        Not by asyncio: that looks first whether the process still runs, and may so take the exit status from the one
-        who waits for it.
+        Not by asyncio, which polls the process first, and may thereby take the exit status from the task that waits for
+        it.
         """
         if self.process is not None and not self.gone.is_set():
             with contextlib.suppress(ProcessLookupError, PermissionError):
@@ -67,7 +67,7 @@ class Program(asyncio.SubprocessProtocol):
             self.forget()
 
     def forget(self) -> None:
-        """It has ended, or nothing of ours reaches it."""
+        """Remove it from ``running``: it has ended, or cannot be signalled."""
         if self.process is not None:
             with contextlib.suppress(PermissionError):
                 self.process.close()
@@ -75,14 +75,14 @@ class Program(asyncio.SubprocessProtocol):
 
 
 async def end_all(running: set[Program]) -> None:
-    """End those that nobody has ended."""
+    """End all programs that still run."""
     await asyncio.gather(*(program.end() for program in list(running)))
 
 
 class ProxyCommand(Program):
-    """The program of a ProxyCommand: the tunnel that asyncssh asks for a connection, and that connection's transport.
+    """The program of a ProxyCommand: the tunnel object for asyncssh, and the asyncio transport of its connection.
 
-    asyncssh's own leaves the program behind, and takes what it says on stderr for SSH.
+    asyncssh's own implementation does not end the program, and mixes its stderr into the SSH stream.
     """
 
     def __init__(self, words: Sequence[str], running: set[Program]) -> None:
@@ -121,7 +121,7 @@ class ProxyCommand(Program):
             pipe.write(data)
 
     def close(self) -> None:
-        """Nothing more is written: what was is sent, and most programs then end by themselves."""
+        """Close stdin after sending buffered data; most programs end by themselves then."""
         pipe = self.process.get_pipe_transport(0) if self.process is not None else None
         if pipe is not None:
             pipe.close()

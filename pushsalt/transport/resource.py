@@ -1,7 +1,7 @@
-"""What lies behind a target: commands for it run on its manager, over one connection for all that it manages.
+"""The transport of managed resources: commands run on the manager, over one connection for all its resources.
 
-What was started there for one resource may serve the next: such channels (``pushsalt.session.channel``) are kept open
-here while anybody uses the connection.
+A runtime that was started there for one resource can serve the next: such channels (``pushsalt.session.channel``) are
+kept open while the connection is in use.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from pushsalt.errors import TargetError
 from pushsalt.model import Target
 from pushsalt.transport import Connection, ConnectOptions, Stream
 
-#: Commands at a time on one connection: an OpenSSH server takes ten sessions unless it is told otherwise.
+#: Concurrent commands on one connection: an OpenSSH server allows ten sessions by default.
 SESSIONS: Final = 8
-#: Seconds that a channel which nobody needs has to end.
+#: Seconds that an idle channel has to end.
 CLOSE_TIMEOUT: Final = 3.0
 
 
 class KeptChannel(Protocol):
-    """What this needs of a ``pushsalt.session.channel.Channel``."""
+    """The part of ``pushsalt.session.channel.Channel`` that is used here."""
 
     stream: Stream
 
@@ -49,7 +49,7 @@ class _Way:
         self.sessions.release()
 
     async def make_room(self, most: int) -> None:
-        """Close channels that wait until there are at most so many with those in use."""
+        """Close idle channels until idle and used ones together are within the limit."""
         closing = []
         while self.idle and self.busy + len(self.idle) > most:
             closing.append(self.idle.pop(0).stream)
@@ -97,7 +97,7 @@ async def connect(target: Target, options: ConnectOptions) -> ResourceConnection
 
 
 async def close(options: ConnectOptions) -> None:
-    """Close what was left open for others to come; nobody uses it any more."""
+    """Close the idle channels and the connection, which is not used any more."""
     ways: dict[str, _Way] = options.shared.get("resource", {})
     while ways:
         await ways.popitem()[1].close()
@@ -105,19 +105,19 @@ async def close(options: ConnectOptions) -> None:
 
 @dataclass
 class _Share:
-    """One user's part in the way to a manager; ``ways`` are those that are open, by manager."""
+    """One user's share of a connection to a manager; ``ways`` has the open connections, by manager."""
 
     ways: dict[str, _Way]
     manager: str
     way: _Way
 
     def forget(self) -> None:
-        """Who comes from now on needs another one."""
+        """Remove the connection from ``ways``, so that later users open a new one."""
         if self.ways.get(self.manager) is self.way:
             del self.ways[self.manager]
 
     async def leave(self) -> None:
-        """The last user of a way leaves it open for the next, but only one way is kept open so."""
+        """Release the share. The last user keeps the connection open for the next; only one idle one is kept."""
         way = self.way
         way.users -= 1
         if way.users:
@@ -133,7 +133,7 @@ class _Share:
 
 
 class ResourceConnection:
-    """A Connection (see the package) that is one user's share: one of the sessions is its own until it is closed."""
+    """A Connection that is one user's share of the connection to a manager: it has one session until it is closed."""
 
     def __init__(self, connection: Connection, share: _Share) -> None:
         self.user = connection.user
@@ -155,7 +155,7 @@ class ResourceConnection:
             raise
 
     async def take(self) -> Any:
-        """A channel that was kept, for one that is served by the manager itself; None when there is none."""
+        """An idle channel, for a resource that the manager's runtime serves; None if there is none."""
         await self._begin()
         while self._way.idle:
             channel = self._way.idle.pop()
@@ -165,7 +165,7 @@ class ResourceConnection:
         return None
 
     def keep(self, channel: KeptChannel) -> None:
-        """Leave a channel to whoever comes next."""
+        """Keep an idle channel for the next session."""
         self._way.idle.append(channel)
 
     async def _begin(self) -> None:

@@ -1,8 +1,8 @@
 """SSH by asyncssh: one connection per target, shared connections to jump hosts, one command per connection.
 
-Host keys are checked before any credential is sent. Nothing is forwarded. What keeps a target from being reached
-becomes a TargetError whose kind says at which stage; only a server that drops us before the login (MaxStartups) is
-tried again, within the time for connecting.
+Host keys are checked before any credential is sent. Nothing is forwarded. Failures are TargetErrors with a kind for
+each stage; only if a server drops the connection before the login (MaxStartups), connecting is repeated, within the
+time limit.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from pushsalt.transport.sshtrouble import BUSY, Trouble, message_of, printable
 
 log = logging.getLogger(__name__)
 
-#: In the order of benchmarks/ssh_algorithms.py, whose docstring has the figures; the rest is there for old servers.
+#: In the order of benchmarks/ssh_algorithms.py, whose docstring has the figures; the others are for old servers.
 KEX = (
     "curve25519-sha256",
     "curve25519-sha256@libssh.org",
@@ -64,7 +64,7 @@ async def connect(target: Target, options: ConnectOptions) -> SshConnection:
     """Log in. Raises TargetError."""
     shared: Shared = options.shared.setdefault("ssh", Shared())
     login = _Login(target, options, shared)
-    # A jump host has its own time to come up; the target's begins when it is there.
+    # A jump host has its own time limit; the target's begins when the jump host is connected.
     await login.reach()
     bound = target.timeout or options.connect_timeout
     try:
@@ -76,7 +76,7 @@ async def connect(target: Target, options: ConnectOptions) -> SshConnection:
 
 
 async def close(options: ConnectOptions) -> None:
-    """Let go of what the connections of one command had in common."""
+    """Close the shared objects of the connections of one command."""
     shared: Shared | None = options.shared.get("ssh")
     if shared is not None:
         await end_all(shared.running)
@@ -98,15 +98,15 @@ class _Client(asyncssh.SSHClient):
 
 
 def _acknowledge_at_once(connection: asyncssh.SSHClientConnection) -> None:
-    """Have Linux acknowledge what arrives without its usual 40 ms of delay.
+    """Turn off Linux's delayed acknowledgements (40 ms).
 
-    sshd leaves Nagle's algorithm on until a terminal is asked for: the second of two small packets of its waits until
-    the first is acknowledged. The kernel goes back to delaying by itself, so it is told again with each arrival.
+    sshd leaves Nagle's algorithm on until a terminal is requested, so the second of two small packets waits until the
+    first is acknowledged. The kernel resets the option by itself, so it is set again with each received packet.
     """
     sock = connection.get_extra_info("socket")
     option = getattr(socket, "TCP_QUICKACK", None)
     if option is None or sock is None or sock.family not in (socket.AF_INET, socket.AF_INET6):
-        return  # another system, or the way leads through a jump host or a ProxyCommand
+        return  # another system, or a connection through a jump host or a ProxyCommand
     receive = connection.data_received
 
     def received(data: bytes, datatype: int | None = None) -> None:
@@ -118,7 +118,7 @@ def _acknowledge_at_once(connection: asyncssh.SSHClientConnection) -> None:
 
 
 class _Login:
-    """One login, with the tries that it takes, and what is known when it fails."""
+    """One login, with repetitions, and the facts for its error."""
 
     def __init__(self, target: Target, options: ConnectOptions, shared: Shared) -> None:
         self.target, self.options, self.shared = target, options, shared
@@ -138,7 +138,7 @@ class _Login:
     # --- the way there
 
     async def reach(self) -> None:
-        """Have the jump hosts on the way connected."""
+        """Connect the jump hosts."""
         chain = self.target.jump
         if not chain and self.settings.get("ProxyJump"):
             chain = hops(self.target, str(self.settings.get("ProxyJump")))
@@ -199,7 +199,7 @@ class _Login:
             return SshConnection(self.target.id, connection, self.settings.user, jump, proxy)
 
     def _without_certificate(self, exc: Exception, arguments: dict[str, Any]) -> bool:
-        """Whether to ask for the bare host key: it is known by itself, and only its certificate does not count."""
+        """Whether to request the plain host key: it is known, and only its certificate is not accepted."""
         if not isinstance(exc, asyncssh.HostKeyNotVerifiable) or self.refusal is not None or not self.known.trusted:
             return False
         plain = self.known.algorithms(certificates=False)
@@ -274,10 +274,10 @@ class _Login:
                 found.append(await asyncio.to_thread(self.shared.keys.file, path, passphrase))
                 self.trouble.tried.append(str(path))
             except KeyUnusableError as exc:
-                # What nobody asked for, or ssh_config names for every host, may be missing or locked.
+                # Default keys, and keys that ssh_config names for all hosts, may be missing or encrypted.
                 if explicit or (files and path.exists()):
                     unusable = unusable or exc
-        # After the keys, which are read first: a certificate that ended explains why none of them was taken.
+        # After reading the keys: an expired certificate explains why no key was accepted.
         certificates = self._certificates(Path(f"{path}-cert.pub") for path in named)
         pairs = await self._agent_keys(files if unusable or self.settings.get("IdentitiesOnly") else None)
         pairs = for_keys(pairs, certificates)
@@ -288,7 +288,7 @@ class _Login:
         return [*found, *pairs]
 
     async def _agent_keys(self, only: Sequence[Path] | None) -> list[Any]:
-        """The agent's key pairs; ``only`` those whose public half is beside one of these files."""
+        """The agent's key pairs; with ``only``, those whose public key is beside one of these files."""
         agent = str(self.settings.get("IdentityAgent") or os.environ.get("SSH_AUTH_SOCK") or "none")
         if not self.target.agent or agent == "none":
             return []
@@ -299,7 +299,7 @@ class _Login:
         return [pair for pair in pairs if public_half(pair) in wanted]
 
     def _certificates(self, paths: Iterable[Path]) -> list[Any]:
-        """Those that hold now; what the others lack is said if the login fails."""
+        """The valid certificates; the reasons for the others are reported if the login fails."""
         found, trouble = self.shared.keys.certificates(paths)
         self.trouble.certificates += trouble
         return found
@@ -323,7 +323,7 @@ class _Login:
         return self.shared.known[key]
 
     def _remembered(self, word: str, default: list[Path]) -> list[Path]:
-        """Where new keys are kept though ssh_config says nowhere: one that changes later must not be new again."""
+        """The file for new keys if ssh_config has none: a changed key must be detected later."""
         return default if word == "User" and self.options.accept_new_host_keys else []
 
     def _match(self, host: str, addr: str, port: int | None) -> tuple[list[Any], ...]:
@@ -339,7 +339,7 @@ class _Login:
         )
 
     def accept(self, key: asyncssh.SSHKey) -> bool:
-        """Whether a host key that is not among the trusted ones is good all the same; else ``refusal`` says why not."""
+        """Whether to accept a host key that is not trusted; else ``refusal`` is set to the reason."""
         if self.known.trusted:
             self.refusal = self.trouble.changed(key, self.known)
             return False
@@ -384,7 +384,7 @@ class _Login:
         return lost or bool(BUSY.search(str(exc)))
 
     async def _probe(self) -> None:
-        """Look at what answers there: a server that drops us may be no SSH server. Raises TargetError then."""
+        """Check whether the server that dropped the connection speaks SSH. Raises TargetError if not."""
         try:
             reader, writer = await asyncio.open_connection(self.settings.host, self.settings.port)
         except OSError:
@@ -415,7 +415,7 @@ def _public(path: Path) -> bytes | None:
 
 
 async def _through(chain: tuple[str, ...], options: ConnectOptions, shared: Shared) -> Jump:
-    """The connection to the last of these, by way of the others. A failure counts for all that go this way."""
+    """The connection to the last of these jump hosts, through the others. A failure applies to all its users."""
     jump = shared.jumps.get(chain)
     if jump is None or (jump.broken() and jump.opening is not None and jump.opening.exception() is None):
         jump = shared.jumps[chain] = Jump(chain, shared)

@@ -1,4 +1,4 @@
-"""asyncssh, loaded without compiling to look for a library that this machine does not have.
+"""Imports asyncssh without running a compiler to search a library that this machine does not have.
 
 asyncssh looks for liboqs (key exchanges by Streamlined NTRU Prime) with ``ctypes.util.find_library``. Where the linker
 does not know it, that function also runs gcc and ld, twice 20 ms of each command on a machine that has them.
@@ -11,7 +11,7 @@ import os
 from pathlib import Path
 from typing import Final
 
-#: Of glibc; other systems have none, and their ``find_library`` is as it is.
+#: The cache of glibc's linker; on systems without it, ``find_library`` is not changed.
 LINKER_CACHE: Final = Path("/etc/ld.so.cache")
 _NAMES: Final = ("oqs", "liboqs")
 

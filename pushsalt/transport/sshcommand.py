@@ -1,9 +1,9 @@
-"""Commands that the operator's ssh_config names (ProxyCommand, Match exec), as the words of a program to start.
+"""Commands of the operator's ssh_config (ProxyCommand, Match exec), as argument lists.
 
-A line is split into words before its tokens (``%h``, ``%r`` ...) are expanded, and started without a shell: a host or
-user stays one part of one word, whatever it is. Only where the line itself asks for a shell (a pipe, a variable, a
-glob ...), a shell reads it, with its tokens as positional parameters (``${1}``): no value is ever part of a script.
-Both matter since CVE-2023-51385 and CVE-2025-61984. OpenSSH always has the shell read the expanded line.
+A line is split into words before its tokens (``%h``, ``%r`` ...) are expanded, and run without a shell: a host or user
+is always part of a single word. Only if the line itself needs a shell (a pipe, a variable, a glob ...), it is run by
+one, with the tokens as positional parameters (``${1}``), so that no value is part of a script. Both prevent attacks
+like CVE-2023-51385 and CVE-2025-61984. OpenSSH always passes the expanded line to the shell.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from typing import Final
 
 log = logging.getLogger(__name__)
 
-#: letter of a token -> its value. Raises KeyError for one that there is not.
+#: letter of a token -> its value. Raises KeyError for an unknown one.
 Token = Callable[[str], str]
 
 #: Seconds for one command of Match exec; a connection waits for it.
 EXEC_TIMEOUT: Final = 15.0
 
 _SHELLS: Final = ("sh", "ash", "bash", "dash", "ksh", "mksh", "zsh")
-#: first words that only a shell knows
+#: builtin commands of shells
 _BUILTINS: Final = frozenset(
     (
         "!",
@@ -51,16 +51,16 @@ _BUILTINS: Final = frozenset(
     )
 )
 _TOKEN: Final = re.compile(r"%(.?)", re.S)
-#: a value that a shell takes for one word where it is not quoted
+#: a value that is one word in a shell even if it is not quoted
 _ONE_WORD: Final = re.compile(r"[\w.:@%+=,/-]*")
 
 
 class TokenError(ValueError):
-    """A line of ssh_config has a token that there is not."""
+    """A line of ssh_config has an unknown token."""
 
 
 def expand(text: str, token: Token) -> str:
-    """The text with its tokens, once: what they stand for is not looked at again. Raises TokenError."""
+    """The text with its tokens expanded; values are not expanded again. Raises TokenError."""
     return _TOKEN.sub(lambda found: _value(found[1], token), text)
 
 
@@ -87,7 +87,7 @@ def command(line: str, token: Token) -> list[str]:
 
 
 def succeeds(words: list[str]) -> bool:
-    """Whether a command of Match exec ends with 0. One that cannot be started, or takes too long, does not."""
+    """Whether a command of Match exec ends with status 0; False if it cannot be started or takes too long."""
     try:
         done = subprocess.run(
             words,
@@ -130,7 +130,7 @@ def _asks_for_shell(line: str) -> bool:
     try:
         first = shlex.split(line)[:1]
     except ValueError:
-        return False  # said by who splits it
+        return False  # the error is reported when it is split
     return bool(first) and (first[0] in _BUILTINS or re.match(r"[A-Za-z_]\w*=", first[0]) is not None)
 
 
@@ -179,6 +179,6 @@ def _script(line: str, token: Token) -> tuple[str, list[str]]:
 
 
 def _shell() -> str:
-    """The user's own, as in OpenSSH, if it reads what sh reads."""
+    """The user's shell, as in OpenSSH, if it has sh's syntax."""
     own = Path(os.environ.get("SHELL", ""))
     return str(own) if own.is_absolute() and own.name in _SHELLS else "/bin/sh"

@@ -29,7 +29,7 @@ from pushsalt.transport import sshcommand
 
 log = logging.getLogger(__name__)
 
-#: What a roster's ssh_options may set. The rest is said and left out: it forwards, executes or weakens something.
+#: Options that ssh_options of a roster may set. Others are ignored with a warning: they forward, execute or weaken.
 ALLOWED = frozenset(
     """
     addressfamily bindaddress casignaturealgorithms certificatefile ciphers connecttimeout globalknownhostsfile
@@ -38,7 +38,7 @@ ALLOWED = frozenset(
     serveralivecountmax serveraliveinterval stricthostkeychecking tcpkeepalive user userknownhostsfile
     """.split()  # noqa: SIM905
 )
-#: Of no consequence here; not worth a warning.
+#: Options without effect here, ignored without a warning.
 _SILENT = {
     "batchmode",
     "loglevel",
@@ -53,10 +53,10 @@ _SILENT = {
     "connectionattempts",
     "checkhostip",
 }
-#: Words whose values may have tokens; and those of them that may have ``${VARIABLES}`` of the environment.
+#: Options whose values may have tokens; and those of them that may have ``${VARIABLES}`` of the environment.
 _EXPANDED: Final = ("CertificateFile", "IdentityAgent", "IdentityFile", "UserKnownHostsFile", "ProxyJump")
 _OF_ENVIRONMENT: Final = ("certificatefile", "identityagent", "identityfile", "userknownhostsfile")
-#: Words whose value is the rest of the line.
+#: Options whose value is the rest of the line.
 _WHOLE: Final = ("proxycommand", "remotecommand", "localcommand", "knownhostscommand")
 _LINE: Final = re.compile(r"\s*(?P<word>[^\s=]+)(?:\s*=\s*|\s+|\Z)(?P<rest>.*?)\s*\Z", re.S)
 _DEEPEST: Final = 16
@@ -74,10 +74,10 @@ def _users() -> Path:
 
 @dataclass(frozen=True)
 class SshSettings:
-    """What is known of a host before connecting; ``get`` reads any other word of ssh_config, tokens expanded.
+    """The settings of a host for connecting; ``get`` reads any other option of ssh_config, with expanded tokens.
 
-    ``proxy`` has the words of the ProxyCommand. ``unchecked`` says where ssh_config would have unknown host keys
-    accepted, as text for people: that is not followed.
+    ``proxy``: the argument list of the ProxyCommand. ``unchecked``: text with the place where ssh_config accepts
+    unknown host keys, which is not followed.
     """
 
     host: str
@@ -86,7 +86,7 @@ class SshSettings:
     get: Callable[..., Any]
     proxy: tuple[str, ...] = ()
     unchecked: str = ""
-    #: the inventory itself says which file of host keys is the user's
+    #: whether the inventory sets the user's file of host keys
     own_known_hosts: bool = False
 
     def files(self, word: str, default: Sequence[Path]) -> list[Path]:
@@ -99,7 +99,7 @@ class SshSettings:
 
 
 class _Config(SSHClientConfig):
-    """ssh_config as far as it is understood: the rest is said once and left out, as ssh's own versions differ too."""
+    """The supported part of ssh_config: unknown options are ignored with one warning, since versions of ssh differ."""
 
     _percent_expand: ClassVar[set[str]] = set()  # type: ignore[misc]
 
@@ -289,10 +289,10 @@ _Config._handlers["match"] = ("Match", _Config._conditions)
 
 
 def resolve(target: Target, files: Sequence[Path], *, accept_new: bool = False) -> SshSettings:
-    """The settings of a target. Files that cannot be used at all are said and left out.
+    """The settings of a target. Unusable files are ignored with a warning.
 
-    Raises TargetError for a host, user or jump host that may not reach ssh or a command, and where the inventory would
-    have any host key accepted, unless ``accept_new`` says that new ones are.
+    Raises TargetError for a host, user or jump host with forbidden characters, and if the inventory turns the check of
+    host keys off, unless ``accept_new`` accepts new ones.
     """
     host = checked(target, "host" if target.host else "id", target.host or target.id, sshwords.alias_problem)
     if target.user is not None:
@@ -339,13 +339,13 @@ def _given(target: Target, accept_new: bool) -> list[str]:
                     + (f" ({target.origin['ssh_options']})" if "ssh_options" in target.origin else ""),
                     "take it out; to accept and remember new host keys, give --accept-new-host-keys once",
                 )
-            continue  # what was accepted is remembered, in the usual place: a key that changes is still refused
+            continue  # accepted keys are stored in the default file, so that a changed key is still refused
         given.append(option)
     return given
 
 
 def _unchecked(config: _Config) -> str:
-    """What ssh_config says against the check of host keys."""
+    """The options of ssh_config that turn the check of host keys off."""
     for word in ("StrictHostKeyChecking", "UserKnownHostsFile"):
         value: Any = config.get(word)
         if value is None:
@@ -357,7 +357,7 @@ def _unchecked(config: _Config) -> str:
 
 
 def _expanded(config: _Config, target: Target) -> dict[str, Any]:
-    """The words whose values may have tokens. Raises TargetError."""
+    """The options with their tokens expanded. Raises TargetError."""
     found: dict[str, Any] = {}
     for word in _EXPANDED:
         value: Any = config.get(word)

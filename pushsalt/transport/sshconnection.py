@@ -204,7 +204,7 @@ class Jump:
 
 
 async def let_go(jump: Jump | None, proxy: ProxyCommand | None) -> None:
-    """A connection needs its way no more, or there is none."""
+    """Release the jump hosts of a connection that was closed, or failed."""
     try:
         if proxy is not None:
             await proxy.end()
@@ -215,7 +215,7 @@ async def let_go(jump: Jump | None, proxy: ProxyCommand | None) -> None:
 
 @dataclass
 class Shared:
-    """What the connections of one command have in common."""
+    """Shared objects of the connections of one command."""
 
     keys: Keys = field(default_factory=Keys)
     known: dict[tuple[Path, ...], KnownHosts] = field(default_factory=dict)

@@ -1,7 +1,6 @@
-"""Private keys, certificates and the agent: read once per process, whatever the number of targets.
+"""Private keys, certificates and the agent: read once per process for all targets.
 
-Certificates are short-lived: a file that was written since is read again, and an agent is asked again once one of its
-certificates has ended.
+Certificates are short-lived: a changed file is read again, and so is an agent when one of its certificates has expired.
 """
 
 from __future__ import annotations
@@ -50,9 +49,9 @@ class Keys:
         self._clients: list[Any] = []
 
     def file(self, path: Path, passphrase: str | None) -> Any:
-        """What asyncssh takes as a client key: the key, or (key, certificate). Raises KeyUnusableError.
+        """A client key for asyncssh: the key, or (key, certificate). Raises KeyUnusableError.
 
-        A certificate that does not hold now is left out; ``why_not`` says why.
+        A certificate that is not valid now is left out; ``why_not`` has the reason.
         """
         name, beside = (str(path), passphrase), Path(f"{path}-cert.pub")
         stamps = (_stamp(path), _stamp(beside))
@@ -85,7 +84,7 @@ class Keys:
         return found
 
     def certificates(self, paths: Iterable[Path]) -> tuple[list[Any], list[str]]:
-        """Those of these files that hold now, and in words what the others lack; a missing file is no trouble."""
+        """The valid certificates of these files, and the reasons why others are not; missing files are ignored."""
         found, trouble = [], []
         for path in paths:
             if _stamp(path) is None:
@@ -103,12 +102,12 @@ class Keys:
         return found, trouble
 
     async def agent(self, socket: str) -> list[Any]:
-        """Key pairs that the agent signs with; empty when there is none or it does not answer."""
+        """The agent's key pairs; empty if there is no agent or it does not answer."""
         task = self._agents.get(socket)
         if task is None or (task.done() and any(_ended(pair) for pair in task.result())):
             task = self._agents[socket] = asyncio.create_task(self._ask(socket))
         pairs = await asyncio.shield(task)
-        # Each login settles the signature algorithm on its own copy. A server bounds the tries: none for what ended.
+        # A copy, since each login sets the signature algorithm. Expired ones are left out: servers limit attempts.
         return [copy.copy(pair) for pair in pairs if not _ended(pair)]
 
     async def _ask(self, socket: str) -> list[Any]:

@@ -1,4 +1,4 @@
-"""What keeps us from logging in, as errors for people: one kind per cause, and a hint for each."""
+"""The errors of logins: one kind per cause, with a hint."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ def printable(text: str) -> str:
 
 
 def message_of(exc: BaseException) -> str:
-    """What an exception says, or else its name."""
+    """The text of an exception, or else its name."""
     return printable(str(exc)) or type(exc).__name__
 
 
 @dataclass
 class Trouble:
-    """The facts of one login that errors are made of; they are filled in as it goes on.
+    """The facts of one login, from which its error is made; they are added during the login.
 
-    ``name`` and ``port`` are what known_hosts is searched for, ``tried`` the keys that were offered, ``drops`` how
-    often the server closed the connection before the login, ``connected`` and ``secured`` how far the last try came,
-    ``certificates`` what the user's certificates lack.
+    ``name`` and ``port``: looked up in known_hosts; ``tried``: the offered keys; ``drops``: how many times the server
+    closed the connection before the login; ``connected`` and ``secured``: the progress of the last attempt;
+    ``certificates``: the reasons why the user's certificates are not valid.
     """
 
     id: str
@@ -58,7 +58,7 @@ class Trouble:
         return TargetError(kind, f"{self.id}: {message}", hint)
 
     def too_late(self, bound: float) -> TargetError:
-        """The time for connecting is over; how far it came says why."""
+        """The error of an exceeded time limit, by the progress so far."""
         if self.drops:
             stage = f"the server closed each of {self.drops} connections before the login"
             hint = "raise MaxStartups in its sshd_config, or lower --concurrency"
@@ -77,7 +77,7 @@ class Trouble:
         )
 
     def explain(self, exc: Exception) -> TargetError:
-        """The error for whatever asyncssh or the network raised."""
+        """The error for an exception of asyncssh or the network."""
         text = message_of(exc)
         if isinstance(exc, asyncssh.ChannelOpenError):
             return self._beyond_jump(exc)
@@ -97,7 +97,7 @@ class Trouble:
         return self._error("internal", message, "run again with -l debug and report what it prints")
 
     def host_key(self, exc: asyncssh.HostKeyNotVerifiable, known: HostRecord) -> TargetError:
-        """A host key or certificate was not accepted, though nothing else was known against it."""
+        """The error of a host key or certificate that was not accepted."""
         if "revoked" in str(exc):
             places = ", ".join(where for _, where in known.revoked)
             message = f"the host key of {self.name} is marked as revoked ({places})"
@@ -107,7 +107,7 @@ class Trouble:
         return self._error("host_key_unknown", message, hint)
 
     def changed(self, key: asyncssh.SSHKey, known: HostRecord) -> TargetError:
-        """The host key is not the known one."""
+        """The error of a host key that differs from the known one."""
         places = ", ".join(where for _, where in known.trusted)
         name = self.name if self.port == DEFAULT_PORT else f"[{self.name}]:{self.port}"
         message = f"the host key of {name} is not the known one: it is {fingerprint(key)} (known: {places})"
@@ -115,7 +115,7 @@ class Trouble:
         return self._error("host_key_changed", message, hint)
 
     def ambiguous(self, key: asyncssh.SSHKey, known: HostRecord) -> TargetError:
-        """No key of this host is known, but something else is that a new key could not be told from."""
+        """The error of an unknown host key that cannot be accepted as new, because of other lines for the host."""
         message = f"the host key of {self.name} port {self.port} is not known: {fingerprint(key)}; "
         if known.unreadable:
             message += f"its key in known_hosts cannot be read: {', '.join(known.unreadable)}"
@@ -127,7 +127,7 @@ class Trouble:
         return self._error("host_key_unknown", message, hint)
 
     def unknown(self, key: asyncssh.SSHKey, unchecked: str = "") -> TargetError:
-        """Nothing is known of this host. ``unchecked``: what in ssh_config would have it accepted."""
+        """The error of an unknown host. ``unchecked``: the option of ssh_config that would accept its key."""
         message = f"the host key of {self.name} port {self.port} is not known: {fingerprint(key)}"
         if unchecked:
             message += f"; {unchecked} does not change that"
@@ -157,7 +157,7 @@ class Trouble:
         return self._error(kind, f"{self.where}: {text}", hint)
 
     def _beyond_jump(self, exc: asyncssh.ChannelOpenError) -> TargetError:
-        """The jump host could not open the way to the target; its words are all there is."""
+        """The error of a jump host that could not connect to the target; only its message is known."""
         text = printable(exc.reason)
         for kind, pattern, hint in _BEYOND_JUMP:
             if re.search(pattern, text):

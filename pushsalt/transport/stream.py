@@ -1,4 +1,4 @@
-"""What every transport's stream is made of: bytes that arrive by callback and are read by a coroutine."""
+"""Common parts of streams: bytes that arrive by callback and are read by a coroutine."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Inbox:
             self._pause()
 
     def end(self, error: Exception | None = None) -> None:
-        """Nothing more comes; the reader gets what is left, then the error or the end."""
+        """End the stream: the reader gets the buffered bytes, then the error or the end."""
         if not self._ended:
             self._ended, self._error = True, error
             self._arrived.set()
@@ -53,7 +53,7 @@ class Inbox:
 
 
 class Gate:
-    """Open while the peer takes bytes: writers wait at it."""
+    """Flow control: writers wait while it is closed, because the peer does not accept bytes."""
 
     def __init__(self) -> None:
         self._open = asyncio.Event()
@@ -70,7 +70,7 @@ class Gate:
 
 
 def keep_tail(kept: bytearray, data: bytes) -> None:
-    """Append to what is kept of a stderr, and forget its beginning beyond the limit."""
+    """Append to the buffer of stderr, and drop its beginning beyond the limit."""
     kept += data
     if len(kept) > STDERR_KEPT:
         del kept[: len(kept) - STDERR_KEPT]

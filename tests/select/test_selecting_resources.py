@@ -253,11 +253,11 @@ def old(folder):
 @pytest.mark.parametrize(
     "expr, words",
     [
-        ("T@machine", "what lies behind the targets was last looked at 3 days ago"),
-        ("M@host1", "what lies behind the targets"),
-        ("T@machine:m1 or T@ssh:nobody", "what lies behind the targets"),
-        ("M@host1 and T@machine", "what lies behind the targets"),
-        ("G@os:Debian and T@machine", "what lies behind the targets"),
+        ("T@machine", "managed resources were last discovered 3 days ago"),
+        ("M@host1", "managed resources"),
+        ("T@machine:m1 or T@ssh:nobody", "managed resources"),
+        ("M@host1 and T@machine", "managed resources"),
+        ("G@os:Debian and T@machine", "managed resources"),
         ("m1 or not web1", ""),
         ("M@bastion", ""),
         ("G@os:Plan9 or G@os:Rocky", ""),

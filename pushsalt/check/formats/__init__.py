@@ -1,4 +1,4 @@
-"""How findings are written. A format is a module here with ``render(report, base, color) -> str``."""
+"""Output formats. A format is a module here with ``render(report, base, color) -> str``."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ FORMATS: Final = ("text", "json", "sarif", "github", "junit")
 
 class Format(Protocol):
     def render(self, report: Report, base: str, color: bool) -> str:
-        """All of the report as text. Paths are shown relative to ``base`` where they are below it."""
+        """The report as text. Paths below ``base`` are shown relative to it."""
         ...
 
 
 def load(name: str) -> Format:
-    """Raises UsageError for a format that there is not."""
+    """The format of this name. Raises UsageError for an unknown one."""
     if name not in FORMATS:
         near = nearest(name, FORMATS)
         hint = f"did you mean {near[0]}?" if near else f"one of {', '.join(FORMATS)}"
@@ -31,5 +31,5 @@ def load(name: str) -> Format:
 
 
 def shown(path: str, base: str) -> str:
-    """A path as a person at ``base`` would write it."""
+    """A path, relative to ``base`` if it is below it."""
     return os.path.relpath(path, base) if path.startswith(base.rstrip("/") + "/") else path

@@ -1,4 +1,4 @@
-"""One JSON object: ``findings`` in the order of places, ``summary`` with their numbers."""
+"""One JSON object: ``findings`` sorted by place, ``summary`` with their numbers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""JUnit's XML: a suite, a case for each file with findings; its errors are failures, the rest is its output."""
+"""JUnit's XML: one suite, a case for each file with findings; errors are failures, other findings are its output."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pushsalt.check.rules import RULES
 if TYPE_CHECKING:
     from pushsalt.check.runner import Report
 
-#: What XML 1.0 cannot have in it.
+#: Characters that XML 1.0 forbids.
 _FORBIDDEN: Final = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 

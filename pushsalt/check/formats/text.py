@@ -1,4 +1,4 @@
-"""For people: the findings of each file in order of lines, the lines themselves below errors and warnings, the sums."""
+"""Text for people: the findings of each file by line, with excerpts for errors and warnings, and totals."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Salt's Jinja filters, tests and globals, by theme. ``FILTERS``, ``TESTS`` and ``GLOBALS`` are what is registered.
+"""Salt's Jinja filters, tests and globals, by topic. ``FILTERS``, ``TESTS`` and ``GLOBALS`` are registered.
 
-Each module has ``FILTERS``, a dict of names to functions. Filters that look at a machine look at the target: they are
-in ``target`` and call its functions.
+Each module has ``FILTERS``, name -> function. Filters that read a machine's state are in ``target``, and call functions
+of the target.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ FILTERS: dict[str, Callable[..., Any]] = {
     **serialize.FILTERS,
 }
 
-#: Filters whose answer differs from call to call: time and chance. Jinja works out a filter of constants when it
-#: compiles, and compiled templates are kept; it does not for a filter that wants the context.
+#: Filters that return another value each time: time and random numbers. Jinja evaluates a filter of constants at
+#: compile time, and compiled templates are cached; it does not evaluate filters that get the context.
 VOLATILE: Final = (
     "date_format",
     "gen_mac",

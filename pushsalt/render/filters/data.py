@@ -16,7 +16,7 @@ from pushsalt.yamlio import load_yaml
 
 
 def traverse(data: Any, key: Any, default: Any = None, delimiter: str = ":") -> Any:
-    """What ``a:b:0`` leads to in nested mappings and lists, or ``default``.
+    """The value at the path ``a:b:0`` in nested mappings and lists, or ``default``.
 
     In a list, a key is looked up in the mappings of the list first, then as index.
     """
@@ -55,7 +55,7 @@ def _mapping_step(value: Any, step: Any) -> Any:
 
 
 def as_yaml_value(text: Any) -> Any:
-    """``text`` as YAML reads it, where that is a number or truth value: keys of mappings may be such."""
+    """``text`` as a number or bool if YAML reads it so, since keys of mappings may have these types."""
     if not isinstance(text, str) or "_" in text:
         return text
     try:
@@ -66,7 +66,7 @@ def as_yaml_value(text: Any) -> Any:
 
 
 def compare_dicts(old: Any = None, new: Any = None) -> dict[Any, dict[str, Any]]:
-    """key -> ``{"old": …, "new": …}`` for what differs; a key that one side lacks is '' there."""
+    """key -> ``{"old": …, "new": …}`` for differing values; a missing value is ''."""
     changes: dict[Any, dict[str, Any]] = {}
     for key in dict.fromkeys([*(old or ()), *(new or ())]):
         if key not in old:
@@ -91,7 +91,7 @@ def _encoded(value: Any, encoding: Any, errors: Any) -> Any:
     if isinstance(value, str):
         try:
             return to_bytes(value, encoding, errors)
-        except TypeError:  # an encoding that is no text is none
+        except TypeError:  # the encoding is not text
             return value
     if isinstance(value, Mapping):
         return encoded_dict(value, encoding, errors)
@@ -110,7 +110,7 @@ def to_entries(data: Any) -> list[dict[str, Any]]:
 
 
 def from_entries(entries: Any) -> dict[Any, Any]:
-    """The mapping of such a list; ``Key``, ``name`` and ``Value`` do as well."""
+    """The mapping of a list made by ``to_entries``; the keys ``Key``, ``name`` and ``Value`` are accepted too."""
     result = {}
     for entry in entries:
         lowered = {str(key).lower(): value for key, value in dict(entry or ()).items()}
@@ -149,7 +149,7 @@ def _number(text: str) -> Any:
 
 
 def _parent(data: Any, keys: str, delimiter: str, ordered: bool) -> tuple[MutableMapping[Any, Any], str]:
-    """The mapping that has the last key of ``keys``; what is missing on the way is made."""
+    """(the mapping that contains the last key of ``keys``, that key); missing mappings are created."""
     *way, last = keys.split(delimiter) if delimiter in keys else [keys]
     for key in way:
         if not isinstance(data.get(key), dict):
@@ -159,7 +159,7 @@ def _parent(data: Any, keys: str, delimiter: str, ordered: bool) -> tuple[Mutabl
 
 
 def _changing(method: str, new: Callable[[], Any]) -> Callable[..., Any]:
-    """A filter that calls a method of what is at the end of ``keys`` with a value, and returns the whole."""
+    """A filter that calls a method of the value at the path ``keys``, and returns the whole data."""
 
     def changed(data: Any, keys: str, value: Any, delimiter: str = ":", ordered_dict: bool = False) -> Any:
         parent, last = _parent(data, keys, delimiter, ordered_dict)
@@ -192,7 +192,7 @@ def set_dict_key_value(data: Any, keys: str, value: Any, delimiter: str = ":", o
 
 @jinja2.pass_context
 def show_full_context(context: jinja2.runtime.Context) -> dict[Any, Any]:
-    """All names that the template sees, simple values as they are, others as their repr."""
+    """All names of the template, simple values unchanged, others as their repr."""
     return _simple_mapping(context.get_all())
 
 
@@ -210,7 +210,7 @@ def _simple(value: Any) -> Any:
 
 
 def json_query(data: Any, expr: str) -> Any:
-    """What a JMESPath expression finds."""
+    """The result of a JMESPath expression."""
     try:
         import jmespath  # type: ignore[import-not-found,import-untyped,unused-ignore]
     except ImportError:
@@ -220,7 +220,7 @@ def json_query(data: Any, expr: str) -> Any:
 
 @jinja2.pass_context
 def method_call(context: jinja2.runtime.Context, obj: Any, f_name: str, *args: Any, **kwargs: Any) -> Any:
-    """``obj.f_name(…)`` as the sandbox has it; None where there is no such method."""
+    """``obj.f_name(…)``, checked by the sandbox; None without such a method."""
     environment = context.environment
     assert isinstance(environment, Sandbox)
     return environment.method(context, obj, f_name, *args, **kwargs)

@@ -13,7 +13,7 @@ from pushsalt.render.filters.undefined import passes_undefined
 
 
 def unique(values: Any) -> Any:
-    """The values without repetitions: in order for a list, as a set for what is hashable (a text, a tuple)."""
+    """The values without duplicates: in order for a list, as a set for hashable values (a text, a tuple)."""
     if isinstance(values, Hashable):
         return set(values)  # type: ignore[call-overload]
     result: list[Any] = []
@@ -70,7 +70,7 @@ def is_iter(value: Any, ignore: Any = (str,)) -> bool:
 
 
 def flatten(values: Any, levels: int | None = None, preserve_nulls: bool = False, _ids: Any = None) -> list[Any]:
-    """A list without lists in it, or with ``levels`` fewer; nulls are left out. A list in itself is an error."""
+    """A flat list, or one with ``levels`` fewer levels; nulls are left out. A circular list is an error."""
     return _flatten(values, levels, preserve_nulls, set() if _ids is None else _ids)
 
 
@@ -98,7 +98,7 @@ def substring_in_list(string_to_search_for: str, list_to_search: Iterable[str]) 
 
 
 def random_sample(values: Sequence[Any], size: int, seed: Any = None) -> list[Any]:
-    """``size`` of the values by chance; the same ones for the same ``seed``."""
+    """``size`` random values; the same ones for the same ``seed``."""
     if seed is None:
         return random.sample(values, size)
     data = seed.encode() if isinstance(seed, str) else seed
@@ -110,7 +110,7 @@ def random_shuffle(values: Sequence[Any], seed: Any = None) -> list[Any]:
 
 
 def compare_lists(old: Any = None, new: Any = None) -> dict[str, list[Any]]:
-    """What is in one list only: ``{"new": […], "old": […]}``, without empty ones."""
+    """Values that only one of the lists has: ``{"new": […], "old": […]}``, without empty lists."""
     found = {"new": [item for item in new if item not in old], "old": [item for item in old if item not in new]}
     return {which: items for which, items in found.items() if items}
 

@@ -1,7 +1,7 @@
-"""Filters that look at a machine.
+"""Filters that read the state of a machine.
 
-With Salt that is the minion that renders. Here templates are rendered on the controller, so these call the target's
-functions.
+In Salt that is the minion, which renders. Here templates are rendered on the controller, so these filters call
+functions of the target.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def is_empty(context: Context, path: str) -> bool:
 
 @pass_context
 def is_bin_file(context: Context, path: str) -> bool:
-    """Whether a file there has NUL bytes, or more than 30 % of no text."""
+    """Whether a file on the target has NUL bytes, or more than 30 % non-text bytes."""
     return bool(context["salt"]["file.file_exists"](path)) and _is_binary(
         context["salt"]["file.read"](path, binary=True)
     )

@@ -23,7 +23,7 @@ def _flags(ignorecase: bool, multiline: bool) -> int:
 
 
 def matches(text: str, rgx: str, ignorecase: bool = False, multiline: bool = False) -> bool:
-    """The test ``is match(rgx)``: the pattern fits from the text's beginning."""
+    """The test ``is match(rgx)``: the pattern matches at the text's beginning."""
     return re.match(rgx, text, _flags(ignorecase, multiline)) is not None
 
 
@@ -34,7 +34,7 @@ def _groups(found: re.Match[str] | None) -> tuple[Any, ...] | None:
 
 
 def regex_search(text: str, rgx: str, ignorecase: bool = False, multiline: bool = False) -> tuple[Any, ...] | None:
-    """The groups of the first place that fits; the whole match where the pattern has no groups."""
+    """The groups of the first match; the whole match if the pattern has no groups."""
     return _groups(re.search(rgx, text, _flags(ignorecase, multiline)))
 
 
@@ -48,7 +48,7 @@ def regex_replace(text: str, rgx: str, val: str, ignorecase: bool = False, multi
 
 
 def to_bool(value: Any) -> bool:
-    """True for yes, true and 1 in any case, positive integers, and collections that are not empty."""
+    """True for yes, true and 1 (case-insensitive), positive integers, and non-empty collections."""
     if isinstance(value, bool):
         return value
     if isinstance(value, str):
@@ -61,7 +61,7 @@ def to_bool(value: Any) -> bool:
 
 
 def to_num(text: Any) -> Any:
-    """An int or float where the text is one, else the text."""
+    """The text as an int or float, else unchanged."""
     for kind in (int, float):
         try:
             return kind(text)
@@ -71,7 +71,7 @@ def to_num(text: Any) -> Any:
 
 
 def to_bytes(value: str | bytes | bytearray, encoding: Any = None, errors: str = "strict") -> bytes:
-    """A text in the first of the encodings (one, or a list) that has all its characters; bytes stay as they are."""
+    """The text in the first encoding (one, or a list) that has all its characters; bytes are unchanged."""
     encodings = list(encoding) if isinstance(encoding, list | tuple) else ["utf-8" if encoding is None else encoding]
     if not encodings:
         raise ValueError("encoding cannot be empty")
@@ -139,7 +139,7 @@ def to_camelcase(text: str, uppercamel: bool = False) -> str:
 
 
 def _fits(value: Any, expression: Any) -> bool:
-    """Glob or whole regular expression."""
+    """Whether a glob, or a regular expression for the whole value, matches."""
     try:
         if fnmatch.fnmatch(value, expression):
             return True
@@ -151,7 +151,7 @@ def _fits(value: Any, expression: Any) -> bool:
 def check_whitelist_blacklist(
     value: Any, whitelist: str | Iterable[str] | None = None, blacklist: str | Iterable[str] | None = None
 ) -> bool:
-    """True when ``value`` fits the whitelist (or there is none) and not the blacklist: globs or regular expressions."""
+    """Whether ``value`` matches the whitelist (if any) and not the blacklist: globs or regular expressions."""
     allowed = _expressions(whitelist, "whitelist")
     refused = _expressions(blacklist, "blacklist")
     if any(_fits(value, expression) for expression in refused):
@@ -170,14 +170,14 @@ def _expressions(given: str | Iterable[str] | None, what: str) -> list[str]:
 
 
 def to_uuid(value: str | bytes) -> str:
-    """The same UUID for the same text, always."""
+    """A UUID that is a function of the text."""
     import uuid
 
     return str(uuid.uuid5(uuid.UUID(_UUID_SPACE), value.decode() if isinstance(value, bytes) else value))
 
 
 def strftime(date: Any = None, format: str = "%Y-%m-%d") -> str:
-    """A datetime, or seconds since 1970 as number or text, in that format; now, when there is none."""
+    """A datetime, or seconds since 1970 as number or text, in this format; the present time by default."""
     if date is None:
         moment = datetime.datetime.now()
     elif isinstance(date, datetime.datetime):
@@ -193,7 +193,7 @@ def strftime(date: Any = None, format: str = "%Y-%m-%d") -> str:
 
 
 def _fuzzy_date(text: str) -> datetime.datetime | None:
-    """``tomorrow``, ``12:30`` and the like, which Salt understands by means of timelib: where that is installed."""
+    """Parses ``tomorrow``, ``12:30`` and the like by timelib, as in Salt, if it is installed."""
     try:
         import timelib  # type: ignore[import-not-found,import-untyped,unused-ignore]
     except ImportError:

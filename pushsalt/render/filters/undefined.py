@@ -1,4 +1,4 @@
-"""Undefined values inside of what a filter is given stay undefined, instead of being printed or lost.
+"""Makes the result of a filter undefined if its input contains undefined values.
 
 Salt: salt.utils.jinja._handle_strict_undefined.
 """

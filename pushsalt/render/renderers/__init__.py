@@ -1,4 +1,4 @@
-"""Renderers: one a file, named by the file. ``render`` takes what the stage before it gave and returns text or data."""
+"""Renderers, one per file. ``render`` takes the result of the previous stage and returns text or data."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from typing import Any, Protocol
 
 
 class Renderer(Protocol):
-    """A renderer module. Salt's signature, so that users' own work unchanged.
+    """A renderer module. It has Salt's signature, so that users' renderers work unchanged.
 
-    ``data`` is the source or the text of the stage before; it may be used as text or read like a file. Keywords that a
-    renderer can take: ``argline`` (text behind its name), ``tmplpath`` (the file on disk), ``context`` (more names for
-    templates) and ``render_context`` (RenderContext). Problems in the source are raised as SourceError or YamlError.
+    ``data`` is the source or the result of the previous stage; text can be used as text or read like a file. Keyword
+    arguments: ``argline`` (text after the renderer's name), ``tmplpath`` (the file on disk), ``context`` (further names
+    for templates) and ``render_context`` (RenderContext). Errors in the source are raised as SourceError or YamlError.
     """
 
     def render(self, data: Any, saltenv: str = "base", sls: str = "", **kwargs: Any) -> Any: ...

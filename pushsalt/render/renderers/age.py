@@ -1,7 +1,7 @@
 """Decrypts the armored age files in text or data with the program age of the controller.
 
-Option: ``age_identity``, the files of the identities (or SSH keys) that decrypt, which ask for no passphrase. A file is
-decrypted once per process, for however many targets. ``age -r RECIPIENT -a`` makes one.
+Option: ``age_identity``, the files of identities (or SSH keys) without passphrase. A file is decrypted once per
+process for all targets. ``age -r RECIPIENT -a`` encrypts one.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ plain_texts = PlainTexts()
 
 
 def render(data: Any, saltenv: str = "base", sls: str = "", **kwargs: Any) -> Any:
-    """As the renderer gpg: texts without such a file stay; behind one, trailing newlines go.
+    """As the renderer gpg: texts without an age file are unchanged; newlines after one are removed.
 
     With ``translate_newlines`` a backslash and an n in a text are a newline.
     """
@@ -43,13 +43,13 @@ def render(data: Any, saltenv: str = "base", sls: str = "", **kwargs: Any) -> An
 
 
 def identities(context: RenderContext) -> tuple[str, ...]:
-    """The files of the configuration's ``age_identity``: no target has its own."""
+    """The files of the configuration's ``age_identity``; targets have none of their own."""
     found = context.private.get("age_identity") or ()
     return (found,) if isinstance(found, str) else tuple(map(str, found))
 
 
 def _plain(message: bytes, context: RenderContext) -> bytes:
-    # armor knows no white space around its lines, which indented YAML or Jinja may have left
+    # armored lines must not have surrounding white space, which indented YAML or Jinja may add
     message = b"\n".join(line.strip() for line in message.replace(rb"\n", b"\n").splitlines() if line.strip()) + b"\n"
     if context.run is None:
         raise SourceError("age is not available here: this source is rendered without outside programs")
@@ -64,7 +64,7 @@ def _plain(message: bytes, context: RenderContext) -> bytes:
 
 def _decrypted(message: bytes, files: tuple[str, ...], run: RunProgram) -> bytes:
     options = [word for file in files for word in ("--identity", file)]
-    try:  # in a session of its own: it would ask for a passphrase on the terminal, and wait
+    try:  # in a new session, since it would ask for a passphrase on the terminal and wait
         done = run(["setsid", "--wait", "age", "--decrypt", *options], input=message)
     except FileNotFoundError:
         raise SourceError("age cannot be run: there is no program setsid", hint="install util-linux") from None

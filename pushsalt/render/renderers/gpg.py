@@ -1,7 +1,7 @@
 """Decrypts the PGP messages in text or data with the GnuPG of the controller. Salt: salt.renderers.gpg.
 
 Options: ``gpg_keydir`` (the key ring's folder; ``gpgkeys`` in ``config_dir`` when it is not set) and
-``gpg_decrypt_must_succeed``. A message is decrypted once per process, for however many targets.
+``gpg_decrypt_must_succeed``. A message is decrypted once per process for all targets.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ plain_texts = PlainTexts()
 
 
 def render(data: Any, saltenv: str = "base", sls: str = "", **kwargs: Any) -> Any:
-    """Texts without a message stay; bytes that are text become it; behind a message, trailing newlines go.
+    """Texts without a message are unchanged; bytes that are UTF-8 become text; newlines after a message are removed.
 
     With ``translate_newlines`` a backslash and an n in a text are a newline.
     """
@@ -76,7 +76,7 @@ def _decrypted(message: bytes, folder: str, run: RunProgram) -> bytes:
         raise SourceError("GPG unavailable: there is no program gpg", hint="install GnuPG on this machine") from None
     except (OSError, TimeoutError) as exc:
         raise SourceError(f"GPG unavailable: gpg cannot be run: {exc}") from None
-    # a message that is signed by someone unknown ends with a code too
+    # for a message with an unknown signature the exit status is not 0 either
     if done.code == 0 or b"[GNUPG:] DECRYPTION_OKAY" in done.err:
         return done.out
     said = [line for line in done.err.decode("utf-8", "replace").splitlines() if not line.startswith("[GNUPG:]")]

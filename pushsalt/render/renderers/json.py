@@ -1,4 +1,4 @@
-"""JSON into data; nothing at all is an empty mapping. A first line with the renderers' names is skipped."""
+"""JSON into data; empty input gives an empty mapping. A first line with the renderers' names is skipped."""
 
 from __future__ import annotations
 

@@ -53,13 +53,13 @@ def render(data: Any, saltenv: str = "base", sls: str = "", **kwargs: Any) -> St
 
 @lru_cache(maxsize=CODE_CACHE_SIZE)
 def _compiled(uri: str, text: str) -> Any:
-    """A template that belongs to no rendering yet. Its own ``uri`` tells versions of a text apart, for Mako's books."""
+    """A compiled template for any rendering. Its ``uri`` contains the text's digest: Mako's registry needs it."""
     digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
     return Template(text, strict_undefined=True, uri=f"{uri}{_VERSION}{digest}")
 
 
 class _Buffer:
-    """What a rendering writes, each piece with the line of code that wrote it."""
+    """The output of a rendering; each piece with the line of code that wrote it."""
 
     def __init__(self, lookup: _Lookup) -> None:
         self.pieces: list[Written] = []
@@ -78,7 +78,7 @@ class _Buffer:
 
 
 class _Lookup(TemplateCollection):  # type: ignore[misc]
-    """What one rendering includes and inherits from, by URI. ``sources`` are path and text of each."""
+    """The templates that one rendering includes and inherits from, by URI. ``sources``: path and text of each."""
 
     def __init__(self, files: FileSource | None, saltenv: str, path: str) -> None:
         super().__init__()
@@ -87,7 +87,7 @@ class _Lookup(TemplateCollection):  # type: ignore[misc]
         self._folder = Path(path).parent
         self._templates: dict[str, Any] = {}
         self.sources: dict[str, tuple[str, str]] = {}
-        self._compiled: dict[str, Any] = {}  # by the name that its code has in tracebacks and frames
+        self._compiled: dict[str, Any] = {}  # by the name of its code in tracebacks and frames
         self._line_maps: dict[str, list[int]] = {}
 
     def adjust_uri(self, uri: str, relativeto: str | None) -> str:
@@ -107,7 +107,7 @@ class _Lookup(TemplateCollection):  # type: ignore[misc]
         return self._templates[uri]
 
     def template(self, uri: str, path: str, text: str) -> Any:
-        """This text as a template of this rendering; compiled once in this process."""
+        """A template of this rendering with this text, compiled once per process."""
         template = copy(_compiled(uri, text))
         template.lookup = self
         self.sources[template.uri] = (path, text)
@@ -115,7 +115,7 @@ class _Lookup(TemplateCollection):  # type: ignore[misc]
         return template
 
     def origin(self, filename: str, line: int) -> Origin | None:
-        """The place in a template that a line of its compiled code was made of."""
+        """The place in a template for a line of its compiled code."""
         template = self._compiled.get(filename)
         if template is None:
             return None
@@ -139,7 +139,7 @@ class _Lookup(TemplateCollection):  # type: ignore[misc]
 
 
 def _mako_problem(exc: Any, path: str, text: str, lookup: _Lookup) -> SourceError:
-    """A problem that Mako itself found: in the syntax, or in looking up what is included."""
+    """The SourceError of an error that Mako raised: in the syntax, or for a missing include."""
     line = getattr(exc, "lineno", None)
     if line is None:
         return SourceError(f"Mako: {exc}", _chain(exc, lookup))
@@ -150,7 +150,7 @@ def _mako_problem(exc: Any, path: str, text: str, lookup: _Lookup) -> SourceErro
 
 
 def _chain(exc: BaseException, lookup: _Lookup) -> list[Origin]:
-    """The template lines that an exception came through, innermost first."""
+    """The template lines in an exception's traceback, innermost first."""
     chain: list[Origin] = []
     records: list[Mapping[int, Any]] = RichTraceback(exc, exc.__traceback__).records
     for record in records:
@@ -164,7 +164,7 @@ def _chain(exc: BaseException, lookup: _Lookup) -> list[Origin]:
 
 
 def _line_of(exc: BaseException, source: str) -> int:
-    """Where a template has an undefined name: Mako looks up all names before its first line."""
+    """The line of an undefined name, which Mako does not report since it looks up all names at the start."""
     found = re.match(r"'(\w+)' is not defined", str(exc))
     used = re.search(rf"\b{found.group(1)}\b", source) if found else None
     return source.count("\n", 0, used.start()) + 1 if used else 1

@@ -1,4 +1,4 @@
-"""MessagePack into data, for file servers and renderers that have data ready; nothing at all is an empty mapping.
+"""MessagePack into data, for file servers and renderers that produce data; empty input gives an empty mapping.
 
 A first line with the renderers' names is skipped.
 """

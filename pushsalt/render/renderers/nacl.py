@@ -1,4 +1,4 @@
-"""Decrypts the values ``NACL[…]`` in data (or a text that is all one). Salt: salt.renderers.nacl, salt.utils.nacl.
+"""Decrypts the values ``NACL[…]`` in data (or a text that is one). Salt: salt.renderers.nacl, salt.utils.nacl.
 
 Options: ``nacl.config`` with ``sk`` or ``sk_file``, ``pk`` or ``pk_file`` for some boxes, ``box_type``: ``sealedbox``
 (the default) or ``secretbox``. Each value is decrypted once per process. Needs PyNaCl.

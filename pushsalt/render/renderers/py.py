@@ -32,7 +32,7 @@ def render(data: Any, saltenv: str = "base", sls: str = "", **kwargs: Any) -> An
     module.__dict__.update(names)
     try:
         exec(_compiled(text, path), module.__dict__)  # noqa: S102 - running it is what this renderer is for
-        module.__dict__.update(names)  # a module may declare them itself, to please its editor
+        module.__dict__.update(names)  # overrides declarations that a module may have for an editor
         return module.run()
     except SyntaxError as exc:
         raise SourceError(f"Python: {exc.msg}", [Origin(path, exc.lineno or 1, text)]) from None

@@ -1,10 +1,10 @@
-"""Python that makes states as objects: the renderer ``#!pyobjects``. Trusted: it runs on the controller.
+"""Python code that creates states as objects: the renderer ``#!pyobjects``. Trusted: it runs on the controller.
 
 Salt: salt.renderers.pyobjects, salt.utils.pyobjects. Every name in CamelCase that the file does not define is a state
 module: ``PostgresUser`` is ``postgres_user``. ``import salt://map.sls`` and ``from salt://map.sls import Map [as M]``
-bring names from other files of the tree; states that such a file makes do not count.
+import names from other files of the tree; states that such a file creates are ignored.
 
-Everything belongs to one rendering: several targets are rendered at the same time.
+All objects belong to one rendering, since several targets are rendered at the same time.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ REQUISITES: Final = (*_BASES, *(f"{name}_in" for name in _BASES))
 
 
 class DuplicateState(Exception):
-    """The same function twice under one ID."""
+    """A function was used twice with one ID."""
 
 
 class Registry:
-    """The states of one SLS, in the order in which they were made."""
+    """The states of one SLS, in the order of their creation."""
 
     def __init__(self) -> None:
         self.enabled = True
@@ -76,14 +76,14 @@ class Registry:
 
 
 class Extend:
-    """``extend('id')``: the state that is made belongs to another SLS."""
+    """``extend('id')``: the state extends one of another SLS."""
 
     def __init__(self, name: str) -> None:
         self.name = name
 
 
 class Requisite:
-    """``Pkg('nginx')`` or ``Service('nginx', 'watch_in')``: an argument, or a block whose states have it."""
+    """``Pkg('nginx')`` or ``Service('nginx', 'watch_in')``: an argument, or a block whose states get it."""
 
     def __init__(self, registry: Registry, kind: str, module: str, sid: str) -> None:
         self.kind = kind
@@ -142,7 +142,7 @@ def _plain(requisites: Iterable[Any]) -> list[Any]:
 
 
 class StateModule:
-    """``Pkg``: its attributes make states, a call makes a requisite."""
+    """``Pkg``: its attributes create states, a call creates a requisite."""
 
     def __init__(self, registry: Registry, module: str) -> None:
         self._registry = registry
@@ -174,7 +174,7 @@ def map_class(grains: Mapping[str, Any], salt: SaltFunctions) -> type:
 
 
 def _chosen(cls: Any, members: Mapping[str, Any], grains: Mapping[str, Any], salt: SaltFunctions) -> dict[str, Any]:
-    """What the inner classes that fit these grains have, later ones over earlier ones; ``priority`` orders grains."""
+    """The attributes of the inner classes that match these grains; later classes win; ``priority`` orders grains."""
     found: list[tuple[str, Any, dict[str, Any]]] = []
     for name, inner in members.items():
         if not name.startswith("_") and inspect.isclass(inner):
@@ -246,7 +246,7 @@ class _Run:
         return {**names, **self._variables}
 
     def execute(self, text: str, path: str, names: dict[str, Any], depth: int) -> None:
-        """Run a file, with what it imports and the state modules that it names among ``names``."""
+        """Run a file; its imports and the state modules that it uses are added to ``names``."""
         self._sources[path] = text
         enabled = self.registry.enabled
         self.registry.enabled = False
@@ -266,7 +266,7 @@ class _Run:
             raise raised_in_template(exc, self._chain(exc)) from None
 
     def _chain(self, exc: BaseException) -> list[Origin]:
-        """The places in these files that an exception came through, innermost first."""
+        """The places in these files in an exception's traceback, innermost first."""
         chain, trace = [], exc.__traceback__
         while trace is not None:
             path = trace.tb_frame.f_code.co_filename
@@ -276,7 +276,7 @@ class _Run:
         return chain[::-1]
 
     def _without_import(self, line: str, number: int, path: str, names: dict[str, Any], depth: int) -> str:
-        """The line; one that imports from the tree is carried out, and does nothing any more."""
+        """The line unchanged; an import from the tree is executed here and replaced by ``pass``."""
         found = _IMPORT.match(line)
         if found is None:
             return line
@@ -305,7 +305,7 @@ class _Run:
 
 
 def _used(code: CodeType) -> Iterator[str]:
-    """All names that the code and the functions in it look up."""
+    """All names that the code and its functions look up."""
     yield from code.co_names
     for constant in code.co_consts:
         if isinstance(constant, CodeType):

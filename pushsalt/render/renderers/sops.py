@@ -1,8 +1,8 @@
 """Decrypts a whole YAML or JSON file that sops has encrypted, with the program sops of the controller: ``#!sops|yaml``.
 
-sops finds the keys itself (its environment, the user's key files, clouds); where they are set, the first file of
-``age_identity`` and the key ring in ``gpg_keydir`` are what it uses. A file is decrypted once per process. The first
-line ``#!sops|yaml`` is written above the encrypted file by hand: it is no part of what sops reads.
+sops finds the keys itself (its environment, the user's key files, clouds); if they are set, it uses the first file of
+``age_identity`` and the key ring in ``gpg_keydir``. A file is decrypted once per process. The first line
+``#!sops|yaml`` must be added above the encrypted file by hand; it is not passed to sops.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ plain_texts = PlainTexts()
 
 
 def render(data: Any, saltenv: str = "base", sls: str = "", **kwargs: Any) -> str:
-    """The text in plain. What was encrypted in it is hidden where text is shown; the rest is not."""
+    """The decrypted text. The values that were encrypted are added to the redactor; others are not."""
     context: RenderContext = kwargs["render_context"]
     content = as_content(data) if hasattr(data, "read") else data
     if isinstance(content, bytes):
@@ -70,12 +70,12 @@ def _decrypted(text: str, kind: str, places: list[str], run: RunProgram) -> str:
 def _read(text: str, kind: str) -> Any:
     try:
         return json.loads(text) if kind == "json" else load_yaml(text, "sops")
-    except (YamlError, ValueError, RecursionError):  # who renders it next says so, if it is wrong
+    except (YamlError, ValueError, RecursionError):  # the next renderer reports an invalid text
         return None
 
 
 def _secrets(sealed: Any, plain: Any) -> Iterator[str]:
-    """The texts in plain that stand where ciphertexts stood."""
+    """The decrypted texts at the places of ciphertexts."""
     if isinstance(sealed, dict) and isinstance(plain, dict):
         for key, value in sealed.items():
             if key in plain:

@@ -1,14 +1,14 @@
-"""An SLS with IDs of its own and values for its template: the renderer ``stateconf``. Salt: salt.renderers.stateconf.
+"""An SLS with local IDs and values for its template: the renderer ``stateconf``. Salt: salt.renderers.stateconf.
 
 ``#!stateconf [-G] [-o] [-s] [-p] [DATA [options] . TEMPLATE [options]]``; without renderers it is ``yaml . jinja``.
 
--G  no goal state, which requires all states of the SLS
+-G  no goal state (which requires all states of the SLS)
 -o  a state requires that above it in the file
 -s  a start state, which all states require indirectly
 -p  the data comes from the renderer before this one in the pipe
 
-IDs that begin with a dot belong to their SLS: ``.start`` in ``web.nginx`` becomes ``web.nginx::start``, there and where
-requisites name it. States ``stateconf.set`` hold values that the template sees under their ID.
+IDs that begin with a dot are local to their SLS: ``.start`` in ``web.nginx`` becomes ``web.nginx::start``, also in
+requisites. States ``stateconf.set`` hold values that the template can access by their ID.
 """
 
 from __future__ import annotations
@@ -50,11 +50,11 @@ class Values(dict[str, Any]):
 
 @dataclass
 class Memory:
-    """Values and extends that the SLS rendered before for one target have left."""
+    """Values and extends of the SLS that were rendered before for one target."""
 
     values: dict[str, Values] = field(default_factory=dict)
     extending: dict[str, Values] = field(default_factory=dict)
-    #: state -> states that an ``extend`` says it requires, and that it says require it
+    #: state -> states that it requires by an ``extend``, and states that require it by one
     extended_before: dict[str, list[str]] = field(default_factory=dict)
     extended_after: dict[str, list[str]] = field(default_factory=dict)
 
@@ -75,7 +75,7 @@ class Options:
 
 
 def processed(high: Mapping[str, Any], options: Options, memory: Memory) -> High:
-    """The data as the compiler wants it; ``high`` is not changed. Raises SourceError."""
+    """The data for the compiler; ``high`` is not changed. Raises SourceError."""
     data: High = {
         sid: {states: []} if isinstance(states, str) else states for sid, states in copy.deepcopy(dict(high)).items()
     }
@@ -97,7 +97,7 @@ def processed(high: Mapping[str, Any], options: Options, memory: Memory) -> High
 def _states(
     data: Mapping[str, Any], skipped: tuple[str, ...] = ("include", "exclude")
 ) -> Iterator[tuple[str, str, Any]]:
-    """ID, state function and its arguments. What has another shape is left for the compiler to complain about."""
+    """(ID, state function, arguments). Malformed states are skipped: the compiler reports them."""
     for sid, states in data.items():
         if str(sid).startswith("__") or sid in skipped or not isinstance(states, dict):
             continue
@@ -137,7 +137,7 @@ def _tag(sid: str, function: str) -> str:
 
 
 def _absolute(relative: str, sls: str) -> str:
-    """``.a`` and ``..a`` as seen from an SLS."""
+    """The absolute SLS name of ``.a`` and ``..a`` in an SLS."""
     suffix = relative.lstrip(".")
     levels, parts = len(relative) - len(suffix), sls.split(".")
     if levels > len(parts):
@@ -146,7 +146,7 @@ def _absolute(relative: str, sls: str) -> str:
 
 
 def _absolute_id(sid: str, sls: str) -> str:
-    """``.a`` is an ID of this SLS, ``.other::a`` one of its neighbour."""
+    """The absolute ID: ``.a`` is local to this SLS, ``.other::a`` to an SLS in the same folder."""
     if "::" in sid:
         return _absolute(sid, sls)
     name = _absolute(sid, f"{sls}.")
@@ -187,7 +187,7 @@ def _rename(data: High, sls: str) -> None:
 
 
 def _require_in_order(data: High, memory: Memory) -> None:
-    """Let each state require the one before it. What is written must agree with that order."""
+    """Let each state require the previous one. Explicit requisites must be consistent with that order."""
     for sid, _, args in _states(data):
         if sid != "extend" and any(_pairs(args, ("names",))):
             raise SourceError(
@@ -251,7 +251,7 @@ def _add_goal(data: High) -> None:
 
 
 def _remember(data: Mapping[str, Any], known: dict[str, Values], memory: Memory) -> None:
-    """Note the values of ``stateconf.set`` states; those under ``extend`` win over the ones they extend."""
+    """Store the values of ``stateconf.set`` states; those in ``extend`` override the extended ones."""
     for sid, states in data.items():
         if not isinstance(states, dict):
             continue
@@ -275,7 +275,7 @@ def _remember(data: Mapping[str, Any], known: dict[str, Values], memory: Memory)
 
 
 def config_part(text: str, marker: str = END_MARKER) -> str | None:
-    """The text up to the line that ends the configuration, None when there is none."""
+    """The text before the line that ends the configuration; None without such a line."""
     found = re.search(marker, text)
     return text[: found.start()] if found else None
 
@@ -318,7 +318,7 @@ def render(data: Any, saltenv: str = "base", sls: str = "", **kwargs: Any) -> An
     text = as_text(data)
     first = config_part(text, str(context.setting("stateconf_end_marker") or END_MARKER))
     if first is not None:
-        # a first look at the part above the marker: the values there are variables of the whole
+        # first render only the part above the marker: its values are variables of the whole text
         high(first, {}, Options(sls, saltenv, start=start, goal=False))
     return high(text, memory.variables(sls), options)
 

@@ -1,4 +1,4 @@
-"""TOML into data; nothing at all is an empty mapping."""
+"""TOML into data; empty input gives an empty mapping."""
 
 from __future__ import annotations
 

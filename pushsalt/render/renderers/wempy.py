@@ -1,17 +1,17 @@
 """The renderer ``wempy``: text with Python in double braces. Trusted, as ``#!py`` is: it runs on the controller.
 
 =====================  ========================================================================================
-``{{= expression}}``   its value, as text; nothing is escaped
+``{{= expression}}``   its value, as text, without escaping
 ``{{ statements }}``   any Python, on one line or several; indentation does not matter
 ``{{pass}}``           ends an ``if``, ``for``, ``while``, ``with``, ``try`` or ``def``, as ``return``, ``break``,
                        ``continue`` and ``raise`` do; ``elif``, ``else``, ``except``, ``finally`` begin another branch
 ``{{include 'path'}}`` the text of another template, from the file server's roots
 ``{{extend 'path'}}``  this template inside of another one, at its ``{{include}}`` without a path
-``{{block name}}``     up to ``{{end}}``: a part that a template which extends this one may replace; its own then has
-                       ``{{super}}`` for what it replaced
+``{{block name}}``     up to ``{{end}}``: a part that an extending template may replace; ``{{super}}`` in the new block
+                       is the replaced one
 =====================  ========================================================================================
 
-A template becomes a Python program; each line of it knows the template's line.
+A template is compiled to a Python program; the template line of each of its lines is known.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _PROGRAM: Final = "<wempy>"
 
 @dataclass
 class _Code:
-    """One line of Python, where it was written, and whether it only writes text."""
+    """One line of Python, its place in the template, and whether it only writes text."""
 
     line: str
     origin: Origin
@@ -52,7 +52,7 @@ class _Code:
 
 @dataclass
 class _Block:
-    """A named part; the one without a name is where a template that extends this one goes."""
+    """A named part; the one without a name is the place of an extending template."""
 
     name: str | None
     parts: list[_Part] = field(default_factory=list)
@@ -60,14 +60,14 @@ class _Block:
 
 @dataclass
 class _Super:
-    """Stands for what a block replaced."""
+    """The place of the replaced block (``{{super}}``)."""
 
 
 _Part = _Code | _Block | _Super
 
 
 def render_wempy(text: str, *, path: str, names: Mapping[str, Any], read: Reader) -> StageText:
-    """The text that the template gives. ``path`` names it in errors. Raises SourceError, TargetError."""
+    """Render the template. ``path`` is its name in errors. Raises SourceError, TargetError."""
     program = _indented(list(_flat(_parsed(text, path, read, 0))))
     written: list[Written] = []
 
@@ -121,7 +121,7 @@ def _parsed(text: str, path: str, read: Reader, depth: int) -> list[_Part]:
         content = tag.group(1).strip()
         word, _, rest = content.partition(" ")
         rest = rest.strip()
-        if rest.startswith("="):  # a variable that is called like a word of the language
+        if rest.startswith("="):  # an assignment to a variable with the name of a keyword
             stack[-1].parts.extend(_statements(content, origin))
         elif word == "block":
             block = _Block(rest)
@@ -177,7 +177,7 @@ def _names(parts: list[_Part]) -> set[str]:
 
 
 def _filled(parts: list[_Part], blocks: Mapping[str, _Block], inner: list[_Part]) -> list[_Part]:
-    """An outer template's parts, with the inner one's blocks and text where they belong."""
+    """An outer template's parts, with blocks and text of the inner one inserted."""
     filled: list[_Part] = []
     for part in parts:
         if not isinstance(part, _Block):
@@ -203,7 +203,7 @@ def _flat(parts: list[_Part]) -> Iterator[_Code]:
 
 
 def _statements(content: str, origin: Origin) -> Iterator[_Code]:
-    """The lines of one tag; those that begin with ``=`` write a value, which alone may go on over several lines."""
+    """The lines of one tag; a tag that begins with ``=`` writes a value, which may be several lines long."""
     content = _LONG_TEXT.sub(lambda found: found.group().replace("\n", "\\n"), content)
     if content.startswith("="):
         content = f"_write({content[1:].lstrip(' ')})"
@@ -216,10 +216,10 @@ def _statements(content: str, origin: Origin) -> Iterator[_Code]:
 
 
 def _indented(lines: list[_Code]) -> list[_Code]:
-    """The program with the indentation that its blocks and ``pass`` mean."""
+    """The program with the indentation that follows from its blocks and ``pass``."""
     program: list[_Code] = []
     opened: list[Origin] = []
-    left = False  # whether the line before has ended a block by leaving it
+    left = False  # whether the previous line has ended a block by return, break or the like
     for code in lines:
         line = code.line
         if not code.text and _BRANCH.match(line) and not left:

@@ -1,4 +1,4 @@
-"""YAML into data; nothing at all is an empty mapping."""
+"""YAML into data; empty input gives an empty mapping."""
 
 from __future__ import annotations
 

@@ -1,12 +1,12 @@
 """The renderer ``yamlex``: YAML whose values can be joined instead of replaced. Salt: salt.serializers.yamlex.
 
-- A key may be written more than once in a mapping: the last one counts, unless both values are marked ``!aggregate``:
-  marked mappings are merged, marked lists joined without repetitions; a marked scalar is a list of one.
-- ``!reset key:`` forgets what the mapping had under that key.
+- A key may occur several times in a mapping: the last one wins, unless both values are marked ``!aggregate``: marked
+  mappings are merged, marked lists joined without duplicates; a marked scalar is a list of one.
+- ``!reset key:`` removes earlier values of the key.
 - ``!aggregate key: value`` marks the value.
 
-Marked values stay so (``thin.utils.dictupdate.Aggregate``): pillar SLS are merged by them, across files.
-Integers are plain ones, with leading zeros decimal; timestamps are dates. Nothing at all is an empty mapping.
+Marks are kept (``thin.utils.dictupdate.Aggregate``): merging of pillar SLS uses them, across files.
+Integers with leading zeros are decimal; timestamps are dates. Empty input gives an empty mapping.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _TAG: Final = "tag:yaml.org,2002:"
 
 
 def load_yamlex(text: str, path: str = "<text>", *, libyaml: bool = HAS_LIBYAML) -> Any:
-    """The one document in ``text``; None when it is empty. ``path`` names the source in errors. Raises YamlError."""
+    """The document in ``text``; None if it is empty. ``path`` is the source's name in errors. Raises YamlError."""
     return _Builder(text, path, libyaml=libyaml).document()
 
 
@@ -46,7 +46,7 @@ class _Builder(YamlBuilder):
             return _marked(value) if tag == _AGGREGATE else value
         if tag == _TAG + "int":
             try:
-                return int(text)  # leading zeros are no matter to Python either
+                return int(text)  # accepts leading zeros, too
             except ValueError:
                 raise self.problem(f"{text!r} is no decimal integer", mark) from None
         if tag == _TAG + "timestamp":
@@ -76,7 +76,7 @@ class _Builder(YamlBuilder):
         return result
 
     def _plain(self, text: str, mark: Any) -> Any:
-        """A marked scalar by what it looks like: quotes do not matter, as in Salt."""
+        """The value of a marked scalar by its text, ignoring quotes, as in Salt."""
         return self.scalar(self.implicit_tag(text), text, mark)
 
 

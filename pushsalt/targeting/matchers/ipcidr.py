@@ -17,7 +17,7 @@ Wanted = ipaddress.IPv4Address | ipaddress.IPv6Address | ipaddress.IPv4Network |
 
 @lru_cache(maxsize=64)
 def wanted(expr: str) -> Wanted:
-    """What the expression is. Raises UsageError when it is neither an address nor a network."""
+    """The address or network of an expression. Raises UsageError for anything else."""
     try:
         return ipaddress.ip_network(expr) if "/" in expr else ipaddress.ip_address(expr)
     except ValueError as exc:

@@ -1,6 +1,6 @@
-"""What the named manager manages: the very id, no wildcards. Salt: salt.matchers.managing_minion_match.
+"""The resources of a manager, by its exact id. Salt: salt.matchers.managing_minion_match.
 
-Where nothing is known of managers, it is the manager itself that is meant, as a minion of Salt answers.
+If managers are unknown, it matches the manager itself, as a minion of Salt answers.
 """
 
 from __future__ import annotations

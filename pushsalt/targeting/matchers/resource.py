@@ -1,7 +1,7 @@
 """A resource by its type, or by ``type:id``. Salt: salt.matchers.resource_match.
 
-It selects the resource itself; where a Subject says what it manages (``resources``), a manager of such a one too, which
-is what a minion of Salt answers.
+It selects the resource itself; if a Subject has ``resources``, also the manager of such a resource, as a minion of Salt
+answers.
 """
 
 from __future__ import annotations
