@@ -1,4 +1,4 @@
-"""``cached_property`` without a lock.
+"""``cached_property`` without a lock, and what the owner of cached properties may ask and do.
 
 Before Python 3.12 the one of ``functools`` holds a lock of the class while a value is made: a thread that waits for an
 answer would keep all others from making theirs, for whatever object. Two threads may make the same value here.
@@ -29,4 +29,15 @@ else:
             return value
 
 
-__all__ = ["cached_property"]
+def is_made(owner: object, name: str) -> bool:
+    """Whether the value of a cached property (this one or that of ``functools``) exists."""
+    return name in vars(owner)
+
+
+def forget(owner: object, *names: str) -> None:
+    """Drop the values of cached properties: they are made again when they are next read."""
+    for name in names:
+        vars(owner).pop(name, None)
+
+
+__all__ = ["cached_property", "forget", "is_made"]

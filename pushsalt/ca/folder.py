@@ -38,6 +38,7 @@ from pushsalt.ca.holder import Holder, blob_signer, lent, read_public
 from pushsalt.ca.program import last_words, run
 from pushsalt.ca.wire import PublicKey
 from pushsalt.cache.store import private_dir, write_atomic
+from pushsalt.lazy import forget
 
 FORMAT: Final = "pushsalt-ca-keys 1"
 MANIFEST: Final = "manifest.json"
@@ -131,7 +132,7 @@ class Folder:
         self.write(f"{MANIFEST}.sig", signature)
         self.write(MANIFEST, data)
         self.file(NEXT).unlink(missing_ok=True)
-        self.__dict__.pop("manifest", None)
+        forget(self, "manifest")
 
     def waiting(self) -> manifests.Manifest | None:
         """The manifest that waits for the root's signature, if it is newer than the one that has it. Raises CaError."""

@@ -13,6 +13,7 @@ from pushsalt.ca.holder import Holder, generate, module, read_public, refuse_ope
 from pushsalt.ca.manifest import Environment, Manifest
 from pushsalt.ca.wire import PublicKey
 from pushsalt.errors import UsageError
+from pushsalt.lazy import forget
 
 LIFETIME: Final = 366 * 86400
 
@@ -47,7 +48,7 @@ def init_root(folder: Folder, name: str, choice: KeyChoice) -> None:
         folder.keep_holder(key, holder)
         folder.append({"action": "root", "key": key.fingerprint, "held": str(holder)})
         folder.write("root.pub", f"{key.line} {name} root\n".encode())
-        folder.__dict__.pop("root", None)
+        forget(folder, "root")
 
 
 def add_environment(

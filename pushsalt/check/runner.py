@@ -26,6 +26,7 @@ from pushsalt.errors import CommandError, PushsaltError, RenderError, StateError
 from pushsalt.events import Reporter
 from pushsalt.fileserver.backends.roots import LIMITS
 from pushsalt.job import Settings
+from pushsalt.lazy import is_made
 from pushsalt.run.project import Project
 from pushsalt.trust import Limit
 
@@ -146,7 +147,7 @@ def _of_wants(subject: Subject, limits: dict[str, Limit], project: Project) -> l
                 place = RemoteSource(project.remotes, remote)
                 before = f"{place.place}@{place.revision[:12]}:"
                 found += [(before + each.path, each, remote.limit) for each in wants(place, remote.root)]
-    if "remotes" in project.__dict__:
+    if is_made(project, "remotes"):
         project.remotes.close()  # before processes are forked
     return [
         finding(
@@ -304,7 +305,7 @@ def _offline(project: Project) -> Project:
     """The project without access to its secret stores."""
     from pushsalt.sdb.store import NoSdb
 
-    project.__dict__["sdb"] = NoSdb(project.config.opts)
+    project.sdb = NoSdb(project.config.opts)
     return project
 
 

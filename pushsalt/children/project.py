@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from pushsalt.children.codec import Ask
 from pushsalt.config import Config
-from pushsalt.lazy import cached_property
+from pushsalt.lazy import cached_property, forget
 from pushsalt.memo.reads import plain
 from pushsalt.minion.trees import AskingTarget, Trees
 from pushsalt.redact import Redactor
@@ -78,8 +78,7 @@ class RenderProject(Trees):
     def renew(self, config: Config, shown: dict[str, Any], groups: Collection[str]) -> None:
         """A further job begins: results are kept, file snapshots are dropped."""
         self.config, self._shown, self._groups = config, shown, groups
-        for name in ("files", "pillar_files", "remotes", "vocabulary", "functions"):
-            self.__dict__.pop(name, None)
+        forget(self, "files", "pillar_files", "remotes", "vocabulary", "functions")
         self._custom.clear()
         self._sources.clear()
         self.shared.renew()

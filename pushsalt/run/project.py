@@ -17,6 +17,7 @@ from pushsalt.inventory import THIS_MACHINE, Inventory
 from pushsalt.inventory.rendering import Rosters
 from pushsalt.inventory.values import COMMANDS
 from pushsalt.job import Settings
+from pushsalt.lazy import forget, is_made
 from pushsalt.minion.trees import Trees
 from pushsalt.model import Asked, Deferred, Secret
 from pushsalt.options import has_secrets
@@ -212,7 +213,7 @@ class Project(Trees):
 
     def forget_sdb(self) -> None:
         """Forget the values, since a new job begins."""
-        if "sdb" in self.__dict__:
+        if is_made(self, "sdb"):
             self.sdb.forget()
 
     @cached_property
@@ -296,9 +297,9 @@ class Project(Trees):
         if self.salt_python is not None:
             await asyncio.to_thread(self.salt_python.start_fields)
         opts = self.config.opts
-        if self._prepared and "remotes" in self.__dict__:  # a further job uses the remotes' current revisions
-            self.__dict__.pop("files", None)
-            self.__dict__.pop("remotes").close()
+        if self._prepared and is_made(self, "remotes"):  # a further job uses the remotes' current revisions
+            self.remotes.close()
+            forget(self, "files", "remotes")
             self._custom.clear()
         elif opts.get("gitfs_remotes") and not self.uses_gitfs:
             log.warning("gitfs_remotes is set, but fileserver_backend does not have git: they are not used")

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from pushsalt import transport
 from pushsalt.errors import FunctionError, StateError, TargetError
 from pushsalt.job import Job
+from pushsalt.lazy import is_made
 from pushsalt.plugins import folders
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ class Runner:
         self._width = width
         self.sources: LocalSources | None = None
         self.connecting = _connect_options(project, job)
-        if "shared" in project.__dict__:  # the process has run a job before
+        if is_made(project, "shared"):  # the process has run a job before
             project.shared.look_again()
         project.secrets.forget()
 
@@ -130,7 +131,7 @@ class Runner:
             pool.setup({"config": config, "log_level": level, "memory": memory})
 
     async def close(self) -> None:
-        if "pool" in self.project.__dict__:
+        if is_made(self.project, "pool"):
             self.project.pool.detach()
         await transport.close_all(self.connecting)
         if "resource" in self.connecting.shared:
@@ -147,7 +148,7 @@ class Runner:
             await local.close(self.connecting)
         for pool in self._pools.values():
             pool.shutdown(wait=False, cancel_futures=True)
-        if "files" in self.project.__dict__:
+        if is_made(self.project, "files"):
             from pushsalt.files.digests import digest_cache
 
             digest_cache.keep()

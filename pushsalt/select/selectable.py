@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from pushsalt.cache.store import Bank
 from pushsalt.inventory import Inventory
+from pushsalt.lazy import is_made
 from pushsalt.model import Target
 from pushsalt.select.inventoryimage import digest_of, holds, is_worth_it
 
@@ -31,7 +32,7 @@ class Selectable:
 
 def selectable(project: SelectingProject) -> Selectable:
     """The project's inventory, from its image if there is a valid one. Raises InventoryError."""
-    if "inventory" in project.__dict__:
+    if is_made(project, "inventory"):
         return Selectable(project.inventory)
     paths = project.config.inventories
     bank = Bank(project.cache_dir, "inventory")
