@@ -8,6 +8,7 @@ answers with the child's pid, eight bytes. It ends with the command, and its chi
 
 from __future__ import annotations
 
+import gc
 import logging
 import os
 import signal
@@ -24,6 +25,7 @@ def main(descriptor: int) -> None:
     _end_with_parent()
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     control = socket.socket(fileno=descriptor)
+    gc.disable()  # nothing that is loaded goes away
     load()
     while True:
         words, descriptors, _, _ = socket.recv_fds(control, 1, 2)
@@ -58,7 +60,6 @@ def load() -> None:
 
 def _child(descriptor: int, traces: int, confined: bool) -> None:
     import faulthandler
-    import gc
 
     from pushsalt.children.child import Child
 
@@ -68,6 +69,7 @@ def _child(descriptor: int, traces: int, confined: bool) -> None:
     faulthandler.register(signal.SIGUSR1, traces)
     gc.freeze()
     gc.set_threshold(50_000, 20, 100)
+    gc.enable()
     child = Child(socket.socket(fileno=descriptor))
     root = logging.getLogger()
     root.handlers[:] = [_ReportingHandler(child.log)]
