@@ -8,11 +8,13 @@ process: the changes of its keys may be incomplete.
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import fcntl
 import os
 import secrets
 import threading
+import weakref
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Final
@@ -24,6 +26,10 @@ _FLAGS: Final = os.O_RDWR | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
 _ALL: Final = "\1"
 
 
+#: closed at the end of the process, which may end without calling ``__del__``
+_existing: weakref.WeakSet[Intents] = weakref.WeakSet()
+
+
 class Intents:
     """The intents of this process, in a folder; ``dead`` has those of dead ones. Thread-safe. Methods raise OSError."""
 
@@ -33,6 +39,7 @@ class Intents:
         self._fd = -1
         self._pid = 0
         self._open = 0
+        _existing.add(self)
 
     def begin(self, entries: Mapping[str, str] | None) -> None:
         """Record these keys (None: all keys), until ``end`` was called as many times as ``begin``."""
@@ -104,6 +111,12 @@ class Intents:
         finally:
             for _, fd in found:
                 os.close(fd)
+
+
+@atexit.register
+def _close_all() -> None:
+    for intents in list(_existing):
+        intents.close()
 
 
 __all__ = ["Intents"]
