@@ -245,8 +245,8 @@ class _Compiler:
             if not isinstance(entry, str):
                 self._report(f"Badly formatted include {entry} in SLS '{sls}'", place())
                 continue
-            # Salt searches twice: from the top of the tree, for relative names too, then as written. All results are used:
-            # an SLS that is found twice is merged first with, then without its own includes.
+            # Salt searches twice: from the top of the tree, for relative names too, then as written. It uses all
+            # results: an SLS that is found twice is merged first with, then without its own includes.
             names = self._match(env, entry.lstrip(".").replace("/", "."))
             if entry.startswith("."):
                 entry = ".".join([*parent, entry[1:]])
