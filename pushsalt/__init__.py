@@ -1,8 +1,7 @@
 """pushsalt: an agentless, Salt-compatible SSH push orchestrator.
 
-The runtime that travels to targets is the package ``thin``, of which the controller imports some parts. In a checkout
-it is the folder beside this one. A wheel has it in ``_runtime``, so that no package of that name is installed for
-everybody, and one of somebody else's is not taken for it.
+The runtime for targets is the package ``thin``, of which the controller imports some parts. In a checkout it is the
+folder beside this one. A wheel has it in ``_runtime``, so that it does not conflict with other packages of that name.
 """
 
 from __future__ import annotations
@@ -11,7 +10,7 @@ import os
 import sys
 from importlib.machinery import PathFinder
 
-# typing and what annotations name are not imported: small processes import this package, too
+# typing, and names in annotations, are not imported, since small processes import this package too
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,7 +21,7 @@ __version__ = "0.1.0"
 
 
 class _RuntimeFinder:
-    """Finds ``thin`` where this pushsalt has it, whatever else may be on the path."""
+    """Finds the ``thin`` of this pushsalt, before others on the path."""
 
     def __init__(self) -> None:
         package = os.path.dirname(os.path.realpath(__file__))  # noqa: PTH120

@@ -76,16 +76,16 @@ class Client:
         return explain(self.project, selection, ids)
 
     def refresh(self, selection: Selection, options: JobOptions | None = None) -> dict[str, TargetReturn]:
-        """Collect grains, and pillar if the expression looks at it, of all targets; those that failed come out."""
+        """Collect grains, and pillar if the expression uses it, of all targets; returns the failed ones."""
         return self._wait(self.refresh_async(selection, options))
 
     async def refresh_async(self, selection: Selection, options: JobOptions | None = None) -> dict[str, TargetReturn]:
         from pushsalt.select.explain import looks_at_pillar
 
-        other = Client(self.settings)  # which has a reporter of its own: this is not the job that was asked for
+        other = Client(self.settings)  # with its own reporter, since this is not the requested job
         other.project.redactor = self.project.redactor
         options = replace(options or JobOptions(), test=False, pillar=None, saltenv=None, pillarenv=None, batch=None)
-        everything = Selection("*", "compound")  # resources too, whatever a glob alone includes
+        everything = Selection("*", "compound")  # includes all resources, unlike a glob
         if not other.project.config.has_inventory:
             everything = replace(selection, refresh=False)
         if looks_at_pillar(other.project, selection):
@@ -143,7 +143,7 @@ class Client:
         return self._stream(selection, Job("call", fun, list(args or []), dict(kwargs or {}), options or JobOptions()))
 
     def grains(self, selection: Selection, options: JobOptions | None = None) -> dict[str, TargetReturn]:
-        """Collect each target's grains, afresh, and keep them in the cache."""
+        """Collect each target's grains, and cache them."""
         return self._wait(self.grains_async(selection, options))
 
     async def grains_async(self, selection: Selection, options: JobOptions | None = None) -> dict[str, TargetReturn]:
@@ -153,7 +153,7 @@ class Client:
         return self._stream(selection, Job("grains", "grains.items", options=options or JobOptions()))
 
     def clean(self, selection: Selection, options: JobOptions | None = None) -> dict[str, TargetReturn]:
-        """Remove all that pushsalt keeps on each target; returns what was removed."""
+        """Remove pushsalt's files from each target; returns the removed paths."""
         return self._wait(self.clean_async(selection, options))
 
     async def clean_async(self, selection: Selection, options: JobOptions | None = None) -> dict[str, TargetReturn]:
@@ -191,13 +191,13 @@ class Client:
         return self._stream(selection, Job("copy", "cp", [copy], options=options or JobOptions()))
 
     def stop(self) -> None:
-        """Ask the work under way to end soon, from any thread; targets without a return get ``interrupted``."""
+        """Stop the running work, from any thread; targets without a return get ``interrupted``."""
         if self._stop is not None:
             loop, event = self._stop
             loop.call_soon_threadsafe(event.set)
 
     async def _stream(self, selection: Selection, job: Job) -> AsyncIterator[TargetReturn]:
-        import asyncio  # only who connects pays for it, here and below
+        import asyncio  # slow to import, and not needed without connections, here and below
 
         from pushsalt.run.fanout import fan_out
         from pushsalt.run.runner import Runner
@@ -205,7 +205,7 @@ class Client:
 
         project = self.project
         if renders(job, project.functions):
-            project.pool.start()  # before anything of targets is known here; it is ready when that is
+            project.pool.start()  # before data of targets is read, so that it is ready when needed
         project.redactor.add_pillar(job.options.pillar)
         if selection.refresh:
             say_not_refreshed(await self.refresh_async(selection, job.options))
@@ -228,7 +228,7 @@ class Client:
             self.reporter.run_finished()
 
     def _wait(self, work: Coroutine[Any, Any, Result]) -> Result:
-        """Run to the end, also when the caller is inside of an event loop of its own."""
+        """Run a coroutine to its end, also if the caller has a running event loop."""
         import asyncio
         import threading
 
@@ -259,7 +259,7 @@ def renders(job: Job, functions: ControllerFunctions) -> bool:
 
 
 def say_not_refreshed(failed: dict[str, TargetReturn]) -> None:
-    """Warn of targets whose caches stay as they were."""
+    """Warn of targets whose caches were not updated."""
     for id, result in failed.items():
         error = result.ret.get("error", {}) if isinstance(result.ret, dict) else {}
         log.warning("%s: not refreshed: %s", id, error.get("message") or "its pillar cannot be compiled")

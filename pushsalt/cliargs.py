@@ -15,7 +15,7 @@ _DIGITS_AND_UNDERSCORES = frozenset("0123456789_")
 _BARE_MARKS = frozenset(("", "---", "..."))
 #: Most words are plain text to YAML too; these need no parser (none of YAML's own words is longer than five letters).
 _PLAIN_WORD = re.compile(r"[A-Za-z/][A-Za-z_./-]{5,}\Z")
-#: One quoted scalar and nothing else: a ``#`` in it begins no comment. Salt keeps the quotes then, which helps nobody.
+#: A single quoted scalar, in which ``#`` begins no comment. Salt keeps the quotes in this case.
 _QUOTED = re.compile(r""""(?:[^"\\]|\\.)*"\Z|'(?:[^']|'')*'\Z""")
 _JID_DIGITS = 20
 
@@ -39,10 +39,10 @@ def parse_args(words: Iterable[str]) -> tuple[list[Any], dict[str, Any]]:
 
 
 def parse_value(text: str) -> Any:
-    """The value that ``text`` stands for: YAML's number, boolean, null, ``{map}`` or ``[list]``, else the text itself.
+    """The value of ``text``: YAML's number, boolean, null, ``{map}`` or ``[list]``, else the text itself.
 
-    Text stays text where YAML would lose or change something: comments, tabs and newlines, digits with
-    underscores, block collections without braces, dates, and anything that is no YAML. Never raises.
+    Text is unchanged where YAML would lose or change something: comments, tabs and newlines, digits with underscores,
+    block collections without braces, dates, and invalid YAML. Does not raise.
     """
     word = text.strip()
     if word in _BARE_MARKS or _PLAIN_WORD.match(text) or any(char in text for char in "\t\r\n"):
@@ -53,7 +53,7 @@ def parse_value(text: str) -> Any:
         return None
     try:
         value = _load(text)
-    except Exception:  # whatever is no YAML is text
+    except Exception:  # invalid YAML is text
         return text
     match value:
         case str():
@@ -67,7 +67,7 @@ def parse_value(text: str) -> Any:
             return value if text.startswith("[") or "#" in text else text
         case bool() | int() | float():
             return value
-        case _:  # a type that no argument has, such as !!binary's bytes
+        case _:  # a type that arguments do not have, such as bytes of !!binary
             return value if "#" in text else text
 
 

@@ -1,6 +1,6 @@
-"""The configuration: read, checked against the option table, and turned into what a target's templates see.
+"""Reads the configuration, checks it by the option table, and makes the ``opts`` of targets from it.
 
-Where it is found: ``discover``.
+``discover`` finds the file.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from pushsalt.yamlio import KeyPath, YamlError, load_yaml_with_lines
 MAX_BYTES: Final = 16 * 1024 * 1024
 
 _URL_PASSWORD: Final = re.compile(r"(?i)\b([a-z][a-z0-9+.-]*://)[^/\s]*@")
-#: More keys that say how to log in somewhere; of what is no secret, it is hardly missed.
+#: Further keys of credentials. They are removed from ``opts``, also where they are not secret.
 _LOGINS: Final = ("*pass", "*pw", "*key", "*keys", "*auth*", "*cert*")
 
 #: option of salt-ssh -> setting of a host
@@ -50,7 +50,7 @@ _TARGET_OPTIONS: Final = {
 
 @dataclass(frozen=True)
 class CliOverrides:
-    """What the command line (or the environment) says; None or empty means: not said. Paths count from ``cwd``."""
+    """Values of the command line or the environment; None or empty: not set. Paths are relative to ``cwd``."""
 
     inventories: tuple[Path, ...] = ()
     file_roots: tuple[Path, ...] = ()
@@ -64,7 +64,7 @@ class CliOverrides:
 
 @dataclass(frozen=True)
 class Config:
-    """``opts`` has every option of the table, and what else the files had. ``given`` names the ones that were set."""
+    """``opts`` has all options of the table, and unknown ones of the files. ``given``: the names that were set."""
 
     opts: dict[str, Any]
     path: Path | None
@@ -72,14 +72,14 @@ class Config:
     cache_dir: Path
     inventories: list[Path]
     warnings: list[str] = field(default_factory=list)
-    #: warnings about options that are not known; they need not be said each time
+    #: warnings about unknown options, which need not be reported each time
     unknown: list[str] = field(default_factory=list)
     given: frozenset[str] = frozenset()
     #: git remotes stay at the revisions of pushsalt.lock
     locked: bool = False
     #: the configuration or inventory that was found and is not used, since it is not trusted
     refused: Path | None = None
-    #: whether the inventory was found, and not named: what lies beside it must be trusted too
+    #: whether the inventory was found, not named: then files beside it must be trusted too
     found: bool = False
     #: plug-ins that make the inventory, which has no files then
     rosters: tuple[str, ...] = ()
@@ -110,8 +110,8 @@ def load_config(
 ) -> Config:
     """The configuration of this command. ``path`` is a file, or a folder holding ``pushsalt.yaml`` or ``master``.
 
-    Raises ConfigError for what was named and is not there, malformed YAML and values of the wrong type, with file and
-    line. Files that are passed over for their owner or mode are ``warnings``.
+    Raises ConfigError for missing named files, malformed YAML and values of the wrong type, with file and line. Files
+    that are ignored because of their owner or mode are in ``warnings``.
     """
     env = os.environ if environ is None else environ
     here = cwd or working_folder()
@@ -162,11 +162,11 @@ def minion_opts(
     saltenv: str | None = None,
     pillarenv: str | None = None,
 ) -> dict[str, Any]:
-    """The ``opts`` that templates see for one target, by Salt's minion option names. No secrets.
+    """The ``opts`` of one target for templates, by Salt's minion option names, without secrets.
 
-    Of the configuration they have what the option table lets them see, and nothing that the table does not have: on a
-    minion they are the minion's own, too. Precedence, lowest first: defaults, configuration, the target's
-    ``minion_opts``, the arguments (None: not said).
+    They contain only options of the configuration that the option table makes visible, since on a minion they are the
+    minion's own. Precedence, lowest first: defaults, configuration, the target's ``minion_opts``, the arguments (None:
+    not set).
     """
     return _opts(config, target, lambda option: option.is_seen, test, saltenv, pillarenv)
 
@@ -179,7 +179,8 @@ def target_opts(
     saltenv: str | None = None,
     pillarenv: str | None = None,
 ) -> dict[str, Any]:
-    """The ``opts`` that are sent to a target: as ``minion_opts``, but of the configuration only what ``travels``."""
+    """The ``opts`` that are sent to a target: as ``minion_opts``, with only those configured options that
+    ``travels``."""
     return _opts(config, target, lambda option: option.travels, test, saltenv, pillarenv)
 
 
@@ -210,7 +211,7 @@ def _opts(
             "log_file": "/var/log/salt/minion",
             "default_include": "minion.d/*.conf",
             "gitfs_remotes": [],  # as on a minion; the controller's may have passwords
-            "user": "",  # who executes there, which is not known yet; the configuration's is the master's
+            "user": "",  # the user on the target is not known yet; the configured one is the master's
         }
     )
     if target.transport == "local":
@@ -240,15 +241,14 @@ def _without_keys(value: Any) -> Any:
 
 
 def own_cachedir(config: Config) -> str:
-    """This machine's, if a project says one; a Salt master's configuration means the master's."""
+    """The cachedir of this machine, if a project sets one; that of a Salt master's configuration is the master's."""
     return str(config.opts["cachedir"] or "") if config.path is not None and config.path.name == NAME else ""
 
 
 def without_secrets(opts: Mapping[str, Any]) -> dict[str, Any]:
-    """A copy of a configuration as it may be shown to targets: ``pillar_opts``, for which the operator has to ask.
+    """A copy of the configuration for ``pillar_opts``, which the operator must enable.
 
-    Without the controller's own options, profiles of sdb, and what is secret by its key, known or unknown. Salt puts
-    all there.
+    Left out are the controller's own options, profiles of sdb, and options with secret names. Salt includes all.
     """
     is_secret_key = Redactor([*SECRET_KEYS, *map(str, opts["secret_keys"]), *_LOGINS]).is_secret_key
 
@@ -289,7 +289,7 @@ def _cache_dir(here: Path, cli: CliOverrides, env: Mapping[str, str], opts: dict
 
 
 def _rosters(cli: CliOverrides, env: Mapping[str, str], opts: dict[str, Any], place: Place) -> tuple[str, ...]:
-    """The plug-ins that make the inventory: unless a file is named that comes before them."""
+    """The plug-ins that make the inventory, unless an inventory file is named."""
     named = cli.inventories or env.get("PUSHSALT_INVENTORY") or opts["inventory"]
     if named or place.refused is not None or opts["roster"] in ("", None, "flat"):
         return ()
@@ -306,7 +306,7 @@ def _inventories(
         return [absolute(here, path) for path in cli.inventories], None, False
     if env.get("PUSHSALT_INVENTORY"):
         return [absolute(here, path) for path in env["PUSHSALT_INVENTORY"].split(os.pathsep) if path], None, False
-    if place.refused is not None:  # the user's own inventory is not meant in somebody's project
+    if place.refused is not None:  # do not use the user's own inventory in an untrusted project
         return [], place.refused, False
     if opts["inventory"]:
         return [Path(path) for path in opts["inventory"]], None, False
@@ -321,9 +321,9 @@ def _inventories(
 def _read_with_includes(
     file: Path, warnings: list[str], unknown: list[str], allows: Callable[[Path, str], bool] | None
 ) -> dict[str, Any]:
-    """The options of the file, then of ``default_include`` (a Salt master's), then of ``include``: later ones win.
+    """The options of the file, then of ``default_include`` (of a Salt master), then of ``include``; later ones win.
 
-    ``allows``: whether a file may be used that nobody names; None for all.
+    ``allows``: whether a file may be used that is not named explicitly; None for all.
     """
     given = _read(file, warnings, unknown)
     patterns: list[tuple[Any, bool]] = []
@@ -342,7 +342,7 @@ def _read_with_includes(
 
 
 def _saltfile_options(file: Path, warnings: list[str], unknown: list[str]) -> dict[str, Any] | None:
-    """What a Saltfile says to salt-ssh; None where it says nothing. Salt: ``SaltfileMixIn``."""
+    """The options of a Saltfile for salt-ssh; None without any. Salt: ``SaltfileMixIn``."""
     data, lines = _load(file)
     said = data.get("salt-ssh")
     if not isinstance(said, dict):

@@ -1,7 +1,7 @@
-"""The other side of what was hidden: after a rotation, a diff and an ``{old, new}`` pair have the former secret too.
+"""Hides former secrets: after a rotation, a diff or an ``{old, new}`` pair contains the old secret too.
 
-Where a line of one side of a diff has MASK, the line that it took the place of is hidden as far as the two differ.
-Which line that is, is not known for sure: in doubt more is hidden, not less. The sides of a pair may be structures.
+If a line of one side of a diff contains MASK, the differing part of the line that it replaces is hidden too. Which line
+that is, is a guess: in doubt more is hidden. The sides of a pair may be structures.
 """
 
 from __future__ import annotations
@@ -12,18 +12,18 @@ from itertools import islice
 from typing import Any
 
 MASK = "**********"
-#: What stands before the sign of a line of a diff, perhaps within a comment; the sign; the line.
+#: A line of a diff: white space (of a comment) before the sign, the sign, the line.
 _LINE = re.compile(r"([ \t\r]*)([-+<>])(.*)", re.S)
-#: The same within a text as ``repr`` writes it, which may itself stand in another.
+#: The same within a text quoted by ``repr``, maybe several times.
 _QUOTED = re.compile(r"((?:.*?['\"])?(?:[ \t]|\\[rt])*)([-+<>])(.*)", re.S)
 _OTHER = {"-": "+", "<": ">"}
 #: Between the sides, as ``diff`` writes it.
 _BETWEEN = ("---", "\\ No newline at end of file")
-#: Of lines, for one text, and for each of its characters: many small texts take no longer than a large one. Where a
-#: place of a diff takes more than what is left, all of it is hidden.
+#: Most comparisons of lines for one text, and for each of its characters, so that many small texts take no longer than
+#: a large one. If a place of a diff needs more, it is hidden completely.
 MOST_COMPARISONS = 1_000_000
 COMPARISONS_PER_CHARACTER = 4
-#: So many texts of a structure are searched for a mask: changes may lie in each other, and each looks.
+#: Most texts of a structure that are searched for a mask, since nested changes are searched repeatedly.
 MOST_TEXTS = 1000
 #: Names of the two sides of a change in returns.
 PAIRS = (("old", "new"), ("Old", "New"), ("before", "after"), ("from", "to"), ("Previous", "New"))
@@ -36,7 +36,7 @@ class _Budget:
         self._left = min(MOST_COMPARISONS, characters * COMPARISONS_PER_CHARACTER)
 
     def spend(self, comparisons: int) -> bool:
-        """Whether so many are left, which are then spent."""
+        """Whether so many comparisons are left; if so, they are subtracted."""
         if comparisons > self._left:
             return False
         self._left -= comparisons
@@ -44,7 +44,8 @@ class _Budget:
 
 
 def hide_counterparts(text: str) -> str:
-    """A text with what was hidden on one side of its diffs hidden on the other, too; also as ``repr`` writes texts."""
+    """A text in which values that are hidden on one side of a diff are hidden on the other too; also in ``repr``
+    texts."""
     budget = _Budget(len(text))
     for end, pattern in (("\n", _LINE), ("\\n", _QUOTED)):
         if MASK in text and end in text:
@@ -84,10 +85,10 @@ def _both_sides(lines: list[str], pattern: re.Pattern[str], budget: _Budget) -> 
 
 
 def hide_pair(one: Any, other: Any) -> tuple[Any, Any]:
-    """The two sides of a change (old and new). Where a value of one side is hidden, that of the other is hidden too.
+    """The two sides of a change (old and new); where a value of one side is hidden, that of the other is hidden too.
 
-    Structures are walked together: mappings by key, lists of one length by index. Where the sides are of different
-    shapes, or lists of different lengths, a mask on one side hides what only the other has.
+    Structures are compared by key, and lists of equal length by index. For different shapes or lengths, a mask on one
+    side hides all values that only the other side has.
     """
     match one, other:
         case str(), str():
@@ -145,7 +146,7 @@ def texts(value: Any) -> Iterator[str]:
 
 
 def _hidden(lines: list[str], others: Sequence[str], budget: _Budget) -> list[str]:
-    """``lines`` with the counterparts of what is hidden in ``others`` hidden."""
+    """``lines`` with the counterparts of hidden parts of ``others`` hidden."""
     result = list(lines)
     masked = {other: place for place, other in enumerate(others) if MASK in other}
     if not budget.spend(len(masked) * len(lines)):
@@ -167,7 +168,7 @@ def _hidden(lines: list[str], others: Sequence[str], budget: _Budget) -> list[st
             for at in beside:
                 if MASK not in lines[at]:
                     result[at] = f"{before}{MASK}{after}"
-        else:  # written in another way, or nothing but the secret, perhaps of several lines
+        else:  # another notation, or only the secret, maybe of several lines
             for at in range(len(lines)) if whole or len(lines) != len(others) else (place,):
                 if MASK not in lines[at] and lines[at].strip():
                     result[at] = MASK

@@ -166,5 +166,5 @@ _DAEMON: Final = (
 
 
 def belongs_to_daemons(name: str) -> bool:
-    """Whether Salt knows the option but it means nothing here."""
+    """Whether it is an option of Salt's daemons, without effect here."""
     return any(fnmatch.fnmatchcase(name, pattern) for pattern in _DAEMON)

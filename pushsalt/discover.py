@@ -1,7 +1,7 @@
-"""Where the configuration and the inventory of a command are, and which of what is found may be used.
+"""Finds the configuration and the inventory of a command, and checks whether found files are trusted.
 
-What the command line or the environment names is used as it is. What is found counts only when nobody but the user (or
-root) can write to it, or when PUSHSALT_TRUST names a folder that it is in.
+Files that the command line or the environment names are always used. Found files are only used if no other user (except
+root) can write to them, or if PUSHSALT_TRUST names a folder that contains them.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ SaltfileOptions = Callable[[Path], Mapping[str, Any] | None]
 
 @dataclass(frozen=True)
 class Place:
-    """Where the configuration is: ``file`` is a pushsalt.yaml or a Salt master configuration.
+    """The place of the configuration: ``file`` is a pushsalt.yaml or a Salt master configuration.
 
-    ``options`` are those of a ``saltfile``, and go over the file's. ``folder`` is where the default inventory lies.
+    ``options``: those of a ``saltfile``, which override the file's. ``folder``: that of the default inventory.
     """
 
     file: Path | None = None
@@ -53,7 +53,7 @@ def find(
     or above the working one that holds a ``pushsalt.yaml``; a ``Saltfile`` in the working folder; ``pushsalt/`` in the
     user's configuration folder; ``~/.salt/Saltfile``; ``/etc/pushsalt``.
 
-    Raises ConfigError for what is named and is not there. What is not trusted is said in ``warnings``.
+    Raises ConfigError for missing named files. Untrusted files are reported in ``warnings``.
     """
     if path is None and env.get("PUSHSALT_CONFIG"):
         path = Path(env["PUSHSALT_CONFIG"])
@@ -108,7 +108,7 @@ def _named(path: Path) -> Path:
 
 
 def _of_saltfile(file: Path, saltfile_options: SaltfileOptions, trust: Trust, named: bool = False) -> Place | None:
-    """The place that a Saltfile means; None where it says nothing to salt-ssh. Its paths start at its folder.
+    """The place for a Saltfile; None if it has no options for salt-ssh. Its paths are relative to its folder.
 
     Salt: ``SaltfileMixIn``, ``ConfigDirMixIn``.
     """
@@ -141,7 +141,7 @@ def inventory_of(
 
 
 class Trust:
-    """Which of the files that are found may be used; what may not is said in ``warnings``."""
+    """Decides which found files may be used; refused ones are reported in ``warnings``."""
 
     def __init__(self, here: Path, env: Mapping[str, str], warnings: list[str]) -> None:
         named = env.get("PUSHSALT_TRUST", "").split(os.pathsep)
@@ -150,16 +150,16 @@ class Trust:
         self._warnings = warnings
 
     def names(self, path: Path) -> bool:
-        """Whether PUSHSALT_TRUST names a folder that it is in, itself and what a link leads to."""
+        """Whether a folder in PUSHSALT_TRUST contains the path, and its destination if it is a link."""
         return any(path.resolve().is_relative_to(folder) for folder in self.folders)
 
     def allows(self, path: Path, way: str = "") -> bool:
-        """Whether file and folder belong to the user or root and nobody else can write to them, or are trusted.
+        """Whether file and folder belong to the user or root and others cannot write to them, or are trusted.
 
-        ``way``: how else to have it used, where the file itself cannot be named.
+        ``way``: the text for the hint, if the file itself cannot be named.
         """
         try:
-            # the folder as found, and whatever a link leads to
+            # the folder as found, and the destinations of links
             for each in dict.fromkeys((path.parent, path.resolve().parent, path.resolve())):
                 problem = _problem(each)
                 if problem and not self.names(each):
@@ -197,7 +197,7 @@ def absolute(base: Path, path: Path | str) -> Path:
     """A path as one that starts at the root, ``~`` being the user's home."""
     try:
         return Path(os.path.normpath(base / Path(path).expanduser()))
-    except RuntimeError:  # ~someone who is not there
+    except RuntimeError:  # ~USER of an unknown user
         return Path(os.path.normpath(base / path))
 
 

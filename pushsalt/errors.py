@@ -1,6 +1,6 @@
-"""Every error that pushsalt raises on purpose, with its kind, its words for people and its exit code.
+"""The exceptions of pushsalt, with kind, message, hint and exit code.
 
-Three families, after whom they concern:
+There are three families:
 
 - ``CommandError``: the command itself was wrong (usage, configuration, inventory, no target): exit code 1.
 - ``TargetError``: one target gave no answer (not reached, not logged in to, not bootstrapped, lost): exit code 3.
@@ -8,7 +8,7 @@ Three families, after whom they concern:
 - ``StateError``: a target's states cannot be rendered or compiled (a list of texts is the target's return), and
   ``FunctionError``: a function raised or does not exist: exit code 2.
 
-``KINDS`` is the closed list of ``kind`` words; docs/errors.md describes each, and a test keeps the two equal.
+``KINDS`` is the closed list of values of ``kind``; docs/errors.md describes each, which a test verifies.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ EXIT_NO_ANSWER = 3
 EXIT_INTERRUPTED = 130
 EXIT_TERMINATED = 143
 
-#: kind -> what it means. Closed: an error return never has another word.
+#: kind -> its meaning. The list is closed: error returns have no other kinds.
 KINDS: dict[str, str] = {
     "dns_failure": "the host name does not resolve",
     "connection_refused": "nothing listens on that address and port",
@@ -118,7 +118,7 @@ class NoTargetError(CommandError):
 
 
 class IndexCorrupt(PushsaltError):
-    """An index on disk is damaged in more places than it can mend by itself; ``reset()`` it and fill it anew."""
+    """An index on disk is damaged and cannot be repaired; ``reset()`` it and fill it again."""
 
 
 class TargetError(PushsaltError):
@@ -183,7 +183,7 @@ _VALUES: tuple[tuple[tuple[type, ...], str], ...] = (
 
 
 def in_words(value: Any) -> str:
-    """What kind of value that is, to somebody who wrote it in a file."""
+    """The type of a value, in words for users of YAML."""
     if value is None:
         return "empty"
     return next((words for kinds, words in _VALUES if isinstance(value, kinds)), type(value).__name__)

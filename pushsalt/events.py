@@ -14,10 +14,10 @@ class Reporter:
     """Does nothing. Subclasses override what they show."""
 
     def run_started(self, ids: list[str], title: str) -> None:
-        """The ids that will be worked on, in order, and what is done to them in words."""
+        """The ids of the job, in order, and a description of the job."""
 
     def run_batched(self, size: int) -> None:
-        """At most so many of them are under way at a time, as ``--batch`` says."""
+        """The limit of concurrent targets by ``--batch``."""
 
     def target_phase(self, id: str, phase: str) -> None:
         """A target enters a phase: waiting, connect, bootstrap, grains, render, send, run, done."""
@@ -38,10 +38,10 @@ class Reporter:
         """The target's one return."""
 
     def remote_progress(self, name: str, words: str) -> None:
-        """A git remote is being fetched: what is done now, in words; none of them when that is over."""
+        """The progress of fetching a git remote, as text; empty at the end."""
 
     def warning(self, id: str | None, text: str) -> None:
-        """Something a person should know that is no failure (an old cache, a skipped file)."""
+        """A warning (an old cache, a skipped file)."""
 
     def run_finished(self) -> None:
         """All targets have their return, or the run was stopped."""

@@ -9,7 +9,7 @@ MAX_WIDTH = 160
 def excerpt(text: str, line: int | None, *, context: int = CONTEXT_LINES) -> str:
     """Lines ``line - context`` to ``line + context`` of ``text``, numbered, the line itself marked with ``>``.
 
-    Empty when there is no such line. ``line`` counts from 1. Long lines are cut.
+    Empty for a missing line. ``line`` counts from 1. Long lines are cut.
     """
     if line is None:
         return ""

@@ -1,4 +1,4 @@
-"""What one command asks: where things are, which targets, the job and its options."""
+"""The parameters of one command: settings, selection of targets, the job and its options."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ DEFAULT_CONCURRENCY = 50
 
 @dataclass(frozen=True)
 class Settings:
-    """Where things are: what the global options of the command line say. Empty means the defaults."""
+    """Paths and other values of the global options. Empty means the defaults."""
 
     inventories: list[Path] = field(default_factory=list)
     config: Path | None = None
@@ -28,18 +28,18 @@ class Settings:
     locked: bool = False
     #: options of the configuration that go over its files
     options: dict[str, Any] = field(default_factory=dict)
-    #: passwords for the login and for becoming another user, of hosts of which the inventory says none
+    #: passwords for the login and for becoming another user, for hosts without them in the inventory
     passwd: str | None = field(default=None, repr=False)
     sudo_password: str | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True)
 class Selection:
-    """Which targets: an expression and the matcher that reads it.
+    """A selection of targets: an expression and its matcher.
 
-    ``tgt_type`` is Salt's word: glob, pcre, list, grain, grain_pcre, pillar, pillar_pcre, ipcidr, nodegroup, compound.
-    ``exclude`` are compound expressions of what is left out, ``limit`` is how many are taken, the first ones.
-    ``refresh`` collects what is known of the targets before anything is selected.
+    ``tgt_type`` is as in Salt: glob, pcre, list, grain, grain_pcre, pillar, pillar_pcre, ipcidr, nodegroup, compound.
+    ``exclude``: compound expressions of targets to leave out; ``limit``: only the first so many are selected.
+    ``refresh``: update the caches of the targets before selecting.
     """
 
     expr: str
@@ -54,7 +54,7 @@ class Selection:
 class JobOptions:
     """Options that apply and run share. Times in seconds; None means the configuration's value or no limit.
 
-    ``batch`` is a number of targets or a percentage ("20%"): at most so many are under way, in order.
+    ``batch`` is a number of targets or a percentage ("20%"): at most so many run at a time, in order.
     """
 
     test: bool = False
@@ -73,11 +73,11 @@ class JobOptions:
 
     @cached_property
     def as_fields(self) -> dict[str, Any]:
-        """The options by name, as render processes are told them: one mapping for all targets, not to be changed."""
+        """The options by name, for render processes: one mapping for all targets, which must not be changed."""
         return {each.name: getattr(self, each.name) for each in fields(self)}
 
     def width(self, total: int) -> int:
-        """How many targets may be under way at once. Raises UsageError on a batch that is neither N nor P%."""
+        """The number of targets that may run at a time. Raises UsageError for a batch that is neither N nor P%."""
         width = self.concurrency if self.concurrency is not None else DEFAULT_CONCURRENCY
         if width < 1:
             raise UsageError(f"--concurrency must be at least 1, not {width}", "leave it out for the default")

@@ -1,7 +1,7 @@
 """``cached_property`` without a lock, and what the owner of cached properties may ask and do.
 
-Before Python 3.12 the one of ``functools`` holds a lock of the class while a value is made: a thread that waits for an
-answer would keep all others from making theirs, for whatever object. Two threads may make the same value here.
+Before Python 3.12, that of ``functools`` holds a lock of the class while a value is computed: a thread that waits for
+an answer would block all other threads, for all objects. Here two threads may compute the same value.
 """
 
 from __future__ import annotations

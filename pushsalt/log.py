@@ -1,6 +1,6 @@
-"""Log lines as Salt writes them, ``[WARNING ] text``, to stderr; secrets and control characters do not show.
+"""Logging to stderr in Salt's format, ``[WARNING ] text``, without secrets and control characters.
 
-Records that come before the level is known (it may stand in the configuration) wait until ``configure``.
+Records are buffered until ``configure`` sets the level, which may come from the configuration.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ LEVELS = {
     "quiet": 1000,
 }
 DEFAULT_LEVEL = "warning"
-#: Libraries that log more than anybody asked for: they say theirs from one level further down.
+#: Verbose libraries, whose records are shown at one level lower only.
 _CHATTY = ("asyncio", "asyncssh", "git", "markdown_it")
 _BACKLOG_LIMIT = 1000
 
@@ -72,7 +72,7 @@ class LogFile:
             ) from None
 
     def write(self, record: logging.LogRecord, text: str) -> None:
-        """One record, whose text is fit to be shown. Lines of processes that share the file do not mix."""
+        """Write one record with an escaped text. Lines of processes that share the file do not interleave."""
         id = getattr(record, "target", "")
         if id and not text.startswith(f"{id}: "):
             text = f"{id}: {text}"
@@ -82,7 +82,7 @@ class LogFile:
 
 
 class Handler(logging.Handler):
-    """Writes records to ``write``, or keeps them until the level is known; those of ``file`` to it, too."""
+    """Passes records to ``write``, after the level is known, and to ``file``."""
 
     def __init__(self) -> None:
         super().__init__(level=0)
@@ -90,7 +90,7 @@ class Handler(logging.Handler):
         self.redactor: Redactor | None = None
         self.waiting: list[logging.LogRecord] | None = []
         self.file: LogFile | None = None
-        #: the level of what is shown
+        #: the level of shown records
         self.shown = 0
 
     def emit(self, record: logging.LogRecord) -> None:
@@ -114,7 +114,7 @@ class Handler(logging.Handler):
         return f"[{record.levelname:<8}] {self.text(record)}\n"
 
     def text(self, record: logging.LogRecord) -> str:
-        """What a record says, without secrets and control characters."""
+        """The text of a record, without secrets and control characters."""
         from pushsalt.display.safe import escape
 
         text = record.getMessage()
@@ -122,7 +122,7 @@ class Handler(logging.Handler):
             text += "\n" + logging.Formatter().formatException(record.exc_info)
         if self.redactor is not None:
             text = self.redactor.text(text)
-        # Further lines are indented: no text can look like a log line of its own.
+        # Further lines are indented, so that no text can imitate a log line.
         return escape(text).rstrip("\n").replace("\n", "\n    ")
 
 
@@ -150,7 +150,7 @@ def install() -> Handler:
 
 
 def configure(handler: Handler, level: str) -> None:
-    """Sets the level and lets out what has waited. May be called again, to change the level."""
+    """Sets the level and writes buffered records. May be called again, to change the level."""
     handler.shown = number = level_number(level)
     if handler.file is not None and handler.file.level is not None:
         number = min(number, handler.file.level)

@@ -1,4 +1,4 @@
-"""The frozen types that pass between the layers. No behaviour beyond what their fields mean."""
+"""Immutable data types that the layers exchange."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ class Secret(str):
 
 
 class Deferred(Secret):
-    """Stands for a value that is fetched when the target is used. Only what the operator says becomes one.
+    """A placeholder for a value that is fetched when the target is used. Only the operator's files can have one.
 
-    The same text from anywhere else is an ordinary text, which nobody resolves.
+    The same text from other sources is an ordinary text, which is not resolved.
     """
 
     __slots__ = ()
@@ -47,7 +47,7 @@ class SecretCommand(Deferred):
 
 
 class Asked(Deferred):
-    """What was asked for once, for all targets; the text says what: ``passwd`` or ``sudo_password``."""
+    """A value that was asked for once for all targets; the text is ``passwd`` or ``sudo_password``."""
 
     __slots__ = ()
 
@@ -82,7 +82,7 @@ class Target:
     priv_passwd: Secret | None = None
     agent: bool = True
     sudo: bool = False
-    #: by what one becomes that user, where ``sudo`` says so; None: sudo
+    #: the program to become the other user, if ``sudo`` is set; None: sudo
     become: BecomeMethod | None = None
     sudo_user: str | None = None
     sudo_password: Secret | None = None
@@ -92,16 +92,16 @@ class Target:
     ssh_options: tuple[str, ...] = ()
     python: str | None = None
     thin_dir: str | None = None
-    #: install Python where there is none; None: as the configuration says
+    #: install Python if it is missing; None: as configured
     bootstrap: bool | None = None
     minion_opts: Mapping[str, Any] = field(default_factory=dict)
     grains: Mapping[str, Any] = field(default_factory=dict)
     pillar: Mapping[str, Any] = field(default_factory=dict)
     groups: tuple[str, ...] = ()
-    #: Of a resource: its type, and the inventory id of who manages it.
+    #: Of a resource: its type, and the inventory id of its manager.
     resource: str = ""
     manager: str = ""
-    #: Of a resource that a shell can be run in: the words, on its manager, behind which a command runs inside.
+    #: Of a resource that can run a shell: the command prefix on its manager with which a command runs inside.
     enter: tuple[str, ...] = ()
     #: setting -> where it came from ("inventory.yaml:12 (group web)"), for people
     origin: Mapping[str, str] = field(default_factory=dict, compare=False)

@@ -1,4 +1,4 @@
-"""What a person who mistyped a word may have meant."""
+"""Suggestions for mistyped words."""
 
 from __future__ import annotations
 
@@ -6,20 +6,20 @@ from collections.abc import Iterable
 
 
 def nearest(word: str, known: Iterable[str], n: int = 1, cutoff: float = 0.6) -> list[str]:
-    """The known words that are most like this one, at most ``n``, the likeliest first; equally like ones by name."""
+    """Up to ``n`` known words that are most similar to this one, the most similar first, then by name."""
     import difflib  # only needed once something is wrong
 
-    # ties go to what stands last
+    # of equally similar words the last one wins
     found = difflib.get_close_matches(word, sorted(known, reverse=True), n=2 * n, cutoff=cutoff)
     found.sort(key=lambda each: (-difflib.SequenceMatcher(None, each, word).ratio(), each))
     return found[:n]
 
 
 def misspelt(word: str, known: Iterable[str]) -> str:
-    """The known word that this one is a slip of the pen of, or an empty text.
+    """The known word of which this one is probably a misspelling, or an empty text.
 
-    One letter too many, missing, other, or two in the wrong order; two slips in words of eight letters. Words of three
-    letters are near to everything. The nearest, of equals the first by name.
+    A misspelling has one letter too many, missing, wrong, or two swapped; words of eight letters may have two such
+    errors. Words of three letters are too short. The nearest word wins, of equal ones the first by name.
     """
     long = [each for each in known if min(len(word), len(each)) > 3]
     found = [(_slips(word, each), each) for each in long]
@@ -28,7 +28,7 @@ def misspelt(word: str, known: Iterable[str]) -> str:
 
 
 def squeezed(word: str) -> str:
-    """A word without what is no letter or digit, in small letters: what is left when two styles of names differ."""
+    """A word in lower case with letters and digits only, to compare names of different styles."""
     return "".join(letter for letter in word.lower() if letter.isalnum())
 
 

@@ -1,7 +1,7 @@
-"""The one table of options: name, type, default, doc. It checks, gives defaults, and is the documentation.
+"""The table of options: name, type, default, doc; used for checks, defaults and the documentation.
 
-Names and defaults are Salt's wherever the option exists there (salt.config.DEFAULT_MASTER_OPTS and, for what only a
-minion knows, DEFAULT_MINION_OPTS); what is pushsalt's own stands at the end of the table.
+Names and defaults are Salt's if the option exists there (salt.config.DEFAULT_MASTER_OPTS and, for options of minions,
+DEFAULT_MINION_OPTS); pushsalt's own options are at the end of the table.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ UNSET: Final[Any] = Ellipsis
 class Option:
     """One option. ``default`` is never changed in place. An empty value in a file (``null``) means the default.
 
-    ``travels``: targets get what the configuration has. Of any other they get the default, and of what is not in the
-    table nothing: see ``pushsalt.config.target_opts``.
+    ``travels``: targets get the configured value. Of other options they get the default, and no options that are not in
+    the table: see ``pushsalt.config.target_opts``.
     """
 
     name: str
@@ -41,7 +41,7 @@ class Option:
 
     @property
     def is_seen(self) -> bool:
-        """Whether templates see what the configuration has."""
+        """Whether templates get the configured value."""
         return self.travels or self.scope == "both"
 
 
@@ -352,7 +352,7 @@ CHOICES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
 
 
 def has_secrets(name: str) -> bool:
-    """Whether secrets are looked for below the option. Those of daemons say `token` and `secret` of other things."""
+    """Whether the option's value may contain secrets; daemons use `token` and `secret` in names of other options."""
     from pushsalt.daemonoptions import belongs_to_daemons  # a long table, for options that are not ours
 
     return name != "secret_keys" and (name in OPTIONS or not belongs_to_daemons(name))

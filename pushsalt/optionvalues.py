@@ -13,7 +13,7 @@ from pushsalt.options import Option
 
 
 def convert(option: Option, value: Any, where: Position, folder: Path) -> Any:
-    """The value as the option's type; what Salt would take for it is taken. Raises ConfigError for anything else."""
+    """The value converted to the option's type, by Salt's rules. Raises ConfigError for invalid values."""
     wanted = option.type
     if wanted in ("path", "paths", "roots") and "sdb://" in str(value):
         raise ConfigError(f"`{option.name}` cannot be an sdb:// URI", hint=option.doc, where=where)
@@ -95,5 +95,5 @@ def _folders(option: Option, dirs: Any, where: Position, folder: Path) -> list[s
 
 
 def expand(pattern: Path) -> list[Path]:
-    """What a glob matches on the disk, sorted; nothing for a path that is not there."""
+    """The sorted paths that a glob matches; empty for a missing path."""
     return sorted(Path(name) for name in glob(str(pattern)))  # noqa: PTH207  (absolute patterns)

@@ -1,7 +1,7 @@
-"""The plan of one target's run: its chunks, and what they will ask for, found out beforehand.
+"""The plan of one target's run: its chunks, and the files that they will need.
 
-Pure: the file server and the template renderer are arguments. A source that can be named here saves a round trip later;
-what is not foreseen (a source computed by a slot, a custom state's own files) is asked for when the chunk runs.
+File server and template renderer are arguments. Each file that is found here saves a round trip; other files (a source
+computed by a slot, files of a custom state) are requested when the chunk runs.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class Found(Protocol):
 
 
 class Files(Protocol):
-    """What planning needs of the file server."""
+    """The part of the file server that planning needs."""
 
     def find(self, path: str, saltenv: str) -> Found | None: ...
 
@@ -47,7 +47,7 @@ def split_url(url: str, saltenv: str) -> tuple[str, str] | None:
 def make_plan(
     chunks: Sequence[Chunk], files: Files, prerender: Prerender, *, test: bool
 ) -> tuple[Plan, list[list[str | None]]]:
-    """The plan, and its wants: ``[digest, path on the target that may have it]`` of what may have to be sent."""
+    """The plan, and ``[digest, path on the target that may have it]`` of each blob that may have to be sent."""
     plan = Plan(list(chunks), test=test)
     wants: dict[str, str | None] = {}
     for chunk in chunks:
@@ -92,7 +92,7 @@ def tag(chunk: Mapping[str, Any]) -> str:
 
 
 def _destination(chunk: Chunk) -> str | None:
-    """Where the file goes, when that is plain: the target looks there before it asks for the bytes."""
+    """The destination of a file, if it is literal: the target checks it before it asks for the bytes."""
     name = chunk.get("name")
     return name if chunk["state"] == "file" and chunk["fun"] == "managed" and isinstance(name, str) else None
 

@@ -1,14 +1,14 @@
-"""Finds plug-ins of the controller by kind and name, and loads one when it is asked for.
+"""Finds plug-ins of the controller by kind and name, and loads them on demand.
 
-A plug-in is one Python file; its name is the file's. The first place that has it wins:
+A plug-in is one Python file with its name. They are searched in this order:
 
-1. the folders that ``folders`` gives: ``_<kind>`` or ``<kind>`` below each of ``module_dirs`` and of a master's
+1. the folders of ``folders``: ``_<kind>`` or ``<kind>`` below each of ``module_dirs`` and of a master's
    ``extension_modules``, and ``_<kind>`` below each of ``file_roots:base``, which override built-in ones as in Salt;
 2. our own folder of the kind;
-3. entry points of installed distributions, group ``pushsalt.<kind>``: last, because nobody wants to be without
-   ``json`` after installing something. Those of renderers come before our own.
+3. entry points of installed distributions, group ``pushsalt.<kind>``: last, so that installing a package cannot replace
+   ``json``, say. Those of renderers are searched before our own.
 
-Files are compiled from their source each time: nothing is read from, or written to, a ``__pycache__`` beside them.
+Files are compiled from source each time, without ``__pycache__``.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Kind:
-    """``package`` has our own plug-ins; ``salt`` is Salt's name for their folder.
+    """A kind of plug-ins. ``package`` has the shipped ones; ``salt`` is Salt's name of their folder.
 
-    ``needs``: names that a plug-in has to have. ``mixed``: the package has other modules too; ours have the first of
-    these names. ``installed_first``: entry points win over our own. ``every_env``: as a minion's, they are taken from
-    all saltenvs: the configuration's, base, the others.
+    ``needs``: names that a plug-in must define. ``mixed``: the package has other modules too; plug-ins are those with
+    the first of these names. ``installed_first``: entry points win over shipped ones. ``every_env``: they are read from
+    all saltenvs, as for minions: the configured one, base, the others.
     """
 
     package: str
@@ -71,7 +71,7 @@ def folders(kind: str, opts: Mapping[str, Any]) -> tuple[Path, ...]:
     """The folders that a configuration names for plug-ins of this kind; not all of them need to be there."""
     salt = KINDS[kind].salt
     tops = list(opts.get("module_dirs") or ())
-    if opts.get("extension_modules") and not KINDS[kind].every_env:  # a minion's are what was synchronised to it
+    if opts.get("extension_modules") and not KINDS[kind].every_env:  # a minion's folder has synchronised modules
         tops.append(opts["extension_modules"])
     found = [Path(top) / name for top in tops for name in (f"_{salt}", salt, f"_{kind}", kind)]
     roots = opts.get("file_roots") or {}
@@ -82,7 +82,7 @@ def folders(kind: str, opts: Mapping[str, Any]) -> tuple[Path, ...]:
 
 
 def names(kind: str, folders: Sequence[Path] = ()) -> list[str]:
-    """All names of this kind, sorted. Nothing is imported but the package that holds ours."""
+    """All names of this kind, sorted. Only the package of shipped ones is imported."""
     found = {path.stem for folder in folders for path in files(folder)}
     found.update(_entry_points(kind))
     found.update(_own(kind))
@@ -90,7 +90,7 @@ def names(kind: str, folders: Sequence[Path] = ()) -> list[str]:
 
 
 def files(folder: Path) -> list[Path]:
-    """The files in a folder that may be plug-ins, by name: no locks of editors, and no links that lead nowhere."""
+    """name -> file, for plug-ins in a folder, without lock files of editors and dangling links."""
     found = sorted(folder.glob("*.py")) if folder.is_dir() else []
     return [path for path in found if not path.name.startswith(".") and path.is_file()]
 
@@ -105,9 +105,9 @@ def text_of(path: Path) -> str:
 
 
 def load(kind: str, name: str, folders: Sequence[Path] = (), dunders: Mapping[str, Any] | None = None) -> ModuleType:
-    """The plug-in's module. Raises ConfigError when there is none (naming the nearest), or when it cannot be loaded.
+    """The plug-in's module. Raises ConfigError, with a suggestion, if it is unknown, or if it cannot be loaded.
 
-    With ``dunders``, Salt's names for what differs by target, a user's file is loaded anew, with these as globals.
+    With ``dunders`` (Salt's globals that differ by target) a user's file is loaded each time, with these globals.
     """
     if name.isidentifier() and not name.startswith("_"):
         for folder in folders:
@@ -133,22 +133,22 @@ def load_file(kind: str, path: Path, dunders: Mapping[str, Any] | None = None) -
 
 
 def own(kind: str) -> frozenset[str]:
-    """The names of ours."""
+    """The names of shipped plug-ins."""
     return _own(kind)
 
 
 def installed(kind: str) -> list[str]:
-    """The names that entry points give."""
+    """The names of entry points."""
     return sorted(_entry_points(kind))
 
 
 def installed_file(kind: str, name: str) -> Path | None:
-    """The file of an entry point; its package is imported, it itself is not. None for what is no file of Python."""
+    """The file of an entry point, whose package is imported, but not the module. None if it is not a Python file."""
     from importlib.util import find_spec
 
     try:
         spec = find_spec(_entry_points(kind)[name].module)
-    except (Exception, SystemExit):  # who loads it says so
+    except (Exception, SystemExit):  # loading it reports the error
         return None
     return Path(spec.origin) if spec is not None and spec.origin and spec.origin.endswith(".py") else None
 
@@ -184,13 +184,13 @@ def own_files(name: str, folders: Sequence[Path]) -> Iterator[Path]:
 
 
 def virtual_name(path: Path) -> str:
-    """The name that a file's ``__virtualname__`` says, else its own."""
+    """The ``__virtualname__`` of a file, else its own name."""
     virtual = _VIRTUAL_NAME.search(text_of(path))
     return virtual.group(1) if virtual else path.stem
 
 
 def is_virtual(module: ModuleType, name: str) -> bool:
-    """Whether a module's ``__virtual__`` says that it is there, by that name. Raises ConfigError where that fails."""
+    """Whether a module's ``__virtual__`` allows this name. Raises ConfigError if it fails."""
     try:
         said = module.__virtual__() if hasattr(module, "__virtual__") else True
     except (Exception, SystemExit) as exc:  # a user's file may raise anything
@@ -203,13 +203,13 @@ def is_virtual(module: ModuleType, name: str) -> bool:
 
 
 def load_virtual(kind: str, name: str, folders: Sequence[Path], dunders: Mapping[str, Any]) -> ModuleType | None:
-    """As ``load``, with users' files as Salt's loader has them: one whose ``__virtual__`` says no is passed over.
+    """As ``load``, but users' files whose ``__virtual__`` returns false are skipped, as by Salt's loader.
 
-    None when there is none of that name. Raises ConfigError when one cannot be loaded.
+    None for an unknown name. Raises ConfigError if a file cannot be loaded.
     """
     for path in own_files(name, folders):
         module = _from_file(kind, path, dunders, whole=False)
-        if is_virtual(module, name):  # one that says no need not have anything
+        if is_virtual(module, name):  # otherwise required names are not checked
             _check(kind, module)
             return module
     return load(kind, name, dunders=dunders) if name in names(kind) else None
@@ -236,7 +236,7 @@ def _entry_points(kind: str) -> Mapping[str, EntryPoint]:
 
 
 def mentioned(*groups: str) -> bool:
-    """Whether any installed distribution has such a group: importlib.metadata takes ten times as long to say no."""
+    """Whether an installed distribution may have this group; ten times as fast as importlib.metadata."""
     found = _groups(tuple(sys.path))
     return found is None or not found.isdisjoint(groups)
 
@@ -266,7 +266,7 @@ def _groups(places: tuple[str, ...]) -> frozenset[str] | None:
 
 
 def _from_entry_point(kind: str, name: str, dunders: Mapping[str, Any] | None = None) -> ModuleType:
-    """The module of an entry point; with ``dunders`` its file is loaded anew, as one in a folder is."""
+    """The module of an entry point; with ``dunders`` its file is loaded each time, like one in a folder."""
     point = _entry_points(kind)[name]
     file = installed_file(kind, name) if dunders is not None else None
     if file is not None:
@@ -302,7 +302,7 @@ _files: dict[tuple[Path, int, int], ModuleType] = {}
 
 
 def _from_file(kind: str, path: Path, dunders: Mapping[str, Any] | None = None, *, whole: bool = True) -> ModuleType:
-    """``whole``: it has to have what its kind needs."""
+    """Load a file. ``whole``: check that it defines the names that its kind requires."""
     path = path.resolve()
     status = path.stat()
     key = (path, status.st_mtime_ns, status.st_size)
@@ -324,14 +324,14 @@ def _from_file(kind: str, path: Path, dunders: Mapping[str, Any] | None = None, 
             hint="correct the file, or take it out of the plug-ins' folder",
             where=Position(str(path), _line_of(exc, path)),
         ) from exc
-    for dunder, value in (dunders or {}).items():  # whatever the file itself says of them; its __opts__ are defaults
+    for dunder, value in (dunders or {}).items():  # override those of the file; its __opts__ are defaults
         own = module.__dict__.get(dunder)
         both = dunder == "__opts__" and own is not value and isinstance(own, Mapping)
         module.__dict__[dunder] = {**own, **value} if both and own is not None else value
     if whole:
         _check(kind, module)
     if dunders is None:
-        sys.modules[module.__name__] = module  # what pickle looks up
+        sys.modules[module.__name__] = module  # for pickle
         _files[key] = module
     return module
 

@@ -1,4 +1,4 @@
-"""Folders that nobody else reads or writes."""
+"""Private folders, which other users cannot read or write."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ _AnyPath = TypeVar("_AnyPath", str, Path)
 
 
 def private_dir(path: _AnyPath) -> _AnyPath:
-    """The folder, made 0700 (its missing parents too). Raises OSError, also when it is a link or another user's.
+    """Create a folder with mode 0700, and its parents. Raises OSError, also if it is a link or belongs to another user.
 
-    A folder that others can write to is refused: what lies in it can't be trusted.
+    A folder that others can write to is refused, since its content cannot be trusted.
     """
     try:
         found = os.lstat(path)

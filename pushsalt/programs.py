@@ -1,4 +1,4 @@
-"""Runs outside programs of the controller for what must not do that itself: gpg, external pillars, inventories."""
+"""Runs programs on the controller for other layers: gpg, external pillars, inventories."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from pushsalt.model import Completed
 
 #: Seconds for one program; targets wait for it.
 TIMEOUT: Final = 120.0
-#: Seconds without output after which it is looked whether a program has ended.
+#: Seconds without output after which the program's end is checked.
 _LOOK: Final = 0.2
-#: What a program that is an inventory may print.
+#: Most bytes of the output of an inventory program.
 MAX_BYTES: Final = 64 * 1024 * 1024
 
 
 def run_program(argv: Sequence[str], *, input: bytes = b"") -> Completed:
-    """Run to the end. Raises OSError when it cannot be started, TimeoutError when it had to be killed."""
+    """Run a program to its end. Raises OSError if it cannot be started, TimeoutError if it was killed."""
     import subprocess  # every command pays for what is imported above
 
     try:
@@ -52,9 +52,9 @@ def trusted_program(path: Path) -> Path:
 
 
 def list_inventory(path: Path) -> str:
-    """What an inventory that is a program prints when it is called with ``--list``. Raises InventoryError.
+    """The output of an inventory program for ``--list``. Raises InventoryError.
 
-    Only a program that nobody but the user and root can change is run, or one in a folder that is trusted.
+    It is only run if other users than root cannot change it, or if it is in a trusted folder.
     """
     program = trusted_program(path)
     try:
@@ -72,9 +72,9 @@ def list_inventory(path: Path) -> str:
 
 
 def bounded(argv: Sequence[str], most: int, seconds: float) -> Completed:
-    """Run to the end, or until it has printed more than ``most`` bytes; of its stderr the end is kept.
+    """Run a program to its end, or until it has printed more than ``most`` bytes; the end of stderr is kept.
 
-    Raises OSError when it cannot be started, TimeoutError when it had to be killed.
+    Raises OSError if it cannot be started, TimeoutError if it was killed.
     """
     import selectors
     import subprocess
@@ -96,7 +96,7 @@ def bounded(argv: Sequence[str], most: int, seconds: float) -> Completed:
                 left = end - time.monotonic()
                 ready = waiting.select(min(max(0.0, left), _LOOK))
                 if not ready and process.poll() is not None:
-                    break  # what it left running, an ssh with ControlPersist say, has its output open
+                    break  # a child, such as ssh with ControlPersist, still has its output open
                 if not ready and left <= 0:
                     raise TimeoutError(f"{argv[0]} did not end in {seconds:g} seconds")
                 for key, _ in ready:

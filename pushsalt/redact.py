@@ -1,19 +1,18 @@
-"""Secrets, hidden by their value wherever text is shown: logs, diffs, errors, job output.
+"""Redacts secrets by their value in all shown text: logs, diffs, errors, job output.
 
-A ``Redactor`` collects values during a run: what the inventory says is secret, what was decrypted, and pillar values
-whose key matches ``secret_keys``. It then finds them in any text, also as JSON, URL, shell and base64 write them, and
-multi-line ones (keys) line by line, and base64 that is broken into lines. What stands on the other side of a diff where
-a secret was hidden is hidden, too (``counterparts``): it is the former one.
+A ``Redactor`` collects values during a run: secrets of the inventory, decrypted values, and pillar values whose key
+matches ``secret_keys``. It finds them in any text, also in the notations of JSON, URLs, shells and base64 (with line
+breaks too), and multi-line ones (keys) line by line. On the other side of a diff, the former secret is hidden, too
+(``counterparts``).
 
-Left alone, because hiding them would make every other line unreadable: values shorter than SHORTEST, plain numbers,
-common words (``admin``, ``password``), and what the same pillar has as a key or as the name of a user. Values of up to
-WHOLE_WORD characters are hidden as whole words only. Keys, ids and names of returns are what programs find them by:
-nothing of them is hidden unless they are whole commands or URLs, and then all but short words without a digit, which
-may be a user's or a package's name there.
-A *path* below a key like ``private_key`` says where a secret is, and is none; nor is a public key or a certificate,
-or an ``sdb://`` URI anywhere.
+Not hidden, since that would make too much text unreadable: values shorter than SHORTEST, plain numbers, common words
+(``admin``, ``password``), and values that the same pillar has as a key or as a user name. Values of up to WHOLE_WORD
+characters are hidden as whole words only. Keys, ids and names of returns are used by programs: in them, secrets are
+only hidden if they are commands or URLs, except short words without a digit, which may be names of users or packages.
+A *path* below a key like ``private_key`` is the place of a secret, and not secret; neither are public keys,
+certificates and ``sdb://`` URIs.
 
-The password of a URL (``https://user:password@host``) is hidden by its place, whoever wrote it.
+The password in a URL (``https://user:password@host``) is always hidden, by its place.
 """
 
 from __future__ import annotations
@@ -150,16 +149,16 @@ class Redactor:
             self._add(text)
 
     def add_secrets(self, *values: Any) -> None:
-        """Several secrets; None counts as not given."""
+        """Add several secrets; None is ignored."""
         for value in values:
             self.add(value)
 
     def add_pillar(self, pillar: Any) -> None:
-        """The values in ``pillar`` whose key matches ``secret_keys``, at any depth, and passwords of URLs."""
+        """Add the values in ``pillar`` whose key matches ``secret_keys``, at any depth, and passwords in URLs."""
         self.add(self.secrets_of(pillar))
 
     def secrets_of(self, pillar: Any) -> list[str]:
-        """What ``add_pillar`` adds."""
+        """The secrets that ``add_pillar`` adds."""
         found = list(self._secrets(pillar))
         if any(map(is_name, found)):
             names = set(_names(pillar))
@@ -183,7 +182,7 @@ class Redactor:
 
     def _add(self, given: str) -> None:
         value = given.strip()
-        anywhere = len(given) > WHOLE_WORD  # white space counts, which a program may have taken away
+        anywhere = len(given) > WHOLE_WORD  # counted with white space, which a program may have stripped
         if (value, anywhere) in self._values or not _worth_hiding(value):
             return
         pieces = [value]
@@ -198,7 +197,7 @@ class Redactor:
                     for form in set(_base64(piece)):
                         table.setdefault(form[:SHORTEST], _Forms()).add(form, True)
             self._values.add((value, anywhere))
-            self._known, self._known_names = {}, {}  # after the forms: who takes the new ones sees them all
+            self._known, self._known_names = {}, {}  # after the forms, so that results in the new caches use all forms
 
     def text(self, text: str) -> str:
         """``text`` with every secret replaced by MASK."""
@@ -207,7 +206,7 @@ class Redactor:
         return text if hidden == text else hide_counterparts(hidden)
 
     def _encoded(self, text: str, depth: int) -> str:
-        """The text without secrets, and without base64 of what has some."""
+        """The text without secrets, and without base64 of texts with secrets."""
         return _B64.sub(lambda found: self._block(found[0], depth), self._by_value(text, self._forms))
 
     def _block(self, block: str, depth: int) -> str:
@@ -269,7 +268,8 @@ class Redactor:
         return self._seen[1]
 
     def data(self, value: Any) -> Any:
-        """``value`` with secrets replaced in all texts; keys as ``name`` says. What holds none is itself, no copy."""
+        """``value`` with secrets replaced in all texts, in keys by the rules of ``name``; parts without are not
+        copied."""
         return self._data(value)
 
     def _data(self, value: Any) -> Any:
@@ -323,9 +323,9 @@ class Redactor:
 
 
 def _cached(cache: dict[str, str], text: str, hide: Callable[[str], str]) -> str:
-    """What becomes of a text; itself where nothing is hidden.
+    """The redacted text, cached.
 
-    The returns of a fleet repeat the same few texts; a long one is not kept longer than it has to be.
+    The returns of a fleet repeat the same few texts; long ones are not kept.
     """
     known = None if len(text) > LONG else cache.get(text)
     if known is None:
@@ -338,7 +338,7 @@ def _cached(cache: dict[str, str], text: str, hide: Callable[[str], str]) -> str
 
 
 class _Forms:
-    """Forms that begin alike, by length: ten thousand passwords of one scheme cost no more than a few."""
+    """Forms with the same beginning, by length, so that ten thousand similar passwords cost no more than a few."""
 
     def __init__(self) -> None:
         self._of_length: dict[int, set[str]] = {}
@@ -355,10 +355,10 @@ class _Forms:
             known.add(form)
             return
         self._of_length[length] = {form}
-        self._lengths = tuple(sorted(self._of_length, reverse=True))  # after the set: who reads it looks there
+        self._lengths = tuple(sorted(self._of_length, reverse=True))  # after the set, since readers use both
 
     def match(self, text: str, at: int) -> int:
-        """The length of the longest secret that stands at ``at``, or 0."""
+        """The length of the longest secret at ``at``, or 0."""
         for length in self._lengths:
             end = at + length
             form = text[at:end]
@@ -370,7 +370,7 @@ class _Forms:
 
 
 def _is_part_of_a_word(text: str, at: int, end: int) -> bool:
-    """Whether a letter or digit at one end of ``text[at:end]`` stands beside another one, not of an escape sequence."""
+    """Whether ``text[at:end]`` is part of a longer word, not counting letters of escape sequences."""
     if end < len(text) and text[end - 1 : end + 1].isalnum():
         return True
     return at > 0 and text[at - 1 : at + 1].isalnum() and not _ESCAPE.search(text[max(0, at - 12) : at])
@@ -382,7 +382,7 @@ def is_name(value: str) -> bool:
 
 
 def _is_short_name(value: str) -> bool:
-    """Whether a value stands in a command by chance as likely as not: most passwords that people make are no such."""
+    """Whether a value may be an ordinary word in a command, which most passwords are not."""
     return len(value) <= WHOLE_WORD and is_name(value) and not any(map(str.isdigit, value))
 
 
@@ -392,7 +392,7 @@ def has_mask(data: Any) -> bool:
 
 
 def _names(pillar: Any, named: bool = False) -> Iterator[str]:
-    """Keys, and values of keys for names; what is below a secret's key may be keys, too."""
+    """Keys, and values of keys for names; a value of a secret's key may be a key, too."""
     match pillar:
         case Mapping():
             for key, value in pillar.items():
@@ -410,7 +410,7 @@ def _hide_logins(text: str) -> str:
 
 
 def _is_open(value: str) -> bool:
-    """Whether what stands below a secret's key is none: where one is, or what everybody may see."""
+    """Whether a value of a secret's key is not secret: a path, or public data."""
     return bool(_PATH.match(value) or (_PUBLIC.match(value) and "PRIVATE" not in value))
 
 
@@ -438,10 +438,10 @@ def _forms(value: str) -> Iterator[str]:
 
 
 def _base64(value: str) -> Iterator[str]:
-    """What stands in base64 of any text that has ``value``."""
+    """The parts of base64 that any text with ``value`` has."""
     data = value.encode("utf-8", "surrogateescape")
     for code in (base64.standard_b64encode, base64.urlsafe_b64encode):
-        # At each of the three places within a group of three bytes, less what depends on the neighbours.
+        # For each of the three offsets in a group of three bytes, without characters that depend on neighbours.
         for shift in range(3):
             encoded = code(b"\0" * shift + data).decode("ascii")
             start = -(-shift * 8 // 6)

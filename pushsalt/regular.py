@@ -18,7 +18,7 @@ _KINDS = {
 
 
 def descriptor_of(path: str | Path, flags: int = 0) -> int:
-    """A descriptor to read a regular file by; ``flags`` as ``O_NOFOLLOW``. Raises OSError, for what is none too."""
+    """A descriptor for reading a regular file; ``flags`` as ``O_NOFOLLOW``. Raises OSError, also for other files."""
     path = Path(path)
     refuse(path, path.lstat() if flags & os.O_NOFOLLOW else path.stat())  # to open a device may do something already
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | flags)
@@ -31,7 +31,7 @@ def descriptor_of(path: str | Path, flags: int = 0) -> int:
 
 
 def refuse(path: str | Path, status: os.stat_result) -> None:
-    """Raise OSError, with the kind as its reason, for what is no regular file (a link counts as what comes of it)."""
+    """Raise OSError, with the kind as its reason, unless the status is that of a regular file."""
     kind = _KINDS.get(stat.S_IFMT(status.st_mode))
     if kind == "a folder":
         raise IsADirectoryError(errno.EISDIR, "it is a folder, not a file", str(path))

@@ -1,16 +1,16 @@
 """Two levels of trust in text.
 
-``Trusted`` is text of the operator: a file of the file roots, the pillar roots or a configured git remote, a file that
-is named as a roster, or words of the command line. Only such text is ever a template with all renderers.
+``Trusted`` is text of the operator: a file of the file roots, the pillar roots or a configured git remote, a named
+roster file, or arguments of the command line. Only such text may use all renderers.
 
-``Foreign`` is text that something else than a file of the operator made: a target sent it, or a template put it
-together of values. Only Jinja, YAML and JSON are used on it (``DATA_ENGINES``); what a target sent is also rendered in
-a process that has nothing but that target's own data (docs/adr/0005-rendering-processes.md).
+``Foreign`` is other text: sent by a target, or made by a template from values. It may only use Jinja, YAML and JSON
+(``DATA_ENGINES``); text from a target is also rendered in a process that has only that target's data
+(docs/adr/0005-rendering-processes.md).
 
-Files of a git remote are trusted as far as its option ``renderers`` goes: their ``limit``.
+For files of a git remote, the option ``renderers`` limits the trust (``limit``).
 
-A text is one or the other from where it enters. Nothing finds out by looking at it: a slice, a sum or a rendered
-result of a trusted text is a plain ``str``, which no renderer takes.
+The type is set where a text enters the program, and never guessed from its content: a slice, a sum or a rendered result
+of a trusted text is a plain ``str``, which renderers refuse.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Limit:
 
 
 class Trusted(str):
-    """Text of the operator. ``origin`` names the file, or says where else it comes from. ``limit``: of its source."""
+    """Text of the operator. ``origin``: the file, or another description. ``limit``: the limit of its source."""
 
     __slots__ = ("limit", "origin")
 
@@ -63,7 +63,7 @@ class Trusted(str):
 
 
 class Foreign(str):
-    """Text of somebody else. ``origin`` says whose."""
+    """Text of other origin, described by ``origin``."""
 
     __slots__ = ("origin",)
 
@@ -75,14 +75,14 @@ class Foreign(str):
         return self
 
 
-#: What may be rendered at all; which renderers are used on it follows from the type.
+#: The types that may be rendered; the type decides which renderers are allowed.
 Template = Trusted | Foreign
 
 
 def engines_for(text: Template) -> frozenset[str] | None:
-    """The renderers that may be used on a text; None: all that the configuration leaves.
+    """The allowed renderers for a text; None: all that the configuration allows.
 
-    Raises TypeError for a plain ``str``: who has one has to know where it comes from.
+    Raises TypeError for a plain ``str``, whose origin is unknown.
     """
     if isinstance(text, Trusted):
         return None if text.limit is None else text.limit.engines

@@ -1,1 +1,1 @@
-"""What travels to a target: the archive (pack), the first stage (shim), and what is remembered of both (runtime)."""
+"""Code that is sent to targets: the archives (pack), the first stage (shim), and the record of both (runtime)."""

@@ -1,8 +1,8 @@
-"""How one becomes another user on a target: by sudo, su, doas or run0.
+"""Becoming another user on a target by sudo, su, doas or run0.
 
-sudo is told what to ask with, a word that nobody can guess. The others ask in words of their own, so a mark is printed
-right before they start: what looks like a question behind it is theirs, whatever a login's start-up files have printed.
-What they ask and say is in English, as LC_ALL is set for them alone; none of them hands it on.
+sudo gets a random prompt text. The others have fixed prompts, so a mark is printed right before they start: only a
+prompt after the mark is theirs, and not output of the login's start-up files. Their messages are in English, since
+LC_ALL is set for them; they do not pass it on.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Final
 
 # As in ``shim``: no single quotes, backslashes, exclamation marks or two spaces in a row.
 _MARKED: Final = 'LC_ALL=C; export LC_ALL; echo $1; echo $1 >&2; shift; exec "$@"'
-# The login's shell may be none that knows "$@": /bin/sh where su can be told so, which is on Linux.
+# The login shell may not support "$@": /bin/sh is used where su has an option for it, that is on Linux.
 _SU: Final = (
     'r=$1; u=$2; shift 2; case $(uname) in Linux) exec su -l -s /bin/sh -c "$r" -- "$u" "$@";; esac; '
     'exec su -l "$u" -c "$r" "$@"'
@@ -26,24 +26,24 @@ _CHOICE: Final = re.compile(rb"Choose identity to authenticate as \([0-9-]+\):[ 
 
 @dataclass(frozen=True)
 class Method:
-    """One program. ``refusals``: kind of error -> what it says then."""
+    """One program. ``refusals``: kind of error -> its messages."""
 
     name: str
     #: its words, up to the command
     words: Callable[[Become], list[str]]
     refusals: tuple[tuple[str, str], ...]
-    #: where on the target is said who may, and who may without a password
+    #: the configuration on the target that allows to become a user, with and without password
     allow: str
     without: str
-    #: whose password it asks for, for people
+    #: whose password it asks for, for messages
     whose: str = ""
     #: it asks with the mark itself
     asks_with_mark: bool = False
     #: it asks on a terminal only
     terminal: bool = False
-    #: seconds behind its question from which on it surely reads: polkit drops what came before it turns the echo off
+    #: seconds after the prompt until input is read: polkit drops input that arrives before it turns the echo off
     reads_after: float = 0.0
-    #: there is no way to tell it not to ask
+    #: it has no option against prompts
     always_asks: bool = False
     #: how it ends where it cannot become that user; systemd: EXIT_USER
     denied: int | None = None
@@ -149,7 +149,7 @@ class Become:
 
 
 class Questions:
-    """What a program asks, in one stream of what comes from the target."""
+    """Finds the prompts of a program in the output of the target."""
 
     def __init__(self, become: Become) -> None:
         self._mark = become.mark.encode()
@@ -158,7 +158,7 @@ class Questions:
         self._text = b""
 
     def heard(self, data: bytes) -> int:
-        """Read what the target printed; returns how many more questions for a password were in it."""
+        """Process output of the target; returns the number of new password prompts in it."""
         self._text += data
         if self._is_question:
             return self._cut_marks()

@@ -1,13 +1,13 @@
-"""The runtime archives: everything of ``thin`` as two tars, the same bytes for the same inputs on any controller.
+"""The runtime archives: the package ``thin`` as two reproducible tars.
 
-The first is what every target gets: all that runs modules, and the modules that most runs need, which say so themselves
-(``__usual__ = True``), with what they import. The other has the rest; a target asks for it when it first needs some of
-it, and keeps it as the first.
+Every target gets the first: the code that runs modules, and the modules that most runs need (marked ``__usual__ =
+True``), with their imports. The other has the rest; a target asks for it when it first needs one of its files, and
+keeps it like the first.
 
 Plain ustar, written by hand: files only, in a fixed order, without owners or times. The first member is
-``thin/store.py``: the first stage reads it from its known place to get at the others. ``thin/_index.py`` is made here;
-it holds the virtual names of every kind of module (see ``thin.runtime.index``), so that a target need not read all, and
-what the other archive has.
+``thin/store.py``: the first stage reads it from its fixed place to access the others. ``thin/_index.py`` is made here;
+it has the virtual names of all modules (see ``thin.runtime.index``), so that a target need not read all files, and the
+names of the files in the other archive.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def _travelling(folder: str, prefix: str) -> Iterator[tuple[str, os.DirEntry[str
 
 
 def build(root: Path = THIN) -> tuple[bytes, bytes]:
-    """The bytes of both archives. Their SHA-256 are their names; the first one knows that of the other."""
+    """The bytes of both archives. Their names are their SHA-256; the first one contains that of the other."""
     from pushsalt.bundle.shorten import shortened  # this is done once per version of the runtime
 
     contents = {name: path.read_bytes() for name, path in members(root)}
@@ -112,7 +112,7 @@ def usual(contents: Mapping[str, bytes]) -> set[str]:
 
 
 def imports(text: str) -> Iterator[str]:
-    """Names of files that may be what a text imports, anywhere in it."""
+    """Names of files that a source text may import, anywhere in it."""
     for package, words, module in _IMPORT.findall(text):
         base = (package or module).replace(".", "/")
         yield f"{base}.py"

@@ -1,4 +1,4 @@
-"""The runtime as the controller handles it: its name, its bytes, and what is remembered of it for each target."""
+"""The runtime on the controller: its name, its bytes, and the record of the runtime on each target."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Met:
-    """What was seen on a target the last time: which runtime it keeps, under which Python."""
+    """The record of a target's last session: which runtime it has, and which Python."""
 
     sha: str
     python: str
@@ -49,7 +49,7 @@ class Runtime:
 
     @classmethod
     def load(cls, cache_dir: Path | None, root: Path = pack.THIN) -> Runtime:
-        """The runtime of this installation. Without a usable cache it is packed anew, and targets' images go unused."""
+        """The runtime of this installation. Without a usable cache it is packed each time, and images are not used."""
         bank = _trusted(cache_dir)
         mark = pack.fingerprint(root)
         known = bank.get(f"packed {mark}") if bank else None
@@ -73,7 +73,7 @@ class Runtime:
 
     @cached_property
     def more(self) -> Blob:
-        """The other archive as it travels: what most runs do not need."""
+        """The second archive, with the files that most runs do not need."""
         kept = self._bank.get(f"archive {self.more_digest}") if self._bank else None
         data = kept if isinstance(kept, bytes) else pack.build(self._root)[1]
         return Blob(self.more_digest, len(data), data=data)
@@ -83,7 +83,7 @@ class Runtime:
         return hmac.digest(self._secret, f"{target_id}\0{self.sha}".encode("utf-8", "surrogateescape"), "sha256")
 
     def met(self, target: Target, user: str | None) -> Met | None:
-        """What is remembered of the target, if this very runtime was kept there."""
+        """The record of the target, if it has this runtime."""
         place = _place(target, user)
         if place not in self._memory:
             self._memory[place] = self._recall(place)
@@ -96,7 +96,7 @@ class Runtime:
         return Met(self.sha, str(kept.get("python", "")), str(kept.get("exe", "")))
 
     def remember(self, target: Target, user: str | None, met: Met | None) -> None:
-        """Remember, or with None forget, what was met; an unchanged memory is not written again."""
+        """Store the record of a target, or with None remove it; an unchanged record is not written."""
         if self._bank and met != self.met(target, user):
             place = _place(target, user)
             self._memory[place] = met
@@ -107,14 +107,14 @@ class Runtime:
 
 
 def _place(target: Target, user: str | None) -> str:
-    """One place for a runtime: whoever executes it there has a private directory of their own."""
+    """The key of a runtime's place: each user on a target has an own private directory."""
     where = (target.place, target.transport, target.host, target.port)
     parts = (*where, target.user, user, target.thin_dir, target.python)
     return f"met {parts!r}"
 
 
 def _trusted(cache_dir: Path | None) -> Bank | None:
-    """The bank, when nobody else can write to it: what is in it is executed as root elsewhere."""
+    """The bank, if other users cannot write to it, since its content is executed as root on targets."""
     if cache_dir is None:
         return None
     try:
@@ -133,5 +133,5 @@ def _secret(bank: Bank | None) -> bytes:
         return kept
     fresh = secrets.token_bytes(32)
     if bank and bank.put("secret", fresh):
-        kept = bank.get("secret")  # another process may have been first or last: use what is there
+        kept = bank.get("secret")  # another process may have written it: use the stored one
     return kept if isinstance(kept, bytes) and len(kept) == 32 else fresh

@@ -1,13 +1,13 @@
-"""The first stage: the command that starts Python on a target, and the program that Python is fed.
+"""The first stage: the command that starts Python on a target, and the program that it reads from stdin.
 
-The command is one line that any login shell (sh, bash, zsh, fish, csh) hands on to /bin/sh unchanged. There a loop
-finds a Python and starts it with a tiny loader, which reads the real program, ``thin/boot.py`` with this session's
-parameters, from stdin: so argv stays short and says nothing worth knowing, and one interpreter start is all there is.
+The command is one line that any login shell (sh, bash, zsh, fish, csh) passes unchanged to /bin/sh. There a loop finds
+a Python and starts it with a tiny loader, which reads the real program, ``thin/boot.py`` with this session's
+parameters, from stdin: so argv is short and contains no secrets, and only one interpreter is started.
 
-What may come back before the first frame of that program:
+Possible output before the first frame of that program:
 
-- the nonce, ``G`` and four zero bytes, only when asked for: Python runs and reads stdin. Nothing was written there
-  until then, except a password to the prompt of sudo and the like (``bundle.become``);
+- the nonce, ``G`` and four zero bytes, if requested: Python runs and reads stdin. Before that, only passwords for
+  prompts of sudo and the like were written there (``bundle.become``);
 - a line ``pushsalt NONCE8 no_python|too_old OS_ID FOUND`` (the first half of the nonce) from /bin/sh or an old Python.
 """
 
@@ -75,9 +75,8 @@ _REPORT = re.compile(rb"pushsalt (\w{8}) (no_python|too_old) ([\w.-]+) ([\w. +-]
 def command(target: Target, nonce: str, size: int, *, go: bool = False, become: Become | None = None) -> list[str]:
     """The words of the command that starts the first stage.
 
-    ``size`` is that of the program in bytes; ``go`` asks for the G frame. In a resource it runs behind the words that
-    lead inside.
-    Raises TargetError when the inventory's ``python`` or ``sudo_user`` cannot be a word of a command.
+    ``size``: bytes of the program; ``go``: request the G frame. For a resource, the words that enter it come first.
+    Raises TargetError if the inventory's ``python`` or ``sudo_user`` has forbidden characters.
     """
     candidates = [_plain(target, "python", target.python)] if target.python else list(CANDIDATES)
     words = ["/bin/sh", "-c", _SCRIPT, "pushsalt", _ONE_LINE, nonce, f"{'g' if go else ''}{size}", *candidates]
@@ -103,7 +102,7 @@ def _plain(target: Target, setting: str, value: str) -> str:
 
 
 def shell_line(words: Sequence[str]) -> str:
-    """The words as one line for whatever login shell there is. Raises ValueError on a word that not all shells keep."""
+    """The words quoted as one line for any login shell. Raises ValueError for a word that some shells would change."""
     return "exec " + " ".join(_quoted(word) for word in words)
 
 
@@ -135,7 +134,7 @@ def strip(path: Path) -> str:
 
 @dataclass(frozen=True)
 class Refusal:
-    """Why no Python was started: ``no_python`` or ``too_old``; the target's os-release ID; what was found."""
+    """The reason why no Python was started: ``no_python`` or ``too_old``; the os-release ID; the Pythons found."""
 
     kind: str
     os_id: str
@@ -143,7 +142,7 @@ class Refusal:
 
 
 def refusal(output: bytes, nonce: str) -> Refusal | None:
-    """What the first stage said in this output instead of starting Python, if it did."""
+    """The Refusal in this output; None if there is none."""
     for match in _REPORT.finditer(output):
         if match[1].decode() == nonce[:8]:
             return Refusal(match[2].decode(), match[3].decode(), match[4].decode().strip())

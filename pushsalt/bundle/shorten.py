@@ -1,7 +1,7 @@
-"""Source files as targets get them: without what only people and the controller read. All lines keep their numbers.
+"""Shortens source files for targets, without changing line numbers.
 
-That are what modules declare (see also pushsalt.modules.effects), and docstrings but those that ``sys.doc`` shows: of
-modules and states, and of their public functions.
+Removed are declarations for the controller (see pushsalt.modules.effects), and docstrings, except those that
+``sys.doc`` shows: of modules and states, and of their public functions.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-#: Folders whose files say what is for the controller alone.
+#: Folders whose files have declarations for the controller.
 DECLARING: Final = ("modules", "states", "resources")
 _DECLARED: Final = re.compile(
     r"^__(?:usual|controller|recorded|reads|reads_unless|changes|runs|any_arguments)__ = "
@@ -53,7 +53,7 @@ def _without_docs(lines: list[str], public_stay: bool) -> Iterator[str]:
 
 
 def _end_of_doc(lines: list[str], at: int) -> int | None:
-    """The line in which the docstring that begins in this line ends; None where there is none."""
+    """The last line of the docstring that begins in this line; None if there is none."""
     first = lines[at].strip() if at < len(lines) else ""
     if not first.startswith('"""'):
         return None

@@ -1,4 +1,4 @@
-"""What `pushsalt ca show` says, as data: the whole CA, one environment, or a file."""
+"""The data for `pushsalt ca show`: the whole CA, one environment, or a file."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SOON: Final = 30 * 86400
 
 
 def describe(folder: Folder) -> dict[str, Any]:
-    """The CA. ``problems`` lists what does not hold, ``warnings`` what should be seen to."""
+    """The CA. ``problems``: failed checks; ``warnings``: what needs attention."""
     root = folder.root
     data: dict[str, Any] = {"dir": str(folder.path), "root": _key(folder, root), "problems": [], "warnings": []}
     try:
@@ -52,13 +52,13 @@ def describe(folder: Folder) -> dict[str, Any]:
 
 
 def issued(folder: Folder, env: str) -> list[dict[str, Any]]:
-    """What was signed and revoked in an environment, the oldest first."""
+    """Issued and revoked certificates of an environment, oldest first."""
     folder.manifest.environment(env)
     return [entry for entry in folder.log() if entry.get("env") == env]
 
 
 def manifest_data(found: Manifest) -> dict[str, Any]:
-    """What a manifest says, its authorities by their fingerprints."""
+    """The content of a manifest, with authorities by their fingerprints."""
     environments = {}
     for name, env in found.environments.items():
         data = env.as_data()

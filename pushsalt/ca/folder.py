@@ -1,17 +1,17 @@
-"""The CA's folder: public material, encrypted keys, what was signed.
+"""The CA's folder: public keys, encrypted private keys, issued certificates.
 
 ::
 
-    ca.json                      where each private key is held: {"format", "keys": {fingerprint: {"kind", "place"}}}
+    ca.json                      places of private keys: {"format", "keys": {fingerprint: {"kind", "place"}}}
     root.pub                     the root's public key
-    manifest.json, .sig          what the root signed (manifest.py); manifest.json.next waits for its signature
-    log.jsonl                    one JSON object a line and action, only ever appended to
+    manifest.json, .sig          the signed manifest (manifest.py); manifest.json.next is not signed yet
+    log.jsonl                    one JSON object (line) per action, append-only
     keys/                        private keys with passphrases, where they are files
     envs/ENV/revoked.krl         revocation list of OpenSSH
-    envs/ENV/hosts/ID/KIND-cert.pub   host certificates as machines get them
+    envs/ENV/hosts/ID/KIND-cert.pub   host certificates of machines
     known_hosts                  for clients: authorities and revoked keys
 
-Folders are 0700, files 0600, written aside and renamed; ``.lock`` is held while anything changes.
+Folders are 0700, files 0600, replaced atomically; ``.lock`` is held during changes.
 """
 
 from __future__ import annotations
@@ -46,9 +46,9 @@ NEXT: Final = "manifest.json.next"
 
 
 class Folder:
-    """A CA on disk. Everything that is not local bookkeeping comes from a verified manifest.
+    """A CA on disk. Except for local records, all data comes from a verified manifest.
 
-    ``pin`` is the fingerprint that the root must have; empty: whatever root.pub says.
+    ``pin``: the required fingerprint of the root; empty to accept that of root.pub.
     """
 
     def __init__(self, path: Path, pin: str = "") -> None:
@@ -64,7 +64,7 @@ class Folder:
 
     @cached_property
     def root(self) -> PublicKey:
-        """The root's key. Raises CaError where there is none, or another than ``pin``."""
+        """The root's public key. Raises CaError if it is missing, or differs from ``pin``."""
         if not self.exists:
             raise CaError(f"{self.path} holds no CA", hint="`pushsalt ca init` makes one; --dir names another folder")
         try:
@@ -128,7 +128,7 @@ class Folder:
             signature = regular.read_bytes(Path(f"{place}.sig"))
         manifests.verify(data, signature, self.root, MANIFEST)
         self.append({"action": "manifest", "manifest": wanted.serial, "environments": sorted(wanted.environments)})
-        # Between the two renames the pair does not verify, so nothing is signed or given out by half of it.
+        # Between the two renames the signature is invalid, so nothing is signed or published.
         self.write(f"{MANIFEST}.sig", signature)
         self.write(MANIFEST, data)
         self.file(NEXT).unlink(missing_ok=True)
@@ -147,7 +147,7 @@ class Folder:
     # --- who holds the keys
 
     def holder(self, key: PublicKey) -> Holder:
-        """Raises CaError for a key that is not ours to use."""
+        """The holder of a private key. Raises CaError for an unknown key."""
         try:
             return Holder.of(self._keys()[key.fingerprint])
         except (KeyError, TypeError, ValueError):
@@ -212,9 +212,9 @@ class Folder:
             yield (entry if _is_sound(entry) else None), number
 
     def next_serial(self) -> int:
-        """One that no other certificate has: milliseconds and chance, above all of the log.
+        """A unique serial number: from milliseconds and random bits, above all numbers in the log.
 
-        So two copies of the folder do not give out the same ones. Below 2**53, which JSON's readers keep.
+        So two copies of the folder do not use the same numbers. It is below 2**53, the limit of many JSON parsers.
         """
         last = max((entry["serial"] for entry in self.log() if isinstance(entry.get("serial"), int)), default=0)
         return max(last + 1, (int(time.time() * 1000) << 10) + secrets.randbelow(1024))
@@ -252,7 +252,7 @@ class Folder:
 
     @contextlib.contextmanager
     def work(self) -> Iterator[Path]:
-        """A private folder for what is not finished."""
+        """A context with a private temporary folder."""
         try:
             private_dir(self.path)
             with tempfile.TemporaryDirectory(prefix=".work.", dir=self.path) as found:

@@ -76,7 +76,7 @@ def refuse_open(path: Path) -> None:
         ) from exc
     if not stat.S_ISREG(found.st_mode) or found.st_mode & 0o077 or found.st_uid not in (0, os.geteuid()):
         raise CaError(f"the key {path} is not only its owner's", hint=f"chmod 600 {path}, and look who could read it")
-    # ssh-keygen itself tries the empty passphrase: it knows every format of private keys.
+    # ssh-keygen tries the empty passphrase, since it supports all formats of private keys.
     if program.run(["ssh-keygen", "-y", "-P", "", "-f", str(path)]).code == 0:
         raise CaError(
             f"the key {path} has no passphrase: an authority's key is never kept in the clear",
@@ -107,7 +107,7 @@ def in_agent(key: PublicKey) -> bool:
 def signer(holder: Holder, key: PublicKey, root: Path, work: Path) -> list[str]:
     """The arguments of ``ssh-keygen`` to sign certificates with this key; ``work`` is a private folder.
 
-    Raises CaError where the key cannot be had.
+    Raises CaError if the key is not available.
     """
     public = work / "authority.pub"
     public.write_text(key.line + "\n")
@@ -123,7 +123,7 @@ def signer(holder: Holder, key: PublicKey, root: Path, work: Path) -> list[str]:
 def blob_signer(holder: Holder, key: PublicKey, root: Path, work: Path) -> list[str]:
     """The arguments of ``ssh-keygen -Y sign`` to use this key. Raises CaError.
 
-    ``-Y`` knows no PKCS#11: such a key must be lent to an agent before.
+    ``-Y`` does not support PKCS#11: such a key must be added to an agent before.
     """
     if in_agent(key):
         public = work / "root.pub"
@@ -162,7 +162,7 @@ def lent(holder: Holder, key: PublicKey, root: Path) -> Iterator[None]:
 
 
 def _private(holder: Holder, key: PublicKey, root: Path) -> Path:
-    """The key's file, once it is known to be closed."""
+    """The key's file, after a check that other users cannot read it."""
     path = root / holder.place
     refuse_open(path)
     if not program.can_ask():

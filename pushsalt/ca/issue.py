@@ -1,4 +1,4 @@
-"""Signing: a certificate is made aside, compared with what was asked for, logged, and only then given out."""
+"""Signing: a certificate is made in a temporary folder, compared with the request, logged, and then published."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ USER_DEFAULT: Final = 8 * 3600
 
 @dataclass(frozen=True)
 class UserRequest:
-    """A request for a certificate: for whom, environment, roles; ``valid`` in seconds, None for the default."""
+    """A request for a certificate: user, environment, roles; ``valid`` in seconds, None for the default."""
 
     env: str
     roles: tuple[str, ...]
@@ -98,7 +98,7 @@ def sign_host(
 
 
 def expiring_hosts(folder: Folder, env: str, within: int) -> list[tuple[str, Certificate]]:
-    """Host certificates that are kept for machines and end within so many seconds: the machine's id, and each."""
+    """(id of the machine, certificate) of published host certificates that expire within so many seconds."""
     ids = {str(folder.host_folder(env, e["id"])): e["id"] for e in folder.log() if e.get("id") and e.get("env") == env}
     found = []
     for place in sorted(folder.file("envs", env, "hosts").glob("*/*-cert.pub")):
@@ -149,7 +149,7 @@ def _sign(
     *,
     host: bool,
 ) -> Certificate:
-    """Have ssh-keygen sign, and check that it is what was asked for and not revoked. Raises CaError."""
+    """Sign by ssh-keygen, and check that the result matches the request and is not revoked. Raises CaError."""
     authority = rules.authorities(host)[0]
     serial = folder.next_serial()
     holder = folder.holder(authority)

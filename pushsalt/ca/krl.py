@@ -13,7 +13,7 @@ from pushsalt.ca.program import last_words, run
 
 
 def ensure(folder: Folder, env: str) -> Path:
-    """The environment's list, made empty where there is none: a server whose list is missing lets nobody in."""
+    """The environment's list; an empty one is created if missing, since without one a server refuses all logins."""
     path = folder.krl(env)
     if not path.exists():
         if any(entry["action"] == "revoke" and entry.get("env") == env for entry in folder.log()):
@@ -34,7 +34,7 @@ def ensure(folder: Folder, env: str) -> Path:
 
 
 def describe(path: Path) -> dict[str, Any]:
-    """What a KRL says: ``{"version", "revoked": [lines]}``. Raises CaError for one that sshd would not read."""
+    """The content of a KRL: ``{"version", "revoked": [lines]}``. Raises CaError for one that sshd cannot read."""
     done = run(["ssh-keygen", "-Q", "-l", "-f", str(path)])
     if done.code or not path.is_file():
         raise CaError(
@@ -47,7 +47,7 @@ def describe(path: Path) -> dict[str, Any]:
 
 
 def is_revoked(krl: Path, file: Path) -> bool:
-    """Whether the list has this key or certificate. Raises CaError where that cannot be told."""
+    """Whether the list contains this key or certificate. Raises CaError if that cannot be determined."""
     done = run(["ssh-keygen", "-Q", "-f", str(krl), str(file)])
     if done.code and "REVOKED" not in done.out:
         raise CaError(

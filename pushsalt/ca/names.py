@@ -1,4 +1,4 @@
-"""Words that end up in certificates, file names and arguments: which are allowed, and what they are made of.
+"""Checks names that are used in certificates, file names and arguments.
 
 An environment's name has no ``-``, so ``ENV-ROLE`` is one principal of one environment only.
 """
@@ -22,7 +22,7 @@ _HOST: Final = re.compile(
 _PATTERN: Final = re.compile(r"[a-z0-9_.:*?-]{1,253}")
 _DURATION: Final = re.compile(r"(\d{1,9})([smhdw])")
 _SECONDS: Final = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
-#: what a user certificate may permit, by ssh-keygen's words
+#: permissions of user certificates, by ssh-keygen's names
 PERMITS: Final = ("pty", "port-forwarding", "agent-forwarding", "X11-forwarding", "user-rc")
 
 
@@ -43,12 +43,12 @@ def role(name: str) -> str:
 
 
 def principal(env: str, name: str) -> str:
-    """Whom a certificate of this environment and role lets in."""
+    """The principal of this environment and role."""
     return f"{environment(env)}-{role(name)}"
 
 
 def who(name: str, hint: str) -> str:
-    """Whose certificate it is: a part of its key id. Raises UsageError with ``hint``."""
+    """Check the owner of a certificate, which is a part of its key id. Raises UsageError with ``hint``."""
     if not _WHO.fullmatch(name):
         raise UsageError(f"{name!r} does not say who", hint=hint)
     return name

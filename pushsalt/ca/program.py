@@ -15,16 +15,16 @@ from typing import Final
 
 from pushsalt.ca import CaError
 
-#: Somebody may have to find a token first.
+#: Seconds: the user may have to fetch a token first.
 PATIENCE: Final = 600.0
 _MAX_WORDS: Final = 4000
-#: The socket of an agent of ours that has a key for the moment; empty: the user's own agent counts.
+#: The socket of our temporary agent; empty to use the user's agent.
 AGENT: ContextVar[str] = ContextVar("agent", default="")
 
 
 @dataclass(frozen=True)
 class Done:
-    """A program that ended. ``words`` is what it wrote on stderr; empty where that was the terminal."""
+    """A finished program. ``words``: its stderr; empty if that was the terminal."""
 
     code: int
     out: str

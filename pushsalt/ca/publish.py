@@ -1,4 +1,4 @@
-"""What machines and clients get of a CA, always from a manifest whose signature was just verified."""
+"""The data of a CA for machines and clients, always from a manifest whose signature was just verified."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pushsalt.ca.wire import WireError, parse_public
 
 
 def for_machine(folder: Folder, env: str, id: str) -> dict[str, Any]:
-    """What formulas/ssh_ca needs of the CA on the machine ``id``. Raises CaError.
+    """The data of the CA for formulas/ssh_ca on the machine ``id``. Raises CaError.
 
     ``{"env", "manifest", "user_authorities": [lines], "revoked": base64 of the KRL, "host_certificates": {type: line},
     "known_hosts": [lines]}``.

@@ -1,7 +1,7 @@
-"""What is revoked goes into the revocation list of its environment (``krl``), which only grows.
+"""Revocation: adds entries to the revocation list of an environment (``krl``), which are never removed.
 
-A user's certificate is revoked by its serial number or key id, a key by itself. Revoking the certificate of a host
-revokes its key: clients know revoked keys (``@revoked``), and who could copy the certificate's key has the key.
+A user's certificate is revoked by its serial number or key id. For a host's certificate its key is revoked, since
+clients only support revoked keys (``@revoked``), and a compromised certificate means a compromised key.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from pushsalt.errors import UsageError
 
 @dataclass
 class Wanted:
-    """What is to be revoked, in KRL's words: ``serials`` and ``ids`` of one environment, ``keys`` of any."""
+    """Entries to revoke, in terms of KRLs: ``serials`` and ``ids`` of one environment, ``keys`` of any."""
 
     serials: list[int] = field(default_factory=list)
     ids: list[str] = field(default_factory=list)
@@ -30,9 +30,9 @@ class Wanted:
 
 
 def revoke(folder: Folder, words: list[str], env: str = "", reason: str = "") -> list[dict[str, Any]]:
-    """Revoke what each word names: a serial number, a key id, or a file with a key or a certificate.
+    """Revoke serial numbers, key ids, or the keys or certificates in files.
 
-    What was done, an object per word and environment. Raises CaError, UsageError.
+    Returns an object per word and environment. Raises CaError, UsageError.
     """
     with folder.locked():
         manifest = folder.manifest
@@ -97,7 +97,7 @@ def _plan_file(path: Path, envs: list[str], plans: dict[str, Wanted]) -> list[di
             certificate = parse_certificate(text)
             key, host = certificate.key, certificate.host
         except WireError:
-            key, host = parse_public(text), True  # of a user or of a host: nobody can tell
+            key, host = parse_public(text), True  # the key of a user or of a host: unknown
     except (OSError, WireError) as exc:
         raise CaError(
             f"{path}: {getattr(exc, 'strerror', None) or exc}", hint="name a KEY.pub or KEY-cert.pub"

@@ -1,4 +1,4 @@
-"""Making a CA: the root, the authorities of environments, and the manifest that says so."""
+"""Creates a CA: the root, the authorities of environments, and the manifest."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class KeyChoice:
 
 @dataclass(frozen=True)
 class Rules:
-    """What an environment is to allow; None leaves what it has, or the default."""
+    """The rules of an environment; None keeps the present value, or the default."""
 
     roles: tuple[str, ...] | None = None
     hosts: tuple[str, ...] | None = None
@@ -93,7 +93,7 @@ def retire(folder: Folder, fingerprint: str) -> Manifest:
 
 
 def renewed(folder: Folder) -> Manifest:
-    """The same manifest for another year."""
+    """The manifest, valid for another year."""
     before = folder.waiting() or folder.manifest
     return _following(before, before.environments)
 
@@ -116,7 +116,7 @@ def conclude(folder: Folder, wanted: Manifest, *, unsigned: bool = False) -> Non
 
 
 def sign_waiting(folder: Folder) -> Manifest:
-    """Have the root sign what waits for it. Raises CaError."""
+    """Sign the pending manifest with the root key. Raises CaError."""
     wanted = folder.waiting()
     if wanted is None:
         raise CaError(f"no {NEXT} waits in {folder.path}", hint="`pushsalt ca init ENV --unsigned` makes one")
@@ -138,7 +138,7 @@ def _authority(folder: Folder, choice: KeyChoice, env: str, kind: str) -> Public
 
 
 def _obtain(folder: Folder, choice: KeyChoice, name: str, comment: str) -> tuple[PublicKey, Holder]:
-    """A key for an authority, and who holds it. Raises CaError."""
+    """(public key, holder) of a key for an authority. Raises CaError."""
     if choice.path is None:
         if choice.module:
             raise UsageError(

@@ -27,7 +27,7 @@ _FIELDS: Final = {
     "sk-ssh-ed25519@openssh.com": 2,
     "sk-ecdsa-sha2-nistp256@openssh.com": 3,
 }
-#: what a certificate calls itself, by the kind of its key
+#: kind of key -> type name of its certificates
 _CERTIFICATES: Final = {kind.removesuffix("@openssh.com") + CERTIFICATE: kind for kind in _FIELDS}
 
 
@@ -37,7 +37,7 @@ class WireError(ValueError):
 
 @dataclass(frozen=True)
 class PublicKey:
-    """``kind`` is ssh-ed25519 ...; ``blob`` the key; ``comment`` what stood behind it. ``bits`` of RSA, else 0."""
+    """A public key. ``kind``: ssh-ed25519 ...; ``blob``: the key; ``comment``: the text after it; ``bits``: for RSA."""
 
     kind: str
     blob: bytes
@@ -46,7 +46,7 @@ class PublicKey:
 
     @property
     def line(self) -> str:
-        """Without the comment."""
+        """The key as a line, without the comment."""
         return f"{self.kind} {base64.b64encode(self.blob).decode()}"
 
     @property

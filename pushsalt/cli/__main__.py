@@ -29,7 +29,7 @@ def main(argv: list[str] | None = None) -> None:
         collect_rarely()
         terminal = stdio.Terminal(log.install(), stdout)
         code = _run(words, terminal)
-    except KeyboardInterrupt:  # outside of a job: nothing is under way
+    except KeyboardInterrupt:  # outside of a job: nothing is running
         code = 130
     code = stdio.final_code(code, stdout)
     if code > 128:  # threads of a stopped job may still be at work; the interpreter would wait for them
@@ -40,9 +40,9 @@ def main(argv: list[str] | None = None) -> None:
 
 
 def collect_rarely() -> None:
-    """Look for garbage less often than Python does: a fleet's data are mostly kept, and looking takes half the time.
+    """Run the garbage collector less often: most data of a fleet stays in use, and collecting takes half the time.
 
-    At its end Python looks through all objects several times; frozen ones are left to the end of the process.
+    Python collects several times before it exits; frozen objects are exempt from that.
     """
     import atexit
     import gc

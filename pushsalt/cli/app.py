@@ -58,7 +58,7 @@ class _Lean:
 
 def _lean(command: Any) -> Any:
     for param in command.params:
-        param._runtime_param = _Lean()  # other versions of Typer do not look at it
+        param._runtime_param = _Lean()  # other versions of Typer ignore it
     return command
 
 
@@ -116,7 +116,7 @@ def _help_row(param: Any) -> tuple[str, str]:
 
 
 class Command(_Help, TyperCommand):
-    """A command with our help; its options may stand anywhere."""
+    """A command with our help; its options may be anywhere on the line."""
 
 
 class CallCommand(Command):
@@ -129,7 +129,7 @@ class CallCommand(Command):
 
 
 class _Commands(_Help, TyperGroup):
-    """Commands whose options may stand before them."""
+    """Commands whose options may precede them."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         if args and args[0].startswith("-"):
@@ -166,7 +166,7 @@ class Group(_Commands):
 
 
 class Actions(_Commands):
-    """A command that has commands of its own."""
+    """A command with subcommands."""
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
         return ["COMMAND ..."]
@@ -188,7 +188,7 @@ class Actions(_Commands):
 
 
 def _known(args: list[str], commands: list[str], of: str = "", call: str = "") -> None:
-    """Raises UsageError for the name of no command. ``call``: what was meant, if it is a call as Salt has it."""
+    """Raises UsageError for an unknown command. ``call``: the suggestion, if the words look like a call in Salt."""
     if args and not args[0].startswith("-") and args[0] not in commands:
         text = f"there is no command {args[0]!r}" + (f" of {of}" if of else "")
         raise UsageError(text, hint=f"write: {call}" if call else nearest(args[0], commands))

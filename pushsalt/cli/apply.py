@@ -45,7 +45,7 @@ def apply(
 
 
 def sls_names(words: list[str]) -> list[str]:
-    """``a,b c`` as three names. Raises UsageError on what is Salt's KEY=VALUE rather than a name."""
+    """``a,b c`` as three names. Raises UsageError for Salt's KEY=VALUE."""
     for word in words:
         if not word.strip(" ,"):
             raise UsageError("an SLS name is empty", hint="leave it out altogether for the highstate")

@@ -9,10 +9,10 @@ from pushsalt.model import Secret
 
 
 def ask_passwords(login: bool, become: bool) -> tuple[Secret | None, Secret | None]:
-    """The passwords that are wanted, each asked for once: of the login, and to become another user.
+    """Ask for the requested passwords, each once: of the login, and to become another user.
 
-    Nothing typed for the second means the first one, where that was asked for too. Ansible: ``--ask-become-pass``.
-    Raises UsageError where there is no terminal, or nothing is typed.
+    An empty second password means the first one, if that was asked for too. Ansible: ``--ask-become-pass``.
+    Raises UsageError without a terminal, or for an empty password.
     """
     passwd = sudo_password = None
     if login:
@@ -30,7 +30,7 @@ def _ask(prompt: str, flag: str, setting: str, default: Secret | None = None) ->
     try:
         os.close(os.open("/dev/tty", os.O_RDWR | os.O_NOCTTY))
         with warnings.catch_warnings():
-            warnings.simplefilter("error", getpass.GetPassWarning)  # it would read stdin, and show what is typed
+            warnings.simplefilter("error", getpass.GetPassWarning)  # it would read stdin, and echo the password
             text = getpass.getpass(prompt)
     except (OSError, getpass.GetPassWarning):
         hint = f"run it on a terminal; or have `{setting}` in the inventory name a program that prints it"

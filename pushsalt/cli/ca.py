@@ -125,7 +125,7 @@ def _init(given: Given, folder: Folder, env: str | None) -> None:
     from pushsalt.ca import CaError, names, setup
 
     if env is not None:
-        names.environment(env)  # before anybody is asked for a passphrase
+        names.environment(env)  # before a passphrase is asked for
     rules = _rules(given)
     if not folder.exists:
         if given.unsigned:
@@ -274,7 +274,7 @@ def show(
 
 
 def _file(folder: Folder, path: Path) -> dict[str, Any]:
-    """What a file is; of our own certificates also whether they are revoked."""
+    """The content of a key or certificate file; for our own certificates, whether they are revoked."""
     from pushsalt.ca import describe
 
     if describe.is_manifest(path):

@@ -1,4 +1,4 @@
-"""``pushsalt cache``: what is kept of targets between runs."""
+"""``pushsalt cache``: the cached data of targets."""
 
 from __future__ import annotations
 

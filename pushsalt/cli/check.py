@@ -1,4 +1,4 @@
-"""``pushsalt check``: a tree or a formula looked at offline, for machines that need not exist."""
+"""``pushsalt check``: checks a tree or a formula offline, for machines that need not exist."""
 
 from __future__ import annotations
 
@@ -91,9 +91,9 @@ def run_check(
     shown: Mapping[str, str] | None = None,
     limits: Mapping[str, Limit] | None = None,
 ) -> int:
-    """The check that the options ask for, written out; its exit code.
+    """Run the check with these options and write its findings; returns the exit code.
 
-    ``shown``: folder -> what it is called; ``limits``: folder -> the renderers that its files may use.
+    ``shown``: folder -> its name in output; ``limits``: folder -> the renderers that its files may use.
     """
     from pushsalt.check.formats import load
     from pushsalt.check.rules import LEVELS
@@ -139,7 +139,7 @@ def _checked(given: Given, paths: Sequence[Path], limits: Mapping[str, Limit]) -
 
 
 class _Line:
-    """One line on a terminal that says how far the check is."""
+    """One line on a terminal with the progress of the check."""
 
     def __init__(self) -> None:
         self._on = stderr_is_terminal()

@@ -1,4 +1,4 @@
-"""The client of one command, and what it hears: all that commands need which connect to nothing."""
+"""The client of one command and its reporter: everything for commands that do not connect."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ log = logging.getLogger(__name__)
 
 
 class Watcher(Reporter):
-    """Hears what happens, for the command's own needs, and passes it on to the live view if there is one."""
+    """Receives events for the command, and passes them to the live view if there is one."""
 
     def __init__(self) -> None:
         self.ids: list[str] = []
@@ -63,7 +63,7 @@ class Watcher(Reporter):
 
 
 def open_client(given: Given, terminal: Terminal, reporter: Reporter) -> tuple[Client, str]:
-    """The client that the global options ask for, its logging set up; and the log level of what is of interest."""
+    """The client for the global options, with logging set up; and the log level."""
     from pushsalt.api import Client
 
     if given.log_level:

@@ -66,7 +66,7 @@ def cp(
     own = [word for flag, value in options.items() if value is not None for word in (flag, value)]
 
     def again(ids: str) -> list[str]:
-        # one that is left goes where it would have gone as one of several
+        # a single remaining target gets the same destination as one of several
         into = destination if "{id}" in destination else f"{destination.rstrip('/')}/{{id}}/"
         paths = [f"{ids}:{above[1]}", into] if above else [source, f"{ids}:{copy.target}"]
         return ["cp", *own, *(["--"] if any(path.startswith("-") for path in paths) else []), *paths]
@@ -82,10 +82,11 @@ def cp(
 
 
 def split(word: str) -> tuple[str, str] | None:
-    """TARGET and PATH of ``TARGET:PATH``; None for a path here.
+    """TARGET and PATH of ``TARGET:PATH``; None for a local path.
 
-    TARGET may have colons itself (``os:Debian``): an absolute path begins at the first ``:/`` or ``:~``, another behind
-    the last colon. As with scp, what has a slash before its first colon is a path here, but for ``10.0.0.0/8:/etc``.
+    TARGET may contain colons (``os:Debian``): an absolute path begins at the first ``:/`` or ``:~``, a relative one
+    after the last colon. As in scp, a text with a slash before its first colon is a local path, except
+    ``10.0.0.0/8:/etc``.
     """
     if word.startswith(("/", "./", "../", "~")) or word in (".", ".."):
         return None

@@ -223,7 +223,7 @@ def new(
 
 
 def _project(given: Given) -> Project:
-    """The project, its log set up; what is fetched is shown on a terminal."""
+    """The project, with logging set up; the progress of fetches is shown on a terminal."""
     from pushsalt.cli.client import Watcher, open_client
 
     client, _ = open_client(given, TERMINAL.get(), Watcher())
@@ -232,7 +232,7 @@ def _project(given: Given) -> Project:
 
 @contextmanager
 def _plain_words() -> Iterator[None]:
-    """What cannot be fetched or read is the command's own trouble here, not that of a target's states."""
+    """A context that turns StateErrors of fetching and reading into errors of the command."""
     try:
         yield
     except StateError as exc:
@@ -279,7 +279,7 @@ def _say_wants(project: Project, names: Sequence[str]) -> None:
     try:
         for remote in named(configured(project.config), names):
             if remote.limit is not None:
-                with suppress(StateError):  # said already: it cannot be had
+                with suppress(StateError):  # reported before: it cannot be fetched
                     found = wants(RemoteSource(remotes, remote), remote.root)
                     for text in texts(remote.name or remote.address.name, remote.limit, found):
                         project.reporter.warning(None, text)
@@ -315,7 +315,7 @@ def _named(project: Project, name: str) -> Source:
 
 
 def _yaml(config: Config) -> Path:
-    """The project's file, which is edited. Raises ConfigError when there is none."""
+    """The project's configuration file, to be edited. Raises ConfigError if there is none."""
     if config.path is None or config.path.name != "pushsalt.yaml":
         raise ConfigError("there is no pushsalt.yaml to change", hint="`pushsalt init` makes a project folder")
     return config.path
@@ -331,7 +331,7 @@ def _split(name: str) -> tuple[str, str]:
 
 
 def _default_branch(project: Project, url: str) -> dict[str, str]:
-    """``base`` for a repository whose own main branch is not what ``gitfs_base`` says."""
+    """``base`` for a repository whose default branch differs from ``gitfs_base``."""
     from pushsalt.git.settings import gitfs_remotes
 
     [remote] = gitfs_remotes({**project.config.opts, "gitfs_remotes": [url]})

@@ -1,4 +1,4 @@
-"""``pushsalt grains``: what targets say of themselves."""
+"""``pushsalt grains``: collects and shows grains."""
 
 from __future__ import annotations
 

@@ -88,7 +88,7 @@ Keep secrets out of version control in plain text.
 """,
 }
 
-#: A file of that name is kept as it is: a fresh repository has one.
+#: An existing file of this name is not overwritten, since a new repository often has one.
 KEPT = "README.md"
 
 
@@ -115,9 +115,9 @@ def init(
 
 
 def create(folder: Path) -> list[str]:
-    """Writes FILES below ``folder``, which is made if it is not there; the names of those written.
+    """Writes FILES below ``folder``, which is created if missing; returns the written names.
 
-    Raises CommandError when one is in the way (nothing was written then), or when one cannot be written.
+    Raises CommandError if a file exists (then nothing was written), or cannot be written.
     """
     there = [name for name in FILES if os.path.lexists(folder / name)]
     if there not in ([], [KEPT]):
@@ -130,7 +130,7 @@ def create(folder: Path) -> list[str]:
         for name in made:
             path = folder / name
             path.parent.mkdir(parents=True, exist_ok=True, mode=0o755)
-            # Others must not be able to write: such a project would not be used by itself.
+            # Other users must not be able to write: such a project is not trusted.
             number = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644)
             with os.fdopen(number, "w", encoding="utf-8") as file:
                 file.write(FILES[name])

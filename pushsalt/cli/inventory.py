@@ -1,4 +1,4 @@
-"""``pushsalt inventory``: what is in the inventory, where each value comes from, and whether it is sound."""
+"""``pushsalt inventory``: shows the inventory and the origin of each value, and checks it."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ def check(given: Given) -> int:
 
 
 def _troubles(known: Inventory) -> Iterator[str]:
-    """What is no mistake of writing, and yet hardly meant."""
+    """Valid settings that are probably not intended."""
     addresses: dict[tuple[Any, ...], str] = {}
     for id, target in known.targets.items():
         if target.transport != "ssh":
@@ -181,7 +181,7 @@ def _brief(target: Target) -> dict[str, Any]:
 
 
 def _settings(target: Target, project: Project) -> dict[str, Any]:
-    """What is set, by the names of an inventory; secrets masked."""
+    """The settings of a target by inventory keys; secrets are masked."""
     values: dict[str, Any] = {}
     for each in fields(target):
         value = getattr(target, each.name)
@@ -198,7 +198,7 @@ def _settings(target: Target, project: Project) -> dict[str, Any]:
 
 
 def _masked(value: Any, project: Project) -> Any:
-    """With the values of secret keys masked, at any depth."""
+    """The value with values of secret keys masked, at any depth."""
     if isinstance(value, Mapping):
         secret = project.redactor.is_secret_key
         return {key: MASK if secret(key) else _masked(item, project) for key, item in value.items()}

@@ -1,7 +1,7 @@
-"""A job from start to end: the event loop, signals, what is said meanwhile, and the returns as text.
+"""Runs a job: the event loop, signals, messages, and the output of returns.
 
-One SIGINT, SIGTERM or SIGHUP stops the work: what is known is written, and the exit code says which signal. A second
-one ends the process at once.
+The first SIGINT, SIGTERM or SIGHUP stops the work: returns so far are written, and the exit code tells the signal. A
+second one ends the process at once.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-#: Seconds that targets get, after the first signal, to be stopped and to say what they did.
+#: Seconds after the first signal for stopping targets and receiving their returns.
 GRACE = 8.0
 EXIT_OF_SIGNAL = {
     signal.SIGINT: EXIT_INTERRUPTED,
@@ -53,15 +53,14 @@ def run_job(
     hint: str = "",
     words: Sequence[str] | Callable[[str], Sequence[str]] = (),
 ) -> int:
-    """Does one job and writes its returns; the exit code. Raises CommandError when the command itself was wrong.
+    """Runs a job and writes its returns; returns the exit code. Raises CommandError for an invalid command.
 
-    ``words`` are the command and what stands behind its target, for the command line that does it again; or give all
-    words for the ids that it is done to.
-    ``unmask`` says that a value was asked for in clear: secrets then show in the output (not in logs). ``hint`` is said
-    once if something was masked.
+    ``words``: the command and the words after its target, to print a command line that repeats it; or a function that
+    returns all words for given ids. ``unmask``: an unmasked value was requested, so secrets are not redacted in the
+    output (but in logs). ``hint`` is printed once if something was masked.
     """
     selection = given.selection(target)
-    given.job(DEFAULT_LEVEL)  # wrong options are said before any file is read
+    given.job(DEFAULT_LEVEL)  # report invalid options before any file is read
     mode = state_output(given.state_output)
     watcher = Watcher()
     client, level = open_client(given, terminal, watcher)
@@ -134,11 +133,11 @@ def _again(
     command, *rest = words(chosen) if callable(words) else words
     if command == "run" and any(word.startswith("--") for word in rest):
         rest.insert(1, "--")
-    target = ["-L"] if callable(words) else ["-L", chosen]  # those make it one of their own words
+    target = ["-L"] if callable(words) else ["-L", chosen]  # the function adds the ids itself
     all_words = ["pushsalt", command, *given.flags(), *target, *rest]
     line = shlex.join(all_words)
     pillar = [given.pillar_data or "@", *(word for word in rest if word.startswith("pillar="))]
-    is_elsewhere = all(text.startswith("@") and text != "@-" for text in pillar)  # what stdin had is read
+    is_elsewhere = all(text.startswith("@") and text != "@-" for text in pillar)  # stdin cannot be read again
     if not is_elsewhere or any(redact(text) != text for text in (line, *all_words)):
         return f"the same command with -L {shlex.quote(chosen)}"
     return line
@@ -151,7 +150,7 @@ def _configured_mode(client: Client) -> str:
 
 
 def _view_wanted(out: str | None, *, shared_terminal: bool) -> bool:
-    """Whether there is somebody to look at a live view, and nothing else that writes to the same screen."""
+    """Whether a live view is shown: stderr is a terminal, and nothing else writes to it."""
     return (
         stdio.stderr_is_terminal() and out != "quiet" and not shared_terminal and os.environ.get("TERM", "") != "dumb"
     )
@@ -259,7 +258,7 @@ def leave(code: int, view: Progress | ProgressLog | None = None) -> None:
 
 
 def _explain(results: dict[str, TargetReturn]) -> None:
-    """What a format for machines leaves out of an error: where it is and what to do. Alike targets share a line."""
+    """Write places and hints of errors, which formats for programs leave out. Equal errors of targets share a line."""
     said: dict[str, list[str]] = {}
     for result in results.values():
         for text in result.ret if result.shape == "errors" else ():
@@ -272,7 +271,7 @@ def _explain(results: dict[str, TargetReturn]) -> None:
 
 
 def _say_failures(results: dict[str, TargetReturn], redact: Callable[[str], str]) -> None:
-    """With nothing on stdout, at least what went wrong, one line a target."""
+    """If stdout gets no output, write the failures to stderr, one line per target."""
     from pushsalt.cli.progress import failure_text
 
     for result in results.values():

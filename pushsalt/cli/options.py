@@ -1,7 +1,7 @@
 """The option table. A matcher's flag is one line here.
 
-Options are rows, given to Typer as parameters by ``takes``; a command gets them back as one ``Given``, in which those
-before the command (global) and after it are merged: lists add up, of single values the one nearer to the end wins.
+Options are rows that ``takes`` adds to Typer as parameters; a command gets them as one ``Given``, in which global
+options (before the command) and those after it are merged: lists are concatenated, of single values the last wins.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Opt:
         return self.kind in ("value", "list")
 
     def parameter(self, known: Collection[str] = ()) -> inspect.Parameter:
-        """What Typer reads. ``known``: flags of the command, which are never another's word."""
+        """The parameter for Typer. ``known``: flags of the command, which are not used as spellings of other tools."""
         others = (word for word in words.also(self.flags) if word not in known)
         types: dict[str, Any] = {"value": str | None, "flag": bool, "list": list[str] | None, "count": int}
         more: dict[str, Any] = {}
@@ -166,7 +166,7 @@ STATES = _rows(
     Opt("pillarenv", ("--pillarenv",), "Take pillar from this environment.", metavar="ENV"),
     Opt("no_render_cache", ("--no-render-cache",), "Render for each target, however alike they are.", "flag"),
 )
-#: Of ``run`` alone.
+#: Options of ``run`` only.
 RAW = _rows(
     "What is done",
     Opt("raw", ("--raw",), "Run a command line by the login's shell, without Python: stdout, stderr, retcode.", "flag"),
@@ -195,7 +195,7 @@ ASK = _rows(
 
 STATE_OUTPUTS = ("full", "terse", "mixed", "changes", "filter")
 
-#: What commands that work on targets have in common.
+#: Options of all commands that run jobs on targets.
 JOB = (*DELIMITER, *OUTPUT, *LIMITS, *LOGIN, *ASK, *_IDLE)
 
 
@@ -209,7 +209,7 @@ class Given:
         return self.values.get(name)
 
     def merged(self, nearer: dict[str, Any]) -> Given:
-        """With those of the command, which stand nearer to the end of the line."""
+        """The options merged with those of the command, which win."""
         values = dict(self.values)
         for name, value in nearer.items():
             before = values.get(name)
@@ -241,11 +241,11 @@ class Given:
         return words
 
     def matcher_flags(self) -> list[str]:
-        """The flag that says what TARGET is, if one does."""
+        """The flags that set the matcher of TARGET."""
         return [opt.flags[0] for opt in MATCHERS if self.values.get(opt.name)]
 
     def settings(self) -> Settings:
-        """What the global options and the environment say, and a person who is asked. Raises UsageError."""
+        """The Settings from global options, the environment, and prompts for passwords. Raises UsageError."""
         from pushsalt.api import Settings
         from pushsalt.cli.asking import ask_passwords
 
@@ -284,7 +284,7 @@ class Given:
 
     @cached_property
     def pillar_over(self) -> dict[str, Any] | None:
-        """What --pillar gives; a file, or stdin, is read once. Raises UsageError."""
+        """The data of --pillar; a file, or stdin, is read once. Raises UsageError."""
         return _pillar(self.pillar_data)
 
     def job(self, log_level: str) -> JobOptions:
@@ -308,7 +308,7 @@ class Given:
 
 
 def takes(*groups: tuple[Opt, ...]) -> Callable[[Callable[..., int]], Callable[..., int]]:
-    """Gives a command the options of ``groups``: Typer sees them as parameters, the function gets ``given``."""
+    """Decorator: adds the options of ``groups`` to a command as Typer parameters; the function gets ``given``."""
     options = [opt for group in groups for opt in group]
 
     def decorate(function: Callable[..., int]) -> Callable[..., int]:
@@ -361,7 +361,7 @@ _PILLAR_HINT = "for example --pillar '{key: value}' or --pillar @FILE"
 
 
 def _pillar(text: str | None) -> dict[str, Any] | None:
-    """The pillar that --pillar gives: data, or ``@FILE``, of which YAML has nothing either. Raises UsageError."""
+    """Parse --pillar: data, or ``@FILE`` (not valid at the begin of YAML). Raises UsageError."""
     if text is None:
         return None
     from pushsalt.errors import PushsaltError

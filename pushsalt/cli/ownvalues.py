@@ -1,4 +1,4 @@
-"""What is a target's own: its id, its addresses and its host names."""
+"""The own values of a target: its id, addresses and host names."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pushsalt.errors import PushsaltError
 if TYPE_CHECKING:
     from pushsalt.run.project import Project
 
-#: Grains that are names and addresses, and what people call them.
+#: Grains with names and addresses -> their description.
 _GRAINS: Final = {
     "host": "host name",
     "fqdn": "host name",
@@ -24,7 +24,7 @@ _MOST: Final = 300
 
 
 def own_values(project: Project, id: str) -> dict[str, str]:
-    """value -> what it is; the first that has a value names it."""
+    """value -> its description, that of the first grain with this value."""
     found: dict[str, str] = {}
 
     def add(value: Any, name: str) -> None:

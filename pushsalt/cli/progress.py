@@ -1,7 +1,7 @@
 """The live view on a terminal: how many targets are done, what runs on each now, failures as they happen.
 
-It is drawn on stderr, below the log lines, and is gone when the output comes. It appears only when a job takes
-longer than a moment: until then not even the drawing library is loaded.
+It is drawn on stderr, below the log lines, and removed before the output. It only appears if a job takes longer than a
+moment; before that, the drawing library is not loaded.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ DELAY = 0.4
 FRAMES_PER_SECOND = 8
 SPINNER = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 ASCII_SPINNER = "|/-\\"
-#: Failures that are kept to be shown; a third of the lines is theirs, but at least so many.
+#: Failures that are kept, and the least number of lines for them; they may use a third of all lines.
 FAILURES_KEPT, FAILURES_SHOWN = 50, 4
 #: Seconds between lines where there is no terminal, and how many targets at work one names.
 EVERY = 30.0
@@ -44,7 +44,7 @@ _RICH_STYLES = {"1": "bold", "2": "dim", "31": "red", "32": "green", "33": "yell
 
 @dataclass
 class Working:
-    """A target that is under way."""
+    """A target that is being worked on."""
 
     phase: str = "connect"
     total: int = 0
@@ -58,7 +58,7 @@ class Working:
 
 
 class Board(Reporter):
-    """What the view shows, as lines. Knows no terminal."""
+    """The content of the view as lines, independent of a terminal."""
 
     def __init__(self) -> None:
         self.title = ""
@@ -144,7 +144,7 @@ class Board(Reporter):
         return rows
 
     def in_a_line(self, elapsed: float) -> str:
-        """The same as one line of text."""
+        """The content as one line of text."""
         first, *_ = self.lines(elapsed, 1, spinner=" ")
         head = "".join(span.text for span in first).strip()
         working = [f"{id} ({target.words()})" for id, target in list(self.working.items())[:NAMED]]
@@ -154,7 +154,7 @@ class Board(Reporter):
 
 
 class ProgressLog(Board):
-    """A line every half minute, for who reads a log of it. A context manager; ``write`` takes a line."""
+    """Writes a line every half minute, if stderr is no terminal. A context manager; ``write`` takes a line."""
 
     def __init__(self, write: Callable[[str], None], redactor: Redactor) -> None:
         super().__init__()
@@ -176,7 +176,7 @@ class ProgressLog(Board):
         self.stopped = True
 
     def abandon(self) -> None:
-        """There is nothing to give back."""
+        """Does nothing: there is no terminal to restore."""
 
     def _tell(self) -> None:
         while not self._over.wait(EVERY):

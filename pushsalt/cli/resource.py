@@ -1,4 +1,4 @@
-"""``pushsalt resource``: what lies behind targets, as it was last seen, and looking again."""
+"""``pushsalt resource``: lists the known managed resources of targets, and discovers them again."""
 
 from __future__ import annotations
 

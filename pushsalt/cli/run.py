@@ -71,7 +71,7 @@ def run(
 
 
 def _has_dry_run(function: str, args: list[Any], kwargs: dict[str, Any]) -> None:
-    """Raises UsageError for a function of ours that changes the system whatever ``--test`` says: states know of it."""
+    """Raises UsageError for a shipped function that changes the system and ignores ``--test``, unlike states."""
     from pushsalt.modules.effects import CHANGES, RUNS, shipped
 
     effect = shipped(function)
@@ -84,8 +84,8 @@ def _has_dry_run(function: str, args: list[Any], kwargs: dict[str, Any]) -> None
 
 
 def asks_in_clear(function: str, kwargs: dict[str, Any]) -> bool:
-    """Whether the call asks for what would be hidden: who asks by name gets it, in the output and nowhere else.
+    """Whether the call explicitly requests values that would be redacted: then the output, but no log, has them.
 
-    ``unmask=True``; ``state.show_*``, whose answer is what would run.
+    These are calls with ``unmask=True``, and ``state.show_*``.
     """
     return kwargs.get("unmask") is True or function.startswith("state.show_")

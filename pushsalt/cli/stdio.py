@@ -1,7 +1,7 @@
-"""Writing to stdout and stderr, which may be closed, full, or a reader that has left.
+"""Writing to stdout and stderr, which may be closed, or full, or a pipe without reader.
 
-``Stdout`` keeps the trouble as a value: the work of a run goes on, and the exit code is never 0 then. This module
-imports next to nothing: ``--version`` needs no more.
+``Stdout`` stores errors instead of raising: the run continues, and the exit code is not 0 then. This module has few
+imports, since ``--version`` needs no more.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ READER_GONE = "the reader of stdout is gone"
 
 
 class Stdout:
-    """The process's stdout. ``trouble`` says why something could not be written, or is empty."""
+    """The process's stdout. ``trouble`` is the error of a failed write, or empty."""
 
     def __init__(self) -> None:
         self.trouble = "stdout is closed" if sys.stdout is None else ""
@@ -39,14 +39,14 @@ class Stdout:
         return not self.trouble and sys.stdout.isatty()
 
     def write(self, text: str, *, utf8: bool = False) -> None:
-        """Writes and flushes ``text``; in UTF-8 whatever the locale if ``utf8``. Never raises over stdout's state."""
+        """Writes and flushes ``text``; with ``utf8`` always in UTF-8. Does not raise for errors of stdout."""
         if self.trouble or not text:
             return
         encoding = "utf-8" if utf8 else sys.stdout.encoding or "utf-8"
         data = text.encode(encoding, "backslashreplace")
         try:
             buffer = getattr(sys.stdout, "buffer", None)
-            if buffer is None:  # replaced by something that takes text only
+            if buffer is None:  # sys.stdout was replaced by an object that accepts text only
                 sys.stdout.write(data.decode(encoding))
             else:
                 sys.stdout.flush()
@@ -69,7 +69,7 @@ class Stdout:
 
 
 class Terminal:
-    """What one invocation has in hand: its stdout and its log."""
+    """The stdout and the log of one invocation."""
 
     def __init__(self, log: Handler, stdout: Stdout) -> None:
         self.log = log
@@ -86,7 +86,7 @@ TERMINAL: ContextVar[Terminal] = ContextVar("terminal")
 
 
 def final_code(code: int, stdout: Stdout) -> int:
-    """The exit code, never 0 when output could not be written. Says why, unless it is only a reader who left."""
+    """The exit code, not 0 if output could not be written; reports the error unless the reader closed a pipe."""
     if not stdout.trouble:
         return code
     if stdout.trouble != READER_GONE:
@@ -105,7 +105,7 @@ def print_error(message: str, hint: str = "") -> None:
 
 
 def write_stderr(text: str) -> None:
-    """Writes finished text to stderr; where that fails there is nobody to tell."""
+    """Writes text to stderr; errors are ignored."""
     try:
         if sys.stderr is not None:
             sys.stderr.write(text)
@@ -126,7 +126,7 @@ no_color = False
 
 
 def color_wanted(is_terminal: bool) -> bool:
-    """Whether colours are used: on terminals that know them; https://no-color.org, https://force-color.org."""
+    """Whether to use colours: on terminals that support them; https://no-color.org, https://force-color.org."""
     if no_color or os.environ.get("NO_COLOR"):
         return False
     return bool(os.environ.get("FORCE_COLOR")) or (is_terminal and os.environ.get("TERM", "") != "dumb")

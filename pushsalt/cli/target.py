@@ -30,7 +30,7 @@ EXPLAIN = (
 
 
 class TargetCommand(Command):
-    """``--explain`` may stand alone: the word behind it is an id only if EXPR is another one."""
+    """The command; ``--explain`` may have no value: the next word is an id only if there is another word for EXPR."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         options: list[Any] = [param for param in self.get_params(ctx) if param.param_type_name == "option"]

@@ -1,4 +1,4 @@
-"""Errors of the command itself, for people: what is wrong, and the nearest right word."""
+"""Prints errors of the command line, with suggestions."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from pushsalt.cli.stdio import print_error, write_stderr
 from pushsalt.errors import EXIT_COMMAND, NoTargetError, PushsaltError, StateError
 from pushsalt.log import DEFAULT_LEVEL, Handler, configure
 
-#: What Typer's parser says of arguments that no parameter takes.
+#: The message of Typer's parser for surplus arguments.
 _TOO_MANY = re.compile(r"Got unexpected extra arguments?(?:\(s\))? \((.*)\)", re.DOTALL)
 
 log = logging.getLogger(__name__)
 
 
 def explain(exc: PushsaltError, handler: Handler) -> int:
-    """Says an error of ours; its exit code."""
+    """Prints one of our errors; returns its exit code."""
     _settle(handler)
     text, hint = str(exc), exc.hint
     if isinstance(exc, NoTargetError) and exc.words and Path(exc.words).exists():
@@ -48,7 +48,7 @@ def explain_usage(exc: Any, handler: Handler) -> int:
     elif option and hasattr(exc, "possibilities"):
         text = f"there is no option {option}" + (f" of {path}" if context and context.parent else "")
         known = [flag for item in context.command.params for flag in words.own(item.opts)] if context else []
-        if context and context.parent is None:  # options of commands may stand there too
+        if context and context.parent is None:  # options of commands are allowed there too
             known += [flag for group in (JOB, MATCHERS, STATES, RAW) for opt in group for flag in opt.flags]
         flags = {flag.lstrip("-"): flag for flag in [*known, "--help"] if len(flag) > 2}
         near = [flags[name] for name in get_close_matches(option.lstrip("-"), flags, 3)]
@@ -67,7 +67,7 @@ def explain_usage(exc: Any, handler: Handler) -> int:
 
 
 def explain_defect(exc: BaseException, handler: Handler) -> int:
-    """Says that something went wrong that nobody foresaw; the traceback is in the debug log only."""
+    """Reports an unexpected exception; the traceback is in the debug log only."""
     _settle(handler)
     log.debug("unexpected error", exc_info=exc)
     shown = logging.getLogger().isEnabledFor(logging.DEBUG)

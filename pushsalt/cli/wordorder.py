@@ -1,7 +1,6 @@
-"""Where options stand: before the command, between its words, and behind a function, where they may be arguments.
+"""Reorders options: before the command, between its words, and after a function, where they may be arguments.
 
-Options of a command that stand before it are put behind it: its own parser reads them there, and says which it does not
-have.
+Options before the command that are not global are moved after it, where its parser reads them or reports unknown ones.
 """
 
 from __future__ import annotations
@@ -14,10 +13,10 @@ from pushsalt.cli.options import GLOBAL, JOB, MATCHERS, RAW, STATES, Opt
 def options_after_command(
     args: list[str], own: Mapping[str, bool], commands: Collection[str]
 ) -> tuple[list[str], list[str]]:
-    """``args`` with options that are not ``own`` behind the command; and these options, where there is no command.
+    """(``args`` with options that are not ``own`` moved after the command, these options if there is no command).
 
-    ``own``: the flags that stay, and whether each takes the next word. A TARGET may stand before the command too, if a
-    matcher does.
+    ``own``: flag -> whether it takes the next word, for options that are not moved. A TARGET may precede the command
+    too, if a matcher's flag does.
     """
     others = _flags(GLOBAL, JOB, MATCHERS, STATES, RAW)
     matchers = _flags(MATCHERS).keys() - own.keys()
@@ -57,10 +56,10 @@ def call(words: list[str], moved: list[str]) -> str:
 
 
 def end_options(args: list[str], takes_value: Mapping[str, bool]) -> list[str]:
-    """``args`` with a ``--`` before MODULE.FUNCTION, and before that the long options that stood behind it.
+    """``args`` with ``--`` before MODULE.FUNCTION; long options after the function are moved before that.
 
-    ``takes_value``: every option of ours, and whether it takes the next word. A ``--`` ends the options: all behind it
-    are the function's arguments.
+    ``takes_value``: option -> whether it takes the next word, for all options. After a ``--`` all words are arguments
+    of the function.
     """
     value_flags = {flag for flag, takes in takes_value.items() if takes}
     at = plain = 0

@@ -1,13 +1,13 @@
-"""Words of others: what each option of salt, salt-ssh and Ansible is here, for the parser and for docs/words.md.
+"""Options of salt, salt-ssh and Ansible and their equivalents here, for the parser and for docs/words.md.
 
-A row: the tools, one option in all its spellings, what we do, and with what:
+A row has the tools, one option in all its spellings, the treatment, and its argument:
 
-TAKEN     the spellings are taken as this option of ours (where it is spelled alike, it is that option)
-IDLE      taken, and nothing is done: why
-ANSWERED  an error: what to write instead
-OTHER     the word is ours already and means something else: what, and what to write instead
+TAKEN     the spellings are accepted for this option of ours (or are the same)
+IDLE      accepted without effect: the reason
+ANSWERED  an error: the replacement
+OTHER     our option of this name has another meaning: which, and the replacement
 
-Salt's words go before Ansible's. Of tools that a row names together, the option means the same.
+Salt's options have precedence over Ansible's. For all tools of a row, the option has the same meaning.
 """
 
 from __future__ import annotations
@@ -234,12 +234,12 @@ ROWS: Final = tuple(
 
 
 def also(flags: tuple[str, ...]) -> tuple[str, ...]:
-    """The other spellings of an option of ours that has these flags."""
+    """The other spellings of our option with these flags."""
     return tuple(dict.fromkeys(word for flag in flags for word in _TAKEN.get(flag, ()) if word not in flags))
 
 
 def own(spellings: Sequence[str]) -> Sequence[str]:
-    """Our own among all spellings of an option; others' stand behind the one that the table names."""
+    """Our own spellings among all spellings of an option; those of other tools come after the first one."""
     for at, flag in enumerate(spellings, 1):
         if flag in _TAKEN:
             return spellings[:at]
@@ -247,7 +247,7 @@ def own(spellings: Sequence[str]) -> Sequence[str]:
 
 
 def answer(word: str) -> tuple[str, str] | None:
-    """Whose option a word is that we answer, and what to write instead; None for any other word."""
+    """(tool, replacement) of an option with treatment ANSWERED; None for other words."""
     rows = [row for row in ROWS if row.verb == ANSWERED and word in row.words.split()]
     if not rows:
         return None
@@ -262,5 +262,5 @@ for _row in ROWS:
     if _row.verb == TAKEN:
         _TAKEN.setdefault(_row.text, []).extend(_row.words.split())
 
-#: The words that are taken and do nothing; none of them has a value.
+#: The options that are accepted without effect; none of them has a value.
 IDLE_WORDS: Final = tuple(word for row in ROWS if row.verb == IDLE for word in row.words.split())

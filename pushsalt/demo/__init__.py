@@ -1,1 +1,1 @@
-"""Throw-away targets on this machine: what ``pushsalt demo`` shows and what the tests run against."""
+"""Temporary targets on this machine, for ``pushsalt demo`` and for tests."""

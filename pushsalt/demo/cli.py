@@ -81,7 +81,7 @@ def _walk(tour: Tour, scene: Scene) -> None:
 
 
 def _path() -> list[str]:
-    """What a shell must be told for `pushsalt` to be found, if anything."""
+    """The PATH setting that a shell needs to find `pushsalt`, if any."""
     own = Path(sys.executable).with_name("pushsalt")
     return [] if shutil.which("pushsalt") or not own.exists() else [f"PATH={shlex.quote(str(own.parent))}:$PATH"]
 

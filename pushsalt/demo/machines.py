@@ -1,9 +1,8 @@
-"""Booted Debian machines for the tests and for ``pushsalt demo --machines``: systemd, apt and sshd, nothing shared.
+"""Booted Debian machines with systemd, apt and sshd, for tests and for ``pushsalt demo --machines``.
 
-Needs root, debootstrap, systemd-nspawn, iproute2 and overlayfs; ``missing()`` says what lacks. Each machine is an
-overlay on a read-only debootstrapped root, booted by systemd-nspawn in a network namespace of its own, reachable from
-here over a bridge that leads nowhere else. Packages come from a local repository that ``AptRepository`` fills
-beforehand.
+Needs root, debootstrap, systemd-nspawn, iproute2 and overlayfs; ``missing()`` returns what is not available. Each
+machine is an overlay on a read-only debootstrapped root, booted by systemd-nspawn in its own network namespace, and
+reachable from this machine over an isolated bridge. Packages come from a local repository that ``AptRepository`` fills.
 """
 
 from __future__ import annotations
@@ -42,7 +41,7 @@ def missing() -> str:
 
 @functools.cache
 def _forbidden() -> str:
-    """Which part of a machine the kernel lets nobody make here, as in most containers, or an empty text. Tries it."""
+    """The feature that the kernel forbids here, as in most containers, found by trying; or an empty text."""
     bridge = f"psp{secrets.token_hex(3)}"
     made = _run("ip", "link", "add", bridge, "type", "bridge", check=False)
     if made.returncode:
@@ -77,7 +76,7 @@ def _run(*argv: str | Path, check: bool = True, cwd: Path | None = None) -> subp
 
 
 def cache_dir() -> Path:
-    """Where roots and packages are kept from one time to the next."""
+    """The folder in which roots and packages are cached."""
     default = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "pushsalt-tests"
     path = Path(os.environ.get("PUSHSALT_TEST_CACHE") or default)
     path.mkdir(parents=True, exist_ok=True)
@@ -85,7 +84,7 @@ def cache_dir() -> Path:
 
 
 def _control_groups(name: str) -> list[Path]:
-    """The folders of a control group of our own, below ours, in each hierarchy that systemd uses."""
+    """The folders of a new control group below that of this process, in each hierarchy that systemd uses."""
     ours = dict(line.split(":", 2)[1:] for line in Path("/proc/self/cgroup").read_text().splitlines())
     found = []
     for line in Path("/proc/self/mountinfo").read_text().splitlines():
@@ -98,7 +97,7 @@ def _control_groups(name: str) -> list[Path]:
 
 
 def in_control_group(name: str, argv: Sequence[str]) -> list[str]:
-    """The command, to be run in a control group of this name.
+    """The command line that runs a command in a control group of this name.
 
     systemd-nspawn puts all machines that one process starts into the same group, where each one's systemd ends the
     others' services of the same names.
@@ -113,7 +112,7 @@ def in_control_group(name: str, argv: Sequence[str]) -> list[str]:
 
 
 def remove_control_group(name: str) -> None:
-    """What is left of it when the machine has ended."""
+    """Remove the control group of a machine that has ended."""
     for folder in _control_groups(name):
         for path, _, _ in os.walk(folder, topdown=False):
             with contextlib.suppress(OSError):
@@ -128,7 +127,7 @@ def _locked(path: Path) -> Iterator[None]:
 
 
 def _kind(suite: str) -> str:
-    """The suite and what the machines have from the start: another choice of packages is another root."""
+    """A key of the suite and the preinstalled packages, since each choice of packages needs its own root."""
     return f"{suite}-{hashlib.sha256(PACKAGES.encode()).hexdigest()[:8]}"
 
 
@@ -150,7 +149,7 @@ def base_root(suite: str = "bookworm") -> Path:
 
 
 def _prepare(root: Path) -> None:
-    """What every machine needs: quiet timers, a generous sshd, users to log in as."""
+    """Prepare a root: no timers, high limits of sshd, users for logins."""
     (root / "etc/resolv.conf").write_text("options timeout:1 attempts:1\n")
     for timer in (
         "apt-daily.timer",
@@ -189,7 +188,7 @@ class AptRepository:
         return cache_dir() / f"repo-{_kind(self.suite)}"
 
     def fill(self) -> Path:
-        """Download what is not there yet, index it, and give the folder."""
+        """Download missing packages, index them, and return the folder."""
         self.path.mkdir(exist_ok=True)
         root = base_root(self.suite)
         with _locked(self.path.with_suffix(".lock")):
@@ -223,7 +222,7 @@ class AptRepository:
 
 
 def _host_apt_settings(root: Path, suite: str) -> None:
-    """Let a chroot reach the packages the way this machine does (proxies, CA files), for downloading only."""
+    """Copy apt's settings of this machine (proxies, CA files) into a chroot, for downloading only."""
     for source in Path("/etc/apt/apt.conf.d").glob("*proxy*"):
         shutil.copy(source, root / "etc/apt/apt.conf.d" / source.name)
 
@@ -260,7 +259,7 @@ class Machine:
 
     @property
     def root(self) -> Path:
-        """The machine's file system as seen from here."""
+        """The machine's file system on this machine."""
         return self.folder / "merged"
 
     def host(self, **more: object) -> dict[str, object]:
@@ -268,7 +267,7 @@ class Machine:
         return {"host": self.address, "user": "root", "priv": str(self.key), **more}
 
     def shell(self, command: str, *, check: bool = True) -> str:
-        """Run a shell command inside over SSH (as a person would) and give its output."""
+        """Run a shell command on the machine over SSH; returns its output."""
         known = self.folder.parent / "known_hosts"
         done = _run(
             "ssh",
@@ -291,7 +290,7 @@ class Machine:
 
 @dataclass
 class MachineBed:
-    """Boots machines and takes everything down again: ``with MachineBed() as bed: web1 = bed.boot("web1")``."""
+    """Boots machines, and removes them at the end: ``with MachineBed() as bed: web1 = bed.boot("web1")``."""
 
     repositories: dict[str, AptRepository] = field(default_factory=dict)
     machines: list[Machine] = field(default_factory=list)
@@ -428,7 +427,7 @@ class MachineBed:
         return {"hosts": {machine.name: machine.host(**more) for machine in self.machines}}
 
     def close(self) -> None:
-        """Shut everything down and remove it; only what this bed made."""
+        """Shut down and remove everything that this bed has made."""
         for machine in self.machines:
             if machine.process is not None and machine.process.poll() is None:
                 machine.process.send_signal(signal.SIGTERM)
@@ -437,7 +436,7 @@ class MachineBed:
                 try:
                     machine.process.wait(5)
                 except subprocess.TimeoutExpired:
-                    machine.process.send_signal(signal.SIGTERM)  # once more: now, whatever still runs there
+                    machine.process.send_signal(signal.SIGTERM)  # the second signal ends it at once
                 try:
                     machine.process.wait(25)
                 except subprocess.TimeoutExpired:

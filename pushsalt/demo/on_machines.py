@@ -17,7 +17,7 @@ SUITE = "bookworm"
 
 
 def start(folder: Path, tour: Tour, stack: ExitStack) -> Scene:
-    """Machines and a project for them; what the tour says of them. Raises CommandError when there is no way."""
+    """Boot machines and write a project for them; returns the Scene. Raises CommandError if that is not possible."""
     if reason := missing():
         hint = "without --machines nothing of that is needed; on Debian and Ubuntu: apt-get install debootstrap "
         hint += "systemd-container iproute2 apt-utils openssh-client"
@@ -50,7 +50,7 @@ def start(folder: Path, tour: Tour, stack: ExitStack) -> Scene:
 
 
 def _ask(tour: Tour, machine: Machine) -> None:
-    """What the site answers to a browser, or that it does not."""
+    """The answer of the site to an HTTP request, or its error."""
     url = f"http://{machine.address}/"
     request = urllib.request.Request(url, headers={"Host": SITE})
     tour.say(f"\n# Does {SITE} answer on {machine.name}?  GET {url}", "2")

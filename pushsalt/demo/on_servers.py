@@ -15,7 +15,7 @@ from pushsalt.errors import CommandError
 
 
 def start(folder: Path, tour: Tour, stack: ExitStack) -> Scene:
-    """Servers below ``folder`` and a project for them; what the tour says of them. Raises CommandError."""
+    """Start servers below ``folder`` and write a project for them; returns the Scene. Raises CommandError."""
     bed, server = _bed(folder, stack)
     user = getpass.getuser()
     defaults = {
@@ -35,7 +35,7 @@ def start(folder: Path, tour: Tour, stack: ExitStack) -> Scene:
 
 
 def _bed(folder: Path, stack: ExitStack) -> tuple[SshdBed, str]:
-    """Running servers, and what they are: OpenSSH's, or the stand-in where those can't be used."""
+    """Running servers, and their description: OpenSSH's, or the stand-in if that cannot be used."""
     own = "pushsalt's own SSH servers (there is no usable sshd)"
     for stand_in in (False, True):
         if not stand_in and (missing() or (os.geteuid() == 0 and not RUN_DIR.is_dir())):

@@ -1,4 +1,4 @@
-"""The project folder of the demo: what an operator would write for these targets."""
+"""The project folder of the demo."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-#: Formulas that come with pushsalt: inside of the package when it was installed from a wheel, beside it in a checkout.
+#: Folders of the shipped formulas: inside of the package in a wheel, beside it in a checkout.
 _PLACES = (Path(__file__).parent / "formulas", Path(__file__).parents[2] / "formulas")
 
 _CONFIG = """\
@@ -34,7 +34,7 @@ base:
   'web*':
     - apache
 """
-#: Without root nothing can be installed: the formula writes its files into each target's own folder.
+#: Without root no package can be installed: the formula only writes its files, into each target's own folder.
 PILLAR_IN_FOLDER = """\
 # Settings of the apache formula. These targets share one machine, so all paths are in the target's own folder, and
 # neither package nor service is touched.
@@ -68,7 +68,7 @@ apache:
 
 
 def formulas() -> Path:
-    """The folder of the formulas that come with pushsalt."""
+    """The folder of the shipped formulas."""
     return next(place for place in _PLACES if (place / "apache" / "init.sls").is_file())
 
 
@@ -86,7 +86,7 @@ def write(folder: Path, defaults: Mapping[str, Any], hosts: Mapping[str, Mapping
     for name, text in texts.items():
         (folder / name).write_text(text, encoding="utf-8")
     for path in (folder, *(folder / name for name in texts)):
-        # Whatever the umask: a project that others can write to is not used by itself.
+        # Independent of the umask: a project that others can write to is not trusted.
         path.chmod(0o755 if path.is_dir() else 0o644)
 
 

@@ -57,7 +57,7 @@ def missing() -> str:
 
 @dataclass
 class SshTarget:
-    """One server: where it listens, whose home its logins have."""
+    """One server: its address, and the home folder of its logins."""
 
     id: str
     port: int
@@ -100,8 +100,8 @@ class SshdBed:
     def add(self, id: str, config: Sequence[str] = (), **settings: Any) -> SshTarget:
         """Start one more server.
 
-        ``config`` are lines of sshd_config that come first and so win (the stand-in knows none); ``settings`` are its
-        inventory's.
+        ``config``: lines of sshd_config that are first and thus win (the stand-in ignores them); ``settings``: those of
+        the host in the inventory.
         """
         home = self.homes / id
         home.mkdir(parents=True, exist_ok=True)
@@ -124,7 +124,7 @@ class SshdBed:
             while not _answers(self.targets[id].port):
                 log = self._log(id).read_text(errors="replace")
                 gone = self.targets[id].process.poll() is not None
-                if gone and _TAKEN in log:  # somebody was faster: another port
+                if gone and _TAKEN in log:  # another process has taken the port: use another one
                     self._log(id).unlink()
                     self.add(id, self.targets[id].config, **self.targets[id].settings)
                 elif gone or time.monotonic() > end:
@@ -159,7 +159,7 @@ class SshdBed:
             values = {"port": port, "host_key": self.host_key, "authorized": authorized, "home": home}
             path.write_text("".join(f"{line}\n" for line in config) + _CONFIG.format(**values))
             argv = [SSHD, "-D", "-e", "-f", str(path)]
-        # A session of its own: Ctrl-C in a terminal is for the one who started the servers, and stops them in order.
+        # A new session: Ctrl-C in a terminal must only reach this process, which stops the servers in order.
         with self._log(id).open("ab") as log:
             return subprocess.Popen(
                 argv,
@@ -181,7 +181,7 @@ class SshdBed:
 
 
 def _dying_with_parent() -> Callable[[], object] | None:
-    """What a new child does so that it does not outlive a killed parent; Linux only."""
+    """Called in a child: lets the kernel end it with its parent; Linux only."""
     if not sys.platform.startswith("linux"):
         return None
     prctl, set_parent_death_signal = ctypes.CDLL(None).prctl, 1
@@ -203,7 +203,7 @@ def keygen(path: Path, kind: str = "ed25519", passphrase: str = "") -> None:
 
 
 def free_port() -> int:
-    """A port that nobody listens on now."""
+    """A free port."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])

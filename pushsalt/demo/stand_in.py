@@ -15,7 +15,7 @@ import sys
 
 import asyncssh
 
-#: Of the server's environment a session gets what sshd would give it.
+#: Environment variables of the server that a session gets, as with sshd.
 _PASSED = ("PATH", "USER", "LOGNAME", "SHELL", "LANG", "LC_ALL")
 
 

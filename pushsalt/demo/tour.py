@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pushsalt
 
-#: The command line of this very installation, whatever the working folder holds: `-c` puts that first on the path.
+#: Runs the command line of this installation: `-c` alone would put the working folder first on the path.
 _PROGRAM = """\
 import sys
 sys.path[:1] = []
@@ -24,12 +24,12 @@ main()
 _OURS = ("PUSHSALT_INVENTORY", "PUSHSALT_CONFIG", "PUSHSALT_CACHE")
 IDS = ("web1", "web2", "db1")
 SITE = "shop.example"
-#: Seconds that a command gets, after a signal, to stop its work and say what it did.
+#: Seconds that a command has, after a signal, to stop its work and print its results.
 GRACE = 15.0
 
 
 class StoppedError(BaseException):
-    """The demo was asked to end, by this signal; says its name."""
+    """The demo got this signal; the text is its name."""
 
     def __init__(self, number: int) -> None:
         super().__init__(signal.Signals(number).name)
@@ -38,7 +38,7 @@ class StoppedError(BaseException):
 
 @dataclass(frozen=True)
 class Scene:
-    """What differs between kinds of targets: what they are, Apache's folder there, a check, and what stays behind."""
+    """The differences between kinds of targets: description, Apache's folder, a check, and what is left at the end."""
 
     words: str
     apache: str
@@ -71,7 +71,7 @@ class Tour:
         """Its exit code. Stopped by a signal, it passes that on and waits for the command to end."""
         program = _PROGRAM.format(root=str(Path(pushsalt.__file__).parents[1]))
         env = {name: value for name, value in os.environ.items() if name not in _OURS}
-        # A session of its own: Ctrl-C in a terminal reaches the demo alone, which passes it on, as any signal.
+        # A new session: Ctrl-C in a terminal only reaches the demo, which passes on all signals.
         argv = [sys.executable, "-c", program, *words]
         child = subprocess.Popen(argv, cwd=self.project, env=env, stdin=subprocess.DEVNULL, start_new_session=True)
         try:

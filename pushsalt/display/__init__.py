@@ -1,1 +1,1 @@
-"""Text that is fit to be shown: what data may contain, and how lines are drawn."""
+"""Text for output: escapes data, and draws lines."""

@@ -1,16 +1,16 @@
-"""Texts of several targets that are the same but for what is each target's own."""
+"""Compares texts of several targets ignoring each target's own values."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-#: id -> {value: what it is}
+#: id -> {own value: description}
 Own = Callable[[str], Mapping[str, str]]
 
 
 class Normal:
-    """The texts of one target with its own values taken out. ``used`` has them: what it is -> its values, in order."""
+    """The texts of one target with its own values replaced. ``used``: description -> replaced values, in order."""
 
     def __init__(self, own: Mapping[str, str]) -> None:
         self._names = own
@@ -30,7 +30,7 @@ class Normal:
 
 
 def differing(members: Iterable[Mapping[str, Sequence[str]]]) -> list[str]:
-    """In what the own values that targets' texts have differ."""
+    """The descriptions of own values that differ between targets' texts."""
     found: dict[str, set[tuple[str, ...]]] = {}
     for used in members:
         for name, values in used.items():

@@ -34,7 +34,7 @@ def lines(value: Any, indent: int = 0) -> list[Line]:
 
 
 def _from_source(text: str) -> str:
-    """A docstring as it stands in its file, without the indentation that it has there; any other text as it is."""
+    """A docstring without its indentation; other texts unchanged."""
     if not text.startswith("\n") or text.startswith("\n\n") or not text.strip():
         return text
     inner = [row for row in text.split("\n") if row.strip()]
@@ -42,7 +42,7 @@ def _from_source(text: str) -> str:
 
 
 def inline(value: Any) -> Span | None:
-    """What shows ``value`` within one line, or None when it needs several."""
+    """``value`` on one line, or None if it needs several."""
     match value:
         case str():
             return None if "\n" in value.rstrip("\n") else Span(value.rstrip("\n"))

@@ -1,4 +1,4 @@
-"""What is wrong with a target's states, as lines: the reason stands out, places and source lines are readable."""
+"""Problems of a target's states as styled lines, with highlighted reason, places and excerpts."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import Final
 
 from pushsalt.display.style import Line, block, line
 
-#: A line of an excerpt: the mark of the line that is meant, its number, the text.
+#: A line of an excerpt: the mark of the line with the error, line number, text.
 _SOURCE: Final = re.compile(r"^(> |  )( *\d+ \|)(.*)$", re.DOTALL)
-#: What is said behind the reason.
+#: Lines after the reason.
 _DETAIL: Final = re.compile(r"^(  (in|from) |hint: |rendered: |$)")
 
 

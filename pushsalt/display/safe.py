@@ -19,7 +19,7 @@ _CRLF = re.compile("\r+\n")
 #: Characters that are escaped in one go.
 _PIECE = 64 * 1024
 
-#: Nesting beyond this is shown as text: no reader of ours or theirs should recurse without end.
+#: Deeper nested values are shown as text, so that no program that reads the output recurses without limit.
 DEPTH_LIMIT = 200
 
 
@@ -61,7 +61,7 @@ def plain(value: Any, depth: int = 0) -> Any:
     Bytes are read as UTF-8 with replacement characters, and so are surrogates; NaN and infinities become the texts
     ``NaN``, ``Infinity``, ``-Infinity``. Two keys that would be the same text stay two (``1`` and ``1 (int)``).
     """
-    kind = type(value)  # what nearly every value is; all else, and subclasses, below
+    kind = type(value)  # the common types first; others, and subclasses, below
     if kind is str:
         return value if value.isascii() else _text(value)
     if kind is dict and depth <= DEPTH_LIMIT and _is_simple(value):

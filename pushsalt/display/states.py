@@ -1,4 +1,4 @@
-"""State returns as text: only what changed, would change or failed; unified diffs; failures with their comment."""
+"""State returns as text: only states that changed, would change or failed, with diffs and comments of failures."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ OUTCOMES = {
     "pending": ("would change", "pending"),
     "same": ("unchanged", "dim"),
 }
-#: What stands for a highstate that has nothing to run (Salt's shape).
+#: The state function of the return of an empty highstate (Salt's shape).
 _NO_STATES = "no.None"
 #: Changes that only repeat the state's name, by their key.
 _REPEATED = {"newfile": "new file", "cmd": ""}
-#: State modules whose changes are what something answered.
+#: State modules whose changes are output of a command or query.
 _ANSWERING = ("cmd", "module", "http")
 _COMMAND_KEYS = {"pid", "retcode", "stdout", "stderr"}
-#: All states of a target show at most so many lines.
+#: Most lines for all states of a target.
 ROWS = 200_000
-#: A single state, and a diff, show at most so many lines, unless -v or --full-diff asks for all.
+#: Most lines for a single state, and for a diff, without -v or --full-diff.
 LINE_LIMIT, DIFF_LIMIT = 200, 80
 
 
 @dataclass(frozen=True)
 class Detail:
-    """How much is shown. ``verbose`` counts -v, ``mode`` is Salt's ``state_output``; empty: what changed or failed."""
+    """How much is shown. ``verbose``: number of -v; ``mode``: Salt's ``state_output``; empty: changes and failures."""
 
     verbose: int = 0
     mode: str = ""
@@ -58,7 +58,7 @@ class Detail:
 
 @dataclass(frozen=True)
 class StateResult:
-    """One state's return, taken apart. ``outcome`` is a key of OUTCOMES."""
+    """The parsed return of one state. ``outcome`` is a key of OUTCOMES."""
 
     function: str
     id: str
@@ -69,8 +69,8 @@ class StateResult:
     comment: str
     warnings: tuple[str, ...]
     duration: float | None
-    salt: str = ""  # the version of the real Salt whose own module it was
-    hint: str = ""  # what the comment leaves to be said to people
+    salt: str = ""  # the version of real Salt, if the state ran Salt's own module
+    hint: str = ""  # an addition to the comment, for people
 
 
 def is_states(ret: Any) -> bool:
@@ -79,7 +79,7 @@ def is_states(ret: Any) -> bool:
 
 
 def parse(ret: Mapping[str, Any]) -> list[StateResult]:
-    """The results in the order in which the states ran. Any shape that a target may send is taken."""
+    """The results in the order in which the states ran. Accepts any shape."""
     items = [(tag, value if isinstance(value, Mapping) else {"comment": value}) for tag, value in ret.items()]
     items.sort(key=lambda item: _number(item[1].get("__run_num__")) or 0)
     return [_result(tag, value) for tag, value in items]
@@ -129,7 +129,7 @@ def _number(value: Any) -> float | None:
 
 
 def answers(results: list[StateResult]) -> Iterator[str]:
-    """What commands, functions and queries among the states answered: values that somebody asked for."""
+    """The output of commands, functions and queries among the states."""
     for item in results:
         if item.function.partition(".")[0] in _ANSWERING:
             shown = item.changes
@@ -192,7 +192,8 @@ def _details(item: StateResult, indent: int, detail: Detail) -> Iterator[Line]:
 
 
 def _without_name(changes: Any, name: str) -> Any:
-    """What the title does not say: of ``{NAME: {directory: new}}`` what is in it, of ``{newfile: NAME}`` a word."""
+    """Changes without the name, which is in the title: of ``{NAME: {directory: new}}`` the inner mapping, of
+    ``{newfile: NAME}`` a word."""
     if not isinstance(changes, Mapping):
         return changes
     inner = changes.get(name)
@@ -205,10 +206,10 @@ def _without_name(changes: Any, name: str) -> Any:
 
 
 def change_lines(changes: Any, indent: int, detail: Detail = Detail()) -> Iterator[Line]:
-    """What changed: a diff as a diff, ``old``/``new`` as ``old -> new``, anything else as nested text."""
+    """Changes as lines: a diff as a diff, ``old``/``new`` as ``old -> new``, other values as nested text."""
     if not isinstance(changes, Mapping):
         yield from nested.lines(changes, indent)
-    elif set(changes) == _COMMAND_KEYS:  # what cmd.run says of a command: without what says nothing
+    elif set(changes) == _COMMAND_KEYS:  # the changes of cmd.run, without uninformative ones
         said = {key: changes[key] for key in ("retcode", "stdout", "stderr") if changes[key] not in (0, "", None)}
         yield from nested.lines(said, indent) if said else ()
     elif set(changes) == {"old", "new"}:
@@ -246,14 +247,14 @@ def _old_new(key: Any, pair: Mapping[str, Any], indent: int) -> Iterator[Line]:
 
 
 def diff_lines(text: str, indent: int) -> Iterator[Line]:
-    """A unified diff, coloured; a text that is no diff (``New file``) comes out as it is."""
+    """A coloured unified diff; other texts (``New file``) are unchanged."""
     header = True
     for row in block(text):
         content = row[0].text
         if content.startswith("@@"):
             header, style = False, "hunk"
         elif header and content.startswith(("---", "+++")):
-            if not content[3:].strip():  # names no file: says nothing
+            if not content[3:].strip():  # a header without file name is useless
                 continue
             style = "dim"
         else:

@@ -1,7 +1,7 @@
-"""Lines of styled text, and how they are drawn: with colours on a terminal, as plain text anywhere else.
+"""Lines of styled text, drawn with colours on a terminal and as plain text elsewhere.
 
-Outputters build lines of spans from *raw* text. ``draw`` is the only place where text turns into what a terminal reads,
-so it is the only place that must escape it. No markup exists that data could imitate.
+Outputters build lines of spans from *raw* text. ``draw`` is the only place where text is converted for a terminal, so
+it is the only place that must escape it. There is no markup that data could imitate.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from pushsalt.display.safe import escape
 
-#: style -> SGR parameters. The names say what a text means, not how it looks.
+#: style -> SGR parameters. The names describe the meaning of a text, not its appearance.
 STYLES = {
     "": "",
     "title": "1",

@@ -1,4 +1,4 @@
-"""Returns as far as a person reads them: what has very many lines is cut off, and says so."""
+"""Cuts very long returns for output to people, with a note."""
 
 from __future__ import annotations
 

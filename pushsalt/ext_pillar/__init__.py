@@ -32,10 +32,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Outside:
-    """What a source may use of the target and of this machine.
+    """The objects that a source may use.
 
-    ``opts`` are the target's over the controller's; ``context`` renders for it; ``matches`` tells whether an expression
-    and its ``tgt_type`` mean it; ``remotes`` gives the git remotes of this command; ``folder`` is the configuration's.
+    ``opts``: the target's options over the controller's; ``context``: renders for the target; ``matches``: whether an
+    expression with its ``tgt_type`` matches it; ``remotes``: returns the git remotes of this command; ``folder``: that
+    of the configuration.
     """
 
     opts: Mapping[str, Any]
@@ -46,7 +47,7 @@ class Outside:
     folder: Path | None = None
 
     def output(self, argv: Sequence[str]) -> bytes:
-        """What a program writes. Raises OSError with its words when it fails and writes nothing."""
+        """The output of a program. Raises OSError with its stderr if it fails without output."""
         done = self.run(argv)
         if done.code and not done.out.strip():
             said = done.err.decode("utf-8", "replace").strip()
@@ -55,9 +56,9 @@ class Outside:
 
 
 def find_source(name: str, folders: Sequence[Path] = (), outside: Outside | None = None) -> ExtPillar | None:
-    """The function of a source, None when there is none of that name. ``folders`` may hold users' own.
+    """The function of a source; None for an unknown name. ``folders``: folders of users' sources.
 
-    Raises ConfigError for one that cannot be loaded.
+    Raises ConfigError if it cannot be loaded.
     """
     from pushsalt import plugins
 
@@ -77,7 +78,7 @@ def find_source(name: str, folders: Sequence[Path] = (), outside: Outside | None
 
 
 def _named(function: ExtPillar, minion_id: str, pillar: dict[str, Any], /, *args: Any, **kwargs: Any) -> Any:
-    """What a user's source gives; what it raises says where."""
+    """Wraps a user's source: its exceptions get the file's name."""
     from pushsalt.plugins import blamed
 
     try:
@@ -89,9 +90,9 @@ def _named(function: ExtPillar, minion_id: str, pillar: dict[str, Any], /, *args
 
 
 class SourceFunctions(Mapping[str, Callable[..., Any]]):
-    """``__salt__`` of users' sources: Salt calls them on the master, so ``cmd.*`` means this machine.
+    """``__salt__`` of users' sources: as on Salt's master, ``cmd.*`` runs on the controller.
 
-    Of the rest, those functions that need no target.
+    Of other modules, it has the functions that need no target.
     """
 
     def __init__(self, outside: Outside) -> None:

@@ -1,6 +1,6 @@
-"""What a command of the controller writes, as JSON. No shell; ``%s`` is the target's id. Salt: salt.pillar.cmd_json.
+"""The JSON output of a command on the controller, run without shell; ``%s`` is the target's id.
 
-Output that is no JSON is an error, unlike in Salt, which goes on without it.
+Invalid output is an error; Salt ignores it. Salt: salt.pillar.cmd_json.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""What a shell command of the controller writes, as YAML. ``%s`` in it is the target's id. Salt: salt.pillar.cmd_yaml.
+"""The YAML output of a shell command on the controller; ``%s`` is the target's id. Salt: salt.pillar.cmd_yaml.
 
-Output that is no YAML is an error, unlike in Salt, which goes on without it.
+Invalid output is an error; Salt ignores it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Pillar trees of git repositories, each with a top file of its own, merged in the order in which they are named.
+"""Pillar trees of git repositories, each with its own top file, merged in the order of the configuration.
 
 ::
 
@@ -110,7 +110,7 @@ class _Overlay:
 
 
 def _root(remotes: Remotes, remote: Remote, opts: Mapping[str, Any]) -> _Root | None:
-    """What a remote gives, None (and a word) when it has no such branch or tag."""
+    """The tree of a remote; None, with a log message, if it has no such branch or tag."""
     now = str(opts.get("pillarenv") or opts.get("saltenv") or "base")
     ref = remote.branch
     if ref == ANY_ENV:

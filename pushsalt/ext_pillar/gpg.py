@@ -1,6 +1,6 @@
-"""The PGP messages in the pillar compiled so far, in plain: ``gpg: {}``. Salt: salt.pillar.gpg.
+"""Decrypts the PGP messages in the pillar compiled so far: ``gpg: {}``. Salt: salt.pillar.gpg.
 
-Sources behind it see plain values. The keys are those of the renderer ``gpg`` (``gpg_keydir``).
+Sources after it get decrypted values. The keys are those of the renderer ``gpg`` (``gpg_keydir``).
 """
 
 from __future__ import annotations

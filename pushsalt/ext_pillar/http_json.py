@@ -73,7 +73,7 @@ def fetch(url: str) -> Any:
 
 
 class _Redirects(urllib.request.HTTPRedirectHandler):
-    """Follows to other pages; a password goes to the same host only."""
+    """Follows redirects; a password is only sent to the same host."""
 
     def redirect_request(self, req: Any, fp: Any, code: int, msg: str, headers: Any, newurl: str) -> Any:
         request = super().redirect_request(req, fp, code, msg, headers, newurl)

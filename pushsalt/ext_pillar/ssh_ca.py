@@ -1,12 +1,12 @@
-"""What a machine needs of the project's SSH CA (``pushsalt ca``), below the pillar key ``ssh_ca``: for formulas/ssh_ca.
+"""Pillar ``ssh_ca`` with the data of the project's SSH CA (``pushsalt ca``) for a machine, for formulas/ssh_ca.
 
-The environment is the pillar's own ``ssh_ca:env``; a machine without one gets nothing. ``root`` is the fingerprint
-of the root key: nothing is given out unless that key signed the manifest::
+The environment is the pillar's ``ssh_ca:env``; a machine without one gets nothing. ``root`` is the fingerprint of the
+root key, which must have signed the manifest::
 
     ext_pillar:
       - ssh_ca: {dir: ca, root: "SHA256:..."}
 
-Where something does not hold, ``ssh_ca:trouble`` says so in place of all else: the formula fails with it.
+If a check fails, the pillar only has ``ssh_ca:trouble`` with the reason, and the formula fails.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from pushsalt.errors import UsageError
 from pushsalt.ext_pillar import Outside
 
 _lock = threading.Lock()
-#: (folder, root, environment) -> stamps of the files it was made of, the verified folder, what it gave
+#: (folder, root, environment) -> (stamps of its files, the verified folder, the result)
 _known: dict[tuple[str, str, str], tuple[Any, Folder, dict[str, Any]]] = {}
 
 
@@ -45,7 +45,7 @@ def ext_pillar(
 
 
 def _common(path: Path, root: str, env: str) -> tuple[Folder, dict[str, Any]]:
-    """What the environment's machines share, verified once for as long as its files stay as they are."""
+    """The data that all machines of the environment share, verified once until its files change."""
     files = [path / "root.pub", path / MANIFEST, path / f"{MANIFEST}.sig", path / "log.jsonl"]
     key = (str(path), root, env)
     with _lock:

@@ -1,11 +1,11 @@
 """Layers of YAML files, listed in configuration files; both are Jinja templates. Salt: salt.pillar.stack.
 
-``stack: [/a.cfg, /b.cfg]``, or files by what the target is: ``{'grains:os': {Debian: /debian.cfg}}`` (``pillar:…``,
-``opts:…``). A configuration file lists YAML files (globs), one a line or as a YAML list, relative to it. Each is merged
-over what came before; the key ``__`` of a mapping, or ``{__: …}`` first in a list, says how: ``merge-last``
-(also without one), ``merge-first``, ``overwrite`` or ``remove``.
+``stack: [/a.cfg, /b.cfg]``, or files by a value of the target: ``{'grains:os': {Debian: /debian.cfg}}`` (``pillar:…``,
+``opts:…``). A configuration file lists YAML files (globs), one per line or as a YAML list, relative to it. Each is
+merged over the previous result; the key ``__`` of a mapping, or ``{__: …}`` first in a list, selects the strategy:
+``merge-last`` (the default), ``merge-first``, ``overwrite`` or ``remove``.
 
-Templates see ``stack`` (what was merged so far), ``pillar``, ``minion_id``, ``pillarenv``, ``__opts__``,
+Templates have ``stack`` (the result so far), ``pillar``, ``minion_id``, ``pillarenv``, ``__opts__``,
 ``__grains__``, ``__salt__`` and ``__stack__``.
 """
 

@@ -1,8 +1,8 @@
-"""Digests of files on this machine's disk, each computed once while the file stays as it is.
+"""Digests of files on the controller's disk, each computed once until the file changes.
 
-A process remembers all of them. From one command to the next they are kept in the cache, when there was much to hash:
-reading that costs more than hashing a few files. A file counts as the same by path, device, inode, size and times; one
-that changed within the last seconds is not kept, since it could change again without showing it.
+A process keeps all of them in memory. Between commands they are cached on disk if there was much to hash, since reading
+the cache costs more than hashing a few files. A file is identified by path, device, inode, size and times; one that
+changed within the last seconds is not cached, since another change could have the same times.
 """
 
 from __future__ import annotations
@@ -13,26 +13,26 @@ import time
 from pathlib import Path
 from typing import Any, Final
 
-#: Files, or bytes, to be hashed from which on the cache is looked at.
+#: Number of files, and bytes, to hash from which on the cache is read.
 MANY_FILES: Final = 200
 MANY_BYTES: Final = 16 * 1024 * 1024
 #: Seconds in which a file can change twice with the same times.
 RACY: Final = 3.0
-#: Entries that are kept; beyond, only those that this process has used.
+#: Most entries of the cache; beyond that, only entries that this process has used are kept.
 LIMIT: Final = 100_000
 
 Key = tuple[Any, ...]
 
 
 class Digests:
-    """``known(key)``, ``add(key, status, digest)``; ``keep_in`` names the cache, ``keep`` writes there what is new."""
+    """``known(key)``, ``add(key, status, digest)``; ``keep_in`` sets the cache, ``keep`` writes new entries to it."""
 
     def __init__(self) -> None:
         self._known: dict[Key, str] = {}
         self._lock = threading.Lock()
         self._cache_dir: Path | None = None
-        self._kept: dict[Key, str] | None = None  # what the cache has, once it was read
-        self._fresh: dict[Key, str] = {}  # what it will have, until then
+        self._kept: dict[Key, str] | None = None  # the content of the cache, None until it is read
+        self._fresh: dict[Key, str] = {}  # entries to write
         self._new = 0
         self._files = self._bytes = 0
 
@@ -63,7 +63,7 @@ class Digests:
                 (self._fresh if self._kept is None else self._kept)[key] = digest
 
     def keep(self) -> None:
-        """Write what is new to the cache, if there was much."""
+        """Write new entries to the cache, if there are many."""
         with self._lock:
             bank, kept = self._bank(), self._kept
             if bank is None or kept is None or not self._new:
@@ -99,5 +99,5 @@ def key_of(path: str, hash_type: str, status: os.stat_result) -> Key:
     )
 
 
-#: Those of this process.
+#: The digests of this process.
 digest_cache: Final = Digests()

@@ -1,4 +1,4 @@
-"""What a backend of the file server finds: files and listings, and regular files of this machine's disk."""
+"""Results of file server backends: files and listings, and regular files on the controller's disk."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pushsalt.files.digests import digest_cache, key_of
 if TYPE_CHECKING:
     from pushsalt.trust import Limit
 
-#: Bytes that ``FoundFile.read`` takes into memory. Larger files are only streamed.
+#: Bytes up to which ``FoundFile.read`` reads a file into memory. Larger files are only streamed.
 MAX_READ: Final = 256 * 1024 * 1024
 
 
@@ -58,7 +58,7 @@ class Listing:
 
 
 def merged(listings: Sequence[Listing]) -> Listing:
-    """What several roots have together; of links, the first one's counts."""
+    """The merged listings of several roots; of equal links the first wins."""
     if len(listings) == 1:
         return listings[0]
     links: dict[str, str] = {}
@@ -74,7 +74,7 @@ def merged(listings: Sequence[Listing]) -> Listing:
 
 @dataclass(frozen=True)
 class DiskFile:
-    """A regular file on this machine's disk. ``limit``: see ``pushsalt.trust``; of a copy of a git remote."""
+    """A regular file on the controller's disk. ``limit``: the trust limit, for the copy of a git remote."""
 
     rel: str
     path: str
@@ -103,7 +103,7 @@ class DiskFile:
     def read(self) -> bytes:
         with self.open() as stream:
             expected = min(os.fstat(stream.fileno()).st_size, MAX_READ) + 1
-            data = stream.read(expected)  # Python takes as much memory as it is asked for
+            data = stream.read(expected)  # a limit, since Python allocates as much memory as requested
             if len(data) == expected:
                 data += stream.read(MAX_READ + 1 - expected)
         if len(data) > MAX_READ:

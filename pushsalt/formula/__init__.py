@@ -1,1 +1,1 @@
-"""Formulas of a project: git remotes and folders that are file roots; their versions, states and what they read."""
+"""Formulas of a project: git remotes and folders that are file roots; their versions, states and pillar keys."""

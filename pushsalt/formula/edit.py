@@ -1,6 +1,6 @@
-"""Adds and removes remotes in a ``pushsalt.yaml``, line by line: comments and order of the rest stay.
+"""Adds and removes remotes in a ``pushsalt.yaml``, line by line, so that comments and order are kept.
 
-After each change the text is read again: it must mean what was wanted, or nothing is written.
+After each change the text is parsed again; if the result is not the wanted one, nothing is written.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def add_remote(path: Path, url: str, options: dict[str, str | list[str]]) -> Non
 
 
 def remove_remote(path: Path, is_it: Callable[[str], bool]) -> str:
-    """Take the remote out whose URL fits; the URL. Raises ConfigError when there is none in this file."""
+    """Remove the remote with this URL; returns the URL. Raises ConfigError if the file does not have it."""
     text = regular.read_text(path)
     node = _value(text, KEY)
     items = node.value if isinstance(node, yaml.SequenceNode) else []

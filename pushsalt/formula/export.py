@@ -1,4 +1,4 @@
-"""A formula as files on disk, wherever it comes from."""
+"""Exports a formula of any source to files on disk."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
 @contextmanager
 def exported(source: Source) -> Iterator[Path]:
-    """Its folder: the one that it is in, or a copy of the revision in use, which goes away afterwards.
+    """A context with the formula's folder: its own one, or a temporary copy of the revision in use.
 
-    Without plug-ins that would run on the controller, if it may not bring any.
+    Plug-ins of the controller are left out if the source may not have any.
     """
     if isinstance(source, FolderSource):
         yield Path(source.place)

@@ -1,4 +1,4 @@
-"""What a formula says of itself, and what its files show: FORMULA, VERSION, its SLS, the pillar that it reads."""
+"""Metadata of a formula: FORMULA, VERSION, its SLS, and the pillar keys that it reads."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Formula:
 
 
 def describe(source: Source, *, whole: bool = True) -> Formula:
-    """Read it. With ``whole`` false, only what a list shows. Raises GitError."""
+    """Read the metadata; with ``whole`` false, only those for lists. Raises GitError."""
     metadata = _metadata(source.text("FORMULA"))
     name = str(metadata.get("name") or source.name.removesuffix("-formula"))
     version = _version(source, metadata)
@@ -64,7 +64,7 @@ def describe(source: Source, *, whole: bool = True) -> Formula:
     included: set[str] = set()
     for path in _template_paths(listing):
         text = source.text(path)
-        if path.endswith(".sls") and path != "top.sls":  # that says where states go, and is none
+        if path.endswith(".sls") and path != "top.sls":  # the top file is not an SLS of states
             sls = path.removesuffix(".sls").removesuffix("/init").replace("/", ".")
             comment = _comment(text)
             states[sls] = comment if comment.lower() not in (sls, sls.split(".")[-1]) else ""
@@ -104,7 +104,7 @@ def _metadata(text: str) -> dict[str, Any]:
 
 
 def _version(source: Source, metadata: dict[str, Any]) -> str:
-    """The tag at that commit, else what FORMULA says, which releases keep up to date, else VERSION."""
+    """The tag at the commit, else the version in FORMULA, which releases update, else VERSION."""
     found = source.tag or str(metadata.get("version") or "") or source.text("VERSION").strip().split("\n")[0]
     return found.removeprefix("v") if re.match(r"v[0-9]", found) else found
 

@@ -35,11 +35,11 @@ class Source(Protocol):
     limit: Limit | None
 
     def text(self, path: str) -> str:
-        """A file's text, empty when there is none."""
+        """A file's text; empty if it is missing."""
         ...
 
     def read(self, path: str) -> bytes | None:
-        """A file's content; None when there is none."""
+        """A file's content; None if it is missing."""
         ...
 
     def listing(self) -> Listing: ...
@@ -58,7 +58,7 @@ class FolderSource:
         self._revision()
 
     def _revision(self) -> None:
-        """Of a checkout, as far as its own files say without running anything in it."""
+        """The revision of a checkout, read from the files in ``.git`` without running git."""
         head = _first_line(Path(self.place, ".git", "HEAD"))
         if head.startswith("ref: "):
             head = _first_line(Path(self.place, ".git", head[5:])) if ".." not in head else ""
@@ -80,7 +80,7 @@ class RemoteSource:
     """A git remote, as the saltenv base or its pillar environment has it."""
 
     def __init__(self, remotes: Remotes, remote: Any) -> None:
-        """Raises GitError when it cannot be had."""
+        """Raises GitError if it cannot be fetched."""
         self.name = remote.name or remote.address.name
         self.place = remote.address.shown
         ref = remote.ref("base") or remote.base
@@ -110,7 +110,7 @@ class RemoteSource:
 
 
 def folders(config: Config) -> Iterator[FolderSource]:
-    """File roots that are formulas, and formulas that lie side by side in a file root's folder."""
+    """File roots that are formulas, and formulas that are folders of a file root."""
     roots: Mapping[str, list[str]] = config.opts.get("file_roots") or {}
     seen = set()
     for paths in roots.values():
@@ -123,7 +123,7 @@ def folders(config: Config) -> Iterator[FolderSource]:
 
 
 def is_formula(folder: Path) -> bool:
-    """Whether a folder looks like a formula: it says so, or has states one level below."""
+    """Whether a folder is a formula: by a file FORMULA or its name, or by SLS one level below."""
     return any((folder / mark).is_file() for mark in _MARKS)
 
 

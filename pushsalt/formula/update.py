@@ -1,4 +1,4 @@
-"""Moves ``pushsalt.lock`` to what the remotes have now, and tells what that changes."""
+"""Updates ``pushsalt.lock`` to the present revisions of the remotes, and reports the changes."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ HISTORY: Final = 50
 
 @dataclass(frozen=True)
 class Move:
-    """One ref of one remote. ``old`` is None for what was not locked, ``new`` for what is gone.
+    """The change of a ref. ``old`` is None if it was not pinned, ``new`` is None if it was deleted.
 
-    ``commits`` are "hash subject", the newest first; ``files`` "M  path".
+    ``commits`` are "hash subject", newest first; ``files`` "M  path".
     """
 
     remote: str
@@ -37,10 +37,10 @@ class Move:
 
 
 def update(config: Config, remotes: Remotes, words: Sequence[str] = ()) -> tuple[list[Move], list[str]]:
-    """Fetch the remotes that words name (a name, URL or repository), or all; write the lock file.
+    """Fetch the named remotes (a name, URL or repository), or all, and write the lock file.
 
-    What changed, and what went wrong with single remotes: these stay where they were. Raises ConfigError when there is
-    no remote, none of that name, or no place for a lock file.
+    Returns the changes, and the errors of single remotes, whose pins are kept. Raises ConfigError if there is no
+    remote, none of that name, or no folder for a lock file.
     """
     known = configured(config)
     chosen = named(known, words)
@@ -95,11 +95,11 @@ def _now(remotes: Remotes, remote: Remote, locked: dict[str, str]) -> dict[str, 
 
 
 def _between(remotes: Remotes, remote: Remote, old: str, new: str) -> tuple[list[str], list[str]]:
-    """Commits and files between two revisions, as far as the remote tells."""
+    """Commits and files between two revisions, as far as the copy has them."""
     mirror = remotes.mirror(remote)
     try:
         mirror.update(wanted=old)
         mirror.deepen(new, HISTORY)
     except (GitError, OSError):
-        pass  # the old one is nowhere any more, or no history is to be had
+        pass  # the old commit does not exist any more, or history cannot be fetched
     return mirror.log(old, new), mirror.changed(old, new)

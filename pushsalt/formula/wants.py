@@ -21,14 +21,14 @@ _NOT_READ: Final = ("test/", "tests/", "docs/", ".", "bin/")
 _TEMPLATES: Final = (".sls", ".jinja", ".j2", ".yaml", ".yml")
 #: ``template: py`` of a state, ``template='py'`` of a call.
 _TEMPLATE: Final = re.compile(r"""\btemplate['"]?\s*[:=]\s*['"]?([A-Za-z_]\w*)""")
-#: Engines that Salt has had, besides the renderers that are here.
+#: Former engines of Salt that are no renderers here.
 _OTHERS: Final = frozenset({"cheetah", "genshi"})
 _SHOWN: Final = 5
 
 
 @dataclass(frozen=True)
 class Want:
-    """A place that asks for a renderer. ``words`` are those of the file, or say what it is."""
+    """A place that requires a renderer. ``words``: the text in the file, or a description."""
 
     path: str
     line: int
@@ -40,7 +40,7 @@ class Want:
 
 
 def wants(source: Source, root: str = "") -> list[Want]:
-    """The places in a source's files, below its ``root``, that ask for what its limit does not allow."""
+    """The places in a source's files, below its ``root``, that require a renderer beyond its limit."""
     limit = source.limit
     if limit is None:
         return []

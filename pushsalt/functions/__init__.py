@@ -1,8 +1,8 @@
-"""Execution functions that only the controller can answer, one Salt module a file.
+"""Execution functions that run on the controller, one file per Salt module.
 
-A file's public functions take the ``Minion`` they answer for, then Salt's own arguments. They are found by name
-(``pushsalt.modules.controller``). One that wants chunks run on the target returns a ``Lowstate``: the caller runs them,
-and the return of the run is the function's return.
+The public functions of a file take the ``Minion`` of the target, then Salt's arguments. They are found by name
+(``pushsalt.modules.controller``). A function that runs states returns a ``Lowstate``: the caller runs its chunks, and
+the returns of the run are the function's return.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 
 
 def decrypt_override(minion: Minion, pillar: Any, renderer: str) -> Any:
-    """The argument ``pillar`` of a function in plain, as its ``pillar_enc`` says. Raises FunctionError.
+    """The argument ``pillar`` of a function, decrypted according to ``pillar_enc``. Raises FunctionError.
 
-    All of it may be one ciphertext, which is YAML then.
+    It may be a single ciphertext of YAML.
     """
     from pushsalt.yamlio import load_yaml
 

@@ -1,4 +1,4 @@
-"""Salt's ``cp`` functions that look at the file server; ``thin/modules/cp.py`` brings files to a target."""
+"""Salt's ``cp`` functions that read the file server; ``thin/modules/cp.py`` has those that copy files to a target."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ def get(minion: Minion, key: str, default: Any = "") -> Any:
 
 
 def _defaults(minion: Minion, formula: str) -> Any:
-    """What the first of the two files holds; an empty dict when it is empty, None when there is none."""
+    """The data of the first of the two files that exists; {} if it is empty, None if there is none."""
     for ending, load in (("yaml", load_yaml), ("json", json.loads)):
         found = minion.files.find(f"{formula}/defaults.{ending}", "base")
         if found is not None:

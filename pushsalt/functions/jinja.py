@@ -1,4 +1,4 @@
-"""Salt's ``jinja`` module: what a map or a data file gives this target."""
+"""Salt's ``jinja`` module: the values of a map or a data file for this target."""
 
 from __future__ import annotations
 
@@ -30,6 +30,6 @@ def import_json(minion: Minion, path: str) -> Any:
 
 
 def _rendered(minion: Minion, statement: str, value: str) -> Any:
-    """A value as plain data: whatever its mappings were, their keys are text."""
+    """A value as plain data: mappings become dicts with text keys."""
     text = f"{statement}\n{{{{ {value} | tojson }}}}\n"
     return json.loads(renderer(minion, string=text, default_renderer="jinja", saltenv=minion.saltenv))

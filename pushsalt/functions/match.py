@@ -1,8 +1,8 @@
 """Salt's ``match`` functions that need every matcher; the simple ones are in ``thin/modules/match.py``, for both sides.
 
-They say whether an expression means this target, by its live grains and its pillar. ``minion_id`` puts another id in
-the place of the target's own; grains and pillar stay. An expression that cannot be understood matches nothing, and is
-logged. Salt: ``salt/modules/match.py``.
+They return whether an expression matches this target, by its live grains and its pillar. ``minion_id`` replaces the
+target's id, but not its grains and pillar. An invalid expression matches nothing, and is logged. Salt:
+``salt/modules/match.py``.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Salt's ``mine``: what targets told of themselves earlier, answered from the cache; nobody else is connected to.
+"""Salt's ``mine``: values that targets have provided before, from the cache, without connecting to other targets.
 
-What ``mine_functions`` (configuration, roster, pillar) names is collected with the grains (``pushsalt grains``, and
-``--refresh``), behind a run of states, and by ``mine.update``. Salt: ``salt/modules/mine.py``, and the master's
-``_mine_get``.
+The functions in ``mine_functions`` (configuration, roster, pillar) are called when grains are collected (``pushsalt
+grains``, ``--refresh``), after a run of states, and by ``mine.update``. Salt: ``salt/modules/mine.py``, and the
+master's ``_mine_get``.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Salt's ``pillar`` functions as a caller sees them: real values in templates, masked ones on a command line.
+"""Salt's ``pillar`` functions: they return values to templates, and masked values to a command line.
 
-Salt 3008 masks what these print unless ``unmask=True`` (``pillar_mask_output: false`` changes it for ``items`` alone);
-``raw`` shows the values as they are, but for secrets, which the command hides. A default is the caller's own, and is
-shown: Salt masks it, too. The look-ups are those of ``thin/modules/pillar.py``, used on both sides.
+Salt 3008 masks their output unless ``unmask=True`` (``pillar_mask_output: false`` only affects ``items``); ``raw``
+returns the values, of which the command redacts secrets. A default of the caller is not masked, unlike in Salt. The
+look-ups are those of ``thin/modules/pillar.py``, used on both sides.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ __recorded__ = ("data", "fetch", "get", "item", "items", "keys", "ls", "obfuscat
 
 log = logging.getLogger(__name__)
 
-#: stands where the pillar has nothing
+#: marks a missing value
 _NOTHING = object()
 
 
@@ -35,7 +35,7 @@ def _shown(minion: Minion, value: Any, unmask: bool | None) -> Any:
 
 
 def _clear(minion: Minion, unmask: bool | None) -> bool:
-    """Whether values are shown: the caller says so or is a template."""
+    """Whether values are not masked: the caller requests it or is a template."""
     return minion.rendering if unmask is None else unmask
 
 

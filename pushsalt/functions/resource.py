@@ -1,4 +1,4 @@
-"""Salt's ``resource``: what lies behind a target, as it is known and as it is now.
+"""Salt's ``resource``: the managed resources of a target, known ones and newly discovered ones.
 
 Salt: ``salt/runners/resource.py``.
 """

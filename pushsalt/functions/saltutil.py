@@ -1,7 +1,7 @@
-"""Salt's ``saltutil``: nothing has to be synchronized or refreshed by hand here, and these say so in Salt's shapes.
+"""Salt's ``saltutil``. Nothing needs to be synchronized or refreshed by hand; the functions return Salt's shapes.
 
-What Salt would have synchronized is named each time: all that is in force.
-Modules of the file roots travel with the job that uses them; grains and pillar are made anew for each run.
+The ``sync_`` functions always return all modules in use, not only changed ones. Modules of the file roots are sent with
+each job; grains and pillar are collected and compiled for each run.
 """
 
 from __future__ import annotations
@@ -132,7 +132,7 @@ sync_wrapper = _syncing("wrapper")
 def _in_force(minion: Minion, kind: str) -> list[str]:
     names = set(minion.custom.by_kind.get(kind, ()))
     own = next((name for name in (kind, _OWN_WORDS.get(kind)) if name in plugins.KINDS), None)
-    if own is not None:  # these are used where they lie
+    if own is not None:  # these are used in place
         for folder in plugins.folders(own, minion.project.config.opts):
             names.update(path.stem for path in plugins.files(folder))
     return [f"{kind}.{name}" for name in sorted(names)]

@@ -1,1 +1,1 @@
-"""What modules and states say of themselves: signatures, effects, users' own; read from their source, not run."""
+"""Reads signatures, effects and other declarations from the source of modules and states, without running them."""

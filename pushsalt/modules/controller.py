@@ -1,7 +1,7 @@
-"""Execution functions that the controller answers: which there are, and what they may return.
+"""The execution functions of the controller, and their special returns.
 
-They are the public functions of the modules in ``pushsalt/functions``, one Salt module a file, found by name:
-nothing is imported before it is asked for.
+They are the public functions of the modules in ``pushsalt/functions``, one file per Salt module, which are imported on
+first use.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 @dataclass
 class Lowstate:
-    """Chunks to run, in order, and in which mode.
+    """Chunks to run, in order, and the mode.
 
-    ``declared``  tags of all chunks in the order in which they were written; None: that of ``chunks``
-    ``groups``    tags of those that may run as one (``mod_aggregate``), group by group
-    ``only``      tags of those that are wanted, the others run where these need them; None: all are wanted
-    ``disabled``  returns of what ``state.disable`` forbids, by tag
-    ``bare``      the return of the only chunk is the function's, not a dict of returns by tag
-    ``mock``      nothing is called: the engine goes through the requisites alone
-    ``done``      what happens to the returns of the run on the controller
+    ``declared``  tags of all chunks in the order in which they were written; None: the order of ``chunks``
+    ``groups``    tags of chunks that can be aggregated (``mod_aggregate``), group by group
+    ``only``      tags of the wanted chunks; others run only if these require them; None: all are wanted
+    ``disabled``  tag -> return, for functions that ``state.disable`` forbids
+    ``bare``      the function returns the return of the only chunk, not a dict of returns by tag
+    ``mock``      no state function is called: the engine only evaluates requisites
+    ``done``      a function on the controller that processes the returns of the run
     """
 
     chunks: list[Chunk]
@@ -51,11 +51,11 @@ class Lowstate:
     done: Callable[[dict[str, Any]], object] | None = None
 
 
-#: It needs what no render process has: the inventory, other targets' data, a credential. The command answers it.
+#: It needs data that render processes lack (inventory, other targets, credentials) and runs in the command's process.
 FOR_COMMAND: Final = "for_command"
-#: It runs states: no two such functions at once on a target.
+#: It runs states: two such functions must not run concurrently on a target.
 RUNS_STATES: Final = "runs_states"
-#: What it returns are the returns of states by tag.
+#: It returns state returns by tag.
 RETURNS_STATES: Final = "returns_states"
 #: A target may ask for it while it works: it renders, compiles and runs nothing, and does not call the target.
 FOR_TARGETS: Final = "for_targets"
@@ -87,13 +87,13 @@ def is_for_command(function: Callable[..., Any]) -> bool:
 
 
 def is_recorded(name: str, function: Callable[..., Any]) -> bool:
-    """Whether a module of ours has this function in ``__recorded__`` (pushsalt.modules.declared)."""
+    """Whether a shipped module has this function in ``__recorded__`` (pushsalt.modules.declared)."""
     module = sys.modules.get(function.__module__)
     return name.partition(".")[2] in getattr(module, "__recorded__", ())
 
 
 def has_trait(name: str, trait: str) -> bool:
-    """Whether the function of this name is one of ours with this trait."""
+    """Whether the shipped function of this name has this trait."""
     return bool(getattr(function_named(name), trait, False))
 
 

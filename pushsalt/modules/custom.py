@@ -1,9 +1,9 @@
-"""Users' own modules, states, grains, utilities and types of resources: they travel with every job, by digest.
+"""Users' own modules, states, grains, utilities and resource types, which are sent with every job, by digest.
 
-They lie in ``_modules``, ``_states``, ``_grains`` and ``_utils`` of the file roots and of each of ``module_dirs``
-(there also without the underscore). ``module_dirs`` come first, then the job's saltenv, then base, then the others;
-the first file of a name is the one. A folder with an ``__init__.py`` is a module too, with all that is in it. Types of
-resources lie in ``_resources`` likewise, and come with installed distributions; see ``pushsalt.modules.resourcetypes``.
+They are in ``_modules``, ``_states``, ``_grains`` and ``_utils`` of the file roots and of each of ``module_dirs``
+(there also without the underscore). Precedence: ``module_dirs``, the job's saltenv, base, other saltenvs. A folder with
+an ``__init__.py`` is a module with all its files. Resource types are in ``_resources`` likewise, and in installed
+distributions; see ``pushsalt.modules.resourcetypes``.
 Salt: ``saltutil.sync_all`` and ``salt.loader``.
 """
 
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 KINDS = ("modules", "states", "grains", "utils", "resources")
-#: What stands in ``__virtual__``, to its end; and the names that it can return.
+#: The source of ``__virtual__``; and the names that it can return.
 _VIRTUAL = re.compile(r"^def __virtual__\(.*?(?=^\S|\Z)", re.MULTILINE | re.DOTALL)
 _RETURNED = re.compile(r"""\breturn\s+["'](\w+)["']""")
 _FUNCTION = re.compile(r"^def ([a-zA-Z]\w*)\(", re.MULTILINE)
@@ -59,7 +59,7 @@ class CustomModule:
     where: str
     text: str
     parts: Mapping[str, bytes]
-    #: it has no ``__init__.py``: what is in it adds to a shipped resource type
+    #: it has no ``__init__.py``: its files extend a shipped resource type
     extends: bool = False
     #: whether it may run on the controller at all: not when its git remote may not use Python
     here: bool = True
@@ -92,14 +92,14 @@ class CustomModule:
         return found
 
     def mentions(self, word: str) -> bool:
-        """Whether a word stands in the file at all: whoever wants to know more has to run it."""
+        """Whether the file contains a word; more cannot be known without running it."""
         return re.search(rf"\b{re.escape(word)}\b", self.text) is not None
 
 
 class CustomModules:
-    """All of them for one saltenv. What lies there is looked at when it is first asked for.
+    """Users' modules for one saltenv, searched on first use.
 
-    It is a runtime (see ``thin.loader``) too, for what is answered on the controller.
+    It implements a runtime for ``thin.loader`` too, for functions that run on the controller.
     """
 
     def __init__(self, files: FileServer, opts: Mapping[str, Any], saltenv: str = "base") -> None:
@@ -135,7 +135,7 @@ class CustomModules:
         return any(module.mentions(function) for module in self.called("modules", virtual))
 
     def functions(self, kind: str) -> Iterator[str]:
-        """Names of their functions as far as they are written as such, for suggestions."""
+        """Names of their functions that are defined with ``def``, for suggestions."""
         for module in self.by_kind[kind].values():
             for virtual in module.virtual:
                 yield from (f"{virtual}.{name}" for name in _FUNCTION.findall(module.text))
@@ -146,14 +146,14 @@ class CustomModules:
         return any(function in module.controller for module in self.called("modules", virtual))
 
     def effect(self, name: str) -> Effect | None:
-        """What ``module.function`` does as their file says, which may be nothing; None when it is not theirs."""
+        """The declared effect of ``module.function``, which may be unknown; None if it is no function of users."""
         virtual, _, function = name.partition(".")
         files = self.called("modules", virtual)
         return effects.theirs(((module.where, module.text) for module in files), function)
 
     @cached_property
     def archive(self) -> Blob | None:
-        """What travels: the same bytes for the same files anywhere; see thin/custom.py. None when there is nothing."""
+        """The reproducible archive that is sent (see thin/custom.py); None if there are no modules."""
         files, index = [], {}
         for kind, modules in sorted(self.by_kind.items()):
             virtual: dict[str, list[str]] = {}
@@ -174,7 +174,7 @@ class CustomModules:
     # --- as a runtime
 
     def virtual_index(self, kind: str) -> dict[str, list[str]]:
-        """Of what is marked for the controller, and of utilities: nothing else is run there."""
+        """The virtual names of modules for the controller, and of utilities; others are not run here."""
         found: dict[str, list[str]] = {}
         for name, module in sorted(self.by_kind.get(kind, {}).items()):
             for virtual in module.virtual if module.controller or (kind == "utils" and module.here) else ():
@@ -235,7 +235,7 @@ class CustomModules:
         return found
 
     def _candidates(self, kind: str) -> Iterator[tuple[str, Mapping[str, FoundFile]]]:
-        """(name, its files by their path below the kind, the module itself first), what counts most first."""
+        """(name, files by path below the kind's folder, the module itself first), in the order of precedence."""
         if kind == "resources":
             yield from resourcetypes.in_folders(self._opts.get("module_dirs") or ())
             yield from resourcetypes.in_roots(self._files, self._saltenvs(), self._left_out)
@@ -259,7 +259,7 @@ class CustomModules:
                 yield from _module({name[len(kind) + 2 :]: file for name, file in found if file is not None})
 
     def _left_out(self, saltenv: str, exc: FileServerError) -> None:
-        """Say it once: what keeps one kind from being read mostly keeps all of them."""
+        """Log an unreadable saltenv once, since the reason usually applies to all kinds."""
         if (saltenv, exc.message) not in self._said:
             self._said.add((saltenv, exc.message))
             log.warning("modules and types of users' own in the saltenv %s are left out: %s", saltenv, exc.message)
@@ -275,7 +275,7 @@ class CustomModules:
                 yield from self._package(entry, saltenv)
 
     def _saltenvs(self) -> Iterable[str]:
-        # Not those that only a branch of a remote makes: nobody named them.
+        # Without saltenvs that only exist as branches of remotes, and are not configured.
         envs = self._files.configured_envs()
         return dict.fromkeys([self._saltenv, "base", *(env for env in envs if env != "__env__")])
 
@@ -292,7 +292,7 @@ def _sound(name: str) -> bool:
 
 
 def _module(parts: dict[str, FoundFile]) -> Iterator[tuple[str, dict[str, FoundFile]]]:
-    """One module of its files by path: ``x.py``, or ``x/__init__.py`` and what is beside and below it."""
+    """One module from its files by path: ``x.py``, or ``x/__init__.py`` and the other files of the folder."""
     known = {path: file for path, file in parts.items() if all(map(_part, path.removesuffix(".py").split("/")))}
     known = {path: file for path, file in known.items() if path.endswith(".py")}
     if not known:

@@ -1,10 +1,9 @@
-"""What modules' sources say of their functions, read with ``ast``: nothing is executed.
+"""Reads declarations about functions from the source of modules by ``ast``, without executing them.
 
-``__controller__`` marks what the controller can answer itself: True for all functions of the file, or their names.
-``__recorded__`` names those of them, and of ``pushsalt/functions``, that look at grains, pillar, options and files of
-the file roots alone, or compute: what they read is recorded while it is read, so that a memoized result depends on that
-and not on their calls. Calls of all others are recorded with their answers.
-What they do to a target is in pushsalt.modules.effects.
+``__controller__`` marks functions that can run on the controller: True for all functions of the file, or their names.
+``__recorded__`` names those of them, and of ``pushsalt/functions``, that only read grains, pillar, options and files of
+the file roots, or compute: their reads are recorded, so that a memoized result depends on these, not on the calls.
+Calls of other functions are recorded with their answers. Effects on targets are in pushsalt.modules.effects.
 """
 
 from __future__ import annotations
@@ -62,7 +61,7 @@ def marked(source: str, word: str = _CONTROLLER, ours: bool = False) -> set[str]
 
 
 def _marked(source: str, words: tuple[str, ...], ours: bool) -> dict[str, set[str]]:
-    """Each word -> public names of the functions that a source marks with it. Raises SyntaxError, ValueError.
+    """Name of a declaration -> public names of the functions in it. Raises SyntaxError, ValueError.
 
     ``ours``: the source is in the layout of shipped files, which is read faster.
     """

@@ -8,7 +8,7 @@ from functools import cache
 from pushsalt.compile.source import ArgSpec
 from pushsalt.modules import pysource
 
-#: What is known of a function that is not written as one (bought in, or made at run time): anything may be given.
+#: The signature of a function that is not defined with ``def`` (imported, or made at run time): any arguments.
 ANYTHING = ArgSpec((), kwargs=True)
 
 

@@ -1,18 +1,19 @@
-"""What execution functions do to the machine, as their modules say it beside them; their source is read, nothing run.
+"""Effects of execution functions on the machine, read from declarations in the source of their modules.
 
-Literals at a module's top, with the names that callers use::
+The declarations are literals at module level, with the public names of functions::
 
-    __reads__ = ("get", "items")             the machine is afterwards as it was (caches and the like apart)
-    __changes__ = ("set",)                   files, accounts, packages, services, settings, or what others get to see
-    __runs__ = ("run",)                      what it is told, so that only its caller knows
+    __reads__ = ("get", "items")             the machine is not changed (except caches and the like)
+    __changes__ = ("set",)                   changes files, accounts, packages, services, settings, or published data
+    __runs__ = ("run",)                      runs commands from its arguments; only the caller knows their effect
     __reads_unless__ = {"query": {"method": ("GET", "HEAD"), "output": ()}}
-                                             reads, unless one of these arguments is given with another value than these
-                                             (with none named: any value that is not false)
+                                             reads, unless one of these arguments has another value than these (with an
+                                             empty list: any value that is not false)
 
-``True`` in place of names means all functions of the file that are not named otherwise. What ``__controller__`` marks
-reads (see pushsalt.modules.declared). What a module does not name is silent, and so is all that real Salt brings.
+``True`` in place of names means all functions of the file that are not named in another declaration. Functions marked
+by ``__controller__`` read (see pushsalt.modules.declared). The effect of other functions is unknown, as that of all
+modules of real Salt.
 
-``definitions`` is imported when it is needed: every command imports this module, few need the compiler.
+``definitions`` is imported on demand, since every command imports this module and few need the parser.
 """
 
 from __future__ import annotations
@@ -40,9 +41,9 @@ WORDS: Final = {
 
 @dataclass(frozen=True)
 class Effect:
-    """What a function does. ``where`` is the file that is silent, if it is a user's.
+    """The effect of a function. ``where``: the user's file that does not declare it.
 
-    ``unless``: argument -> values with which a function that reads still does; ``parameters``: their order in a call.
+    ``unless``: argument -> values with which the function only reads; ``parameters``: the order of arguments.
     """
 
     kind: str
@@ -57,13 +58,13 @@ class Effect:
         for name, reading in self.unless.items():
             value = given.get(name)
             reads = value is None or (value in reading if reading else not value)
-            if not reads or name in args[named:]:  # file.find takes the bare word, too
+            if not reads or name in args[named:]:  # file.find also accepts the name as a positional argument
                 return CHANGES, name
         return self.kind, ""
 
 
 def shipped(name: str) -> Effect | None:
-    """What the function of pushsalt's own does, on whichever system; None when no file says so."""
+    """The declared effect of a shipped function, on any system; None without a declaration."""
     return _shipped(name, function_named(name) is not None)
 
 
@@ -88,7 +89,7 @@ def _said_by_files(module: str, function: str, on_controller: bool) -> Iterator[
 
 
 def declared_effect(source: str, function: str, ours: bool = False) -> Effect | None:
-    """What a module's source says of one of its functions; None when that is nothing, or cannot be read.
+    """The declared effect of a function in a module's source; None without a declaration, or with a syntax error.
 
     ``ours``: the source is in the layout of shipped files, which is read faster.
     """
@@ -132,7 +133,7 @@ def _parameters(source: str, function: str, ours: bool) -> tuple[str, ...]:
 
 
 def _may_have(source: str, function: str) -> bool:
-    """Whether a file has a function, or may have it by what cannot be read without running it."""
+    """Whether a file has a function, or may define it at run time."""
     bound = _bound(source)
     return function in bound or "*" in bound or ("globals()" in source and function in source)
 
@@ -162,7 +163,7 @@ def _bound(source: str) -> frozenset[str]:
 
 
 def theirs(files: Iterable[tuple[str, str]], function: str) -> Effect | None:
-    """What the first of a user's files (name, text) that has the function says of it; None when none has it."""
+    """The effect declared in the first of users' files (name, text) that has the function; None if none has it."""
     for where, text in files:
         found = declared_effect(text, function)
         if found is None and _may_have(text, function):

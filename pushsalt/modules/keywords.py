@@ -1,7 +1,7 @@
-"""The names that a state function of ours may read out of its ``**kwargs``, found in the text of what it consists of.
+"""Finds the names that a shipped state function may read from its ``**kwargs``, in the text of its source.
 
-That is the module's files, what they import of ``thin``, and the execution modules that they call. Nothing is executed,
-and nothing is read before somebody asks for a name that no function declares.
+The source is the module's files, their imports of ``thin``, and the execution modules that they call. Nothing is
+executed, and files are only read if an argument is used that no function declares.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _IMPORT: Final = re.compile(r"^ *from (thin[\w.]*) import \(?([\w, \n]+)", re.MU
 
 @cache
 def keywords(module: str) -> Keywords:
-    """What the functions of a state module may take besides what each of them declares."""
+    """The names that functions of a state module may accept besides their declared arguments."""
     files = [f"thin.states.{name}" for name in runtime.virtual_index("states").get(module, ())]
     texts = [runtime.source(name) for name in files]
     index = runtime.virtual_index("modules")
@@ -45,7 +45,7 @@ def keywords(module: str) -> Keywords:
 
 
 def takes_anything(module: str, function: str) -> bool:
-    """Whether what the function is given is its data, or the words of a program: ``__any_arguments__`` in its file."""
+    """Whether a function's arguments are arbitrary data (``__any_arguments__`` in its file)."""
     for name in runtime.virtual_index("states").get(module, ()):
         found = marked(runtime.source(f"thin.states.{name}"), "__any_arguments__")
         if function in found:

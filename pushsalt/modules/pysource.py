@@ -19,9 +19,9 @@ def parse(source: str) -> ast.Module:
 
 
 def outline(source: str) -> ast.Module:
-    """The ``ast`` of a source without what is in its functions, in a fraction of the time. Raises as ``parse`` does.
+    """The ``ast`` of a source without function bodies, which is much faster. Raises as ``parse`` does.
 
-    For sources in the usual layout; any other is parsed as a whole.
+    For sources in the usual layout; others are parsed as a whole.
     """
     lines, header, body = [], False, False
     for line in source.splitlines():

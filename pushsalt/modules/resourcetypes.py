@@ -1,7 +1,7 @@
-"""Users' own types of resources: which there are, and their files. See thin/resourcetypes.py for what is in them.
+"""Finds users' own resource types and their files. thin/resourcetypes.py describes their content.
 
-A type is a folder with an ``__init__.py``; one without, which has ``modules``, ``states`` or ``grains``, adds to the
-shipped type of its name. They are found by looking at folders: nothing of them is executed here.
+A type is a folder with an ``__init__.py``; a folder without, which has ``modules``, ``states`` or ``grains``, extends
+the shipped type of its name. They are found by listing folders, without executing their code.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-#: What installed distributions call theirs: a type by its name, and extensions of Salt, which have ``resources/``.
+#: Entry point groups of installed distributions: types by name, and extensions of Salt, which have ``resources/``.
 GROUP = "pushsalt.resources"
 SALT_GROUP = "salt.loader"
 HEAD = "__init__.py"
@@ -44,7 +44,7 @@ def in_folders(tops: Iterable[str]) -> Iterator[tuple[str, Parts]]:
 def in_roots(
     files: FileServer, saltenvs: Iterable[str], left_out: Callable[[str, FileServerError], None]
 ) -> Iterator[tuple[str, Parts]]:
-    """(type, its files) of ``_resources`` of the file roots; ``left_out`` is told of saltenvs that cannot be read."""
+    """(type, its files) of ``_resources`` of the file roots; ``left_out`` is called with unreadable saltenvs."""
     for saltenv in saltenvs:
         try:
             for folder in files.list_folder("_resources", saltenv):
@@ -68,7 +68,7 @@ def any_installed() -> bool:
 
 @cache
 def _installed() -> tuple[tuple[str, Path], ...]:
-    """(type, folder) of what entry points name."""
+    """(type, folder) of entry points."""
     if not any_installed():
         return ()
     from importlib.metadata import entry_points
@@ -91,7 +91,7 @@ def _installed() -> tuple[tuple[str, Path], ...]:
 
 
 def _place(dotted: str) -> Path | None:
-    """The folder of an installed package, which is not imported. None when there is none, or it is no package."""
+    """The folder of an installed package, found without importing it; None for anything else."""
     top, *inner = dotted.split(".")
     spec = _spec(top)
     if spec is None or spec.submodule_search_locations is None:
@@ -102,7 +102,7 @@ def _place(dotted: str) -> Path | None:
 
 
 def _spec(name: str) -> ModuleSpec | None:
-    """That of a top-level module; an editable installation has a finder of its own."""
+    """The spec of a top-level module; editable installations have their own finders."""
     specs = (finder.find_spec(name, None) for finder in sys.meta_path if hasattr(finder, "find_spec"))
     return next((spec for spec in specs if spec is not None), None)
 

@@ -1,9 +1,9 @@
-"""Salt's own modules for what is not here: the option ``salt_python`` names a Python that has real Salt.
+"""Salt's own modules, for functions that pushsalt lacks: the option ``salt_python`` names a Python with real Salt.
 
-Nothing of it is imported or run on the controller but one small program, by that Python, which says where Salt, its
-extensions (``saltext.*``) and the distributions that it needs lie. Their files are read as text: which functions there
-are, what they take and what they import. A target gets the files of a module and of all that it imports, each by its
-digest, and runs it with its own Python; see thin/saltown.py.
+On the controller that Python only runs a small program, which prints the folders of Salt, its extensions
+(``saltext.*``) and required distributions. Their files are read as text, to find functions, arguments and imports. A
+target gets the files of a module and of its imports, each by its digest, and runs it with its own Python; see
+thin/saltown.py.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-#: Kinds of modules that are taken from there, and Salt's folders of them.
+#: Kinds of modules that are used, and Salt's folders of them.
 KINDS: Final = ("modules", "states", "utils")
-#: What a target has in place of Salt's own: there are no LazyLoaders, but the loaders of thin.loader.
+#: Modules that are replaced on targets: the loaders of thin.loader are used instead of LazyLoaders.
 REPLACED: Final = ("salt.loader",)
 _TIMEOUT: Final = 60
 
-#: Runs there, by any Python that Salt supports; says what it finds as JSON.
+#: The small program, for any Python that Salt supports; prints its result as JSON.
 _PROBE: Final = r"""
 import importlib.metadata as metadata, importlib.util as util, json, os, re, sys
 
@@ -108,9 +108,9 @@ class File:
 
 
 class SaltPython:
-    """What one such Python has. Everything is found out when it is first asked for.
+    """The real Salt of one Python, read on first use.
 
-    Raises ConfigError, from whatever is asked first, when it is no Python, has no Salt, or is pushsalt's own.
+    The first method that is called raises ConfigError if it is no Python, has no Salt, or is pushsalt's own Python.
     """
 
     def __init__(self, python: str, bank: Bank) -> None:
@@ -122,7 +122,7 @@ class SaltPython:
 
     @cached_property
     def found(self) -> dict[str, Any]:
-        """What the program there said."""
+        """The output of the program."""
         try:
             status = os.stat(self.python)  # noqa: PTH116
             mark = f"probe {self.python} {status.st_ino} {status.st_mtime_ns} {_newest(self.python)}"
@@ -161,7 +161,7 @@ class SaltPython:
         return str(self.found["version"])
 
     def start_fields(self) -> dict[str, Any]:
-        """What a target is told when its session starts."""
+        """The fields for a target at the start of a session."""
         return {"version": self.version, "python": self.found["tops"]["salt"][2]}
 
     # --- which functions there are
@@ -171,7 +171,7 @@ class SaltPython:
         return [self._read(kind, File(*entry)) for entry in self._index.get(kind, {}).get(virtual, ())]
 
     def spec(self, kind: str, name: str) -> ArgSpec | None:
-        """The arguments of ``module.function``, or None when there is none."""
+        """The signature of ``module.function``, or None for an unknown one."""
         virtual, _, function = name.partition(".")
         for one in self.files(kind, virtual):
             known = defined(one.text)
@@ -263,7 +263,7 @@ class SaltPython:
         return entries
 
     def _file(self, name: str) -> File | None:
-        """The file of a dotted name, of what Salt needs alone; a folder without ``__init__.py`` has no path."""
+        """The file of a dotted module name within Salt and its requirements; a namespace package has no path."""
         if name not in self._files:
             self._files[name] = self._look(name)
         return self._files[name]

@@ -1,4 +1,4 @@
-"""The arguments of state functions, read from their source: nothing is executed, every platform's states are known."""
+"""The signatures of state functions of all platforms, read from their source without executing it."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 
 
 class StateFunctions:
-    """The state functions of ``thin/states/`` and the users' own, which come first; last, those of real Salt.
+    """The state functions: users' own first, then those of ``thin/states/``, then those of real Salt.
 
-    One of several files (one virtual name) takes what any of them takes. For a ``resource`` of that type its own states
-    come before all others; there are no others, unless states run ``inside`` of it.
+    If several files have one virtual name, all their arguments are accepted. For a ``resource`` of a type, the type's
+    states come first, and are the only ones unless states run ``inside`` of it.
     """
 
     def __init__(
@@ -56,9 +56,9 @@ class StateFunctions:
         return found if found or self._salt is None else self._salt.spec("states", name)
 
     def keywords(self, name: str) -> Keywords | None:
-        """What a shipped function that takes anything may know; None when it takes any data.
+        """The names that a shipped function with ``**kwargs`` may use; None if it takes arbitrary data.
 
-        So it does when it may hand it on to a module of the user's own.
+        That includes functions that may pass their arguments to a user's module.
         """
         from pushsalt.modules.keywords import keywords, takes_anything
 
@@ -89,7 +89,7 @@ class StateFunctions:
 
 
 def of_type(kind: str, resource: str, custom: CustomModules | None = None) -> dict[str, list[str]]:
-    """Virtual name -> texts of the files of a kind (``modules``, ``states``) that a resource type has of its own."""
+    """Virtual name -> texts of the files of a kind (``modules``, ``states``) of a resource type."""
     package = f"thin.resources.{resource}.{kind}"
     files = {name.rpartition(".")[2]: runtime.source(name) for name in runtime.names(package)}
     own = custom.by_kind["resources"].get(resource) if custom else None
@@ -110,7 +110,8 @@ class TypeFunctions:
         return any(_mentions(text, function) for text in self._files.get(module, ()))
 
     def effect(self, name: str) -> Effect | None:
-        """What ``module.function`` does as the type's file says, which may be nothing; None when it is no such one."""
+        """The effect of ``module.function`` in the type's file, which may be unknown; None if the type does not have
+        it."""
         module, _, function = name.partition(".")
         where = f"modules/{module}.py of the resource type"
         return effects.theirs(((where, text) for text in self._files.get(module, ())), function)

@@ -1,19 +1,19 @@
-"""Outputters: the returns of a run as text. One file each; its name is what ``--out`` takes.
+"""Outputters, which format the returns of a run as text. One file each; its name is the value of ``--out``.
 
 An outputter is a module with ``output(data, **kw) -> str``, Salt's own signature.
-``data`` is ``{target id: return}``, already redacted. Keyword arguments that ours use, each optional:
+``data`` is ``{target id: return}``, already redacted. Optional keyword arguments:
 
-``returns``   ``{target id: TargetReturn}``: shapes, phases, round trips (``rich`` and what builds on it)
+``returns``   ``{target id: TargetReturn}``: shapes, phases, round trips (for ``rich``)
 ``color``     whether escape codes may be written (default False)
-``terminal``  whether a person looks at the output as it is (default False)
-``verbose``   how often ``-v`` was given
-``elapsed``   wall seconds of the whole run
+``terminal``  whether the output goes to a terminal (default False)
+``verbose``   the number of ``-v`` options
+``elapsed``   wall seconds of the run
 ``test``      whether it was a dry run
 ``opts``      the configuration (Salt's option names)
 
-``pieces(data, **kw) -> Iterator[str]``, if a module has it, gives the same text piece by piece, for large returns.
+``pieces(data, **kw) -> Iterator[str]``, if a module has it, yields the same text in pieces, for large returns.
 
-``stream = True`` in a module says that ``output`` of one target at a time, concatenated, is the whole output.
+``stream = True`` in a module: the concatenation of ``output`` for each single target is the whole output.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ log = logging.getLogger(__name__)
 
 #: Characters that are written at a time.
 _AT_ONCE: Final = 64 * 1024
-#: What --out shows as choices, the default first. Others (nested, highstate, plug-ins) work by name too.
+#: The choices of --out in the help, the default first. Others (nested, highstate, plug-ins) are accepted too.
 CHOICES = ("rich", "json", "yaml", "ndjson", "quiet")
 
 
@@ -44,11 +44,11 @@ class Outputter(Protocol):
 
 
 def load(name: str, folders: Sequence[Path] = ()) -> Outputter:
-    """The outputter of that name: ours, one in ``folders`` (see plugins), or an installed one.
+    """The outputter of this name: a shipped one, one in ``folders`` (see plugins), or an installed one.
 
-    Raises UsageError with the nearest names.
+    Raises UsageError with suggestions.
     """
-    if name in CHOICES and not folders:  # the usual case, without a look at any folder
+    if name in CHOICES and not folders:  # the common case, without reading folders
         return cast(Outputter, importlib.import_module(f"{__name__}.{name}"))
     from pushsalt import plugins
 
@@ -64,9 +64,9 @@ def streams(outputter: Outputter) -> bool:
 
 
 def pieces(outputter: Outputter, data: Any, **kw: Any) -> Iterator[str]:
-    """The text piece by piece, each of some size, from those that make it so; from others the whole.
+    """The text in pieces of some size, or as a whole if the outputter has no ``pieces``.
 
-    One that fails costs nobody a return: they are said as JSON then, and why.
+    If the outputter fails, the returns are written as JSON, with the error.
     """
     make = getattr(outputter, "pieces", None)
     if make is None:

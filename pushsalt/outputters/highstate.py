@@ -1,4 +1,4 @@
-"""State returns as Salt's own ``highstate`` outputter prints them, for eyes and scripts that know that.
+"""State returns in the format of Salt's ``highstate`` outputter.
 
 Options, with Salt's names and defaults: ``state_output`` (full, terse, mixed, changes, filter, each with ``_id``),
 ``state_verbose``, ``state_tabular``, ``state_output_diff``, ``state_output_profile``, ``state_output_pct``,

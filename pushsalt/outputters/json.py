@@ -1,6 +1,6 @@
-"""One JSON object, ``{target id: return}``: strict, UTF-8, one line a target; indented when a person looks at it.
+"""One JSON object, ``{target id: return}``: strict, UTF-8, one line per target; indented on a terminal.
 
-What is large is written in pieces: the whole text of a target's 16 MiB is never there at once.
+Large values are written in pieces, so that the text of a target's 16 MiB is never in memory as a whole.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from pushsalt.display.safe import DEPTH_LIMIT, is_heavy, named, plain, slices, u
 _COMPACT = JSONEncoder(ensure_ascii=False, allow_nan=False, check_circular=False)
 _INDENTED = JSONEncoder(ensure_ascii=False, allow_nan=False, check_circular=False, indent=4)
 _STEP: Final = 4
-#: Characters that are written at a time; what has more, or more values, is written in pieces.
+#: Limit for the characters of a piece; larger values are split.
 PIECE: Final = 128 * 1024
 VALUES: Final = 20_000
 
@@ -25,7 +25,7 @@ def output(data: Any, *, terminal: bool = False, **kw: Any) -> str:
 
 
 def pieces(data: Any, *, terminal: bool = False, **kw: Any) -> Iterator[str]:
-    """The same, piece by piece."""
+    """The output in pieces."""
     if not isinstance(data, Mapping) or not data:
         value = plain(data)
         yield (unicode_escape(_INDENTED.encode(value)) if terminal else dumps(value)) + "\n"

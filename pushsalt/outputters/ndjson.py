@@ -17,7 +17,7 @@ def output(data: Any, **kw: Any) -> str:
 
 
 def pieces(data: Any, **kw: Any) -> Iterator[str]:
-    """The same, piece by piece."""
+    """The output in pieces."""
     if not isinstance(data, Mapping):
         yield "".join(dumps(item) + "\n" for item in plain(data))
         return

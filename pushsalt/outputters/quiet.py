@@ -1,4 +1,4 @@
-"""Nothing: the exit code is the answer. (Failures are said on stderr by the command itself.)"""
+"""No output: the result is the exit code. (The command itself writes failures to stderr.)"""
 
 from __future__ import annotations
 

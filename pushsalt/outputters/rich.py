@@ -1,6 +1,6 @@
-"""What a person reads: changes only, equal results of several targets once, failures last, and a summary.
+"""Output for people: changes only, equal results of several targets once, failures last, and a summary.
 
-The same text on a terminal and in a file; only the colours differ.
+The text is the same on a terminal and in a file; only the colours differ.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from pushsalt.model import TargetReturn
 
 PHASES = ("connect", "bootstrap", "grains", "render", "run")
 COMPARE = "hint: compare with `ssh-keygen -lf` of /etc/ssh/ssh_host_*_key.pub on the machines, then"
-#: A title names so many ids before it says "and 12 more" (-v: all).
+#: Most ids in a title, before "and 12 more" (-v: all).
 IDS_IN_TITLE = 5
 #: So many of those that failed are named at the end.
 IDS_LEFT = 20
@@ -33,7 +33,7 @@ _HOST_KEY = re.compile(r"the host key of (\S+) port (\d+) is not known: (\S+ SHA
 
 @dataclass(frozen=True)
 class Section:
-    """What is shown of one target, but for its id: equal sections are shown once."""
+    """The output for one target without its id: equal sections are shown once."""
 
     status: tuple[Span, ...]
     body: tuple[Line, ...]
@@ -64,9 +64,9 @@ def output(
     again: Callable[[list[str]], str] | None = None,
     **kw: Any,
 ) -> str:
-    """Sections, then the summary. Without ``returns`` the shapes are told from the data.
+    """Sections, then the summary. Without ``returns`` the shapes are guessed from the data.
 
-    ``own``: what is a target's own (``display.alike``); ``again``: the command line that does the same on these ids.
+    ``own``: own values of a target (``display.alike``); ``again``: the command line for the same job on given ids.
     """
     detail = highstate.Detail(verbose, state_output, full_diff)
     results = {id: _with_data(id, ret, returns) for id, ret in data.items()}
@@ -88,17 +88,17 @@ def output(
 
 
 def _alike(results: Mapping[str, TargetReturn], groups: Mapping[Section, list[str]], own: Own | None) -> list[_Group]:
-    """Sections that are the same but for each target's own values come together, where those are not the answer."""
+    """Groups sections that differ only in own values of targets, unless these values are the result."""
     looks = {section: _look(section, results[ids[0]]) for section, ids in groups.items()} if own else {}
     number = Counter(look for look in looks.values() if look is not None)
     found: dict[Any, tuple[_Group, list[Mapping[str, list[str]]]]] = {}
     for section, ids in groups.items():
         key: Any = section
         normal = Normal({})
-        if own and number[look := looks[section]] > 1:  # own values are costly: not for what stays alone
+        if own and number[look := looks[section]] > 1:  # own values are slow to compute: only if there are candidates
             normal = Normal(own(ids[0]))
             texts = _normal_texts(section, normal)
-            # Of targets with the very same text it is the own value of one: another has what is not its own.
+            # For targets with identical texts, the value is own of one target only, thus not of the others.
             if not normal.used or all(_normal_texts(section, Normal(own(id))) == texts for id in ids[1:]):
                 key = look, texts
         group, used = found.setdefault(key, (_Group(section, []), []))
@@ -114,7 +114,7 @@ def _normal_texts(section: Section, normal: Normal) -> tuple[str, ...]:
 
 
 def _look(section: Section, result: TargetReturn) -> Any:
-    """What is equal in reports that may be alike; None for what is no report of a state run or of no answer."""
+    """A key that is equal for sections that may be grouped; None for other sections than state runs and errors."""
     answers: tuple[str, ...] = ()
     if result.shape == "states":
         states = highstate.parse(result.ret)
@@ -133,13 +133,13 @@ def _look(section: Section, result: TargetReturn) -> Any:
 
 
 def _host_keys(results: Mapping[str, TargetReturn], groups: dict[Section, list[str]]) -> Iterator[_Group]:
-    """Unknown host keys as one group, which is taken out of ``groups``, with what to compare them by."""
+    """Unknown host keys as one group, removed from ``groups``, with instructions to verify them."""
     keys: dict[str, tuple[str, str, str]] = {}
     code = EXIT_NO_ANSWER
     for section, ids in list(groups.items()):
         for id in ids[:1]:
             ret = results[id].ret
-            # Errors of our own alone: what a function returns may look like one, and the line below is to be pasted.
+            # Only errors of our own: a function's return may look like one, and users copy the command line below.
             error = ret.get("error") if results[id].shape == "error" and isinstance(ret, Mapping) else None
             told = _HOST_KEY.search(str(error.get("message"))) if isinstance(error, Mapping) else None
             if told is not None and isinstance(error, Mapping) and error.get("kind") == "host_key_unknown":
@@ -165,7 +165,7 @@ def _host_keys(results: Mapping[str, TargetReturn], groups: dict[Section, list[s
 def _left(
     results: Mapping[str, TargetReturn], again: Callable[[list[str]], str] | None, verbose: int
 ) -> Iterator[Line]:
-    """Of several targets, those that failed or gave no answer, and the command for just them."""
+    """Of several targets, those that failed or did not answer, and the command line for these."""
     failed = [id for id, result in results.items() if result.exit_code == EXIT_FAILED]
     silent = [id for id, result in results.items() if result.exit_code >= EXIT_NO_ANSWER]
     if len(results) < 2 or not (failed or silent):

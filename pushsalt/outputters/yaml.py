@@ -13,9 +13,9 @@ from pushsalt.outputters.json import PIECE
 from pushsalt.outputters.json import heavy as json_pieces
 
 _Base: Any = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
-#: Values that are written at a time: the emitter takes much memory for each.
+#: Values that are written at a time, since the emitter needs much memory for each.
 VALUES: Final = 5000
-#: A backslash that is meant, or the two halves of a character beyond U+FFFF.
+#: An escaped backslash, or the two halves of a character above U+FFFF.
 _PAIR: Final = re.compile(r"\\\\|\\u(d[89ab][0-9a-f]{2})\\u(d[c-f][0-9a-f]{2})")
 
 
@@ -40,7 +40,7 @@ def output(data: Any, **kw: Any) -> str:
 
 
 def pieces(data: Any, **kw: Any) -> Iterator[str]:
-    """The same, piece by piece."""
+    """The output in pieces."""
     if isinstance(data, Mapping) and data and is_heavy(data, PIECE, VALUES):
         yield from _heavy(data, "", 0)
     else:
@@ -48,7 +48,7 @@ def pieces(data: Any, **kw: Any) -> Iterator[str]:
 
 
 def _heavy(value: Mapping[Any, Any] | Sequence[Any], indent: str, depth: int) -> Iterator[str]:
-    """The items of a large value as a block, in groups of such as are not large themselves."""
+    """The items of a large value in block style, in groups of small items."""
     mapped = isinstance(value, Mapping)
     light: list[tuple[str, Any]] = []
     size = 0

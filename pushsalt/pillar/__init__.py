@@ -1,4 +1,4 @@
-"""Pillar: ``top`` says which SLS a target gets, ``compile`` merges them, ``mask`` hides values when they are shown."""
+"""Pillar: ``top`` computes the SLS of a target, ``compile`` merges them, ``mask`` hides values in output."""
 
 from pushsalt.pillar.compile import PillarResult, compile_pillar
 from pushsalt.pillar.top import PillarTree

@@ -1,4 +1,4 @@
-"""The pillar of one target: matched SLS and what they include, external sources, what is given for this run.
+"""Compiles the pillar of one target: matched SLS with includes, external sources, and overrides of this run.
 
 Salt: salt.pillar.Pillar.compile_pillar.
 """
@@ -61,16 +61,16 @@ def compile_pillar(
     visible: dict[str, Any] | None = None,
     decrypt: Callable[[Any, str | None], Any] | None = None,
 ) -> PillarResult:
-    """Compile the pillar of a target. Never raises for what a tree, a source or the options can have wrong.
+    """Compile the pillar of a target. Errors in trees, sources and options are part of the result, not exceptions.
 
     ``opts``           Salt's options: state_top, pillar_source_merging_strategy, pillar_merge_lists, ext_pillar,
                        ext_pillar_first, exclude_ext_pillar, env_order, pillar_includes_override_sls, decrypt_pillar
-    ``matcher``        whether a top file's expression means this target; it may read ``visible``
-    ``ext_pillars``    name -> source, None when there is none of that name
-    ``target_pillar``  the inventory's pillar of this target: merged over all but ``override``
-    ``override``       ``--pillar``: has the last word
-    ``visible``        the dict that templates and matchers see as pillar; filled as compiling goes on
-    ``decrypt``        (value, renderer or None for the default one) -> plain value, for the option ``decrypt_pillar``
+    ``matcher``        whether an expression of a top file matches this target; it may read ``visible``
+    ``ext_pillars``    name -> source, None for an unknown name
+    ``target_pillar``  the inventory's pillar of this target: merged over all except ``override``
+    ``override``       ``--pillar``: overrides all others
+    ``visible``        the dict that templates and matchers read as pillar; updated during compilation
+    ``decrypt``        (value, renderer or None for the default) -> decrypted value, for the option ``decrypt_pillar``
     """
     if pillarenv is None and opts.get("pillarenv_from_saltenv"):
         pillarenv = saltenv
@@ -100,7 +100,7 @@ def compile_pillar(
 
 
 class _Compiler:
-    """One compilation: what its steps share."""
+    """The state of one compilation."""
 
     def __init__(
         self,
@@ -128,7 +128,7 @@ class _Compiler:
     # SLS -------------------------------------------------------------------------------------------------------------
 
     def render(self, top: PillarTop) -> dict[str, Any]:
-        """All matched SLS merged, in order, over what is given for this run (which templates can see that way)."""
+        """All matched SLS, merged in order over the overrides of this run, so that templates can read these."""
         pillar = dict(self._given)
         written: dict[str, Any] = {}
         self._tops = top.tops
@@ -172,9 +172,9 @@ class _Compiler:
         defaults: Mapping[str, Any],
         by: Callable[[], Place | None] | None = None,
     ) -> Any:
-        """The data of an SLS, merged with what it includes; None when it has none. ``by`` is where it is included.
+        """The data of an SLS, merged with its includes; None if it has none. ``by``: the place of the include.
 
-        ``rendered`` gets the own data of each SLS: one that is included again gives only that.
+        ``rendered`` gets the data of each SLS without includes, which is used if it is included again.
         """
         if len(rendered) >= MAX_SLS or self._depth >= MAX_DEPTH:
             if not any(text.startswith(TOO_MANY) for text in self.errors):
@@ -231,12 +231,12 @@ class _Compiler:
         """The data of each included SLS: names, globs, relative names, and ``{name: {key: a:b, defaults: {..}}}``."""
         for index, entry in enumerate(include):
             key = None
-            # only asked for when something is wrong: finding it takes a while
+            # called for errors only, since finding places is slow
             place = partial(found.place, "include", index)
             if isinstance(entry, dict) and entry:
                 entry, options = next(iter(entry.items()))
                 options = options if isinstance(options, dict) else {}
-                # As in Salt, they hold for the entries below as well, until others are given.
+                # As in Salt, they apply to the following entries as well, until others are set.
                 defaults, key = options.get("defaults") or {}, options.get("key")
                 if not isinstance(defaults, dict) or not isinstance(key, str | None):
                     text = f"Badly formatted include {entry} in SLS '{sls}': key is text, defaults a mapping"
@@ -245,8 +245,8 @@ class _Compiler:
             if not isinstance(entry, str):
                 self._report(f"Badly formatted include {entry} in SLS '{sls}'", place())
                 continue
-            # Salt looks twice: from the top of the tree, for relative names too, then as written. It takes all that it
-            # finds; an SLS found twice counts first with, then without what that includes itself.
+            # Salt searches twice: from the top of the tree, for relative names too, then as written. It uses all
+            # results: an SLS that is found twice is merged first with, then without its own includes.
             names = self._match(env, entry.lstrip(".").replace("/", "."))
             if entry.startswith("."):
                 entry = ".".join([*parent, entry[1:]])
@@ -262,7 +262,7 @@ class _Compiler:
     # external sources ------------------------------------------------------------------------------------------------
 
     def external(self, pillar: dict[str, Any]) -> dict[str, Any]:
-        """``pillar`` with every external source merged over it, each seeing what came before."""
+        """``pillar`` with all external sources merged over it; each gets the result of those before it."""
         sources = self._opts.get("ext_pillar")
         if not sources:
             return pillar
@@ -301,9 +301,9 @@ class _Compiler:
 
 
 def _arranged(pillar: dict[str, Any], written: Mapping[str, Any], *, nested: bool = False) -> dict[str, Any]:
-    """The pillar with the mappings of its SLS in their order; what is given for this run comes behind.
+    """The pillar with the mappings of its SLS in their order; overrides of this run come last.
 
-    The keys of the pillar itself stay as they are: what is given comes first there, as in Salt.
+    The order of top-level keys is not changed: overrides come first there, as in Salt.
     """
     arranged: dict[str, Any] = InOrder() if isinstance(written, InOrder) else {}
     for key in {**written, **pillar} if nested else pillar:
@@ -325,7 +325,7 @@ def _under(key: str | None, data: dict[str, Any]) -> dict[str, Any]:
 def _decrypt(
     pillar: dict[str, Any], opts: Mapping[str, Any], decrypt: Callable[[Any, str | None], Any] | None
 ) -> list[str]:
-    """Decrypt in place what the option ``decrypt_pillar`` names: ``[key, {a:b: renderer}]``, or a mapping."""
+    """Decrypt the values of the option ``decrypt_pillar`` in place: ``[key, {a:b: renderer}]``, or a mapping."""
     option = opts.get("decrypt_pillar")
     if not option or decrypt is None:
         return []

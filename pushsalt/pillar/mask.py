@@ -1,9 +1,9 @@
-"""What is shown of pillar. Salt 3008: salt.utils.secret.serial, the ``unmask`` argument in salt.modules.pillar.
+"""Masks pillar in output. Salt 3008: salt.utils.secret.serial, the ``unmask`` argument in salt.modules.pillar.
 
-Called by ``run``, pillar functions show keys and structure, and asterisks for values; templates and states see values.
-``pillar.items`` shows values by default when the option ``pillar_mask_output`` is false; ``pillar.get``, ``item``,
-``raw`` and ``ext`` do not look at that option. ``unmask`` decides wherever it is given. ``keys``, ``ls`` and
-``obfuscate`` have no values to hide.
+If ``run`` calls them, pillar functions return keys and structure with asterisks for values; templates and states get
+the values. ``pillar.items`` returns values if the option ``pillar_mask_output`` is false; ``pillar.get``, ``item``,
+``raw`` and ``ext`` ignore that option. The argument ``unmask`` overrides both. ``keys``, ``ls`` and ``obfuscate``
+return no values.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ PLACEHOLDER = "**********"
 
 
 def mask(value: Any) -> Any:
-    """The value with every leaf hidden but empty text, zero, false and None, which tell nothing; keys stay."""
+    """The value with all leaves masked except empty text, zero, false and None; keys are kept."""
     if isinstance(value, Mapping):
         return {key: mask(item) for key, item in value.items()}
     if isinstance(value, list | tuple | set | frozenset):
@@ -26,7 +26,7 @@ def mask(value: Any) -> Any:
 
 
 def shown(value: Any, unmask: bool | None, opts: Mapping[str, Any], *, function: str = "pillar.items") -> Any:
-    """What a pillar function called by ``run`` returns of a value; ``unmask`` is its argument, None when not given."""
+    """The return of a pillar function that ``run`` calls; ``unmask`` is its argument, None if not given."""
     if unmask is None:
         unmask = function in ("pillar.items", "pillar.data") and not opts.get("pillar_mask_output", True)
     return value if unmask else mask(value)

@@ -11,7 +11,7 @@ from thin.utils.dictupdate import merge
 
 @dataclass(frozen=True)
 class PillarMerge:
-    """Called with two mappings, gives a new one; the second wins. See thin.utils.dictupdate.merge."""
+    """A function of two mappings that returns a merged one; the second wins. See thin.utils.dictupdate.merge."""
 
     strategy: str = "smart"
     renderer: str = "yaml"

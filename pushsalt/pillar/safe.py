@@ -1,8 +1,8 @@
-"""Errors of pillar SLS without the secrets that stand near the place. The option ``pillar_safe_render_error``.
+"""Removes secrets from the excerpts in errors of pillar SLS, for the option ``pillar_safe_render_error``.
 
-Salt shows nothing of such an error to a minion. Here the one who reads it is the one who must correct the SLS: the
-lines around the place stay, but for what follows a key that is secret by its name (``secret_keys``), and blocks that
-look like keys or certificates. What was hidden there is hidden in the rest of the text too.
+Salt does not show such errors to a minion. Here the operator reads them, and must correct the SLS: excerpts are kept,
+except values of keys with secret names (``secret_keys``), and blocks that look like keys or certificates. Values that
+were hidden there are hidden in the rest of the text too.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _SHORTEST: Final = 4
 
 
 def safe_error(text: str, is_secret_key: Callable[[str], bool]) -> str:
-    """The text, an ``Explained`` too, without what should not be read by whoever sees it."""
+    """The text, which may be an ``Explained``, without secrets."""
     if isinstance(text, Explained):
         return Explained(_safe(str(text), is_secret_key), _safe(text.explanation, is_secret_key))
     return _safe(text, is_secret_key)
@@ -35,7 +35,7 @@ def _safe(text: str, is_secret_key: Callable[[str], bool]) -> str:
     shown = [_SHOWN.fullmatch(line) for line in lines]
     armoured = {_indent(found[3]) for found in shown if found and _ARMOUR.fullmatch(found[3].strip())}
     hidden: set[str] = set()
-    below: int | None = None  # the indentation of a secret key whose value stands in the lines below it
+    below: int | None = None  # the indentation of a secret key whose value is in the following lines
     for number, found in enumerate(shown):
         if found is None:
             below = None
@@ -70,5 +70,5 @@ def _indent(content: str) -> int:
 
 
 def _is_expression(rest: str) -> bool:
-    """Whether a value is a template's expression with no text of its own: what must be corrected, and no secret."""
+    """Whether a value is only a template expression, which is no secret and may be the error."""
     return rest.startswith(("{{", "{%")) and not {'"', "'"} & set(rest)

@@ -8,8 +8,8 @@ from typing import Any, Protocol
 class ExtPillar(Protocol):
     """The function of a source.
 
-    ``pillar`` is what was compiled so far: read only. The returned mapping is merged over it, an empty one or None is
-    nothing. Whatever it raises becomes one of the target's pillar errors.
+    ``pillar`` is the pillar compiled so far, and must not be changed. The returned mapping (or None) is merged over it.
+    Exceptions become pillar errors of the target.
     """
 
     def __call__(

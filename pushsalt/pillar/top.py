@@ -13,9 +13,9 @@ from pushsalt.errors import RenderError, UsageError
 
 
 class PillarTree(Protocol):
-    """The pillar roots seen through a renderer, for one target. As compile.source.StateTree, and:
+    """Rendered files of the pillar roots, for one target. As compile.source.StateTree, and:
 
-    ``defaults`` are the variables that an ``include`` gives to the templates of what it includes.
+    ``defaults``: variables that an ``include`` passes to the templates of the included SLS.
     """
 
     def envs(self) -> Iterable[str]:
@@ -41,7 +41,7 @@ class PillarTop:
 
 @dataclass
 class _Entry:
-    """What one target expression has: the matcher, SLS names, and its place among the others."""
+    """One target expression: its matcher, SLS names, and order."""
 
     match: str
     names: list[str]
@@ -64,7 +64,7 @@ class MergedTop:
                 self._add(top)
 
     def match(self, matcher: Matcher) -> PillarTop:
-        """The SLS of the target that ``matcher`` knows."""
+        """The SLS of the target of ``matcher``."""
         matches: Matches = {}
         errors = list(self.errors)
         for env, entries in self._entries.items():
@@ -138,7 +138,7 @@ class MergedTop:
 
 
 def _saltenvs(tree: PillarTree, saltenv: str | None, pillarenv: str | None, *, only_one: bool) -> list[str]:
-    """The saltenvs whose top file counts: the ``pillarenv`` if one is asked for, else all, ``base`` first.
+    """The saltenvs whose top files are used: the ``pillarenv`` if one is set, else all, ``base`` first.
 
     With ``pillar_source_merging_strategy: none`` only that of the states.
     """
@@ -153,9 +153,9 @@ def _saltenvs(tree: PillarTree, saltenv: str | None, pillarenv: str | None, *, o
 
 
 def render_errors(exc: RenderError, failed: str) -> list[str]:
-    """The texts of an error; those that do not begin by saying what failed get that put before them.
+    """The texts of an error, with a prefix that says what failed, unless they have one.
 
-    In Salt's words, which name no saltenv for pillar.
+    As in Salt, the prefix has no saltenv for pillar.
     """
     return [
         re.sub(r"\ARendering SLS '[^':]*:([^']*)' failed: ", r"Rendering SLS '\1' failed. ", text)

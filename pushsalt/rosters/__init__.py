@@ -1,10 +1,10 @@
-"""Rosters made by code of the user's own (Salt's ``roster`` modules): one file each, named by the option ``roster``.
+"""Rosters made by users' code (Salt's ``roster`` modules): one file each, selected by the option ``roster``.
 
-A roster has ``targets(tgt, tgt_type="glob", **kwargs)`` as Salt's have, and returns ``{id: {host: …, user: …}}``, with
-the settings of a salt-ssh roster. It is asked once per command, for ``*``: what an expression means is decided here.
-Among its globals are Salt's ``__opts__`` (the configuration), ``__salt__`` with ``cmd.*`` of this machine, and
-``__utils__`` with ``roster_matcher.targets``. What it returns is taken as what a program prints: data about machines.
-None is ours: the kinds of rosters that Salt reads from files are told by the files themselves.
+A roster has ``targets(tgt, tgt_type="glob", **kwargs)`` as in Salt, and returns ``{id: {host: …, user: …}}``, with the
+settings of a salt-ssh roster. It is called once per command, with ``*``: expressions are evaluated here. Its globals
+are Salt's ``__opts__`` (the configuration), ``__salt__`` with ``cmd.*`` of the controller, and ``__utils__`` with
+``roster_matcher.targets``. Its result is treated like the output of a program: data about machines. None is shipped:
+rosters that are files are recognized by their content.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from pushsalt.errors import ConfigError, InventoryError, Position
 from pushsalt.plugincommands import commands
 from pushsalt.render.context import RunProgram
 
-#: Salt's rosters that are files: what each of these is, is told by the file.
+#: Salt's rosters that are files, which are recognized by their content.
 OF_FILES: Final = ("flat", "ansible", "dir", "sshconfig", "terraform")
 
 
@@ -64,5 +64,5 @@ def names_of(option: Any) -> tuple[str, ...]:
 
 
 def _matched(conditioned_raw: Mapping[str, Any], tgt: str, tgt_type: str, ipv: str = "ipv4") -> dict[str, Any]:
-    """``salt.utils.roster_matcher.targets`` for all that there are."""
+    """``salt.utils.roster_matcher.targets``, which returns all hosts here."""
     return dict(conditioned_raw)

@@ -1,16 +1,16 @@
-"""Secrets from where they live: ``sdb://PROFILE/KEY`` means what the driver of a profile has for that key.
+"""Secrets from external stores: ``sdb://PROFILE/KEY`` is the value of a key from the driver of a profile.
 
-A profile is an option of the configuration with a ``driver``; no other place names one. ``uri`` has the grammar,
-``store`` asks the drivers, ``drivers/`` has one file for each. A driver has Salt's functions, so that users' own, from
-``_sdb`` folders, work unchanged::
+A profile is an option of the configuration with a ``driver``; profiles cannot be defined elsewhere. ``uri`` has the
+grammar, ``store`` calls the drivers, ``drivers/`` has one file for each. Drivers have Salt's functions, so that users'
+own, from ``_sdb`` folders, work unchanged::
 
-    get(key, service=None, profile=None)           the value, None where there is none
+    get(key, service=None, profile=None)           the value, or None
     set_(key, value, service=None, profile=None)   (``__func_alias__`` calls it ``set``)
     delete(key, service=None, profile=None)
 
-Of these only ``get`` must be there. ``profile`` are the profile's options. A function that has a parameter ``outside``
-gets an ``Outside`` by it. Drivers run on the controller, in worker threads, one call of a profile at a time. Whatever
-they raise is an error of the targets that need the value; our own raise ``Trouble``.
+Only ``get`` is required. ``profile`` has the profile's options. A function with a parameter ``outside`` gets an
+``Outside``. Drivers run on the controller, in threads, one call of a profile at a time. Their exceptions are errors of
+the targets that need the value; shipped drivers raise ``Trouble``.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
-#: Seconds that a server may take for one answer, all of it, unless the profile has ``timeout``.
+#: Seconds for a complete answer of a server, unless the profile has ``timeout``.
 TIMEOUT = 15.0
-#: Bytes of one answer, of whatever driver.
+#: Bytes of one answer of any driver.
 MAX_BYTES = 1024 * 1024
 
 
 class Trouble(Exception):
-    """A driver that cannot answer: what went wrong, and what to do.
+    """A driver cannot answer: message and hint.
 
-    ``down``: nothing else of this profile would work now.
+    ``down``: other requests to this profile would fail too.
     """
 
     def __init__(self, message: str, hint: str, *, down: bool = False) -> None:
@@ -58,7 +58,7 @@ class RunProgram(Protocol):
 
 
 class Driver(Protocol):
-    """What a driver must have at least."""
+    """The required interface of a driver."""
 
     def get(self, key: str, service: str | None = None, profile: Mapping[str, Any] | None = None) -> Any: ...
 
@@ -69,10 +69,10 @@ def _no_decryption(data: Any) -> Any:
 
 @dataclass(frozen=True)
 class Outside:
-    """What a driver may use of this machine.
+    """The objects that a driver may use.
 
-    ``run`` runs a program; ``decrypt`` gives data with the PGP messages in it in plain; ``opts`` is the configuration;
-    ``salt`` has the functions that users' own drivers find as ``__salt__``.
+    ``run`` runs a program; ``decrypt`` returns data with decrypted PGP messages; ``opts`` is the configuration;
+    ``salt`` has the functions of ``__salt__`` for users' drivers.
     """
 
     run: RunProgram
@@ -89,7 +89,7 @@ class Asked(NamedTuple):
 
 
 def seconds(profile: Mapping[str, Any]) -> float:
-    """The profile's ``timeout``. Raises Trouble for what is no number."""
+    """The profile's ``timeout``. Raises Trouble for anything but a number."""
     given = profile.get("timeout", TIMEOUT)
     try:
         found = float(given)

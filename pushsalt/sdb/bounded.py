@@ -1,4 +1,4 @@
-"""Calls that end in time, whatever the other side does: it may send a byte a minute, or ask a person."""
+"""Calls with a time limit, for peers that answer very slowly or prompt the user."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ Result = TypeVar("Result")
 
 
 def within(limit: float, call: Callable[[], Result], what: str, hint: str) -> Result:
-    """What ``call`` gives, or raises. Raises Trouble after ``limit`` seconds; the call is left to itself then."""
+    """The result of ``call``. Raises what it raises, or Trouble after ``limit`` seconds; the call is not stopped
+    then."""
     results: list[Result] = []
     raised: list[BaseException] = []
 

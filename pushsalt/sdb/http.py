@@ -1,7 +1,7 @@
-"""HTTP for drivers: one bounded answer in bounded time, from the host that was asked and no other.
+"""HTTP for drivers: limits size and time of an answer, and only contacts the host of the URL.
 
-Certificates are checked unless ``verify`` is false; a path is a file of authorities. A redirect is followed on the same
-host only: what a request carries is for that one.
+Certificates are verified unless ``verify`` is false; a path is a file of authorities. Only redirects to the same host
+are followed, since requests contain credentials.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def request(
     limit: float,
     verify: Any = True,
 ) -> Answer:
-    """The answer, whatever its status. Raises Trouble where there is none."""
+    """Send a request; returns the answer of any status. Raises Trouble without an answer."""
     shown = without_password(url)
     hint = "is the server up, and the URL right?"
     opener = _opener(verify)

@@ -1,6 +1,6 @@
-"""Asks the drivers: each URI once in a command, whoever wants it, and tells each value to what hides secrets.
+"""Calls the drivers: each URI is read once per command, and its value is added to the redactor.
 
-A profile whose server is gone is not asked again for a while, so that many URIs of many targets do not wait for it one
+After a failed request, a profile is not used for a while, so that many URIs of many targets do not wait for it one
 after the other.
 """
 
@@ -25,9 +25,9 @@ from pushsalt.sdb.uri import is_uri, replaced, split
 
 log = logging.getLogger(__name__)
 
-#: Seconds for which what failed is not tried again.
+#: Seconds for which a failed request is not repeated.
 RETRY: Final = 30.0
-#: What ``get_or_set_hash`` makes a value of, as in Salt.
+#: The default characters of ``get_or_set_hash``, as in Salt.
 CHARS: Final = "abcdefghijklmnopqrstuvwxyz0123456789!@#$%^&*(-_=+)"
 
 _NEEDS_PROFILE: Final = "SDB uri must have a profile name as a first part of the uri before the /"
@@ -52,7 +52,7 @@ class Sdb:
         folders: Sequence[Path] = (),
         hide: Callable[[Any], None] = lambda value: None,
     ) -> None:
-        """``folders`` may have users' own drivers; ``hide`` is told each value."""
+        """``folders``: folders of users' drivers; ``hide`` is called with each value."""
         self._opts = opts
         self._outside = outside
         self._folders = tuple(folders)
@@ -71,7 +71,7 @@ class Sdb:
         self._profiles: dict[str, dict[str, Any]] = {}
 
     def has(self, name: str) -> bool:
-        """Whether the configuration has such a profile."""
+        """Whether the configuration has this profile."""
         found = self._opts.get(name)
         return isinstance(found, Mapping) and isinstance(found.get("driver"), str)
 
@@ -90,7 +90,8 @@ class Sdb:
         return uri
 
     def set(self, uri: Any, value: Any) -> Any:
-        """What the driver says to it; False for what is no URI of a profile. Raises TargetError, FunctionError."""
+        """Set a value; returns the driver's result, False for a text that is no URI of a profile. Raises TargetError,
+        FunctionError."""
         if self._missing(uri) is not None:
             return False
         self._hide(value)
@@ -101,7 +102,7 @@ class Sdb:
         return False if self._missing(uri) is not None else self._changed(uri, "delete")
 
     def get_or_set_hash(self, uri: Any, length: int = 8, chars: str = CHARS) -> Any:
-        """The value; where there is none, a random text, which is set. Many targets at once get the same one."""
+        """The value; if there is none, a random text, which is set. Concurrent targets get the same one."""
         missing = self._missing(uri)
         if missing is not None:
             return uri if is_uri(uri) else False
@@ -219,7 +220,7 @@ class Sdb:
         }
         try:
             found = plugins.load_virtual("sdb", name, self._folders, dunders)
-            if found is None:  # to say what there is; a file that says itself that it is not for here is none
+            if found is None:  # list the available ones, without files whose ``__virtual__`` returns false
                 own = any(plugins.own_files(name, self._folders))
                 found = plugins.load("sdb", name, () if own else self._folders)
         except ConfigError as exc:

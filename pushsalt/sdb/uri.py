@@ -23,7 +23,7 @@ def split(uri: str) -> tuple[str, str]:
 
 
 def holds_uri(value: Any) -> bool:
-    """Whether a URI stands somewhere in data."""
+    """Whether data contains a URI."""
     return has(value, is_uri)
 
 
@@ -37,7 +37,8 @@ def has(value: Any, wanted: Callable[[Any], bool]) -> bool:
 
 
 def replaced(value: Any, wanted: Callable[[Any], bool], give: Callable[[str], Any]) -> Any:
-    """``value`` with ``give(text)`` in place of each text that is ``wanted``; what has none of them stays the same."""
+    """``value`` with each text that is ``wanted`` replaced by ``give(text)``; parts without such texts are not
+    copied."""
     if isinstance(value, str):
         return give(value) if wanted(value) else value
     if isinstance(value, Mapping):

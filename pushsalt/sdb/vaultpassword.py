@@ -1,8 +1,8 @@
-"""Where the passwords of Ansible vaults are: in the files that Ansible itself would read them from.
+"""Reads the passwords of Ansible vaults from the files that Ansible uses.
 
-``ANSIBLE_VAULT_IDENTITY_LIST`` (``label@file`` with commas between them), ``ANSIBLE_VAULT_PASSWORD_FILE``, and the
-option ``ansible_vault_password_file``. A file that may be executed is run, if nobody else can change it, and prints the
-password; one whose name ends in ``-client`` is told the label. Source: Ansible's documentation, "Managing vault
+They are named by ``ANSIBLE_VAULT_IDENTITY_LIST`` (``label@file``, comma-separated), ``ANSIBLE_VAULT_PASSWORD_FILE``,
+and the option ``ansible_vault_password_file``. An executable file that other users cannot change is run, and prints the
+password; if its name ends in ``-client``, it gets the label. Source: Ansible's documentation, "Managing vault
 passwords".
 """
 
@@ -27,7 +27,7 @@ log = logging.getLogger(__name__)
 
 
 def sources(opts: Mapping[str, Any], env: Mapping[str, str]) -> list[tuple[str, Path]]:
-    """Label and file of each password that there may be."""
+    """(label, file) of each configured password."""
     found: list[tuple[str, str]] = []
     for entry in env.get("ANSIBLE_VAULT_IDENTITY_LIST", "").split(","):
         label, at, file = entry.strip().partition("@")
@@ -37,21 +37,21 @@ def sources(opts: Mapping[str, Any], env: Mapping[str, str]) -> list[tuple[str, 
 
 
 def identity(opts: Mapping[str, Any], env: Mapping[str, str]) -> list[tuple[str, str, int, int]]:
-    """What tells the passwords from others without a word of them."""
+    """A key that identifies the passwords without containing them."""
     told = []
     for label, path in sources(opts, env):
         try:
             status = path.stat()
-        except OSError:  # who reads it says so
+        except OSError:  # reported when it is read
             continue
         told.append((label, str(path), status.st_mtime_ns, status.st_size))
     return told
 
 
 def passwords(opts: Mapping[str, Any], env: Mapping[str, str]) -> list[Password]:
-    """All that can be read; of the others that is said.
+    """The passwords that can be read; others are reported.
 
-    Raises InventoryError where there is none at all: for a file that cannot be read, or a program that fails.
+    Raises InventoryError if none can be read, because a file is unreadable or a program fails.
     """
     found: list[Password] = []
     wrong: list[InventoryError] = []

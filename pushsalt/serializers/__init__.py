@@ -1,8 +1,8 @@
 """Serializers, one file each: ``serialize(obj, **options)`` and ``deserialize(stream_or_string, **options)``.
 
 ``slsutil`` and ``file.serialize`` find them by their file's name; users' own, in ``_serializers`` of the file roots,
-come first. They run on the controller. Options are those of the module that does the work. They may raise anything,
-which the caller makes an error of. Salt: salt.serializers.
+win. They run on the controller. Options are those of the underlying module. They may raise any exception, which the
+caller turns into an error. Salt: salt.serializers.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class Serializer(Protocol):
 
 
 def text_of(stream_or_string: Any) -> str:
-    """The text of a text, of bytes in UTF-8, or of what can be read like a file."""
+    """The text of a str, of bytes in UTF-8, or of a file object."""
     data = stream_or_string.read() if hasattr(stream_or_string, "read") else stream_or_string
     return data.decode("utf-8") if isinstance(data, bytes) else str(data)
 
@@ -37,7 +37,7 @@ def bytes_of(stream_or_string: Any) -> bytes:
 
 
 def serializer_named(name: str, folders: Sequence[Path] = ()) -> ModuleType:
-    """The module of a serializer. ``folders`` may hold users' own. Raises FunctionError when there is none."""
+    """The module of a serializer. ``folders``: folders of users' serializers. Raises FunctionError for unknown ones."""
     known = plugins.names("serializers", folders)
     if name not in known:
         text = f"Serializer '{name}' not found."

@@ -1,8 +1,8 @@
-"""YAML as Salt's serializer has it, which is not the YAML of SLS files. Options of ``serialize`` are ``yaml.dump``'s.
+"""YAML of Salt's serializer, which differs from that of SLS files. Options of ``serialize`` are those of ``yaml.dump``.
 
-Written: lists and mappings of plain values in flow style unless ``default_flow_style`` says otherwise, characters
-beyond ASCII escaped, no newline at the end. Read: YAML 1.1, so that ``010`` is 8 and ``2024-05-06`` a date; a key that
-is there twice is an error, and everything is bounded as in ``pushsalt.yamlio``.
+Written: lists and mappings of plain values in flow style unless ``default_flow_style`` is set, non-ASCII characters
+escaped, no newline at the end. Read: YAML 1.1, so that ``010`` is 8 and ``2024-05-06`` a date; a duplicate key is an
+error, and limits are those of ``pushsalt.yamlio``.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _TAG = "tag:yaml.org,2002:"
 
 
 class _Dumper(yaml.CSafeDumper if HAS_LIBYAML else yaml.SafeDumper):  # type: ignore[misc]
-    """Subclasses are written as what they derive from; what YAML has no word for cannot be written."""
+    """Writes subclasses as their base type; other types that YAML lacks are errors."""
 
 
 for _type, _represent in (

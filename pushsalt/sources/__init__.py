@@ -1,9 +1,9 @@
-"""Files by schemes that no target fetches itself (``s3://bucket/key``): one file per scheme, named like it.
+"""Sources for URL schemes that targets do not fetch themselves (``s3://bucket/key``): one file per scheme.
 
-A source has ``fetch(url, folder, opts)``. It gives the path of a copy on this machine, made in ``folder`` (private,
-kept between runs, its own) or lying anywhere, or None when there is no such file; ``opts`` are the configuration's.
-The copy is sent as a file of the file roots is: by digest, streamed, only where a target lacks it. There is none of our
-own; see docs/extending.md.
+A source has ``fetch(url, folder, opts)``. It returns the path of a copy on the controller, in ``folder`` (private to
+the source, kept between runs) or elsewhere, or None for a missing file; ``opts`` is the configuration. The copy is sent
+like a file of the file roots: by digest, streamed, only to targets that lack it. None is shipped; see
+docs/extending.md.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Source(Protocol):
 
 
 class Sources:
-    """What the sources have given in one command: each URL is fetched once, for all targets."""
+    """The sources and fetched files of one command: each URL is fetched once, for all targets."""
 
     def __init__(self, opts: Mapping[str, Any], cache_dir: Path) -> None:
         self._opts, self._cache_dir = opts, cache_dir
@@ -34,7 +34,7 @@ class Sources:
         self._lock = threading.Lock()
 
     def find(self, url: str) -> DiskFile | None:
-        """The copy of a URL, or None. Raises FunctionError when nothing knows its scheme, or fetching fails."""
+        """The copy of a URL, or None. Raises FunctionError for an unknown scheme, or if fetching fails."""
         with self._lock:
             if url not in self._paths:
                 self._paths[url] = self._fetch(url)

@@ -25,15 +25,15 @@ from thin.utils.dictupdate import merge
 
 
 class Top(Protocol):
-    """The function of a source. Whatever it raises becomes an error of the target."""
+    """The function of a source. Its exceptions become errors of the target."""
 
     def __call__(self, **kwargs: Any) -> Mapping[str, Sequence[str]] | None: ...
 
 
 def top_data(names: Mapping[str, Any], folders: Sequence[Path], outside: Outside) -> dict[str, list[str]]:
-    """What all sources of the option ``master_tops`` say of a target, merged; lists of one saltenv are joined.
+    """The merged results of all sources of ``master_tops`` for a target; lists of one saltenv are joined.
 
-    Raises StateError with an error for each source that fails, where Salt logs it and goes on without its states.
+    Raises StateError with an error for each source that fails; Salt logs the error and continues without its states.
     """
     found: dict[str, list[str]] = {}
     errors = []
@@ -42,7 +42,7 @@ def top_data(names: Mapping[str, Any], folders: Sequence[Path], outside: Outside
             data = _call(name, folders, outside)
             if data:
                 found = merge(found, _checked(data), "recurse", merge_lists=True)
-        except (Exception, SystemExit) as exc:  # a plug-in may raise anything; what the others say is wanted too
+        except (Exception, SystemExit) as exc:  # a plug-in may raise anything; the other sources are still called
             more = f"; {exc.hint}" if isinstance(exc, ConfigError) and exc.hint else plugins.blamed(exc)
             errors.append(f"Top function {name} failed for minion {outside.context.id}: {exc}{more}")
     if errors:
@@ -54,7 +54,7 @@ def _call(name: str, folders: Sequence[Path], outside: Outside) -> Any:
     globals_ = outside.context.dunders(str(outside.opts.get("saltenv") or "base"), "")
     globals_.update(__opts__=outside.opts, __salt__=SourceFunctions(outside))
     module = plugins.load_virtual("tops", name, folders, globals_)
-    if module is None and any(plugins.own_files(name, folders)):  # it says itself that it is not for here
+    if module is None and any(plugins.own_files(name, folders)):  # its ``__virtual__`` returned false
         return None
     function: Top = (module or plugins.load("tops", name, folders)).top
     kwargs: dict[str, Any] = {"opts": outside.opts, "grains": outside.context.grains}

@@ -1,6 +1,7 @@
-"""What an external node classifier says: the command of ``master_tops: {ext_nodes: COMMAND}``, with the target's id.
+"""Top data of an external node classifier: the command of ``master_tops: {ext_nodes: COMMAND}``, with the target's id.
 
-It writes YAML: ``{classes: [SLS, …] or {SLS: …}, environment: SALTENV}``. No shell. Salt: salt.tops.ext_nodes.
+It prints YAML: ``{classes: [SLS, …] or {SLS: …}, environment: SALTENV}``. It is run without shell. Salt:
+salt.tops.ext_nodes.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""The drivers: one file each, named as ``driver:`` of a profile has it. ``pushsalt.sdb`` says what is in one."""
+"""The drivers: one file each, with the name in ``driver:`` of a profile. ``pushsalt.sdb`` describes their interface."""

@@ -21,7 +21,7 @@ def get(key: str, service: str | None = None, profile: Mapping[str, Any] | None 
 
 
 def set_(key: str, value: Any, service: str | None = None, profile: Mapping[str, Any] | None = None) -> str:
-    """For this process and what it starts; a variable that is there stays, and is the answer, as in Salt."""
+    """Set a variable for this process and its children; an existing one is kept and returned, as in Salt."""
     if not isinstance(value, str) or "\0" in value or "=" in key or not key:
         raise Trouble("a variable of the environment is text", "set it to text")
     return os.environ.setdefault(key, value)

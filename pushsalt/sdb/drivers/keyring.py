@@ -43,7 +43,7 @@ def _service(profile: Mapping[str, Any] | None, service: str | None) -> str:
 
 
 def _asked(function: str, profile: Mapping[str, Any] | None, *args: str) -> Any:
-    """A function of keyring. Raises Trouble for whatever it raises: its backends have errors of their own."""
+    """Call a function of keyring. Raises Trouble for any exception, since its backends have their own classes."""
     try:
         import keyring
     except ImportError:

@@ -44,7 +44,7 @@ def get(
 def set_(
     key: str, value: Any, service: str | None = None, profile: Mapping[str, Any] | None = None, *, outside: Outside
 ) -> bool:
-    """The password of an entry, whose other lines stay; a field of it; or with ``?*`` all of it."""
+    """Set the password of an entry (other lines are kept), a field of it, or with ``?*`` the whole entry."""
     if not isinstance(value, str):
         raise Trouble("an entry of pass is text", "set it to text")
     name, _, field = key.partition("?")
@@ -78,7 +78,7 @@ def _entry(name: str, profile: Mapping[str, Any] | None, outside: Outside) -> st
     folder = Path(str(store)).expanduser()
     if not folder.is_dir():
         raise Trouble(f"there is no password store {folder}", "`pass init` makes one; or correct `store`", down=True)
-    if not Path(folder, f"{name}.gpg").is_file():  # of a folder pass would show what is in it
+    if not Path(folder, f"{name}.gpg").is_file():  # for a folder, pass would list its content
         return None
     done = _run(["show", name], profile, outside)
     _must(done, name)
@@ -91,7 +91,7 @@ def _entry(name: str, profile: Mapping[str, Any] | None, outside: Outside) -> st
 
 
 def _check(name: str) -> None:
-    """Raises Trouble for what is no name of an entry."""
+    """Raises Trouble for an invalid name of an entry."""
     if not name or name.startswith(("-", "/")) or ".." in name.split("/") or "\0" in name or name.endswith("/"):
         raise Trouble(f"{name!r} is no name of an entry", "write it as `pass ls` shows it")
 

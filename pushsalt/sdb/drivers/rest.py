@@ -7,12 +7,12 @@
       keys:
         url: https://api.example/users/{{ user }}/keys
         header_dict: {Authorization: sdb://osenv/API_AUTH}
-    sdb://api/keys?user=ann        the JSON that the server gives, as data
+    sdb://api/keys?user=ann        the JSON answer of the server, as data
 
-The part of the key before ``?`` names an entry of the profile, the rest gives the names that stand in braces in its
-``url``, ``params`` and ``data``. More of an entry, as Salt's ``http.query`` has it: ``method``, ``params``, ``data``,
+The part of the key before ``?`` is an entry of the profile; the rest are values for the names in braces in its ``url``,
+``params`` and ``data``. Further options of an entry, as in Salt's ``http.query``: ``method``, ``params``, ``data``,
 ``header_dict``, ``header_list``, ``username``, ``password``, ``verify_ssl``, ``ca_bundle``, ``timeout``; and ``key``,
-what to take out of the answer (``data:password``). ``decode: false`` gives the answer as text.
+the path of the value in the answer (``data:password``). ``decode: false`` returns the answer as text.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
-"""Values in a SQLite database, packed as Salt packs them (msgpack). Salt: salt.sdb.sqlite3.
+"""Values in a SQLite database, in Salt's encoding (msgpack). Salt: salt.sdb.sqlite3.
 
 ::
 
     kept: {driver: sqlite3, database: /srv/secrets.sqlite, table: sdb}       sdb://kept/db_password
 
-``create_table: false`` leaves out making the table, ``create_statements`` make another; ``get_query``, ``set_query``
-and ``delete_query`` are SQL with ``:key`` and ``:value``. A column of text is taken as it is.
+With ``create_table: false`` the table is not created, ``create_statements`` replace the default ones; ``get_query``,
+``set_query`` and ``delete_query`` are SQL with ``:key`` and ``:value``. A text column is not decoded.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def delete(key: str, service: str | None = None, profile: Mapping[str, Any] | No
 
 @contextmanager
 def _connected(profile: Mapping[str, Any] | None) -> Iterator[tuple[sqlite3.Connection, str, Mapping[str, Any]]]:
-    """A connection whose work is kept when nothing goes wrong. Raises Trouble."""
+    """A context with a connection, which is committed on success. Raises Trouble."""
     options = profile or {}
     if not options.get("database"):
         raise Trouble("the profile names no `database`", "database: /path/to/file.sqlite")

@@ -2,17 +2,17 @@
 
 ::
 
-    vault:                                      as Salt has it; a profile may have the same of its own
+    vault:                                      as in Salt; a profile may override its options
       server: {url: "https://vault.example:8200", namespace: team, verify: /etc/ssl/vault-ca.pem}
       auth: {method: approle, role_id: ..., secret_id: sdb://osenv/VAULT_SECRET_ID}
     myvault: {driver: vault}
 
     sdb://myvault/secret/web/db?password        the key `password` of secret/web/db
-    sdb://myvault/secret/web/db/password        the same, or else all of that path
+    sdb://myvault/secret/web/db/password        the same, or else all keys of that path
 
 The path has no ``data/`` of version 2. ``auth`` is ``method: token`` with ``token``, or ``approle`` with
-``role_id``, ``secret_id`` and ``approle_mount``. With ``patch: true`` setting a key leaves the others of its secret.
-Tokens of AppRoles are kept in memory until they end.
+``role_id``, ``secret_id`` and ``approle_mount``. With ``patch: true`` setting a key keeps the other keys of its secret.
+Tokens of AppRoles are kept in memory until they expire.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def set_(key: str, value: Any, service: str | None = None, profile: Mapping[str,
 
 
 def delete(key: str, service: str | None = None, profile: Mapping[str, Any] | None = None) -> bool:
-    """The key; with the last one goes the secret."""
+    """Delete a key; with the last key, the secret is deleted."""
     path, name, _ = _split(key)
     vault = _Vault.of(profile or {})
     secret = vault.read(path)
@@ -83,7 +83,7 @@ def _split(key: str) -> tuple[str, str, bool]:
 
 @dataclass(frozen=True)
 class _Vault:
-    """One server, as one profile means it."""
+    """One server with the options of one profile."""
 
     url: str
     namespace: str
@@ -114,7 +114,7 @@ class _Vault:
     # secrets ---------------------------------------------------------------------------------------------------------
 
     def read(self, path: str) -> tuple[dict[str, Any], int | None] | None:
-        """The secret, and its version as far as it has one; None when there is none."""
+        """(secret, version if there is one); None for a missing secret."""
         mount, version = self._mount(path)
         answer = self._asked("GET", _at(path, mount, "data") if version == 2 else path)
         if answer.status == 404:
@@ -127,7 +127,7 @@ class _Vault:
         return (dict(data), None) if isinstance(data, Mapping) else None
 
     def write(self, path: str, data: dict[str, Any], before: int | None) -> None:
-        """``before`` is the version that it takes the place of; Vault refuses when another one is there by then."""
+        """Write a secret. ``before``: the version to replace; Vault refuses if the present version differs."""
         mount, version = self._mount(path)
         body: dict[str, Any] = data
         if version == 2:
@@ -178,7 +178,7 @@ class _Vault:
     # the login -------------------------------------------------------------------------------------------------------
 
     def _asked(self, method: str, path: str, body: Any = None) -> Answer:
-        """An answer; a token of an AppRole that is not taken any more is fetched anew, once."""
+        """Send a request; if an AppRole's token is not accepted any more, a new one is fetched, once."""
         answer = self._sent(method, path, body, self._token())
         if answer.status == 403 and self._is_approle and self._name in _tokens:
             del _tokens[self._name]

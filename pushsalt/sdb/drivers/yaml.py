@@ -1,11 +1,11 @@
-"""Values of YAML files, merged; ``:`` goes into mappings. Salt: salt.sdb.yaml.
+"""Values of merged YAML files; ``:`` separates nested keys. Salt: salt.sdb.yaml.
 
 ::
 
     site: {driver: yaml, files: [/srv/secrets/site.yaml], gpg: true}        sdb://site/db:password
 
-``merge`` has the options of the merge (``strategy``, ``merge_lists``); with ``gpg`` the PGP messages in it are
-decrypted. A file that is not there is passed over and said, as in Salt; when none is there, that is an error.
+``merge`` has the options of merging (``strategy``, ``merge_lists``); with ``gpg`` PGP messages are decrypted. A missing
+file is ignored with a warning, as in Salt; if all are missing, that is an error.
 """
 
 from __future__ import annotations
