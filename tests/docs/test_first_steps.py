@@ -40,7 +40,7 @@ def test_the_files_of_a_new_project(page):
 
 
 def test_looking_when_something_is_wrong(page, project):
-    lines = commands(page("docs/getting-started.md").section("## 4. When something is not as it should be"))
+    lines = commands(page("docs/getting-started.md").section("## 4. Finding errors"))
     project.write("inventory.yaml", "hosts:\n  web1: {transport: local}\n")
     project.write("salt/nginx.sls", "nginx:\n  test.nop\n")
     assert len(lines) >= 4

@@ -27,12 +27,12 @@ def test_formulas(page):
 
 
 def test_what_is_not_there_is_not_there(page):
-    text = page("README.md").section("## What is not there yet")
+    text = page("README.md").section("## What is missing")
     named = set(re.findall(r"`([\w-]+)`", text))
     assert not named & set(COMMANDS), "README says that these are not there"
     for word in ("plan", "orchestrate", "events", "worker", "jobs", "undo", "session"):
         said = re.search(rf"\b{word}", text) is not None
-        assert not (said and word in COMMANDS), f"{word} is a command: take it out of `What is not there yet`"
+        assert not (said and word in COMMANDS), f"{word} is a command: take it out of `What is missing`"
 
 
 def test_scripts_and_targets_of_make(page):

@@ -365,7 +365,7 @@ def test_a_password_does_not_travel_in_clear_unless_told(serve):
         ({"http://example.org/x.git": [{"user": "me"}, {"password": "secret"}]}, {}),
         ("http://example.org/x.git", {"gitfs_user": "me", "gitfs_password": "secret"}),
     ):
-        with pytest.raises(ConfigError, match="in clear") as caught:
+        with pytest.raises(ConfigError, match="unencrypted") as caught:
             serve(entry, **opts)
         assert "secret" not in str(caught.value)
 
