@@ -68,7 +68,7 @@ class OfText(str):
         [[object()]],
         bytearray(3),
     ],
-    ids=repr,
+    ids=["set", "large", "small", "text's own class", "date", "object", "lone surrogate", "nested", "bytearray"],
 )
 def test_other_values_are_left_to_msgpack(value):
     with pytest.raises(packing.Unusual):
