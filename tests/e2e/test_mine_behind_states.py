@@ -34,5 +34,5 @@ def test_stopped_while_the_mine_is_collected(site, tmp_path):
 def test_out_of_time_while_the_mine_is_collected(site):
     done = site.json("apply", "--timeout", "3", "here", "it")
     assert (done.code, [ret["result"] for ret in values(done.data["here"])]) == (0, [True])
-    assert "the mine function test.sleep is not kept" in done.err
+    assert "the mine function test.sleep failed: not stored" in done.err
     assert site.run("cache", "show", "mine", "--out", "json").data["here"]["value"] == {"begun": True}

@@ -48,15 +48,16 @@ class Answers(object):
             return
         aside = os.path.join(self._folder, ".%s.%d-%s" % (NAME, os.getpid(), os.urandom(6).hex()))
         try:
+            # path: our own folder, 0700
             fd = os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
             try:
                 os.write(fd, packing.packed(dict(self._known, **new)))
             finally:
                 os.close(fd)
-            os.rename(aside, os.path.join(self._folder, NAME))
+            os.rename(aside, os.path.join(self._folder, NAME))  # path: our own folder, 0700
         except (OSError, packing.Unusual):
             try:
-                os.unlink(aside)
+                os.unlink(aside)  # path: our own folder, 0700
             except OSError:
                 pass
 
