@@ -20,6 +20,8 @@ from thin.boot import body, limit, mac, read, read_image, sha256, stamp
 KEEP_ARCHIVES = 3
 KEEP_IMAGES = 8
 _BLOCK = 512
+#: answers of programs, which stay as they are when archives and images are removed (thin.grains.answers)
+ANSWERS = "thin-answers"
 _OURS = ("thin-", ".thin-", "user-", ".user-", "more-", ".more-")
 
 
@@ -279,7 +281,7 @@ class Store(object):
 
         dir_fd, found = self._state["dir_fd"], {}
         for name in os.listdir(dir_fd):
-            if name.startswith((self.FAMILY, "." + self.FAMILY)):
+            if name.startswith((self.FAMILY, "." + self.FAMILY)) and name != ANSWERS:
                 state = stamp(name, dir_fd)
                 if state:
                     found[name] = state[2]

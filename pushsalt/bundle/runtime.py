@@ -83,7 +83,7 @@ class Runtime:
         return hmac.digest(self._secret, f"{target_id}\0{self.sha}".encode("utf-8", "surrogateescape"), "sha256")
 
     def met(self, target: Target, user: str | None) -> Met | None:
-        """The record of the target, if it has this runtime."""
+        """What was recorded of the target at the last connection; None if it had another runtime then."""
         place = _place(target, user)
         if place not in self._memory:
             self._memory[place] = self._recall(place)

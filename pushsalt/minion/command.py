@@ -1,4 +1,4 @@
-"""The part of ``pushsalt.run.project.Project`` that functions need which only the command answers."""
+"""The protocol of ``pushsalt.run.project.Project`` for functions that run in the command's own process."""
 
 from __future__ import annotations
 

@@ -255,7 +255,7 @@ class Project(Trees):
         return selecting.target(self, name)
 
     def find(self, expr: Any, tgt_type: str, *, pillar_exact: bool = True) -> list[str]:
-        """Keys (``Target.key``) of the targets that match an expression which a target sent, as for the mine.
+        """Keys (``Target.key``) of the targets that match an expression from a target, such as the one of ``mine.get``.
 
         Pillar is compared exactly unless ``pillar_exact`` is false; the result may be empty. Raises UsageError.
         """

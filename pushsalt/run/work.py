@@ -243,7 +243,7 @@ class Work:
         return await self.discovery.discover(self.session, self.discovery.declared_in(pillar))
 
     async def run_states(self, session: Session, plan: Planned, mine_functions: Any) -> dict[str, Any]:
-        """Run a plan; returns the returns by tag."""
+        """Run the states of a plan on the target: tag -> the state's return."""
         from pushsalt.plan import tag
 
         chunks = plan.fields["chunks"]

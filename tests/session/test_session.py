@@ -135,7 +135,11 @@ async def test_old_runtimes_are_pruned(open_session, kept, home):
             path = folder / f"thin-{number:064d}.{extension}"
             path.write_bytes(b"")
             os.utime(path, (1000 + number, 1000 + number))
+    answers = folder / "thin-answers"
+    answers.write_bytes(b"\x80")
+    os.utime(answers, (1, 1))
     await (await open_session()).close()
+    assert answers.exists()  # of programs: no runtime
     assert len(list(folder.glob("thin-*.tar"))) == 3
     assert {path.name[:69] for path in folder.glob("*.img")} <= {path.name[:69] for path in folder.glob("*.tar")}
 

@@ -11,8 +11,8 @@ from thin import packing
 from thin.boot import read
 from thin.grains.probe import Command
 from thin.grains.probe import read as text_of
+from thin.store import ANSWERS as NAME
 
-NAME = "thin-answers"
 _LIMIT = 64 * 1024
 
 

@@ -45,8 +45,8 @@ def start(command=Command):
     """The command to ask, running: ask ``grains`` for its answer later. (name, Command) or None."""
     for name in ("virt-what", "systemd-detect-virt"):
         path = which(name)
-        if path:
-            return name, command([path])
+        if path:  # virt-what is a script, whose answer depends on other programs as well
+            return name, (command if name == "systemd-detect-virt" else Command)([path])
     return None
 
 
