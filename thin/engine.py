@@ -34,9 +34,20 @@ class Engine(object):
 
     ``on_start(tag)``, ``on_done(tag, return)`` and ``on_event(fire_event, return)`` tell of what happens.
     ``jobs`` runs chunks in parallel (thin.parallel.Jobs); None: ``parallel`` is ignored. ``mock``: nothing is called.
+    ``reactions`` keeps what a run that is cut would lose (thin.due.Reactions).
     """
 
-    def __init__(self, loaders, on_start=None, on_done=None, collect_grains=None, jobs=None, mock=False, on_event=None):
+    def __init__(
+        self,
+        loaders,
+        on_start=None,
+        on_done=None,
+        collect_grains=None,
+        jobs=None,
+        mock=False,
+        on_event=None,
+        reactions=None,
+    ):
         self.loaders = loaders
         self.opts = loaders.opts
         self.running = {}  # tag -> return
@@ -50,6 +61,7 @@ class Engine(object):
         self._reported = set()
         self._initialised = set()
         self._caller = Caller(loaders, self, collect_grains, mock)
+        self._reactions = reactions
 
     @property
     def test(self):
@@ -71,6 +83,8 @@ class Engine(object):
             self._watch_or_require(low)
         ignored = self.opts.get("disabled_requisites") or []
         self.graph = Graph(unique, declared, groups, [ignored] if isinstance(ignored, str) else ignored)
+        if self._reactions is not None:
+            self._reactions.begin(self)
         self.chunks = [unique[tag_of(chunk)] for chunk in chunks]
         disabled = self._disabled()
         try:
@@ -85,6 +99,8 @@ class Engine(object):
             self._wait_for_jobs()
         for tag in disabled:
             self.running.setdefault(tag, disabled[tag])
+        if self._reactions is not None:
+            self._reactions.end()
         return self.running
 
     # the order of the run
@@ -136,7 +152,8 @@ class Engine(object):
         wanted = self.graph.dependencies(low)
         if not low.get("parallel"):
             self._wait_for_jobs([tag_of(chunk) for _, chunk in wanted])
-        word, required = status(wanted, self.running, self.checks, self._at_work())
+        returns = self.running if self._reactions is None else self._reactions.returns(low, wanted)
+        word, required = status(wanted, returns, self.checks, self._at_work())
         if word == "unmet":
             if self._run_required(low, tag, wanted, required, depth):
                 return True
@@ -234,6 +251,8 @@ class Engine(object):
         if ret is None or tag in self._reported or tag in self._at_work():
             return
         self._reported.add(tag)
+        if self._reactions is not None:
+            self._reactions.reported(low, ret)
         inner = ret.pop("sub_state_run", None) or ()
         self._on_done(tag, ret)
         if low.get("fire_event"):
@@ -283,14 +302,17 @@ class Engine(object):
         """Run ``mod_watch`` of every chunk that listens to one that changed."""
         by_key = {(low["state"], low["__id__"], low["name"]): low for low in self.chunks}
         watchers, errors = {}, {}
-        for (state, name), target in self._listeners():
+        for (state, name), target in self.listeners():
             sources = [low for key, low in by_key.items() if target[0] == key[0] and target[1] in key]
             if not sources:
                 self._unknown_listen(errors, *target)
-            if not any(self.running.get(tag_of(low), {}).get("changes") for low in sources):
+            changed = any(self.running.get(tag_of(low), {}).get("changes") for low in sources)
+            if not changed and self._reactions is None:
                 continue
             found = [low for key, low in by_key.items() if state == key[0] and name in key]
-            if not found:
+            if not changed:
+                found = [low for low in found if self._reactions.listens(low, sources)]
+            elif not found:
                 self._unknown_listen(errors, state, name)
             for chunk in found:
                 low = {key: chunk[key] for key in chunk if key not in REQUISITES}
@@ -307,7 +329,7 @@ class Engine(object):
             self.running[tag] = errors[tag]
             self._on_done(tag, errors[tag])
 
-    def _listeners(self):
+    def listeners(self):
         """``((state, id or name) of the listener, (state, id or name) it listens to)``, in order."""
         for low in self.chunks:
             for target in low.get("listen") or ():

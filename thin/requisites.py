@@ -81,6 +81,15 @@ class Graph(object):
             )
         return found
 
+    def reactions(self, tag):
+        """Tags of the chunks that react to a change of this one: by ``watch`` or ``onchanges``."""
+        after = self._out.get(tag, {})
+        return [
+            node
+            for node in after
+            if isinstance(node, str) and any(word.startswith(("watch", "onchanges")) for word in after[node])
+        ]
+
     def group(self, low):
         """The chunks which are aggregated with this one (itself among them), or nothing."""
         number = self._group_of.get(tag_of(low))

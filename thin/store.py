@@ -308,7 +308,7 @@ class Store(object):
                 os.unlink(name, dir_fd=dir_fd)
             elif name in ("files", "minion") or name.startswith("run-"):
                 osutil.rmtree("%s/%s" % (path, name))
-            elif name == "lock" or name.startswith("lock-"):
+            elif name in ("lock", "due") or name.startswith(("lock-", "due-", "due.")):
                 os.unlink(name, dir_fd=dir_fd)
             else:
                 continue

@@ -291,11 +291,22 @@ class Worker(object):
                 on_start=lambda tag: self.channel.send({"k": "start", "tag": tag}),
                 on_done=done,
                 on_event=lambda name, ret: self.channel.send({"k": "event", "name": name, "ret": ret}),
+                reactions=None if message.get("mock") else self._reactions(),
             ).run(chunks, *_named(chunks, message))
         finally:
             self.opts["test"] = before
             waiting.current = None
         return {"states": count[0]}
+
+    def _reactions(self):
+        """What is due of earlier runs; None where nothing can be kept."""
+        if not self.info.get("dir"):
+            return None
+        from thin import due
+
+        # that of a resource which has no private directory of its own
+        lock = (self.info.get("place") or {}).get("lock_name")
+        return due.Reactions(due.Due(self.info["dir"], "due-" + lock[5:] if lock else due.NAME))
 
     # below
 
