@@ -21,6 +21,8 @@ EXIT_OK = 0
 EXIT_COMMAND = 1
 EXIT_FAILED = 2
 EXIT_NO_ANSWER = 3
+#: With ``--detailed-exitcode``, in place of 0: something changed or would change.
+EXIT_CHANGES = 4
 EXIT_INTERRUPTED = 130
 EXIT_TERMINATED = 143
 

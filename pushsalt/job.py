@@ -70,6 +70,8 @@ class JobOptions:
     verbose: int = 0
     #: render once for equal inputs; None is the configuration's value
     render_cache: bool | None = None
+    #: a dry run whose return is a plan (pushsalt.planning)
+    plan: bool = False
 
     @cached_property
     def as_fields(self) -> dict[str, Any]:

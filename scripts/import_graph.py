@@ -91,6 +91,7 @@ LAYERS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
             "minion",
             "functions",
             "children",
+            "planning",
         ),
     ),
     ("jobs", "one job on many targets", ("run", "api")),

@@ -23,6 +23,7 @@ from pushsalt.outputters import nearest
 #: command -> (module, its line in help). Where the module is not there, neither is the command.
 COMMANDS: dict[str, tuple[str, str]] = {
     "apply": ("pushsalt.cli.apply", "Apply SLS, or the highstate, to targets"),
+    "plan": ("pushsalt.cli.plan", "Say what an apply would change, and how sure that is"),
     "run": ("pushsalt.cli.run", "Call an execution function on targets"),
     "cp": ("pushsalt.cli.cp", "Copy files and trees to targets, and from them"),
     "target": ("pushsalt.cli.target", "Print the ids that match"),

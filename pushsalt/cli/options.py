@@ -166,6 +166,12 @@ STATES = _rows(
     Opt("pillarenv", ("--pillarenv",), "Take pillar from this environment.", metavar="ENV"),
     Opt("no_render_cache", ("--no-render-cache",), "Render for each target, however alike they are.", "flag"),
 )
+#: Those of them that a dry run takes.
+PLANNED = STATES[1:]
+DETAILED = _rows(
+    "What is done",
+    Opt("detailed_exitcode", ("--detailed-exitcode",), "4 in place of 0 if something changed or would change.", "flag"),
+)
 #: Options of ``run`` only.
 RAW = _rows(
     "What is done",
@@ -229,7 +235,7 @@ class Given:
     def flags(self) -> list[str]:
         """The options as words of a command line, but for those that say which targets."""
         words: list[str] = []
-        for opt in (*GLOBAL, *OUTPUT, *STATES, *LIMITS, *LOGIN, *ASK):
+        for opt in (*GLOBAL, *OUTPUT, *STATES, *DETAILED, *LIMITS, *LOGIN, *ASK):
             value = self.values.get(opt.name)
             if opt.kind == "count":
                 words += [opt.flags[0]] * (value or 0)

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from pushsalt.cli.app import CallCommand, complete_targets
-from pushsalt.cli.options import GLOBAL, JOB, MATCHERS, RAW, STATES, Given, takes
+from pushsalt.cli.options import DETAILED, GLOBAL, JOB, MATCHERS, RAW, STATES, Given, takes
 from pushsalt.cli.stdio import TERMINAL
 from pushsalt.errors import UsageError
 
@@ -26,7 +26,7 @@ pushsalt run web1 test.arg --out json -- --out    except for pushsalt's own long
 
 
 @app.command(cls=CallCommand, epilog=EXAMPLES)
-@takes(STATES, RAW, MATCHERS, JOB, GLOBAL)
+@takes(STATES, DETAILED, RAW, MATCHERS, JOB, GLOBAL)
 def run(
     target: Annotated[str, typer.Argument(metavar="TARGET", help="Which targets.", autocompletion=complete_targets)],
     function: Annotated[str, typer.Argument(metavar="MODULE.FUNCTION", help="What to call.")],
@@ -59,6 +59,9 @@ def run(
     args, kwargs = parse_args(words or [])
     if given.test:
         _has_dry_run(function, args, kwargs)
+    if given.detailed_exitcode and not function.startswith("state."):
+        hint = "leave it out; the functions of state.* take it"
+        raise UsageError(f"--detailed-exitcode: {function} does not say whether it changed something", hint=hint)
     return run_job(
         given,
         TERMINAL.get(),

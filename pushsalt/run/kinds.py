@@ -260,6 +260,10 @@ class ControllerFunction(Kind):
         plan = called.plan
         assert plan is not None
         returns = await self.work.run_states(session, plan, called.mine_functions)
+        if self.work.options.plan:
+            from pushsalt.planning.forecast import Forecast
+
+            self.work.forecast = Forecast(plan.fields, returns, self.work.details, self.work.opts())
         if plan.after:
             await rendered.after(returns)
         if plan.bare:

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from pushsalt.minion.minion import Minion
+    from pushsalt.planning.forecast import Forecast
     from pushsalt.run.answers import Answers
     from pushsalt.run.rendered import Called, Planned, RenderedTarget
     from pushsalt.run.runner import Runner
@@ -54,7 +55,11 @@ class Work:
         self._connection: transport.Connection | None = None
         self.phases: dict[str, float] = {}
         self.states: dict[str, Any] = {}
+        #: tag -> notes for a plan (thin.detail)
+        self.details: dict[str, Any] = {}
         self.events: list[dict[str, Any]] = []
+        #: of a dry run for a plan, once it has ended
+        self.forecast: Forecast | None = None
         self.total = 0
         #: a function call was sent to the target
         self.sent = False
@@ -255,7 +260,7 @@ class Work:
         with self.phase("run"):
             dry = plan.fields["test"] or plan.fields["mock"]
             mined = [] if dry else mine.with_states(self.project, self.target, mine_functions)
-            message = {"k": "run", **plan.fields}
+            message = {"k": "run", **plan.fields, **({"detail": True} if self.options.plan else {})}
             await session.run(message, plan.blobs.__getitem__, [each.message() for each in mined])
         self.mined = mined, session.after
         return {**plan.disabled, **self.states}
@@ -275,6 +280,8 @@ class Work:
         kind = message.get("k")
         if kind == "state":
             self.states[message["tag"]] = message["ret"]
+            if message.get("detail"):
+                self.details[message["tag"]] = message["detail"]
             self.settle(said=message["ret"].get("result") is False)
             self.reporter.chunk_done(self.name, message["tag"], message["ret"])
         elif kind == "event":
