@@ -121,7 +121,9 @@ def test_a_highstate_with_nothing(project: Project) -> None:
     project.write("salt/top.sls", "base: {nobody: [s]}\n")
     done = project.json("plan", "here")
     assert done.code == 2
-    assert done.data["here"]["states"][0]["comment"].startswith("It would fail: No Top file or master_tops data matches")
+    assert done.data["here"]["states"][0]["comment"].startswith(
+        "It would fail: No Top file or master_tops data matches"
+    )
 
 
 def test_a_module_that_says_that_its_dry_run_is_true(project: Project) -> None:

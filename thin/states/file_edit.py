@@ -4,7 +4,7 @@ import os
 
 from thin import detail
 from thin.exceptions import CommandExecutionError, SaltInvocationError
-from thin.utils import safepath
+from thin.utils.files import safepath
 from thin.utils.files.states import chunk_tag, edited, failed, not_editable, state_return
 
 __virtualname__ = "file"
