@@ -29,8 +29,8 @@ matcher, as in Salt:
     pushsalt -G 'os:Debian' run test.ping
     pushsalt --out json apply 'web*' nginx
 
-The command cannot be omitted: `pushsalt 'web*' test.ping` is an error that shows the complete line. In `run`, words after
-the function are arguments of the function, except long options of pushsalt and their accepted equivalents.
+The command cannot be omitted: `pushsalt 'web*' test.ping` is an error that shows the complete line. In `run`, words
+after the function are arguments of the function, except long options of pushsalt and their accepted equivalents.
 """
 
 

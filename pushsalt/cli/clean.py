@@ -27,7 +27,8 @@ def clean(
 ) -> int:
     """Remove all files of pushsalt on each target: its runtime, its caches, and the backups that states made.
 
-    Backups are those of `backup: minion`; restore what you need first (`file.restore_backup`). Changes by states stay."""
+    Backups are those of `backup: minion`; restore needed ones first (`file.restore_backup`). Changes by states stay.
+    """
     from pushsalt.cli.job import run_job
 
     return run_job(

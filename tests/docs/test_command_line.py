@@ -124,12 +124,12 @@ def test_exit_codes(page, name, heading):
 
 
 def test_levels_of_the_log(page):
-    line = re.search(r"from the level of `-l`(.*?)\.\s", page(CLI).text, re.S).group(1)
+    line = re.search(r"from\s+the\s+level\s+of\s+`-l`(.*?)\.\s", page(CLI).text, re.S).group(1)
     assert [word for word in re.findall(r"`(\w+)`", line) if word != "log_level"] == list(LEVELS)
 
 
 def test_secret_keys(page):
-    text = re.search(r"takes the place of the usual list:(.*?)\.\n\n", page(CLI).text, re.S).group(1)
+    text = re.search(r"replaces\s+the\s+default\s+list:(.*?)\.\n\n", page(CLI).text, re.S).group(1)
     assert re.findall(r"`([^`]+)`", text) == list(SECRET_KEYS)
 
 
