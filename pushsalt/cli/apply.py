@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from pushsalt.cli.app import Command, complete_targets
-from pushsalt.cli.options import DETAILED, GLOBAL, JOB, MATCHERS, STATES, Given, takes
+from pushsalt.cli.options import DETAILED, FROM_PLAN, GLOBAL, JOB, MATCHERS, STATES, Given, takes
 from pushsalt.cli.stdio import TERMINAL
 from pushsalt.errors import UsageError
 
@@ -17,12 +18,13 @@ EXAMPLES = """
 pushsalt apply 'web*'                       the highstate of top.sls
 pushsalt apply 'web*' nginx,users --test    two SLS, dry run
 pushsalt apply -L web1,db1 app --pillar '{"version": "1.4"}'
+pushsalt apply monday.plan                  what was planned, and nothing else
 pushsalt apply '*' --batch 25% --out json
 """
 
 
 @app.command(cls=Command, epilog=EXAMPLES)
-@takes(STATES, DETAILED, MATCHERS, JOB, GLOBAL)
+@takes(STATES, DETAILED, FROM_PLAN, MATCHERS, JOB, GLOBAL)
 def apply(
     target: Annotated[
         str, typer.Argument(metavar="TARGET", help="Target expression.", autocompletion=complete_targets)
@@ -36,6 +38,12 @@ def apply(
     """Apply SLS to each target, or the highstate of top.sls if none is given."""
     from pushsalt.cli.job import run_job
 
+    if target.endswith(".plan") and Path(target).is_file():
+        from pushsalt.cli import planfiles
+
+        return planfiles.apply(given, target, sls or ())
+    if given.accept_drift or given.max_age:
+        raise UsageError("--accept-drift and --max-age are for plans", hint="pushsalt apply FILE.plan")
     names = sls_names(sls or [])
     return run_job(
         given,

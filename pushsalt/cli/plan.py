@@ -2,27 +2,34 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import Annotated
+import secrets
+from collections.abc import AsyncIterator
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from pushsalt.cli.app import Command, complete_targets
 from pushsalt.cli.apply import sls_names
-from pushsalt.cli.options import DETAILED, GLOBAL, JOB, MATCHERS, PLANNED, Given, takes
+from pushsalt.cli.options import DETAILED, GLOBAL, JOB, MATCHERS, PLAN_FILE, PLANNED, Given, takes
 from pushsalt.cli.stdio import TERMINAL
+from pushsalt.errors import UsageError
+
+if TYPE_CHECKING:
+    from pushsalt.api import Client, JobOptions, Selection
+    from pushsalt.model import TargetReturn
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False)
 
 EXAMPLES = """
 pushsalt plan 'web*'                        the highstate of top.sls
 pushsalt plan 'web*' nginx,users --out json
+pushsalt plan '*' -o monday.plan            and then: pushsalt apply monday.plan
 pushsalt plan '*' --detailed-exitcode       4 if anything would change
 """
 
 
 @app.command(cls=Command, epilog=EXAMPLES)
-@takes(PLANNED, DETAILED, MATCHERS, JOB, GLOBAL)
+@takes(PLANNED, DETAILED, PLAN_FILE, MATCHERS, JOB, GLOBAL)
 def plan(
     target: Annotated[str, typer.Argument(metavar="TARGET", help="Which targets.", autocompletion=complete_targets)],
     given: Given,
@@ -35,14 +42,25 @@ def plan(
     from pushsalt.cli.job import run_job
     from pushsalt.planning.fingerprints import Fingerprints
 
-    names = sls_names(sls or [])
-    return run_job(
-        given,
-        TERMINAL.get(),
-        target,
-        lambda client, selection, options: client.stream_apply(
-            selection, names, replace(options, test=True, plan=True)
-        ),
-        words=["plan", *([",".join(names)] if names else [])],
-        hiding=Fingerprints,
+    names, key = sls_names(sls or []), secrets.token_bytes(32)
+    words = ["plan", *([",".join(names)] if names else [])]
+    if given.recipient and not given.plan_file:
+        raise UsageError("--recipient without -o", hint="name the file: -o FILE.plan")
+    making = None
+    if given.plan_file:
+        from pushsalt.cli.planfiles import Making
+
+        making = Making(given.plan_file, given.recipient or (), ["plan", target, *names], key)
+
+    def stream(client: Client, selection: Selection, options: JobOptions) -> AsyncIterator[TargetReturn]:
+        if making is None:
+            return client.stream_plan(selection, names, options)
+        returns = client.stream_plan(selection, names, options, making.recorder)
+        return making.stream(client, options, returns)
+
+    code = run_job(
+        given, TERMINAL.get(), target, stream, words=words, hiding=lambda redactor: Fingerprints(redactor, key)
     )
+    if making is not None:
+        making.finish()
+    return code

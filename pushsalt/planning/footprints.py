@@ -124,10 +124,8 @@ def needs(chunk: Chunk, notes: Mapping[str, Any]) -> Iterator[tuple[Things, str]
 
 def _between(top: str, path: str) -> Iterator[str]:
     """The directories from ``top`` down to that of ``path``."""
-    folder = posixpath.dirname(posixpath.normpath(path))
-    while folder.startswith(top):
-        yield folder
-        folder = posixpath.dirname(folder)
+    below = f"{top.rstrip('/')}/"
+    return (folder for folder in _above(posixpath.normpath(path)) if folder == top or folder.startswith(below))
 
 
 def _looks_around(chunk: Chunk) -> bool:

@@ -53,6 +53,10 @@ class _Run:
     @cached_property
     def _kind(self) -> Kind:
         """The kind of the job on this target. Raises ConfigError for users' functions that cannot be loaded."""
+        if self._work.job.kind == "planned":
+            from pushsalt.run.fromplan import FromPlan
+
+            return FromPlan(self._work)
         return kind_of(self._work)
 
     async def go(self) -> TargetReturn:
