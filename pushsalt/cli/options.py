@@ -199,18 +199,18 @@ STATES = _rows(
 #: Those of them that a dry run takes.
 PLANNED = STATES[1:]
 DETAILED = _rows(
-    "What is done",
+    STATES[0].panel,
     Opt("detailed_exitcode", ("--detailed-exitcode",), "4 in place of 0 if something changed or would change.", "flag"),
 )
 PLAN_FILE = _rows(
-    "What is done",
+    STATES[0].panel,
     Opt("plan_file", ("-o", "--plan-file"), "Keep the plan in this file, for apply FILE.plan.", metavar="FILE.plan"),
     Opt(
         "recipient", ("--recipient",), "Seal it to this age recipient, not to your own key; repeatable.", "list", "KEY"
     ),
 )
 FROM_PLAN = _rows(
-    "What is done",
+    STATES[0].panel,
     Opt("accept_drift", ("--accept-drift",), "With a plan: go on where a target is not as it was.", "flag"),
     Opt("max_age", ("--max-age",), "With a plan: refuse one that is older (90s, 30m, 2h, 7d).", metavar="TIME"),
 )
