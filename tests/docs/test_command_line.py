@@ -25,6 +25,7 @@ GROUPS = {
     "What is done": "What is done",
     "Output": "Output of commands",
     "How it is done": "How it is done",
+    "Rollout": "Rollout",
 }
 TABLES = (*GROUPS.values(), SINGLE)
 

@@ -1,0 +1,57 @@
+"""Options of ``apply`` and ``run`` about how a job goes on from target to target."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from pushsalt.cli.opt import Opt, rows, seconds, whole
+
+#: Of all commands that run jobs.
+BATCH = rows(
+    "How it is done",
+    Opt("batch", ("--batch",), "At most so many targets at a time, in order; 1,10%,50%: in steps.", metavar="N|P%"),
+)
+#: Of ``apply`` and ``run``.
+ROLLOUT = rows(
+    "Rollout",
+    Opt("batch_wait", ("--batch-wait",), "Wait so long before the next batch.", metavar="SECONDS"),
+    Opt("batch_by", ("--batch-by",), "No two of one value of the grain at a time; repeatable.", "list", "grain:KEY"),
+    Opt("batch_safe_limit", ("--batch-safe-limit",), "From so many targets on, work in batches.", metavar="N"),
+    Opt("batch_safe_size", ("--batch-safe-size",), "Their size (default 8%).", metavar="N|P%"),
+    Opt("max_fail", ("--max-fail",), "Begin no more targets once so many failed or gave no answer.", metavar="N|P%"),
+    Opt("fail_fast", ("--fail-fast",), "The same at the first: --max-fail 1.", "flag"),
+    Opt("ignore_unreachable", ("--ignore-unreachable",), "Do not count targets that cannot be reached.", "flag"),
+    Opt(
+        "batch_check",
+        ("--batch-check",),
+        "Call this on the targets of a batch after it; without success they count as failed.",
+        metavar="'FUNCTION ARGS'",
+    ),
+    Opt(
+        "batch_check_timeout", ("--batch-check-timeout",), "Call it again for so long (default 30).", metavar="SECONDS"
+    ),
+    Opt("confirm", ("--confirm",), "Ask on the terminal before each further batch.", "flag"),
+)
+
+
+def rollout_options(values: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields of ``RolloutOptions`` of these options, checked; empty if none was given. Raises UsageError."""
+    given = {opt.name: values[opt.name] for opt in (*BATCH, *ROLLOUT) if values.get(opt.name) not in (None, False, [])}
+    if not given:
+        return {}
+    from pushsalt.cli.asking import need_terminal
+    from pushsalt.job import RolloutOptions
+    from pushsalt.run.rollout import check_options
+
+    numbers = {
+        "batch_wait": lambda text: seconds("--batch-wait", text, zero=True),
+        "batch_safe_limit": lambda text: whole("--batch-safe-limit", text),
+        "batch_check_timeout": lambda text: seconds("--batch-check-timeout", text),
+        "batch_by": lambda texts: tuple(part.strip() for text in texts for part in text.split(",")),
+    }
+    fields = {name: numbers[name](value) if name in numbers else value for name, value in given.items()}
+    check_options(RolloutOptions(**fields))
+    if fields.get("confirm"):
+        need_terminal("--confirm", "leave it out; --max-fail stops a rollout by itself")
+    return fields
