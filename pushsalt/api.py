@@ -14,15 +14,16 @@ from __future__ import annotations
 
 import logging
 import random
-import time
-from collections.abc import AsyncIterator, Coroutine
+from collections.abc import AsyncIterator, Coroutine, Sequence
 from contextlib import aclosing
-from dataclasses import fields, replace
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from pushsalt.errors import EXIT_INTERRUPTED
 from pushsalt.events import Reporter
-from pushsalt.job import Job, JobOptions, RolloutOptions, Selection, Settings
+from pushsalt.job import Job, JobOptions, Selection, Settings
+from pushsalt.jobs.jid import new_jid
 from pushsalt.model import Target, TargetReturn
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 
     from pushsalt.minion.wrappers import ControllerFunctions
     from pushsalt.redact import Redactor
+    from pushsalt.run.observers import JobObserver
     from pushsalt.run.project import Project
     from pushsalt.session.copying import Copy
 
@@ -48,6 +50,11 @@ class Client:
         self.reporter = reporter or Reporter()
         self._project: Project | None = None
         self._stop: tuple[asyncio.AbstractEventLoop, asyncio.Event] | None = None
+        self._stopped_with = EXIT_INTERRUPTED
+        #: are told of each job besides the record
+        self.observers: list[JobObserver] = []
+        #: the words of the command line, if there is one
+        self.words: Sequence[str] = ()
 
     @property
     def project(self) -> Project:
@@ -87,8 +94,8 @@ class Client:
 
         other = Client(self.settings)  # with its own reporter, since this is not the requested job
         other.project.redactor = self.project.redactor
-        options = replace(options or JobOptions(), test=False, pillar=None, saltenv=None, pillarenv=None)
-        options = replace(options, **{each.name: each.default for each in fields(RolloutOptions)})
+        plain = JobOptions(**(options or JobOptions()).as_fields)  # without a rollout
+        options = replace(plain, test=False, pillar=None, saltenv=None, pillarenv=None)
         everything = Selection("*", "compound")  # includes all resources, unlike a glob
         if not other.project.config.has_inventory:
             everything = replace(selection, refresh=False)
@@ -194,8 +201,12 @@ class Client:
     ) -> AsyncIterator[TargetReturn]:
         return self._stream(selection, Job("copy", "cp", [copy], options=options or JobOptions()))
 
-    def stop(self) -> None:
-        """Stop the running work, from any thread; targets without a return get ``interrupted``."""
+    def stop(self, exit_code: int = EXIT_INTERRUPTED) -> None:
+        """Stop the running work, from any thread; targets without a return get ``interrupted``.
+
+        ``exit_code``: what the record has as the end of the job.
+        """
+        self._stopped_with = exit_code
         if self._stop is not None:
             loop, event = self._stop
             loop.call_soon_threadsafe(event.set)
@@ -204,6 +215,8 @@ class Client:
         import asyncio  # slow to import, and not needed without connections, here and below
 
         from pushsalt.run.batchcheck import BatchCheck, asker
+        from pushsalt.run.jobstart import job_start
+        from pushsalt.run.observers import Observers
         from pushsalt.run.rollout import Rollout, settle
         from pushsalt.run.runner import Runner
         from pushsalt.run.single import run
@@ -216,27 +229,30 @@ class Client:
         if selection.refresh:
             say_not_refreshed(await self.refresh_async(selection, job.options))
         ids = self.target(selection)
-        heeds = (
-            project.config.opts if job.kind in ("apply", "call", "raw") else {}
-        )  # what Salt's words of batches are for
-        course = settle(job.options, heeds, ids, partial(values_of, project))
+        opts = project.config.opts if job.kind in ("apply", "call", "raw") else {}  # Salt's words of batches
+        course = settle(job.options, opts, ids, partial(values_of, project))
         stop = asyncio.Event()
         self._stop = (asyncio.get_running_loop(), stop)
         self.reporter.run_started(ids, job.title)
-        runner = Runner(project, job, new_jid(), course.width, alone=len(ids) == 1)
+        job = replace(job, jid=job.jid or new_jid())
+        log.debug("job %s: %s on %d targets", job.jid, job.title, len(ids))
+        runner = Runner(project, job, course.width, alone=len(ids) == 1)
         check = None
         if course.check is not None and not job.options.test:
-            ask = asker(project, job, course.check, new_jid)
+            ask = asker(project, job, course.check)
             check = BatchCheck(ask, course.check.text, course.check_timeout, course.width, project.redactor.text)
-        rollout = Rollout(course, partial(run, runner), self.reporter, stop, check)
+        observers = Observers(None, self.observers, project.redactor)
+        rollout = Rollout(course, partial(run, runner), self.reporter, stop, check, observers.returned)
         try:
             await project.prepare(stop)
             await runner.list_copy_sources()
+            await observers.job_begins(job_start(job, selection, ids, self.words, project.redactor))
             async with aclosing(rollout.returns()) as returns:
                 async for result in returns:
                     yield result
         finally:
             self._stop = None
+            await observers.job_ends(self._stopped_with if stop.is_set() else None)
             await runner.close()
             self.reporter.run_finished()
 
@@ -286,9 +302,3 @@ def say_not_refreshed(failed: dict[str, TargetReturn]) -> None:
 
 async def _gather(stream: AsyncIterator[TargetReturn]) -> dict[str, TargetReturn]:
     return {result.id: result async for result in stream}
-
-
-def new_jid() -> str:
-    """A job id: when it began, in Salt's digits (year to microsecond, UTC)."""
-    now = time.time()
-    return time.strftime("%Y%m%d%H%M%S", time.gmtime(now)) + f"{int(now % 1 * 1_000_000):06}"

@@ -180,6 +180,12 @@ class TargetReturn:
     retcode: int = 0
     check: str = ""
 
+    @property
+    def error_kind(self) -> str:
+        """The kind of its error; empty for other returns."""
+        error = self.ret.get("error") if self.shape == "error" and isinstance(self.ret, dict) else None
+        return str(error.get("kind")) if isinstance(error, dict) else ""
+
 
 class Completed(NamedTuple):
     """The result of an external program: its exit code and output."""

@@ -124,7 +124,7 @@ class Board(Reporter):
         self.finished += 1
         if result.shape == "states" and isinstance(result.ret, dict):
             self.changed += any(highstate.outcome_of(ret) in ("changed", "pending") for ret in result.ret.values())
-        if result.exit_code and not is_not_begun(result):
+        if result.exit_code and result.error_kind != "not_begun":
             self.failed += 1
             if result.check:
                 self.failures.append((result.id, result.check))
@@ -320,12 +320,6 @@ def question(done: BatchDone) -> str:
         "go on? [y/N] ",
     )
     return "\n".join(lines)
-
-
-def is_not_begun(result: TargetReturn) -> bool:
-    """Whether a rollout left the target out."""
-    error = result.ret.get("error") if result.shape == "error" and isinstance(result.ret, dict) else None
-    return isinstance(error, dict) and error.get("kind") == "not_begun"
 
 
 def failure_text(result: TargetReturn) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from pushsalt.cli.opt import Opt, rows, seconds, whole
@@ -44,14 +44,18 @@ def rollout_options(values: Mapping[str, Any]) -> dict[str, Any]:
     from pushsalt.job import RolloutOptions
     from pushsalt.run.rollout import check_options
 
-    numbers = {
+    converted: dict[str, Callable[[Any], Any]] = {
         "batch_wait": lambda text: seconds("--batch-wait", text, zero=True),
         "batch_safe_limit": lambda text: whole("--batch-safe-limit", text),
         "batch_check_timeout": lambda text: seconds("--batch-check-timeout", text),
         "batch_by": lambda texts: tuple(part.strip() for text in texts for part in text.split(",")),
     }
-    fields = {name: numbers[name](value) if name in numbers else value for name, value in given.items()}
+    fields: dict[str, Any] = {name: converted.get(name, _same)(value) for name, value in given.items()}
     check_options(RolloutOptions(**fields))
     if fields.get("confirm"):
         need_terminal("--confirm", "leave it out; --max-fail stops a rollout by itself")
     return fields
+
+
+def _same(value: Any) -> Any:
+    return value

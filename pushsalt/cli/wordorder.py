@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
-from pushsalt.cli.options import GLOBAL, JOB, MATCHERS, RAW, STATES, Opt
+from pushsalt.cli.opt import Opt
+from pushsalt.cli.options import GLOBAL, JOB, MATCHERS, RAW, STATES
 from pushsalt.cli.rollouts import ROLLOUT
 
 

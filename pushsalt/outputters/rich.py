@@ -185,8 +185,7 @@ def _outcome(result: TargetReturn) -> str:
     """A word of _BAD, or nothing for a target that is well."""
     if not result.exit_code:
         return ""
-    error = result.ret.get("error") if result.shape == "error" and isinstance(result.ret, Mapping) else None
-    if isinstance(error, Mapping) and error.get("kind") == NOT_BEGUN:
+    if result.error_kind == NOT_BEGUN:
         return "not begun"
     return "failed" if result.exit_code == EXIT_FAILED else "no answer"
 

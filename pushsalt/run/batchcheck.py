@@ -13,6 +13,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from pushsalt.job import Job
+from pushsalt.jobs.jid import new_jid
 from pushsalt.model import TargetReturn
 from pushsalt.run.fanout import failure
 
@@ -95,15 +96,15 @@ class BatchCheck:
                 await asyncio.wait((task,), timeout=5)
 
 
-def asker(project: Project, job: Job, call: Call, new_jid: Callable[[], str]) -> Ask:
+def asker(project: Project, job: Job, call: Call) -> Ask:
     """Calls a function on a target as a job of its own, within that one."""
     from pushsalt.run.runner import Runner
     from pushsalt.run.single import run
 
     async def ask(id: str, seconds: float) -> TargetReturn:
         options = replace(job.options, timeout=seconds, pillar=None)
-        inner = Job("call", call.fun, list(call.args), dict(call.kwargs), options)
-        runner = Runner(project, inner, new_jid(), 1, within=True)
+        inner = Job("call", call.fun, list(call.args), dict(call.kwargs), options, jid=new_jid())
+        runner = Runner(project, inner, 1, within=True)
         try:
             return await run(runner, id)
         finally:

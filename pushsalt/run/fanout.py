@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from typing import Any
 
 from pushsalt.errors import EXIT_NO_ANSWER, FunctionError, PushsaltError, StateError, TargetError
@@ -14,6 +14,7 @@ from pushsalt.run.pace import Window
 log = logging.getLogger(__name__)
 
 RunOne = Callable[[str], Awaitable[TargetReturn]]
+Tell = Callable[[Sequence[TargetReturn]], Awaitable[None]]
 
 
 def failure(id: str, exc: BaseException) -> TargetReturn:
@@ -52,8 +53,8 @@ async def fan_out(
     *,
     may_begin: Callable[[], bool] = lambda: True,
     wait: float = 0.0,
-) -> AsyncGenerator[TargetReturn, None]:
-    """Yield the return of each id of the window when it is finished.
+) -> AsyncGenerator[list[TargetReturn], None]:
+    """Yield the returns of the ids of the window when they are finished, some at a time.
 
     Ids begin when the window lets them. ``wait``: a target keeps its place for so many seconds after it is finished.
     When ``may_begin`` says no, no more targets are started; those left stay in the window. When ``stop`` is set, no
@@ -72,26 +73,31 @@ async def fan_out(
                 stopped = True
                 for task in running:
                     task.cancel()
-                for id in window.rest():
-                    yield failure(id, asyncio.CancelledError())
+                if window.waiting:
+                    yield [failure(id, asyncio.CancelledError()) for id in window.rest()]
             if not running and not (window.waiting and may_begin()):
                 return
             awaited: set[asyncio.Task[Any]] = {*running, *resting} | (set() if stopped else {stopper})
             done, _ = await asyncio.wait(awaited, return_when=asyncio.FIRST_COMPLETED)
             for rest in done & resting.keys():
                 window.free(resting.pop(rest))
-            for task in [task for task in running if task in done]:
-                id = running.pop(task)
+            finished = [(task, running.pop(task)) for task in list(running) if task in done]
+            for _, id in finished:
                 if wait and window.waiting:
                     resting[asyncio.create_task(asyncio.sleep(wait))] = id
                 else:
                     window.free(id)
-                yield failure(id, asyncio.CancelledError()) if task.cancelled() else task.result()
+            if finished:
+                yield [_result(id, task) for task, id in finished]
     finally:
-        for task in (stopper, *running, *resting):
-            task.cancel()
+        for each in (stopper, *running, *resting):
+            each.cancel()
         if running:
             await asyncio.wait(running, timeout=5)
+
+
+def _result(id: str, task: asyncio.Task[TargetReturn]) -> TargetReturn:
+    return failure(id, asyncio.CancelledError()) if task.cancelled() else task.result()
 
 
 async def _guarded(id: str, run_one: RunOne) -> TargetReturn:

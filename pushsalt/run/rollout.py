@@ -12,7 +12,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import shlex
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, Protocol
@@ -22,7 +22,7 @@ from pushsalt.errors import EXIT_FAILED, EXIT_NO_ANSWER, UsageError
 from pushsalt.events import BatchDone, Reporter
 from pushsalt.job import JobOptions, RolloutOptions
 from pushsalt.model import TargetReturn
-from pushsalt.run.fanout import RunOne, failure, fan_out, not_begun
+from pushsalt.run.fanout import RunOne, Tell, failure, fan_out, not_begun
 from pushsalt.run.pace import Size, Values, Window, batches, parse_steps
 
 log = logging.getLogger(__name__)
@@ -208,7 +208,7 @@ class Tally:
     def count(self, result: TargetReturn) -> None:
         self.done += 1
         self.changed += has_changes(result)
-        if self.course.ignore_unreachable and error_kind(result) in UNREACHABLE:
+        if self.course.ignore_unreachable and result.error_kind in UNREACHABLE:
             return
         self._counted += 1
         if not result.exit_code:
@@ -243,13 +243,21 @@ class Rollout:
     """One job on its targets, by a course."""
 
     def __init__(
-        self, course: Course, run_one: RunOne, reporter: Reporter, stop: asyncio.Event, check: Check | None = None
+        self,
+        course: Course,
+        run_one: RunOne,
+        reporter: Reporter,
+        stop: asyncio.Event,
+        check: Check | None = None,
+        tell: Tell | None = None,
     ) -> None:
+        """``tell`` is given returns, some at a time, and waited for, before they are yielded and reported."""
         self._course = course
         self._run_one = run_one
         self._reporter = reporter
         self._stop = stop
         self._check = check
+        self._tell = tell
         self.tally = Tally(course)
         #: a person did not want to go on
         self._declined = False
@@ -266,17 +274,24 @@ class Rollout:
                 self._reporter.batch_started(number, len(course.batches), ids)
             elif course.size:
                 self._reporter.run_batched(course.size)
-            async with aclosing(self._batch(ids, left)) as results:
-                async for result in results:
-                    self._reporter.target_done(result)
-                    yield result
+            async with aclosing(self._batch(ids, left)) as batch:
+                async for results in batch:
+                    for result in await self._told(results):
+                        yield result
             if number < len(course.batches) and not self.tally.stopped and not self._stop.is_set():
                 await self._between(number)
-        for result in self._left_out(left):
-            self._reporter.target_done(result)
+        for result in await self._told(self._left_out(left)):
             yield result
 
-    async def _batch(self, ids: list[str], left: list[str]) -> AsyncGenerator[TargetReturn, None]:
+    async def _told(self, results: list[TargetReturn]) -> list[TargetReturn]:
+        """The returns, after others were told of them."""
+        if self._tell is not None and results:
+            await self._tell(results)
+        for result in results:
+            self._reporter.target_done(result)
+        return results
+
+    async def _batch(self, ids: list[str], left: list[str]) -> AsyncGenerator[list[TargetReturn], None]:
         """The returns of a batch; ids that did not begin are added to ``left``."""
         course, tally = self._course, self.tally
         tally.batch_begins()
@@ -285,17 +300,21 @@ class Rollout:
         held: list[TargetReturn] = []
         work = fan_out(window, self._run_one, self._stop, may_begin=lambda: not tally.stopped, wait=wait)
         async with aclosing(work):
-            async for result in work:
-                if self._check is not None and not result.exit_code:
-                    held.append(result)
-                    self._reporter.target_phase(result.id, "check")
-                    continue
-                tally.count(result)
-                yield result
+            async for results in work:
+                done = []
+                for result in results:
+                    if self._check is not None and not result.exit_code:
+                        held.append(result)
+                        self._reporter.target_phase(result.id, "check")
+                    else:
+                        tally.count(result)
+                        done.append(result)
+                yield done
         left += window.rest()
-        for result in await self._checked(held):
+        checked = await self._checked(held)
+        for result in checked:
             tally.count(result)
-            yield result
+        yield checked
         if course.has_ends and not self._stop.is_set():
             tally.batch_ends()
 
@@ -345,14 +364,13 @@ class Rollout:
                 task.cancel()
                 await asyncio.wait((task,), timeout=5)
 
-    def _left_out(self, ids: list[str]) -> Iterator[TargetReturn]:
-        if not ids:
-            return
+    def _left_out(self, ids: list[str]) -> list[TargetReturn]:
+        """The returns of targets that did not begin."""
         tally = self.tally
+        if not ids:
+            return []
         if self._stop.is_set():
-            for id in ids:
-                yield failure(id, asyncio.CancelledError())
-            return
+            return [failure(id, asyncio.CancelledError()) for id in ids]
         if tally.stopped:
             why, hint = tally.stopped, "find out what is wrong with those; then run it on the targets that are left"
             code = EXIT_FAILED if tally.failed else EXIT_NO_ANSWER
@@ -360,14 +378,7 @@ class Rollout:
             why, hint, code = "the operator did not go on", "run it on the targets that are left", EXIT_NO_ANSWER
         were = "was" if len(ids) == 1 else "were"
         self._reporter.warning(None, f"the rollout was stopped: {why}; {_targets(len(ids))} {were} not begun")
-        for id in ids:
-            yield not_begun(id, why, hint, code)
-
-
-def error_kind(result: TargetReturn) -> str:
-    """The kind of a target's error; empty for other returns."""
-    error = result.ret.get("error") if result.shape == "error" and isinstance(result.ret, dict) else None
-    return str(error.get("kind")) if isinstance(error, dict) else ""
+        return [not_begun(id, why, hint, code) for id in ids]
 
 
 def has_changes(result: TargetReturn) -> bool:

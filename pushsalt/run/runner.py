@@ -29,16 +29,14 @@ Result = TypeVar("Result")
 class Runner:
     """Threads, jump connections, files to copy. ``pushsalt.run.single`` runs the job on a target."""
 
-    def __init__(
-        self, project: Project, job: Job, jid: str, width: int, alone: bool = False, within: bool = False
-    ) -> None:
+    def __init__(self, project: Project, job: Job, width: int, alone: bool = False, within: bool = False) -> None:
         """``alone``: the job has one target, whose log lines need no prefix. ``within``: it belongs to another job that
         is not done, and uses what that one has.
         """
         self.alone = alone
         self.project = project
         self.job = job
-        self.jid = jid
+        self.jid = job.jid
         self._pools: dict[str, ThreadPoolExecutor] = {}
         self._ready = False
         self._declared: dict[str, asyncio.Task[dict[str, Any]]] = {}

@@ -12,7 +12,8 @@ from pushsalt.run.pace import Window
 
 
 async def collect(ids, run_one, width=3, stop=None, **more):
-    return [result async for result in fan_out(Window(ids, width), run_one, stop or asyncio.Event(), **more)]
+    returns = fan_out(Window(ids, width), run_one, stop or asyncio.Event(), **more)
+    return [result async for some in returns for result in some]
 
 
 async def test_all_trouble_becomes_a_return():
@@ -82,7 +83,7 @@ async def test_stop_while_a_return_is_looked_at():
         return TargetReturn(id, 1)
 
     kinds = {}
-    async for result in fan_out(Window(["quick", "slow"], 2), run_one, stop):
+    async for [result] in fan_out(Window(["quick", "slow"], 2), run_one, stop):
         stop.set()
         await asyncio.sleep(0)
         kinds[result.id] = result.ret if result.ret == 1 else result.ret["error"]["kind"]
@@ -97,10 +98,9 @@ async def test_no_more_begin_when_they_may_not():
         return TargetReturn(id, True)
 
     window = Window("abcdef", 2)
-    results = [
-        result.id async for result in fan_out(window, run_one, asyncio.Event(), may_begin=lambda: len(begun) < 2)
-    ]
-    assert sorted(results) == ["a", "b"] == begun
+    returns = fan_out(window, run_one, asyncio.Event(), may_begin=lambda: len(begun) < 2)
+    results = [result.id async for some in returns for result in some]
+    assert results == ["a", "b"] == begun
     assert window.rest() == ["c", "d", "e", "f"]
 
 
