@@ -9,29 +9,45 @@ from pushsalt.cli.opt import Opt, rows, seconds, whole
 
 #: Of all commands that run jobs.
 BATCH = rows(
-    "How it is done",
-    Opt("batch", ("--batch",), "At most so many targets at a time, in order; 1,10%,50%: in steps.", metavar="N|P%"),
+    "Execution",
+    Opt(
+        "batch",
+        ("--batch",),
+        "Number or percentage of targets to process at a time; a list (1,10%,50%) is steps.",
+        metavar="N|P%",
+    ),
 )
 #: Of ``apply`` and ``run``.
 ROLLOUT = rows(
     "Rollout",
-    Opt("batch_wait", ("--batch-wait",), "Wait so long before the next batch.", metavar="SECONDS"),
-    Opt("batch_by", ("--batch-by",), "No two of one value of the grain at a time; repeatable.", "list", "grain:KEY"),
-    Opt("batch_safe_limit", ("--batch-safe-limit",), "From so many targets on, work in batches.", metavar="N"),
-    Opt("batch_safe_size", ("--batch-safe-size",), "Their size (default 8%).", metavar="N|P%"),
-    Opt("max_fail", ("--max-fail",), "Begin no more targets once so many failed or gave no answer.", metavar="N|P%"),
-    Opt("fail_fast", ("--fail-fast",), "The same at the first: --max-fail 1.", "flag"),
+    Opt("batch_wait", ("--batch-wait",), "Wait this time before the next batch.", metavar="SECONDS"),
+    Opt(
+        "batch_by",
+        ("--batch-by",),
+        "Process no two targets with the same value of this grain at a time; repeatable.",
+        "list",
+        "grain:KEY",
+    ),
+    Opt("batch_safe_limit", ("--batch-safe-limit",), "Use batches for this number of targets or more.", metavar="N"),
+    Opt("batch_safe_size", ("--batch-safe-size",), "Size of these batches (default 8%).", metavar="N|P%"),
+    Opt(
+        "max_fail", ("--max-fail",), "Begin no more targets once this many have failed or not answered.", metavar="N|P%"
+    ),
+    Opt("fail_fast", ("--fail-fast",), "Begin no more targets after the first failure: --max-fail 1.", "flag"),
     Opt("ignore_unreachable", ("--ignore-unreachable",), "Do not count targets that cannot be reached.", "flag"),
     Opt(
         "batch_check",
         ("--batch-check",),
-        "Call this on the targets of a batch after it; without success they count as failed.",
+        "Call this function on the targets of a batch after it; targets without success count as failed.",
         metavar="'FUNCTION ARGS'",
     ),
     Opt(
-        "batch_check_timeout", ("--batch-check-timeout",), "Call it again for so long (default 30).", metavar="SECONDS"
+        "batch_check_timeout",
+        ("--batch-check-timeout",),
+        "Repeat the batch check up to this time (default 30).",
+        metavar="SECONDS",
     ),
-    Opt("confirm", ("--confirm",), "Ask on the terminal before each further batch.", "flag"),
+    Opt("confirm", ("--confirm",), "Prompt on the terminal before each further batch.", "flag"),
 )
 
 
