@@ -12,7 +12,8 @@ only hidden if they are commands or URLs, except short words without a digit, wh
 A *path* below a key like ``private_key`` is the place of a secret, and not secret; neither are public keys,
 certificates and ``sdb://`` URIs.
 
-The password in a URL (``https://user:password@host``) is always hidden, by its place.
+The password in a URL (``https://user:password@host``) and the body of a private key in PEM are always hidden, by their
+place. Only a text that is the whole return of a function keeps a private key (``answer``): it was asked for.
 """
 
 from __future__ import annotations
@@ -91,6 +92,12 @@ _PUBLIC = re.compile(
 )
 #: A URL up to its password, and that. It begins with what is rare: texts are long, and a target may have made them.
 _LOGIN = re.compile(r"""(://[^\s/:@'"<>\\()\[\]{}]*:)([^\s/@'"<>\\]+)(?=@)""")
+#: a private key in PEM: its begin, and its body up to its end, also where that is cut off
+_KEY = re.compile(
+    r"(-----BEGIN ((?:[A-Z0-9]+ )*PRIVATE KEY)-----)"
+    r"(?:(?:(?!-----BEGIN ).)+?(?=-----END \2-----)|(?:(?:\\[rn]|[\s+-])*[A-Za-z0-9+/=]{16,}(?![^\s\\]))+)",
+    re.S,
+)
 #: base64, also as programs break it into lines; it begins where no such character stands before it
 _B64 = re.compile(
     r"(?<![\w+/=])[A-Za-z0-9+/]{16,}={0,2}(?:(?:[ \t\r]*\n|\\n)[ \t]*[+-]?[A-Za-z0-9+/]+={0,2}(?=\s|\\n|\Z))*"
@@ -102,6 +109,8 @@ _ESCAPE = re.compile(r"(?:\\[abefnrtv]|%[0-9A-Fa-f]{2}|\\x[0-9A-Fa-f]{2}|\\u[0-9
 #: what a user, a package, an SLS may be called; and a key, an id, a path: no command, no URL
 _NAME = re.compile(r"[A-Za-z_][\w.@-]{0,31}\Z")
 _IDENTIFIER = re.compile(r"(?!.*://)[\w.@/:+~,-]*\Z")
+#: in each text with a private key
+_IN_KEYS = "PRIVATE KEY-----"
 #: where a character of another kind follows; a random value has many
 _TURN = re.compile(r"(?<=[a-z])[A-Z0-9]|(?<=[A-Z])[0-9]|(?<=[0-9])[A-Za-z]")
 _MOST_TURNS = 3
@@ -176,6 +185,8 @@ class Redactor:
             case list() | tuple():
                 for value in pillar:
                     yield from self._secrets(value)
+            case str() if _IN_KEYS in pillar:
+                yield from (found[0] for found in _KEY.finditer(pillar))
             case str() if "://" in pillar:
                 for login in _LOGIN.finditer(pillar):
                     yield from (login[2], unquote(login[2]))
@@ -202,12 +213,13 @@ class Redactor:
     def text(self, text: str) -> str:
         """``text`` with every secret replaced by MASK."""
         hidden = self._encoded(text, _DEEPEST) if self._forms else text
-        hidden = _hide_logins(hidden)
+        hidden = _hide_keys(_hide_logins(hidden))
         return text if hidden == text else hide_counterparts(hidden)
 
     def _encoded(self, text: str, depth: int) -> str:
         """The text without secrets, and without base64 of texts with secrets."""
-        return _B64.sub(lambda found: self._block(found[0], depth), self._by_value(text, self._forms))
+        hidden = _hide_keys(self._by_value(text, self._forms))
+        return _B64.sub(lambda found: self._block(found[0], depth), hidden)
 
     def _block(self, block: str, depth: int) -> str:
         """base64, hidden whole where it has a secret; in a diff each line has a sign before it."""
@@ -271,6 +283,17 @@ class Redactor:
         """``value`` with secrets replaced in all texts, in keys by the rules of ``name``; parts without are not
         copied."""
         return self._data(value)
+
+    def answer(self, value: Any) -> Any:
+        """The return of a function, as ``data``; if it is a text, private keys in it were asked for, and are shown."""
+        if not isinstance(value, str) or _IN_KEYS not in value:
+            return self._data(value)
+        parts, at = [], 0
+        for found in _KEY.finditer(value):
+            body = found[0] if self._by_value(found[0], self._forms) == found[0] else self.text(found[0])
+            parts += [self.text(value[at : found.start()]), body]
+            at = found.end()
+        return "".join((*parts, self.text(value[at:])))
 
     def _data(self, value: Any) -> Any:
         kind = value.__class__
@@ -407,6 +430,21 @@ def _names(pillar: Any, named: bool = False) -> Iterator[str]:
 
 def _hide_logins(text: str) -> str:
     return _LOGIN.sub(rf"\1{MASK}", text) if "://" in text and "@" in text else text
+
+
+def _hide_keys(text: str) -> str:
+    return _KEY.sub(_without_body, text) if _IN_KEYS in text else text
+
+
+def _without_body(found: re.Match[str]) -> str:
+    """A private key with MASK for its lines; in a diff, with the sign of the last one."""
+    body = found[0][len(found[1]) :]
+    end = "\n" if "\n" in body else "\\n" if "\\n" in body else ""
+    if not end:
+        return found[1] + MASK
+    last = body.rpartition(end)[2]
+    sign = last if not last.strip("+- \t") else body.partition(end)[2][:1] if body.partition(end)[2][:1] in "+-" else ""
+    return f"{found[1]}{end}{sign}{MASK}" + (f"{end}{last}" if not last.strip("+- \t") else "")
 
 
 def _is_open(value: str) -> bool:
