@@ -590,3 +590,21 @@ def test_texts_about_private_keys_are_not_hidden():
         "-----BEGIN CERTIFICATE-----\nMIIBIjANBgkqhkiG9w0BAQEFAAOCAQ8AMIIBCgKC\n-----END CERTIFICATE-----\n",
     ):
         assert Redactor().text(text) == text
+
+
+def test_ordinary_lines_of_a_secret_hide_no_results():
+    secret = (
+        "[main section]\nuser = root\nenabled = true\nport = 127.0.0.1:3306\npassword = qwertz-9\n---------------\n"
+    )
+    known = redactor(secret)
+    for line in ("enabled = true", "user = root", "---------------"):
+        assert known.text(f"{line}\nx") == f"{line}\nx"
+    assert known.text("password = qwertz-9") == MASK
+    assert "enabled" not in known.text(f"x{secret}")
+
+
+def test_each_line_of_a_long_secret_is_hidden_in_base64_too():
+    lines = [base64.b64encode(f"line {number} of it".encode() * 3).decode() for number in range(2 * redact.MANY_LINES)]
+    known = redactor("\n".join(lines))
+    assert known.text(f"a {lines[150]} b") == f"a {MASK} b"
+    assert known.text(base64.b64encode(f"a {lines[150]} b".encode()).decode()) == MASK
