@@ -8,7 +8,9 @@ from typing import Annotated
 import typer
 
 from pushsalt.cli.app import Command, complete_targets
-from pushsalt.cli.options import DETAILED, FROM_PLAN, GLOBAL, JOB, MATCHERS, STATES, Given, takes
+from pushsalt.cli.options import GLOBAL, JOB, MATCHERS, STATES, Given, takes
+from pushsalt.cli.planoptions import DETAILED, FROM_PLAN
+from pushsalt.cli.rollouts import ROLLOUT
 from pushsalt.cli.stdio import TERMINAL
 from pushsalt.errors import UsageError
 
@@ -20,11 +22,12 @@ pushsalt apply 'web*' nginx,users --test    two SLS, dry run
 pushsalt apply -L web1,db1 app --pillar '{"version": "1.4"}'
 pushsalt apply monday.plan                  what was planned, and nothing else
 pushsalt apply '*' --batch 25% --out json
+pushsalt apply '*' --batch 1,10%,25% --max-fail 1 --batch-check 'service.status nginx'
 """
 
 
 @app.command(cls=Command, epilog=EXAMPLES)
-@takes(STATES, DETAILED, FROM_PLAN, MATCHERS, JOB, GLOBAL)
+@takes(STATES, DETAILED, FROM_PLAN, MATCHERS, JOB, ROLLOUT, GLOBAL)
 def apply(
     target: Annotated[
         str, typer.Argument(metavar="TARGET", help="Target expression.", autocompletion=complete_targets)

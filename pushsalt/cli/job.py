@@ -37,7 +37,7 @@ log = logging.getLogger(__name__)
 class Hides(Protocol):
     """What hides secrets in the output."""
 
-    def data(self, value: Any) -> Any: ...
+    def answer(self, value: Any) -> Any: ...
 
 
 #: Seconds after the first signal for stopping targets and receiving their returns.
@@ -84,7 +84,7 @@ def run_job(
         from pushsalt.redact import has_mask
 
         nonlocal masked
-        data = {id: result.ret if unmask else hides.data(result.ret) for id, result in results.items()}
+        data = {id: result.ret if unmask else hides.answer(result.ret) for id, result in results.items()}
         masked = masked or (bool(hint) and has_mask(data))
         pieces = outputters.pieces(
             outputter,

@@ -25,7 +25,7 @@ _MOST: Final = 20
 
 
 class Fingerprints:
-    """``data`` and ``text`` as those of a Redactor, with fingerprints. ``key``: that of the plan."""
+    """``answer`` and ``text`` as those of a Redactor, with fingerprints. ``key``: that of the plan."""
 
     def __init__(self, redactor: Redactor, key: bytes | None = None) -> None:
         self.key = key or secrets.token_bytes(32)
@@ -36,9 +36,9 @@ class Fingerprints:
         data = secret.encode("utf-8", "surrogateescape")
         return hmac.new(self.key, data, hashlib.sha256).hexdigest()[:_DIGITS]
 
-    def data(self, value: Any) -> Any:
+    def answer(self, value: Any) -> Any:
         """``value`` with each secret replaced by its fingerprint, in texts and where the redactor looks at keys."""
-        return self._both(value, self._redactor.data(value))
+        return self._both(value, self._redactor.answer(value))
 
     def text(self, text: str) -> str:
         """``text`` with each secret replaced by its fingerprint."""

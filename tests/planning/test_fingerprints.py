@@ -36,7 +36,7 @@ def test_structures(redactor: Redactor) -> None:
     data = {
         "web1": {"states": [{"diff": f"--- \n+++ \n@@ -1 +1 @@\n-p={SECRET}\n+p=other-secret-2\n", "n": 1, "x": None}]}
     }
-    found = hides.data(data)
+    found = hides.answer(data)
     state = found["web1"]["states"][0]
     assert state["diff"] == (
         f"--- \n+++ \n@@ -1 +1 @@\n-p=**********({hides.of(SECRET)})\n+p=**********({hides.of('other-secret-2')})\n"
