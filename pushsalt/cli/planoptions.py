@@ -19,7 +19,11 @@ PLAN_FILE = rows(
     _PANEL,
     Opt("plan_file", ("-o", "--plan-file"), "Keep the plan in this file, for apply FILE.plan.", metavar="FILE.plan"),
     Opt(
-        "recipient", ("--recipient",), "Seal it to this age recipient, not to your own key; repeatable.", "list", "KEY"
+        "recipient",
+        ("--recipient",),
+        "Seal it to this age recipient instead of your own key; repeatable.",
+        "list",
+        "KEY",
     ),
 )
 #: Of ``apply``.
