@@ -14,7 +14,8 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import AsyncIterator, Coroutine
+from collections.abc import AsyncIterator, Coroutine, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -46,6 +47,37 @@ class Client:
         self.reporter = reporter or Reporter()
         self._project: Project | None = None
         self._stop: tuple[asyncio.AbstractEventLoop, asyncio.Event] | None = None
+        self._is_within = False
+
+    def within(self) -> Client:
+        """A client for jobs that run within a job of this one, such as the steps of an orchestration."""
+        other = Client(self.settings)
+        other._project = self.project
+        other._is_within = True
+        return other
+
+    @contextmanager
+    def stoppable(self, event: asyncio.Event) -> Iterator[None]:
+        """Within the context, ``stop`` sets this event of the running event loop."""
+        import asyncio
+
+        self._stop = (asyncio.get_running_loop(), event)
+        try:
+            yield
+        finally:
+            self._stop = None
+
+    async def stream_orchestrate(self, sls: list[str], options: JobOptions) -> AsyncIterator[TargetReturn]:
+        """Run an orchestration; the one return is that of the id ``HOSTNAME_master``."""
+        from pushsalt.orchestrate.running import orchestrate
+
+        yield await orchestrate(self, sls, options)
+
+    def orchestrate(self, sls: list[str], options: JobOptions | None = None) -> dict[str, Any]:
+        """Run an orchestration: ``data``, ``outputter`` and ``retcode``, as Salt's runner returns them."""
+        from pushsalt.orchestrate.running import as_printed, orchestrate
+
+        return as_printed(self._wait(orchestrate(self, sls, options or JobOptions())))
 
     @property
     def project(self) -> Project:
@@ -93,6 +125,18 @@ class Client:
         else:
             found = await other.grains_async(everything, options)
         return {id: result for id, result in found.items() if result.exit_code}
+
+    def runner(
+        self,
+        fun: str,
+        args: list[Any] | None = None,
+        kwargs: dict[str, Any] | None = None,
+        options: JobOptions | None = None,
+    ) -> dict[str, Any]:
+        """Call a runner function on the controller: ``return`` and ``success``. Raises FunctionError."""
+        from pushsalt.orchestrate.runnercalls import call
+
+        return self._wait(call(self, options or JobOptions(), fun, list(args or ()), dict(kwargs or {})))
 
     def apply(
         self, selection: Selection, sls: list[str] | None = None, options: JobOptions | None = None
@@ -218,7 +262,8 @@ class Client:
             self.reporter.run_batched(width)
         runner = Runner(project, job, new_jid(), width, alone=len(ids) == 1)
         try:
-            await project.prepare(stop)
+            if not self._is_within:
+                await project.prepare(stop)
             await runner.list_copy_sources()
             async for result in fan_out(ids, partial(run, runner), width, self.reporter, stop):
                 yield result

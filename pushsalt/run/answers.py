@@ -55,6 +55,8 @@ class Answers:
         self._rendered = rendered
         self.chunks: dict[str, Chunk] = {}
         self.arguments: Any = None  # of the function that is called
+        #: answers the questions of an orchestration's states; None for all other targets
+        self.steps: Callable[[str, list[Any], dict[str, Any]], Awaitable[Any]] | None = None
 
     async def __call__(self, question: dict[str, Any]) -> dict[str, Any]:
         """The fields of the answer, or ``error`` and ``exception``. Raises nothing but CancelledError."""
@@ -66,6 +68,9 @@ class Answers:
             if question.get("k") in ("template", "pillar"):
                 answer = await handler(question)
                 return answer
+            if self.steps is not None and str(question.get("fun")).startswith("orchestrate."):
+                fun, args, kwargs = str(question["fun"]), question.get("args"), question.get("kwargs")
+                return {"ret": await self.steps(fun, list(args or ()), dict(kwargs or {}))}
             minion = await self._minion()
             answer = await self._in_thread(lambda: handler(minion, question))
             return answer
