@@ -128,6 +128,7 @@ def state_compiler(minion: Compiling) -> StateCompiler:
         master_tops=partial(_master_tops, minion) if minion.project.config.opts.get("master_tops") else None,
         check=True,
         strict=minion.project.config.opts["strict_arguments"],
+        unknown_states_run=minion.options.unknown_states_run,
     )
 
 

@@ -21,7 +21,15 @@ def options(of_orchestration: JobOptions, given: Mapping[str, Any]) -> JobOption
     Whether states run dry is said by the step, by the argument ``test`` of the function.
     """
     batch = str(given["batch"]) if given.get("batch") else None
-    return replace(of_orchestration, test=False, pillar=None, saltenv=None, pillarenv=None, batch=batch)
+    return replace(
+        of_orchestration,
+        test=False,
+        pillar=None,
+        saltenv=None,
+        pillarenv=None,
+        batch=batch,
+        unknown_states_run=True,
+    )
 
 
 def subset(client: Client, selection: Selection, given: Mapping[str, Any]) -> Selection:

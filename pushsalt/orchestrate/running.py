@@ -54,6 +54,7 @@ async def call_on_master(
 
 
 async def _orchestrated(client: Client, sls: list[str], options: JobOptions, stop: asyncio.Event) -> TargetReturn:
+    options = replace(options, unknown_states_run=True)
     return await _on_master(client, Job("apply", "state.sls", sls, {}, options), stop)
 
 

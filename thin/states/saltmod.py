@@ -110,7 +110,7 @@ def state(
     if not answers and expect_minions:
         return dict(result, result=False, comment="No minions returned")
     result.update(orchestration.states_outcome(answers, may_fail, allowed))
-    if dry and result["changes"] and result["result"] is True:
+    if (test or __opts__.get("test")) and result["changes"] and result["result"] is True:
         result["result"] = None
     return result
 
