@@ -54,7 +54,7 @@ run       n, chunks, test, mock, files, templates, wants              need: dige
           (``call`` messages that come after it)
 answer    re, and what the question defines; or error: text,          (to a question of the target)
           exception: class name
-copy      n, what, and what that takes: see thin.utils.transfer       need: digests, parts (of ``put``), and ret
+copy      n, what, and what that takes: see thin.utils.files.transfer       need: digests, parts (of ``put``), and ret
 resume    digest, at: the b"B" frames that follow begin behind so     (nothing)
           many bytes, which the target has said to have
 bye       (nothing): end of session                                   (the target closes its side)

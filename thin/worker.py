@@ -51,7 +51,7 @@ class Worker(object):
         self._custom = None
         self._resource = None  # that which the session is about: (type, whether it is here inside of it), see on_init
         self._plain = None  # thin.resourcetypes.Plain, when it is one that nothing can be run in
-        self._transfers = None  # thin.utils.transfer.Transfers, once something is copied
+        self._transfers = None  # thin.utils.files.transfer.Transfers, once something is copied
         self._held = None  # messages that wait until the session is ready
         link.connect(self.controller)
         store = runtime.backend()
@@ -234,7 +234,7 @@ class Worker(object):
         if self._transfers is None:
             from importlib import import_module  # few sessions copy: it is in the other archive
 
-            self._transfers = import_module("thin.utils.transfer").Transfers(self.controller, self.blobs)
+            self._transfers = import_module("thin.utils.files.transfer").Transfers(self.controller, self.blobs)
 
         def need(wanted):
             self.channel.send(
