@@ -56,6 +56,10 @@ class Client:
         other._is_within = True
         return other
 
+    def new_jid(self) -> str:
+        """The id of a new job."""
+        return new_jid()
+
     @contextmanager
     def stoppable(self, event: asyncio.Event) -> Iterator[None]:
         """Within the context, ``stop`` sets this event of the running event loop."""

@@ -2,8 +2,8 @@
 
 A child sees the target as it was when it started, and what it changes in memory is lost with it; only its return comes
 back. It cannot speak on the channel itself: what it asks of the controller (thin.link) goes through its parent, which
-answers between two states and whenever it waits for something itself (thin.waiting). Functions that the controller answers
-may take long, such as a step of an orchestration: the parent does not wait for them, so children do not wait for each other.
+answers between two states and whenever it waits for something itself (thin.waiting). Functions of the controller may
+take long, such as a step of an orchestration: the parent does not wait for them, and serves the other children.
 """
 
 import os
@@ -141,7 +141,6 @@ class _Job(object):
                 "changes": {},
             }
         return True
-
 
     def _answered(self, answer):
         """Pass an answer of the controller on to the child."""

@@ -51,7 +51,7 @@ class Event:
 
 
 class Journal:
-    """The journal of a cache folder. Every method may be called from any thread; each raises OSError or sqlite3.Error."""
+    """The journal of a cache folder, for any thread. Its methods raise OSError and sqlite3.Error."""
 
     def __init__(self, cache_dir: Path) -> None:
         self._path = cache_dir / "events" / "journal.sqlite3"

@@ -42,6 +42,7 @@ class Compiling(Protocol):
 
     project: Trees
     target: Target
+    options: JobOptions
     rendering: bool
     own_pillar: dict[str, Any] | None
 

@@ -1,1 +1,1 @@
-"""Orchestrations: SLS files whose states run on the controller, and run jobs on targets. Salt: ``state.orchestrate``."""
+"""Orchestrations: states that run on the controller, and run jobs on targets. Salt: ``state.orchestrate``."""

@@ -11,8 +11,8 @@ from pushsalt.job import Selection
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from pushsalt.api import Client
     from pushsalt.job import JobOptions
+    from pushsalt.orchestrate.jobs import Jobs
 
 
 def options(of_orchestration: JobOptions, given: Mapping[str, Any]) -> JobOptions:
@@ -32,7 +32,7 @@ def options(of_orchestration: JobOptions, given: Mapping[str, Any]) -> JobOption
     )
 
 
-def subset(client: Client, selection: Selection, given: Mapping[str, Any]) -> Selection:
+def subset(client: Jobs, selection: Selection, given: Mapping[str, Any]) -> Selection:
     """The selection of ``subset`` targets by chance, as Salt chooses them. Raises NoTargetError."""
     number = given.get("subset")
     if not number:

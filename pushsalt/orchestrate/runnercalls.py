@@ -17,15 +17,15 @@ from pushsalt.errors import FunctionError
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
 
-    from pushsalt.api import Client
     from pushsalt.job import JobOptions
+    from pushsalt.orchestrate.jobs import Jobs
 
 
 @dataclass(frozen=True)
 class Run:
     """What a shipped runner function works with: the client, the options of the command, the event loop."""
 
-    client: Client
+    client: Jobs
     options: JobOptions
     loop: asyncio.AbstractEventLoop
 
@@ -34,9 +34,7 @@ class Run:
         return asyncio.run_coroutine_threadsafe(work, self.loop).result()
 
 
-async def call(
-    client: Client, options: JobOptions, name: str, args: list[Any], kwargs: dict[str, Any]
-) -> dict[str, Any]:
+async def call(client: Jobs, options: JobOptions, name: str, args: list[Any], kwargs: dict[str, Any]) -> dict[str, Any]:
     """``return`` and ``success`` of a runner function. Raises FunctionError for one that does not exist or fails."""
     run = Run(client, options, asyncio.get_running_loop())
     found = function(client, name)
@@ -49,7 +47,7 @@ async def call(
     return {"return": value, "success": not (isinstance(value, dict) and value.get("success") is False)}
 
 
-def function(client: Client, name: str) -> Callable[..., Any] | None:
+def function(client: Jobs, name: str) -> Callable[..., Any] | None:
     """The function of this name, or None. Users' runners override ours, as in Salt."""
     module, _, attribute = name.partition(".")
     if not attribute or attribute.startswith("_"):
@@ -68,7 +66,7 @@ def function(client: Client, name: str) -> Callable[..., Any] | None:
 class Runners(dict[str, Any]):
     """``__salt__`` of users' runners: the runner functions by name."""
 
-    def __init__(self, client: Client) -> None:
+    def __init__(self, client: Jobs) -> None:
         super().__init__()
         self._client = client
 
@@ -85,6 +83,8 @@ def _bind(found: Callable[..., Any], name: str, args: list[Any], kwargs: dict[st
         inspect.signature(found).bind(None, *args, **kwargs)
     except TypeError as exc:
         raise FunctionError(
-            "exception", f"Passed invalid arguments to {name}: {exc}", "pushsalt runner doc.runner has its arguments",
+            "exception",
+            f"Passed invalid arguments to {name}: {exc}",
+            "pushsalt runner doc.runner has its arguments",
             "SaltInvocationError",
         ) from exc

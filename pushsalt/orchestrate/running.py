@@ -1,6 +1,6 @@
 """Runs an orchestration: its SLS is compiled for the controller, whose session may run jobs on targets.
 
-An orchestration that a runner of another one starts is run the same way, within the process and the project of the first.
+An orchestration that another one starts by a runner is run the same way, within the process and project of the first.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from pushsalt.run.runner import Runner
 from pushsalt.run.single import run_on
 
 if TYPE_CHECKING:
-    from pushsalt.api import Client
     from pushsalt.job import JobOptions
     from pushsalt.model import TargetReturn
+    from pushsalt.orchestrate.jobs import Jobs
 
 
-async def orchestrate(client: Client, sls: list[str], options: JobOptions) -> TargetReturn:
+async def orchestrate(client: Jobs, sls: list[str], options: JobOptions) -> TargetReturn:
     """Run these SLS files on the controller; the return is that of the id ``HOSTNAME_master``.
 
     Raises CommandError for a project that cannot be used.
@@ -40,28 +40,26 @@ async def orchestrate(client: Client, sls: list[str], options: JobOptions) -> Ta
             client.reporter.run_finished()
 
 
-async def orchestrate_within(client: Client, sls: list[str], options: JobOptions) -> TargetReturn:
+async def orchestrate_within(client: Jobs, sls: list[str], options: JobOptions) -> TargetReturn:
     """Run an orchestration as a step of another one."""
     return await _orchestrated(client, sls, options, asyncio.Event())
 
 
 async def call_on_master(
-    client: Client, options: JobOptions, fun: str, args: list[Any], kwargs: dict[str, Any]
+    client: Jobs, options: JobOptions, fun: str, args: list[Any], kwargs: dict[str, Any]
 ) -> TargetReturn:
     """The return of an execution function that is called on the controller, as a step of an orchestration."""
     options = replace(options, test=False, pillar=None, batch=None)
     return await _on_master(client, Job("call", fun, args, kwargs, options), asyncio.Event())
 
 
-async def _orchestrated(client: Client, sls: list[str], options: JobOptions, stop: asyncio.Event) -> TargetReturn:
+async def _orchestrated(client: Jobs, sls: list[str], options: JobOptions, stop: asyncio.Event) -> TargetReturn:
     options = replace(options, unknown_states_run=True)
     return await _on_master(client, Job("apply", "state.sls", sls, {}, options), stop)
 
 
-async def _on_master(client: Client, job: Job, stop: asyncio.Event) -> TargetReturn:
-    from pushsalt.api import new_jid
-
-    runner = Runner(client.project, job, new_jid(), 1, alone=True)
+async def _on_master(client: Jobs, job: Job, stop: asyncio.Event) -> TargetReturn:
+    runner = Runner(client.project, job, client.new_jid(), 1, alone=True)
     runner.steps = Steps(client, job.options)
     work = asyncio.ensure_future(run_on(runner, master_target(), master_id()))
     stopping = asyncio.ensure_future(stop.wait())

@@ -8,19 +8,19 @@ from __future__ import annotations
 import asyncio
 import fnmatch
 import time
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from pushsalt.errors import EXIT_NO_ANSWER, FunctionError, NoTargetError
 from pushsalt.job import Selection
+from pushsalt.journal.store import Journal
 from pushsalt.orchestrate import rollouts
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from pushsalt.api import Client
     from pushsalt.job import JobOptions
     from pushsalt.model import TargetReturn
+    from pushsalt.orchestrate.jobs import Jobs
 
 #: Seconds between two looks at the journal of events.
 _LOOK: Final = 0.2
@@ -29,10 +29,11 @@ _LOOK: Final = 0.2
 class Steps:
     """The steps of one orchestration. ``client`` has the project; ``options`` are those of the orchestration."""
 
-    def __init__(self, client: Client, options: JobOptions) -> None:
+    def __init__(self, client: Jobs, options: JobOptions) -> None:
         self._client = client
         self._options = options
-        self._journal_from = client.project.journal.last()
+        self._journal = Journal(client.project.config.cache_dir)
+        self._journal_from = self._journal.last()
 
     async def __call__(self, fun: str, args: list[Any], kwargs: dict[str, Any]) -> Any:
         """The value of a question. Raises PushsaltError."""
@@ -62,10 +63,10 @@ class Steps:
 
         Events count from the beginning of the orchestration on: one that arrives before the step begins is not lost.
         """
-        journal, began = self._client.project.journal, time.monotonic()
+        began = time.monotonic()
         left, seen, last = list(ids), [], self._journal_from
         while left and time.monotonic() - began < float(timeout):
-            for event in await asyncio.to_thread(journal.after, last):
+            for event in await asyncio.to_thread(self._journal.after, last):
                 last = event.number
                 if fnmatch.fnmatch(event.tag, tag):
                     for value in _values(event.data, event_id):
@@ -113,5 +114,3 @@ def _values(data: Mapping[str, Any], key: str) -> list[Any]:
     if value is None and isinstance(data.get("data"), dict):
         value = data["data"].get(key)
     return value if isinstance(value, list) else [] if value is None else [value]
-
-

@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from pushsalt.cache.store import Bank
     from pushsalt.children.pool import Pool
     from pushsalt.git.remotes import Remotes
-    from pushsalt.journal.store import Journal
     from pushsalt.model import Blob, Target
     from pushsalt.run.secrets import ReadyTargets, Resolved, Secrets
     from pushsalt.sdb.store import Sdb
@@ -464,13 +463,6 @@ class Project(Trees):
         from pushsalt.children.pool import Pool
 
         return Pool(lambda values: self.redactor.add_secrets(*values))
-
-    @cached_property
-    def journal(self) -> Journal:
-        """The journal of events."""
-        from pushsalt.journal.store import Journal
-
-        return Journal(self.config.cache_dir)
 
     @cached_property
     def mine(self) -> MineBank:

@@ -21,7 +21,9 @@ def _asked(run: Run, tgt: str, tgt_type: str, fun: str = "test.ping") -> dict[st
     return found
 
 
-def status(run: Run, tgt: str = "*", tgt_type: str = "glob", timeout: Any = None, **kwargs: Any) -> dict[str, list[str]]:
+def status(
+    run: Run, tgt: str = "*", tgt_type: str = "glob", timeout: Any = None, **kwargs: Any
+) -> dict[str, list[str]]:
     """``up`` and ``down``: ids that answer, and those that do not."""
     found = _asked(run, tgt, tgt_type)
     down = sorted(id for id, result in found.items() if result.exit_code == EXIT_NO_ANSWER)

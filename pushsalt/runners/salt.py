@@ -20,7 +20,9 @@ def cmd(run: Run, fun: str, *args: Any, **kwargs: Any) -> Any:
     result = run.wait(call_on_master(run.client, run.options, fun, list(args), kwargs))
     if result.shape == "error":
         error = result.ret["error"]
-        raise FunctionError("exception", error["message"], error.get("hint", ""), error.get("exception", "SaltException"))
+        raise FunctionError(
+            "exception", error["message"], error.get("hint", ""), error.get("exception", "SaltException")
+        )
     return result.ret
 
 

@@ -27,6 +27,7 @@ def comparable(comment: str) -> str:
         return start + ", ".join(sorted(comment[len(start) :].split(", ")))
     return comment
 
+
 #: beginnings of the comments of states that could not be called
 REFUSED = ("State '", "Specified state", "Missing ", "ID '", "Invalid umask")
 

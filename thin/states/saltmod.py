@@ -1,6 +1,6 @@
-"""Steps of an orchestration: jobs on targets, runners, events. They run on the controller, which is asked to do the work.
+"""Steps of an orchestration: jobs on targets, runners, events. The controller is asked to do the work.
 
-Salt: ``salt/states/saltmod.py``. Elsewhere than in an orchestration the controller refuses.
+Salt: ``salt/states/saltmod.py``. In other runs than an orchestration the controller refuses.
 """
 
 from thin import link

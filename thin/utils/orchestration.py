@@ -1,4 +1,6 @@
-"""The outcome of a step of an orchestration from the answers of its targets and runners. Pure. Salt: ``states/saltmod.py``.
+"""The outcome of a step of an orchestration from the answers of its targets and runners. Pure.
+
+Salt: ``salt/states/saltmod.py``.
 
 An answer of a target is a dict: ``ret``, ``retcode``, ``out``, and ``failed`` where there is no return.
 """
