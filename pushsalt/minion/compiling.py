@@ -21,6 +21,7 @@ from pushsalt.programs import run_program
 
 if TYPE_CHECKING:
     from pushsalt.fileserver import FileServer
+    from pushsalt.job import JobOptions
     from pushsalt.memo.tree import Level
     from pushsalt.minion.files import RecordedFiles
     from pushsalt.minion.shared import MemoPillar

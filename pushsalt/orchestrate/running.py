@@ -59,7 +59,7 @@ async def _orchestrated(client: Jobs, sls: list[str], options: JobOptions, stop:
 
 
 async def _on_master(client: Jobs, job: Job, stop: asyncio.Event) -> TargetReturn:
-    runner = Runner(client.project, job, client.new_jid(), 1, alone=True)
+    runner = Runner(client.project, replace(job, jid=client.new_jid()), 1, alone=True)
     runner.steps = Steps(client, job.options)
     work = asyncio.ensure_future(run_on(runner, master_target(), master_id()))
     stopping = asyncio.ensure_future(stop.wait())
