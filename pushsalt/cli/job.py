@@ -52,14 +52,14 @@ def run_job(
     unmask: bool = False,
     hint: str = "",
     words: Sequence[str] | Callable[[str], Sequence[str]] = (),
-    document: Callable[[dict[str, Any], int], Any] | None = None,
+    document: Callable[[dict[str, Any], dict[str, TargetReturn]], Any] | None = None,
 ) -> int:
     """Runs a job and writes its returns; returns the exit code. Raises CommandError for an invalid command.
 
     ``words``: the command and the words after its target, to print a command line that repeats it; or a function that
     returns all words for given ids. ``unmask``: an unmasked value was requested, so secrets are not redacted in the
     output (but in logs). ``hint`` is printed once if something was masked. ``document``: makes what formats for
-    programs write of the returns and the exit code.
+    programs write of the returns.
     """
     selection = given.selection(target)
     given.job(DEFAULT_LEVEL)  # report invalid options before any file is read
@@ -78,7 +78,7 @@ def run_job(
         data = {id: result.ret if unmask else redactor.data(result.ret) for id, result in results.items()}
         masked = masked or (bool(hint) and has_mask(data))
         if document is not None and given.out not in (None, "rich", "highstate"):
-            data = document(data, max((result.exit_code for result in results.values()), default=0))
+            data = document(data, results)
         pieces = outputters.pieces(
             outputter,
             data,

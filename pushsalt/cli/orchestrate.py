@@ -43,6 +43,7 @@ def orchestrate(
     return run_job(given, TERMINAL.get(), THIS_MACHINE, stream, document=_document)
 
 
-def _document(data: dict[str, Any], code: int) -> dict[str, Any]:
+def _document(data: dict[str, Any], results: dict[str, TargetReturn]) -> dict[str, Any]:
     """What ``salt-run state.orchestrate`` prints."""
-    return {"data": data, "outputter": "highstate", "retcode": int(bool(code))}
+    failed = any(result.exit_code for result in results.values())
+    return {"data": data, "outputter": "highstate", "retcode": int(failed)}

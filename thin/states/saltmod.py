@@ -103,7 +103,11 @@ def state(
     kwarg.update(queue=queue, concurrent=concurrent)
     rollout = {"batch_wait": batch_wait, "max_fail": max_fail, "batch_check": batch_check, "batch_by": batch_by}
     returners = {"ret": ret, "ret_config": ret_config, "ret_kwargs": ret_kwargs}
-    answers = _job(tgt, fun, tgt_type, arg, kwarg, batch, subset, failhard, expect_minions, dict(rollout, **returners))
+    more = dict(rollout, **returners)
+    try:
+        answers = _job(tgt, fun, tgt_type, arg, kwarg, batch, subset, failhard, expect_minions, more)
+    except link.LinkError as exc:
+        return dict(result, result=False, comment=exc.message)
     may_fail, warnings = _ids(fail_minions)
     if warnings:
         result["warnings"] = warnings
@@ -185,7 +189,7 @@ def function(
     try:
         answers = _job(tgt, name, tgt_type, arg or [], kwarg or {}, batch, subset, failhard, expect_minions, more)
     except link.LinkError as exc:
-        return dict(result, result=False, comment=str(exc))
+        return dict(result, result=False, comment=exc.message)
     may_fail, warnings = _ids(fail_minions)
     if warnings:
         result.setdefault("warnings", []).extend(warnings)
@@ -262,7 +266,7 @@ def runner(name, **kwargs):
     if __opts__.get("test"):
         words = "Runner function '%s' would be executed." % name
         return {"name": name, "result": None, "changes": {}, "comment": words}
-    return orchestration.runner_outcome(name, "Runner", link.ask("orchestrate.runner", [name], kwargs))
+    return _called(name, "Runner", kwargs)
 
 
 def wheel(name, **kwargs):
@@ -277,7 +281,16 @@ def wheel(name, **kwargs):
     if __opts__.get("test"):
         words = "Wheel function '%s' would be executed." % name
         return {"name": name, "result": None, "changes": {}, "comment": words}
-    return orchestration.runner_outcome(name, "Wheel", link.ask("orchestrate.wheel", [name], kwargs))
+    return _called(name, "Wheel", kwargs)
+
+
+def _called(name, kind, kwargs):
+    """The return of a step that calls a runner or wheel function."""
+    try:
+        answer = link.ask("orchestrate.%s" % kind.lower(), [name], kwargs)
+    except link.LinkError as exc:
+        return {"name": name, "result": False, "changes": {}, "comment": exc.message}
+    return orchestration.runner_outcome(name, kind, answer)
 
 
 def parallel_runners(name, runners):
