@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from pushsalt.cli.app import Command
-from pushsalt.cli.options import GLOBAL, JOB, STATES, Given, takes
+from pushsalt.cli.options import CONTROLLER, GLOBAL, STATES, Given, takes
 from pushsalt.cli.stdio import TERMINAL
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ pushsalt orchestrate orch.deploy --test           what each step would do
 
 
 @app.command(cls=Command, epilog=EXAMPLES)
-@takes(STATES, JOB, GLOBAL)
+@takes(STATES, CONTROLLER, GLOBAL)
 def orchestrate(
     sls: Annotated[list[str], typer.Argument(metavar="SLS ...", help="SLS files of the file roots.")],
     given: Given,

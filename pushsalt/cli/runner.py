@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from pushsalt.cli.app import CallCommand
-from pushsalt.cli.options import GLOBAL, JOB, Given, takes
+from pushsalt.cli.options import CONTROLLER, GLOBAL, Given, takes
 from pushsalt.cli.stdio import TERMINAL
 from pushsalt.errors import EXIT_FAILED, UsageError
 
@@ -20,7 +20,7 @@ pushsalt runner event.send app/deployed '{version: 1.2}'
 
 
 @app.command(cls=CallCommand, epilog=EXAMPLES)
-@takes(JOB, GLOBAL)
+@takes(CONTROLLER, GLOBAL)
 def runner(
     function: Annotated[str, typer.Argument(metavar="MODULE.FUNCTION", help="What to call.")],
     given: Given,

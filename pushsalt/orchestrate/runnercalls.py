@@ -39,7 +39,8 @@ async def call(client: Jobs, options: JobOptions, name: str, args: list[Any], kw
     run = Run(client, options, asyncio.get_running_loop())
     found = function(client, name)
     if found is None:
-        raise FunctionError("unknown_function", f"'{name}'", "pushsalt runner doc.runner lists them", "KeyError")
+        hint = "runner functions are MODULE.FUNCTION; those of yours are in _runners of the file roots"
+        raise FunctionError("unknown_function", f"there is no runner function '{name}'", hint, "KeyError")
     shipped = found.__module__.startswith("pushsalt.runners.")
     if shipped:
         _bind(found, name, args, kwargs)
@@ -85,6 +86,6 @@ def _bind(found: Callable[..., Any], name: str, args: list[Any], kwargs: dict[st
         raise FunctionError(
             "exception",
             f"Passed invalid arguments to {name}: {exc}",
-            "pushsalt runner doc.runner has its arguments",
+            "see its arguments in docs/orchestrate.md",
             "SaltInvocationError",
         ) from exc

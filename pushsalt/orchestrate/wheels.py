@@ -29,7 +29,6 @@ def call(project: Project, name: str, kwargs: dict[str, Any]) -> Any:
         if match in _STATES or match in _MORE:
             return {(_STATES | _MORE)[match]: []}
         return call(project, "key.list_all", {})
-    hint = (
-        "targets are reached by ssh and have no keys of Salt: key.list and key.list_all list the ids of the inventory"
-    )
-    raise FunctionError("unknown_function", f"'{name}'", hint, "KeyError")
+    hint = "key.list and key.list_all list the ids of the inventory"
+    message = f"'{name}' is not available: targets are reached by ssh and have no keys of Salt; {hint}"
+    raise FunctionError("unknown_function", message, hint, "KeyError")

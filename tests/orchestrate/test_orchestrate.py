@@ -117,7 +117,9 @@ def test_only_an_orchestration_may_run_jobs(project):
     project.write("salt/plain.sls", "one:\n  salt.function:\n    - name: test.ping\n    - tgt: web2\n")
     done = project.run("apply", "web1", "plain", "--out", "json")
     [ret] = done.data["web1"].values()
-    assert done.code == 2 and ret["result"] is False and "orchestrate.job" in ret["comment"]
+    assert (
+        done.code == 2 and ret["result"] is False and ret["comment"] == "only a step of an orchestration may ask for it"
+    )
 
 
 def test_a_wrong_name_of_an_orchestration(project):

@@ -3,7 +3,7 @@
 Salt: ``salt/states/saltmod.py``. In other runs than an orchestration the controller refuses.
 """
 
-from thin import link
+from thin import exceptions, link
 from thin.utils import orchestration
 
 __virtualname__ = "salt"
@@ -106,7 +106,7 @@ def state(
     more = dict(rollout, **returners)
     try:
         answers = _job(tgt, fun, tgt_type, arg, kwarg, batch, subset, failhard, expect_minions, more)
-    except link.LinkError as exc:
+    except exceptions.SaltException as exc:
         return dict(result, result=False, comment=exc.message)
     may_fail, warnings = _ids(fail_minions)
     if warnings:
@@ -188,7 +188,7 @@ def function(
     more = dict(rollout, **returners)
     try:
         answers = _job(tgt, name, tgt_type, arg or [], kwarg or {}, batch, subset, failhard, expect_minions, more)
-    except link.LinkError as exc:
+    except exceptions.SaltException as exc:
         return dict(result, result=False, comment=exc.message)
     may_fail, warnings = _ids(fail_minions)
     if warnings:
@@ -288,7 +288,7 @@ def _called(name, kind, kwargs):
     """The return of a step that calls a runner or wheel function."""
     try:
         answer = link.ask("orchestrate.%s" % kind.lower(), [name], kwargs)
-    except link.LinkError as exc:
+    except exceptions.SaltException as exc:
         return {"name": name, "result": False, "changes": {}, "comment": exc.message}
     return orchestration.runner_outcome(name, kind, answer)
 
@@ -320,7 +320,7 @@ def parallel_runners(name, runners):
     calls = [orchestration.runner_call(key, given) for key, given in runners.items()]
     try:
         found = link.ask("orchestrate.runners", [calls])
-    except link.LinkError as exc:
+    except exceptions.SaltException as exc:
         words = "One of the runners raised an exception: %s" % exc
         return {"name": name, "result": False, "success": False, "changes": {}, "comment": words}
     outputs = {key: each.get("return") for key, each in zip(runners, found)}
