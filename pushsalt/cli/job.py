@@ -58,8 +58,8 @@ def run_job(
 
     ``words``: the command and the words after its target, to print a command line that repeats it; or a function that
     returns all words for given ids. ``unmask``: an unmasked value was requested, so secrets are not redacted in the
-    output (but in logs). ``hint`` is printed once if something was masked. ``document``: makes what formats for
-    programs write of the returns.
+    output (but in logs). ``hint`` is printed once if something was masked. ``document``: makes the data to
+    write of the returns.
     """
     selection = given.selection(target)
     given.job(DEFAULT_LEVEL)  # report invalid options before any file is read
@@ -77,8 +77,7 @@ def run_job(
         nonlocal masked
         data = {id: result.ret if unmask else redactor.data(result.ret) for id, result in results.items()}
         masked = masked or (bool(hint) and has_mask(data))
-        if document is not None and given.out not in (None, "rich", "highstate"):
-            data = document(data, results)
+        data = document(data, results) if document else data
         pieces = outputters.pieces(
             outputter,
             data,

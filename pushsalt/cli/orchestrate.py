@@ -40,7 +40,8 @@ def orchestrate(
     def stream(client: Client, selection: Selection, options: JobOptions) -> AsyncIterator[TargetReturn]:
         return client.stream_orchestrate(names, options)
 
-    return run_job(given, TERMINAL.get(), THIS_MACHINE, stream, document=_document)
+    for_people = given.out in (None, "rich", "highstate")
+    return run_job(given, TERMINAL.get(), THIS_MACHINE, stream, document=None if for_people else _document)
 
 
 def _document(data: dict[str, Any], results: dict[str, TargetReturn]) -> dict[str, Any]:
