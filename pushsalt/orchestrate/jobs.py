@@ -31,8 +31,6 @@ class Jobs(Protocol):
 
     def redactor(self) -> Redactor: ...
 
-    def target(self, selection: Selection) -> list[str]: ...
-
     async def run_async(
         self,
         selection: Selection,

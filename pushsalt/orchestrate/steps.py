@@ -11,7 +11,6 @@ import time
 from typing import TYPE_CHECKING, Any, Final
 
 from pushsalt.errors import EXIT_NO_ANSWER, FunctionError, NoTargetError
-from pushsalt.job import Selection
 from pushsalt.journal.store import Journal
 from pushsalt.orchestrate import rollouts
 
@@ -48,11 +47,10 @@ class Steps:
         args, kwargs = list(given.pop("arg", ())), dict(given.pop("kwarg", None) or {})
         tgt_type = str(given.pop("tgt_type", "glob"))
         options = rollouts.options(self._options, given)
-        expr = ",".join(map(str, tgt)) if isinstance(tgt, list) else str(tgt)
-        selection = Selection(expr, "list" if isinstance(tgt, list) else tgt_type)
+        selection = rollouts.selection(tgt, tgt_type, given.get("subset"))
         client = self._client.within()
         try:
-            found = await client.run_async(rollouts.subset(client, selection, given), fun, args, kwargs, options)
+            found = await client.run_async(selection, fun, args, kwargs, options)
         except NoTargetError:
             return {}
         answers = {id: _answer(result, fun) for id, result in found.items()}

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from pushsalt.errors import FunctionError
-from pushsalt.job import Selection
 from pushsalt.orchestrate import rollouts
 
 if TYPE_CHECKING:
@@ -39,7 +38,7 @@ def execute(
     **kwargs: Any,
 ) -> dict[str, Any]:
     """id -> return of an execution function that is called on targets."""
-    selection = Selection(",".join(map(str, tgt)), "list") if isinstance(tgt, list) else Selection(str(tgt), tgt_type)
+    selection = rollouts.selection(tgt, tgt_type, kwargs.get("subset"))
     options = rollouts.options(run.options, kwargs)
     args = list(arg) if isinstance(arg, list | tuple) else [arg]
     found = run.wait(run.client.within().run_async(selection, fun, args, dict(kwarg or {}), options))

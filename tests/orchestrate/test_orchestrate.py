@@ -31,12 +31,12 @@ def steps(done):
 def test_steps_run_in_order_and_see_pillar(project, tmp_path):
     project.files(
         {
-            "salt/orch.sls": """
+            "salt/orch.sls": f"""
 both:
   salt.state:
     - tgt: 'web*'
     - sls: note
-    - pillar: {word: {{ pillar['word'] }}}
+    - pillar: {{word: {{{{ pillar['word'] }}}}}}
 echo:
   salt.function:
     - name: test.echo
@@ -45,12 +45,11 @@ echo:
     - require: [salt: both]
 here:
   file.managed:
-    - name: %s/here
-    - contents: {{ grains['id'] }}
-"""
-            % tmp_path,
-            "salt/note.sls": "note:\n  file.managed:\n    - name: %s/{{ grains['id'] }}\n    - contents: {{ pillar['word'] }}\n"
-            % tmp_path,
+    - name: {tmp_path}/here
+    - contents: {{{{ grains['id'] }}}}
+""",
+            "salt/note.sls": f"note:\n  file.managed:\n    - name: {tmp_path}/{{{{ grains['id'] }}}}\n"
+            "    - contents: {{ pillar['word'] }}\n",
         }
     )
     done = project.run("orchestrate", "orch", "--pillar", "{word: hello}", "--out", "json")
