@@ -97,6 +97,8 @@ class JobOptions(RolloutOptions):
     render_cache: bool | None = None
     #: a dry run whose return is a plan (pushsalt.planning)
     plan: bool = False
+    #: a state whose function does not exist fails when it is reached, as in Salt; False: nothing runs then
+    unknown_states_run: bool = False
 
     @cached_property
     def as_fields(self) -> dict[str, Any]:
