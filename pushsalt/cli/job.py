@@ -76,7 +76,7 @@ def run_job(
     watcher = Watcher()
     client, level = open_client(given, terminal, watcher)
     options = given.job(level)
-    outputter = _outputter(given.out, client)
+    outputter = outputter_named(given.out, client)
     redactor = client.redactor()
     hides: Hides = hiding(redactor) if hiding else redactor
     masked = False
@@ -173,7 +173,8 @@ def _view_wanted(out: str | None, *, shared_terminal: bool) -> bool:
     )
 
 
-def _outputter(name: str | None, client: Client) -> outputters.Outputter:
+def outputter_named(name: str | None, client: Client) -> outputters.Outputter:
+    """The outputter of --out: a shipped one, or one of the configuration."""
     if name is None or name in outputters.CHOICES:
         return outputters.load(name or outputters.CHOICES[0])
     from pushsalt.plugins import folders

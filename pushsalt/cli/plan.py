@@ -25,6 +25,8 @@ EXAMPLES = """
 pushsalt plan 'web*'                        the highstate of top.sls
 pushsalt plan 'web*' nginx,users --out json
 pushsalt plan '*' -o monday.plan            and then: pushsalt apply monday.plan
+pushsalt plan show monday.plan --out markdown
+pushsalt plan diff monday.plan tuesday.plan
 pushsalt plan '*' --detailed-exitcode       4 if anything would change
 """
 
@@ -36,10 +38,17 @@ def plan(
     given: Given,
     sls: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[SLS ...]", help="SLS names, also comma separated; none: the highstate."),
+        typer.Argument(
+            metavar="[SLS ...]",
+            help="SLS names, also comma separated; none: the highstate. Or: show FILE.plan, diff FILE.plan FILE.plan.",
+        ),
     ] = None,
 ) -> int:
     """Say what an apply of SLS, or of the highstate, would change on each target, and how sure that is."""
+    if target in ("show", "diff") and any(word.endswith(".plan") for word in sls or ()):
+        from pushsalt.cli import planshow
+
+        return (planshow.show if target == "show" else planshow.diff)(given, sls or ())
     from pushsalt.cli.job import run_job
     from pushsalt.planning.fingerprints import Fingerprints
 
