@@ -52,11 +52,18 @@ def project(tmp_path: Path) -> Project:
     return project
 
 
+STOPPED = {
+    "a template": ["apply", "here", "py"],
+    "an external pillar": ["-c", "slow.yaml", "-i", "inventory.yaml", "run", "here", "pillar.items"],
+}
+
+
 @pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="it looks for processes in /proc")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL], ids=lambda one: one.name)
-def test_of_a_template(project, tmp_path, number):
+@pytest.mark.parametrize("whose", list(STOPPED))
+def test_they_end_with_it(project, tmp_path, whose, number):
     environ = {**os.environ, "PYTHONPATH": ROOT, "PUSHSALT_CACHE": str(tmp_path / "cache"), "HOME": str(tmp_path)}
-    command = [sys.executable, "-m", "pushsalt", "apply", "here", "py"]
+    command = [sys.executable, "-m", "pushsalt", *STOPPED[whose]]
     with subprocess.Popen(
         command, cwd=project.folder, env=environ, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     ) as process:
@@ -68,3 +75,10 @@ def test_of_a_template(project, tmp_path, number):
         process.wait(30)
     until(lambda: not alive(shell) and not alive(sleep))
     assert process.returncode in (128 + number, -number)
+
+
+def test_they_end_with_the_time_of_the_command(project, tmp_path):
+    done = project.json("apply", "here", "py", "--timeout", "8")
+    assert done.data["here"]["error"]["kind"] == "timeout"
+    shell = int((tmp_path / "pid").read_text())
+    until(lambda: not alive(shell))
