@@ -78,8 +78,8 @@ class Request:
 class Child:
     """One process. ``alone``: it does one work only.
 
-    ``pipes``: the one to which it writes the frames of threads (``traces``), and the one whose end is that of the process
-    and of the programs that it has started (``life``).
+    ``pipes``: the one to which it writes the frames of threads (``traces``), and the one that ends the process and the
+    programs that it has started when it is closed (``life``).
     """
 
     def __init__(self, owner: Owner, channel: socket.socket, pipes: tuple[BinaryIO, BinaryIO], alone: bool) -> None:

@@ -3,8 +3,8 @@
 It is a new Python process, so it has none of the command's memory, and it never gets a target's data: each child begins
 with code only. It receives ``b"f"``, or ``b"c"`` for a child that renders foreign text, with one end of a socket pair,
 one of a pipe (to which the child writes the frames of its threads when it crashes, or gets SIGUSR1) and one of a pipe
-that closes when the child is to end, forks, and answers with the child's pid, eight bytes. It ends with the command, and
-its children with it, and with these all programs that templates started.
+that closes when the child is to end, forks, and answers with the child's pid, eight bytes. It ends with the command,
+and its children with it, and with these all programs that templates started.
 """
 
 from __future__ import annotations
@@ -107,8 +107,8 @@ def _end_with_parent() -> None:
 def _lead(life: int) -> None:
     """Lead a process group of its own, which the kernel kills when the other end of the pipe ``life`` is closed.
 
-    The command holds that end and never writes. O_ASYNC raises the signal in programs too that the group started, however
-    the command ended, and while a template waits for one.
+    The command holds that end and never writes. O_ASYNC raises the signal also in programs that the group started,
+    however the command ended, and while a template waits for one.
     """
     os.setpgid(0, 0)
     if sys.platform != "linux":

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
@@ -29,8 +29,10 @@ Result = TypeVar("Result")
 class Runner:
     """Threads, jump connections, files to copy. ``pushsalt.run.single`` runs the job on a target."""
 
-    def __init__(self, project: Project, job: Job, width: int, alone: bool = False) -> None:
-        """``alone``: the job has one target, whose log lines need no prefix."""
+    def __init__(self, project: Project, job: Job, width: int, alone: bool = False, within: bool = False) -> None:
+        """``alone``: the job has one target, whose log lines need no prefix. ``within``: it belongs to another job that
+        is not done, and uses what that one has.
+        """
         self.alone = alone
         self.project = project
         self.job = job
@@ -40,7 +42,12 @@ class Runner:
         self._declared: dict[str, asyncio.Task[dict[str, Any]]] = {}
         self._width = width
         self.sources: LocalSources | None = None
+        #: answers the questions of an orchestration, of its own session on the controller
+        self.steps: Callable[[str, list[Any], dict[str, Any]], Awaitable[Any]] | None = None
         self.connecting = _connect_options(project, job)
+        self._within = within
+        if within:
+            return
         if is_made(project, "shared"):  # the process has run a job before
             project.shared.look_again()
         project.secrets.forget()
@@ -131,7 +138,7 @@ class Runner:
             pool.setup({"config": config, "log_level": level, "memory": memory})
 
     async def close(self) -> None:
-        if is_made(self.project, "pool"):
+        if is_made(self.project, "pool") and not self._within:
             self.project.pool.detach()
         await transport.close_all(self.connecting)
         if "resource" in self.connecting.shared:
