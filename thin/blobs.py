@@ -75,7 +75,10 @@ class Blobs(object):
         self._failed = {}  # digest -> why it could not be stored
 
     def expect(self, digest, secret):
-        """Register a blob that will be sent; ``secret`` keeps it in memory. Blobs that are not registered are rejected."""
+        """Register a blob that will be sent; ``secret`` keeps it in memory.
+
+        Blobs that are not registered are rejected.
+        """
         if digest not in self._coming:
             self._failed.pop(digest, None)
             self._coming[digest] = _Memory() if secret else _File()
@@ -167,7 +170,7 @@ class Blobs(object):
         return digest in self._memory or self.path(digest) is not None
 
     def folder(self, create=True):
-        """The folder of the files, made when it is needed; None when there is none."""
+        """The folder of the files, made when it is needed; None if there is none."""
         if self._folder is None and self._private is not None:
             folder = os.path.join(self._private, "files")
             try:

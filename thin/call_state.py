@@ -385,7 +385,10 @@ class Provided(object):
 
 
 def retry_rules(given):
-    """until, attempts, interval (seconds) and splay (seconds) of a ``retry``; invalid values are replaced by defaults."""
+    """until, attempts, interval (seconds) and splay (seconds) of a ``retry``.
+
+    Invalid values are replaced by defaults.
+    """
     rules = {name: default for name, (_, default) in RETRY.items()}
     if given is False:
         rules["attempts"] = 0

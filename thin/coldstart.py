@@ -44,7 +44,10 @@ def cold(p):
 
 
 def find_home():
-    """The home directory if it belongs to this user, otherwise an empty text. The variable HOME alone is not trusted."""
+    """The home directory if it belongs to this user, otherwise an empty text.
+
+    The variable HOME alone is not trusted.
+    """
     if owned(os.environ.get("HOME", "")):
         return os.environ["HOME"]
     try:
@@ -64,7 +67,7 @@ def owned(path):
 
 
 def find_dir(wanted, home):
-    """(path, descriptor, warnings) of the private directory; ("", -1, warnings) when there is none."""
+    """(path, descriptor, warnings) of the private directory; ("", -1, warnings) if there is none."""
     uid, why = os.geteuid(), []
     if wanted:
         # What stands above `thin_dir` is the operator's choice; it itself must be ours like any other.

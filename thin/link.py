@@ -122,7 +122,10 @@ def pillar():
 
 
 def event(tag, data):
-    """Send an event to the controller, which stores it with the run. There is no answer. Salt: ``event.fire_master``."""
+    """Send an event to the controller, which stores it with the run.
+
+    There is no answer. Salt: ``event.fire_master``.
+    """
     _link().event(tag, data)
 
 

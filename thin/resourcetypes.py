@@ -213,7 +213,7 @@ class Packages(loader.Loader):
     """The functions of types' packages, ``type.function``. What cannot be loaded is for the caller to say."""
 
     def need(self, name):
-        """Load a type's package. Raises CommandExecutionError when there is none, or it does not load."""
+        """Load a type's package. Raises CommandExecutionError if there is none, or it does not load."""
         self._load(name)
         if name in self._modules:
             return

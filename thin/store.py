@@ -296,7 +296,10 @@ class Store(object):
             self._remove(name)
 
     def clean(self):
-        """Remove all files of pushsalt in the private directory, including backups, the lock last. Returns their names."""
+        """Remove all files of pushsalt in the private directory, including backups, the lock last.
+
+        Returns their names.
+        """
         from thin.utils.files import osutil
 
         path, dir_fd, removed = self._state["path"], self._state["dir_fd"], []

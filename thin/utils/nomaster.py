@@ -1,4 +1,4 @@
-"""What a minion asks of its master, where there is none: the error that says so, and what to do instead."""
+"""What a minion asks of its master, if there is none: the error that says so, and what to do instead."""
 
 from thin.exceptions import CommandExecutionError
 

@@ -93,7 +93,7 @@ def package_list():
 
 
 def package_status(name):
-    """``{name: version}`` of a package, None when there is none."""
+    """``{name: version}`` of a package, None if there is none."""
     packages = _load()["packages"]
     return {name: packages[name]} if name in packages else None
 

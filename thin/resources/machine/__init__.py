@@ -150,7 +150,7 @@ def _current():
 
 
 def _look():
-    """id -> data of the machine: ``name``, ``kind``, ``root`` for people, ``files``: a readable root, if there is one."""
+    """id -> data of the machine: ``name``, ``kind``, ``root`` for people, ``files``: a readable root, if any."""
     state = __context__[_CONTEXT]
     wanted = state["wanted"]
     names = _listed(partly=not wanted.looks)

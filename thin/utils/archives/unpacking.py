@@ -155,7 +155,7 @@ class Stage(Held):
         self.base = self.dest = self.outer = self.tree = None
 
     def _sweep(self):
-        """Take away stages of those who were killed."""
+        """Remove stages of those who were killed."""
         for name in os.listdir(self.base):
             if name.startswith(PREFIX):
                 try:

@@ -117,7 +117,7 @@ def spooled(content):
 
 
 def unspool(path):
-    """Take away what ``spooled`` made; any other path stays."""
+    """Remove what ``spooled`` made; any other path stays."""
     from thin.utils.files import safepath
 
     if path and os.path.basename(path).startswith(".pushsalt-") and path.endswith(SPOOL):

@@ -9,7 +9,7 @@ REMOVED = {"removed": "Removed due to clean"}
 
 
 def make_way(name, ret, force, backupname, allow_symlink, test):
-    """Take away, or rename to ``backupname``, what is no directory at ``name``. Notes it in ``ret``; words when it
+    """Remove, or rename to ``backupname``, what is no directory at ``name``. Notes it in ``ret``; words when it
     may not."""
     link = os.path.islink(name)
     if not (os.path.isfile(name) or (link and (force or not allow_symlink))):

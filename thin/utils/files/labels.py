@@ -67,7 +67,7 @@ def missing_attributes(path, wanted):
 
 
 def context(path):
-    """[user, role, type, range] of the file's SELinux context, or None where there is none."""
+    """[user, role, type, range] of the file's SELinux context, or None if there is none."""
     try:
         raw = os.getxattr(path, SELINUX, follow_symlinks=False)
     except (AttributeError, OSError):

@@ -51,7 +51,7 @@ def _unforeseen():
 
 
 def sweep(session):
-    """Take away the temporary files and directories of a worker that was killed, but for those of mode ONLY_COPY. Never
+    """Remove the temporary files and directories of a worker that was killed, but for those of mode ONLY_COPY. Never
     raises."""
     import re
 
@@ -115,7 +115,7 @@ def mkdtemp(directory=None, prefix="pushsalt-", mode=0o700):
 
 
 def rmtree(path, ignore_errors=False, dir_fd=None):
-    """Take away a directory and all in it. Links are taken away themselves, and nobody who swaps one in can lead us
+    """Remove a directory and all in it. Links are taken away themselves, and nobody who swaps one in can lead us
     elsewhere: each directory is entered from the one above it. Raises OSError, for a link as ``path`` too.
 
     ``ignore_errors`` goes on with the rest. Without ``dir_fd`` the way to ``path`` is to be ours alone: what others

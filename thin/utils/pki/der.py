@@ -176,7 +176,7 @@ def flags(numbers):
 
 
 def oid(dotted):
-    """Raises ValueError for what is no object identifier."""
+    """Raises ValueError for an invalid object identifier."""
     numbers = [int(part) for part in dotted.split(".")]
     if len(numbers) < 2 or numbers[0] > 2 or min(numbers) < 0 or (numbers[0] < 2 and numbers[1] > 39):
         raise ValueError("no object identifier: %s" % dotted)

@@ -108,7 +108,7 @@ def root_option(root):
 
 
 def change(salt, context, command, name):
-    """Run a command with a user's or group's name as its last word; whether that worked (see ``worked``)."""
+    """Run a command with a user's or group's name as its last word; whether it worked (see ``worked``)."""
     return worked(context, run(salt, command + ["--", str(name)]))
 
 
