@@ -39,14 +39,14 @@ def tempdir(programs=False):
 
 
 def _ours_stay(path):
-    """Whether nobody else can rename or take away what we make in the directory."""
+    """Whether no other user can rename or remove our files in the directory."""
     found = os.stat(path)
     writable = found.st_mode & 0o022 and not found.st_mode & stat.S_ISVTX
     return found.st_uid in (0, os.geteuid(), os.stat("/").st_uid) and not writable
 
 
 def _unforeseen():
-    """A part of a name that nobody can foresee, and that ``sweep`` finds: it begins with the worker's session."""
+    """An unpredictable part of a name, which ``sweep`` finds: it begins with the worker's session."""
     return "%d-%s" % (os.getsid(0), os.urandom(12).hex())
 
 
@@ -99,7 +99,7 @@ def mkstemp(prefix=".pushsalt-", suffix="", programs=False):
 
 
 def mkdtemp(directory=None, prefix="pushsalt-", mode=0o700):
-    """The path of a new directory of our own, with a name that nobody can foresee. Raises OSError.
+    """The path of a new private directory with an unpredictable name. Raises OSError.
 
     ``mode``: 0711 for files that get another owner, who can read them then, and put nothing in their place."""
     directory = directory or tempdir()

@@ -42,7 +42,7 @@ def groups(root):
 
 
 def shadow(root):
-    """``{name: {"name", "passwd", "lstchg", "min", "max", "warn", "inact", "expire"}}`` in days; -1: nothing is set."""
+    """``{name: {"name", "passwd", "lstchg", "min", "max", "warn", "inact", "expire"}}`` in days; -1: not set."""
     found = {}
     for row in rows(os.path.join(root, "etc/shadow"), 2):
         days = (row[2:8] + [""] * 6)[:6]
@@ -113,7 +113,7 @@ def change(salt, context, command, name):
 
 
 def worked(context, done):
-    """Whether a command worked; what it said when not is kept in ``context["user.complaint"]``."""
+    """Whether a command worked; its error is stored in ``context["user.complaint"]``."""
     if done["retcode"] != 0:
         context["user.complaint"] = (done["stderr"] or done["stdout"]).strip()
     return done["retcode"] == 0
