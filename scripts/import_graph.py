@@ -70,6 +70,7 @@ LAYERS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
             "plugincommands",
             "rosters",
             "sdb",
+            "returners",
             "sources",
             "optionvalues",
             "config",
