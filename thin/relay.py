@@ -280,7 +280,7 @@ class Relay(object):
         done = os.WIFEXITED(self.status) and os.WEXITSTATUS(self.status) == DONE
         if self.why is not None or not done:
             self._kill(signal.SIGKILL)
-            from thin.utils import osutil
+            from thin.utils.files import osutil
 
             osutil.sweep(self.pid)
         while self.err is not None and self._from_stderr():
