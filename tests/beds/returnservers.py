@@ -74,7 +74,7 @@ def _as_nobody(folder: Path) -> list[str]:
     if os.getuid():
         return []
     for path in (folder, *folder.parents):
-        if path == Path("/tmp") or not path.stat().st_uid == 0 or path == Path("/"):
+        if path == Path("/tmp") or path.stat().st_uid != 0 or path == Path("/"):
             break
         path.chmod(path.stat().st_mode | 0o011)
     shutil.chown(folder, "nobody", "nogroup")
@@ -177,10 +177,12 @@ def syslog_server(folder: Path) -> Iterator[SystemLog]:
     made = SystemLog(str(folder / "log"), free_port(), folder / "messages")
     (folder / "rsyslog.conf").write_text(
         f'global(workDirectory="{folder}" maxMessageSize="128k")\n'
-        f'module(load="imuxsock" SysSock.Use="off")\ninput(type="imuxsock" Socket="{made.socket}" RateLimit.Interval="0")\n'
+        f'module(load="imuxsock" SysSock.Use="off")\n'
+        f'input(type="imuxsock" Socket="{made.socket}" RateLimit.Interval="0")\n'
         f'module(load="imudp")\ninput(type="imudp" address="127.0.0.1" port="{made.port}")\n'
         f'module(load="imtcp")\ninput(type="imtcp" address="127.0.0.1" port="{made.port}")\n'
-        'template(name="row" type="string" string="%syslogfacility-text%.%syslogseverity-text% %programname%:%msg%\\n")\n'
+        'template(name="row" type="string" '
+        'string="%syslogfacility-text%.%syslogseverity-text% %programname%:%msg%\\n")\n'
         f'action(type="omfile" file="{made.path}" template="row" asyncWriting="off" flushOnTXEnd="on")\n'
     )
     argv = [str(server), "-n", "-f", str(folder / "rsyslog.conf"), "-i", str(folder / "pid"), "-M", str(modules)]
