@@ -91,7 +91,9 @@ class Client:
 
         other = Client(self.settings)  # with its own reporter, since this is not the requested job
         other.project.redactor = self.project.redactor
-        options = replace(options or JobOptions(), test=False, pillar=None, saltenv=None, pillarenv=None, batch=None)
+        options = replace(
+            options or JobOptions(), test=False, returners=(), pillar=None, saltenv=None, pillarenv=None, batch=None
+        )
         everything = Selection("*", "compound")  # includes all resources, unlike a glob
         if not other.project.config.has_inventory:
             everything = replace(selection, refresh=False)
@@ -213,6 +215,7 @@ class Client:
         from pushsalt.run.fanout import fan_out
         from pushsalt.run.jobstart import job_start
         from pushsalt.run.observers import Observers
+        from pushsalt.run.returns import finish, open_delivery
         from pushsalt.run.runner import Runner
         from pushsalt.run.single import run
 
@@ -224,6 +227,7 @@ class Client:
             say_not_refreshed(await self.refresh_async(selection, job.options))
         ids = self.target(selection)
         width = job.options.width(len(ids))
+        delivery = open_delivery(project, job)
         stop = asyncio.Event()
         self._stop = (asyncio.get_running_loop(), stop)
         self.reporter.run_started(ids, job.title)
@@ -232,7 +236,7 @@ class Client:
         job = replace(job, jid=job.jid or new_jid())
         log.debug("job %s: %s on %d targets", job.jid, job.title, len(ids))
         runner = Runner(project, job, width, alone=len(ids) == 1)
-        observers = Observers(None, self.observers, project.redactor)
+        observers = Observers(None, [*self.observers, *([delivery] if delivery else [])], project.redactor)
         try:
             await project.prepare(stop)
             await runner.list_copy_sources()
@@ -243,6 +247,7 @@ class Client:
             self._stop = None
             await observers.job_ends(self._stopped_with if stop.is_set() else None)
             await runner.close()
+            await finish(delivery, project, stopped=stop.is_set())
             self.reporter.run_finished()
 
     def _wait(self, work: Coroutine[Any, Any, Result]) -> Result:

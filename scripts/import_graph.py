@@ -94,7 +94,7 @@ LAYERS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
             "children",
         ),
     ),
-    ("jobs", "one job on many targets", ("run", "api")),
+    ("jobs", "one job on many targets", ("delivery", "run", "api")),
     ("presentation", "what people see and type", ("display", "outputters", "log", "check", "cli", "demo", "__main__")),
 )
 

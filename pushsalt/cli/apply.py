@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from pushsalt.cli.app import Command, complete_targets
-from pushsalt.cli.options import GLOBAL, JOB, MATCHERS, STATES, Given, takes
+from pushsalt.cli.options import GLOBAL, JOB, MATCHERS, RETURNS, STATES, Given, takes
 from pushsalt.cli.stdio import TERMINAL
 from pushsalt.errors import UsageError
 
@@ -22,7 +22,7 @@ pushsalt apply '*' --batch 25% --out json
 
 
 @app.command(cls=Command, epilog=EXAMPLES)
-@takes(STATES, MATCHERS, JOB, GLOBAL)
+@takes(STATES, RETURNS, MATCHERS, JOB, GLOBAL)
 def apply(
     target: Annotated[
         str, typer.Argument(metavar="TARGET", help="Target expression.", autocompletion=complete_targets)
