@@ -48,7 +48,7 @@ def returner(ret: Mapping[str, Any], *, outside: Outside) -> None:
 
 
 def save_load(jid: str, load: Mapping[str, Any], minions: Sequence[str] | None = None, *, outside: Outside) -> None:
-    _send(outside, lambda pipeline: pipeline.setex(f"load:{plain(jid, 255)}", outside.options["ttl"], as_json(load)))
+    _send(outside, lambda pipeline: pipeline.set(f"load:{plain(jid, 255)}", as_json(load), ex=outside.options["ttl"]))
 
 
 def event_return(events: Sequence[Mapping[str, Any]], *, outside: Outside) -> None:

@@ -222,7 +222,7 @@ def mail_server(tls: Any = None) -> Iterator[Mail]:
 
     def login(server: Any, session: Any, envelope: Any, mechanism: str, data: Any) -> Any:
         made.logins.append((data.login, data.password))
-        return AuthResult(success=data.password == PASSWORD.encode())
+        return AuthResult(success=data.password == PASSWORD.encode(), handled=False)
 
     options = {"tls_context": tls, "require_starttls": True, "auth_required": True} if tls is not None else {}
     server = controller.Controller(Handler(), hostname="127.0.0.1", port=made.port, authenticator=login, **options)
