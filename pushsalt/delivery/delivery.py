@@ -26,6 +26,8 @@ from pushsalt.redact import Redactor
 
 #: the option of the command line
 FLAG: Final = "--return"
+#: tags of events that the controller alone may send
+_OURS: Final = ("salt/job/", "salt/run/", "salt/auth", "salt/key")
 
 
 @dataclass(frozen=True)
@@ -143,6 +145,7 @@ class Delivery:
                 if returns:
                     sender.put(item)
         own = [{"tag": str(event.get("tag")), "data": event.get("data")} for event in ret.events]
+        own = [event for event in own if not event["tag"].startswith(_OURS)]  # no target speaks for another
         self._events([*own, {"tag": f"salt/job/{job.jid}/ret/{ret.id}", "data": {**result, "cmd": "_return"}}])
 
     def job_ends(self, end: JobEnd) -> None:

@@ -70,6 +70,10 @@ class Sender:
         try:
             while (item := self._next()) is not None:
                 self._send(item)
+            for failed in self._failed if self._sent else ():  # it is not down: these are at fault
+                if failed.attempts >= _MOST_ATTEMPTS:
+                    self._given_up += 1
+                    self._forget(failed)
         except Exception as exc:
             log.debug("%s", self.destination.title, exc_info=True)
             self.warnings.append(f"{self.destination.title}: {type(exc).__name__}: {exc}")
@@ -127,11 +131,6 @@ class Sender:
             self._sent += 1
             self._failures = 0
             self._forget(item)
-            for failed in self._failed:  # it is not down: these are at fault
-                if failed.attempts >= _MOST_ATTEMPTS:
-                    self._given_up += 1
-                    self._forget(failed)
-            self._failed.clear()
 
     def _not_sent(self, item: Item, exc: Trouble) -> None:
         if exc.refused:

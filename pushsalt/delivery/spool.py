@@ -24,6 +24,8 @@ from pushsalt.privatefolder import private_dir
 #: seconds after which an item is given up
 LONGEST: Final = 7 * 86400
 _MOST_ATTEMPTS: Final = 999
+#: functions that an item may name
+_KINDS: Final = ("save_load", "returner", "event_return")
 
 
 @dataclass(frozen=True)
@@ -53,9 +55,13 @@ def folder_name(name: str, profile: str) -> str:
 
 def waiting(cache_dir: Path) -> list[tuple[str, str]]:
     """The returners (name, profile) that have items, by their oldest ones."""
-    found = []
+    found: list[tuple[str, str]] = []
     top = cache_dir / "returns"
-    for folder in sorted(top.iterdir()) if top.is_dir() and not top.is_symlink() else ():
+    try:
+        folders = sorted(private_dir(top).iterdir()) if top.is_dir() else []
+    except OSError:  # somebody else's; `add` says so
+        return found
+    for folder in folders:
         path = next((path for path in _listed(folder)), None)
         row = _read(path) if path is not None else None
         if row is not None:
@@ -189,6 +195,7 @@ def _read(path: Path) -> Mapping[str, Any] | None:
     try:
         row = json.loads(regular.read_bytes(path))
         good = all(isinstance(row[key], str) for key in ("name", "kind", "key", "text"))
+        good = good and row["kind"] in _KINDS
         return row if good and isinstance(json.loads(row["text"]), list) else None
     except (OSError, ValueError, TypeError, KeyError, RecursionError):
         return None

@@ -14,6 +14,7 @@ import json
 import os
 import stat
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any, Final
 
 from pushsalt.returners import Outside, Trouble
@@ -39,14 +40,22 @@ def _append(outside: Outside, rows: Sequence[Mapping[str, Any]]) -> None:
         flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
         descriptor = os.open(path, flags, 0o600)
         try:
-            if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-                raise Trouble(f"{path} is no regular file", "name another file")
+            _check(path, os.fstat(descriptor))
             fcntl.flock(descriptor, fcntl.LOCK_EX)
             _write(descriptor, data)
         finally:
             os.close(descriptor)
     except OSError as exc:
         raise Trouble(f"{path} cannot be written: {exc.strerror or exc}", hint) from None
+
+
+def _check(path: str, found: os.stat_result) -> None:
+    """Raises Trouble for what is no file, and for one that another user put into a folder of all, as ``/tmp``."""
+    if not stat.S_ISREG(found.st_mode):
+        raise Trouble(f"{path} is no regular file", "name another file")
+    is_of_all = Path(path).parent.stat().st_mode & stat.S_IWOTH
+    if is_of_all and found.st_uid not in (0, os.geteuid()):
+        raise Trouble(f"{path} belongs to another user, in a folder that all can write to", "name another file")
 
 
 def _write(descriptor: int, data: bytes) -> None:

@@ -9,7 +9,7 @@
       author_icon: https://example.org/icon.png
       show_tasks: true                       # the IDs of changed and failed states
 
-Texts of returns are escaped: no target can mention a channel or make a link.
+Texts of returns are escaped: no target can mention a channel, or hide a link behind other words.
 """
 
 from __future__ import annotations
@@ -122,4 +122,5 @@ def _words(value: Any) -> str:
     """A text of a return: shortened, and without Slack's markup."""
     text = str(value)
     text = text if len(text) <= _LONGEST else f"{text[:_LONGEST]} …"
+    text = "".join(char if char.isprintable() or char == "\n" else " " for char in text)
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
