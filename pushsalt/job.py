@@ -98,6 +98,8 @@ class JobOptions(RolloutOptions):
     return_config: str = ""
     #: render once for equal inputs; None is the configuration's value
     render_cache: bool | None = None
+    #: a state whose function does not exist fails when it is reached, as in Salt; False: nothing runs then
+    unknown_states_run: bool = False
 
     @cached_property
     def as_fields(self) -> dict[str, Any]:
