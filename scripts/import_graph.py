@@ -93,6 +93,7 @@ LAYERS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
             "minion",
             "functions",
             "children",
+            "planning",
         ),
     ),
     ("jobs", "one job on many targets, orchestrations", ("delivery", "run", "orchestrate", "runners", "api")),
