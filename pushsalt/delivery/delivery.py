@@ -144,8 +144,9 @@ class Delivery:
             for sender, returns, _ in self._senders:
                 if returns:
                     sender.put(item)
-        own = [{"tag": str(event.get("tag")), "data": event.get("data")} for event in ret.events]
-        own = [event for event in own if not event["tag"].startswith(_OURS)]  # no target speaks for another
+        tagged = [(str(event.get("tag")), event.get("data")) for event in ret.events]
+        # no target speaks for another, nor for the controller
+        own = [{"tag": tag, "data": data} for tag, data in tagged if not tag.startswith(_OURS)]
         self._events([*own, {"tag": f"salt/job/{job.jid}/ret/{ret.id}", "data": {**result, "cmd": "_return"}}])
 
     def job_ends(self, end: JobEnd) -> None:
