@@ -7,7 +7,7 @@ from thin import exceptions, link
 from thin.utils import orchestration
 
 __virtualname__ = "salt"
-__any_arguments__ = ("runner", "wheel")  # they are arguments of the called function
+__any_arguments__ = True  # those of runner and wheel are arguments of the called function
 
 _WRONG_FAIL_MINIONS = "'fail_minions' needs to be a list or a comma separated string. Ignored."
 _NO_NUMBER = "Passed invalid value for 'allow_fail', must be an int"
