@@ -21,6 +21,7 @@ from pushsalt.cli import stdio
 from pushsalt.cli.client import Watcher, open_client
 from pushsalt.cli.options import state_output
 from pushsalt.cli.ownvalues import own_values
+from pushsalt.cli.reports import reports
 from pushsalt.errors import EXIT_INTERRUPTED, EXIT_TERMINATED, TargetError
 from pushsalt.log import DEFAULT_LEVEL
 from pushsalt.model import TargetReturn
@@ -62,8 +63,10 @@ def run_job(
     selection = given.selection(target)
     given.job(DEFAULT_LEVEL)  # report invalid options before any file is read
     mode = state_output(given.state_output)
+    observers = reports(given.values)
     watcher = Watcher()
     client, level = open_client(given, terminal, watcher)
+    client.observers += observers
     options = given.job(level)
     outputter = _outputter(given.out, client)
     redactor = client.redactor()
