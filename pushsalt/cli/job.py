@@ -66,7 +66,8 @@ def run_job(
     observers = reports(given.values)
     watcher = Watcher()
     client, level = open_client(given, terminal, watcher)
-    client.observers += observers
+    if observers:
+        client.observers += observers
     options = given.job(level)
     outputter = _outputter(given.out, client)
     redactor = client.redactor()
