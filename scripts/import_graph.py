@@ -97,7 +97,11 @@ LAYERS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
         ),
     ),
     ("jobs", "one job on many targets, orchestrations", ("delivery", "run", "orchestrate", "runners", "api")),
-    ("presentation", "what people see and type", ("display", "outputters", "log", "check", "cli", "demo", "__main__")),
+    (
+        "presentation",
+        "what people see and type",
+        ("display", "outputters", "reports", "log", "check", "cli", "demo", "__main__"),
+    ),
 )
 
 

@@ -10,6 +10,7 @@ import typer
 from pushsalt.cli.app import Command, complete_targets
 from pushsalt.cli.options import GLOBAL, JOB, MATCHERS, RETURNS, STATES, Given, takes
 from pushsalt.cli.planoptions import DETAILED, FROM_PLAN
+from pushsalt.cli.reports import REPORTS
 from pushsalt.cli.rollouts import ROLLOUT
 from pushsalt.cli.stdio import TERMINAL
 from pushsalt.errors import UsageError
@@ -27,7 +28,7 @@ pushsalt apply '*' --batch 1,10%,25% --max-fail 1 --batch-check 'service.status 
 
 
 @app.command(cls=Command, epilog=EXAMPLES)
-@takes(STATES, DETAILED, FROM_PLAN, RETURNS, MATCHERS, JOB, ROLLOUT, GLOBAL)
+@takes(STATES, DETAILED, FROM_PLAN, RETURNS, MATCHERS, JOB, ROLLOUT, REPORTS, GLOBAL)
 def apply(
     target: Annotated[
         str, typer.Argument(metavar="TARGET", help="Target expression.", autocompletion=complete_targets)

@@ -21,6 +21,7 @@ from pushsalt.cli import stdio
 from pushsalt.cli.client import Watcher, open_client
 from pushsalt.cli.options import state_output
 from pushsalt.cli.ownvalues import own_values
+from pushsalt.cli.reports import reports
 from pushsalt.errors import EXIT_CHANGES, EXIT_INTERRUPTED, EXIT_TERMINATED, TargetError
 from pushsalt.log import DEFAULT_LEVEL
 from pushsalt.model import TargetReturn
@@ -73,8 +74,11 @@ def run_job(
     selection = given.selection(target)
     given.job(DEFAULT_LEVEL)  # report invalid options before any file is read
     mode = state_output(given.state_output)
+    observers = reports(given.values)
     watcher = Watcher()
     client, level = open_client(given, terminal, watcher)
+    if observers:
+        client.observers += observers
     options = given.job(level)
     outputter = outputter_named(given.out, client)
     redactor = client.redactor()
@@ -108,15 +112,7 @@ def run_job(
 
     started = time.monotonic()
     at_once = outputters.streams(outputter)
-    view: AbstractContextManager[Any] = nullcontext()
-    if _view_wanted(given.out, shared_terminal=at_once and terminal.stdout.is_terminal):
-        from pushsalt.cli.progress import Progress
-
-        view = watcher.view = Progress(terminal.log, redactor)
-    elif given.out != "quiet":
-        from pushsalt.cli.progress import ProgressLog
-
-        view = watcher.view = ProgressLog(terminal.log.write, redactor)
+    view = _view(given.out, terminal, redactor, watcher, shared=at_once and terminal.stdout.is_terminal)
     with view:
         work = _Work(client, watcher, on_result=(lambda result: write({result.id: result}, 0.0)) if at_once else None)
         work.run(lambda: stream(client, selection, options))
@@ -164,6 +160,21 @@ def _configured_mode(client: Client) -> str:
     """``state_output`` of the configuration, if it is there: its default is not that of the usual outputter."""
     config = client.project.config
     return str(config.opts["state_output"]) if "state_output" in config.given else ""
+
+
+def _view(
+    out: str | None, terminal: stdio.Terminal, redactor: Redactor, watcher: Watcher, *, shared: bool
+) -> AbstractContextManager[Any]:
+    """The live view, or lines now and then; the watcher passes events to it. Neither for ``--out quiet``."""
+    if _view_wanted(out, shared_terminal=shared):
+        from pushsalt.cli.progress import Progress
+
+        watcher.view = Progress(terminal.log, redactor)
+    elif out != "quiet":
+        from pushsalt.cli.progress import ProgressLog
+
+        watcher.view = ProgressLog(terminal.log.write, redactor)
+    return watcher.view or nullcontext()
 
 
 def _view_wanted(out: str | None, *, shared_terminal: bool) -> bool:

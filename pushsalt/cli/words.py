@@ -227,7 +227,7 @@ ROWS: Final = tuple(
         (_SALT, "--output-diff", ANSWERED, "--state-output changes"),
         (_BOTH, "-s --static", IDLE, "results are shown together; --out ndjson writes each when it arrives"),
         (_SALT, "-p --progress", IDLE, "progress is always shown, on stderr"),
-        (_SALT, "--summary", IDLE, "a summary is always shown"),
+        (_SALT, "--summary", OTHER, "writes a summary to a file; one is always at the end of the output"),
         (_SALT, "--hide-timeout", ANSWERED, "targets without an answer are always reported, with exit code 3"),
         (_SALT, "--return", TAKEN, "--return"),
         (_SALT, "--return_config", TAKEN, "--return-config"),
