@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from pushsalt.minion.wrappers import ControllerFunctions
     from pushsalt.redact import Redactor
     from pushsalt.run.project import Project
+    from pushsalt.run.stopping import Stopping
     from pushsalt.session.copying import Copy
 
 __all__ = ["Client", "JobOptions", "Reporter", "Selection", "Settings", "Target", "TargetReturn"]
@@ -45,7 +46,7 @@ class Client:
         self.settings = settings or Settings()
         self.reporter = reporter or Reporter()
         self._project: Project | None = None
-        self._stop: tuple[asyncio.AbstractEventLoop, asyncio.Event] | None = None
+        self._stop: tuple[asyncio.AbstractEventLoop, Stopping] | None = None
 
     @property
     def project(self) -> Project:
@@ -190,11 +191,19 @@ class Client:
     ) -> AsyncIterator[TargetReturn]:
         return self._stream(selection, Job("copy", "cp", [copy], options=options or JobOptions()))
 
-    def stop(self) -> None:
-        """Stop the running work, from any thread; targets without a return get ``interrupted``."""
+    def stop(self, gently: bool = False) -> None:
+        """Stop the running work, from any thread; targets without a return get ``interrupted``.
+
+        ``gently``: where states run, the one under way ends, and those after it are returned as not run.
+        """
         if self._stop is not None:
-            loop, event = self._stop
-            loop.call_soon_threadsafe(event.set)
+            loop, stopping = self._stop
+            loop.call_soon_threadsafe(stopping.request if gently else stopping.stop)
+
+    @property
+    def is_ending(self) -> bool:
+        """Whether states are under way that a gentle stop lets end."""
+        return self._stop is not None and self._stop[1].is_ending
 
     async def _stream(self, selection: Selection, job: Job) -> AsyncIterator[TargetReturn]:
         import asyncio  # slow to import, and not needed without connections, here and below
@@ -211,16 +220,15 @@ class Client:
             say_not_refreshed(await self.refresh_async(selection, job.options))
         ids = self.target(selection)
         width = job.options.width(len(ids))
-        stop = asyncio.Event()
-        self._stop = (asyncio.get_running_loop(), stop)
         self.reporter.run_started(ids, job.title)
         if job.options.batch is not None:
             self.reporter.run_batched(width)
         runner = Runner(project, job, new_jid(), width, alone=len(ids) == 1)
+        self._stop = (asyncio.get_running_loop(), runner.stopping)
         try:
-            await project.prepare(stop)
+            await project.prepare(runner.stopping.requested)
             await runner.list_copy_sources()
-            async for result in fan_out(ids, partial(run, runner), width, self.reporter, stop):
+            async for result in fan_out(ids, partial(run, runner), width, self.reporter, runner.stopping):
                 yield result
         finally:
             self._stop = None

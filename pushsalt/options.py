@@ -245,6 +245,12 @@ _CONTROLLER: Final = _of(
     ("cache_dir", "path", "", "Grains, pillar, job and resource caches; the user's cache folder by default."),
     ("concurrency", "int", None, "Connections at a time."),
     ("connect_timeout", "number", None, "Seconds for connecting, where the host has no `timeout`."),
+    (
+        "reconnect",
+        "number",
+        60.0,
+        "Seconds for which a connection that breaks in a run of states is made again; 0: not.",
+    ),
     ("accept_new_host_keys", "bool", False, "Take unknown host keys into known_hosts; changed ones are refused."),
     ("bootstrap", "bool", False, "Install Python by the system's package manager on targets that have none."),
     ("formula_base_url", "text", "https://github.com/saltstack-formulas", "Where `formula add NAME` looks."),

@@ -1,13 +1,15 @@
 """The worker's end of the channel: sends messages, gets answers, and serves the other side while it waits."""
 
+import select
+
 from thin import waiting, wire
 
 #: Bytes of a message in which no text can be longer than thin.cut.TEXT_LIMIT.
 LARGE = 16 * 1024 * 1024
 
 
-class Closed(Exception):
-    """The controller's side is gone, or said bye."""
+class Closed(BaseException):
+    """The controller's side is gone, or said bye. No state takes it for its own failure."""
 
 
 class Channel(object):
@@ -60,6 +62,8 @@ class Channel(object):
                 if kind == b"B":
                     self.blobs.feed(payload)
                     continue
+                if kind != b"M":  # the supervisor has seen it
+                    continue
                 message = wire.unpack(payload)
                 if message.get("k") == "answer":
                     self._answers[message.get("re")] = message
@@ -75,6 +79,15 @@ class Channel(object):
                 if not data:
                     raise Closed()
                 self._frames.feed(data)
+
+    def attend(self):
+        """Deal with what has come, without waiting."""
+        while select.select([self._sock], [], [], 0)[0]:
+            self.step()
+
+    def tell(self, word):
+        """Tell the supervisor how far the run is: ``begin`` or ``end``."""
+        self._sock.sendall(wire.frame(b"R", word))
 
     def fileno(self):
         return self._sock.fileno()

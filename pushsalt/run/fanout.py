@@ -10,6 +10,7 @@ from typing import Any
 from pushsalt.errors import FunctionError, PushsaltError, StateError, TargetError
 from pushsalt.events import Reporter
 from pushsalt.model import TargetReturn
+from pushsalt.run.stopping import Stopping
 
 log = logging.getLogger(__name__)
 
@@ -40,36 +41,35 @@ def failure(id: str, exc: BaseException) -> TargetReturn:
 
 
 async def fan_out(
-    ids: Sequence[str], run_one: RunOne, width: int, reporter: Reporter, stop: asyncio.Event
+    ids: Sequence[str], run_one: RunOne, width: int, reporter: Reporter, stopping: Stopping
 ) -> AsyncIterator[TargetReturn]:
     """Yield the return of each id when it is finished; at most ``width`` run at a time, started in the given order.
 
-    When ``stop`` is set, no more targets are started and the running ones are cancelled; each id without a return gets
-    one of the kind ``interrupted``. Leaving the iterator early cancels the running targets.
+    When a stop is requested, no more targets are started, and the running ones end or are cancelled; each id without a
+    return gets one of the kind ``interrupted``. Leaving the iterator early cancels the running targets.
     """
     waiting = list(reversed(ids))
     running: dict[asyncio.Task[TargetReturn], str] = {}
-    stopper = asyncio.create_task(stop.wait())
+    stop = stopping.requested
+    stoppers = {asyncio.create_task(event.wait()) for event in (stop, stopping.at_once)}
     try:
         while waiting or running:
             while waiting and (stop.is_set() or len(running) < width):
                 id = waiting.pop()
                 run = _never_begun(id) if stop.is_set() else _guarded(id, run_one)
                 running[asyncio.create_task(run, name=f"target {id}")] = id
-            awaited: set[asyncio.Task[Any]] = {*running, stopper} if not stop.is_set() else {*running}
+            awaited: set[asyncio.Task[Any]] = {*running, *stoppers}
             done, _ = await asyncio.wait(awaited, return_when=asyncio.FIRST_COMPLETED)
-            if stopper in done:
-                done.discard(stopper)
-                for task in running:
-                    task.cancel()
-            for task in done:
+            if stoppers & done:
+                stoppers -= done
+                stopping.cancel(running)  # type: ignore[arg-type]
+            for task in done & running.keys():
                 id = running.pop(task)
                 result = failure(id, asyncio.CancelledError()) if task.cancelled() else task.result()
                 reporter.target_done(result)
                 yield result
     finally:
-        stopper.cancel()
-        for task in running:
+        for task in (*stoppers, *running):
             task.cancel()
         if running:
             await asyncio.wait(running, timeout=5)

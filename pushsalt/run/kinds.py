@@ -32,6 +32,8 @@ class Kind:
     wants_modules = True
     #: the session removes pushsalt's files from the target
     cleans = False
+    #: the run goes on without its connection
+    survives = False
     #: the answer of the target may contain secrets of its pillar
     may_show_pillar = True
 
@@ -51,7 +53,11 @@ class Kind:
     async def online(self) -> tuple[Any, int]:
         """Run the job over a connection; returns the value and Salt's retcode."""
         start = await self.work.start(
-            grains=self.wants_grains, lock=self.takes_lock, modules=self.wants_modules, clean=self.cleans
+            grains=self.wants_grains,
+            lock=self.takes_lock,
+            modules=self.wants_modules,
+            clean=self.cleans,
+            survives=self.survives,
         )
         await self.work.connect()
         first = await self.first()
@@ -235,7 +241,7 @@ class ControllerFunction(Kind):
 
     def __init__(self, work: Work) -> None:
         super().__init__(work)
-        self.takes_lock = has_trait(self.job.fun, RUNS_STATES)
+        self.takes_lock = self.survives = has_trait(self.job.fun, RUNS_STATES)
 
     def check(self, opts: Mapping[str, Any]) -> None:
         if self.job.kind == "call":

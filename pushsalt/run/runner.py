@@ -16,6 +16,7 @@ from pushsalt.errors import FunctionError, StateError, TargetError
 from pushsalt.job import Job
 from pushsalt.lazy import is_made
 from pushsalt.plugins import folders
+from pushsalt.run.stopping import Stopping
 
 if TYPE_CHECKING:
     from pushsalt.run.project import Project
@@ -40,6 +41,7 @@ class Runner:
         self._declared: dict[str, asyncio.Task[dict[str, Any]]] = {}
         self._width = width
         self.sources: LocalSources | None = None
+        self.stopping = Stopping()
         self.connecting = _connect_options(project, job)
         if is_made(project, "shared"):  # the process has run a job before
             project.shared.look_again()

@@ -31,6 +31,7 @@ async def run(runner: Runner, id: str) -> TargetReturn:
         work = Work(runner, target, id)
     except TargetError as exc:
         return failure(id, exc)
+    runner.stopping.works[id] = work
     try:
         result = await _Run(work).go()
     except (Exception, SystemExit) as exc:
@@ -40,6 +41,8 @@ async def run(runner: Runner, id: str) -> TargetReturn:
             work.events.clear()
         elif work.states and result.shape == "error":
             result.ret["error"]["returned"] = dict(work.states)
+    finally:
+        runner.stopping.works.pop(id, None)
     result.warnings, result.events = work.warnings, work.events
     return result
 

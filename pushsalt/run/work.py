@@ -56,9 +56,12 @@ class Work:
         self.states: dict[str, Any] = {}
         self.events: list[dict[str, Any]] = []
         self.total = 0
+        self._returned = False
         #: a function call was sent to the target
         self.sent = False
         self.warnings: list[str] = []
+        #: JIDs of runs whose returns are kept on the target
+        self.kept: list[str] = []
         #: errors that the target has logged, held back until the return is known
         self._logged: list[str] = []
         self.discovery = Discovery(self.project, target, runner.in_thread)
@@ -109,9 +112,10 @@ class Work:
 
     # over a connection -----------------------------------------------------------------------------------------------
 
-    async def start(self, *, grains: bool, lock: bool, modules: bool, clean: bool) -> Start:
+    async def start(self, *, grains: bool, lock: bool, modules: bool, clean: bool, survives: bool = False) -> Start:
         """The parameters of a session. ``grains``: request grains; ``lock``: take the lock; ``modules``: send users'
-        own modules; ``clean``: remove pushsalt's files from the target."""
+        own modules; ``clean``: remove pushsalt's files from the target; ``survives``: the run goes on without a
+        connection."""
         from pushsalt.session.start import Start
 
         opts, project = self.opts(), self.project
@@ -127,11 +131,21 @@ class Work:
             custom=project.custom_archive(saltenv) if modules else None,
             salt=project.salt_python.start_fields() if project.salt_python is not None else None,
             resource=await self._resource() if self.target.resource else None,
+            job=self.runner.jid if survives else "",
+            reconnect=float(project.config.opts["reconnect"]),
         )
 
     async def connect(self) -> transport.Connection:
         with self.phase("connect"):
             self._connection = await transport.connect(self.target, self.runner.connecting)
+        return self._connection
+
+    async def _connect_again(self) -> transport.Connection:
+        """A new connection in place of one that broke."""
+        broken, self._connection = self._connection, None
+        if broken is not None:
+            await transport.disconnect(broken)
+        self._connection = await transport.connect(self.target, self.runner.connecting)
         return self._connection
 
     async def take_grains(self, session: Session) -> dict[str, Any]:
@@ -150,6 +164,7 @@ class Work:
     async def _begun(self, start: Start, first: list[dict[str, Any]], may_install: bool) -> Session:
         from pushsalt.session import bootstrap
         from pushsalt.session.session import Session
+        from pushsalt.session.survival import Reconnect
 
         connection = self._connection
         assert connection is not None
@@ -164,6 +179,7 @@ class Work:
             on_event=self._event,
             warnings=self.warnings,
             channels=cast("Channels", connection) if self.target.place != self.target.key else None,
+            reconnect=Reconnect(start.reconnect, self._connect_again) if start.job else None,
         )
         try:
             return await open_one()
@@ -242,6 +258,13 @@ class Work:
         assert self.session is not None
         return await self.discovery.discover(self.session, self.discovery.declared_in(pillar))
 
+    def stop_softly(self) -> bool:
+        """Have the states end before the next; whether any are under way."""
+        if self.session is None or not self.total or self._returned:
+            return False
+        self.session.stop()
+        return True
+
     async def run_states(self, session: Session, plan: Planned, mine_functions: Any) -> dict[str, Any]:
         """Run the states of a plan on the target: tag -> the state's return."""
         from pushsalt.plan import tag
@@ -257,6 +280,7 @@ class Work:
             mined = [] if dry else mine.with_states(self.project, self.target, mine_functions)
             message = {"k": "run", **plan.fields}
             await session.run(message, plan.blobs.__getitem__, [each.message() for each in mined])
+            self._returned = True
         self.mined = mined, session.after
         return {**plan.disabled, **self.states}
 
@@ -294,6 +318,14 @@ class Work:
             else:
                 number = level if isinstance(level, int) else logging.WARNING
                 log.log(number, "%s", text, extra={"target": self.target.id})
+        elif kind == "lost":
+            text = f"{message['why'].removeprefix(f'{self.target.id}: ')}: the run goes on there"
+            self.reporter.warning(self.name, f"{text}; connecting again for {message['seconds']:g} s")
+        elif kind == "resumed":
+            text = f"the connection was lost in mid-run and made again after {message['seconds']:.0f} s"
+            self.warnings.append(f"{text}; nothing of the run is missing")
+        elif kind == "kept":
+            self.kept = message["jids"]
         elif kind == "waiting":
             self.reporter.warning(self.name, f"waits until another run has ended: {message.get('holder')}")
 

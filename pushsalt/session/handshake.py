@@ -264,6 +264,9 @@ _HINTS = {
     "disk_full": "free some space on the target",
     "limit_reached": _RAISE_LIMIT,
     "protocol_error": "run again with -l debug and report what it prints",
+    "connection_lost": "look at the target, and run again",
+    "excess": "have it return less at a time",
+    "finished": "its return is kept there",
     "resource_unreachable": "look at it from its manager; -l debug shows more",
 }
 

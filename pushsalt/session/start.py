@@ -40,6 +40,8 @@ class Start:
     custom: Blob | None = None
     salt: Mapping[str, Any] | None = None
     resource: Mapping[str, Any] | None = None
+    job: str = ""
+    reconnect: float = 0.0
 
     def parameters(self) -> dict[str, object]:
         """The parameters of the supervisor; see thin/__main__.py."""
@@ -52,7 +54,13 @@ class Start:
         }
         if lock is not None and lock.name:
             parameters["lock_name"] = lock.name
+        if self.job:
+            parameters.update(job=self.job, reconnect=self.reconnect)
         return parameters
+
+    def resuming(self, frame: int) -> dict[str, object]:
+        """The parameters of the supervisor that takes up the run of this job at a frame."""
+        return {"lock": None, "wait": 0, "deadline": None, "clean": False, "job": self.job, "resume": frame}
 
     def init(self, id: str, resource: Mapping[str, Any] | None) -> dict[str, Any]:
         """The message ``init``; ``resource`` as the target gets it."""

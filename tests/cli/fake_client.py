@@ -64,7 +64,9 @@ class FakeClient:
             raise NoTargetError("no target matches 'none'", hint=f"the inventory has {', '.join(ids)}")
         return ids
 
-    def stop(self):
+    is_ending = False
+
+    def stop(self, gently=False):
         self.stopped.set()
 
     def stream_apply(self, selection, sls, options):

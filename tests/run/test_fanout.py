@@ -9,10 +9,11 @@ from pushsalt.events import Reporter
 from pushsalt.job import JobOptions
 from pushsalt.model import TargetReturn
 from pushsalt.run.fanout import fan_out
+from pushsalt.run.stopping import Stopping
 
 
 async def collect(ids, run_one, width=3, stop=None):
-    return [result async for result in fan_out(ids, run_one, width, Reporter(), stop or asyncio.Event())]
+    return [result async for result in fan_out(ids, run_one, width, Reporter(), stop or Stopping())]
 
 
 async def test_all_trouble_becomes_a_return():
@@ -59,12 +60,12 @@ async def test_width_and_order():
 
 
 async def test_stop_gives_every_target_a_return():
-    stop = asyncio.Event()
+    stop = Stopping()
 
     async def run_one(id):
         if id == "quick":
             return TargetReturn(id, 1)
-        stop.set()
+        stop.stop()
         await asyncio.sleep(60)
         raise AssertionError
 
