@@ -186,7 +186,7 @@ class Surviving(relay.Relay):
     # --- the channel goes and comes
 
     def _lose(self):
-        if self.lost or self.spool is None or self.why is not None or self.spool.full:
+        if self.spool is None or self.why is not None or self.spool.full:
             super(Surviving, self)._lose()
             return
         self._read_rest()
@@ -274,6 +274,8 @@ class Surviving(relay.Relay):
         return masks
 
     def _handle(self, fd, event):
+        if fd not in self.masks:  # closed since it was polled
+            return
         if self.listener is not None and fd == self.listener.fileno():
             self._taken_over()
         else:
