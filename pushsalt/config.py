@@ -83,6 +83,8 @@ class Config:
     found: bool = False
     #: plug-ins that make the inventory, which has no files then
     rosters: tuple[str, ...] = ()
+    #: the option or variable that names the inventory, and its file
+    named_by: str = "-i"
 
     @property
     def has_inventory(self) -> bool:
@@ -151,6 +153,7 @@ def load_config(
         refused=refused,
         found=found,
         rosters=rosters,
+        named_by=_named_by(cli, env, opts, place),
     )
 
 
@@ -315,6 +318,15 @@ def _inventories(
     return *inventory_of(place, here, env, warnings), not place.named
 
 
+def _named_by(cli: CliOverrides, env: Mapping[str, str], opts: dict[str, Any], place: Place) -> str:
+    """What names the inventory: an option of the command, a variable, or an option of a file."""
+    if cli.inventories or env.get("PUSHSALT_INVENTORY"):
+        said = [Path(path) for path in env.get("PUSHSALT_INVENTORY", "").split(os.pathsep) if path]
+        return "-i" if said != list(cli.inventories or said) else "PUSHSALT_INVENTORY"
+    option = "inventory" if opts["inventory"] else "roster_file"
+    return f"`{option}` in {place.saltfile if option in place.options else place.file}" if opts[option] else "-i"
+
+
 # --- what ------------------------------------------------------------------------------------------------------------
 
 
@@ -343,6 +355,8 @@ def _read_with_includes(
 
 def _saltfile_options(file: Path, warnings: list[str], unknown: list[str]) -> dict[str, Any] | None:
     """The options of a Saltfile for salt-ssh; None without any. Salt: ``SaltfileMixIn``."""
+    if not os.path.lexists(file):
+        raise ConfigError(f"there is no configuration {file}", hint="correct SALT_SALTFILE")
     data, lines = _load(file)
     said = data.get("salt-ssh")
     if not isinstance(said, dict):

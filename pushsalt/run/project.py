@@ -144,6 +144,7 @@ class Project(Trees):
             detailed=detailed,
             transports=self._transports,
             beside=self._beside,
+            named_by=self.config.named_by,
             made=[self.roster(name) for name in self.config.rosters],
             vault=Vault(partial(vaultpassword.passwords, self.config.opts, os.environ), self.redactor.add_secrets),
         )
