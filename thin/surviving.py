@@ -216,7 +216,7 @@ class Surviving(relay.Relay):
         for fd in (self.channel.up, self.channel.down):
             self._forget(fd)
             os.close(fd)
-        null = os.open(os.devnull, os.O_RDWR)
+        null = os.open(os.devnull, os.O_RDWR)  # path: /dev/null
         os.dup2(null, 2)
         os.close(null)
         self._release_front(0)

@@ -131,7 +131,7 @@ class Work:
             custom=project.custom_archive(saltenv) if modules else None,
             salt=project.salt_python.start_fields() if project.salt_python is not None else None,
             resource=await self._resource() if self.target.resource else None,
-            job=self.runner.jid if survives else "",
+            job=self.runner.jid if survives and self.target.place == self.target.key else "",
             reconnect=float(project.config.opts["reconnect"]),
         )
 

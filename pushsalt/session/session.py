@@ -17,7 +17,7 @@ from pushsalt.model import Blob, Target
 from pushsalt.session import handshake, questions, troubles
 from pushsalt.session.channel import Channel, Channels, Message, Traffic, framed
 from pushsalt.session.questions import Questions, Serve
-from pushsalt.session.start import LockRequest, Start
+from pushsalt.session.start import Start
 from pushsalt.session.survival import STOP, Ours, Reconnect, Survival
 from pushsalt.transport import Connection
 
@@ -112,8 +112,8 @@ class Session:
         """
         session = cls(target, serve, on_event, warnings)
         session._channels = channels
-        session._deep = bool(start is not None and start.opts.get("grains_deep_merge"))
         start = start or Start()
+        session._deep = bool(start.opts.get("grains_deep_merge"))
         ours = Ours(lambda: session._channel, session._use, session._warn, session._fail, on_event)
         session._survival = Survival(target, runtime, start, reconnect if channels is None else None, ours)
         try:
@@ -497,10 +497,3 @@ class Session:
 def _resolve(future: asyncio.Future[None]) -> None:
     if not future.done():
         future.set_result(None)
-
-
-async def clean(target: Target, connection: Connection, runtime: Runtime, lock: LockRequest) -> list[str]:
-    """Remove everything that pushsalt keeps on the target; returns the removed paths. Raises TargetError."""
-    session = await Session.open(target, connection, runtime, start=Start(lock=lock, clean=True))
-    await session.close()
-    return session.removed

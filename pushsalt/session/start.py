@@ -25,7 +25,7 @@ class LockRequest:
 class Start:
     """The parameters of a session. ``deadline``: seconds for the whole session, measured on the target.
 
-    ``clean``: no worker is started; what pushsalt keeps on the target is removed (``session.clean``).
+    ``clean``: no worker is started; what pushsalt keeps on the target is removed (``Session.removed``).
     ``custom``: the archive of users' own modules, see thin/custom.py. ``salt``: Salt's own modules may be asked for,
     see thin/saltown.py. ``resource``: the resource that the session serves, see thin/resourcetypes.py.
     """
