@@ -13,14 +13,15 @@ finishes. Trouble of one target is its return (``TargetReturn.ret["error"]``); o
 from __future__ import annotations
 
 import logging
-import time
-from collections.abc import AsyncIterator, Coroutine
+from collections.abc import AsyncIterator, Coroutine, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from pushsalt.errors import EXIT_INTERRUPTED
 from pushsalt.events import Reporter
 from pushsalt.job import Job, JobOptions, Selection, Settings
+from pushsalt.jobs.jid import new_jid
 from pushsalt.model import Target, TargetReturn
 
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
     from pushsalt.minion.wrappers import ControllerFunctions
     from pushsalt.redact import Redactor
+    from pushsalt.run.observers import JobObserver
     from pushsalt.run.project import Project
     from pushsalt.run.stopping import Stopping
     from pushsalt.session.copying import Copy
@@ -47,6 +49,11 @@ class Client:
         self.reporter = reporter or Reporter()
         self._project: Project | None = None
         self._stop: tuple[asyncio.AbstractEventLoop, Stopping] | None = None
+        self._stopped_with = EXIT_INTERRUPTED
+        #: are told of each job besides the record
+        self.observers: list[JobObserver] = []
+        #: the words of the command line, if there is one
+        self.words: Sequence[str] = ()
 
     @property
     def project(self) -> Project:
@@ -191,11 +198,13 @@ class Client:
     ) -> AsyncIterator[TargetReturn]:
         return self._stream(selection, Job("copy", "cp", [copy], options=options or JobOptions()))
 
-    def stop(self, gently: bool = False) -> None:
+    def stop(self, exit_code: int = EXIT_INTERRUPTED, gently: bool = False) -> None:
         """Stop the running work, from any thread; targets without a return get ``interrupted``.
 
-        ``gently``: where states run, the one under way ends, and those after it are returned as not run.
+        ``exit_code``: what the record has as the end of the job. ``gently``: where states run, the one under way ends,
+        and those after it are returned as not run.
         """
+        self._stopped_with = exit_code
         if self._stop is not None:
             loop, stopping = self._stop
             loop.call_soon_threadsafe(stopping.request if gently else stopping.stop)
@@ -209,6 +218,8 @@ class Client:
         import asyncio  # slow to import, and not needed without connections, here and below
 
         from pushsalt.run.fanout import fan_out
+        from pushsalt.run.jobstart import job_start
+        from pushsalt.run.observers import Observers
         from pushsalt.run.runner import Runner
         from pushsalt.run.single import run
 
@@ -223,15 +234,22 @@ class Client:
         self.reporter.run_started(ids, job.title)
         if job.options.batch is not None:
             self.reporter.run_batched(width)
-        runner = Runner(project, job, new_jid(), width, alone=len(ids) == 1)
-        self._stop = (asyncio.get_running_loop(), runner.stopping)
+        job = replace(job, jid=job.jid or new_jid())
+        log.debug("job %s: %s on %d targets", job.jid, job.title, len(ids))
+        runner = Runner(project, job, width, alone=len(ids) == 1)
+        stopping = runner.stopping
+        self._stop = (asyncio.get_running_loop(), stopping)
+        observers = Observers(None, self.observers, project.redactor)
         try:
-            await project.prepare(runner.stopping.requested)
+            await project.prepare(stopping.requested)
             await runner.list_copy_sources()
-            async for result in fan_out(ids, partial(run, runner), width, self.reporter, runner.stopping):
+            await observers.job_begins(job_start(job, selection, ids, self.words, project.redactor))
+            run_one = partial(run, runner)
+            async for result in fan_out(ids, run_one, width, self.reporter, stopping, observers.returned):
                 yield result
         finally:
             self._stop = None
+            await observers.job_ends(self._stopped_with if stopping.requested.is_set() else None)
             await runner.close()
             self.reporter.run_finished()
 
@@ -275,9 +293,3 @@ def say_not_refreshed(failed: dict[str, TargetReturn]) -> None:
 
 async def _gather(stream: AsyncIterator[TargetReturn]) -> dict[str, TargetReturn]:
     return {result.id: result async for result in stream}
-
-
-def new_jid() -> str:
-    """A job id: when it began, in Salt's digits (year to microsecond, UTC)."""
-    now = time.time()
-    return time.strftime("%Y%m%d%H%M%S", time.gmtime(now)) + f"{int(now % 1 * 1_000_000):06}"

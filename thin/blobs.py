@@ -180,7 +180,7 @@ class Blobs(object):
                 if create and exc.errno not in (errno.EROFS, errno.EACCES, errno.EPERM, errno.ENOENT):
                     raise
         if self._folder is None and create:
-            from thin.utils import osutil
+            from thin.utils.files import osutil
 
             self._folder, self._temporary = osutil.mkdtemp(), True
         return self._folder
@@ -198,7 +198,7 @@ class Blobs(object):
         if self._folder is None:
             return
         if self._temporary:
-            from thin.utils import osutil
+            from thin.utils.files import osutil
 
             osutil.rmtree(self._folder, ignore_errors=True)
         else:

@@ -295,7 +295,7 @@ class Relay(object):
         done = self._done()
         if self.why is not None or not done:
             self._kill(signal.SIGKILL)
-            from thin.utils import osutil
+            from thin.utils.files import osutil
 
             osutil.sweep(self.pid)
         while self.err is not None and self._from_stderr():

@@ -36,7 +36,7 @@ def failed(low, exc):
     import traceback
 
     from thin import slots
-    from thin.utils import safepath
+    from thin.utils.files import safepath
 
     if isinstance(exc, (safepath.Refused, slots.Refused)):
         return {"result": False, "name": low.get("name", low.get("__id__")), "changes": {}, "comment": str(exc)}

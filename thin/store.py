@@ -298,7 +298,7 @@ class Store(object):
     def clean(self):
         """Remove all that pushsalt left in the private directory, backups of files too, the lock last. Returns the
         names removed."""
-        from thin.utils import osutil
+        from thin.utils.files import osutil
 
         path, dir_fd, removed = self._state["path"], self._state["dir_fd"], []
         if dir_fd < 0:

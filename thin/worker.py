@@ -48,10 +48,11 @@ class Worker(object):
         self.controller = Controller(self.channel, self.blobs)
         self.loaders = None
         self.opts = {}
+        self.jid = ""  # that of the job, which the controller made
         self._custom = None
         self._resource = None  # that which the session is about: (type, whether it is here inside of it), see on_init
         self._plain = None  # thin.resourcetypes.Plain, when it is one that nothing can be run in
-        self._transfers = None  # thin.utils.transfer.Transfers, once something is copied
+        self._transfers = None  # thin.utils.files.transfer.Transfers, once something is copied
         self._held = None  # messages that wait until the session is ready
         self._stopped = False  # the run ends before its next state
         link.connect(self.controller)
@@ -88,6 +89,7 @@ class Worker(object):
         log.level = log.number(message.get("log_level") or "warning")
         log.sink = self._log
         self.opts = message.get("opts") or {}
+        self.jid = message.get("jid") or ""
         self.opts.setdefault("id", message.get("id"))
         self.opts["user"] = self.opts.get("user") or _user()
         if self.info.get("dir") and self.opts.get("cachedir") in (None, MINIONS_CACHEDIR):
@@ -221,7 +223,7 @@ class Worker(object):
         def answer():
             if self._plain is not None:
                 self._plain.start()
-            return calls.call(function, fun, args, kwargs, self.opts, message.get("cli"))
+            return calls.call(function, fun, args, kwargs, self.opts, message.get("cli"), self.jid)
 
         self._answer(message, answer, more)
 
@@ -235,7 +237,7 @@ class Worker(object):
         if self._transfers is None:
             from importlib import import_module  # few sessions copy: it is in the other archive
 
-            self._transfers = import_module("thin.utils.transfer").Transfers(self.controller, self.blobs)
+            self._transfers = import_module("thin.utils.files.transfer").Transfers(self.controller, self.blobs)
 
         def need(wanted):
             self.channel.send(

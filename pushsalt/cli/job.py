@@ -226,12 +226,12 @@ class _Work:
     def _on_signal(self, number: signal.Signals, stopped: asyncio.Event) -> None:
         if self.signal is None:
             self.signal = number
-            self.client.stop(gently=True)
+            self.client.stop(EXIT_OF_SIGNAL[number], gently=True)
             stopped.set()
             asyncio.get_running_loop().call_later(0.1, self._say_stopping)  # when it is known what is under way
         elif self.client.is_ending:
             self._at_once = True
-            self.client.stop()
+            self.client.stop(EXIT_OF_SIGNAL[number])
             if not self._again.done():
                 self._again.set_result(None)
         else:

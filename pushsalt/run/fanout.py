@@ -15,6 +15,7 @@ from pushsalt.run.stopping import Stopping
 log = logging.getLogger(__name__)
 
 RunOne = Callable[[str], Awaitable[TargetReturn]]
+Tell = Callable[[Sequence[TargetReturn]], Awaitable[None]]
 
 
 def failure(id: str, exc: BaseException) -> TargetReturn:
@@ -41,12 +42,18 @@ def failure(id: str, exc: BaseException) -> TargetReturn:
 
 
 async def fan_out(
-    ids: Sequence[str], run_one: RunOne, width: int, reporter: Reporter, stopping: Stopping
+    ids: Sequence[str],
+    run_one: RunOne,
+    width: int,
+    reporter: Reporter,
+    stopping: Stopping,
+    tell: Tell | None = None,
 ) -> AsyncIterator[TargetReturn]:
     """Yield the return of each id when it is finished; at most ``width`` run at a time, started in the given order.
 
     When a stop is requested, no more targets are started, and the running ones end or are cancelled; each id without a
-    return gets one of the kind ``interrupted``. Leaving the iterator early cancels the running targets.
+    return gets one of the kind ``interrupted``. Leaving the iterator early cancels the running targets. ``tell`` is
+    given returns, some at a time, and waited for, before they are yielded and reported.
     """
     waiting = list(reversed(ids))
     running: dict[asyncio.Task[TargetReturn], str] = {}
@@ -63,9 +70,10 @@ async def fan_out(
             if stoppers & done:
                 stoppers -= done
                 stopping.cancel(running)  # type: ignore[arg-type]
-            for task in done & running.keys():
-                id = running.pop(task)
-                result = failure(id, asyncio.CancelledError()) if task.cancelled() else task.result()
+            results = [_result(running.pop(task), task) for task in done & running.keys()]
+            if tell is not None and results:
+                await tell(results)
+            for result in results:
                 reporter.target_done(result)
                 yield result
     finally:
@@ -73,6 +81,10 @@ async def fan_out(
             task.cancel()
         if running:
             await asyncio.wait(running, timeout=5)
+
+
+def _result(id: str, task: asyncio.Task[TargetReturn]) -> TargetReturn:
+    return failure(id, asyncio.CancelledError()) if task.cancelled() else task.result()
 
 
 async def _never_begun(id: str) -> TargetReturn:

@@ -27,7 +27,8 @@ class Start:
 
     ``clean``: no worker is started; what pushsalt keeps on the target is removed (``Session.removed``).
     ``custom``: the archive of users' own modules, see thin/custom.py. ``salt``: Salt's own modules may be asked for,
-    see thin/saltown.py. ``resource``: the resource that the session serves, see thin/resourcetypes.py.
+    see thin/saltown.py. ``resource``: the resource that the session serves, see thin/resourcetypes.py. ``jid``: the
+    job's id.
     """
 
     opts: Mapping[str, Any] = field(default_factory=dict)
@@ -42,6 +43,7 @@ class Start:
     resource: Mapping[str, Any] | None = None
     job: str = ""
     reconnect: float = 0.0
+    jid: str = ""
 
     def parameters(self) -> dict[str, object]:
         """The parameters of the supervisor; see thin/__main__.py."""
@@ -71,6 +73,7 @@ class Start:
             "grains": dict(self.grains),
             "want_grains": self.want_grains,
             "log_level": self.log_level,
+            "jid": self.jid,
         }
         if self.salt is not None:
             init["salt"] = dict(self.salt)

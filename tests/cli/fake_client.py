@@ -66,7 +66,7 @@ class FakeClient:
 
     is_ending = False
 
-    def stop(self, gently=False):
+    def stop(self, exit_code=130, gently=False):
         self.stopped.set()
 
     def stream_apply(self, selection, sls, options):

@@ -12,7 +12,7 @@ except ImportError:
     import socket
 
 from thin.grains.probe import Command, read, which
-from thin.utils import netlink
+from thin.utils.system import netlink
 
 
 def grains(opts):
@@ -22,7 +22,7 @@ def grains(opts):
     if netlink.available():
         ret.update(gateways(read("/proc/net/route"), read("/proc/net/ipv6_route")))
     else:
-        from thin.utils import ifconfig
+        from thin.utils.outputs import ifconfig
 
         netstat = which("netstat")
         ret.update(ifconfig.gateways(Command([netstat, "-rn"]).output()[1] if netstat else ""))
@@ -51,7 +51,7 @@ def interfaces():
 
 
 def _by_ifconfig():
-    from thin.utils import ifconfig
+    from thin.utils.outputs import ifconfig
 
     program, ret = which("ifconfig"), {}
     for name, data in ifconfig.table(Command([program, "-a"]).output()[1] if program else "").items():

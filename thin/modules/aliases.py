@@ -3,7 +3,7 @@
 import os
 
 from thin.exceptions import SaltInvocationError
-from thin.utils import safepath
+from thin.utils.files import safepath
 
 __reads__ = ("list_aliases", "get_target", "has_target")
 __changes__ = ("set_target", "rm_alias")

@@ -48,7 +48,7 @@ def show_link(name):
     """
     folder = _KEPT.get(__grains__.get("os_family"))
     if folder:
-        from thin.utils import textfile
+        from thin.utils.files import textfile
 
         lines = textfile.lines(os.path.join(folder, name))
         return lines[1].rstrip("\n") if len(lines) > 1 else False

@@ -8,7 +8,7 @@ import re
 
 from thin import process
 from thin.exceptions import SaltException
-from thin.utils import safepath
+from thin.utils.files import safepath
 
 __reads__ = ("version", "fullversion", "modules", "servermods", "directives", "vhosts", "server_status")
 __changes__ = ("signal", "useradd", "userdel", "config")

@@ -7,7 +7,10 @@ with its version.
 import re
 
 from thin.exceptions import CommandExecutionError
-from thin.utils import apkout, data, pkgholds, pkgrun, pkgspec
+from thin.utils import data
+from thin.utils.outputs import apkout
+from thin.utils.packages import pkgholds, pkgspec
+from thin.utils.programs import pkgrun
 
 __virtualname__ = "pkg"
 __fits__ = {"os_family": ("Alpine",)}

@@ -9,7 +9,7 @@ import re
 
 from thin import process
 from thin.exceptions import CommandExecutionError
-from thin.utils import textfile
+from thin.utils.files import textfile
 
 __reads__ = ("enabled", "profiles", "status", "names", "file_of", "modes")
 __changes__ = ("enforce", "complain", "disable", "reload")

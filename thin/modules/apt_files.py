@@ -4,7 +4,8 @@ import os
 
 from thin import process
 from thin.exceptions import CommandNotFoundError
-from thin.utils import aptout, aptrun
+from thin.utils.outputs import aptout
+from thin.utils.programs import aptrun
 
 __virtualname__ = "pkg"
 __fits__ = {"os_family": ("Debian",)}
@@ -142,7 +143,7 @@ def list_downloaded(root=None, **kwargs):
 
         pushsalt run '*' pkg.list_downloaded
     """
-    from thin.utils import pkgfiles
+    from thin.utils.programs import pkgfiles
 
     folder = os.path.join(root, CACHE.lstrip("/")) if root else CACHE
     return pkgfiles.downloaded(folder, __salt__["lowpkg.bin_pkg_info"], ".deb")

@@ -7,7 +7,8 @@ import os
 
 from thin import process
 from thin.exceptions import CommandExecutionError, SaltInvocationError
-from thin.utils import aptrun, aptsources, safepath
+from thin.utils.files import aptsources, safepath
+from thin.utils.programs import aptrun
 
 __virtualname__ = "pkg"
 __fits__ = {"os_family": ("Debian",)}

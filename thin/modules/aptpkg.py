@@ -1,8 +1,8 @@
 """Packages on Debian and its kin, by driving apt-get, apt-cache, dpkg and dpkg-query. Salt: modules/aptpkg.py
 
-Nothing here ever asks, and locks are waited for (thin/utils/aptrun.py). Changed configuration files stay as they are;
-``force_conf_new`` takes the package's. Upgrades are in aptpkg_upgrades.py, files of packages in apt_files.py, holds
-and selections in apt_selections.py.
+Nothing here ever asks, and locks are waited for (thin/utils/programs/aptrun.py). Changed configuration files stay as
+they are; ``force_conf_new`` takes the package's. Upgrades are in aptpkg_upgrades.py, files of packages in
+apt_files.py, holds and selections in apt_selections.py.
 
 The package list is read once and kept in ``__context__`` for as long as dpkg's database is the same file, so it is
 never out of date, whoever changed it.
@@ -12,7 +12,10 @@ import contextlib
 import os
 
 from thin.exceptions import CommandExecutionError, SaltInvocationError
-from thin.utils import aptout, aptrun, debversion, pkgrun, pkgspec, safepath
+from thin.utils.files import safepath
+from thin.utils.outputs import aptout
+from thin.utils.packages import debversion, pkgspec
+from thin.utils.programs import aptrun, pkgrun
 
 __virtualname__ = "pkg"
 __parts__ = ("apt_files", "apt_keys", "apt_selections", "apt_sources", "aptpkg_upgrades")

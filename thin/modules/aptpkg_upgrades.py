@@ -1,7 +1,9 @@
 """Upgrades of all packages, and what nobody needs any longer: a part of ``pkg``. Salt: modules/aptpkg.py"""
 
 from thin.exceptions import CommandExecutionError
-from thin.utils import aptout, aptrun, pkgrun, pkgspec
+from thin.utils.outputs import aptout
+from thin.utils.packages import pkgspec
+from thin.utils.programs import aptrun, pkgrun
 
 __virtualname__ = "pkg"
 __fits__ = {"os_family": ("Debian",)}

@@ -7,8 +7,9 @@ import os
 
 from thin import process
 from thin.exceptions import CommandExecutionError, SaltInvocationError
-from thin.utils import archivefiles, archivemembers, safepath, zips
-from thin.utils.asuser import AsUser
+from thin.utils.archives import archivefiles, archivemembers, zips
+from thin.utils.files import safepath
+from thin.utils.system.asuser import AsUser
 
 __func_alias__ = {"list_": "list", "zip_": "zip"}
 __usual__ = True

@@ -5,7 +5,7 @@ import os
 from thin import process
 from thin.exceptions import CommandExecutionError, SaltInvocationError
 from thin.log import getLogger
-from thin.utils import osutil, safepath
+from thin.utils.files import osutil, safepath
 
 __reads__ = ("verify",)
 __reads_unless__ = {"sign": {"path": ()}}

@@ -8,7 +8,7 @@ import re
 
 from thin import process
 from thin.exceptions import CommandExecutionError, SaltInvocationError
-from thin.utils import augtool
+from thin.utils.programs import augtool
 
 __virtualname__ = "augeas"
 __reads__ = ("would_change", "get", "match", "ls", "tree")

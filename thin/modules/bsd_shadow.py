@@ -5,7 +5,8 @@ there, so that setting one is refused. ``change`` and ``expire`` are seconds sin
 """
 
 from thin.exceptions import CommandExecutionError, SaltInvocationError
-from thin.utils import shacrypt, textfile
+from thin.utils.files import textfile
+from thin.utils.formats import shacrypt
 
 __virtualname__ = "shadow"
 __fits__ = {"kernel": ("FreeBSD", "DragonFly", "OpenBSD", "NetBSD")}

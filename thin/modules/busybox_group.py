@@ -4,7 +4,7 @@ What those cannot change is written into /etc/group itself. Looking at groups is
 stand beside these. Functions return whether that worked; ``__context__["group.complaint"]`` has the reason if not.
 """
 
-from thin.utils import accountfiles, accounts
+from thin.utils.system import accountfiles, accounts
 
 __virtualname__ = "group"
 __usual__ = True

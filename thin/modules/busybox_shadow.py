@@ -3,7 +3,7 @@
 All else of ``shadow`` is linux_shadow's, which uses busybox's chpasswd and passwd as well as others'.
 """
 
-from thin.utils import accountfiles, accounts
+from thin.utils.system import accountfiles, accounts
 
 __virtualname__ = "shadow"
 __usual__ = True

@@ -6,7 +6,8 @@ has the reason when it did not.
 """
 
 from thin.exceptions import CommandExecutionError
-from thin.utils import accountfiles, accounts, safepath
+from thin.utils.files import safepath
+from thin.utils.system import accountfiles, accounts
 
 __virtualname__ = "user"
 __usual__ = True

@@ -3,8 +3,8 @@
 import os
 
 from thin import process
-from thin.utils import safepath
-from thin.utils.commands import known_shells
+from thin.utils.files import safepath
+from thin.utils.programs.commands import known_shells
 
 __virtualname__ = "cmd"
 __usual__ = True

@@ -9,7 +9,7 @@ import os
 
 from thin.exceptions import CommandExecutionError
 from thin.log import getLogger
-from thin.utils import safepath
+from thin.utils.files import safepath
 from thin.utils.files.arguments import cachedir
 
 __usual__ = True
@@ -196,7 +196,7 @@ def get_template(path, dest, template="jinja", saltenv=None, makedirs=False, **k
     if dest:
         dest = _destination(url, dest)
         return dest if _put(data, dest, makedirs) else ""
-    from thin.utils import osutil
+    from thin.utils.files import osutil
 
     descriptor, dest = osutil.mkstemp()
     with os.fdopen(descriptor, "wb") as target:

@@ -7,7 +7,7 @@ refuses, its words.
 import os
 
 from thin import process
-from thin.utils import crontab
+from thin.utils.formats import crontab
 
 __usual__ = True
 __reads__ = ("list_tab", "ls", "get_entry")

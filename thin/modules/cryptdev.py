@@ -4,7 +4,7 @@ import os
 import re
 
 from thin.exceptions import CommandExecutionError
-from thin.utils import textfile
+from thin.utils.files import textfile
 
 __reads__ = ("active", "crypttab")
 __changes__ = ("rm_crypttab", "set_crypttab", "open", "close")

@@ -4,7 +4,7 @@ import os
 
 from thin import process
 from thin.exceptions import CommandExecutionError
-from thin.utils import safepath
+from thin.utils.files import safepath
 
 __virtualname__ = "debconf"
 __func_alias__ = {"set_": "set"}
@@ -69,7 +69,7 @@ def set_template(path, template, context, defaults, saltenv="base", **kwargs):
 
 def _load(lines):
     """The answers, some of them secret, go by a private file, never by arguments."""
-    from thin.utils import osutil
+    from thin.utils.files import osutil
 
     descriptor, path = osutil.mkstemp()
     try:

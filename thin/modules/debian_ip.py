@@ -10,8 +10,9 @@ import re
 
 from thin import process
 from thin.exceptions import CommandExecutionError
-from thin.utils import debianifaces, safepath, textfile
-from thin.utils import ifacewords as check
+from thin.utils.files import safepath, textfile
+from thin.utils.formats import debianifaces
+from thin.utils.formats import ifacewords as check
 
 __virtualname__ = "ip"
 __reads__ = ("get_interface", "get_bond", "get_routes", "get_network_settings")

@@ -3,7 +3,7 @@
 import os
 import re
 
-from thin.utils import initsystem
+from thin.utils.system import initsystem
 
 INIT_SCRIPTS = "/etc/init.d"
 LINKS = "/etc/rc%s.d"

@@ -26,7 +26,7 @@ def get(key, default=""):
         pushsalt run '*' defaults.get app:listen:port
     """
     from thin import link
-    from thin.utils import serial
+    from thin.utils.files import serial
 
     formula, _, path = key.partition(":")
     values = None

@@ -1,7 +1,7 @@
 """Files of names, and questions to the DNS with the program dig where it is. Salt: ``salt/modules/dnsutil.py``."""
 
 from thin import process
-from thin.utils import textfile
+from thin.utils.files import textfile
 
 __reads__ = ("parse_hosts", "parse_zone", "check_ip", "A", "AAAA", "NS", "SPF", "MX")
 __reads_unless__ = {"serial": {"update": ()}}

@@ -6,7 +6,9 @@ import time
 
 from thin import process
 from thin.exceptions import CommandExecutionError, SaltInvocationError
-from thin.utils import dockerwords, safepath, unpacking
+from thin.utils.archives import unpacking
+from thin.utils.files import safepath
+from thin.utils.formats import dockerwords
 
 __virtualname__ = "docker"
 

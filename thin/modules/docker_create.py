@@ -5,7 +5,7 @@ Salt (until 3007): ``salt/modules/dockermod.py``.
 
 from thin import process
 from thin.exceptions import CommandExecutionError, SaltInvocationError
-from thin.utils import dockerwords
+from thin.utils.formats import dockerwords
 
 __virtualname__ = "docker"
 __changes__ = ("create", "run_container")

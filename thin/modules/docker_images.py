@@ -9,7 +9,8 @@ import time
 
 from thin import process
 from thin.exceptions import CommandExecutionError, SaltInvocationError
-from thin.utils import dockerwords, serial
+from thin.utils.files import serial
+from thin.utils.formats import dockerwords
 
 __virtualname__ = "docker"
 

@@ -5,7 +5,9 @@ import re
 
 from thin import process
 from thin.exceptions import CommandExecutionError, SaltInvocationError
-from thin.utils import dockerwords, safepath, serial, unpacking
+from thin.utils.archives import unpacking
+from thin.utils.files import safepath, serial
+from thin.utils.formats import dockerwords
 
 __virtualname__ = "docker"
 

@@ -2,7 +2,8 @@
 
 from thin import process
 from thin.exceptions import CommandExecutionError, SaltInvocationError
-from thin.utils import dockernets, dockerwords, serial
+from thin.utils.files import serial
+from thin.utils.formats import dockernets, dockerwords
 
 __virtualname__ = "docker"
 __reads__ = (

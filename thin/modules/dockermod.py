@@ -10,7 +10,7 @@ import re
 
 from thin import process
 from thin.exceptions import CommandExecutionError, CommandNotFoundError, SaltInvocationError
-from thin.utils import serial
+from thin.utils.files import serial
 
 __virtualname__ = "docker"
 

@@ -3,7 +3,8 @@
 import os
 
 from thin.exceptions import CommandExecutionError, SaltInvocationError
-from thin.utils import aptout, pkgspec
+from thin.utils.outputs import aptout
+from thin.utils.packages import pkgspec
 
 __virtualname__ = "lowpkg"
 __fits__ = {"os_family": ("Debian",)}

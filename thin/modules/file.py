@@ -9,8 +9,7 @@ import os
 import stat
 
 from thin.exceptions import CommandExecutionError, SaltInvocationError
-from thin.utils import safepath
-from thin.utils.files import owner
+from thin.utils.files import owner, safepath
 from thin.utils.files.arguments import absolute, expand
 
 __controller__ = ("basename", "dirname", "join", "normpath", "pardir")

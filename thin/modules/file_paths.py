@@ -4,8 +4,7 @@ import os
 import stat
 
 from thin.exceptions import CommandExecutionError, SaltInvocationError
-from thin.utils import safepath
-from thin.utils.files import owner
+from thin.utils.files import owner, safepath
 from thin.utils.files.arguments import absolute, expand
 
 __virtualname__ = "file"

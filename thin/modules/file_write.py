@@ -3,8 +3,7 @@
 import os
 
 from thin.exceptions import SaltInvocationError
-from thin.utils import safepath
-from thin.utils.files import owner
+from thin.utils.files import owner, safepath
 from thin.utils.files.arguments import cachedir, expand, lines_given
 
 __virtualname__ = "file"

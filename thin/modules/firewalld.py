@@ -8,7 +8,7 @@ firewalld_rules.py.
 
 from thin import process
 from thin.exceptions import CommandExecutionError
-from thin.utils import firewalldrun
+from thin.utils.programs import firewalldrun
 
 __reads__ = (
     "version",

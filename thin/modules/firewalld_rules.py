@@ -5,7 +5,7 @@ A part of ``firewalld`` beside firewalld.py, which says what ``permanent`` means
 
 from thin import process
 from thin.log import getLogger
-from thin.utils import firewalldrun
+from thin.utils.programs import firewalldrun
 
 __virtualname__ = "firewalld"
 __reads__ = (

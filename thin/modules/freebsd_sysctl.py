@@ -3,7 +3,7 @@
 /boot/loader.conf has parameters, too: they hold from the next start, and their values stand in quotes.
 """
 
-from thin.utils import sysctlconf, textfile
+from thin.utils.files import sysctlconf, textfile
 
 __virtualname__ = "sysctl"
 __fits__ = {"kernel": ("FreeBSD", "DragonFly")}

@@ -7,7 +7,8 @@ enabled (``onestart`` …).
 import os
 
 from thin.exceptions import CommandExecutionError
-from thin.utils import initsystem, textfile
+from thin.utils.files import textfile
+from thin.utils.system import initsystem
 
 __virtualname__ = "service"
 __fits__ = {"kernel": ("FreeBSD", "DragonFly")}

@@ -3,7 +3,7 @@
 A service is enabled when it is in some runlevel. What a failing command said is kept for the state's comment.
 """
 
-from thin.utils import initsystem
+from thin.utils.system import initsystem
 
 __virtualname__ = "service"
 __fits__ = {"init": ("sysvinit", "unknown", "upstart", "runit", "supervisord", "dumb-init", "tini")}  # any but systemd

@@ -3,14 +3,15 @@
 Functions take Salt's arguments: ``cwd`` (the repository), ``opts`` and ``git_opts`` (words, or a list of them),
 ``user`` (who git runs as), ``identity`` (private key or list of them, also salt://), ``https_user`` and ``https_pass``.
 ``password`` is for Windows. They return what git prints unless said otherwise, and raise CommandExecutionError with
-git's words. Passwords are in no URL (thin/utils/gitrun.py). References and remotes are in git_remotes.py.
+git's words. Passwords are in no URL (thin/utils/programs/gitrun.py). References and remotes are in git_remotes.py.
 """
 
 import os
 
 from thin import process
 from thin.exceptions import CommandExecutionError, SaltInvocationError
-from thin.utils import gitrun, safepath
+from thin.utils.files import safepath
+from thin.utils.programs import gitrun
 
 __func_alias__ = {"rm_": "rm"}
 __usual__ = True
@@ -49,7 +50,7 @@ def _unsafe(path, user):
     """Whether another user could lead root's git elsewhere while it makes something at this path."""
     if user or os.geteuid() != 0:
         return False
-    from thin.utils import ownfolders
+    from thin.utils.files import ownfolders
 
     safepath.check(path)
     above = os.path.realpath(os.path.dirname(path))
@@ -127,7 +128,8 @@ def clone(
 
 def _clone_aside(words, target, ignore_retcode, output_encoding, login):
     """Clone where nobody can interfere, and move that into a folder of others by open folders."""
-    from thin.utils import osutil, unpacking
+    from thin.utils.archives import unpacking
+    from thin.utils.files import osutil
 
     folder = osutil.mkdtemp("/var/tmp" if os.access("/var/tmp", os.W_OK) else None)
     try:

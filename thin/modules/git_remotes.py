@@ -5,7 +5,7 @@ The arguments that functions share are said in git.py.
 
 from thin import process
 from thin.exceptions import CommandExecutionError, SaltInvocationError
-from thin.utils import gitrun
+from thin.utils.programs import gitrun
 
 __virtualname__ = "git"
 __usual__ = True

@@ -5,7 +5,7 @@ import os
 from thin import process
 from thin.exceptions import CommandExecutionError, SaltInvocationError
 from thin.log import getLogger
-from thin.utils import gitrun
+from thin.utils.programs import gitrun
 
 __virtualname__ = "git"
 __reads__ = ("list_worktrees", "merge_tree", "config_get_regex")

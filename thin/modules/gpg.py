@@ -3,7 +3,8 @@
 from thin import process
 from thin.exceptions import SaltInvocationError
 from thin.log import getLogger
-from thin.utils import gnupg, osutil
+from thin.utils.files import osutil
+from thin.utils.programs import gnupg
 
 __reads__ = ("verify", "signatures", "list_keys", "list_secret_keys", "get_key")
 __changes__ = ("import_key",)

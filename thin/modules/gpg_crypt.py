@@ -6,7 +6,8 @@
 from thin import process
 from thin.exceptions import CommandExecutionError, SaltInvocationError
 from thin.log import getLogger
-from thin.utils import gnupg, safepath
+from thin.utils.files import safepath
+from thin.utils.programs import gnupg
 
 __virtualname__ = "gpg"
 __reads_unless__ = {"sign": {"output": ()}, "encrypt": {"output": ()}, "decrypt": {"output": ()}}

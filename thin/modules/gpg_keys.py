@@ -2,7 +2,7 @@
 
 from thin import process
 from thin.exceptions import CommandExecutionError, SaltInvocationError
-from thin.utils import gnupg
+from thin.utils.programs import gnupg
 
 __virtualname__ = "gpg"
 __reads__ = ("get_secret_key", "read_key", "search_keys")
@@ -292,7 +292,7 @@ def _read(path):
 
 
 def _write(path, text):
-    from thin.utils import textfile
+    from thin.utils.files import textfile
 
     textfile.write(path, text, mode=0o600)
 

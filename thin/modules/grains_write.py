@@ -6,7 +6,8 @@ Salt: ``salt/modules/grains.py``.
 import os
 
 from thin.exceptions import SaltException
-from thin.utils import data, safepath
+from thin.utils import data
+from thin.utils.files import safepath
 
 __virtualname__ = "grains"
 
@@ -27,7 +28,8 @@ def setvals(grains, destructive=False, refresh_pillar=True):
 
         pushsalt run '*' grains.setvals '{stage: production, rack: B7}'
     """
-    from thin.utils import textfile, yamlout
+    from thin.utils import yamlout
+    from thin.utils.files import textfile
 
     if not isinstance(grains, dict):
         raise SaltException("setvals grains must be a dictionary.")
@@ -203,7 +205,7 @@ def _put_in_list(items, key, value):
 def _read(path):
     """The mapping in the grains file; {} when it is something else, or not there."""
     from thin.grains import static
-    from thin.utils import textfile
+    from thin.utils.files import textfile
 
     text = textfile.read(path, "")
     try:

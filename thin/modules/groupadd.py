@@ -6,7 +6,7 @@ whether that worked; ``__context__["group.complaint"]`` then has the command's w
 
 import grp
 
-from thin.utils import accounts
+from thin.utils.system import accounts
 
 __virtualname__ = "group"
 __usual__ = True

@@ -2,7 +2,8 @@
 
 import os
 
-from thin.utils import hostsfile, textfile
+from thin.utils.files import textfile
+from thin.utils.formats import hostsfile
 
 __usual__ = True
 __reads__ = ("list_hosts", "get_ip", "get_alias", "has_pair")

@@ -5,7 +5,7 @@ import time
 
 from thin.exceptions import CommandExecutionError
 from thin.log import getLogger
-from thin.utils import safepath, serial
+from thin.utils.files import safepath, serial
 
 __usual__ = True
 __reads_unless__ = {

@@ -4,7 +4,7 @@ import os
 
 from thin import process
 from thin.exceptions import CommandNotFoundError
-from thin.utils import osutil, safepath, textfile
+from thin.utils.files import osutil, safepath, textfile
 
 __reads__ = ("raw_system_incron", "raw_incron", "list_tab", "ls")
 __changes__ = ("write_incron_file", "write_incron_file_verbose", "set_job", "rm_job", "rm")

@@ -5,7 +5,7 @@ changes it: a value, or blanks around a separator, which are set as Salt sets th
 """
 
 from thin.exceptions import CommandExecutionError
-from thin.utils import inifile
+from thin.utils.files import inifile
 
 __virtualname__ = "ini"
 __usual__ = True

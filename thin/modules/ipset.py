@@ -6,7 +6,7 @@ Functions that change something return True or "Success", or a text that begins 
 """
 
 from thin import process
-from thin.utils import ipsets
+from thin.utils.formats import ipsets
 
 __reads__ = ("version", "list_sets", "check_set", "check", "test")
 __changes__ = ("new_set", "delete_set", "rename_set", "add", "delete", "flush")

@@ -12,7 +12,9 @@ from thin import process
 from thin.call_state import INTERNAL
 from thin.exceptions import CommandExecutionError, SaltException
 from thin.log import getLogger
-from thin.utils import iptrules, safepath, words
+from thin.utils import words
+from thin.utils.files import safepath
+from thin.utils.formats import iptrules
 
 __reads__ = (
     "version",

@@ -60,7 +60,7 @@ def import_json(path):
 
 def _rendered(word, path, rest, value):
     from thin import link
-    from thin.utils import serial
+    from thin.utils.files import serial
 
     text = "{%% %s %s %s %%}{{ %s | tojson }}" % (word, serial.dumps(str(path)), rest, value)
     try:

@@ -5,7 +5,7 @@ import re
 
 from thin import process
 from thin.exceptions import CommandExecutionError
-from thin.utils import textfile
+from thin.utils.files import textfile
 
 __usual__ = True
 __reads__ = ("available", "check_available", "lsmod", "mod_list", "is_loaded")

@@ -6,7 +6,7 @@ The functions for logical volumes are in linux_lvm_volumes.py.
 import os
 
 from thin import process
-from thin.utils import lvmrun
+from thin.utils.programs import lvmrun
 
 __virtualname__ = "lvm"
 __reads__ = ("version", "fullversion", "pvdisplay", "vgdisplay")

@@ -2,7 +2,7 @@
 
 from thin import process
 from thin.log import getLogger
-from thin.utils import lvmrun
+from thin.utils.programs import lvmrun
 
 __virtualname__ = "lvm"
 __reads__ = ("lvdisplay",)

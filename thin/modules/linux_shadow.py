@@ -4,7 +4,8 @@ Hashes go to chpasswd's standard input, never on a command line. ``root`` names 
 """
 
 from thin.exceptions import CommandExecutionError, SaltInvocationError
-from thin.utils import accounts, shacrypt
+from thin.utils.formats import shacrypt
+from thin.utils.system import accounts
 
 __virtualname__ = "shadow"
 __usual__ = True

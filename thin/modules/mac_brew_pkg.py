@@ -7,7 +7,10 @@ import os
 
 from thin import process
 from thin.exceptions import CommandExecutionError
-from thin.utils import brewout, data, pkgholds, pkgrun, pkgspec
+from thin.utils import data
+from thin.utils.outputs import brewout
+from thin.utils.packages import pkgholds, pkgspec
+from thin.utils.programs import pkgrun
 
 __virtualname__ = "pkg"
 __fits__ = {"os": ("MacOS",)}
@@ -370,7 +373,7 @@ def _brew():
 
 
 def _json(args):
-    from thin.utils import serial
+    from thin.utils.files import serial
 
     try:
         return serial.loads(_checked(args)["stdout"])

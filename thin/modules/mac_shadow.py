@@ -6,7 +6,7 @@ macOS takes a password as it is, not as a hash. It goes to dscl's standard input
 import pwd
 
 from thin.exceptions import CommandExecutionError, SaltInvocationError
-from thin.utils import macos
+from thin.utils.programs import macos
 
 __virtualname__ = "shadow"
 __fits__ = {"kernel": ("Darwin",)}

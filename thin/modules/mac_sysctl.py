@@ -1,6 +1,6 @@
 """Kernel parameters of macOS, in force and in /etc/sysctl.conf. Salt: modules/mac_sysctl.py"""
 
-from thin.utils import sysctlconf, textfile
+from thin.utils.files import sysctlconf, textfile
 
 __virtualname__ = "sysctl"
 __fits__ = {"kernel": ("Darwin",)}

@@ -4,7 +4,7 @@ Salt: modules/mac_system.py
 """
 
 from thin.exceptions import SaltInvocationError
-from thin.utils import macos
+from thin.utils.programs import macos
 
 __virtualname__ = "system"
 __fits__ = {"kernel": ("Darwin",)}

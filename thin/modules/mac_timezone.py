@@ -1,7 +1,7 @@
 """Date, time, time zone and time server of macOS, by systemsetup(8). Salt: modules/mac_timezone.py"""
 
 from thin.exceptions import SaltInvocationError
-from thin.utils import macos
+from thin.utils.programs import macos
 
 __virtualname__ = "timezone"
 __fits__ = {"kernel": ("Darwin",)}

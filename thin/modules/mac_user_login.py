@@ -3,7 +3,7 @@
 import os
 
 from thin.exceptions import CommandExecutionError
-from thin.utils import safepath
+from thin.utils.files import safepath
 
 __virtualname__ = "user"
 __fits__ = {"kernel": ("Darwin",)}

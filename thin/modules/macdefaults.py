@@ -8,7 +8,7 @@ import re
 
 from thin.exceptions import CommandExecutionError
 from thin.log import getLogger
-from thin.utils import osutil, safepath
+from thin.utils.files import osutil, safepath
 
 __virtualname__ = "macdefaults"
 __reads__ = ("read", "cast_value_to_vtype")

@@ -4,7 +4,7 @@ import glob
 import os
 import re
 
-from thin.utils import osutil, textfile
+from thin.utils.files import osutil, textfile
 
 __virtualname__ = "macpackage"
 __reads__ = ("installed_pkgs", "get_pkg_id", "get_mpkg_ids")

@@ -4,9 +4,9 @@ import os
 import re
 
 from thin.exceptions import CommandExecutionError, CommandNotFoundError
-from thin.utils import fstab as table
-from thin.utils import textfile
+from thin.utils.files import textfile
 from thin.utils.files.arguments import cachedir
+from thin.utils.formats import fstab as table
 
 __usual__ = True
 __reads__ = (

@@ -12,8 +12,8 @@ too; with ``connection_default_file`` none of the options counts. Nothing else i
 import os
 
 from thin.log import getLogger
-from thin.utils import mysqlrun
-from thin.utils.mysqlrun import ident, text
+from thin.utils.formats.sqlwords import ident, text
+from thin.utils.programs import mysqlrun
 
 __reads__ = (
     "quote_identifier",

@@ -12,10 +12,11 @@ auth_plugin         how MySQL 8 stores the password (mysql_native_password)
 
 from thin.exceptions import SaltInvocationError
 from thin.log import getLogger
-from thin.utils import mysqlgrants, mysqlrun
 from thin.utils.data import is_true
-from thin.utils.mysqlgrants import account
-from thin.utils.mysqlrun import text
+from thin.utils.formats import mysqlgrants
+from thin.utils.formats.mysqlgrants import account
+from thin.utils.formats.sqlwords import text
+from thin.utils.programs import mysqlrun
 
 __virtualname__ = "mysql"
 __reads__ = ("user_list", "user_exists", "user_info", "tokenize_grant", "user_grants", "grant_exists")

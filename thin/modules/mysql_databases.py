@@ -4,8 +4,8 @@ All functions take ``connection_host`` and so on, as those in mysql.py do.
 """
 
 from thin.log import getLogger
-from thin.utils import mysqlrun
-from thin.utils.mysqlrun import ident, text
+from thin.utils.formats.sqlwords import ident, text
+from thin.utils.programs import mysqlrun
 
 __virtualname__ = "mysql"
 __reads__ = ("db_list", "db_get", "db_tables", "db_exists", "db_check")

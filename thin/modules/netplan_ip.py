@@ -10,7 +10,8 @@ import re
 
 from thin import process
 from thin.exceptions import CommandExecutionError
-from thin.utils import safepath, textfile, yamlout
+from thin.utils import yamlout
+from thin.utils.files import safepath, textfile
 
 __virtualname__ = "ip"
 __reads__ = ("netplan_active", "get_interface", "get_routes", "get_network_settings")

@@ -42,7 +42,7 @@ def routes(family=None):
         pushsalt run '*' network.routes inet
     """
     from thin import process
-    from thin.utils import routes as text
+    from thin.utils.outputs import routes as text
 
     if family not in ("inet", "inet6", None):
         raise CommandExecutionError("Invalid address family %s" % family)
@@ -240,7 +240,7 @@ def active_tcp():
 
         pushsalt run '*' network.active_tcp
     """
-    from thin.utils import textfile
+    from thin.utils.files import textfile
 
     rows = [line.split() for path in ("/proc/net/tcp", "/proc/net/tcp6") for line in textfile.lines(path)[1:]]
     found = {}

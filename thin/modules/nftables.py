@@ -7,7 +7,7 @@ Firewall rules with nftables' command nft. Salt: ``salt/modules/nftables.py``.
 
 from thin import process
 from thin.call_state import INTERNAL
-from thin.utils import nftrules
+from thin.utils.formats import nftrules
 
 __reads__ = ("version", "build_rule", "get_rule_handle", "check", "check_chain", "check_table", "get_policy")
 __changes__ = (

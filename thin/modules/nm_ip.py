@@ -10,7 +10,7 @@ import re
 
 from thin import process
 from thin.exceptions import CommandExecutionError
-from thin.utils import safepath, textfile
+from thin.utils.files import safepath, textfile
 
 __virtualname__ = "ip"
 __reads__ = ("nm_managed", "get_interface", "get_routes", "get_network_settings")

@@ -4,7 +4,7 @@ There is no service then: none is available, none runs, and starting one is an e
 """
 
 from thin.exceptions import CommandExecutionError
-from thin.utils import initsystem
+from thin.utils.system import initsystem
 
 __virtualname__ = "service"
 __fits__ = {"init": ("sysvinit", "unknown", "upstart", "runit", "supervisord", "dumb-init", "tini")}  # any but systemd

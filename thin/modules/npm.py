@@ -9,7 +9,7 @@ import re
 from thin import process
 from thin.exceptions import CommandExecutionError, SaltInvocationError
 from thin.log import getLogger
-from thin.utils import serial
+from thin.utils.files import serial
 
 log = getLogger(__name__)
 

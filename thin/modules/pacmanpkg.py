@@ -7,7 +7,9 @@ directory.
 import fnmatch
 
 from thin.exceptions import CommandExecutionError
-from thin.utils import data, pacmanversion, pkgrun, pkgspec
+from thin.utils import data
+from thin.utils.packages import pacmanversion, pkgspec
+from thin.utils.programs import pkgrun
 
 __virtualname__ = "pkg"
 __fits__ = {"os_family": ("Arch",)}

@@ -7,7 +7,7 @@ import re
 
 from thin import process
 from thin.exceptions import CommandExecutionError
-from thin.utils import partedwords
+from thin.utils.system import partedwords
 
 __virtualname__ = "partition"
 __func_alias__ = {"list_": "list"}

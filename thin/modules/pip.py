@@ -10,7 +10,7 @@ import sys
 
 from thin.exceptions import CommandExecutionError, CommandNotFoundError
 from thin.log import getLogger
-from thin.utils import pep440
+from thin.utils.packages import pep440
 
 __func_alias__ = {"list_": "list"}
 __usual__ = True
@@ -93,7 +93,7 @@ def list_(prefix=None, bin_env=None, user=None, cwd=None, env_vars=None, **kwarg
 
 
 def _listed(bin_env, words, cwd, user, env_vars=None):
-    from thin.utils import serial
+    from thin.utils.files import serial
 
     done = _run(bin_env, words, cwd, user, env_vars)
     if done["retcode"] != 0:

@@ -4,7 +4,7 @@ import fnmatch
 import os
 
 from thin.exceptions import CommandExecutionError, SaltInvocationError
-from thin.utils import pkgspec
+from thin.utils.packages import pkgspec
 
 __usual__ = True
 __reads__ = (
@@ -33,7 +33,7 @@ def pack_sources(sources, normalize=True):
         pushsalt run '*' pkg_resource.pack_sources '[{"app": "salt://app/app_2.1_all.deb"}]'
     """
     if isinstance(sources, str):
-        from thin.utils import serial
+        from thin.utils.files import serial
 
         try:
             sources = serial.elsewhere("deserialize", "yaml", sources, {})

@@ -5,7 +5,10 @@ directory to change root to) or ``root`` (another system's root directory). Lock
 shows pkg's own output in pkgng_tools.py.
 """
 
-from thin.utils import data, pkgngout, pkgngrun, pkgrun, pkgspec
+from thin.utils import data
+from thin.utils.outputs import pkgngout
+from thin.utils.packages import pkgspec
+from thin.utils.programs import pkgngrun, pkgrun
 
 __virtualname__ = "pkg"
 __parts__ = ("pkgng_locks", "pkgng_tools")

@@ -4,7 +4,9 @@ Salt: modules/pkgng.py
 """
 
 from thin.exceptions import CommandExecutionError
-from thin.utils import pkgholds, pkgngout, pkgngrun
+from thin.utils.outputs import pkgngout
+from thin.utils.packages import pkgholds
+from thin.utils.programs import pkgngrun
 
 __virtualname__ = "pkg"
 __fits__ = {"os": ("FreeBSD",), "kernel": ("DragonFly",)}

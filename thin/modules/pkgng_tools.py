@@ -6,7 +6,8 @@ All functions but the first two take ``jail``, ``chroot`` or ``root``, as those 
 import os
 
 from thin.exceptions import CommandExecutionError
-from thin.utils import pkgngout, pkgngrun
+from thin.utils.outputs import pkgngout
+from thin.utils.programs import pkgngrun
 
 __virtualname__ = "pkg"
 __fits__ = {"os": ("FreeBSD",), "kernel": ("DragonFly",)}

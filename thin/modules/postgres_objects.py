@@ -5,9 +5,9 @@ named ``db_user``, ``db_password``, ``db_host`` and ``db_port``, and ``user`` is
 """
 
 from thin.log import getLogger
-from thin.utils import psql
-from thin.utils.debversion import compare
-from thin.utils.psql import ident
+from thin.utils.packages.debversion import compare
+from thin.utils.programs import psql
+from thin.utils.programs.psql import ident
 
 __virtualname__ = "postgres"
 __reads__ = (

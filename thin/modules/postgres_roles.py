@@ -13,8 +13,9 @@ groups          list, or text with commas, of the roles that it becomes a member
 """
 
 from thin.log import getLogger
-from thin.utils import pgpass, psql
-from thin.utils.psql import ident, text
+from thin.utils.formats import pgpass
+from thin.utils.programs import psql
+from thin.utils.programs.psql import ident, text
 
 __virtualname__ = "postgres"
 __reads__ = ("user_list", "role_get", "user_exists")

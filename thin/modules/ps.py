@@ -8,7 +8,7 @@ import os
 import re
 
 from thin.exceptions import CommandExecutionError, SaltInvocationError
-from thin.utils import procfs
+from thin.utils.system import procfs
 
 __reads__ = ("top", "get_pid_list", "proc_info", "pgrep", "status", "psaux", "lsof", "netstat", "ss")
 __changes__ = ("kill_pid", "pkill")

@@ -6,7 +6,7 @@ Names, units and shapes are those of the library psutil, as in ps.py.
 import os
 
 from thin.exceptions import SaltInvocationError
-from thin.utils import procfs
+from thin.utils.system import procfs
 
 __virtualname__ = "ps"
 __reads__ = (

@@ -9,7 +9,7 @@ import os
 
 from thin import process
 from thin.exceptions import CommandExecutionError
-from thin.utils import rabbitrun
+from thin.utils.programs import rabbitrun
 
 __reads__ = (
     "list_users",

@@ -5,7 +5,8 @@ What ``runas`` means is said in rabbitmq.py.
 
 from thin import process
 from thin.exceptions import SaltInvocationError
-from thin.utils import rabbitrun, serial
+from thin.utils.files import serial
+from thin.utils.programs import rabbitrun
 
 __virtualname__ = "rabbitmq"
 __reads__ = (

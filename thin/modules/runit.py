@@ -9,7 +9,8 @@ starting it by itself. Other names of services are in runit_links.py.
 import os
 
 from thin.log import getLogger
-from thin.utils import initsystem, runitdirs, safepath
+from thin.utils.files import safepath
+from thin.utils.system import initsystem, runitdirs
 
 __virtualname__ = "runit"
 __parts__ = ("runit_links",)

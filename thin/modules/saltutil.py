@@ -366,7 +366,7 @@ def clear_cache():
     import os
 
     from thin.log import getLogger
-    from thin.utils import safetree
+    from thin.utils.files import safetree
     from thin.utils.files.arguments import cachedir
 
     top = cachedir(__opts__)

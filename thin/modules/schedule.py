@@ -10,7 +10,8 @@ import os
 from thin import process
 from thin.exceptions import CommandExecutionError
 from thin.log import getLogger
-from thin.utils import safepath, serial, timers
+from thin.utils.files import safepath, serial
+from thin.utils.formats import timers
 
 log = getLogger(__name__)
 
@@ -403,7 +404,7 @@ def _files(name, job):
 
 
 def _as_written(name, job):
-    from thin.utils import textfile
+    from thin.utils.files import textfile
 
     return all(textfile.read(path) == text for path, text in _files(name, job).items())
 

@@ -9,7 +9,7 @@ import re
 
 from thin import process
 from thin.exceptions import CommandExecutionError, SaltInvocationError
-from thin.utils import osutil, safepath, textfile
+from thin.utils.files import osutil, safepath, textfile
 
 __reads__ = ("selinux_fs_path", "getenforce", "getconfig", "getsebool", "list_sebool", "getsemod", "list_semod")
 __changes__ = ("setenforce", "setsebool", "setsebools", "setsemod", "install_semod", "remove_semod")

@@ -77,7 +77,7 @@ def serialize(serializer, obj, **mod_kwargs):
 
         pushsalt run '*' slsutil.serialize json '{port: 8080}'
     """
-    from thin.utils import serial
+    from thin.utils.files import serial
 
     return serial.elsewhere("serialize", serializer, obj, mod_kwargs)
 
@@ -99,7 +99,7 @@ def deserialize(serializer, stream_or_string, **mod_kwargs):
 
         pushsalt run '*' slsutil.deserialize json '{"port": 8080}'
     """
-    from thin.utils import serial
+    from thin.utils.files import serial
 
     return serial.elsewhere("deserialize", serializer, stream_or_string, mod_kwargs)
 

@@ -7,7 +7,8 @@ import os
 import re
 
 from thin.exceptions import CommandExecutionError, SaltInvocationError
-from thin.utils import authkeys, safepath, textfile
+from thin.utils.files import safepath, textfile
+from thin.utils.formats import authkeys
 
 __usual__ = True
 __reads__ = ("auth_keys", "check_key", "check_key_file", "host_keys", "user_keys", "key_is_encrypted")

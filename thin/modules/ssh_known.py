@@ -8,7 +8,8 @@ import os
 
 from thin import process
 from thin.exceptions import CommandExecutionError, CommandNotFoundError
-from thin.utils import authkeys, osutil, safepath, textfile
+from thin.utils.files import osutil, safepath, textfile
+from thin.utils.formats import authkeys
 
 __virtualname__ = "ssh"
 __usual__ = True

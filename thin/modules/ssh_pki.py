@@ -6,7 +6,7 @@ Keys and certificates are given as text, as bytes, or as the path of a file. Pas
 import os
 
 from thin.exceptions import CommandExecutionError, SaltInvocationError
-from thin.utils import safepath
+from thin.utils.files import safepath
 from thin.utils.pki import policies, shown, ssh, sshdraft
 
 __reads__ = (

@@ -9,7 +9,8 @@ import time as _time
 
 from thin.exceptions import CommandExecutionError
 from thin.log import getLogger
-from thin.utils import counters, procfs
+from thin.utils.outputs import counters
+from thin.utils.system import procfs
 
 __func_alias__ = {"time_": "time"}
 __usual__ = True

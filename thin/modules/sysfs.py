@@ -4,7 +4,7 @@ import os
 import stat
 
 from thin.log import getLogger
-from thin.utils import safepath
+from thin.utils.files import safepath
 
 __reads__ = ("attr", "read", "target", "interfaces")
 __changes__ = ("write",)

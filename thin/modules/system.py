@@ -8,7 +8,7 @@ import os
 import re
 
 from thin.exceptions import CommandExecutionError, SaltInvocationError
-from thin.utils import textfile
+from thin.utils.files import textfile
 
 __usual__ = True
 __reads__ = (

@@ -11,7 +11,7 @@ Lists of units and their properties are in systemd_units.py.
 import os
 
 from thin.exceptions import CommandExecutionError
-from thin.utils import initsystem, units
+from thin.utils.system import initsystem, units
 
 __virtualname__ = "service"
 __parts__ = ("systemd_units",)

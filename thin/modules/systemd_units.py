@@ -4,7 +4,7 @@ Salt: modules/systemd_service.py
 """
 
 from thin.exceptions import CommandExecutionError
-from thin.utils import initsystem, units
+from thin.utils.system import initsystem, units
 
 __virtualname__ = "service"
 __reads__ = ("get_all", "get_running", "get_enabled", "get_disabled", "get_static", "show", "execs")

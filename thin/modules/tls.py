@@ -10,7 +10,7 @@ import os
 
 from thin.exceptions import CommandExecutionError
 from thin.log import getLogger
-from thin.utils import safepath
+from thin.utils.files import safepath
 from thin.utils.pki import build, caindex, given, keys, load, openssl, pem
 
 __reads__ = (

@@ -171,7 +171,7 @@ def would_delete(rule):
 
         pushsalt run '*' ufw.would_delete 'allow 22/tcp'
     """
-    from thin.utils import textfile
+    from thin.utils.files import textfile
 
     # What ufw says then is the same for rules that do not exist. It prints the tables that it would leave.
     for table in run("--dry-run", "delete", *_words(rule)).split("*filter")[1:]:
@@ -231,7 +231,7 @@ def _words(rule):
 
 def _default(chain):
     """From the configuration: ufw prints it only while it is active."""
-    from thin.utils import textfile
+    from thin.utils.files import textfile
 
     for line in textfile.lines("/etc/default/ufw"):
         key, _, value = line.strip().partition("=")

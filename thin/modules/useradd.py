@@ -9,7 +9,7 @@ import os
 import pwd
 
 from thin.exceptions import CommandExecutionError
-from thin.utils import accounts
+from thin.utils.system import accounts
 
 __virtualname__ = "user"
 __parts__ = ("useradd_about",)

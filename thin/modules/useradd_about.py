@@ -3,7 +3,7 @@
 A part of ``user`` beside useradd.py. Salt: modules/useradd.py
 """
 
-from thin.utils import accounts
+from thin.utils.system import accounts
 
 __virtualname__ = "user"
 __usual__ = True

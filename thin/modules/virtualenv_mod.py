@@ -9,7 +9,7 @@ import re
 import sys
 
 from thin.exceptions import CommandExecutionError
-from thin.utils import safepath
+from thin.utils.files import safepath
 
 __virtualname__ = "virtualenv"
 __usual__ = True

@@ -6,7 +6,7 @@ import time
 
 from thin import process
 from thin.exceptions import CommandExecutionError
-from thin.utils import textfile
+from thin.utils.files import textfile
 
 __reads__ = ("info", "inventory", "devices", "estimate")
 __changes__ = ("dump", "prune_dump", "mkfs", "modify", "defragment")

@@ -3,7 +3,10 @@
 import fnmatch
 
 from thin.exceptions import CommandExecutionError
-from thin.utils import data, dnfout, pkgrun, rpmout, rpmversion, yumrun
+from thin.utils import data
+from thin.utils.outputs import dnfout, rpmout
+from thin.utils.packages import rpmversion
+from thin.utils.programs import pkgrun, yumrun
 
 __virtualname__ = "pkg"
 __fits__ = {

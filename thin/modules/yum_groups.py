@@ -3,7 +3,9 @@
 import os
 
 from thin.exceptions import CommandExecutionError, SaltInvocationError
-from thin.utils import dnfout, pkgholds, pkgrun, yumrun
+from thin.utils.outputs import dnfout
+from thin.utils.packages import pkgholds
+from thin.utils.programs import pkgrun, yumrun
 
 __virtualname__ = "pkg"
 __fits__ = {
@@ -210,7 +212,7 @@ def services_need_restart(**kwargs):
         raise CommandExecutionError("dnf or dnf5 is required to list outdated services.")
     if not os.path.isdir("/run/systemd/system"):
         raise CommandExecutionError("systemd is required to list outdated services.")
-    from thin.utils import unitof
+    from thin.utils.system import unitof
 
     found = {unitof.service(pid) for pid in dnfout.restarting(_run(["--quiet", "needs-restarting"])["stdout"])}
     return sorted(name for name in found if name)

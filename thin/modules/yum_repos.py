@@ -6,7 +6,8 @@ A repository is named by its id, the section of a .repo file.
 import os
 
 from thin.exceptions import CommandExecutionError, SaltInvocationError
-from thin.utils import pkgrun, repofile, safepath, yumrun
+from thin.utils.files import repofile, safepath
+from thin.utils.programs import pkgrun, yumrun
 
 __virtualname__ = "pkg"
 __fits__ = {

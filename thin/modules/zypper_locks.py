@@ -4,7 +4,8 @@ import os
 
 from thin import process
 from thin.exceptions import CommandExecutionError
-from thin.utils import pkgholds, pkgspec, zypprun
+from thin.utils.packages import pkgholds, pkgspec
+from thin.utils.programs import zypprun
 
 __virtualname__ = "pkg"
 __fits__ = {"os_family": ("Suse",)}

@@ -5,7 +5,8 @@ A repository is named by its alias, the section of a .repo file.
 
 from thin import process
 from thin.exceptions import CommandExecutionError
-from thin.utils import repofile, zypprun
+from thin.utils.files import repofile
+from thin.utils.programs import zypprun
 
 __virtualname__ = "pkg"
 __fits__ = {"os_family": ("Suse",)}

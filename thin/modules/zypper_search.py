@@ -4,7 +4,8 @@ import os
 
 from thin import process
 from thin.exceptions import CommandExecutionError
-from thin.utils import data, pkgrun, zypprun
+from thin.utils import data
+from thin.utils.programs import pkgrun, zypprun
 
 __virtualname__ = "pkg"
 __fits__ = {"os_family": ("Suse",)}

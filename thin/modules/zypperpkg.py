@@ -2,14 +2,16 @@
 
 What is installed is told by rpm_packages.py; searching, patterns, products and patches are in zypper_search.py,
 locks in zypper_locks.py, repositories in zypper_repos.py. Nothing here ever asks, and other processes' locks are waited
-for (thin/utils/zypprun.py).
+for (thin/utils/programs/zypprun.py).
 
 Every function takes ``root``: another system's root directory.
 """
 
 from thin import process
 from thin.exceptions import CommandExecutionError, SaltInvocationError
-from thin.utils import data, pkgrun, pkgspec, rpmversion, zypprun
+from thin.utils import data
+from thin.utils.packages import pkgspec, rpmversion
+from thin.utils.programs import pkgrun, zypprun
 
 __virtualname__ = "pkg"
 __parts__ = ("zypper_locks", "zypper_repos", "zypper_search")
@@ -155,7 +157,7 @@ def list_downloaded(root=None, **kwargs):
 
         pushsalt run '*' pkg.list_downloaded
     """
-    from thin.utils import pkgfiles
+    from thin.utils.programs import pkgfiles
 
     return pkgfiles.downloaded((root or "") + CACHE, __salt__["lowpkg.bin_pkg_info"])
 

@@ -1,6 +1,6 @@
 """Archives taken apart into a directory. Salt: states/archive.py
 
-How an archive is chosen, fetched and verified is in thin/utils/archivesource.py.
+How an archive is chosen, fetched and verified is in thin/utils/archives/archivesource.py.
 """
 
 import errno
@@ -8,8 +8,8 @@ import os
 import stat
 
 from thin.exceptions import CommandExecutionError
-from thin.utils import archivemembers
-from thin.utils.archivesource import Done, Source
+from thin.utils.archives import archivemembers
+from thin.utils.archives.archivesource import Done, Source
 
 __usual__ = True
 
@@ -108,7 +108,7 @@ class _Job(Source):
         if self.ahead is not None:
             self.ahead.__exit__()
         if self.copy:
-            from thin.utils import safepath
+            from thin.utils.files import safepath
 
             try:
                 safepath.unlink(self.copy)
@@ -182,8 +182,8 @@ class _Job(Source):
 
     def _contents_ahead(self):
         """The contents of an archive that is read once: where it is going to be extracted, that is done meanwhile, into
-        a folder of its own (thin/utils/tarpass.py). None for other archives."""
-        from thin.utils import archivefiles, tarpass
+        a folder of its own (thin/utils/archives/tarpass.py). None for other archives."""
+        from thin.utils.archives import archivefiles, tarpass
 
         with archivefiles.located(self.cached, self.cached):
             one = tarpass.fitting(
@@ -310,7 +310,7 @@ class _Job(Source):
         if not os.path.isdir(self.name):
             __states__["file.directory"](self.name, user=self.user, makedirs=True)
             self.created = True
-        from thin.utils import safepath
+        from thin.utils.files import safepath
 
         try:
             self.files = self._extract()
@@ -324,8 +324,7 @@ class _Job(Source):
 
     def _hold(self):
         """Copy what another user can change, so that what is checked is what is extracted; whether that was done."""
-        from thin.utils import ownfolders, safepath
-        from thin.utils.files import arguments, atomic
+        from thin.utils.files import arguments, atomic, ownfolders, safepath
 
         if self.copy or not ownfolders.alterable(self.match):
             return False
@@ -408,7 +407,7 @@ class _Job(Source):
             self._own_file(os.path.join(self.name, file), file)
 
     def _own_file(self, path, shown):
-        from thin.utils import safepath
+        from thin.utils.files import safepath
 
         try:
             with safepath.at(path) as place, place.pin() as pinned:

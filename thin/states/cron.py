@@ -6,7 +6,7 @@ the command is the same. ``identifier: null`` goes by the command alone.
 
 import os
 
-from thin.utils import crontab
+from thin.utils.formats import crontab
 
 __usual__ = True
 
@@ -95,7 +95,7 @@ def file(
     **kwargs,
 ):
     """The file ``name`` (salt://) is the whole of the user's crontab; without ``replace`` only where there is none."""
-    from thin.utils import osutil, textfile
+    from thin.utils.files import osutil, textfile
 
     ret = {"changes": {}, "comment": "", "name": name, "result": True}
     try:

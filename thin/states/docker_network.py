@@ -1,7 +1,7 @@
 """Networks of containers. Salt (until 3007): ``salt/states/docker_network.py``."""
 
 from thin.exceptions import CommandExecutionError, SaltException
-from thin.utils import dockernets, dockerwords
+from thin.utils.formats import dockernets, dockerwords
 
 __any_arguments__ = True  # data, or words of a program: no name is misspelt for sure
 

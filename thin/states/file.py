@@ -10,8 +10,7 @@ import os
 
 from thin.exceptions import CommandExecutionError, SaltInvocationError
 from thin.log import getLogger
-from thin.utils import safepath
-from thin.utils.files import owner
+from thin.utils.files import owner, safepath
 from thin.utils.files.arguments import cachedir
 from thin.utils.files.states import accumulated, chunk_tag, failed, preflight, state_return, user_of
 

@@ -136,8 +136,7 @@ def decode(name, encoded_data=None, contents_pillar=None, encoding_type="base64"
     import base64
     import binascii
 
-    from thin.utils import safepath
-    from thin.utils.files import atomic, hashes
+    from thin.utils.files import atomic, hashes, safepath
 
     ret = state_return(name)
     if not (encoded_data or contents_pillar):

@@ -3,7 +3,7 @@
 import os
 
 from thin.exceptions import CommandExecutionError, SaltInvocationError
-from thin.utils import safepath
+from thin.utils.files import safepath
 from thin.utils.files.states import chunk_tag, edited, failed, not_editable, state_return
 
 __virtualname__ = "file"

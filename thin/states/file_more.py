@@ -4,8 +4,7 @@ import os
 import stat
 
 from thin.exceptions import CommandExecutionError
-from thin.utils import safepath
-from thin.utils.files import owner
+from thin.utils.files import owner, safepath
 from thin.utils.files.states import failed, link_owner, make_way_to, state_return, user_of
 
 __virtualname__ = "file"

@@ -6,8 +6,7 @@ Salt: salt.states.file.
 import os
 
 from thin.exceptions import CommandExecutionError
-from thin.utils import safepath
-from thin.utils.files import owner
+from thin.utils.files import owner, safepath
 from thin.utils.files.states import failed, link_owner, make_way_to, preflight, state_return, user_of
 
 __virtualname__ = "file"

@@ -4,8 +4,8 @@ git_clones.py and git_settings.py have the other functions of the same Salt modu
 """
 
 from thin.exceptions import CommandExecutionError
-from thin.utils.gitjob import Job
-from thin.utils.gitwords import Done, equal, failed, is_digest, joined, reason, short
+from thin.utils.formats.gitwords import Done, equal, failed, is_digest, joined, reason, short
+from thin.utils.programs.gitjob import Job
 
 __usual__ = True
 
@@ -262,7 +262,7 @@ class _Latest(Job):
         raise failed(words, self.comments)
 
     def set_remote(self):
-        from thin.utils import gitrun
+        from thin.utils.programs import gitrun
 
         url = self.remotes.get(self.remote, {}).get("fetch")
         if url == self.name:

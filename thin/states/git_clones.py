@@ -3,8 +3,8 @@
 import os
 
 from thin.exceptions import CommandExecutionError
-from thin.utils.gitjob import Job
-from thin.utils.gitwords import Done, failed, is_digest, joined
+from thin.utils.formats.gitwords import Done, failed, is_digest, joined
+from thin.utils.programs.gitjob import Job
 
 __virtualname__ = "git"
 __usual__ = True

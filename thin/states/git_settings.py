@@ -3,7 +3,7 @@
 import os
 
 from thin.exceptions import CommandExecutionError
-from thin.utils.gitwords import joined, reason
+from thin.utils.formats.gitwords import joined, reason
 
 __virtualname__ = "git"
 __usual__ = True

@@ -3,7 +3,7 @@
 import os
 import re
 
-from thin.utils import mountopts
+from thin.utils.formats import mountopts
 
 __usual__ = True
 

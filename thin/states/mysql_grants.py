@@ -5,7 +5,7 @@
 ``connection_pass`` and so on tell how to connect; see the module ``mysql``.
 """
 
-from thin.utils.mysqlrun import pop_error
+from thin.utils.programs.mysqlrun import pop_error
 
 
 def __virtual__():

@@ -8,9 +8,8 @@ without it the comment has it. ``overwrite: false``: nothing is run when the gra
 
 import os
 
-from thin.utils import safepath
-from thin.utils.files import atomic, owner
-from thin.utils.mysqlrun import pop_error
+from thin.utils.files import atomic, owner, safepath
+from thin.utils.programs.mysqlrun import pop_error
 
 
 def __virtual__():

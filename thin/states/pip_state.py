@@ -1,7 +1,7 @@
 """Python packages installed, removed or up to date, by pip. Salt: states/pip_state.py"""
 
 from thin.exceptions import CommandExecutionError, CommandNotFoundError
-from thin.utils import pep440
+from thin.utils.packages import pep440
 
 __virtualname__ = "pip"
 __usual__ = True

@@ -9,7 +9,8 @@ installed; ``refresh: False`` prevents it, ``refresh: True`` asks for it each ti
 """
 
 from thin.exceptions import CommandExecutionError, SaltInvocationError
-from thin.utils import nested, pkgplan, pkgspec
+from thin.utils import nested
+from thin.utils.packages import pkgplan, pkgspec
 
 __usual__ = True
 

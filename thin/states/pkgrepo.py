@@ -6,7 +6,7 @@
 import os
 
 from thin.exceptions import CommandExecutionError, SaltInvocationError
-from thin.utils import safepath
+from thin.utils.files import safepath
 
 __any_arguments__ = True  # what stands in the file of a repository, too
 __usual__ = True
@@ -235,13 +235,13 @@ def _same_line(wanted, line, kwargs):
 
 
 def _joined(given):
-    from thin.utils import aptsources
+    from thin.utils.files import aptsources
 
     return aptsources.comments(given)
 
 
 def _without_slash(name):
-    from thin.utils import aptsources
+    from thin.utils.files import aptsources
 
     return aptsources.without_slash(name)
 

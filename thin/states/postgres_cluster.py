@@ -1,6 +1,6 @@
 """Clusters of PostgreSQL on Debian and its kin. Salt: states/postgres_cluster.py"""
 
-from thin.utils.psql import last_error
+from thin.utils.programs.psql import last_error
 
 
 def __virtual__():

@@ -8,7 +8,7 @@ import os
 
 from thin.call_state import INTERNAL
 from thin.exceptions import CommandExecutionError, SaltInvocationError
-from thin.utils import safepath
+from thin.utils.files import safepath
 from thin.utils.pki import given, ssh, sshdraft
 from thin.utils.pki.managed import Found, Managed, split
 

@@ -8,7 +8,8 @@ user_absent.py takes accounts away.
 import os
 
 from thin.exceptions import CommandExecutionError, SaltInvocationError
-from thin.utils import accounts, safepath
+from thin.utils.files import safepath
+from thin.utils.system import accounts
 
 __usual__ = True
 

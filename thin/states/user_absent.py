@@ -1,7 +1,7 @@
 """User accounts that do not exist. The rest of Salt's ``user`` states is in user.py."""
 
 from thin.exceptions import CommandExecutionError, SaltInvocationError
-from thin.utils import accounts
+from thin.utils.system import accounts
 
 __virtualname__ = "user"
 __usual__ = True

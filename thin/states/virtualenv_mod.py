@@ -3,7 +3,7 @@
 import os
 
 from thin.exceptions import CommandExecutionError, CommandNotFoundError
-from thin.utils import pep440
+from thin.utils.packages import pep440
 
 __virtualname__ = "virtualenv"
 __usual__ = True

@@ -21,7 +21,7 @@ Token and headers go to this server and nowhere else: not into logs, messages or
 """
 
 from thin.exceptions import CommandExecutionError
-from thin.utils import serial
+from thin.utils.files import serial
 
 OPTIONS = ("url", "token", "headers", "ping", "grains", "timeout", "ca_bundle", "verify_ssl")
 #: Seconds to wait for the server, and bytes that it may answer.

@@ -13,9 +13,8 @@ import errno
 import os
 import stat
 
-from thin.utils import safepath
-from thin.utils.files import owner
-from thin.utils.osutil import ONLY_COPY
+from thin.utils.files import owner, safepath
+from thin.utils.files.osutil import ONLY_COPY
 
 PIECE = 1 << 18
 ACL = "system.posix_acl_access"
@@ -104,7 +103,7 @@ def _spool(place):
     except OSError as exc:
         if exc.errno not in (errno.EACCES, errno.EPERM, errno.EROFS):
             raise
-    from thin.utils import osutil
+    from thin.utils.files import osutil
 
     return osutil.mkstemp()
 

@@ -138,8 +138,7 @@ def comment_line(path, regex, char="#", cmnt=True, backup=".bak"):
     """Comment lines out or back in. The diff of those lines, False when none matched. Salt: ``file.comment_line``."""
     import os
 
-    from thin.utils import safepath
-    from thin.utils.files import diff, edit
+    from thin.utils.files import diff, edit, safepath
 
     real = safepath.real(os.path.expanduser(path))
     if not os.path.isfile(real):

@@ -96,7 +96,7 @@ def same(content, path):
 
 
 def read_file(path):
-    from thin.utils import safepath
+    from thin.utils.files import safepath
 
     return safepath.read(path)
 
@@ -108,7 +108,7 @@ def _read(path):
 
 def spooled(content):
     """The path of a private temporary file with these bytes; manage_file and its like take it away."""
-    from thin.utils import osutil
+    from thin.utils.files import osutil
 
     descriptor, path = osutil.mkstemp(suffix=SPOOL)
     with os.fdopen(descriptor, "wb") as target:
@@ -118,7 +118,7 @@ def spooled(content):
 
 def unspool(path):
     """Take away what ``spooled`` made; any other path stays."""
-    from thin.utils import safepath
+    from thin.utils.files import safepath
 
     if path and os.path.basename(path).startswith(".pushsalt-") and path.endswith(SPOOL):
         safepath.unlink(path)

@@ -2,7 +2,7 @@
 
 from thin import link
 from thin.exceptions import CommandExecutionError
-from thin.utils import serial
+from thin.utils.files import serial
 
 BUILTIN = ("json", "configparser", "plist", "python")
 

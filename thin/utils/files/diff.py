@@ -2,7 +2,7 @@
 
 import os
 
-from thin.utils import safepath
+from thin.utils.files import safepath
 
 #: Bytes (of lists of lines: characters) of either side up to which two texts are compared line by line.
 LIMIT = 2 * 1024 * 1024

@@ -3,8 +3,7 @@
 import os
 import stat
 
-from thin.utils import safepath
-from thin.utils.files import owner, walk
+from thin.utils.files import owner, safepath, walk
 
 REMOVED = {"removed": "Removed due to clean"}
 

@@ -6,8 +6,7 @@ import re
 import sys
 
 from thin.exceptions import CommandExecutionError, SaltInvocationError
-from thin.utils import safepath
-from thin.utils.files import atomic, diff, large
+from thin.utils.files import atomic, diff, large, safepath
 
 
 def regex_flags(flags):

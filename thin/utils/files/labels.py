@@ -3,7 +3,7 @@
 import os
 import subprocess
 
-from thin.utils import safepath
+from thin.utils.files import safepath
 
 SELINUX = "security.selinux"
 PARTS = ("seuser", "serole", "setype", "serange")

@@ -53,7 +53,7 @@ def own(path, user, group):
 def make(target, path, force=False, atomic=False, follow_symlinks=True):
     """Make ``path`` a link to ``target``. True; raises SaltInvocationError, CommandExecutionError. Salt:
     ``file.symlink``."""
-    from thin.utils import safepath
+    from thin.utils.files import safepath
 
     if not os.path.isabs(path):
         raise SaltInvocationError("Link path must be absolute: %s" % path)
@@ -78,7 +78,7 @@ def make(target, path, force=False, atomic=False, follow_symlinks=True):
 
 
 def _swap(target, path):
-    from thin.utils import safepath
+    from thin.utils.files import safepath
 
     with safepath.at(path) as place:
         temp = place.beside(".pushsalt-%s" % os.urandom(12).hex())
@@ -151,7 +151,7 @@ def settle(ret, name, user, group):
 
 def move_aside(name, target, backupname, force):
     """Rename what is in a link's way to its backup name; words when that cannot be."""
-    from thin.utils import safepath
+    from thin.utils.files import safepath
 
     if not os.path.isabs(backupname):
         if backupname != os.path.basename(backupname):

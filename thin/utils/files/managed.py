@@ -3,8 +3,7 @@
 import os
 import stat
 
-from thin.utils import safepath
-from thin.utils.files import atomic, owner
+from thin.utils.files import atomic, owner, safepath
 from thin.utils.files import content as contents_of
 from thin.utils.files.content import Failed
 

@@ -4,7 +4,7 @@ import os
 import subprocess
 
 from thin.exceptions import CommandExecutionError
-from thin.utils import safepath
+from thin.utils.files import safepath
 
 FORBIDDEN = ("-N", "--forward", "-r", "--reject-file", "-o", "--output")
 
@@ -92,7 +92,7 @@ def apply(ret, name, patch, words, strip, reject_file, test):
 
 def _rejects(name, patch, words, reject_file):
     """Write what does not fit; patch(1) does so only where it writes what fits, too."""
-    from thin.utils import osutil
+    from thin.utils.files import osutil
 
     descriptor, unwanted = osutil.mkstemp()
     os.close(descriptor)

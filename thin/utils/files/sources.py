@@ -7,8 +7,7 @@ import stat
 
 from thin import link
 from thin.exceptions import CommandExecutionError
-from thin.utils import safepath
-from thin.utils.files import content, hashes
+from thin.utils.files import content, hashes, safepath
 from thin.utils.files.urls import redact
 
 REMOTE = ("http", "https", "ftp")

@@ -5,7 +5,7 @@ The index has a line for each certificate, as openssl's own authority has it.
 
 # ruff: noqa: E741 - the name of an argument is Salt's
 from thin.exceptions import CommandExecutionError
-from thin.utils import safepath
+from thin.utils.files import safepath
 from thin.utils.pki import names, oids
 
 SHORT = "%y%m%d%H%M%SZ"
@@ -47,7 +47,7 @@ def write(path, data, mode):
 
 def lines(path):
     """The lines of an index; [] without one."""
-    from thin.utils import textfile
+    from thin.utils.files import textfile
 
     return textfile.lines(path)
 

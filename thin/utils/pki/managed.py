@@ -7,7 +7,7 @@ binary encodings are written here, since ``contents`` are text.
 import os
 
 from thin.exceptions import CommandExecutionError, SaltInvocationError
-from thin.utils import safepath
+from thin.utils.files import safepath
 
 _FILE_ARGS = (
     "user",

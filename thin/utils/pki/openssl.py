@@ -4,7 +4,7 @@ import os
 
 from thin import process
 from thin.exceptions import CommandExecutionError
-from thin.utils import osutil, safepath
+from thin.utils.files import osutil, safepath
 
 MISSING = "The program openssl is not installed here, and is needed for this: install the package openssl"
 

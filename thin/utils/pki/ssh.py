@@ -8,7 +8,7 @@ import os
 
 from thin import process
 from thin.exceptions import CommandExecutionError, SaltInvocationError
-from thin.utils import osutil, safepath
+from thin.utils.files import osutil, safepath
 from thin.utils.pki import given, pem
 
 MISSING = "The program ssh-keygen is not installed here, and is needed for this: install the package openssh-client"

@@ -6,7 +6,7 @@ import os
 import stat
 
 from thin.exceptions import CommandExecutionError, FileLockError, MinionError
-from thin.utils import safepath, safetree
+from thin.utils.files import safepath, safetree
 
 TEMPFILE_PREFIX = "__salt.tmp."
 REMOTE_PROTOS = ("http", "https", "ftp", "swift", "s3")

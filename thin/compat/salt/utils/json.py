@@ -1,6 +1,6 @@
 """JSON, whose texts may be bytes. Salt: ``salt/utils/json.py``."""
 
-from thin.utils import serial
+from thin.utils.files import serial
 from thin.wire import _plain
 
 

@@ -3,7 +3,7 @@
 import ipaddress
 import socket
 
-from thin.utils import interfaces as _interfaces
+from thin.utils.system import interfaces as _interfaces
 
 
 def _address(value, kind=None):

@@ -1,0 +1,1 @@
+"""How programs and servers are called, and what the modules that call them share."""
