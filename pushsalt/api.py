@@ -198,6 +198,22 @@ class Client:
     ) -> AsyncIterator[TargetReturn]:
         return self._stream(selection, Job("copy", "cp", [copy], options=options or JobOptions()))
 
+    def wait(
+        self, selection: Selection, what: str = "ssh", seconds: float = 300.0, options: JobOptions | None = None
+    ) -> dict[str, TargetReturn]:
+        """Wait until each target can be logged in to (``ssh``), or was restarted (``reboot``)."""
+        return self._wait(self.wait_async(selection, what, seconds, options))
+
+    async def wait_async(
+        self, selection: Selection, what: str = "ssh", seconds: float = 300.0, options: JobOptions | None = None
+    ) -> dict[str, TargetReturn]:
+        return await _gather(self.stream_wait(selection, what, seconds, options))
+
+    def stream_wait(
+        self, selection: Selection, what: str = "ssh", seconds: float = 300.0, options: JobOptions | None = None
+    ) -> AsyncIterator[TargetReturn]:
+        return self._stream(selection, Job("wait", "wait", [what, seconds], options=options or JobOptions()))
+
     def stop(self, exit_code: int = EXIT_INTERRUPTED, gently: bool = False) -> None:
         """Stop the running work, from any thread; targets without a return get ``interrupted``.
 

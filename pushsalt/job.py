@@ -97,7 +97,7 @@ class JobOptions:
 class Job:
     """One function for every target; ``apply`` is state.apply (with SLS names) or state.highstate's function."""
 
-    kind: Literal["apply", "call", "grains", "clean", "raw", "copy"]
+    kind: Literal["apply", "call", "grains", "clean", "raw", "copy", "wait"]
     fun: str = ""
     args: list[Any] = field(default_factory=list)
     kwargs: dict[str, Any] = field(default_factory=dict)

@@ -1,5 +1,6 @@
 """The worker's end of the channel: sends messages, gets answers, and serves the other side while it waits."""
 
+import _socket
 import select
 
 from thin import waiting, wire
@@ -81,8 +82,8 @@ class Channel(object):
                 self._frames.feed(data)
 
     def attend(self):
-        """Deal with what has come, without waiting."""
-        while select.select([self._sock], [], [], 0)[0]:
+        """Deal with what has come, without waiting. That nothing more comes is for those who wait for an answer."""
+        while select.select([self._sock], [], [], 0)[0] and self._sock.recv(1, _socket.MSG_PEEK):
             self.step()
 
     def tell(self, word):

@@ -8,7 +8,8 @@ moment the worker has the plan (its frame b"R" ``begin``) these hold:
 what happens                                what the supervisor does
 ==========================================  ================================================================
 the channel ends, SIGHUP                    goes on: keeps the worker's frames (thin.kept), lets the front go
-another session asks for this job           takes its channel over, goes on at the frame that it is asked for
+another session asks for this job           takes its channel over, goes on at the frame that it is asked for; of
+                                            another process: from the first on, and nobody answers any more
 a frame b"X" comes                          stops the worker, keeps nothing: the controller wants no more of it
 a frame b"L" comes                          the controller leaves: nobody will answer after the channel's end
 the run ends, with a channel                waits for ``bye``, as always; the folder goes
@@ -41,6 +42,8 @@ MOST = 24 * 3600
 TERM_GRACE, HEARD = 20.0, 5.0
 #: Bytes that come down between two reports of how many have come.
 REPORT = 1024 * 1024
+#: In place of the number of a frame: all of them, and nobody answers any more.
+COLLECT = 2**64 - 1
 
 _HEAD = 5
 
@@ -236,6 +239,9 @@ class Surviving(relay.Relay):
         if found is None:
             return
         nonce, number, (up, down, front) = found
+        if number == COLLECT:  # another process, which cannot answer what was asked of the first
+            number = 0
+            self._hang_up()
         if not self.lost:
             self._let_go()
         else:
@@ -326,6 +332,13 @@ class Surviving(relay.Relay):
 
     # --- the end
 
+    def _last(self):
+        last = super(Surviving, self)._last()
+        if last is None and self.hanging and not self.idle:
+            text = "the run needed an answer of the controller, which did not come back"
+            last = [("kind", "connection_lost"), ("message", text)]
+        return last
+
     def _end(self):
         if self.spool is None:
             return super(Surviving, self)._end()
@@ -337,9 +350,6 @@ class Surviving(relay.Relay):
                 pass
         status = super(Surviving, self)._end()
         last = self._last()
-        if last is None and self.hanging and not self.idle:
-            text = "the run needed an answer of the controller, which did not come back"
-            last = [("kind", "connection_lost"), ("message", text)]
         if self.dropped or (last is None and not self.lost):
             self.spool.remove()
             return status
@@ -419,7 +429,8 @@ def _hand_over(folder, state, channel):
         sock.connect(kept.SOCKET)
         fds = struct.pack("3i", channel.up, channel.down, write)
         rights = [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, fds)]
-        sock.sendmsg([channel.nonce + state["resume"].to_bytes(8, "big")], rights)
+        number = COLLECT if state["resume"] < 0 else state["resume"]
+        sock.sendmsg([channel.nonce + number.to_bytes(8, "big")], rights)
         if sock.recv(1) == b"+":
             return read
     except OSError:
@@ -453,7 +464,7 @@ def resume(channel, state):
         if kept.has_ended(folder):
             break
         sleep(0.2)  # it may be just ending
-    at = _replay(channel, folder, state["resume"])
+    at = _replay(channel, folder, max(0, state["resume"]))
     if not kept.has_ended(folder):
         text = "the run was killed there, or the machine went down; what its last state did is unknown"
         channel.say(b"R", [("state", "gone"), ("got", 0), ("at", at)])

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from pushsalt.run.rendered import Called, Planned, RenderedTarget
     from pushsalt.run.runner import Runner
     from pushsalt.session.channel import Channels
+    from pushsalt.session.collecting import Collector
     from pushsalt.session.session import Session
     from pushsalt.session.start import LockRequest, Start
 
@@ -141,13 +142,32 @@ class Work:
             self._connection = await transport.connect(self.target, self.runner.connecting)
         return self._connection
 
-    async def _connect_again(self) -> transport.Connection:
+    async def connect_again(self) -> transport.Connection:
         """A new connection in place of one that broke."""
         broken, self._connection = self._connection, None
         if broken is not None:
             await transport.disconnect(broken)
         self._connection = await transport.connect(self.target, self.runner.connecting)
         return self._connection
+
+    async def collector(self, start: Start) -> Collector:
+        """A session that collects what an earlier process has begun."""
+        from pushsalt.session.collecting import Collector
+        from pushsalt.session.survival import Reconnect
+
+        if self._connection is None:
+            await self.connect()
+        assert self._connection is not None
+        with self.phase("collect"):
+            return await Collector.begin(
+                self.target,
+                self._connection,
+                self.project.runtime,
+                start=start,
+                reconnect=Reconnect(start.reconnect, self.connect_again),
+                on_event=self._event,
+                warnings=self.warnings,
+            )
 
     async def take_grains(self, session: Session) -> dict[str, Any]:
         """The grains that were requested with the session's start; they are cached."""
@@ -180,7 +200,7 @@ class Work:
             on_event=self._event,
             warnings=self.warnings,
             channels=cast("Channels", connection) if self.target.place != self.target.key else None,
-            reconnect=Reconnect(start.reconnect, self._connect_again) if start.job else None,
+            reconnect=Reconnect(start.reconnect, self.connect_again) if start.job else None,
         )
         try:
             return await open_one()

@@ -102,6 +102,7 @@ class Survival:
         self._lost_at = 0.0
         self._pause = PAUSE
         self._attempt_ends: asyncio.TimerHandle | None = None
+        self._attached = False
         self._cause: TargetError | None = None  # how the connection was lost
         self._last: TargetError | None = None  # why it did not come back
 
@@ -120,6 +121,13 @@ class Survival:
         """From now on keep what is written, until the target says that it has come: the run begins."""
         if self._reconnect is not None and self._unheard is None:
             self._base, self._unheard = self._position, bytearray()
+
+    def attach(self) -> None:
+        """The run was begun by another process: the session has just connected to it."""
+        self._attached = True
+        self._unheard = bytearray()
+        self._until = self._lost_at = time.monotonic()
+        self._settled.clear()
 
     def written(self, data: bytes) -> bool:
         """Note bytes that are to be written; whether they can be written now."""
@@ -153,6 +161,8 @@ class Survival:
             raise ValueError("a state of a run that does not exist")
         if not self.is_connecting and (state != "running" or "at" in fields) and self.state in ("", "running"):
             raise ValueError(f"a run that is {state} without having been asked for")
+        if self._attached and state == "running" and self.is_connecting:
+            self._base = self._position = got
         if state == "running":
             if not self._base <= got <= self._position:
                 raise ValueError("more bytes came than were sent, or fewer than before")
@@ -183,7 +193,8 @@ class Survival:
         took = time.monotonic() - self._lost_at
         log.debug("%s: the run goes on after %.1f s, at frame %d", self._id, took, self.count)
         self._settled.set()
-        self._ours.say({"k": "resumed", "seconds": took, "state": self.state})
+        if not self._attached:
+            self._ours.say({"k": "resumed", "seconds": took, "state": self.state})
         if self.state == "running" and self._unheard:
             self._ours.channel().write(bytes(self._unheard))
 
