@@ -27,8 +27,8 @@ _LOOK: Final = "cat /proc/sys/kernel/random/boot_id /proc/uptime /proc/1/stat 2>
 async def wait_for(work: Work, what: str, seconds: float) -> dict[str, Any]:
     """Wait until the target can be logged in to (``ssh``), or was restarted (``reboot``), for so many seconds.
 
-    A restart is seen by another boot id, by a first process that is younger than the wait, or when a target answers that
-    did not answer at first. Raises TargetError.
+    A restart is seen by another boot id, by a first process that is younger than the wait, or when a target answers
+    that did not answer at first. Raises TargetError.
     """
     began = time.monotonic()
     first: str | None = None
