@@ -8,7 +8,8 @@ from typing import Annotated
 import typer
 
 from pushsalt.cli.app import Command, complete_targets
-from pushsalt.cli.options import GLOBAL, JOB, MATCHERS, Given, Opt, takes
+from pushsalt.cli.opt import Opt
+from pushsalt.cli.options import GLOBAL, JOB, MATCHERS, Given, takes
 from pushsalt.cli.stdio import TERMINAL
 from pushsalt.errors import UsageError
 
