@@ -21,8 +21,8 @@ class Ending(Protocol):
 class Stopping:
     """``requested`` is set by the first step, ``at_once`` by the second. ``works``: the running parts, by target."""
 
-    def __init__(self) -> None:
-        self.requested = asyncio.Event()
+    def __init__(self, requested: asyncio.Event | None = None) -> None:
+        self.requested = requested or asyncio.Event()
         self.at_once = asyncio.Event()
         self.works: dict[str, Ending] = {}
         self._ending: set[str] = set()
