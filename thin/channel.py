@@ -1,4 +1,4 @@
-"""The worker's end of the channel: sends messages, gets answers, and serves the other side while it waits."""
+"""The worker's end of the channel: sends messages, receives answers, and serves the controller while it waits."""
 
 import _socket
 import select
@@ -67,7 +67,7 @@ class Channel(object):
             self.step()
 
     def step(self):
-        """Take what has come, waiting for it; at least one frame is dealt with. Raises Closed at the end."""
+        """Wait for input and handle at least one frame. Raises Closed at the end of the stream."""
         before = self._dealt
         while self._dealt == before:
             for kind, payload in self._frames:

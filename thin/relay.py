@@ -167,7 +167,7 @@ class Relay(object):
             self._close_sock()
 
     def _from_worker(self):
-        """Read once; False at the end, or when there is nothing."""
+        """Read once; False at the end, or if there is no data."""
         try:
             data = self.sock.recv(65536)
         except BlockingIOError:
@@ -242,7 +242,7 @@ class Relay(object):
     # --- processes
 
     def _signals(self):
-        """Have signals wake the loop; what they did before, by number."""
+        """Make signals wake the loop; returns the former handlers by number."""
         os.set_blocking(self.wake, False)
         os.set_blocking(self.woken, False)
         signal.set_wakeup_fd(self.woken)
@@ -351,7 +351,7 @@ class Relay(object):
         return mark + bytes(self.stderr)
 
     def _drain(self):
-        """Send all that is in ``to_peer``; give up on a peer that takes nothing for a while."""
+        """Send everything in ``to_peer``; give up if the peer accepts no data for some time."""
         poll = select.poll()
         poll.register(self.channel.up, _OUT)
         while self.to_peer and not self.lost:
