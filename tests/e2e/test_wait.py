@@ -1,4 +1,4 @@
-"""``pushsalt wait`` over real sshds. A real restart is in tests/machines/test_faults.py."""
+"""``pushsalt wait`` over real sshds."""
 
 from __future__ import annotations
 

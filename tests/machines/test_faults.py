@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import time
@@ -52,7 +51,6 @@ IDS = ["before0", "before1", "before2", "fault", "page", "after0", "after1", "af
 COUNTED = [id for id in IDS if id != "page"]
 #: Ends the server and every session of it, as a changed unit would; the server comes back by itself.
 CHANGES_SSHD = "systemctl restart ssh; pkill -KILL -f '^sshd: ' || true; sleep 1"
-WAITS = "while test ! -e /root/go; do sleep 0.1; done"
 
 
 @pytest.fixture(scope="module")
@@ -120,35 +118,4 @@ def test_packets_that_are_dropped_for_thirty_seconds(site: Site, machine: Machin
     time.sleep(30)
     subprocess.run([*link, "up"], check=True)
     site.all_ran_once(Project.finish(process, 180))
-    site.nothing_stays()
-
-
-@pytest.mark.parametrize("round", range(ROUNDS))
-def test_a_controller_that_is_killed(site: Site, machine: Machine, round: int) -> None:
-    """Another process resumes the job while it is under way. Nobody can answer what the killed one was asked."""
-    site.states(WAITS, STATES.partition("page:")[0] + STATES.partition("- template: jinja")[2])
-    process = site.begin()
-    site.until_fault()
-    process.kill()
-    process.communicate()
-    resumed = site.project.start("jobs", "resume", "last", "--out", "json")
-    machine.shell("sleep 2; touch /root/go")
-    done = Project.finish(resumed, 120)
-    assert done.code == 0, (done.out, done.err)
-    assert [ret["__id__"] for ret in values(done.data["web1"])] == COUNTED
-    assert site.counted() == COUNTED
-    site.nothing_stays()
-
-
-@pytest.mark.parametrize("round", range(ROUNDS))
-def test_a_restart_of_the_machine_as_the_last_state(site: Site, machine: Machine, round: int) -> None:
-    site.states("systemctl reboot", STATES.partition("page:")[0])
-    before = machine.shell("cat /proc/sys/kernel/random/boot_id")
-    done = Project.finish(site.begin(), 180)
-    waited = site.project.json("wait", "web1", "--for", "reboot", "--timeout", "120", timeout=180)
-    assert waited.code == 0 or before != machine.shell("cat /proc/sys/kernel/random/boot_id"), waited.out
-    assert done.code == 0, (done.out, done.err)
-    assert [ret["__id__"] for ret in values(done.data["web1"])] == IDS[:4]
-    assert site.counted() == COUNTED[:4]
-    assert json.loads(waited.out)
     site.nothing_stays()
