@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from pushsalt.run.observers import JobObserver
     from pushsalt.run.project import Project
     from pushsalt.run.recording import Recorder
+    from pushsalt.run.stopping import Stopping
     from pushsalt.session.copying import Copy
     from pushsalt.transport.kept import KeptConnections
 
@@ -52,7 +53,7 @@ class Client:
         self.settings = settings or Settings()
         self.reporter = reporter or Reporter()
         self._project: Project | None = None
-        self._stop: tuple[asyncio.AbstractEventLoop, asyncio.Event] | None = None
+        self._stop: tuple[asyncio.AbstractEventLoop, Stopping] | None = None
         self._stopped_with = EXIT_INTERRUPTED
         #: are told of each job besides the record
         self.observers: list[JobObserver] = []
@@ -81,7 +82,9 @@ class Client:
         """Within the context, ``stop`` sets this event of the running event loop."""
         import asyncio
 
-        self._stop = (asyncio.get_running_loop(), event)
+        from pushsalt.run.stopping import Stopping
+
+        self._stop = (asyncio.get_running_loop(), Stopping(event))
         try:
             yield
         finally:
@@ -278,15 +281,37 @@ class Client:
     ) -> AsyncIterator[TargetReturn]:
         return self._stream(selection, Job("copy", "cp", [copy], options=options or JobOptions()))
 
-    def stop(self, exit_code: int = EXIT_INTERRUPTED) -> None:
+    def wait(
+        self, selection: Selection, what: str = "ssh", seconds: float = 300.0, options: JobOptions | None = None
+    ) -> dict[str, TargetReturn]:
+        """Wait until each target can be logged in to (``ssh``), or was restarted (``reboot``)."""
+        return self._wait(self.wait_async(selection, what, seconds, options))
+
+    async def wait_async(
+        self, selection: Selection, what: str = "ssh", seconds: float = 300.0, options: JobOptions | None = None
+    ) -> dict[str, TargetReturn]:
+        return await _gather(self.stream_wait(selection, what, seconds, options))
+
+    def stream_wait(
+        self, selection: Selection, what: str = "ssh", seconds: float = 300.0, options: JobOptions | None = None
+    ) -> AsyncIterator[TargetReturn]:
+        return self._stream(selection, Job("wait", "wait", [what, seconds], options=options or JobOptions()))
+
+    def stop(self, exit_code: int = EXIT_INTERRUPTED, gently: bool = False) -> None:
         """Stop the running work, from any thread; targets without a return get ``interrupted``.
 
-        ``exit_code``: what the record has as the end of the job.
+        ``exit_code``: what the record has as the end of the job. ``gently``: where states run, the one under way ends,
+        and those after it are returned as not run.
         """
         self._stopped_with = exit_code
         if self._stop is not None:
-            loop, event = self._stop
-            loop.call_soon_threadsafe(event.set)
+            loop, stopping = self._stop
+            loop.call_soon_threadsafe(stopping.request if gently else stopping.stop)
+
+    @property
+    def is_ending(self) -> bool:
+        """Whether states are under way that a gentle stop lets end."""
+        return self._stop is not None and self._stop[1].is_ending
 
     async def _stream(self, selection: Selection, job: Job) -> AsyncIterator[TargetReturn]:
         import asyncio  # slow to import, and not needed without connections, here and below
@@ -310,21 +335,21 @@ class Client:
         opts = project.config.opts if job.kind in ("apply", "call", "raw") else {}  # Salt's words of batches
         course = settle(job.options, opts, ids, partial(values_of, project))
         delivery = open_delivery(project, job)
-        stop = asyncio.Event()
-        self._stop = (asyncio.get_running_loop(), stop)
         self.reporter.run_started(ids, job.title)
         job = replace(job, jid=job.jid or new_jid())
         log.debug("job %s: %s on %d targets", job.jid, job.title, len(ids))
         runner = Runner(project, job, course.width, alone=len(ids) == 1, kept=self._kept)
+        stopping = runner.stopping
+        self._stop = (asyncio.get_running_loop(), stopping)
         check = None
         if course.check is not None and not job.options.test:
             ask = asker(project, job, course.check)
             check = BatchCheck(ask, course.check.text, course.check_timeout, course.width, project.redactor.text)
         observers = Observers(None, [*self.observers, *([delivery] if delivery else [])], project.redactor)
-        rollout = Rollout(course, partial(run, runner), self.reporter, stop, check, observers.returned)
+        rollout = Rollout(course, partial(run, runner), self.reporter, stopping, check, observers.returned)
         try:
             if not self._is_within:
-                await project.prepare(stop)
+                await project.prepare(stopping.requested)
             await runner.list_copy_sources()
             await observers.job_begins(job_start(job, selection, ids, self.words, project.redactor))
             async with aclosing(rollout.returns()) as returns:
@@ -332,9 +357,9 @@ class Client:
                     yield result
         finally:
             self._stop = None
-            await observers.job_ends(self._stopped_with if stop.is_set() else None)
+            await observers.job_ends(self._stopped_with if stopping.requested.is_set() else None)
             await runner.close()
-            await finish(delivery, project, stopped=stop.is_set())
+            await finish(delivery, project, stopped=stopping.requested.is_set())
             self.reporter.run_finished()
 
     def _wait(self, work: Coroutine[Any, Any, Result]) -> Result:

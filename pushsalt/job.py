@@ -125,7 +125,7 @@ class JobOptions(RolloutOptions):
 class Job:
     """One function for every target; ``apply`` is state.apply (with SLS names) or state.highstate's function."""
 
-    kind: Literal["apply", "planned", "call", "grains", "clean", "raw", "copy"]
+    kind: Literal["apply", "planned", "call", "grains", "clean", "raw", "copy", "wait"]
     fun: str = ""
     args: list[Any] = field(default_factory=list)
     kwargs: dict[str, Any] = field(default_factory=dict)

@@ -249,6 +249,12 @@ _CONTROLLER: Final = _of(
     ("cache_dir", "path", "", "Grains, pillar, job and resource caches; the user's cache folder by default."),
     ("concurrency", "int", None, "Connections at a time."),
     ("connect_timeout", "number", None, "Seconds for connecting, where the host has no `timeout`."),
+    (
+        "reconnect",
+        "number",
+        60.0,
+        "Seconds for which a connection that breaks in a run of states is made again; 0: not.",
+    ),
     ("accept_new_host_keys", "bool", False, "Take unknown host keys into known_hosts; changed ones are refused."),
     ("return", "any", [], "Returners that get the return of every job's targets, beside those of `--return`."),
     ("return_config", "text", "", "The profile of returners' options, where the command names none."),

@@ -1,13 +1,16 @@
 """The worker's end of the channel: sends messages, receives answers, and serves the controller while it waits."""
 
+import _socket
+import select
+
 from thin import waiting, wire
 
 #: Bytes of a message in which no text can be longer than thin.cut.TEXT_LIMIT.
 LARGE = 16 * 1024 * 1024
 
 
-class Closed(Exception):
-    """The controller ended the stream, or said bye."""
+class Closed(BaseException):
+    """The controller's side is gone, or said bye. No state takes it for its own failure."""
 
 
 class Channel(object):
@@ -72,6 +75,8 @@ class Channel(object):
                 if kind == b"B":
                     self.blobs.feed(payload)
                     continue
+                if kind != b"M":  # the supervisor has seen it
+                    continue
                 message = wire.unpack(payload)
                 if message.get("k") == "answer" and message.get("re") in self._later:
                     self._later.pop(message["re"])(message)
@@ -90,6 +95,15 @@ class Channel(object):
                 if not data:
                     raise Closed()
                 self._frames.feed(data)
+
+    def attend(self):
+        """Deal with what has come, without waiting. That nothing more comes is for those who wait for an answer."""
+        while select.select([self._sock], [], [], 0)[0] and self._sock.recv(1, _socket.MSG_PEEK):
+            self.step()
+
+    def tell(self, word):
+        """Tell the supervisor how far the run is: ``begin`` or ``end``."""
+        self._sock.sendall(wire.frame(b"R", word))
 
     def fileno(self):
         return self._sock.fileno()

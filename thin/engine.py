@@ -25,8 +25,15 @@ NOT_RUN = {
 DEPTH_LIMIT = 20
 
 
+STOPPED = "State was not run because the run was stopped"
+
+
 class Failhard(Exception):
     """A chunk with ``failhard`` failed: the run ends."""
+
+
+class Stopped(BaseException):
+    """The run is to end before its next state. Nothing that a state calls takes it for a failure."""
 
 
 class Engine(object):
@@ -34,7 +41,8 @@ class Engine(object):
 
     ``on_start(tag)``, ``on_done(tag, return)`` and ``on_event(fire_event, return)`` tell of what happens.
     ``jobs`` runs chunks in parallel (thin.parallel.Jobs); None: ``parallel`` is ignored. ``mock``: nothing is called.
-    ``reactions`` keeps what a run that is cut would lose (thin.due.Reactions). ``detail``: collect notes for a plan
+    ``reactions`` keeps what a run that is cut would lose (thin.due.Reactions). ``stopping()`` is asked before each
+    state: when it is true, that state and those after it are not run. ``detail``: collect notes for a plan
     (thin.detail) in ``details``, by tag.
     """
 
@@ -48,6 +56,7 @@ class Engine(object):
         mock=False,
         on_event=None,
         reactions=None,
+        stopping=None,
         detail=False,
     ):
         self.loaders = loaders
@@ -66,6 +75,7 @@ class Engine(object):
         self.details = {}  # tag -> notes of thin.detail
         self._caller = Caller(loaders, self, collect_grains, mock)
         self._reactions = reactions
+        self._stopping = stopping or (lambda: False)
 
     @property
     def test(self):
@@ -91,21 +101,37 @@ class Engine(object):
             self._reactions.begin(self)
         self.chunks = [unique[tag_of(chunk)] for chunk in chunks]
         disabled = self._disabled()
+        wanted, stopped = [low for low in self.chunks if only is None or tag_of(low) in only], False
         try:
-            self._run_all([low for low in self.chunks if only is None or tag_of(low) in only])
+            self._run_all(wanted)
             if only is None:  # where a lowstate names a chunk once that others prereq, that place was its check's
                 self._run_all([low for low in unique.values() if tag_of(low) not in self.running])
         except Failhard:
             pass
+        except Stopped:
+            stopped = True
         self._wait_for_jobs()  # what they change is listened to as well
-        if only is None:
-            self._listen()
+        if only is None and not stopped:
+            try:
+                self._listen()
+            except Stopped:
+                pass
             self._wait_for_jobs()
+        if stopped:
+            self._report_stopped(wanted)
         for tag in disabled:
             self.running.setdefault(tag, disabled[tag])
         if self._reactions is not None:
             self._reactions.end()
         return self.running
+
+    def _report_stopped(self, wanted):
+        """The returns of what is not run any more. What is due to them stays due."""
+        for low in wanted:
+            tag = tag_of(low)
+            if tag not in self.running:
+                self.running[tag] = not_run(low, False, STOPPED, self._caller.number())
+                self._on_done(tag, self.running[tag])
 
     # the order of the run
 
@@ -146,6 +172,8 @@ class Engine(object):
     def _chunk(self, low, depth=0):
         """Run the chunk if its requisites allow it. True: it has to wait for one at work in parallel."""
         tag = tag_of(low)
+        if self._stopping():
+            raise Stopped()
         try:
             low = self._aggregated(low)
             self._initialise(low)

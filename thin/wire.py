@@ -5,6 +5,8 @@ Down (controller -> target), after the first stage has started Python::
     1 byte type | 4 bytes big-endian length | payload
     b"M"  msgpack message            b"A"  the runtime archive, zlib-compressed tar
     b"B"  32 bytes SHA-256, then a piece of that blob (in order; an empty piece ends it)
+and to the supervisor of a run that may outlive its channel (thin.surviving), both empty:
+    b"X"  stop the run and keep nothing of it      b"L"  the controller leaves: it will not answer
 and where several sessions follow each other (thin.sessions), after b"D" has come:
     b"P"  begins the next: lock, wait, deadline and lock_name of it, those that it has, as "key=value" lines
     b"K"  before that: a msgpack map with ``name`` and ``value``, which is kept for this session and all further ones
@@ -20,10 +22,13 @@ UP_LIMIT, and one that goes up and is no message than SMALL_LIMIT.
     b"G"  Python runs and reads stdin; only when it was asked to say so (pushsalt.bundle.shim)
 and from first stage and supervisor, which know no msgpack, as "key=value" lines, percent-encoded, UTF-8:
     b"H"  hello: python, exe, uid, pid, dir (private directory or empty), have (0: send b"A"), warm, warnings
-    b"N"  notice: kind=waiting (for the lock; message: its holder), warning (message), cleaned (removed, repeated)
+    b"N"  notice: kind=waiting (for the lock; message: its holder), warning (message), cleaned (removed, repeated), kept
+          (jid, repeated: of runs that nobody has collected)
     b"D"  the session is over in order, and another may follow (no fields)
-    b"E"  the session is over: kind (locked, timeout, worker_died, disk_full, protocol_error, bootstrap_failed),
-          message, stderr
+    b"R"  of a run that may outlive its channel: state (running, ended, gone, unknown, refused), got (bytes that have
+          come down), at (number of the next frame, where some are left out), message; see thin.surviving
+    b"E"  the session is over: kind (locked, timeout, worker_died, disk_full, protocol_error, bootstrap_failed,
+          connection_lost: its controller was gone; finished: this job has run), message, stderr
 
 Messages are msgpack maps with the key ``k``. Those that want an answer carry ``n``, a number of the asking side's own
 count; the answer carries the same ``n`` as ``re``.
@@ -59,6 +64,7 @@ answer    re, and what the question defines; or error: text,          (to a ques
 copy      n, what, and what that takes: see thin.utils.files.transfer       need: digests, parts (of ``put``), and ret
 resume    digest, at: the b"B" frames that follow begin behind so     (nothing)
           many bytes, which the target has said to have
+stop      (nothing): end the run before its next state        (nothing; what is not run is returned as such)
 bye       (nothing): end of session                                   (the target closes its side)
 ========= =========================================================== ==========================================
 

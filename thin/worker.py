@@ -58,6 +58,7 @@ class Worker(object):
         self._plain = None  # thin.resourcetypes.Plain, when it is one that nothing can be run in
         self._transfers = None  # thin.utils.files.transfer.Transfers, once something is copied
         self._held = None  # messages that wait until the session is ready
+        self._stopped = False  # the run ends before its next state
         link.connect(self.controller)
         store = runtime.backend()
         if hasattr(store, "fetch"):
@@ -254,7 +255,33 @@ class Worker(object):
 
         self._answer(message, lambda: self._transfers.answer(message, need))
 
+    def on_stop(self, message):
+        """The run ends when the state under way has ended."""
+        self._stopped = True
+
+    def _may_survive(self):
+        """Have the supervisor keep what is sent from now on: the run goes on, with a controller or without."""
+        import _signal as signal
+
+        def stop(number, frame):
+            self._stopped = True
+
+        signal.signal(signal.SIGTERM, stop)
+        self.channel.tell(b"begin")
+
+    def _stopping(self):
+        self.channel.attend()
+        return self._stopped
+
     def on_run(self, message):
+        survives = bool(self.info.get("place", {}).get("front"))
+        if survives:
+            self._may_survive()
+        self._on_run(message)
+        if survives:
+            self.channel.tell(b"end")
+
+    def _on_run(self, message):
         need = self.controller.begin(message.get("files"), message.get("templates"), message.get("wants") or ())
         if need:
             self.channel.send(
@@ -301,6 +328,7 @@ class Worker(object):
                 on_done=done,
                 on_event=lambda name, ret: self.channel.send({"k": "event", "name": name, "ret": ret}),
                 reactions=None if message.get("mock") else self._reactions(),
+                stopping=self._stopping,
                 detail=bool(message.get("detail")),
             )
             run.run(chunks, *_named(chunks, message))

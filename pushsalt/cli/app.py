@@ -37,6 +37,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "formula": ("pushsalt.cli.formula", "Formulas from git: add, list, show, update, remove, check, new"),
     "ca": ("pushsalt.cli.ca", "SSH certificates: init, sign-user, sign-host, revoke, show"),
     "init": ("pushsalt.cli.init", "Create a project folder"),
+    "wait": ("pushsalt.cli.wait", "Wait until targets can be logged in to, or were restarted"),
     "clean": ("pushsalt.cli.clean", "Remove pushsalt's files from targets"),
     "demo": ("pushsalt.demo.cli", "Try pushsalt on temporary targets on this machine"),
 }

@@ -1,7 +1,8 @@
 """Runs a job: the event loop, signals, messages, and the output of returns.
 
-The first SIGINT, SIGTERM or SIGHUP stops the work: returns so far are written, and the exit code tells the signal. A
-second one ends the process at once.
+The first SIGINT, SIGTERM or SIGHUP has the states under way end, and no other begin; a second one stops them, and so
+does the first where no states run. Then the returns are written, and the exit code tells the signal. One more ends the
+process at once.
 """
 
 from __future__ import annotations
@@ -202,6 +203,8 @@ class _Work:
         self.on_result = on_result
         self.results: dict[str, TargetReturn] = {}
         self.signal: signal.Signals | None = None
+        self._at_once = False
+        self._again: asyncio.Future[None]
 
     def run(self, make: Callable[[], AsyncIterator[TargetReturn]]) -> None:
         loop = asyncio.new_event_loop()
@@ -216,6 +219,7 @@ class _Work:
     async def _supervised(self, make: Callable[[], AsyncIterator[TargetReturn]]) -> None:
         loop = asyncio.get_running_loop()
         stopped = asyncio.Event()
+        self._again = loop.create_future()
         for number in EXIT_OF_SIGNAL:
             if signal.getsignal(number) is not signal.SIG_IGN:  # nohup, or a job of a script in the background
                 loop.add_signal_handler(number, self._on_signal, number, stopped)
@@ -223,7 +227,11 @@ class _Work:
         stop = loop.create_task(stopped.wait())
         await asyncio.wait({task, stop}, return_when=asyncio.FIRST_COMPLETED)
         stop.cancel()
-        if not task.done():
+        while not task.done() and not self._at_once:
+            await asyncio.wait({task, self._again}, timeout=GRACE, return_when=asyncio.FIRST_COMPLETED)
+            if not self.client.is_ending:
+                break
+        if not task.done() and self._at_once:
             await asyncio.wait({task}, timeout=GRACE)
         if not task.done():
             task.cancel()
@@ -245,13 +253,22 @@ class _Work:
             self.on_result(result)
 
     def _on_signal(self, number: signal.Signals, stopped: asyncio.Event) -> None:
-        if self.signal is not None:
+        if self.signal is None:
+            self.signal = number
+            self.client.stop(EXIT_OF_SIGNAL[number], gently=True)
+            stopped.set()
+            asyncio.get_running_loop().call_later(0.1, self._say_stopping)  # when it is known what is under way
+        elif self.client.is_ending:
+            self._at_once = True
+            self.client.stop(EXIT_OF_SIGNAL[number])
+            if not self._again.done():
+                self._again.set_result(None)
+        else:
             leave(EXIT_OF_SIGNAL[number], self.watcher.view)
-        self.signal = number
+
+    def _say_stopping(self) -> None:
         if self.watcher.view:
-            self.watcher.view.stopping()
-        self.client.stop(EXIT_OF_SIGNAL[number])
-        stopped.set()
+            self.watcher.view.stopping(ends=self.client.is_ending)
 
     def _fill_in(self) -> None:
         """Targets that never came back after a signal: their outcome is unknown, and that is their return."""

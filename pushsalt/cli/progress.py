@@ -75,7 +75,7 @@ class Board(Reporter):
         self.numbers = (0, 0)
         #: when the next batch begins, by the monotonic clock
         self.waits_until = 0.0
-        self.stopped = False
+        self.stopped = ""
 
     def run_started(self, ids: list[str], title: str) -> None:
         self.title, self.total = title, len(ids)
@@ -164,7 +164,7 @@ class Board(Reporter):
         if len(shown) < len(working):
             rows.append(line((f"and {len(working) - len(shown)} more", "dim"), indent=2))
         if self.stopped:
-            rows[0] = (*rows[0], Span("  stopping ... (once more: at once)", "changed"))
+            rows[0] = (*rows[0], Span(f"  {self.stopped} ... (once more: at once)", "changed"))
         return rows
 
     def in_a_line(self, elapsed: float) -> str:
@@ -195,9 +195,9 @@ class ProgressLog(Board):
         self._over.set()
         self._thread.join()
 
-    def stopping(self) -> None:
-        """Says that the work is being stopped."""
-        self.stopped = True
+    def stopping(self, ends: bool = False) -> None:
+        """Says that the work is being stopped; ``ends``: the states under way end before."""
+        self.stopped = "stopping after the states under way" if ends else "stopping"
 
     def abandon(self) -> None:
         """Does nothing: there is no terminal to restore."""
@@ -253,9 +253,9 @@ class Progress(Board):
         if live:
             live.stop()
 
-    def stopping(self) -> None:
-        """Says that the work is being stopped."""
-        self.stopped = True
+    def stopping(self, ends: bool = False) -> None:
+        """Says that the work is being stopped; ``ends``: the states under way end before."""
+        self.stopped = "stopping after the states under way" if ends else "stopping"
 
     def abandon(self) -> None:
         """Gives the cursor back, without waiting for anything."""

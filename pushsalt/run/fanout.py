@@ -10,6 +10,7 @@ from typing import Any
 from pushsalt.errors import EXIT_NO_ANSWER, FunctionError, PushsaltError, StateError, TargetError
 from pushsalt.model import TargetReturn
 from pushsalt.run.pace import Window
+from pushsalt.run.stopping import Stopping
 
 log = logging.getLogger(__name__)
 
@@ -49,7 +50,7 @@ def not_begun(id: str, why: str, hint: str, exit_code: int = EXIT_NO_ANSWER) -> 
 async def fan_out(
     window: Window,
     run_one: RunOne,
-    stop: asyncio.Event,
+    stopping: Stopping,
     *,
     may_begin: Callable[[], bool] = lambda: True,
     wait: float = 0.0,
@@ -57,27 +58,28 @@ async def fan_out(
     """Yield the returns of the ids of the window when they are finished, some at a time.
 
     Ids begin when the window lets them. ``wait``: a target keeps its place for so many seconds after it is finished.
-    When ``may_begin`` says no, no more targets are started; those left stay in the window. When ``stop`` is set, no
-    more are started either, and the running ones are cancelled; each id without a return gets one of the kind
+    When ``may_begin`` says no, no more targets are started; those left stay in the window. When a stop is requested, no
+    more are started either, and the running ones end or are cancelled; each id without a return gets one of the kind
     ``interrupted``. Leaving the iterator early cancels the running targets.
     """
     running: dict[asyncio.Task[TargetReturn], str] = {}
     resting: dict[asyncio.Task[None], str] = {}
-    stopper = asyncio.create_task(stop.wait())
-    stopped = False
+    stop = stopping.requested
+    stoppers = {asyncio.create_task(event.wait()) for event in (stop, stopping.at_once)}
+    steps = 0  # of stopping, that were done
     try:
         while True:
             while not stop.is_set() and may_begin() and (id := window.next()) is not None:
                 running[asyncio.create_task(_guarded(id, run_one), name=f"target {id}")] = id
-            if stop.is_set() and not stopped:
-                stopped = True
-                for task in running:
-                    task.cancel()
+            if steps < stop.is_set() + stopping.at_once.is_set():
+                steps = stop.is_set() + stopping.at_once.is_set()
+                stopping.cancel(running)  # type: ignore[arg-type]
                 if window.waiting:
                     yield [failure(id, asyncio.CancelledError()) for id in window.rest()]
             if not running and not (window.waiting and may_begin()):
                 return
-            awaited: set[asyncio.Task[Any]] = {*running, *resting} | (set() if stopped else {stopper})
+            stoppers = {each for each in stoppers if not each.done()}
+            awaited: set[asyncio.Task[Any]] = {*running, *resting, *stoppers}
             done, _ = await asyncio.wait(awaited, return_when=asyncio.FIRST_COMPLETED)
             for rest in done & resting.keys():
                 window.free(resting.pop(rest))
@@ -90,7 +92,7 @@ async def fan_out(
             if finished:
                 yield [_result(id, task) for task, id in finished]
     finally:
-        for each in (stopper, *running, *resting):
+        for each in (*stoppers, *running, *resting):
             each.cancel()
         if running:
             await asyncio.wait(running, timeout=5)

@@ -33,6 +33,8 @@ class Kind:
     wants_modules = True
     #: the session removes pushsalt's files from the target
     cleans = False
+    #: the run goes on without its connection
+    survives = False
     #: the answer of the target may contain secrets of its pillar
     may_show_pillar = True
 
@@ -52,7 +54,11 @@ class Kind:
     async def online(self) -> tuple[Any, int]:
         """Run the job over a connection; returns the value and Salt's retcode."""
         start = await self.work.start(
-            grains=self.wants_grains, lock=self.takes_lock, modules=self.wants_modules, clean=self.cleans
+            grains=self.wants_grains,
+            lock=self.takes_lock,
+            modules=self.wants_modules,
+            clean=self.cleans,
+            survives=self.survives,
         )
         await self.work.connect()
         first = await self.first()
@@ -155,6 +161,21 @@ class Clean(Kind):
         return session.removed, 0
 
 
+class Wait(Kind):
+    """``wait``: until the target can be logged in to, or was restarted. Arguments: which of both, and seconds."""
+
+    may_show_pillar = False
+
+    async def offline(self) -> Any:
+        raise self._unreachable("nobody can wait for it")
+
+    async def online(self) -> tuple[Any, int]:
+        from pushsalt.run.waiting import wait_for
+
+        self._need_shell()
+        return await wait_for(self.work, *self.job.args), 0
+
+
 class Grains(Kind):
     """``grains``: the grains, the target's managed resources, and mine functions that are due."""
 
@@ -238,6 +259,7 @@ class ControllerFunction(Kind):
         super().__init__(work)
         #: orchestrations within one another do not wait for each other, as in Salt
         self.takes_lock = has_trait(self.job.fun, RUNS_STATES) and work.runner.steps is None
+        self.survives = self.takes_lock
 
     def check(self, opts: Mapping[str, Any]) -> None:
         if self.job.kind == "call":
@@ -245,6 +267,28 @@ class ControllerFunction(Kind):
 
     async def offline(self) -> Any:
         return await _offline_value(self.work)
+
+    async def online(self) -> tuple[Any, int]:
+        """A run of this job that the target has begun, or finished, before is collected in place of another one."""
+        if not self.survives:
+            return await super().online()
+        from pushsalt.run import outliving
+        from pushsalt.session.handshake import FinishedError
+
+        if getattr(self.job, "resumes", False) and (states := await outliving.kept_states(self.work)) is not None:
+            return self._collected(states)
+        try:
+            return await super().online()
+        except FinishedError:
+            pass
+        states = await outliving.kept_states(self.work)
+        return self._collected(states or {})
+
+    def _collected(self, states: dict[str, Any]) -> tuple[Any, int]:
+        if self.job.fun == "state.single" and len(states) == 1:
+            (only,) = states.values()
+            return only, int(only.get("result") is False)
+        return states, 0
 
     async def run(self, session: Session) -> tuple[Any, int]:
         work = self.work
@@ -323,4 +367,5 @@ _KINDS: Final[Mapping[str, type[Kind]]] = {
     "copy": Copy,
     "clean": Clean,
     "grains": Grains,
+    "wait": Wait,
 }

@@ -24,6 +24,7 @@ from pushsalt.job import JobOptions, RolloutOptions
 from pushsalt.model import TargetReturn
 from pushsalt.run.fanout import RunOne, Tell, failure, fan_out, not_begun
 from pushsalt.run.pace import Size, Values, Window, batches, parse_steps
+from pushsalt.run.stopping import Stopping
 
 log = logging.getLogger(__name__)
 
@@ -247,7 +248,7 @@ class Rollout:
         course: Course,
         run_one: RunOne,
         reporter: Reporter,
-        stop: asyncio.Event,
+        stopping: Stopping,
         check: Check | None = None,
         tell: Tell | None = None,
     ) -> None:
@@ -255,7 +256,7 @@ class Rollout:
         self._course = course
         self._run_one = run_one
         self._reporter = reporter
-        self._stop = stop
+        self._stopping, self._stop = stopping, stopping.requested
         self._check = check
         self._tell = tell
         self.tally = Tally(course)
@@ -298,7 +299,7 @@ class Rollout:
         window = Window(ids, course.width, course.values)
         wait = 0.0 if course.has_ends else course.wait
         held: list[TargetReturn] = []
-        work = fan_out(window, self._run_one, self._stop, may_begin=lambda: not tally.stopped, wait=wait)
+        work = fan_out(window, self._run_one, self._stopping, may_begin=lambda: not tally.stopped, wait=wait)
         async with aclosing(work):
             async for results in work:
                 done = []

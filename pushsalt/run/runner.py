@@ -16,6 +16,7 @@ from pushsalt.errors import FunctionError, StateError, TargetError
 from pushsalt.job import Job
 from pushsalt.lazy import is_made
 from pushsalt.plugins import folders
+from pushsalt.run.stopping import Stopping
 
 if TYPE_CHECKING:
     from pushsalt.model import Target
@@ -52,6 +53,7 @@ class Runner:
         self._declared: dict[str, asyncio.Task[dict[str, Any]]] = {}
         self._width = width
         self.sources: LocalSources | None = None
+        self.stopping = Stopping()
         #: answers the questions of an orchestration, of its own session on the controller
         self.steps: Callable[[str, list[Any], dict[str, Any]], Awaitable[Any]] | None = None
         self._kept = kept

@@ -36,6 +36,7 @@ async def run(runner: Runner, id: str) -> TargetReturn:
 async def run_on(runner: Runner, target: Target, id: str) -> TargetReturn:
     """Run the job on a target, which has this name in the job. A failure becomes its return."""
     work = Work(runner, target, id)
+    runner.stopping.works[id] = work
     try:
         result = await _Run(work).go()
     except (Exception, SystemExit) as exc:
@@ -45,6 +46,8 @@ async def run_on(runner: Runner, target: Target, id: str) -> TargetReturn:
             work.events.clear()
         elif work.states and result.shape == "error":
             result.ret["error"]["returned"] = dict(work.states)
+    finally:
+        runner.stopping.works.pop(id, None)
     result.warnings, result.events = work.warnings, work.events
     return result
 

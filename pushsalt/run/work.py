@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from pushsalt.run.rendered import Called, Planned, RenderedTarget
     from pushsalt.run.runner import Runner
     from pushsalt.session.channel import Channels
+    from pushsalt.session.collecting import Collector
     from pushsalt.session.questions import Serve
     from pushsalt.session.session import Session
     from pushsalt.session.start import LockRequest, Start
@@ -64,9 +65,12 @@ class Work:
         #: in place of ``answers()``, while a plan is run
         self.kept_answers: Serve | None = None
         self.total = 0
+        self._returned = False
         #: a function call was sent to the target
         self.sent = False
         self.warnings: list[str] = []
+        #: JIDs of runs whose returns are kept on the target
+        self.kept: list[str] = []
         #: errors that the target has logged, held back until the return is known
         self._logged: list[str] = []
         self.discovery = Discovery(self.project, target, runner.in_thread)
@@ -117,9 +121,10 @@ class Work:
 
     # over a connection -----------------------------------------------------------------------------------------------
 
-    async def start(self, *, grains: bool, lock: bool, modules: bool, clean: bool) -> Start:
+    async def start(self, *, grains: bool, lock: bool, modules: bool, clean: bool, survives: bool = False) -> Start:
         """The parameters of a session. ``grains``: request grains; ``lock``: take the lock; ``modules``: send users'
-        own modules; ``clean``: remove pushsalt's files from the target."""
+        own modules; ``clean``: remove pushsalt's files from the target; ``survives``: the run goes on without a
+        connection."""
         from pushsalt.session.start import Start
 
         opts, project = self.opts(), self.project
@@ -135,6 +140,8 @@ class Work:
             custom=project.custom_archive(saltenv) if modules else None,
             salt=project.salt_python.start_fields() if project.salt_python is not None else None,
             resource=await self._resource() if self.target.resource else None,
+            job=self.runner.jid if survives and self.target.place == self.target.key else "",
+            reconnect=float(project.config.opts["reconnect"]),
             jid=self.runner.jid,
         )
 
@@ -142,6 +149,33 @@ class Work:
         with self.phase("connect"):
             self._connection = await self.runner.connect(self.target)
         return self._connection
+
+    async def connect_again(self) -> transport.Connection:
+        """A new connection in place of one that broke."""
+        broken, self._connection = self._connection, None
+        if broken is not None:
+            await transport.disconnect(broken)
+        self._connection = await transport.connect(self.target, self.runner.connecting)
+        return self._connection
+
+    async def collector(self, start: Start) -> Collector:
+        """A session that collects what an earlier process has begun."""
+        from pushsalt.session.collecting import Collector
+        from pushsalt.session.survival import Reconnect
+
+        if self._connection is None:
+            await self.connect()
+        assert self._connection is not None
+        with self.phase("collect"):
+            return await Collector.begin(
+                self.target,
+                self._connection,
+                self.project.runtime,
+                start=start,
+                reconnect=Reconnect(start.reconnect, self.connect_again),
+                on_event=self._event,
+                warnings=self.warnings,
+            )
 
     async def take_grains(self, session: Session) -> dict[str, Any]:
         """The grains that were requested with the session's start; they are cached."""
@@ -159,6 +193,7 @@ class Work:
     async def _begun(self, start: Start, first: list[dict[str, Any]], may_install: bool) -> Session:
         from pushsalt.session import bootstrap
         from pushsalt.session.session import Session
+        from pushsalt.session.survival import Reconnect
 
         connection = self._connection
         assert connection is not None
@@ -173,6 +208,7 @@ class Work:
             on_event=self._event,
             warnings=self.warnings,
             channels=cast("Channels", connection) if self.target.place != self.target.key else None,
+            reconnect=Reconnect(start.reconnect, self.connect_again) if start.job else None,
         )
         try:
             return await open_one()
@@ -255,6 +291,13 @@ class Work:
         assert self.session is not None
         return await self.discovery.discover(self.session, self.discovery.declared_in(pillar))
 
+    def stop_softly(self) -> bool:
+        """Have the states end before the next; whether any are under way."""
+        if self.session is None or not self.total or self._returned:
+            return False
+        self.session.stop()
+        return True
+
     async def run_states(self, session: Session, plan: Planned, mine_functions: Any) -> dict[str, Any]:
         """Run the states of a plan on the target: tag -> the state's return."""
         from pushsalt.plan import tag
@@ -270,6 +313,7 @@ class Work:
             mined = [] if dry else mine.with_states(self.project, self.target, mine_functions)
             message = {"k": "run", **plan.fields, **({"detail": True} if self.options.plan else {})}
             await session.run(message, plan.blobs.__getitem__, [each.message() for each in mined])
+            self._returned = True
         self.mined = mined, session.after
         return {**plan.disabled, **self.states}
 
@@ -317,6 +361,14 @@ class Work:
             else:
                 number = level if isinstance(level, int) else logging.WARNING
                 log.log(number, "%s", text, extra={"target": self.target.id})
+        elif kind == "lost":
+            text = f"{message['why'].removeprefix(f'{self.target.id}: ')}: the run goes on there"
+            self.reporter.warning(self.name, f"{text}; connecting again for {message['seconds']:g} s")
+        elif kind == "resumed":
+            text = f"the connection was lost in mid-run and made again after {message['seconds']:.0f} s"
+            self.warnings.append(f"{text}; nothing of the run is missing")
+        elif kind == "kept":
+            self.kept = message["jids"]
         elif kind == "waiting":
             self.reporter.warning(self.name, f"waits until another run has ended: {message.get('holder')}")
 

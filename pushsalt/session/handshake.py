@@ -264,13 +264,21 @@ _HINTS = {
     "disk_full": "free some space on the target",
     "limit_reached": _RAISE_LIMIT,
     "protocol_error": "run again with -l debug and report what it prints",
+    "connection_lost": "look at the target, and run again",
+    "excess": "have it return less at a time",
     "resource_unreachable": "look at it from its manager; -l debug shows more",
 }
+
+
+class FinishedError(TargetError):
+    """The target has run this job before, and keeps its return."""
 
 
 def from_frame(target: Target, fields: dict[str, str]) -> TargetError:
     """The error in an E frame. The target wrote its fields: only known kinds are accepted."""
     kind = fields.get("kind", "")
+    if kind == "finished":
+        return FinishedError("locked", f"{target.id}: this job has run there, and its return is kept", "collect it")
     said = printable(fields.get("message", "")) or "no reason was given"
     if kind not in _HINTS:
         kind = "bootstrap_failed"

@@ -9,10 +9,11 @@ from pushsalt.job import JobOptions
 from pushsalt.model import TargetReturn
 from pushsalt.run.fanout import fan_out
 from pushsalt.run.pace import Window
+from pushsalt.run.stopping import Stopping
 
 
 async def collect(ids, run_one, width=3, stop=None, **more):
-    returns = fan_out(Window(ids, width), run_one, stop or asyncio.Event(), **more)
+    returns = fan_out(Window(ids, width), run_one, stop or Stopping(), **more)
     return [result async for some in returns for result in some]
 
 
@@ -60,12 +61,12 @@ async def test_width_and_order():
 
 
 async def test_stop_gives_every_target_a_return():
-    stop = asyncio.Event()
+    stop = Stopping()
 
     async def run_one(id):
         if id == "quick":
             return TargetReturn(id, 1)
-        stop.set()
+        stop.stop()
         await asyncio.sleep(60)
         raise AssertionError
 
@@ -76,7 +77,7 @@ async def test_stop_gives_every_target_a_return():
 
 async def test_stop_while_a_return_is_looked_at():
     """The job is stopped when nothing waits for it: what runs is cancelled all the same."""
-    stop = asyncio.Event()
+    stop = Stopping()
 
     async def run_one(id):
         await asyncio.sleep(0 if id == "quick" else 60)
@@ -84,7 +85,7 @@ async def test_stop_while_a_return_is_looked_at():
 
     kinds = {}
     async for [result] in fan_out(Window(["quick", "slow"], 2), run_one, stop):
-        stop.set()
+        stop.stop()
         await asyncio.sleep(0)
         kinds[result.id] = result.ret if result.ret == 1 else result.ret["error"]["kind"]
     assert kinds == {"quick": 1, "slow": "interrupted"}
@@ -98,7 +99,7 @@ async def test_no_more_begin_when_they_may_not():
         return TargetReturn(id, True)
 
     window = Window("abcdef", 2)
-    returns = fan_out(window, run_one, asyncio.Event(), may_begin=lambda: len(begun) < 2)
+    returns = fan_out(window, run_one, Stopping(), may_begin=lambda: len(begun) < 2)
     results = [result.id async for some in returns for result in some]
     assert results == ["a", "b"] == begun
     assert window.rest() == ["c", "d", "e", "f"]

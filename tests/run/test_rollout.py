@@ -9,6 +9,7 @@ from pushsalt.events import Reporter
 from pushsalt.job import JobOptions
 from pushsalt.model import TargetReturn
 from pushsalt.run.rollout import Rollout, parse_call, settle
+from pushsalt.run.stopping import Stopping
 
 IDS = [f"t{number}" for number in range(10)]
 FAILED = FunctionError("exception", "it broke", "see the message", "CommandExecutionError")
@@ -59,12 +60,12 @@ def course_of(options, opts=None, ids=IDS, values=None):
 
 async def roll(course, troubles=None, notes=None, check=None, stop_at=None):
     """The returns by id, in the order in which they came, the ids that began, and what was said."""
-    begun, stop, notes = [], asyncio.Event(), notes or Notes()
+    begun, stop, notes = [], Stopping(), notes or Notes()
 
     async def run_one(id):
         begun.append(id)
         if id == stop_at:
-            stop.set()
+            stop.stop()
         await asyncio.sleep(0)
         if troubles and id in troubles:
             raise troubles[id]
@@ -97,7 +98,7 @@ async def test_steps_are_done_before_the_next_begins():
         return TargetReturn(id, True)
 
     notes = Notes()
-    results = [result.id async for result in Rollout(course, run_one, notes, asyncio.Event()).returns()]
+    results = [result.id async for result in Rollout(course, run_one, notes, Stopping()).returns()]
     assert sorted(results) == IDS
     assert [(number, of, len(ids)) for number, of, ids in notes.batches] == [(1, 4, 1), (2, 4, 2), (3, 4, 5), (4, 4, 2)]
     for _, _, ids in notes.batches:
@@ -236,8 +237,8 @@ async def test_stopping_in_mid_rollout():
 
 async def test_stopping_while_it_waits():
     course = course_of({"batch": "5,5", "batch_wait": 3600.0})
-    stop, notes = asyncio.Event(), Notes()
-    notes.batch_waits = lambda seconds: stop.set()
+    stop, notes = Stopping(), Notes()
+    notes.batch_waits = lambda seconds: stop.stop()
 
     async def run_one(id):
         return TargetReturn(id, True)
@@ -257,7 +258,7 @@ async def test_leaving_early_cancels_what_runs():
         finally:
             cancelled.append(id)
 
-    returns = Rollout(course_of({"batch": "3"}), run_one, Reporter(), asyncio.Event()).returns()
+    returns = Rollout(course_of({"batch": "3"}), run_one, Reporter(), Stopping()).returns()
     async for _ in returns:
         break
     await returns.aclose()

@@ -18,7 +18,7 @@ import pytest
 from pushsalt.errors import FunctionError, TargetError
 from pushsalt.model import Blob, Target
 from pushsalt.session.blobs import Sender
-from pushsalt.session.session import clean
+from pushsalt.session.session import Session
 from pushsalt.session.start import LockRequest, Start
 from tests.beds.pythons import pythons
 from tests.beds.sessions import alive
@@ -392,7 +392,9 @@ async def test_a_user_without_a_home_leaves_nothing_behind(open_session):
 async def test_clean_removes_everything(open_session, home, runtime):
     await (await open_session(start=Start(lock=LockRequest("x")))).close()
     connection = await open_session.connection(HERE)
-    removed = await clean(HERE, connection, runtime, LockRequest("clean"))
+    cleaning = await Session.open(HERE, connection, runtime, start=Start(lock=LockRequest("clean"), clean=True))
+    await cleaning.close()
+    removed = cleaning.removed
     assert {path.rsplit(".", 1)[-1] for path in removed} >= {"tar", "img"}
     assert list((home / ".cache").iterdir()) == []
     session = await open_session()
