@@ -13,9 +13,9 @@ finishes. Trouble of one target is its return (``TargetReturn.ret["error"]``); o
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncIterator, Coroutine, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from dataclasses import replace
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from pushsalt.errors import EXIT_INTERRUPTED
@@ -27,6 +27,7 @@ from pushsalt.model import Target, TargetReturn
 if TYPE_CHECKING:
     import asyncio
 
+    from pushsalt.jobs.jobs import Jobs
     from pushsalt.minion.wrappers import ControllerFunctions
     from pushsalt.redact import Redactor
     from pushsalt.run.observers import JobObserver
@@ -51,6 +52,10 @@ class Client:
         self._stopped_with = EXIT_INTERRUPTED
         #: are told of each job besides the record
         self.observers: list[JobObserver] = []
+        #: whether jobs of this client are kept, if the configuration allows it
+        self.keeps_jobs = True
+        #: is called with the JID of a job, before its first target is asked
+        self.on_begin: Callable[[str], None] = _nothing
         #: the words of the command line, if there is one
         self.words: Sequence[str] = ()
 
@@ -62,6 +67,13 @@ class Client:
 
             self._project = Project.open(self.settings, self.reporter)
         return self._project
+
+    @cached_property
+    def jobs(self) -> Jobs:
+        """The kept jobs. Raises CommandError when the configuration cannot be read."""
+        from pushsalt.jobs.jobs import Jobs
+
+        return Jobs(self.project.config.cache_dir)
 
     def redactor(self) -> Redactor:
         """Hides the secrets that this client has met so far."""
@@ -90,6 +102,7 @@ class Client:
         from pushsalt.select.explain import looks_at_pillar
 
         other = Client(self.settings)  # with its own reporter, since this is not the requested job
+        other.keeps_jobs = False
         other.project.redactor = self.project.redactor
         options = replace(options or JobOptions(), test=False, pillar=None, saltenv=None, pillarenv=None, batch=None)
         everything = Selection("*", "compound")  # includes all resources, unlike a glob
@@ -197,6 +210,10 @@ class Client:
     ) -> AsyncIterator[TargetReturn]:
         return self._stream(selection, Job("copy", "cp", [copy], options=options or JobOptions()))
 
+    def stream_job(self, selection: Selection, job: Job) -> AsyncIterator[TargetReturn]:
+        """Run a job that was made elsewhere: one that is repeated."""
+        return self._stream(selection, job)
+
     def stop(self, exit_code: int = EXIT_INTERRUPTED) -> None:
         """Stop the running work, from any thread; targets without a return get ``interrupted``.
 
@@ -213,6 +230,7 @@ class Client:
         from pushsalt.run.fanout import fan_out
         from pushsalt.run.jobstart import job_start
         from pushsalt.run.observers import Observers
+        from pushsalt.run.recording import Facts, hide_kept, recorder
         from pushsalt.run.runner import Runner
         from pushsalt.run.single import run
 
@@ -232,13 +250,22 @@ class Client:
         job = replace(job, jid=job.jid or new_jid())
         log.debug("job %s: %s on %d targets", job.jid, job.title, len(ids))
         runner = Runner(project, job, width, alone=len(ids) == 1)
-        observers = Observers(None, self.observers, project.redactor)
+        record = recorder(project, resumes=job.resumes) if self.keeps_jobs else None
+        observers = Observers(record, self.observers, project.redactor)
         try:
             await project.prepare(stop)
             await runner.list_copy_sources()
-            await observers.job_begins(job_start(job, selection, ids, self.words, project.redactor))
+            state = partial(job_start, job, selection, ids, self.words, project.redactor)
+            if record is not None:
+                await runner.in_thread(partial(hide_kept, project, job, ids))
+            await observers.job_begins(state())
+            facts = Facts(project, record)
+            self.on_begin(job.jid)
             async for result in fan_out(ids, partial(run, runner), width, self.reporter, stop, observers.returned):
                 yield result
+            if record is not None:
+                record.restated(state())  # without the secrets that the targets' pillar has shown since
+            await facts.settled()
         finally:
             self._stop = None
             await observers.job_ends(self._stopped_with if stop.is_set() else None)
@@ -269,6 +296,10 @@ class Client:
         if troubles:
             raise troubles[0]
         return answers[0]
+
+
+def _nothing(jid: str) -> None:
+    """Nobody asks for the JID."""
 
 
 def renders(job: Job, functions: ControllerFunctions) -> bool:

@@ -26,6 +26,8 @@ class Settings:
     cache_dir: Path | None = None
     #: git remotes stay at the revisions of pushsalt.lock
     locked: bool = False
+    #: a lock file in place of the project's
+    lock_file: Path | None = None
     #: options of the configuration that go over its files
     options: dict[str, Any] = field(default_factory=dict)
     #: passwords for the login and for becoming another user, for hosts without them in the inventory
@@ -104,6 +106,8 @@ class Job:
     options: JobOptions = field(default_factory=JobOptions)
     #: the job's id, Salt's jid format: when it began, in digits
     jid: str = ""
+    #: the record has the job, and gets more returns of it
+    resumes: bool = False
 
     @property
     def title(self) -> str:

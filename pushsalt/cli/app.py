@@ -29,6 +29,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "check": ("pushsalt.cli.check", "Lint and smoke test states and formulas, offline"),
     "inventory": ("pushsalt.cli.inventory", "What is in the inventory: list, show, graph, check"),
     "grains": ("pushsalt.cli.grains", "Collect and show grains"),
+    "jobs": ("pushsalt.cli.jobs", "What was done: list, show, diff, resume, export, prune"),
     "resource": ("pushsalt.cli.resource", "What lies behind targets: list, refresh, list-grains, show-grains"),
     "cache": ("pushsalt.cli.cache", "What is kept of targets: list, show, clear, prune, verify"),
     "formula": ("pushsalt.cli.formula", "Formulas from git: add, list, show, update, remove, check, new"),

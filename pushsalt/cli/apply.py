@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from pushsalt.cli.app import Command, complete_targets
-from pushsalt.cli.options import GLOBAL, JOB, MATCHERS, STATES, Given, takes
+from pushsalt.cli.options import GLOBAL, JOB, MATCHERS, RERUN, STATES, Given, takes
 from pushsalt.cli.stdio import TERMINAL
 from pushsalt.errors import UsageError
 
@@ -18,20 +18,29 @@ pushsalt apply 'web*'                       the highstate of top.sls
 pushsalt apply 'web*' nginx,users --test    two SLS, dry run
 pushsalt apply -L web1,db1 app --pillar '{"version": "1.4"}'
 pushsalt apply '*' --batch 25% --out json
+pushsalt apply --rerun-failed               the last one again, where it did not end well
 """
 
 
 @app.command(cls=Command, epilog=EXAMPLES)
-@takes(STATES, MATCHERS, JOB, GLOBAL)
+@takes(STATES, RERUN, MATCHERS, JOB, GLOBAL)
 def apply(
-    target: Annotated[str, typer.Argument(metavar="TARGET", help="Which targets.", autocompletion=complete_targets)],
     given: Given,
+    target: Annotated[
+        str | None, typer.Argument(metavar="TARGET", help="Which targets.", autocompletion=complete_targets)
+    ] = None,
     sls: Annotated[
         list[str] | None,
         typer.Argument(metavar="[SLS ...]", help="SLS names, also comma separated; none: the highstate."),
     ] = None,
 ) -> int:
     """Apply SLS, or with none the highstate of top.sls, to each target."""
+    if given.rerun_failed:
+        from pushsalt.cli.again import rerun_failed
+
+        return rerun_failed(given, [word for word in (target, *(sls or ())) if word is not None], "apply")
+    if target is None:
+        raise UsageError("Missing argument 'TARGET'.", hint="pushsalt apply --help shows the words")
     from pushsalt.cli.job import run_job
 
     names = sls_names(sls or [])

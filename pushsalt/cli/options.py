@@ -153,6 +153,11 @@ OUTPUT = _rows(
     ),
     Opt("full_diff", ("--full-diff",), "Show long diffs to their end.", "flag"),
 )
+#: For programs that start a job.
+JID = _rows(
+    OUTPUT[0].panel,
+    Opt("jid_file", ("--jid-file",), "Write the job's JID to this file, before any target is asked.", metavar="FILE"),
+)
 STATES = _rows(
     "What is done",
     Opt("test", ("--test",), "Dry run: say what would change, change nothing.", "flag"),
@@ -166,10 +171,21 @@ STATES = _rows(
     Opt("pillarenv", ("--pillarenv",), "Take pillar from this environment.", metavar="ENV"),
     Opt("no_render_cache", ("--no-render-cache",), "Render for each target, however alike they are.", "flag"),
 )
+#: The pillar alone, for jobs that are done again.
+PILLAR = tuple(opt for opt in STATES if opt.name == "pillar_data")
 #: Options of ``run`` only.
 RAW = _rows(
     "What is done",
     Opt("raw", ("--raw",), "Run a command line by the login's shell, without Python: stdout, stderr, retcode.", "flag"),
+)
+RERUN = _rows(
+    "What is done",
+    Opt(
+        "rerun_failed",
+        ("--rerun-failed",),
+        "In place of TARGET a JID, or nothing (the last job): do it again where it has no good return.",
+        "flag",
+    ),
 )
 LIMITS = _rows(
     "How it is done",
@@ -196,7 +212,7 @@ ASK = _rows(
 STATE_OUTPUTS = ("full", "terse", "mixed", "changes", "filter")
 
 #: Options of all commands that run jobs on targets.
-JOB = (*DELIMITER, *OUTPUT, *LIMITS, *LOGIN, *ASK, *_IDLE)
+JOB = (*DELIMITER, *OUTPUT, *JID, *LIMITS, *LOGIN, *ASK, *_IDLE)
 
 
 @dataclass

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from pushsalt.cli.app import CallCommand, complete_targets
-from pushsalt.cli.options import GLOBAL, JOB, MATCHERS, RAW, STATES, Given, takes
+from pushsalt.cli.options import GLOBAL, JOB, MATCHERS, RAW, RERUN, STATES, Given, takes
 from pushsalt.cli.stdio import TERMINAL
 from pushsalt.errors import UsageError
 
@@ -26,17 +26,27 @@ pushsalt run web1 test.arg --out json -- --out    except for pushsalt's own long
 
 
 @app.command(cls=CallCommand, epilog=EXAMPLES)
-@takes(STATES, RAW, MATCHERS, JOB, GLOBAL)
+@takes(STATES, RAW, RERUN, MATCHERS, JOB, GLOBAL)
 def run(
-    target: Annotated[str, typer.Argument(metavar="TARGET", help="Which targets.", autocompletion=complete_targets)],
-    function: Annotated[str, typer.Argument(metavar="MODULE.FUNCTION", help="What to call.")],
     given: Given,
+    target: Annotated[
+        str | None, typer.Argument(metavar="TARGET", help="Which targets.", autocompletion=complete_targets)
+    ] = None,
+    function: Annotated[str | None, typer.Argument(metavar="MODULE.FUNCTION", help="What to call.")] = None,
     words: Annotated[
         list[str] | None,
         typer.Argument(metavar="[ARG ...] [KEY=VALUE ...]", help="Its arguments, read as YAML as Salt does."),
     ] = None,
 ) -> int:
     """Call an execution function on each target; with --raw, run a command by its shell."""
+    if given.rerun_failed:
+        from pushsalt.cli.again import rerun_failed
+
+        return rerun_failed(given, [word for word in (target, function, *(words or ())) if word is not None], "call")
+    for name, word in (("TARGET", target), ("MODULE.FUNCTION", function)):
+        if word is None:
+            raise UsageError(f"Missing argument '{name}'.", hint="pushsalt run --help shows the words")
+    assert target is not None and function is not None
     from pushsalt.cli.job import run_job
     from pushsalt.cliargs import parse_args
 

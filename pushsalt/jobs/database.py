@@ -124,7 +124,8 @@ def put_aside(path: Path, sees_damage: type[DamagedError] = DamagedError) -> Pat
 
 def _is_sound(connection: sqlite3.Connection) -> bool:
     try:
-        return connection.execute("PRAGMA quick_check(1)").fetchone() == ("ok",)
+        found: str = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
+        return found == "ok"
     except sqlite3.DatabaseError:
         return False
 

@@ -6,11 +6,9 @@ import json
 import os
 import re
 import sqlite3
-import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from datetime import datetime, timezone
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, Final
@@ -18,7 +16,9 @@ from typing import Any, Final
 from pushsalt.errors import CommandError
 from pushsalt.jobs import database, encoding, prune
 from pushsalt.jobs.alive import is_gone, mark_of
+from pushsalt.jobs.difference import difference
 from pushsalt.jobs.jid import DIGITS
+from pushsalt.jobs.times import iso
 from pushsalt.model import Explained, TargetReturn
 
 #: The beginning of a JID that stands for it has at least so many digits.
@@ -76,6 +76,10 @@ class KeptJob:
             "failed": self.failed,
             "unanswered": self.unanswered,
         }
+
+
+#: In ``Jobs``, ``list`` is a method.
+Jids = list[str]
 
 
 class Jobs:
@@ -168,14 +172,22 @@ class Jobs:
         return dict(sorted(found.items(), key=lambda item: order.get(item[0], len(order))))
 
     def document(self, word: str) -> dict[str, Any]:
-        """The object of ``jobs show --out json``."""
+        """The object of ``jobs show --out json``. Raises JobError."""
         job = self.get(word)
-        return {**job.as_row(), "Minions": job.ids, "Result": results(job, self.returns(job)), **_known(job)}
+        return document(job, self.returns(job))
 
-    def prune(self, *, seconds: float | None = None, number: int | None = None) -> list[str]:
-        """Remove jobs that are older, and all but the newest ``number``; returns their JIDs."""
+    def diff(self, first: str, second: str) -> dict[str, dict[str, Any]]:
+        """What differs between two jobs: see ``pushsalt.jobs.difference``."""
+        return difference(*(self.returns(self.get(word)) for word in (first, second)))
+
+    def prune(self, bounds: prune.Bounds) -> Jids:
+        """Remove what is beyond the bounds; returns the JIDs."""
         with self._writing() as connection:
-            return prune.prune(connection, prune.Bounds(seconds=seconds, number=number))
+            return prune.prune(connection, bounds)
+
+    def prune_beyond(self, *, seconds: float | None = None, number: int | None = None) -> Jids:
+        """Remove jobs that are older, and all but the newest ``number``; returns their JIDs."""
+        return self.prune(prune.Bounds(seconds=seconds, number=number))
 
     def claim(self, job: KeptJob) -> None:
         """Make this process the one that goes on with a job. Raises JobError if another one is at it."""
@@ -195,10 +207,10 @@ class Jobs:
             connection.execute("COMMIT")
 
     def release(self, job: KeptJob) -> None:
-        """Give a claimed job back, as it was."""
+        """Give a claimed job back as it was, unless it has ended since."""
         with self._writing() as connection:
             connection.execute(
-                "UPDATE jobs SET state = ?, end = ?, exit_code = ? WHERE jid = ?",
+                "UPDATE jobs SET state = ?, end = ?, exit_code = ? WHERE jid = ? AND state = 'running'",
                 ("interrupted" if job.state == "lost" else job.state, job.end, job.exit_code, job.jid),
             )
 
@@ -222,6 +234,11 @@ class Jobs:
                 connection.close()
 
 
+def document(job: KeptJob, returns: dict[str, TargetReturn]) -> dict[str, Any]:
+    """A job and these of its returns, by Salt's names."""
+    return {**job.as_row(), "Minions": job.ids, "Result": results(job, returns)}
+
+
 def results(job: KeptJob, returns: dict[str, TargetReturn]) -> dict[str, dict[str, Any]]:
     """Kept returns by Salt's names."""
     return {
@@ -236,11 +253,6 @@ def results(job: KeptJob, returns: dict[str, TargetReturn]) -> dict[str, dict[st
         }
         for id, ret in returns.items()
     }
-
-
-def iso(seconds: float) -> str:
-    """A time as ISO 8601, UTC."""
-    return datetime.fromtimestamp(seconds, timezone.utc).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 @contextmanager
@@ -281,10 +293,6 @@ def _job(row: tuple[Any, ...], detail: dict[str, Any] | None = None) -> KeptJob:
     )
 
 
-def _known(job: KeptJob) -> dict[str, Any]:
-    return {key: value for key, value in job.detail.items() if key != "ids"}
-
-
 def _return(row: tuple[Any, ...]) -> TargetReturn:
     id, data, exit_code, shape, rest, retcode = row
     ret, more = encoding.unpack(data), encoding.unpack(rest)
@@ -302,21 +310,3 @@ def _return(row: tuple[Any, ...]) -> TargetReturn:
         more.get("salt") or "",
         retcode,
     )
-
-
-def since(text: str, now: float | None = None) -> float:
-    """``2h``, ``30d``, ``90`` (seconds) before now, or a date in ISO 8601, as seconds since the epoch. Raises
-    ValueError."""
-    try:
-        return (time.time() if now is None else now) - seconds(text)
-    except ValueError:
-        when = datetime.fromisoformat(text.replace("Z", "+00:00"))
-        return (when if when.tzinfo else when.replace(tzinfo=timezone.utc)).timestamp()
-
-
-def seconds(text: str) -> float:
-    """``90``, ``90s``, ``15m``, ``2h``, ``30d``, ``2w`` as seconds. Raises ValueError."""
-    found = re.fullmatch(r"(\d{1,9}(?:\.\d+)?)\s*([smhdw]?)", text.strip().lower(), re.ASCII)
-    if found is None:
-        raise ValueError(f"{text!r} is no duration")
-    return float(found[1]) * {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}[found[2]]

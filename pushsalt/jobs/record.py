@@ -40,18 +40,27 @@ class JobRecord:
         self._writer: _Writer | None = None
         self._jid = ""
         self._resumes = resumes
+        self._said: JobStart | None = None
         self._has_ended = False
 
     def job_begins(self, job: JobStart) -> None:
         self._jid = job.jid
+        self._said = job
         self._writer = _Writer(self._path, self._steps, self._bounds)
         self._writer.start()
         if not self._resumes:
             self._steps.put(lambda to: _begin(to, job))
 
+    def restated(self, job: JobStart) -> None:
+        """The words of the job, of which more are secret than was known when it began."""
+        if self._said is not None and not self._resumes and job.words_only() != self._said.words_only():
+            self._steps.put(lambda to: _restate(to, job))
+
     def about(self, facts: dict[str, Any]) -> None:
         """What is known of the project of the job, once it is known."""
         jid = self._jid
+        if self._resumes:
+            return  # those of its begin stay
         self._steps.put(lambda to: _about(to, jid, facts))
 
     def target_returned(self, ret: TargetReturn) -> None:
@@ -210,6 +219,12 @@ def _about(to: sqlite3.Connection, jid: str, facts: dict[str, Any]) -> None:
     if row is not None:
         data = encoding.pack({**encoding.unpack(row[0]), **facts})
         to.execute("UPDATE jobs SET detail = ?, size = size + ? WHERE jid = ?", (data, len(data) - len(row[0]), jid))
+
+
+def _restate(to: sqlite3.Connection, job: JobStart) -> None:
+    values = (encoding.text_of(job.arg), encoding.text_of(job.kwarg), job.tgt, job.jid)
+    to.execute("UPDATE jobs SET arg = ?, kwarg = ?, tgt = ? WHERE jid = ?", values)
+    _about(to, job.jid, {"options": job.options, "words": job.words})
 
 
 def _returned(to: sqlite3.Connection, jid: str, result: TargetReturn) -> None:
