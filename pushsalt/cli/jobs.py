@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -13,8 +14,10 @@ from pushsalt.cli.stdio import TERMINAL
 from pushsalt.errors import UsageError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from pushsalt.api import Client
-    from pushsalt.jobs.jobs import KeptJob
+    from pushsalt.jobs.jobs import Jobs, KeptJob
     from pushsalt.model import TargetReturn
 
 EXAMPLES = """
@@ -72,10 +75,18 @@ def list_(given: Given) -> int:
         since = None if given.since is None else times.since(given.since)
     except ValueError:
         raise UsageError(f"--since: {given.since!r} is no time", "for example 2h, 30d, or 2026-11-26") from None
-    found = _client(given).jobs.list(
+    found = _kept(given).list(
         limit=limit, since=since, fun=given.fun, target=given.of_target, failed=bool(given.failed)
     )
-    write(given, [job.as_row() for job in found] if given.out not in (None, "rich") else None, list(map(_line, found)))
+    out = TERMINAL.get().stdout
+    if given.out in (None, "rich"):
+        out.write(_escaped(map(_line, found)))
+    elif given.out == "json" and not out.is_terminal:
+        from json import dumps
+
+        out.write(dumps([job.as_row() for job in found]) + "\n", utf8=True)  # ten thousand rows in no time
+    else:
+        write_data(given, [job.as_row() for job in found])
     return 0
 
 
@@ -92,10 +103,7 @@ def show(given: Given, jid: Annotated[str, _JID]) -> int:
     if given.out not in (None, "rich"):
         write_data(given, document(job, returns))
         return 0
-    from pushsalt.display.safe import one_line
-
-    out = TERMINAL.get().stdout
-    out.write("".join(f"{one_line(line)}\n" for line in _head(job, returns)))
+    TERMINAL.get().stdout.write(_escaped(_head(job, returns)))
     if returns:
         test = bool(job.detail.get("options", {}).get("test"))
         elapsed = (job.end or job.start) - job.start
@@ -165,6 +173,24 @@ def prune(given: Given) -> int:
     return 0
 
 
+def _kept(given: Given) -> Jobs:
+    """The record alone: no inventory, and nothing that could connect."""
+    from pushsalt.cli.client import configured_log
+    from pushsalt.config import CliOverrides, load_config
+    from pushsalt.jobs.jobs import Jobs
+
+    configured_log(given, TERMINAL.get())
+    settings = given.settings()
+    return Jobs(load_config(settings.config, cli=CliOverrides(cache_dir=settings.cache_dir)).cache_dir)
+
+
+def _escaped(lines: Iterable[str]) -> str:
+    """The lines as text, without control characters."""
+    from pushsalt.display.safe import escape
+
+    return escape("".join([line.replace("\n", "\\n").replace("\t", "\\t") + "\n" for line in lines]))
+
+
 def _plain(value: Any) -> Any:
     from pushsalt.display.safe import plain
 
@@ -180,18 +206,19 @@ def _number(flag: str, text: str | None, *, zero: bool = False) -> int | None:
 
 
 def _line(job: KeptJob) -> str:
-    from pushsalt.jobs.times import local
-
     wrong = [f"{number} {word}" for number, word in ((job.failed, "failed"), (job.unanswered, "unanswered")) if number]
     counts = f"{job.targets} target{'' if job.targets == 1 else 's'}" + (f" ({', '.join(wrong)})" if wrong else "")
     words = " ".join([job.fun, *map(str, job.arg), *(f"{key}={value}" for key, value in job.kwarg.items())])
-    return f"{job.jid}  {local(job.start)}  {job.state:<11}  {job.user}  {words}  on {job.tgt}: {counts}"
+    return f"{job.jid}  {_local(job.start)}  {job.state:<11}  {job.user}  {words}  on {job.tgt}: {counts}"
+
+
+def _local(moment: float) -> str:
+    """A time for people, in their own time zone."""
+    return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(moment))
 
 
 def _head(job: KeptJob, returns: dict[str, TargetReturn]) -> list[str]:
     """What is known of the job, for people."""
-    from pushsalt.jobs.times import local
-
     detail, origin = job.detail, job.detail.get("origin") or {}
     came_from = f", from {origin['from']}" if origin.get("from") else ""
     lines = [
@@ -204,7 +231,7 @@ def _head(job: KeptJob, returns: dict[str, TargetReturn]) -> list[str]:
     if revision:
         lines.append(f"    project at {revision['revision']}" + (", with changes" if revision.get("dirty") else ""))
     if job.end is not None:
-        lines.append(f"    ended {local(job.end)}, exit code {job.exit_code}")
+        lines.append(f"    ended {_local(job.end)}, exit code {job.exit_code}")
     missing = [id for id in job.ids if id not in returns]
     if missing and len(returns) + len(missing) == job.targets:
         lines.append(f"    no return of: {', '.join(missing[:20])}{' …' if len(missing) > 20 else ''}")

@@ -8,10 +8,10 @@ import re
 import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
+from functools import lru_cache
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from pushsalt.errors import CommandError
 from pushsalt.jobs import database, encoding, prune
@@ -33,8 +33,7 @@ class JobError(CommandError):
     """A job that cannot be found, read or resumed."""
 
 
-@dataclass(frozen=True)
-class KeptJob:
+class KeptJob(NamedTuple):
     """A job of the record. ``start`` and ``end``: seconds since the epoch; ``detail`` is read by ``Jobs.get`` only."""
 
     jid: str
@@ -52,7 +51,7 @@ class KeptJob:
     failed: int
     unanswered: int
     size: int
-    detail: dict[str, Any] = field(default_factory=dict)
+    detail: dict[str, Any]
 
     @property
     def ids(self) -> list[str]:
@@ -274,23 +273,15 @@ def _job(row: tuple[Any, ...], detail: dict[str, Any] | None = None) -> KeptJob:
     if state != "running":
         unanswered += max(0, targets - returned)
     return KeptJob(
-        jid=jid,
-        fun=fun,
-        arg=json.loads(arg),
-        kwarg=json.loads(kwarg),
-        tgt=tgt,
-        tgt_type=tgt_type,
-        user=user,
-        start=start,
-        end=end,
-        state=state,
-        exit_code=code,
-        targets=targets,
-        failed=failed,
-        unanswered=unanswered,
-        size=row[15],
-        detail=detail or {},
+        *(jid, fun, _value(arg), _value(kwarg), tgt, tgt_type, user, start, end, state, code),
+        *(targets, failed, unanswered, row[15], detail or {}),
     )
+
+
+@lru_cache(maxsize=1024)
+def _value(text: str) -> Any:
+    """The value of a JSON text; many jobs have the same arguments."""
+    return json.loads(text)
 
 
 def _return(row: tuple[Any, ...]) -> TargetReturn:

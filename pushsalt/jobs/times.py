@@ -30,8 +30,3 @@ def seconds(text: str) -> float:
 def iso(moment: float) -> str:
     """A time as ISO 8601, UTC."""
     return datetime.fromtimestamp(moment, timezone.utc).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-
-
-def local(moment: float) -> str:
-    """A time for people, in their own time zone."""
-    return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(moment))
