@@ -83,9 +83,8 @@ async def returned(folder: Path) -> None:
                 await observers.returned(results[number : number + at_a_time])
             await observers.job_ends()
             took, cpu = time.perf_counter() - began, time.process_time() - used
-            print(
-                f"5,000 returns of {name}, {at_a_time} at a time: {took:.2f} s, CPU {cpu:.2f} s, {path.stat().st_size} bytes"
-            )
+            size = path.stat().st_size
+            print(f"5,000 returns of {name}, {at_a_time} at a time: {took:.2f} s, CPU {cpu:.2f} s, {size} bytes")
 
 
 def targets(folder: Path) -> None:

@@ -13,7 +13,9 @@ finishes. Trouble of one target is its return (``TargetReturn.ret["error"]``); o
 from __future__ import annotations
 
 import logging
+import random
 from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
+from contextlib import aclosing
 from dataclasses import replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -84,9 +86,10 @@ class Client:
 
         Without an inventory only the very id ``localhost`` is a target: any other raises InventoryError.
         """
-        return self.project.select(
+        ids = self.project.select(
             selection.expr, selection.tgt_type, selection.delimiter, selection.exclude, selection.limit
         )
+        return ids if selection.subset is None else _some(ids, selection.subset)
 
     def explain(self, selection: Selection, ids: list[str]) -> dict[str, dict[str, Any]]:
         """Why each of these ids matches or not (``pushsalt.select.explain``); nothing is connected to."""
@@ -104,7 +107,8 @@ class Client:
         other = Client(self.settings)  # with its own reporter, since this is not the requested job
         other.keeps_jobs = False
         other.project.redactor = self.project.redactor
-        options = replace(options or JobOptions(), test=False, pillar=None, saltenv=None, pillarenv=None, batch=None)
+        plain = JobOptions(**(options or JobOptions()).as_fields)  # without a rollout
+        options = replace(plain, test=False, pillar=None, saltenv=None, pillarenv=None)
         everything = Selection("*", "compound")  # includes all resources, unlike a glob
         if not other.project.config.has_inventory:
             everything = replace(selection, refresh=False)
@@ -227,12 +231,14 @@ class Client:
     async def _stream(self, selection: Selection, job: Job) -> AsyncIterator[TargetReturn]:
         import asyncio  # slow to import, and not needed without connections, here and below
 
-        from pushsalt.run.fanout import fan_out
+        from pushsalt.run.batchcheck import BatchCheck, asker
         from pushsalt.run.jobstart import job_start
         from pushsalt.run.observers import Observers
         from pushsalt.run.recording import Facts, hide_kept, recorder
+        from pushsalt.run.rollout import Rollout, settle
         from pushsalt.run.runner import Runner
         from pushsalt.run.single import run
+        from pushsalt.select.values import values_of
 
         project = self.project
         if renders(job, project.functions):
@@ -241,28 +247,33 @@ class Client:
         if selection.refresh:
             say_not_refreshed(await self.refresh_async(selection, job.options))
         ids = self.target(selection)
-        width = job.options.width(len(ids))
+        opts = project.config.opts if job.kind in ("apply", "call", "raw") else {}  # Salt's words of batches
+        course = settle(job.options, opts, ids, partial(values_of, project))
         stop = asyncio.Event()
         self._stop = (asyncio.get_running_loop(), stop)
         self.reporter.run_started(ids, job.title)
-        if job.options.batch is not None:
-            self.reporter.run_batched(width)
         job = replace(job, jid=job.jid or new_jid())
         log.debug("job %s: %s on %d targets", job.jid, job.title, len(ids))
-        runner = Runner(project, job, width, alone=len(ids) == 1)
+        runner = Runner(project, job, course.width, alone=len(ids) == 1)
+        check = None
+        if course.check is not None and not job.options.test:
+            ask = asker(project, job, course.check)
+            check = BatchCheck(ask, course.check.text, course.check_timeout, course.width, project.redactor.text)
         record = recorder(project, resumes=job.resumes) if self.keeps_jobs else None
         observers = Observers(record, self.observers, project.redactor)
+        rollout = Rollout(course, partial(run, runner), self.reporter, stop, check, observers.returned)
+        state = partial(job_start, job, selection, ids, self.words, project.redactor)
         try:
             await project.prepare(stop)
             await runner.list_copy_sources()
-            state = partial(job_start, job, selection, ids, self.words, project.redactor)
             if record is not None:
                 await runner.in_thread(partial(hide_kept, project, job, ids))
             await observers.job_begins(state())
             facts = Facts(project, record)
             self.on_begin(job.jid)
-            async for result in fan_out(ids, partial(run, runner), width, self.reporter, stop, observers.returned):
-                yield result
+            async with aclosing(rollout.returns()) as returns:
+                async for result in returns:
+                    yield result
             if record is not None:
                 record.restated(state())  # without the secrets that the targets' pillar has shown since
             await facts.settled()
@@ -305,6 +316,12 @@ def _nothing(jid: str) -> None:
 def renders(job: Job, functions: ControllerFunctions) -> bool:
     """Whether a job is sure to render something."""
     return job.kind == "apply" or (job.kind == "call" and functions.named(job.fun) is not None)
+
+
+def _some(ids: list[str], number: int) -> list[str]:
+    """So many of the ids, by chance, in their order. Salt: ``--subset``."""
+    chosen = set(random.sample(range(len(ids)), min(number, len(ids))))
+    return [id for at, id in enumerate(ids) if at in chosen]
 
 
 def say_not_refreshed(failed: dict[str, TargetReturn]) -> None:

@@ -8,6 +8,7 @@ import typer
 
 from pushsalt.cli.app import Command, complete_targets
 from pushsalt.cli.options import GLOBAL, JOB, MATCHERS, RERUN, STATES, Given, takes
+from pushsalt.cli.rollouts import ROLLOUT
 from pushsalt.cli.stdio import TERMINAL
 from pushsalt.errors import UsageError
 
@@ -18,23 +19,24 @@ pushsalt apply 'web*'                       the highstate of top.sls
 pushsalt apply 'web*' nginx,users --test    two SLS, dry run
 pushsalt apply -L web1,db1 app --pillar '{"version": "1.4"}'
 pushsalt apply '*' --batch 25% --out json
-pushsalt apply --rerun-failed               the last one again, where it did not end well
+pushsalt apply --rerun-failed               repeat the last apply on targets without a good return
+pushsalt apply '*' --batch 1,10%,25% --max-fail 1 --batch-check 'service.status nginx'
 """
 
 
 @app.command(cls=Command, epilog=EXAMPLES)
-@takes(STATES, RERUN, MATCHERS, JOB, GLOBAL)
+@takes(STATES, RERUN, MATCHERS, JOB, ROLLOUT, GLOBAL)
 def apply(
     given: Given,
     target: Annotated[
-        str | None, typer.Argument(metavar="TARGET", help="Which targets.", autocompletion=complete_targets)
+        str | None, typer.Argument(metavar="TARGET", help="Target expression.", autocompletion=complete_targets)
     ] = None,
     sls: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[SLS ...]", help="SLS names, also comma separated; none: the highstate."),
+        typer.Argument(metavar="[SLS ...]", help="SLS names, also separated by commas; without any: the highstate."),
     ] = None,
 ) -> int:
-    """Apply SLS, or with none the highstate of top.sls, to each target."""
+    """Apply SLS to each target, or the highstate of top.sls if none is given."""
     if given.rerun_failed:
         from pushsalt.cli.again import rerun_failed
 

@@ -9,7 +9,8 @@ import typer
 
 from pushsalt.cli.answer import write, write_data
 from pushsalt.cli.app import Actions, Command
-from pushsalt.cli.options import GLOBAL, JOB, OUTPUT, PILLAR, Given, Opt, takes
+from pushsalt.cli.opt import Opt
+from pushsalt.cli.options import GLOBAL, JOB, OUTPUT, PILLAR, Given, takes
 from pushsalt.cli.stdio import TERMINAL
 from pushsalt.errors import UsageError
 

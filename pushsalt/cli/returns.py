@@ -60,7 +60,7 @@ class Returns:
         from pushsalt.redact import has_mask
 
         redactor, mode, client, given = self._redactor, self._mode, self._client, self._given
-        data = {id: result.ret if self._unmask else redactor.data(result.ret) for id, result in results.items()}
+        data = {id: result.ret if self._unmask else redactor.answer(result.ret) for id, result in results.items()}
         self.masked = self.masked or (self._looks and has_mask(data))
         pieces = outputters.pieces(
             self._outputter,

@@ -9,6 +9,7 @@ import typer
 
 from pushsalt.cli.app import CallCommand, complete_targets
 from pushsalt.cli.options import GLOBAL, JOB, MATCHERS, RAW, RERUN, STATES, Given, takes
+from pushsalt.cli.rollouts import ROLLOUT
 from pushsalt.cli.stdio import TERMINAL
 from pushsalt.errors import UsageError
 
@@ -19,26 +20,28 @@ pushsalt run '*' test.ping
 pushsalt run web1 cmd.run 'df -h /' timeout=10
 pushsalt run --out json 'db*' pkg.version openssl
 pushsalt run web1 cmd.run 'ls -l'
-pushsalt run --raw switch1 'show version'   by the login's shell; no Python is needed there
-pushsalt run web1 test.arg -x key=[1,2]     words behind the function are its arguments,
+pushsalt run --raw switch1 'show version'   in the login shell, without Python
+pushsalt run web1 test.arg -x key=[1,2]     words after the function are its arguments,
 pushsalt run web1 test.arg --out json -- --out    except for pushsalt's own long options
 """
 
 
 @app.command(cls=CallCommand, epilog=EXAMPLES)
-@takes(STATES, RAW, RERUN, MATCHERS, JOB, GLOBAL)
+@takes(STATES, RAW, RERUN, MATCHERS, JOB, ROLLOUT, GLOBAL)
 def run(
     given: Given,
     target: Annotated[
-        str | None, typer.Argument(metavar="TARGET", help="Which targets.", autocompletion=complete_targets)
+        str | None, typer.Argument(metavar="TARGET", help="Target expression.", autocompletion=complete_targets)
     ] = None,
-    function: Annotated[str | None, typer.Argument(metavar="MODULE.FUNCTION", help="What to call.")] = None,
+    function: Annotated[str | None, typer.Argument(metavar="MODULE.FUNCTION", help="Function to call.")] = None,
     words: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[ARG ...] [KEY=VALUE ...]", help="Its arguments, read as YAML as Salt does."),
+        typer.Argument(
+            metavar="[ARG ...] [KEY=VALUE ...]", help="Arguments of the function, parsed as YAML as in Salt."
+        ),
     ] = None,
 ) -> int:
-    """Call an execution function on each target; with --raw, run a command by its shell."""
+    """Call an execution function on each target; with --raw, run a command in its login shell."""
     if given.rerun_failed:
         from pushsalt.cli.again import rerun_failed
 

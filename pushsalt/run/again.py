@@ -81,11 +81,11 @@ def with_values(pillar: Any, values: Mapping[str, str]) -> Any:
 
 def _options(kept: KeptJob, given: JobOptions) -> JobOptions:
     known = {each.name for each in fields(JobOptions)} - _OF_THE_COMMAND
-    plain = JobOptions()
+    plain = type(given)()
     before = {name: value for name, value in (kept.detail.get("options") or {}).items() if name in known}
     now = {
         each.name: getattr(given, each.name)
-        for each in fields(JobOptions)
+        for each in fields(given)
         if getattr(given, each.name) != getattr(plain, each.name)
     }
     options = replace(plain, **{name: _as_made(name, value) for name, value in {**before, **now}.items()})

@@ -74,7 +74,7 @@ def test_show_prints_as_the_command_and_takes_parts(project):
     said = project.run("apply", "here,there", "fine", "-L", "--wait-lock", "60")
     shown = project.run("jobs", "show", "last")
     assert "by " in shown.out and "exit code 0" in shown.out
-    assert [line for line in said.out.splitlines() if "fine" in line][0] in shown.out
+    assert next(line for line in said.out.splitlines() if "fine" in line) in shown.out
     project.json("apply", "*", "fine", "--wait-lock", "60")
     assert set(jobs(project, "show", "last", "--failed")["Result"]) == {"paper"}
     assert set(jobs(project, "show", "last", "--changed")["Result"]) == {"here", "there"}
