@@ -19,8 +19,8 @@ def is_gone(mark: str) -> bool:
         return False
     if boot != _boot():
         return True
-    if begin or Path("/proc/self/stat").exists():
-        return _begin(int(pid)) != begin
+    if Path("/proc/self/stat").exists():
+        return not begin or _begin(int(pid)) != begin
     try:
         os.kill(int(pid), 0)
     except ProcessLookupError:
