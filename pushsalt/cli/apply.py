@@ -42,7 +42,7 @@ def apply(
 
         return rerun_failed(given, [word for word in (target, *(sls or ())) if word is not None], "apply")
     if target is None:
-        raise UsageError("Missing argument 'TARGET'.", hint="pushsalt apply --help shows the words")
+        raise UsageError("TARGET is missing", hint="usage: pushsalt apply [OPTIONS] TARGET [SLS ...]")
     from pushsalt.cli.job import run_job
 
     names = sls_names(sls or [])

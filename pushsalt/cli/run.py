@@ -48,7 +48,8 @@ def run(
         return rerun_failed(given, [word for word in (target, function, *(words or ())) if word is not None], "call")
     for name, word in (("TARGET", target), ("MODULE.FUNCTION", function)):
         if word is None:
-            raise UsageError(f"Missing argument '{name}'.", hint="pushsalt run --help shows the words")
+            usage = "usage: pushsalt run [OPTIONS] TARGET MODULE.FUNCTION [ARG ...] [KEY=VALUE ...]"
+            raise UsageError(f"{name} is missing", hint=usage)
     assert target is not None and function is not None
     from pushsalt.cli.job import run_job
     from pushsalt.cliargs import parse_args
