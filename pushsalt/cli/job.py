@@ -23,7 +23,7 @@ from pushsalt.cache.store import write_atomic
 from pushsalt.cli import stdio
 from pushsalt.cli.client import Watcher, open_client
 from pushsalt.cli.options import state_output
-from pushsalt.cli.returns import Returns
+from pushsalt.cli.returns import Document, Returns
 from pushsalt.errors import EXIT_INTERRUPTED, EXIT_TERMINATED, TargetError, UsageError
 from pushsalt.log import DEFAULT_LEVEL
 from pushsalt.model import TargetReturn
@@ -55,12 +55,14 @@ def run_job(
     unmask: bool = False,
     hint: str = "",
     words: Sequence[str] | Callable[[str], Sequence[str]] = (),
+    document: Document | None = None,
 ) -> int:
     """Runs a job and writes its returns; returns the exit code. Raises CommandError for an invalid command.
 
     ``words``: the command and the words after its target, to print a command line that repeats it; or a function that
     returns all words for given ids. ``unmask``: an unmasked value was requested, so secrets are not redacted in the
-    output (but in logs). ``hint`` is printed once if something was masked.
+    output (but in logs). ``hint`` is printed once if something was masked. ``document``: makes the data to
+    write of the returns.
     """
     selection = given.selection(target)
     given.job(DEFAULT_LEVEL)  # report invalid options before any file is read
@@ -71,7 +73,14 @@ def run_job(
     client.on_begin = partial(say_jid, given)
     options = given.job(level)
     again = partial(_again, given, words, redact=client.redactor().text) if words else None
-    returns = Returns(client, given, terminal, unmask=unmask, test=options.test, again=again, looks=bool(hint))
+    returns = Returns(
+        *(client, given, terminal),
+        unmask=unmask,
+        test=options.test,
+        again=again,
+        looks=bool(hint),
+        document=document,
+    )
     work = watched(given, terminal, client, watcher, returns, lambda: stream(client, selection, options))
     if returns.masked and hint and given.out != "quiet":
         stdio.print_error("", hint)

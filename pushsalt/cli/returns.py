@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pushsalt import outputters
 from pushsalt.cli import stdio
@@ -20,6 +20,8 @@ log = logging.getLogger(__name__)
 
 #: Makes the command line that repeats a job on these ids.
 Again = Callable[[Sequence[str]], str]
+#: Makes what is written of the data of all returns.
+Document = Callable[[dict[str, Any], dict[str, TargetReturn]], Any]
 
 
 class Returns:
@@ -35,9 +37,11 @@ class Returns:
         test: bool = False,
         again: Again | None = None,
         looks: bool = False,
+        document: Document | None = None,
     ) -> None:
         """``looks``: whether a value was masked is looked for. Raises CommandError for an unknown outputter or mode."""
         self._looks = looks
+        self._document = document
         self._client = client
         self._given = given
         self._terminal = terminal
@@ -62,6 +66,7 @@ class Returns:
         redactor, mode, client, given = self._redactor, self._mode, self._client, self._given
         data = {id: result.ret if self._unmask else redactor.answer(result.ret) for id, result in results.items()}
         self.masked = self.masked or (self._looks and has_mask(data))
+        data = self._document(data, results) if self._document else data
         pieces = outputters.pieces(
             self._outputter,
             data,
