@@ -20,7 +20,7 @@ from dataclasses import replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from pushsalt.errors import EXIT_INTERRUPTED
+from pushsalt.errors import EXIT_INTERRUPTED, NoTargetError
 from pushsalt.events import Reporter
 from pushsalt.job import Job, JobOptions, Selection, Settings
 from pushsalt.jobs.jid import new_jid
@@ -31,9 +31,11 @@ if TYPE_CHECKING:
 
     from pushsalt.jobs.jobs import Jobs
     from pushsalt.minion.wrappers import ControllerFunctions
+    from pushsalt.planning.planfile import PlanFile
     from pushsalt.redact import Redactor
     from pushsalt.run.observers import JobObserver
     from pushsalt.run.project import Project
+    from pushsalt.run.recording import Recorder
     from pushsalt.session.copying import Copy
 
 __all__ = ["Client", "JobOptions", "Reporter", "Selection", "Settings", "Target", "TargetReturn"]
@@ -182,6 +184,28 @@ class Client:
         job = Job("apply", "state.apply" if sls else "state.highstate", list(sls or []), {}, options or JobOptions())
         return self._stream(selection, job)
 
+    def stream_plan(
+        self, selection: Selection, sls: list[str], options: JobOptions, record: Recorder | None = None
+    ) -> AsyncIterator[TargetReturn]:
+        """Plan these SLS, or the highstate: what ``apply`` would change. ``record`` keeps what a plan file needs."""
+        options = replace(options, test=True, plan=True)
+        job = Job("apply", "state.apply" if sls else "state.highstate", list(sls), {}, options, record=record)
+        return self._stream(selection, job)
+
+    def stream_planned(self, plan: PlanFile, options: JobOptions, accept_drift: bool) -> AsyncIterator[TargetReturn]:
+        """Apply a plan on its ids. Raises NoTargetError for ids that the inventory does not have any more."""
+        from pushsalt.run.fromplan import Kept
+
+        selection = Selection(",".join(plan.ids), "list")
+        known = self.target(selection)
+        if gone := [id for id in plan.ids if id not in known]:
+            text = f"the plan is for {', '.join(gone)} too, which the inventory does not have any more"
+            raise NoTargetError(text, "nothing was done; make a new plan")
+        given = plan.made["options"]
+        options = replace(options, **{name: given[name] for name in ("pillar", "saltenv", "pillarenv")})
+        job = Job("planned", "state.apply", [], {}, options, kept=Kept(plan, accept_drift))
+        return self._stream(selection, job)
+
     def run(
         self,
         selection: Selection,
@@ -279,9 +303,9 @@ class Client:
         import asyncio  # slow to import, and not needed without connections, here and below
 
         from pushsalt.run.batchcheck import BatchCheck, asker
+        from pushsalt.run.jobrecord import Facts, hide_kept, recorder
         from pushsalt.run.jobstart import job_start
         from pushsalt.run.observers import Observers
-        from pushsalt.run.recording import Facts, hide_kept, recorder
         from pushsalt.run.rollout import Rollout, settle
         from pushsalt.run.runner import Runner
         from pushsalt.run.single import run
@@ -306,7 +330,7 @@ class Client:
         if course.check is not None and not job.options.test:
             ask = asker(project, job, course.check)
             check = BatchCheck(ask, course.check.text, course.check_timeout, course.width, project.redactor.text)
-        record = recorder(project, resumes=job.resumes) if self.keeps_jobs else None
+        record = recorder(project, resumes=job.resumes) if self.keeps_jobs and not job.options.plan else None
         observers = Observers(record, self.observers, project.redactor)
         rollout = Rollout(course, partial(run, runner), self.reporter, stop, check, observers.returned)
         state = partial(job_start, job, selection, ids, self.words, project.redactor)

@@ -273,7 +273,9 @@ class Worker(object):
 
         def done(tag, ret):
             count[0] += 1
-            self.channel.send({"k": "state", "tag": tag, "ret": ret}, for_people=True)
+            message = {"k": "state", "tag": tag, "ret": ret}
+            notes = run.details.pop(tag, None)
+            self.channel.send(dict(message, detail=notes) if notes else message, for_people=True)
 
         before, self.opts["test"] = self.opts.get("test", False), bool(message.get("test"))
         if self._plain is not None:
@@ -281,11 +283,12 @@ class Worker(object):
             self._plain.start()
         try:
             chunks, jobs = message.get("chunks") or [], None
-            if any(chunk.get("parallel") for chunk in chunks):
+            # a plan needs the notes of each state, which those at work beside could not give
+            if any(chunk.get("parallel") for chunk in chunks) and not message.get("detail"):
                 from thin import parallel
 
                 jobs = waiting.current = parallel.Jobs(self.opts.get("state_max_parallel"))
-            engine.Engine(
+            run = engine.Engine(
                 self.loaders,
                 collect_grains=lambda: self._collect(True),
                 jobs=jobs,
@@ -294,7 +297,9 @@ class Worker(object):
                 on_done=done,
                 on_event=lambda name, ret: self.channel.send({"k": "event", "name": name, "ret": ret}),
                 reactions=None if message.get("mock") else self._reactions(),
-            ).run(chunks, *_named(chunks, message))
+                detail=bool(message.get("detail")),
+            )
+            run.run(chunks, *_named(chunks, message))
         finally:
             self.opts["test"] = before
             waiting.current = None

@@ -23,8 +23,8 @@ from pushsalt.cache.store import write_atomic
 from pushsalt.cli import stdio
 from pushsalt.cli.client import Watcher, open_client
 from pushsalt.cli.options import state_output
-from pushsalt.cli.returns import Document, Returns
-from pushsalt.errors import EXIT_INTERRUPTED, EXIT_TERMINATED, TargetError, UsageError
+from pushsalt.cli.returns import Document, Hides, Returns
+from pushsalt.errors import EXIT_CHANGES, EXIT_INTERRUPTED, EXIT_TERMINATED, TargetError, UsageError
 from pushsalt.log import DEFAULT_LEVEL
 from pushsalt.model import TargetReturn
 
@@ -32,8 +32,10 @@ if TYPE_CHECKING:
     from pushsalt.api import Client, JobOptions, Selection
     from pushsalt.cli.options import Given
     from pushsalt.cli.progress import Progress, ProgressLog
+    from pushsalt.redact import Redactor
 
 log = logging.getLogger(__name__)
+
 
 #: Seconds after the first signal for stopping targets and receiving their returns.
 GRACE = 8.0
@@ -55,14 +57,15 @@ def run_job(
     unmask: bool = False,
     hint: str = "",
     words: Sequence[str] | Callable[[str], Sequence[str]] = (),
+    hiding: Callable[[Redactor], Hides] | None = None,
     document: Document | None = None,
 ) -> int:
     """Runs a job and writes its returns; returns the exit code. Raises CommandError for an invalid command.
 
     ``words``: the command and the words after its target, to print a command line that repeats it; or a function that
     returns all words for given ids. ``unmask``: an unmasked value was requested, so secrets are not redacted in the
-    output (but in logs). ``hint`` is printed once if something was masked. ``document``: makes the data to
-    write of the returns.
+    output (but in logs). ``hint`` is printed once if something was masked. ``hiding`` makes of the redactor what hides
+    secrets in the output. ``document``: makes the data to write of the returns.
     """
     selection = given.selection(target)
     given.job(DEFAULT_LEVEL)  # report invalid options before any file is read
@@ -80,12 +83,13 @@ def run_job(
         again=again,
         looks=bool(hint),
         document=document,
+        hides=hiding(client.redactor()) if hiding else None,
     )
     work = watched(given, terminal, client, watcher, returns, lambda: stream(client, selection, options))
     if returns.masked and hint and given.out != "quiet":
         stdio.print_error("", hint)
     returns.explain(work.results)
-    return work.exit_code
+    return _exit_code(work, bool(given.detailed_exitcode))
 
 
 def watched(
@@ -135,6 +139,11 @@ def say_jid(given: Given, jid: str) -> None:
         except OSError as exc:
             hint = "name a file that can be written"
             raise UsageError(f"--jid-file: {path}: {exc.strerror or exc}", hint=hint) from None
+
+
+def _exit_code(work: Work, detailed: bool) -> int:
+    code = work.exit_code
+    return EXIT_CHANGES if detailed and not code and any(each.changes for each in work.results.values()) else code
 
 
 def _again(

@@ -158,7 +158,7 @@ def export(
 def prune(given: Given) -> int:
     """Remove jobs: those beyond --older and --keep, or with neither those beyond the configuration's bounds."""
     from pushsalt.jobs import times
-    from pushsalt.run.recording import bounds_of
+    from pushsalt.run.jobrecord import bounds_of
 
     try:
         seconds = None if given.older is None else times.seconds(given.older)

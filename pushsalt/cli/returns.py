@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from pushsalt import outputters
 from pushsalt.cli import stdio
@@ -24,6 +24,12 @@ Again = Callable[[Sequence[str]], str]
 Document = Callable[[dict[str, Any], dict[str, TargetReturn]], Any]
 
 
+class Hides(Protocol):
+    """What hides secrets in the output."""
+
+    def answer(self, value: Any) -> Any: ...
+
+
 class Returns:
     """Writes returns by the outputter that was asked for. ``unmask``: secrets are shown."""
 
@@ -38,6 +44,7 @@ class Returns:
         again: Again | None = None,
         looks: bool = False,
         document: Document | None = None,
+        hides: Hides | None = None,
     ) -> None:
         """``looks``: whether a value was masked is looked for. Raises CommandError for an unknown outputter or mode."""
         self._looks = looks
@@ -49,8 +56,9 @@ class Returns:
         self._test = test
         self._again = again
         self._mode = state_output(given.state_output)
-        self._outputter = _outputter(given.out, client)
+        self._outputter = outputter_named(given.out, client)
         self._redactor = client.redactor()
+        self._hides: Hides = hides or self._redactor
         #: some value was masked
         self.masked = False
 
@@ -63,8 +71,8 @@ class Returns:
         """Write some returns; ``elapsed``: seconds of the whole job."""
         from pushsalt.redact import has_mask
 
-        redactor, mode, client, given = self._redactor, self._mode, self._client, self._given
-        data = {id: result.ret if self._unmask else redactor.answer(result.ret) for id, result in results.items()}
+        mode, client, given = self._mode, self._client, self._given
+        data = {id: result.ret if self._unmask else self._hides.answer(result.ret) for id, result in results.items()}
         self.masked = self.masked or (self._looks and has_mask(data))
         data = self._document(data, results) if self._document else data
         pieces = outputters.pieces(
@@ -99,7 +107,8 @@ def _configured_mode(client: Client) -> str:
     return str(config.opts["state_output"]) if "state_output" in config.given else ""
 
 
-def _outputter(name: str | None, client: Client) -> outputters.Outputter:
+def outputter_named(name: str | None, client: Client) -> outputters.Outputter:
+    """The outputter of --out: a shipped one, or one of the configuration."""
     if name is None or name in outputters.CHOICES:
         return outputters.load(name or outputters.CHOICES[0])
     from pushsalt.plugins import folders

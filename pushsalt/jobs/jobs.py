@@ -290,14 +290,13 @@ def _return(row: tuple[Any, ...]) -> TargetReturn:
     if shape == "errors" and isinstance(more.get("explained"), list):
         ret = [Explained(text, why) for text, why in zip(ret, more["explained"], strict=False)]
     return TargetReturn(
-        id,
-        ret,
-        shape,
-        exit_code,
-        more.get("phases") or {},
-        more.get("round_trips") or 0,
-        more.get("warnings") or [],
-        more.get("events") or [],
-        more.get("salt") or "",
-        retcode,
+        *(id, ret, shape, exit_code),
+        phases=more.get("phases") or {},
+        round_trips=more.get("round_trips") or 0,
+        warnings=more.get("warnings") or [],
+        events=more.get("events") or [],
+        salt=more.get("salt") or "",
+        retcode=retcode,
+        changes=bool(more.get("changes")),
+        check=more.get("check") or "",
     )

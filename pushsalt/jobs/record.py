@@ -238,6 +238,8 @@ def put_return(to: sqlite3.Connection, jid: str, result: TargetReturn) -> None:
         "warnings": result.warnings,
         "round_trips": result.round_trips,
         "salt": result.salt,
+        "changes": result.changes,
+        "check": result.check,
         "events": result.events,
     }
     if result.shape == "errors":

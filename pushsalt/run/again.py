@@ -38,8 +38,9 @@ def repeated(kept: KeptJob, returns: Mapping[str, TargetReturn], options: JobOpt
     Raises UsageError for a job that cannot be repeated, since its arguments were secret, or it is one of ``cp``.
     """
     kind = str(kept.detail.get("kind", "call"))
-    if kind == "copy":
-        raise UsageError(f"the job {kept.jid} is one of cp, which is not repeated", "run the command itself again")
+    if kind in ("copy", "planned"):
+        what = "cp" if kind == "copy" else "a plan file"
+        raise UsageError(f"the job {kept.jid} is one of {what}, which is not repeated", "run the command itself again")
     if has_mask([kept.arg, kept.kwarg]):
         raise UsageError(
             f"the arguments of the job {kept.jid} have a secret, which is not kept", "run the command itself again"
