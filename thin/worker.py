@@ -18,7 +18,10 @@ MINIONS_CACHEDIR = "/var/cache/salt/minion"
 
 
 def main(sock, info):
-    """Serve until the controller says bye or is gone. ``info["dir"]``: the private directory, or None."""
+    """Serve until the controller says bye, or is gone; returns whether it said it.
+
+    ``info["dir"]``: the private directory, or None.
+    """
     os.umask(0o022)  # what states and the programs they start expect; our own files have their modes from the start
     if sys.version_info < (3, 7):
         from thin import utf8
@@ -36,6 +39,7 @@ def main(sock, info):
         pass
     finally:
         worker.close()
+    return worker.channel.said_bye
 
 
 class Worker(object):
