@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from pushsalt.run.project import Project
     from pushsalt.run.recording import Recorder
     from pushsalt.session.copying import Copy
+    from pushsalt.transport.kept import KeptConnections
 
 __all__ = ["Client", "JobOptions", "Reporter", "Selection", "Settings", "Target", "TargetReturn"]
 
@@ -63,12 +64,17 @@ class Client:
         #: the words of the command line, if there is one
         self.words: Sequence[str] = ()
         self._is_within = False
+        self._kept: KeptConnections | None = None
 
-    def within(self) -> Client:
-        """A client for jobs that run within a job of this one, such as the steps of an orchestration."""
+    def within(self, kept: KeptConnections | None = None) -> Client:
+        """A client for jobs that run within a job of this one, such as the steps of an orchestration.
+
+        ``kept``: the connections that they use.
+        """
         other = Client(self.settings)
         other._project = self.project
         other._is_within = True
+        other._kept = kept
         return other
 
     def new_jid(self) -> str:
@@ -325,7 +331,7 @@ class Client:
         self.reporter.run_started(ids, job.title)
         job = replace(job, jid=job.jid or new_jid())
         log.debug("job %s: %s on %d targets", job.jid, job.title, len(ids))
-        runner = Runner(project, job, course.width, alone=len(ids) == 1)
+        runner = Runner(project, job, course.width, alone=len(ids) == 1, kept=self._kept)
         check = None
         if course.check is not None and not job.options.test:
             ask = asker(project, job, course.check)

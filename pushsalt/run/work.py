@@ -140,7 +140,7 @@ class Work:
 
     async def connect(self) -> transport.Connection:
         with self.phase("connect"):
-            self._connection = await transport.connect(self.target, self.runner.connecting)
+            self._connection = await self.runner.connect(self.target)
         return self._connection
 
     async def take_grains(self, session: Session) -> dict[str, Any]:

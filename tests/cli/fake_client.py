@@ -64,7 +64,7 @@ class FakeClient:
             raise NoTargetError("no target matches 'none'", hint=f"the inventory has {', '.join(ids)}")
         return ids
 
-    def stop(self):
+    def stop(self, exit_code=130):
         self.stopped.set()
 
     def stream_apply(self, selection, sls, options):
