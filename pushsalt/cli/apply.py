@@ -8,7 +8,11 @@ from typing import Annotated
 import typer
 
 from pushsalt.cli.app import Command, complete_targets
+<<<<<<< HEAD
 from pushsalt.cli.options import GLOBAL, JOB, MATCHERS, RERUN, STATES, Given, takes
+=======
+from pushsalt.cli.options import GLOBAL, JOB, MATCHERS, RETURNS, STATES, Given, takes
+>>>>>>> main
 from pushsalt.cli.planoptions import DETAILED, FROM_PLAN
 from pushsalt.cli.rollouts import ROLLOUT
 from pushsalt.cli.stdio import TERMINAL
@@ -28,7 +32,11 @@ pushsalt apply '*' --batch 1,10%,25% --max-fail 1 --batch-check 'service.status 
 
 
 @app.command(cls=Command, epilog=EXAMPLES)
+<<<<<<< HEAD
 @takes(STATES, DETAILED, FROM_PLAN, RERUN, MATCHERS, JOB, ROLLOUT, GLOBAL)
+=======
+@takes(STATES, DETAILED, FROM_PLAN, RETURNS, MATCHERS, JOB, ROLLOUT, GLOBAL)
+>>>>>>> main
 def apply(
     given: Given,
     target: Annotated[

@@ -8,7 +8,11 @@ from typing import Annotated, Any
 import typer
 
 from pushsalt.cli.app import CallCommand, complete_targets
+<<<<<<< HEAD
 from pushsalt.cli.options import GLOBAL, JOB, MATCHERS, RAW, RERUN, STATES, Given, takes
+=======
+from pushsalt.cli.options import GLOBAL, JOB, MATCHERS, RAW, RETURNS, STATES, Given, takes
+>>>>>>> main
 from pushsalt.cli.planoptions import DETAILED
 from pushsalt.cli.rollouts import ROLLOUT
 from pushsalt.cli.stdio import TERMINAL
@@ -28,7 +32,11 @@ pushsalt run web1 test.arg --out json -- --out    except for pushsalt's own long
 
 
 @app.command(cls=CallCommand, epilog=EXAMPLES)
+<<<<<<< HEAD
 @takes(STATES, DETAILED, RAW, RERUN, MATCHERS, JOB, ROLLOUT, GLOBAL)
+=======
+@takes(STATES, DETAILED, RAW, RETURNS, MATCHERS, JOB, ROLLOUT, GLOBAL)
+>>>>>>> main
 def run(
     given: Given,
     target: Annotated[
