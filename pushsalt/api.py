@@ -338,12 +338,9 @@ class Client:
         if course.check is not None and not job.options.test:
             ask = asker(project, job, course.check)
             check = BatchCheck(ask, course.check.text, course.check_timeout, course.width, project.redactor.text)
-<<<<<<< HEAD
         record = recorder(project, resumes=job.resumes) if self.keeps_jobs and not job.options.plan else None
-        observers = Observers(record, self.observers, project.redactor)
-=======
-        observers = Observers(None, [*self.observers, *([delivery] if delivery else [])], project.redactor)
->>>>>>> main
+        others = [*self.observers, *([delivery] if delivery else [])]
+        observers = Observers(record, others, project.redactor)
         rollout = Rollout(course, partial(run, runner), self.reporter, stop, check, observers.returned)
         state = partial(job_start, job, selection, ids, self.words, project.redactor)
         try:

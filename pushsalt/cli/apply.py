@@ -8,11 +8,7 @@ from typing import Annotated
 import typer
 
 from pushsalt.cli.app import Command, complete_targets
-<<<<<<< HEAD
-from pushsalt.cli.options import GLOBAL, JOB, MATCHERS, RERUN, STATES, Given, takes
-=======
-from pushsalt.cli.options import GLOBAL, JOB, MATCHERS, RETURNS, STATES, Given, takes
->>>>>>> main
+from pushsalt.cli.options import GLOBAL, JOB, MATCHERS, RERUN, RETURNS, STATES, Given, takes
 from pushsalt.cli.planoptions import DETAILED, FROM_PLAN
 from pushsalt.cli.rollouts import ROLLOUT
 from pushsalt.cli.stdio import TERMINAL
@@ -32,11 +28,7 @@ pushsalt apply '*' --batch 1,10%,25% --max-fail 1 --batch-check 'service.status 
 
 
 @app.command(cls=Command, epilog=EXAMPLES)
-<<<<<<< HEAD
-@takes(STATES, DETAILED, FROM_PLAN, RERUN, MATCHERS, JOB, ROLLOUT, GLOBAL)
-=======
-@takes(STATES, DETAILED, FROM_PLAN, RETURNS, MATCHERS, JOB, ROLLOUT, GLOBAL)
->>>>>>> main
+@takes(STATES, DETAILED, FROM_PLAN, RETURNS, RERUN, MATCHERS, JOB, ROLLOUT, GLOBAL)
 def apply(
     given: Given,
     target: Annotated[

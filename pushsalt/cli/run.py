@@ -8,11 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from pushsalt.cli.app import CallCommand, complete_targets
-<<<<<<< HEAD
-from pushsalt.cli.options import GLOBAL, JOB, MATCHERS, RAW, RERUN, STATES, Given, takes
-=======
-from pushsalt.cli.options import GLOBAL, JOB, MATCHERS, RAW, RETURNS, STATES, Given, takes
->>>>>>> main
+from pushsalt.cli.options import GLOBAL, JOB, MATCHERS, RAW, RERUN, RETURNS, STATES, Given, takes
 from pushsalt.cli.planoptions import DETAILED
 from pushsalt.cli.rollouts import ROLLOUT
 from pushsalt.cli.stdio import TERMINAL
@@ -32,11 +28,7 @@ pushsalt run web1 test.arg --out json -- --out    except for pushsalt's own long
 
 
 @app.command(cls=CallCommand, epilog=EXAMPLES)
-<<<<<<< HEAD
-@takes(STATES, DETAILED, RAW, RERUN, MATCHERS, JOB, ROLLOUT, GLOBAL)
-=======
-@takes(STATES, DETAILED, RAW, RETURNS, MATCHERS, JOB, ROLLOUT, GLOBAL)
->>>>>>> main
+@takes(STATES, DETAILED, RAW, RETURNS, RERUN, MATCHERS, JOB, ROLLOUT, GLOBAL)
 def run(
     given: Given,
     target: Annotated[
