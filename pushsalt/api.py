@@ -14,10 +14,10 @@ from __future__ import annotations
 
 import logging
 import random
-from collections.abc import AsyncIterator, Coroutine, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
 from contextlib import aclosing, contextmanager
 from dataclasses import replace
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from pushsalt.errors import EXIT_INTERRUPTED, NoTargetError
@@ -29,6 +29,7 @@ from pushsalt.model import Target, TargetReturn
 if TYPE_CHECKING:
     import asyncio
 
+    from pushsalt.jobs.jobs import Jobs
     from pushsalt.minion.wrappers import ControllerFunctions
     from pushsalt.planning.planfile import PlanFile
     from pushsalt.redact import Redactor
@@ -57,6 +58,10 @@ class Client:
         self._stopped_with = EXIT_INTERRUPTED
         #: are told of each job besides the record
         self.observers: list[JobObserver] = []
+        #: whether jobs of this client are kept, if the configuration allows it
+        self.keeps_jobs = True
+        #: is called with the JID of a job, before its first target is asked
+        self.on_begin: Callable[[str], None] = _nothing
         #: the words of the command line, if there is one
         self.words: Sequence[str] = ()
         self._is_within = False
@@ -111,6 +116,13 @@ class Client:
             self._project = Project.open(self.settings, self.reporter)
         return self._project
 
+    @cached_property
+    def jobs(self) -> Jobs:
+        """The kept jobs. Raises CommandError when the configuration cannot be read."""
+        from pushsalt.jobs.jobs import Jobs
+
+        return Jobs(self.project.config.cache_dir)
+
     def redactor(self) -> Redactor:
         """Hides the secrets that this client has met so far."""
         return self.project.redactor
@@ -139,6 +151,7 @@ class Client:
         from pushsalt.select.explain import looks_at_pillar
 
         other = Client(self.settings)  # with its own reporter, since this is not the requested job
+        other.keeps_jobs = False
         other.project.redactor = self.project.redactor
         plain = JobOptions(**(options or JobOptions()).as_fields)  # without a rollout
         options = replace(plain, test=False, returners=(), pillar=None, saltenv=None, pillarenv=None)
@@ -297,6 +310,10 @@ class Client:
     ) -> AsyncIterator[TargetReturn]:
         return self._stream(selection, Job("wait", "wait", [what, seconds], options=options or JobOptions()))
 
+    def stream_job(self, selection: Selection, job: Job) -> AsyncIterator[TargetReturn]:
+        """Run a job that was made elsewhere: one that is repeated."""
+        return self._stream(selection, job)
+
     def stop(self, exit_code: int = EXIT_INTERRUPTED, gently: bool = False) -> None:
         """Stop the running work, from any thread; targets without a return get ``interrupted``.
 
@@ -317,6 +334,7 @@ class Client:
         import asyncio  # slow to import, and not needed without connections, here and below
 
         from pushsalt.run.batchcheck import BatchCheck, asker
+        from pushsalt.run.jobrecord import Facts, hide_kept, recorder
         from pushsalt.run.jobstart import job_start
         from pushsalt.run.observers import Observers
         from pushsalt.run.returns import finish, open_delivery
@@ -345,16 +363,26 @@ class Client:
         if course.check is not None and not job.options.test:
             ask = asker(project, job, course.check)
             check = BatchCheck(ask, course.check.text, course.check_timeout, course.width, project.redactor.text)
-        observers = Observers(None, [*self.observers, *([delivery] if delivery else [])], project.redactor)
+        record = recorder(project, resumes=job.resumes) if self.keeps_jobs and not job.options.plan else None
+        others = [*self.observers, *([delivery] if delivery else [])]
+        observers = Observers(record, others, project.redactor)
         rollout = Rollout(course, partial(run, runner), self.reporter, stopping, check, observers.returned)
+        state = partial(job_start, job, selection, ids, self.words, project.redactor)
         try:
             if not self._is_within:
                 await project.prepare(stopping.requested)
             await runner.list_copy_sources()
-            await observers.job_begins(job_start(job, selection, ids, self.words, project.redactor))
+            if record is not None:
+                await runner.in_thread(partial(hide_kept, project, job, ids))
+            await observers.job_begins(state())
+            facts = Facts(project, record)
+            self.on_begin(job.jid)
             async with aclosing(rollout.returns()) as returns:
                 async for result in returns:
                     yield result
+            if record is not None:
+                record.restated(state())  # without the secrets that the targets' pillar has shown since
+            await facts.settled()
         finally:
             self._stop = None
             await observers.job_ends(self._stopped_with if stopping.requested.is_set() else None)
@@ -386,6 +414,10 @@ class Client:
         if troubles:
             raise troubles[0]
         return answers[0]
+
+
+def _nothing(jid: str) -> None:
+    """Nobody asks for the JID."""
 
 
 def renders(job: Job, functions: ControllerFunctions) -> bool:

@@ -58,6 +58,8 @@ class CliOverrides:
     cache_dir: Path | None = None
     log_level: str | None = None
     locked: bool = False
+    #: a lock file in place of the project's
+    lock_file: Path | None = None
     #: options that go over the files
     options: Mapping[str, Any] = field(default_factory=dict)
 
@@ -77,6 +79,8 @@ class Config:
     given: frozenset[str] = frozenset()
     #: git remotes stay at the revisions of pushsalt.lock
     locked: bool = False
+    #: the lock file in place of that of the project: a job is repeated
+    lock_file: Path | None = None
     #: the configuration or inventory that was found and is not used, since it is not trusted
     refused: Path | None = None
     #: whether the inventory was found, not named: then files beside it must be trusted too
@@ -150,6 +154,7 @@ def load_config(
         unknown=unknown,
         given=frozenset(given),
         locked=cli.locked,
+        lock_file=cli.lock_file,
         refused=refused,
         found=found,
         rosters=rosters,

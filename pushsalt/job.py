@@ -25,6 +25,8 @@ class Settings:
     cache_dir: Path | None = None
     #: git remotes stay at the revisions of pushsalt.lock
     locked: bool = False
+    #: a lock file in place of the project's
+    lock_file: Path | None = None
     #: options of the configuration that go over its files
     options: dict[str, Any] = field(default_factory=dict)
     #: passwords for the login and for becoming another user, for hosts without them in the inventory
@@ -132,6 +134,8 @@ class Job:
     options: JobOptions = field(default_factory=JobOptions)
     #: the job's id, Salt's jid format: when it began, in digits
     jid: str = ""
+    #: the record has the job, and gets more returns of it
+    resumes: bool = False
     #: what is to be recorded for a plan file (pushsalt.run.recording.Recorder)
     record: Any = field(default=None, compare=False, repr=False)
     #: the plan that is run (pushsalt.run.fromplan.Kept)

@@ -247,6 +247,10 @@ _CONTROLLER: Final = _of(
     ("cache_life", "number", 86400.0, "Seconds from which on grains and pillar in the cache are said to be old."),
     ("resource_types", "any", [], "Types of resources that are looked for behind every target."),
     ("cache_dir", "path", "", "Grains, pillar, job and resource caches; the user's cache folder by default."),
+    ("job_cache", "bool", True, "Keep each job, with its returns, below cache_dir: see docs/jobs.md."),
+    ("keep_jobs_seconds", "int", 86400, "Seconds for which jobs are kept; 0 is for ever, up to keep_jobs_size."),
+    ("keep_jobs", "int", UNSET, "Salt's former name of keep_jobs_seconds, in hours."),
+    ("keep_jobs_size", "bytes", 256 * 1024**2, "Bytes of all kept jobs, from which on the oldest go; 0 is no bound."),
     ("concurrency", "int", None, "Connections at a time."),
     ("connect_timeout", "number", None, "Seconds for connecting, where the host has no `timeout`."),
     (

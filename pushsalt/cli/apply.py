@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from pushsalt.cli.app import Command, complete_targets
-from pushsalt.cli.options import GLOBAL, JOB, MATCHERS, RETURNS, STATES, Given, takes
+from pushsalt.cli.options import GLOBAL, JOB, MATCHERS, RERUN, RETURNS, STATES, Given, takes
 from pushsalt.cli.planoptions import DETAILED, FROM_PLAN
 from pushsalt.cli.reports import REPORTS
 from pushsalt.cli.rollouts import ROLLOUT
@@ -23,23 +23,30 @@ pushsalt apply 'web*' nginx,users --test    two SLS, dry run
 pushsalt apply -L web1,db1 app --pillar '{"version": "1.4"}'
 pushsalt apply monday.plan                  what was planned, and nothing else
 pushsalt apply '*' --batch 25% --out json
+pushsalt apply --rerun-failed               repeat the last apply on targets without a good return
 pushsalt apply '*' --batch 1,10%,25% --max-fail 1 --batch-check 'service.status nginx'
 """
 
 
 @app.command(cls=Command, epilog=EXAMPLES)
-@takes(STATES, DETAILED, FROM_PLAN, RETURNS, MATCHERS, JOB, ROLLOUT, REPORTS, GLOBAL)
+@takes(STATES, DETAILED, FROM_PLAN, RETURNS, RERUN, MATCHERS, JOB, ROLLOUT, REPORTS, GLOBAL)
 def apply(
-    target: Annotated[
-        str, typer.Argument(metavar="TARGET", help="Target expression.", autocompletion=complete_targets)
-    ],
     given: Given,
+    target: Annotated[
+        str | None, typer.Argument(metavar="TARGET", help="Target expression.", autocompletion=complete_targets)
+    ] = None,
     sls: Annotated[
         list[str] | None,
         typer.Argument(metavar="[SLS ...]", help="SLS names, also separated by commas; without any: the highstate."),
     ] = None,
 ) -> int:
     """Apply SLS to each target, or the highstate of top.sls if none is given."""
+    if given.rerun_failed:
+        from pushsalt.cli.again import rerun_failed
+
+        return rerun_failed(given, [word for word in (target, *(sls or ())) if word is not None], "apply")
+    if target is None:
+        raise UsageError("TARGET is missing", hint="usage: pushsalt apply [OPTIONS] TARGET [SLS ...]")
     from pushsalt.cli.job import run_job
 
     if target.endswith(".plan") and Path(target).is_file():

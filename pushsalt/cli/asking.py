@@ -26,6 +26,21 @@ def ask_passwords(login: bool, become: bool) -> tuple[Secret | None, Secret | No
     return passwd, sudo_password
 
 
+def ask_value(prompt: str, jid: str, keys: list[str]) -> Secret:
+    """Ask for a secret value of the pillar of a kept job. Raises UsageError without a terminal."""
+    import getpass
+    import warnings
+
+    try:
+        os.close(os.open("/dev/tty", os.O_RDWR | os.O_NOCTTY))
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", getpass.GetPassWarning)
+            return Secret(getpass.getpass(prompt))
+    except (OSError, EOFError, UnicodeDecodeError, getpass.GetPassWarning):
+        what = f"the pillar of the job {jid} was secret, and is not kept: {', '.join(keys)}"
+        raise UsageError(what, hint="give it again: --pillar DATA") from None
+
+
 def _ask(prompt: str, flag: str, setting: str, default: Secret | None = None) -> Secret:
     import getpass  # which few commands need
     import warnings

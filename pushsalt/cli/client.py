@@ -80,6 +80,11 @@ class Watcher(Reporter):
         log.warning("%s%s", f"{id}: " if id else "", text)
 
 
+def configured_log(given: Given, terminal: Terminal) -> None:
+    """Set up logging for a command that needs no client."""
+    configure(terminal.log, given.log_level or DEFAULT_LEVEL)
+
+
 def open_client(given: Given, terminal: Terminal, reporter: Reporter) -> tuple[Client, str]:
     """The client for the global options, with logging set up; and the log level."""
     from pushsalt.api import Client

@@ -12,18 +12,21 @@ import logging
 import os
 import shlex
 import signal
+import sys
 import time
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from typing import TYPE_CHECKING, Any, Protocol
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from pushsalt import outputters
+from pushsalt.cache.store import write_atomic
 from pushsalt.cli import stdio
 from pushsalt.cli.client import Watcher, open_client
 from pushsalt.cli.options import state_output
-from pushsalt.cli.ownvalues import own_values
 from pushsalt.cli.reports import reports
-from pushsalt.errors import EXIT_CHANGES, EXIT_INTERRUPTED, EXIT_TERMINATED, TargetError
+from pushsalt.cli.returns import Document, Hides, Returns
+from pushsalt.errors import EXIT_CHANGES, EXIT_INTERRUPTED, EXIT_TERMINATED, TargetError, UsageError
 from pushsalt.log import DEFAULT_LEVEL
 from pushsalt.model import TargetReturn
 
@@ -34,12 +37,6 @@ if TYPE_CHECKING:
     from pushsalt.redact import Redactor
 
 log = logging.getLogger(__name__)
-
-
-class Hides(Protocol):
-    """What hides secrets in the output."""
-
-    def answer(self, value: Any) -> Any: ...
 
 
 #: Seconds after the first signal for stopping targets and receiving their returns.
@@ -63,7 +60,7 @@ def run_job(
     hint: str = "",
     words: Sequence[str] | Callable[[str], Sequence[str]] = (),
     hiding: Callable[[Redactor], Hides] | None = None,
-    document: Callable[[dict[str, Any], dict[str, TargetReturn]], Any] | None = None,
+    document: Document | None = None,
 ) -> int:
     """Runs a job and writes its returns; returns the exit code. Raises CommandError for an invalid command.
 
@@ -74,64 +71,75 @@ def run_job(
     """
     selection = given.selection(target)
     given.job(DEFAULT_LEVEL)  # report invalid options before any file is read
-    mode = state_output(given.state_output)
+    state_output(given.state_output)
     observers = reports(given.values)
     watcher = Watcher()
     client, level = open_client(given, terminal, watcher)
+    client.words = sys.argv[1:]
+    client.on_begin = partial(say_jid, given)
     if observers:
         client.observers += observers
     options = given.job(level)
-    outputter = outputter_named(given.out, client)
-    redactor = client.redactor()
-    hides: Hides = hiding(redactor) if hiding else redactor
-    masked = False
-
-    def write(results: dict[str, TargetReturn], elapsed: float) -> None:
-        from pushsalt.redact import has_mask
-
-        nonlocal masked
-        data = {id: result.ret if unmask else hides.answer(result.ret) for id, result in results.items()}
-        masked = masked or (bool(hint) and has_mask(data))
-        data = document(data, results) if document else data
-        pieces = outputters.pieces(
-            outputter,
-            data,
-            returns=results,
-            color=terminal.color,
-            terminal=terminal.stdout.is_terminal,
-            verbose=options.verbose,
-            elapsed=elapsed,
-            test=options.test,
-            opts={**client.project.config.opts, **({"state_output": mode} if mode else {})},
-            state_output=mode or _configured_mode(client),
-            full_diff=bool(given.full_diff),
-            again=(lambda ids: _again(given, words, ids, redactor.text)) if words else None,
-            own=lambda id: own_values(client.project, id),
-        )
-        for piece in pieces:
-            terminal.stdout.write(piece, utf8=given.out not in (None, "rich"))
-
-    started = time.monotonic()
-    at_once = outputters.streams(outputter)
-    view = _view(given.out, terminal, redactor, watcher, shared=at_once and terminal.stdout.is_terminal)
-    with view:
-        work = _Work(client, watcher, on_result=(lambda result: write({result.id: result}, 0.0)) if at_once else None)
-        work.run(lambda: stream(client, selection, options))
-    results = work.results
-    if not at_once:
-        write({id: results[id] for id in watcher.ids if id in results}, time.monotonic() - started)
-    if masked and given.out != "quiet":
+    again = partial(_again, given, words, redact=client.redactor().text) if words else None
+    returns = Returns(
+        *(client, given, terminal),
+        unmask=unmask,
+        test=options.test,
+        again=again,
+        looks=bool(hint),
+        document=document,
+        hides=hiding(client.redactor()) if hiding else None,
+    )
+    work = watched(given, terminal, client, watcher, returns, lambda: stream(client, selection, options))
+    if returns.masked and hint and given.out != "quiet":
         stdio.print_error("", hint)
-    if given.out == "quiet":
-        _say_failures(results, redactor.text)
-    elif given.out not in (None, "rich"):
-        _explain(results)
-    return EXIT_OF_SIGNAL[work.signal] if work.signal else _exit_code(results, bool(given.detailed_exitcode))
+    returns.explain(work.results)
+    return _exit_code(work, bool(given.detailed_exitcode))
 
 
-def _exit_code(results: Mapping[str, TargetReturn], detailed: bool) -> int:
-    code = max((result.exit_code for result in results.values()), default=0)
-    return EXIT_CHANGES if detailed and not code and any(each.changes for each in results.values()) else code
+def watched(
+    given: Given,
+    terminal: stdio.Terminal,
+    client: Client,
+    watcher: Watcher,
+    returns: Returns,
+    make: Callable[[], AsyncIterator[TargetReturn]],
+    before: dict[str, TargetReturn] | None = None,
+) -> Work:
+    """Run the stream of a job to its end or to a signal, show its progress, and write its returns.
+
+    ``before``: returns that are written with them, in their order.
+    """
+    started = time.monotonic()
+    at_once = returns.at_once
+    view = _view(given.out, terminal, client.redactor(), watcher, shared=at_once and terminal.stdout.is_terminal)
+    with view:
+        write = (lambda result: returns.write({result.id: result})) if at_once else None
+        work = Work(client, watcher, on_result=write)
+        work.run(make)
+    if not at_once:
+        order = dict.fromkeys((*(before or ()), *watcher.ids))
+        results = {**(before or {}), **work.results}
+        returns.write({id: results[id] for id in order if id in results}, time.monotonic() - started)
+    return work
+
+
+def say_jid(given: Given, jid: str) -> None:
+    """Before the first target is asked: with ``-v`` on stderr, and for programs in a file."""
+    if given.verbose:
+        stdio.print_error(f"job {jid}")
+    if given.jid_file:
+        path = Path(given.jid_file)
+        try:
+            write_atomic(path, f"{jid}\n".encode("ascii"), 0o644)
+        except OSError as exc:
+            hint = "name a file that can be written"
+            raise UsageError(f"--jid-file: {path}: {exc.strerror or exc}", hint=hint) from None
+
+
+def _exit_code(work: Work, detailed: bool) -> int:
+    code = work.exit_code
+    return EXIT_CHANGES if detailed and not code and any(each.changes for each in work.results.values()) else code
 
 
 def _again(
@@ -157,12 +165,6 @@ def _again(
     return line
 
 
-def _configured_mode(client: Client) -> str:
-    """``state_output`` of the configuration, if it is there: its default is not that of the usual outputter."""
-    config = client.project.config
-    return str(config.opts["state_output"]) if "state_output" in config.given else ""
-
-
 def _view(
     out: str | None, terminal: stdio.Terminal, redactor: Redactor, watcher: Watcher, *, shared: bool
 ) -> AbstractContextManager[Any]:
@@ -185,16 +187,7 @@ def _view_wanted(out: str | None, *, shared_terminal: bool) -> bool:
     )
 
 
-def outputter_named(name: str | None, client: Client) -> outputters.Outputter:
-    """The outputter of --out: a shipped one, or one of the configuration."""
-    if name is None or name in outputters.CHOICES:
-        return outputters.load(name or outputters.CHOICES[0])
-    from pushsalt.plugins import folders
-
-    return outputters.load(name, folders("outputters", client.project.config.opts))
-
-
-class _Work:
+class Work:
     """The stream of a job, read to its end or to a signal. Every id has a result then."""
 
     def __init__(self, client: Client, watcher: Watcher, on_result: Callable[[TargetReturn], None] | None) -> None:
@@ -205,6 +198,13 @@ class _Work:
         self.signal: signal.Signals | None = None
         self._at_once = False
         self._again: asyncio.Future[None]
+
+    @property
+    def exit_code(self) -> int:
+        """By the rule of the contract: the highest of the returns; after a signal, the signal's."""
+        if self.signal:
+            return EXIT_OF_SIGNAL[self.signal]
+        return max((result.exit_code for result in self.results.values()), default=0)
 
     def run(self, make: Callable[[], AsyncIterator[TargetReturn]]) -> None:
         loop = asyncio.new_event_loop()
@@ -301,25 +301,3 @@ def leave(code: int, view: Progress | ProgressLog | None = None) -> None:
     if view:
         view.abandon()
     os._exit(code)
-
-
-def _explain(results: dict[str, TargetReturn]) -> None:
-    """Write places and hints of errors, which formats for programs leave out. Equal errors of targets share a line."""
-    said: dict[str, list[str]] = {}
-    for result in results.values():
-        for text in result.ret if result.shape == "errors" else ():
-            explanation = getattr(text, "explanation", text)
-            if explanation != text:
-                said.setdefault(explanation, []).append(result.id)
-    for explanation, ids in said.items():
-        more = f" and {len(ids) - 3} more" if len(ids) > 3 else ""
-        log.error("%s%s: %s", ", ".join(ids[:3]), more, explanation)
-
-
-def _say_failures(results: dict[str, TargetReturn], redact: Callable[[str], str]) -> None:
-    """If stdout gets no output, write the failures to stderr, one line per target."""
-    from pushsalt.cli.progress import failure_text
-
-    for result in results.values():
-        if result.exit_code:
-            stdio.print_error(redact(f"{result.id}: {failure_text(result)}"))

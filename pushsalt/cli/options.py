@@ -138,6 +138,11 @@ OUTPUT = _rows(
     ),
     Opt("full_diff", ("--full-diff",), "Do not shorten diffs.", "flag"),
 )
+#: For programs that start a job.
+JID = _rows(
+    OUTPUT[0].panel,
+    Opt("jid_file", ("--jid-file",), "Write the JID to this file before any target is contacted.", metavar="FILE"),
+)
 STATES = _rows(
     "States and functions",
     Opt("test", ("--test",), "Dry run: report what would change, change nothing.", "flag"),
@@ -151,6 +156,8 @@ STATES = _rows(
     Opt("pillarenv", ("--pillarenv",), "Use pillar of this environment.", metavar="ENV"),
     Opt("no_render_cache", ("--no-render-cache",), "Render separately for each target.", "flag"),
 )
+#: The pillar alone, for jobs that are done again.
+PILLAR = tuple(opt for opt in STATES if opt.name == "pillar_data")
 #: Options of ``run`` only.
 RAW = _rows(
     "States and functions",
@@ -158,6 +165,15 @@ RAW = _rows(
         "raw",
         ("--raw",),
         "Run a command line in the login shell, without Python; returns stdout, stderr, retcode.",
+        "flag",
+    ),
+)
+RERUN = _rows(
+    "States and functions",
+    Opt(
+        "rerun_failed",
+        ("--rerun-failed",),
+        "Instead of TARGET a JID, or nothing (the last job): repeat it on targets without a good return.",
         "flag",
     ),
 )
@@ -201,7 +217,7 @@ ASK = _rows(
 STATE_OUTPUTS = ("full", "terse", "mixed", "changes", "filter")
 
 #: Options of all commands that run jobs on targets.
-JOB = (*DELIMITER, *OUTPUT, *LIMITS, *BATCH, *LOGIN, *ASK, *_IDLE)
+JOB = (*DELIMITER, *OUTPUT, *JID, *LIMITS, *BATCH, *LOGIN, *ASK, *_IDLE)
 #: Options of commands that run on the controller, and run jobs on targets from there.
 CONTROLLER = (*OUTPUT, *LIMITS, *LOGIN, *ASK, *_IDLE)
 

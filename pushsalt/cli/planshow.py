@@ -103,7 +103,7 @@ def _changes(ret: Any) -> bool:
 
 def _write(given: Given, client: Client, data: Mapping[str, Any], returns: Mapping[str, TargetReturn]) -> None:
     from pushsalt import outputters
-    from pushsalt.cli.job import outputter_named
+    from pushsalt.cli.returns import outputter_named
 
     terminal = TERMINAL.get()
     made = outputters.pieces(

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from pushsalt.cli.app import CallCommand, complete_targets
-from pushsalt.cli.options import GLOBAL, JOB, MATCHERS, RAW, RETURNS, STATES, Given, takes
+from pushsalt.cli.options import GLOBAL, JOB, MATCHERS, RAW, RERUN, RETURNS, STATES, Given, takes
 from pushsalt.cli.planoptions import DETAILED
 from pushsalt.cli.reports import REPORTS
 from pushsalt.cli.rollouts import ROLLOUT
@@ -29,13 +29,13 @@ pushsalt run web1 test.arg --out json -- --out    except for pushsalt's own long
 
 
 @app.command(cls=CallCommand, epilog=EXAMPLES)
-@takes(STATES, DETAILED, RAW, RETURNS, MATCHERS, JOB, ROLLOUT, REPORTS, GLOBAL)
+@takes(STATES, DETAILED, RAW, RETURNS, RERUN, MATCHERS, JOB, ROLLOUT, REPORTS, GLOBAL)
 def run(
-    target: Annotated[
-        str, typer.Argument(metavar="TARGET", help="Target expression.", autocompletion=complete_targets)
-    ],
-    function: Annotated[str, typer.Argument(metavar="MODULE.FUNCTION", help="Function to call.")],
     given: Given,
+    target: Annotated[
+        str | None, typer.Argument(metavar="TARGET", help="Target expression.", autocompletion=complete_targets)
+    ] = None,
+    function: Annotated[str | None, typer.Argument(metavar="MODULE.FUNCTION", help="Function to call.")] = None,
     words: Annotated[
         list[str] | None,
         typer.Argument(
@@ -44,6 +44,15 @@ def run(
     ] = None,
 ) -> int:
     """Call an execution function on each target; with --raw, run a command in its login shell."""
+    if given.rerun_failed:
+        from pushsalt.cli.again import rerun_failed
+
+        return rerun_failed(given, [word for word in (target, function, *(words or ())) if word is not None], "call")
+    for name, word in (("TARGET", target), ("MODULE.FUNCTION", function)):
+        if word is None:
+            usage = "usage: pushsalt run [OPTIONS] TARGET MODULE.FUNCTION [ARG ...] [KEY=VALUE ...]"
+            raise UsageError(f"{name} is missing", hint=usage)
+    assert target is not None and function is not None
     from pushsalt.cli.job import run_job
     from pushsalt.cliargs import parse_args
 

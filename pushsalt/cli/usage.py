@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from pushsalt.cli import words
-from pushsalt.cli.options import JOB, MATCHERS, RAW, STATES
+from pushsalt.cli.options import JOB, MATCHERS, RAW, RERUN, STATES
 from pushsalt.cli.reports import REPORTS
 from pushsalt.cli.rollouts import ROLLOUT
 from pushsalt.cli.stdio import print_error, write_stderr
@@ -52,7 +52,10 @@ def explain_usage(exc: Any, handler: Handler) -> int:
         known = [flag for item in context.command.params for flag in words.own(item.opts)] if context else []
         if context and context.parent is None:  # options of commands are allowed there too
             known += [
-                flag for group in (JOB, ROLLOUT, REPORTS, MATCHERS, STATES, RAW) for opt in group for flag in opt.flags
+                flag
+                for group in (JOB, ROLLOUT, REPORTS, MATCHERS, STATES, RAW, RERUN)
+                for opt in group
+                for flag in opt.flags
             ]
         flags = {flag.lstrip("-"): flag for flag in [*known, "--help"] if len(flag) > 2}
         near = [flags[name] for name in get_close_matches(option.lstrip("-"), flags, 3)]

@@ -40,6 +40,10 @@ class JobStart:
     words: list[str] = field(default_factory=list)
     origin: dict[str, Any] = field(default_factory=dict)
 
+    def words_only(self) -> tuple[Any, ...]:
+        """What people have written, in which secrets may be."""
+        return self.arg, self.kwarg, self.tgt, self.options, self.words
+
 
 @dataclass(frozen=True)
 class JobEnd:

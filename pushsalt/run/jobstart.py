@@ -60,7 +60,7 @@ def _salt_args(job: Job) -> list[Any]:
 
 
 def _options(options: JobOptions) -> dict[str, Any]:
-    plain = JobOptions()
+    plain = type(options)()
     return {
         each.name: getattr(options, each.name)
         for each in fields(options)

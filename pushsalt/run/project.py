@@ -79,6 +79,7 @@ class Project(Trees):
             pillar_roots=tuple(settings.pillar_roots),
             cache_dir=settings.cache_dir,
             locked=settings.locked,
+            lock_file=settings.lock_file,
             options=settings.options,
         )
         asked = {"passwd": settings.passwd, "sudo_password": settings.sudo_password}
