@@ -136,15 +136,21 @@ def _index(contents: Mapping[str, bytes], first: set[str]) -> bytes:
         module = [part.removesuffix(".py") for part in path[depth:] if part != "__init__.py"]
         if len(module) == 1 and (path[-1] == "__init__.py" or len(path) == depth + 1):
             kinds.setdefault(".".join(path[:depth]), []).append((module[0], contents[name].decode()))
-    table = {kind: runtime.index(found) for kind, found in sorted(kinds.items()) if kind != "vendor"}
-    for kind, virtual in table.items():
-        for stems in virtual.values():  # what is there anyway is looked at first
-            stems.sort(key=lambda stem, kind=kind: (f"thin/{kind}/{stem}.py" not in first, stem))
+    table = {
+        kind: {virtual: _by_use(stems, kind, first) for virtual, stems in runtime.index(found).items()}
+        for kind, found in sorted(kinds.items())
+        if kind != "vendor"
+    }
     fits = {kind: runtime.fit_index(found) for kind, found in sorted(kinds.items()) if kind in LOADED}
     text = '"""Made by pushsalt.bundle.pack."""\n\n'
     for word, value in (("INDEX", table), ("FITS", fits)):
         text += f"{word} = {_literal(value)}\n"
     return text.encode()
+
+
+def _by_use(stems: list[str], kind: str, first: set[str]) -> list[str]:
+    """File names sorted, those that every target gets before the others."""
+    return sorted(stems, key=lambda stem: (f"thin/{kind}/{stem}.py" not in first, stem))
 
 
 def _ustar(files: Iterable[tuple[str, bytes]]) -> Iterator[bytes]:

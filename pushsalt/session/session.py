@@ -361,7 +361,7 @@ class Session:
         message = f"{exc.message}, before anything was run"
         return TargetError("bootstrap_failed", message, "nothing was done on the target: it is safe to run again")
 
-    def _take(self, kind: bytes, payload: bytes) -> None:
+    def _take(self, kind: bytes, payload: bytes | bytearray) -> None:
         intake = self._channel.intake
         intake.frame()
         if kind == b"M":
