@@ -13,14 +13,15 @@ finishes. Trouble of one target is its return (``TargetReturn.ret["error"]``); o
 from __future__ import annotations
 
 import logging
-import time
-from collections.abc import AsyncIterator, Coroutine
+from collections.abc import AsyncIterator, Coroutine, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from pushsalt.errors import EXIT_INTERRUPTED
 from pushsalt.events import Reporter
 from pushsalt.job import Job, JobOptions, Selection, Settings
+from pushsalt.jobs.jid import new_jid
 from pushsalt.model import Target, TargetReturn
 
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
     from pushsalt.minion.wrappers import ControllerFunctions
     from pushsalt.redact import Redactor
+    from pushsalt.run.observers import JobObserver
     from pushsalt.run.project import Project
     from pushsalt.session.copying import Copy
 
@@ -46,6 +48,11 @@ class Client:
         self.reporter = reporter or Reporter()
         self._project: Project | None = None
         self._stop: tuple[asyncio.AbstractEventLoop, asyncio.Event] | None = None
+        self._stopped_with = EXIT_INTERRUPTED
+        #: are told of each job besides the record
+        self.observers: list[JobObserver] = []
+        #: the words of the command line, if there is one
+        self.words: Sequence[str] = ()
 
     @property
     def project(self) -> Project:
@@ -190,8 +197,12 @@ class Client:
     ) -> AsyncIterator[TargetReturn]:
         return self._stream(selection, Job("copy", "cp", [copy], options=options or JobOptions()))
 
-    def stop(self) -> None:
-        """Stop the running work, from any thread; targets without a return get ``interrupted``."""
+    def stop(self, exit_code: int = EXIT_INTERRUPTED) -> None:
+        """Stop the running work, from any thread; targets without a return get ``interrupted``.
+
+        ``exit_code``: what the record has as the end of the job.
+        """
+        self._stopped_with = exit_code
         if self._stop is not None:
             loop, event = self._stop
             loop.call_soon_threadsafe(event.set)
@@ -200,6 +211,8 @@ class Client:
         import asyncio  # slow to import, and not needed without connections, here and below
 
         from pushsalt.run.fanout import fan_out
+        from pushsalt.run.jobstart import job_start
+        from pushsalt.run.observers import Observers
         from pushsalt.run.runner import Runner
         from pushsalt.run.single import run
 
@@ -216,14 +229,19 @@ class Client:
         self.reporter.run_started(ids, job.title)
         if job.options.batch is not None:
             self.reporter.run_batched(width)
-        runner = Runner(project, job, new_jid(), width, alone=len(ids) == 1)
+        job = replace(job, jid=job.jid or new_jid())
+        log.debug("job %s: %s on %d targets", job.jid, job.title, len(ids))
+        runner = Runner(project, job, width, alone=len(ids) == 1)
+        observers = Observers(None, self.observers, project.redactor)
         try:
             await project.prepare(stop)
             await runner.list_copy_sources()
-            async for result in fan_out(ids, partial(run, runner), width, self.reporter, stop):
+            await observers.job_begins(job_start(job, selection, ids, self.words, project.redactor))
+            async for result in fan_out(ids, partial(run, runner), width, self.reporter, stop, observers.returned):
                 yield result
         finally:
             self._stop = None
+            await observers.job_ends(self._stopped_with if stop.is_set() else None)
             await runner.close()
             self.reporter.run_finished()
 
@@ -267,9 +285,3 @@ def say_not_refreshed(failed: dict[str, TargetReturn]) -> None:
 
 async def _gather(stream: AsyncIterator[TargetReturn]) -> dict[str, TargetReturn]:
     return {result.id: result async for result in stream}
-
-
-def new_jid() -> str:
-    """A job id: when it began, in Salt's digits (year to microsecond, UTC)."""
-    now = time.time()
-    return time.strftime("%Y%m%d%H%M%S", time.gmtime(now)) + f"{int(now % 1 * 1_000_000):06}"

@@ -49,7 +49,7 @@ LAYERS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
             "options",
         ),
     ),
-    ("stores", "what is kept on this machine", ("index", "cache", "bundle", "ca", "files")),
+    ("stores", "what is kept on this machine", ("index", "cache", "jobs", "bundle", "ca", "files")),
     (
         "core",
         "rendering and compiling, inventory and targeting: pure, no network",

@@ -32,8 +32,9 @@ count; the answer carries the same ``n`` as ``re``.
 down      fields                                                      up: what answers
 ========= =========================================================== ==========================================
 init      id, opts, grains (override), want_grains: bool,             ready: python, grains|None, uid, user, pid,
-          log_level, custom (users' own modules, if there are any:    warnings | error: kind, message, hint. Before
-          sha, size, coming: they follow unasked), salt (version,     it, need: the sha, when it is not here; at any
+          log_level, jid (the job's id),                              warnings | error: kind, message, hint. Before
+          custom (users' own modules, if there are any: sha, size,
+          coming: they follow unasked), salt (version,                it, need: the sha, when it is not here; at any
           python: that Salt's modules may be asked for), resource     time, need: the runtime's other archive
           (type, id, manager, inside: bool, declared: that of the
           type, or kept: the name that it was sent under by b"K";

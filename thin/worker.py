@@ -48,6 +48,7 @@ class Worker(object):
         self.controller = Controller(self.channel, self.blobs)
         self.loaders = None
         self.opts = {}
+        self.jid = ""  # that of the job, which the controller made
         self._custom = None
         self._resource = None  # that which the session is about: (type, whether it is here inside of it), see on_init
         self._plain = None  # thin.resourcetypes.Plain, when it is one that nothing can be run in
@@ -87,6 +88,7 @@ class Worker(object):
         log.level = log.number(message.get("log_level") or "warning")
         log.sink = self._log
         self.opts = message.get("opts") or {}
+        self.jid = message.get("jid") or ""
         self.opts.setdefault("id", message.get("id"))
         self.opts["user"] = self.opts.get("user") or _user()
         if self.info.get("dir") and self.opts.get("cachedir") in (None, MINIONS_CACHEDIR):
@@ -220,7 +222,7 @@ class Worker(object):
         def answer():
             if self._plain is not None:
                 self._plain.start()
-            return calls.call(function, fun, args, kwargs, self.opts, message.get("cli"))
+            return calls.call(function, fun, args, kwargs, self.opts, message.get("cli"), self.jid)
 
         self._answer(message, answer, more)
 

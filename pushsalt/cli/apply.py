@@ -24,14 +24,16 @@ pushsalt apply '*' --batch 25% --out json
 @app.command(cls=Command, epilog=EXAMPLES)
 @takes(STATES, MATCHERS, JOB, GLOBAL)
 def apply(
-    target: Annotated[str, typer.Argument(metavar="TARGET", help="Which targets.", autocompletion=complete_targets)],
+    target: Annotated[
+        str, typer.Argument(metavar="TARGET", help="Target expression.", autocompletion=complete_targets)
+    ],
     given: Given,
     sls: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[SLS ...]", help="SLS names, also comma separated; none: the highstate."),
+        typer.Argument(metavar="[SLS ...]", help="SLS names, also separated by commas; without any: the highstate."),
     ] = None,
 ) -> int:
-    """Apply SLS, or with none the highstate of top.sls, to each target."""
+    """Apply SLS to each target, or the highstate of top.sls if none is given."""
     from pushsalt.cli.job import run_job
 
     names = sls_names(sls or [])

@@ -221,7 +221,7 @@ class _Work:
         self.signal = number
         if self.watcher.view:
             self.watcher.view.stopping()
-        self.client.stop()
+        self.client.stop(EXIT_OF_SIGNAL[number])
         stopped.set()
 
     def _fill_in(self) -> None:

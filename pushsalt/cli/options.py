@@ -103,94 +103,139 @@ GLOBAL = _rows(
         "pushsalt.yaml, a Salt master config, or a folder with one.  [env: PUSHSALT_CONFIG]",
         metavar="PATH",
     ),
-    Opt("file_root", ("--file-root",), "Prepended to file_roots:base; repeatable.", "list", "DIR"),
-    Opt("pillar_root", ("--pillar-root",), "Prepended to pillar_roots:base; repeatable.", "list", "DIR"),
+    Opt("file_root", ("--file-root",), "Folder to search before those of file_roots:base; repeatable.", "list", "DIR"),
     Opt(
-        "cache_dir", ("--cache-dir",), "Grains, pillar, job and resource caches.  [env: PUSHSALT_CACHE]", metavar="DIR"
+        "pillar_root",
+        ("--pillar-root",),
+        "Folder to search before those of pillar_roots:base; repeatable.",
+        "list",
+        "DIR",
     ),
-    Opt("locked", ("--locked",), "Take git remotes at the revisions of pushsalt.lock only.", "flag"),
-    Opt("verbose", ("-v", "--verbose"), "Say more: round trips, SLS names; twice: unchanged states too.", "count"),
-    Opt("no_color", ("--no-color",), "No colours.  [env: NO_COLOR; FORCE_COLOR for colours in a pipe]", "flag"),
+    Opt(
+        "cache_dir",
+        ("--cache-dir",),
+        "Folder for the caches of grains, pillar, mine and resources.  [env: PUSHSALT_CACHE]",
+        metavar="DIR",
+    ),
+    Opt("locked", ("--locked",), "Use only the revisions of git remotes in pushsalt.lock.", "flag"),
+    Opt("verbose", ("-v", "--verbose"), "More output: round trips, SLS names; -vv: unchanged states too.", "count"),
+    Opt("no_color", ("--no-color",), "Disable colours.  [env: NO_COLOR; FORCE_COLOR for colours in a pipe]", "flag"),
     Opt(
         "log_level",
         ("-l", "--log-level"),
-        "Log level on stderr: debug, info, warning, error, quiet ...",
+        "Level of log lines on stderr: debug, info, warning, error, quiet ...",
         metavar="LEVEL",
         complete=_levels,
     ),
-    Opt("log_file", ("--log-file",), "Log lines to this file too, with times.", metavar="FILE"),
-    Opt("log_file_level", ("--log-file-level",), "Its level (default: that of -l).", metavar="LEVEL", complete=_levels),
+    Opt("log_file", ("--log-file",), "Also write log lines, with times, to this file.", metavar="FILE"),
+    Opt(
+        "log_file_level",
+        ("--log-file-level",),
+        "Level of --log-file (default: that of -l).",
+        metavar="LEVEL",
+        complete=_levels,
+    ),
 )
 
 #: Every matcher: (attribute = Salt's tgt_type) and its flags.
 MATCHERS = _rows(
-    "How TARGET matches (default: a glob over ids)",
-    Opt("pcre", ("-E", "--pcre"), "A regular expression over ids.", "flag"),
-    Opt("list", ("-L", "--list"), "Ids, separated by commas.", "flag"),
-    Opt("grain", ("-G", "--grain"), "KEY:GLOB over grains.", "flag"),
-    Opt("grain_pcre", ("-P", "--grain-pcre"), "KEY:REGEX over grains.", "flag"),
-    Opt("pillar", ("-I",), "KEY:GLOB over pillar.", "flag"),
-    Opt("pillar_pcre", ("-J", "--pillar-pcre"), "KEY:REGEX over pillar.", "flag"),
-    Opt("ipcidr", ("-S", "--ipcidr"), "A subnet or an address.", "flag"),
-    Opt("nodegroup", ("-N", "--nodegroup"), "The name of a nodegroup, or of a group of the inventory.", "flag"),
-    Opt("compound", ("-C", "--compound"), "and, or, not, parentheses, G@ P@ I@ J@ L@ E@ S@ N@ T@ M@.", "flag"),
+    "Matcher of TARGET (default: a glob for ids)",
+    Opt("pcre", ("-E", "--pcre"), "TARGET is a regular expression for ids.", "flag"),
+    Opt("list", ("-L", "--list"), "TARGET is a list of ids, separated by commas.", "flag"),
+    Opt("grain", ("-G", "--grain"), "TARGET is KEY:GLOB for a grain.", "flag"),
+    Opt("grain_pcre", ("-P", "--grain-pcre"), "TARGET is KEY:REGEX for a grain.", "flag"),
+    Opt("pillar", ("-I",), "TARGET is KEY:GLOB for a pillar value.", "flag"),
+    Opt("pillar_pcre", ("-J", "--pillar-pcre"), "TARGET is KEY:REGEX for a pillar value.", "flag"),
+    Opt("ipcidr", ("-S", "--ipcidr"), "TARGET is a subnet or an address.", "flag"),
+    Opt("nodegroup", ("-N", "--nodegroup"), "TARGET is a nodegroup or a group of the inventory.", "flag"),
+    Opt(
+        "compound",
+        ("-C", "--compound"),
+        "TARGET is an expression: and, or, not, ( ), G@ P@ I@ J@ L@ E@ S@ N@ T@ M@.",
+        "flag",
+    ),
 )
 DELIMITER = _rows(
     MATCHERS[0].panel,
-    Opt("delimiter", ("--delimiter",), "Between the levels of a grain or pillar key (default ':').", metavar="CHAR"),
-    Opt("exclude", ("--exclude",), "Leave out what this compound expression matches; repeatable.", "list", "EXPR"),
-    Opt("limit", ("--limit",), "Only the first N of what matches.", metavar="N"),
-    Opt("refresh", ("--refresh",), "Collect grains (and pillar, if asked for) of all targets first.", "flag"),
+    Opt(
+        "delimiter", ("--delimiter",), "Separator of the levels of a grain or pillar key (default ':').", metavar="CHAR"
+    ),
+    Opt("exclude", ("--exclude",), "Exclude targets that match this compound expression; repeatable.", "list", "EXPR"),
+    Opt("limit", ("--limit",), "Select only the first N targets that match.", metavar="N"),
+    Opt(
+        "refresh", ("--refresh",), "Collect grains of all targets first, and pillar if the expression needs it.", "flag"
+    ),
 )
 OUTPUT = _rows(
     "Output",
-    Opt("out", ("--out",), "rich (default), json, yaml, ndjson or quiet.", metavar="FORMAT", complete=_outputs),
+    Opt(
+        "out",
+        ("--out",),
+        "Output format: rich (default), json, yaml, ndjson, quiet ...",
+        metavar="FORMAT",
+        complete=_outputs,
+    ),
     Opt(
         "state_output",
         ("--state-output",),
-        "Of each state: full, terse, mixed, changes or filter; _id behind it.",
+        "Display of states: full, terse, mixed, changes or filter, each also with _id.",
         metavar="MODE",
     ),
-    Opt("full_diff", ("--full-diff",), "Show long diffs to their end.", "flag"),
+    Opt("full_diff", ("--full-diff",), "Do not shorten diffs.", "flag"),
 )
 STATES = _rows(
-    "What is done",
-    Opt("test", ("--test",), "Dry run: say what would change, change nothing.", "flag"),
+    "States and functions",
+    Opt("test", ("--test",), "Dry run: report what would change, change nothing.", "flag"),
     Opt(
         "pillar_data",
         ("--pillar",),
-        "YAML or JSON, merged over the compiled pillar; @FILE, @- for stdin.",
+        "YAML or JSON to merge over the compiled pillar; @FILE, or @- for stdin.",
         metavar="DATA",
     ),
-    Opt("saltenv", ("--saltenv",), "Take states and files from this environment.", metavar="ENV"),
-    Opt("pillarenv", ("--pillarenv",), "Take pillar from this environment.", metavar="ENV"),
-    Opt("no_render_cache", ("--no-render-cache",), "Render for each target, however alike they are.", "flag"),
+    Opt("saltenv", ("--saltenv",), "Use states and files of this saltenv.", metavar="ENV"),
+    Opt("pillarenv", ("--pillarenv",), "Use pillar of this environment.", metavar="ENV"),
+    Opt("no_render_cache", ("--no-render-cache",), "Render separately for each target.", "flag"),
 )
 #: Options of ``run`` only.
 RAW = _rows(
-    "What is done",
-    Opt("raw", ("--raw",), "Run a command line by the login's shell, without Python: stdout, stderr, retcode.", "flag"),
+    "States and functions",
+    Opt(
+        "raw",
+        ("--raw",),
+        "Run a command line in the login shell, without Python; returns stdout, stderr, retcode.",
+        "flag",
+    ),
 )
 LIMITS = _rows(
-    "How it is done",
-    Opt("batch", ("--batch",), "At most so many targets at a time, in order.", metavar="N|P%"),
-    Opt("concurrency", ("--concurrency",), "Connections at a time.", metavar="N"),
-    Opt("timeout", ("--timeout",), "Stop the job on a target after so long.", metavar="SECONDS"),
-    Opt("wait_lock", ("--wait-lock",), "Wait so long for another run on the target to end.", metavar="SECONDS"),
-    Opt("accept_new_host_keys", ("--accept-new-host-keys",), "Trust unknown host keys and remember them.", "flag"),
+    "Execution",
+    Opt("batch", ("--batch",), "Number or percentage of targets to process at a time.", metavar="N|P%"),
+    Opt("concurrency", ("--concurrency",), "Maximum number of concurrent connections.", metavar="N"),
+    Opt("timeout", ("--timeout",), "Stop the job on a target after this time.", metavar="SECONDS"),
+    Opt("wait_lock", ("--wait-lock",), "Wait up to this time for another run on the target to end.", metavar="SECONDS"),
+    Opt(
+        "accept_new_host_keys",
+        ("--accept-new-host-keys",),
+        "Accept unknown host keys and add them to known_hosts.",
+        "flag",
+    ),
 )
-#: How to log in, where the inventory does not say: options of the configuration, which they go over.
+#: Login, for hosts of which the inventory does not set it: options of the configuration, which they go over.
 LOGIN = _rows(
-    "How to log in, where the inventory does not say",
-    Opt("ssh_user", ("--user",), "As this user.", metavar="NAME"),
-    Opt("ssh_priv", ("--priv",), "With this private key.", metavar="FILE"),
-    Opt("ssh_sudo", ("--sudo",), "Become root by sudo.", "flag"),
+    "Login, for hosts of which the inventory does not set it",
+    Opt("ssh_user", ("--user",), "User to log in as.", metavar="NAME"),
+    Opt("ssh_priv", ("--priv",), "Private key to log in with.", metavar="FILE"),
+    Opt("ssh_sudo", ("--sudo",), "Become root with sudo.", "flag"),
 )
-_IDLE = (Opt("idle", words.IDLE_WORDS, "Words of others that need nothing done.", "flag", hidden=True),)
+_IDLE = (Opt("idle", words.IDLE_WORDS, "Options of other tools that have no effect.", "flag", hidden=True),)
 ASK = _rows(
     LIMITS[0].panel,
-    Opt("ask_pass", ("-k", "--ask-pass"), "Ask once for the login's password, of hosts that have none.", "flag"),
-    Opt("ask_become_pass", ("-K", "--ask-become-pass"), "Ask once for the password to become root, likewise.", "flag"),
+    Opt("ask_pass", ("-k", "--ask-pass"), "Prompt once for the login password, for hosts that have none.", "flag"),
+    Opt(
+        "ask_become_pass",
+        ("-K", "--ask-become-pass"),
+        "Prompt once for the password to become root, for hosts that have none.",
+        "flag",
+    ),
 )
 
 STATE_OUTPUTS = ("full", "terse", "mixed", "changes", "filter")

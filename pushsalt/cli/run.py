@@ -19,8 +19,8 @@ pushsalt run '*' test.ping
 pushsalt run web1 cmd.run 'df -h /' timeout=10
 pushsalt run --out json 'db*' pkg.version openssl
 pushsalt run web1 cmd.run 'ls -l'
-pushsalt run --raw switch1 'show version'   by the login's shell; no Python is needed there
-pushsalt run web1 test.arg -x key=[1,2]     words behind the function are its arguments,
+pushsalt run --raw switch1 'show version'   in the login shell, without Python
+pushsalt run web1 test.arg -x key=[1,2]     words after the function are its arguments,
 pushsalt run web1 test.arg --out json -- --out    except for pushsalt's own long options
 """
 
@@ -28,15 +28,19 @@ pushsalt run web1 test.arg --out json -- --out    except for pushsalt's own long
 @app.command(cls=CallCommand, epilog=EXAMPLES)
 @takes(STATES, RAW, MATCHERS, JOB, GLOBAL)
 def run(
-    target: Annotated[str, typer.Argument(metavar="TARGET", help="Which targets.", autocompletion=complete_targets)],
-    function: Annotated[str, typer.Argument(metavar="MODULE.FUNCTION", help="What to call.")],
+    target: Annotated[
+        str, typer.Argument(metavar="TARGET", help="Target expression.", autocompletion=complete_targets)
+    ],
+    function: Annotated[str, typer.Argument(metavar="MODULE.FUNCTION", help="Function to call.")],
     given: Given,
     words: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[ARG ...] [KEY=VALUE ...]", help="Its arguments, read as YAML as Salt does."),
+        typer.Argument(
+            metavar="[ARG ...] [KEY=VALUE ...]", help="Arguments of the function, parsed as YAML as in Salt."
+        ),
     ] = None,
 ) -> int:
-    """Call an execution function on each target; with --raw, run a command by its shell."""
+    """Call an execution function on each target; with --raw, run a command in its login shell."""
     from pushsalt.cli.job import run_job
     from pushsalt.cliargs import parse_args
 

@@ -14,6 +14,7 @@ from pushsalt.model import TargetReturn
 log = logging.getLogger(__name__)
 
 RunOne = Callable[[str], Awaitable[TargetReturn]]
+Tell = Callable[[Sequence[TargetReturn]], Awaitable[None]]
 
 
 def failure(id: str, exc: BaseException) -> TargetReturn:
@@ -40,12 +41,18 @@ def failure(id: str, exc: BaseException) -> TargetReturn:
 
 
 async def fan_out(
-    ids: Sequence[str], run_one: RunOne, width: int, reporter: Reporter, stop: asyncio.Event
+    ids: Sequence[str],
+    run_one: RunOne,
+    width: int,
+    reporter: Reporter,
+    stop: asyncio.Event,
+    tell: Tell | None = None,
 ) -> AsyncIterator[TargetReturn]:
     """Yield the return of each id when it is finished; at most ``width`` run at a time, started in the given order.
 
     When ``stop`` is set, no more targets are started and the running ones are cancelled; each id without a return gets
-    one of the kind ``interrupted``. Leaving the iterator early cancels the running targets.
+    one of the kind ``interrupted``. Leaving the iterator early cancels the running targets. ``tell`` is given returns,
+    some at a time, and waited for, before they are yielded and reported.
     """
     waiting = list(reversed(ids))
     running: dict[asyncio.Task[TargetReturn], str] = {}
@@ -62,9 +69,10 @@ async def fan_out(
                 done.discard(stopper)
                 for task in running:
                     task.cancel()
-            for task in done:
-                id = running.pop(task)
-                result = failure(id, asyncio.CancelledError()) if task.cancelled() else task.result()
+            results = [_result(running.pop(task), task) for task in done]
+            if tell is not None and results:
+                await tell(results)
+            for result in results:
                 reporter.target_done(result)
                 yield result
     finally:
@@ -73,6 +81,10 @@ async def fan_out(
             task.cancel()
         if running:
             await asyncio.wait(running, timeout=5)
+
+
+def _result(id: str, task: asyncio.Task[TargetReturn]) -> TargetReturn:
+    return failure(id, asyncio.CancelledError()) if task.cancelled() else task.result()
 
 
 async def _never_begun(id: str) -> TargetReturn:

@@ -29,12 +29,12 @@ Result = TypeVar("Result")
 class Runner:
     """Threads, jump connections, files to copy. ``pushsalt.run.single`` runs the job on a target."""
 
-    def __init__(self, project: Project, job: Job, jid: str, width: int, alone: bool = False) -> None:
+    def __init__(self, project: Project, job: Job, width: int, alone: bool = False) -> None:
         """``alone``: the job has one target, whose log lines need no prefix."""
         self.alone = alone
         self.project = project
         self.job = job
-        self.jid = jid
+        self.jid = job.jid
         self._pools: dict[str, ThreadPoolExecutor] = {}
         self._ready = False
         self._declared: dict[str, asyncio.Task[dict[str, Any]]] = {}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import getpass
 import hashlib
 import logging
 import os
@@ -20,6 +19,7 @@ from pushsalt.job import Job, JobOptions
 from pushsalt.minion import mine
 from pushsalt.model import Target
 from pushsalt.run.discovery import Discovery
+from pushsalt.run.jobstart import user_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -127,6 +127,7 @@ class Work:
             custom=project.custom_archive(saltenv) if modules else None,
             salt=project.salt_python.start_fields() if project.salt_python is not None else None,
             resource=await self._resource() if self.target.resource else None,
+            jid=self.runner.jid,
         )
 
     async def connect(self) -> transport.Connection:
@@ -367,9 +368,5 @@ def _options(job: Job) -> JobOptions:
 
 def _holder(jid: str) -> str:
     """Text that names the holder of a target's lock, for others that want it."""
-    try:
-        user = getpass.getuser()
-    except (KeyError, OSError):
-        user = str(os.getuid())
     since = time.strftime("%Y-%m-%d %H:%M:%S %Z")
-    return f"{user}@{socket.gethostname()}, since {since}, pid {os.getpid()}, job {jid}"
+    return f"{user_name()}@{socket.gethostname()}, since {since}, pid {os.getpid()}, job {jid}"

@@ -27,7 +27,8 @@ class Start:
 
     ``clean``: no worker is started; what pushsalt keeps on the target is removed (``session.clean``).
     ``custom``: the archive of users' own modules, see thin/custom.py. ``salt``: Salt's own modules may be asked for,
-    see thin/saltown.py. ``resource``: the resource that the session serves, see thin/resourcetypes.py.
+    see thin/saltown.py. ``resource``: the resource that the session serves, see thin/resourcetypes.py. ``jid``: the
+    job's id.
     """
 
     opts: Mapping[str, Any] = field(default_factory=dict)
@@ -40,6 +41,7 @@ class Start:
     custom: Blob | None = None
     salt: Mapping[str, Any] | None = None
     resource: Mapping[str, Any] | None = None
+    jid: str = ""
 
     def parameters(self) -> dict[str, object]:
         """The parameters of the supervisor; see thin/__main__.py."""
@@ -63,6 +65,7 @@ class Start:
             "grains": dict(self.grains),
             "want_grains": self.want_grains,
             "log_level": self.log_level,
+            "jid": self.jid,
         }
         if self.salt is not None:
             init["salt"] = dict(self.salt)
