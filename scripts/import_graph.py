@@ -26,6 +26,7 @@ LAYERS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
         (
             "ages",
             "counterparts",
+            "privatekeys",
             "errors",
             "excerpt",
             "lazy",

@@ -30,6 +30,14 @@ def not_run(low, result, comment, number):
     }
 
 
+def ends_the_program(exc):
+    """Where a SystemExit was raised, and with what."""
+    import traceback
+
+    place = traceback.extract_tb(exc.__traceback__)[-1]
+    return "%s, line %s: it ends the program: sys.exit(%r)" % (place.filename, place.lineno, exc.code)
+
+
 def failed(low, exc):
     """The return of a state that raised: Salt's sentence, with the traceback, which is what module authors look for;
     of what was refused, a path that root may not use or a function in a dry run, the reason."""
@@ -41,13 +49,11 @@ def failed(low, exc):
     if isinstance(exc, (safepath.Refused, slots.Refused)):
         return {"result": False, "name": low.get("name", low.get("__id__")), "changes": {}, "comment": str(exc)}
     if isinstance(exc, SystemExit):
-        place = traceback.extract_tb(exc.__traceback__)[-1]
-        words = "%s, line %s: it ends the program: sys.exit(%r)" % (place.filename, place.lineno, exc.code)
         return {
             "result": False,
             "name": low.get("name", low.get("__id__")),
             "changes": {},
-            "comment": "An exception occurred in this state: " + words,
+            "comment": "An exception occurred in this state: " + ends_the_program(exc),
         }
     text = "".join(traceback.format_exception(type(exc), exc, exc.__traceback__))
     log.debug("the state raised an exception: %s", exc)

@@ -395,6 +395,10 @@ def describe(exc):
     name = type(exc).__name__
     if isinstance(exc, (link.LinkError, loader.MissingFunction)):
         name = exc.exception
+    if isinstance(exc, SystemExit):
+        from thin import returns
+
+        return name, returns.ends_the_program(exc)
     limit = ""
     if isinstance(exc, (OSError, MemoryError)) and not isinstance(exc, BlockingIOError):
         from thin import boot

@@ -73,7 +73,7 @@ def run_job(
         from pushsalt.redact import has_mask
 
         nonlocal masked
-        data = {id: result.ret if unmask else redactor.data(result.ret) for id, result in results.items()}
+        data = {id: result.ret if unmask else redactor.answer(result.ret) for id, result in results.items()}
         masked = masked or (bool(hint) and has_mask(data))
         pieces = outputters.pieces(
             outputter,

@@ -39,6 +39,10 @@ _OPTIONS = {
     "ssl-cipher": "ssl-cipher",
 }
 
+#: names after ``connection_``; use_unicode and conv are for Salt's Python driver, and mean nothing to the client
+_CONNECTION = ("host", "user", "pass", "port", "db", "unix_socket", "default_file", "default_group", "ssl", "charset")
+_CONNECTION += ("use_unicode", "conv")
+
 #: flags of a connection that mean something to the client; the others it has anyway
 _FLAGS = {"compress": "--compress", "local_files": "--local-infile=1", "ssl": "--ssl"}
 
@@ -71,7 +75,7 @@ class Server(object):
         self._salt, self._context = salt, context
         named = given.get("connection_default_file")
         found = {}
-        for name in ("host", "user", "pass", "port", "db", "unix_socket", "default_file", "default_group", "ssl"):
+        for name in _CONNECTION:
             value = given.get("connection_" + name)
             if "connection_" + name not in given and not named:
                 value = salt["config.option"]("mysql." + name)
@@ -84,6 +88,7 @@ class Server(object):
         known.update(found)
         self._password = known.get("pass")
         words = [("host", "host"), ("user", "user"), ("port", "port"), ("unix_socket", "socket"), ("db", "database")]
+        words.append(("charset", "default-character-set"))
         words += [(key, key) for key in sorted(known) if key.startswith("ssl-")]
         self.argv = ["--%s=%s" % (word, known[key]) for key, word in words if known.get(key)]
         for flag in given.get("client_flags") or ():
