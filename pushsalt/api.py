@@ -13,7 +13,9 @@ finishes. Trouble of one target is its return (``TargetReturn.ret["error"]``); o
 from __future__ import annotations
 
 import logging
+import random
 from collections.abc import AsyncIterator, Coroutine, Sequence
+from contextlib import aclosing
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -72,9 +74,10 @@ class Client:
 
         Without an inventory only the very id ``localhost`` is a target: any other raises InventoryError.
         """
-        return self.project.select(
+        ids = self.project.select(
             selection.expr, selection.tgt_type, selection.delimiter, selection.exclude, selection.limit
         )
+        return ids if selection.subset is None else _some(ids, selection.subset)
 
     def explain(self, selection: Selection, ids: list[str]) -> dict[str, dict[str, Any]]:
         """Why each of these ids matches or not (``pushsalt.select.explain``); nothing is connected to."""
@@ -91,7 +94,8 @@ class Client:
 
         other = Client(self.settings)  # with its own reporter, since this is not the requested job
         other.project.redactor = self.project.redactor
-        options = replace(options or JobOptions(), test=False, pillar=None, saltenv=None, pillarenv=None, batch=None)
+        plain = JobOptions(**(options or JobOptions()).as_fields)  # without a rollout
+        options = replace(plain, test=False, pillar=None, saltenv=None, pillarenv=None)
         everything = Selection("*", "compound")  # includes all resources, unlike a glob
         if not other.project.config.has_inventory:
             everything = replace(selection, refresh=False)
@@ -210,11 +214,13 @@ class Client:
     async def _stream(self, selection: Selection, job: Job) -> AsyncIterator[TargetReturn]:
         import asyncio  # slow to import, and not needed without connections, here and below
 
-        from pushsalt.run.fanout import fan_out
+        from pushsalt.run.batchcheck import BatchCheck, asker
         from pushsalt.run.jobstart import job_start
         from pushsalt.run.observers import Observers
+        from pushsalt.run.rollout import Rollout, settle
         from pushsalt.run.runner import Runner
         from pushsalt.run.single import run
+        from pushsalt.select.values import values_of
 
         project = self.project
         if renders(job, project.functions):
@@ -223,22 +229,27 @@ class Client:
         if selection.refresh:
             say_not_refreshed(await self.refresh_async(selection, job.options))
         ids = self.target(selection)
-        width = job.options.width(len(ids))
+        opts = project.config.opts if job.kind in ("apply", "call", "raw") else {}  # Salt's words of batches
+        course = settle(job.options, opts, ids, partial(values_of, project))
         stop = asyncio.Event()
         self._stop = (asyncio.get_running_loop(), stop)
         self.reporter.run_started(ids, job.title)
-        if job.options.batch is not None:
-            self.reporter.run_batched(width)
         job = replace(job, jid=job.jid or new_jid())
         log.debug("job %s: %s on %d targets", job.jid, job.title, len(ids))
-        runner = Runner(project, job, width, alone=len(ids) == 1)
+        runner = Runner(project, job, course.width, alone=len(ids) == 1)
+        check = None
+        if course.check is not None and not job.options.test:
+            ask = asker(project, job, course.check)
+            check = BatchCheck(ask, course.check.text, course.check_timeout, course.width, project.redactor.text)
         observers = Observers(None, self.observers, project.redactor)
+        rollout = Rollout(course, partial(run, runner), self.reporter, stop, check, observers.returned)
         try:
             await project.prepare(stop)
             await runner.list_copy_sources()
             await observers.job_begins(job_start(job, selection, ids, self.words, project.redactor))
-            async for result in fan_out(ids, partial(run, runner), width, self.reporter, stop, observers.returned):
-                yield result
+            async with aclosing(rollout.returns()) as returns:
+                async for result in returns:
+                    yield result
         finally:
             self._stop = None
             await observers.job_ends(self._stopped_with if stop.is_set() else None)
@@ -274,6 +285,12 @@ class Client:
 def renders(job: Job, functions: ControllerFunctions) -> bool:
     """Whether a job is sure to render something."""
     return job.kind == "apply" or (job.kind == "call" and functions.named(job.fun) is not None)
+
+
+def _some(ids: list[str], number: int) -> list[str]:
+    """So many of the ids, by chance, in their order. Salt: ``--subset``."""
+    chosen = set(random.sample(range(len(ids)), min(number, len(ids))))
+    return [id for at, id in enumerate(ids) if at in chosen]
 
 
 def say_not_refreshed(failed: dict[str, TargetReturn]) -> None:

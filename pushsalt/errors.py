@@ -59,6 +59,7 @@ KINDS: dict[str, str] = {
     "resource_unknown": "nobody manages the resource any more, or its manager is not in the inventory",
     "resource_unreachable": "there is no way from the manager into the resource: it does not run, or a tool is missing",
     "interrupted": "stopped by a signal before the target's work ended",
+    "not_begun": "the rollout was stopped before the target's turn: nothing was done on it",
     "unknown_function": "no such execution function",
     "exception": "the function raised an exception",
     "internal": "a defect in pushsalt itself",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, field, fields
 from functools import cached_property
 from pathlib import Path
@@ -38,8 +37,8 @@ class Selection:
     """A selection of targets: an expression and its matcher.
 
     ``tgt_type`` is as in Salt: glob, pcre, list, grain, grain_pcre, pillar, pillar_pcre, ipcidr, nodegroup, compound.
-    ``exclude``: compound expressions of targets to leave out; ``limit``: only the first so many are selected.
-    ``refresh``: update the caches of the targets before selecting.
+    ``exclude``: compound expressions of targets to leave out; ``limit``: only the first so many are selected;
+    ``subset``: only so many of those, by chance. ``refresh``: update the caches of the targets before selecting.
     """
 
     expr: str
@@ -47,21 +46,47 @@ class Selection:
     delimiter: str = ":"
     exclude: tuple[str, ...] = ()
     limit: int | None = None
+    subset: int | None = None
     refresh: bool = False
 
 
 @dataclass(frozen=True)
-class JobOptions:
-    """Options that apply and run share. Times in seconds; None means the configuration's value or no limit.
+class RolloutOptions:
+    """How a job goes on from target to target. Times in seconds; None means the configuration's value or the default.
 
-    ``batch`` is a number of targets or a percentage ("20%"): at most so many run at a time, in order.
+    ``batch``: a number of targets or a percentage ("20%"): at most so many run at a time, in order; several of them
+    ("1,10%,50%") are steps, of which each is wholly done before the next one begins, and the last repeats.
     """
+
+    batch: str | None = None
+    #: between batches; of one size: before the place of a target that is done is taken, as in Salt
+    batch_wait: float | None = None
+    #: from so many targets on, a job without ``batch`` has batches of ``batch_safe_size``
+    batch_safe_limit: int | None = None
+    batch_safe_size: str | None = None
+    #: ``grain:KEY``: no two targets with one value of it are at work at a time
+    batch_by: tuple[str, ...] = ()
+    #: no further target begins once so many, or P% of all, have failed or not answered
+    max_fail: str | None = None
+    fail_fast: bool = False
+    #: targets that could not be reached do not count as failed
+    ignore_unreachable: bool = False
+    #: ``FUNCTION ARGS``, called on the targets of a batch after it
+    batch_check: str | None = None
+    #: how long the answer may take to be good
+    batch_check_timeout: float | None = None
+    #: ask the reporter (``Reporter.go_on``) between batches
+    confirm: bool = False
+
+
+@dataclass(frozen=True)
+class JobOptions(RolloutOptions):
+    """Options that apply and run share. Times in seconds; None means the configuration's value or no limit."""
 
     test: bool = False
     pillar: dict[str, Any] | None = None
     saltenv: str | None = None
     pillarenv: str | None = None
-    batch: str | None = None
     concurrency: int | None = None
     timeout: float | None = None
     wait_lock: float = 0.0
@@ -73,23 +98,19 @@ class JobOptions:
 
     @cached_property
     def as_fields(self) -> dict[str, Any]:
-        """The options by name, for render processes: one mapping for all targets, which must not be changed."""
-        return {each.name: getattr(self, each.name) for each in fields(self)}
+        """The options by name, for render processes: one mapping for all targets, which must not be changed.
 
-    def width(self, total: int) -> int:
-        """The number of targets that may run at a time. Raises UsageError for a batch that is neither N nor P%."""
+        Those of the rollout are left out.
+        """
+        names = {each.name for each in fields(self)} - {each.name for each in fields(RolloutOptions)}
+        return {name: getattr(self, name) for name in sorted(names)}
+
+    @property
+    def width(self) -> int:
+        """The number of connections at a time. Raises UsageError."""
         width = self.concurrency if self.concurrency is not None else DEFAULT_CONCURRENCY
         if width < 1:
             raise UsageError(f"--concurrency must be at least 1, not {width}", "leave it out for the default")
-        if self.batch is not None:
-            found = re.fullmatch(r"\s*(\d+)\s*(%?)\s*", self.batch)
-            size = int(found[1]) if found else 0
-            if not found or size < 1 or (found[2] and size > 100):
-                raise UsageError(
-                    f"--batch takes a number of targets or a percentage, not {self.batch!r}",
-                    "for example --batch 5 or --batch 20%",
-                )
-            width = min(width, max(1, total * size // 100) if found[2] else size)
         return width
 
 

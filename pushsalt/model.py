@@ -165,7 +165,7 @@ class TargetReturn:
     ``retcode`` is Salt's: of a command, its exit status.
     ``events`` are those that states with ``fire_event``, and the function ``event.send``, sent, in order, as Salt's
     event bus has them: ``{"tag": text, "data": {"ret": the state's return}}``, or the data that was sent. ``salt``: the
-    version of the real Salt whose module gave the value, if so.
+    version of the real Salt whose module gave the value, if so. ``check``: what a batch check found wrong afterwards.
     """
 
     id: str
@@ -178,6 +178,13 @@ class TargetReturn:
     events: list[dict[str, Any]] = field(default_factory=list)
     salt: str = ""
     retcode: int = 0
+    check: str = ""
+
+    @property
+    def error_kind(self) -> str:
+        """The kind of its error; empty for other returns."""
+        error = self.ret.get("error") if self.shape == "error" and isinstance(self.ret, dict) else None
+        return str(error.get("kind")) if isinstance(error, dict) else ""
 
 
 class Completed(NamedTuple):

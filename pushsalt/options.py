@@ -240,6 +240,10 @@ _CONTROLLER: Final = _of(
     # pushsalt's own
     ("inventory", "paths", [], "Inventories when no -i is given."),
     ("ansible_vault_password_file", "path", "", "File, or program, that gives the password of Ansible vaults."),
+    ("batch", "text", "", "Batches of `apply` and `run`, as for --batch: a number, a percentage, or steps."),
+    ("batch_wait", "number", 0, "Seconds before the next batch."),
+    ("batch_safe_limit", "int", 0, "Use batches for this number of targets or more; 0: never."),
+    ("batch_safe_size", "text", "8%", "Size of these batches."),
     ("cache_life", "number", 86400.0, "Seconds from which on grains and pillar in the cache are said to be old."),
     ("resource_types", "any", [], "Types of resources that are looked for behind every target."),
     ("cache_dir", "path", "", "Grains, pillar, job and resource caches; the user's cache folder by default."),

@@ -8,6 +8,7 @@ import typer
 
 from pushsalt.cli.app import Command, complete_targets
 from pushsalt.cli.options import GLOBAL, JOB, MATCHERS, STATES, Given, takes
+from pushsalt.cli.rollouts import ROLLOUT
 from pushsalt.cli.stdio import TERMINAL
 from pushsalt.errors import UsageError
 
@@ -18,11 +19,12 @@ pushsalt apply 'web*'                       the highstate of top.sls
 pushsalt apply 'web*' nginx,users --test    two SLS, dry run
 pushsalt apply -L web1,db1 app --pillar '{"version": "1.4"}'
 pushsalt apply '*' --batch 25% --out json
+pushsalt apply '*' --batch 1,10%,25% --max-fail 1 --batch-check 'service.status nginx'
 """
 
 
 @app.command(cls=Command, epilog=EXAMPLES)
-@takes(STATES, MATCHERS, JOB, GLOBAL)
+@takes(STATES, MATCHERS, JOB, ROLLOUT, GLOBAL)
 def apply(
     target: Annotated[
         str, typer.Argument(metavar="TARGET", help="Target expression.", autocompletion=complete_targets)

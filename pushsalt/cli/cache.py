@@ -8,7 +8,8 @@ import typer
 
 from pushsalt.cli.answer import write
 from pushsalt.cli.app import Actions, Command
-from pushsalt.cli.options import GLOBAL, OUTPUT, Given, Opt, takes
+from pushsalt.cli.opt import Opt
+from pushsalt.cli.options import GLOBAL, OUTPUT, Given, takes
 from pushsalt.cli.stdio import TERMINAL
 from pushsalt.errors import UsageError
 

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from pushsalt.cli.app import Command
-from pushsalt.cli.options import GLOBAL, Given, Opt, takes
+from pushsalt.cli.opt import Opt
+from pushsalt.cli.options import GLOBAL, Given, takes
 from pushsalt.cli.stdio import TERMINAL, stderr_is_terminal, write_stderr
 from pushsalt.errors import EXIT_FAILED, UsageError
 

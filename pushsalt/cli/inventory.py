@@ -12,7 +12,8 @@ import typer
 
 from pushsalt.cli.answer import write_data
 from pushsalt.cli.app import Actions, Command, complete_targets
-from pushsalt.cli.options import DELIMITER, GLOBAL, MATCHERS, OUTPUT, Given, Opt, takes
+from pushsalt.cli.opt import Opt
+from pushsalt.cli.options import DELIMITER, GLOBAL, MATCHERS, OUTPUT, Given, takes
 from pushsalt.cli.stdio import TERMINAL
 from pushsalt.display.safe import one_line
 from pushsalt.errors import EXIT_FAILED, UsageError

@@ -10,66 +10,22 @@ import errno
 import inspect
 import os
 import sys
-from collections.abc import Callable, Collection
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from pushsalt.cli import words
+from pushsalt.cli.opt import Opt, seconds, whole
+from pushsalt.cli.opt import rows as _rows
+from pushsalt.cli.rollouts import BATCH, ROLLOUT, rollout_options
 from pushsalt.errors import UsageError
 
 if TYPE_CHECKING:
     from pushsalt.api import JobOptions, Selection, Settings
-
-
-@dataclass(frozen=True)
-class Opt:
-    """One option: its attribute in ``Given``, flags, help. Others' words for it are in ``words``."""
-
-    name: str
-    flags: tuple[str, ...]
-    help: str
-    kind: Literal["value", "flag", "list", "count"] = "value"
-    metavar: str | None = None
-    complete: Callable[[str], list[str]] | None = None
-    panel: str = ""
-    hidden: bool = False
-
-    @property
-    def spellings(self) -> tuple[str, ...]:
-        """Its flags, and others' words for them."""
-        return (*self.flags, *words.also(self.flags))
-
-    @property
-    def has_value(self) -> bool:
-        return self.kind in ("value", "list")
-
-    def parameter(self, known: Collection[str] = ()) -> inspect.Parameter:
-        """The parameter for Typer. ``known``: flags of the command, which are not used as spellings of other tools."""
-        others = (word for word in words.also(self.flags) if word not in known)
-        types: dict[str, Any] = {"value": str | None, "flag": bool, "list": list[str] | None, "count": int}
-        more: dict[str, Any] = {}
-        if self.kind == "count":
-            more["count"] = True
-        if self.complete:
-            more["autocompletion"] = self.complete
-        info = typer.Option(
-            *self.flags,
-            *others,
-            help=self.help,
-            metavar=self.metavar,
-            show_default=False,
-            rich_help_panel=self.panel,
-            hidden=self.hidden,
-            **more,
-        )
-        default = {"flag": False, "count": 0}.get(self.kind)
-        return inspect.Parameter(
-            self.name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[types[self.kind], info]
-        )
 
 
 def _outputs(incomplete: str) -> list[str]:
@@ -82,10 +38,6 @@ def _levels(incomplete: str) -> list[str]:
     from pushsalt.log import LEVELS
 
     return [name for name in LEVELS if name.startswith(incomplete)]
-
-
-def _rows(panel: str, *rows: Opt) -> tuple[Opt, ...]:
-    return tuple(replace(row, panel=panel) for row in rows)
 
 
 GLOBAL = _rows(
@@ -162,6 +114,7 @@ DELIMITER = _rows(
     ),
     Opt("exclude", ("--exclude",), "Exclude targets that match this compound expression; repeatable.", "list", "EXPR"),
     Opt("limit", ("--limit",), "Select only the first N targets that match.", metavar="N"),
+    Opt("subset", ("--subset",), "Select only N random targets of those that match.", metavar="N"),
     Opt(
         "refresh", ("--refresh",), "Collect grains of all targets first, and pillar if the expression needs it.", "flag"
     ),
@@ -208,7 +161,6 @@ RAW = _rows(
 )
 LIMITS = _rows(
     "Execution",
-    Opt("batch", ("--batch",), "Number or percentage of targets to process at a time.", metavar="N|P%"),
     Opt("concurrency", ("--concurrency",), "Maximum number of concurrent connections.", metavar="N"),
     Opt("timeout", ("--timeout",), "Stop the job on a target after this time.", metavar="SECONDS"),
     Opt("wait_lock", ("--wait-lock",), "Wait up to this time for another run on the target to end.", metavar="SECONDS"),
@@ -241,7 +193,7 @@ ASK = _rows(
 STATE_OUTPUTS = ("full", "terse", "mixed", "changes", "filter")
 
 #: Options of all commands that run jobs on targets.
-JOB = (*DELIMITER, *OUTPUT, *LIMITS, *LOGIN, *ASK, *_IDLE)
+JOB = (*DELIMITER, *OUTPUT, *LIMITS, *BATCH, *LOGIN, *ASK, *_IDLE)
 
 
 @dataclass
@@ -274,7 +226,7 @@ class Given:
     def flags(self) -> list[str]:
         """The options as words of a command line, but for those that say which targets."""
         words: list[str] = []
-        for opt in (*GLOBAL, *OUTPUT, *STATES, *LIMITS, *LOGIN, *ASK):
+        for opt in (*GLOBAL, *OUTPUT, *STATES, *LIMITS, *BATCH, *ROLLOUT, *LOGIN, *ASK):
             value = self.values.get(opt.name)
             if opt.kind == "count":
                 words += [opt.flags[0]] * (value or 0)
@@ -323,7 +275,8 @@ class Given:
             tgt_type=chosen[0].name if chosen else "glob",
             delimiter=self.delimiter or ":",
             exclude=tuple(self.exclude or ()),
-            limit=_whole("--limit", self.limit),
+            limit=whole("--limit", self.limit),
+            subset=whole("--subset", self.subset),
             refresh=bool(self.refresh),
         )
 
@@ -341,14 +294,14 @@ class Given:
             pillar=self.pillar_over,
             saltenv=self.saltenv,
             pillarenv=self.pillarenv,
-            batch=_batch(self.batch),
-            concurrency=_whole("--concurrency", self.concurrency),
-            timeout=_seconds("--timeout", self.timeout),
-            wait_lock=_seconds("--wait-lock", self.wait_lock, zero=True) or 0.0,
+            concurrency=whole("--concurrency", self.concurrency),
+            timeout=seconds("--timeout", self.timeout),
+            wait_lock=seconds("--wait-lock", self.wait_lock, zero=True) or 0.0,
             accept_new_host_keys=bool(self.accept_new_host_keys),
             log_level=log_level,
             verbose=self.verbose or 0,
             render_cache=False if self.no_render_cache else None,
+            **rollout_options(self.values),
         )
 
 
@@ -445,44 +398,9 @@ def _stdin_text() -> str:
     return sys.stdin.buffer.read().decode("utf-8")
 
 
-def _batch(text: str | None) -> str | None:
-    if text is None:
-        return None
-    size = text.strip()
-    number = size.removesuffix("%")
-    if not _is_count(number) or (size.endswith("%") and int(number) > 100):
-        message = f"--batch: {text!r} is neither a number of targets nor a percentage"
-        raise UsageError(message, hint="for example --batch 10 or --batch 25%")
-    return size
-
-
 def state_output(text: str | None) -> str | None:
     """The mode of --state-output, which Salt's outputter has. Raises UsageError."""
     if text is not None and text.removesuffix("_id") not in STATE_OUTPUTS:
         modes = ", ".join(STATE_OUTPUTS)
         raise UsageError(f"--state-output: there is no mode {text!r}", hint=f"{modes}; each also with _id behind it")
     return text
-
-
-def _whole(flag: str, text: str | None) -> int | None:
-    if text is None:
-        return None
-    if not _is_count(text):
-        raise UsageError(f"{flag}: {text!r} is not a whole number above 0")
-    return int(text)
-
-
-def _is_count(text: str) -> bool:
-    return text.isascii() and text.isdigit() and len(text) < 10 and int(text) > 0
-
-
-def _seconds(flag: str, text: str | None, *, zero: bool = False) -> float | None:
-    if text is None:
-        return None
-    try:
-        value = float(text)
-    except ValueError:
-        value = -1.0
-    if not (0 < value < 1e9 or (zero and value == 0)):
-        raise UsageError(f"{flag}: {text!r} is not a number of seconds{'' if zero else ' above 0'}")
-    return value

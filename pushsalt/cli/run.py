@@ -9,6 +9,7 @@ import typer
 
 from pushsalt.cli.app import CallCommand, complete_targets
 from pushsalt.cli.options import GLOBAL, JOB, MATCHERS, RAW, STATES, Given, takes
+from pushsalt.cli.rollouts import ROLLOUT
 from pushsalt.cli.stdio import TERMINAL
 from pushsalt.errors import UsageError
 
@@ -26,7 +27,7 @@ pushsalt run web1 test.arg --out json -- --out    except for pushsalt's own long
 
 
 @app.command(cls=CallCommand, epilog=EXAMPLES)
-@takes(STATES, RAW, MATCHERS, JOB, GLOBAL)
+@takes(STATES, RAW, MATCHERS, JOB, ROLLOUT, GLOBAL)
 def run(
     target: Annotated[
         str, typer.Argument(metavar="TARGET", help="Target expression.", autocompletion=complete_targets)

@@ -7,7 +7,8 @@ from typing import Annotated, Any
 import typer
 
 from pushsalt.cli.app import Command, complete_targets
-from pushsalt.cli.options import ASK, DELIMITER, GLOBAL, MATCHERS, OUTPUT, Given, Opt, takes
+from pushsalt.cli.opt import Opt
+from pushsalt.cli.options import ASK, DELIMITER, GLOBAL, MATCHERS, OUTPUT, Given, takes
 from pushsalt.cli.stdio import TERMINAL
 from pushsalt.display.safe import one_line
 

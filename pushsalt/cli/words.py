@@ -91,7 +91,7 @@ ROWS: Final = tuple(
         (_BOTH, "-H --hosts", ANSWERED, "pushsalt inventory list"),
         (_SALT, "--preview-target", ANSWERED, "pushsalt target EXPR"),
         (_ANSIBLE, "--list-hosts", ANSWERED, "pushsalt target EXPR"),
-        (_SALT, "--subset", ANSWERED, "--limit N selects the first N targets that match"),
+        (_SALT, "--subset", TAKEN, "--subset"),
         (_ANSIBLE, "-l", OTHER, "is the log level; limit the targets with TARGET: -C 'web* and not db1'"),
         (
             _ANSIBLE,
@@ -199,13 +199,10 @@ ROWS: Final = tuple(
         (_SSH, "--extra-filerefs --min-extra-modules --thin-extra-modules --thin-exclude-saltexts", ANSWERED, _SENT),
         # execution
         (_SALT, "-b --batch --batch-size", TAKEN, "--batch"),
-        (
-            _SALT,
-            "--batch-wait --batch-safe-limit --batch-safe-size",
-            ANSWERED,
-            "--batch N processes N targets at a time",
-        ),
-        (_SALT, "--failhard", ANSWERED, "`failhard: true` in pushsalt.yaml stops a target at its first failed state"),
+        (_SALT, "--batch-wait", TAKEN, "--batch-wait"),
+        (_SALT, "--batch-safe-limit", TAKEN, "--batch-safe-limit"),
+        (_SALT, "--batch-safe-size", TAKEN, "--batch-safe-size"),
+        (_SALT, "--failhard", TAKEN, "--fail-fast"),
         (_SSH, "--max-procs", TAKEN, "--concurrency"),
         (_ANSIBLE, "-f --forks", TAKEN, "--concurrency"),
         (_SALT, "-t --timeout", TAKEN, "--timeout"),

@@ -63,7 +63,7 @@ def retcode_of(result: TargetReturn) -> int:
 
 def answered(result: TargetReturn) -> bool:
     """Whether the target gave an answer, be it good or bad."""
-    return result.exit_code != EXIT_NO_ANSWER
+    return result.exit_code != EXIT_NO_ANSWER and result.error_kind != "not_begun"
 
 
 def as_result(job: JobStart, result: TargetReturn) -> dict[str, Any]:

@@ -100,6 +100,7 @@ def redacted(result: TargetReturn, redactor: Redactor) -> TargetReturn:
     return replace(
         result,
         ret=redactor.data(result.ret),
+        check=redactor.text(result.check),
         warnings=[redactor.text(text) for text in result.warnings],
         events=redactor.data(result.events) if result.events else [],
     )

@@ -29,8 +29,10 @@ Result = TypeVar("Result")
 class Runner:
     """Threads, jump connections, files to copy. ``pushsalt.run.single`` runs the job on a target."""
 
-    def __init__(self, project: Project, job: Job, width: int, alone: bool = False) -> None:
-        """``alone``: the job has one target, whose log lines need no prefix."""
+    def __init__(self, project: Project, job: Job, width: int, alone: bool = False, within: bool = False) -> None:
+        """``alone``: the job has one target, whose log lines need no prefix. ``within``: it belongs to another job that
+        is not done, and uses what that one has.
+        """
         self.alone = alone
         self.project = project
         self.job = job
@@ -41,6 +43,9 @@ class Runner:
         self._width = width
         self.sources: LocalSources | None = None
         self.connecting = _connect_options(project, job)
+        self._within = within
+        if within:
+            return
         if is_made(project, "shared"):  # the process has run a job before
             project.shared.look_again()
         project.secrets.forget()
@@ -131,7 +136,7 @@ class Runner:
             pool.setup({"config": config, "log_level": level, "memory": memory})
 
     async def close(self) -> None:
-        if is_made(self.project, "pool"):
+        if is_made(self.project, "pool") and not self._within:
             self.project.pool.detach()
         await transport.close_all(self.connecting)
         if "resource" in self.connecting.shared:

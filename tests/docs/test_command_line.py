@@ -25,6 +25,7 @@ GROUPS = {
     "States and functions": "States and functions",
     "Output": "Output of commands",
     "Execution": "Execution",
+    "Rollout": "Rollout",
 }
 TABLES = (*GROUPS.values(), SINGLE)
 
