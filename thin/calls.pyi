@@ -8,5 +8,5 @@ def call(
     kwargs: dict[str, Any],
     opts: dict[str, Any],
     cli: bool = False,
+    jid: str = "",
 ) -> Any: ...
-def jid() -> str: ...
