@@ -3,7 +3,6 @@ from struct import Struct
 from types import ModuleType
 from typing import Any
 
-NONCE_SIZE: int
 NOISE_LIMIT: int
 FRAME_LIMIT: int
 UP_LIMIT: int
