@@ -14,8 +14,8 @@ from __future__ import annotations
 
 import logging
 import random
-from collections.abc import AsyncIterator, Coroutine, Sequence
-from contextlib import aclosing
+from collections.abc import AsyncIterator, Coroutine, Iterator, Sequence
+from contextlib import aclosing, contextmanager
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -55,6 +55,41 @@ class Client:
         self.observers: list[JobObserver] = []
         #: the words of the command line, if there is one
         self.words: Sequence[str] = ()
+        self._is_within = False
+
+    def within(self) -> Client:
+        """A client for jobs that run within a job of this one, such as the steps of an orchestration."""
+        other = Client(self.settings)
+        other._project = self.project
+        other._is_within = True
+        return other
+
+    def new_jid(self) -> str:
+        """The id of a new job."""
+        return new_jid()
+
+    @contextmanager
+    def stoppable(self, event: asyncio.Event) -> Iterator[None]:
+        """Within the context, ``stop`` sets this event of the running event loop."""
+        import asyncio
+
+        self._stop = (asyncio.get_running_loop(), event)
+        try:
+            yield
+        finally:
+            self._stop = None
+
+    async def stream_orchestrate(self, sls: list[str], options: JobOptions) -> AsyncIterator[TargetReturn]:
+        """Run an orchestration; the one return is that of the id ``HOSTNAME_master``."""
+        from pushsalt.orchestrate.running import orchestrate
+
+        yield await orchestrate(self, sls, options)
+
+    def orchestrate(self, sls: list[str], options: JobOptions | None = None) -> dict[str, Any]:
+        """Run an orchestration: ``data``, ``outputter`` and ``retcode``, as Salt's runner returns them."""
+        from pushsalt.orchestrate.running import as_printed, orchestrate
+
+        return as_printed(self._wait(orchestrate(self, sls, options or JobOptions())))
 
     @property
     def project(self) -> Project:
@@ -104,6 +139,18 @@ class Client:
         else:
             found = await other.grains_async(everything, options)
         return {id: result for id, result in found.items() if result.exit_code}
+
+    def runner(
+        self,
+        fun: str,
+        args: list[Any] | None = None,
+        kwargs: dict[str, Any] | None = None,
+        options: JobOptions | None = None,
+    ) -> dict[str, Any]:
+        """Call a runner function on the controller: ``return`` and ``success``. Raises FunctionError."""
+        from pushsalt.orchestrate.runnercalls import call
+
+        return self._wait(call(self, options or JobOptions(), fun, list(args or ()), dict(kwargs or {})))
 
     def apply(
         self, selection: Selection, sls: list[str] | None = None, options: JobOptions | None = None
@@ -244,7 +291,8 @@ class Client:
         observers = Observers(None, self.observers, project.redactor)
         rollout = Rollout(course, partial(run, runner), self.reporter, stop, check, observers.returned)
         try:
-            await project.prepare(stop)
+            if not self._is_within:
+                await project.prepare(stop)
             await runner.list_copy_sources()
             await observers.job_begins(job_start(job, selection, ids, self.words, project.redactor))
             async with aclosing(rollout.returns()) as returns:

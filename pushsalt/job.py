@@ -95,6 +95,8 @@ class JobOptions(RolloutOptions):
     verbose: int = 0
     #: render once for equal inputs; None is the configuration's value
     render_cache: bool | None = None
+    #: a state whose function does not exist fails when it is reached, as in Salt; False: nothing runs then
+    unknown_states_run: bool = False
 
     @cached_property
     def as_fields(self) -> dict[str, Any]:

@@ -64,6 +64,7 @@ KINDS: Final[Mapping[str, Kind]] = {
     "sdb": Kind("pushsalt.sdb.drivers", "sdb"),
     "sources": Kind("pushsalt.sources", "sources", ("fetch",)),
     "functions": Kind("pushsalt.functions", "wrapper"),
+    "runners": Kind("pushsalt.runners", "runners"),
 }
 
 

@@ -50,7 +50,7 @@ LAYERS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
             "options",
         ),
     ),
-    ("stores", "what is kept on this machine", ("index", "cache", "jobs", "bundle", "ca", "files")),
+    ("stores", "what is kept on this machine", ("index", "cache", "jobs", "journal", "bundle", "ca", "files")),
     (
         "core",
         "rendering and compiling, inventory and targeting: pure, no network",
@@ -94,7 +94,7 @@ LAYERS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
             "children",
         ),
     ),
-    ("jobs", "one job on many targets", ("run", "api")),
+    ("jobs", "one job on many targets, orchestrations", ("run", "orchestrate", "runners", "api")),
     ("presentation", "what people see and type", ("display", "outputters", "log", "check", "cli", "demo", "__main__")),
 )
 

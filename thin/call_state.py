@@ -103,6 +103,10 @@ class Caller(object):
                 "changes": {},
                 "comment": "".join("%s\n" % error for error in errors),
             }
+            if not check:  # Salt gives such a return nothing but its number
+                ret["__run_num__"] = self.number()
+                _log_return(ret)
+                return ret
         else:
             given = self._guarded(low)
             said = given.get("comment") if isinstance(given, dict) else None
@@ -123,7 +127,7 @@ class Caller(object):
         ret["start_time"] = clock(began)
         ret["duration"] = round((time.perf_counter() - start) * 1000, 3)
         ret["__id__"] = low.get("__id__")
-        if "retry" not in low or "parallel" in low or errors:
+        if "retry" not in low or "parallel" in low:
             return ret
         if whole:
             return self._retried(low, ret, ret["result"], said if isinstance(said, list) else ret["comment"], attempt)

@@ -23,6 +23,7 @@ class Channel(object):
         self._answers = {}
         self._asked = 0
         self._dealt = 0  # frames that were dealt with
+        self._later = {}  # number of a question -> what is called with its answer
         self.blobs = blobs
         self.serve = serve
 
@@ -46,6 +47,16 @@ class Channel(object):
             self.step()
         return self._answers.pop(number)
 
+    def ask_later(self, question, done):
+        """Send a question; ``done(answer)`` is called once its answer is dealt with by ``step``."""
+        self._asked += 1
+        self._later[self._asked] = done
+        self.send(dict(question, n=self._asked))
+
+    def pending(self):
+        """Whether the answer of an ``ask_later`` has not come."""
+        return bool(self._later)
+
     def wait(self, ready):
         """Serve until ``ready()`` is true."""
         while not ready():
@@ -61,7 +72,9 @@ class Channel(object):
                     self.blobs.feed(payload)
                     continue
                 message = wire.unpack(payload)
-                if message.get("k") == "answer":
+                if message.get("k") == "answer" and message.get("re") in self._later:
+                    self._later.pop(message["re"])(message)
+                elif message.get("k") == "answer":
                     self._answers[message.get("re")] = message
                 elif message.get("k") == "resume":
                     self.blobs.resume(message["digest"], message["at"])

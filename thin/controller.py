@@ -208,6 +208,16 @@ class Controller(object):
                     pass
             raise
 
+    def ask_later(self, fun, args, kwargs, done):
+        question = {"k": "ask", "fun": fun, "args": list(args), "kwargs": kwargs or {}}
+        self._channel.ask_later(question, done)
+
+    def descriptor(self):
+        return self._channel.fileno() if self._channel.pending() else None
+
+    def step(self):
+        self._channel.step()
+
     def arrived(self, digest):
         """Path of the blob, once it is complete; None when it is not here and not coming."""
         self._channel.wait(lambda: not self._store.waiting(digest))

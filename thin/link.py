@@ -130,3 +130,21 @@ def event(tag, data):
 def ask(fun, args=(), kwargs=None):
     """The value of an execution function that only the controller can answer (``mine.get``, ``cp.list_states``)."""
     return _link().ask(fun, args, kwargs)
+
+
+def ask_later(fun, args, kwargs, done):
+    """As ``ask``, without waiting: ``done(answer)`` is called with the message of the answer, by ``step``.
+
+    Its value is ``ret``; or it has ``error`` and ``exception``.
+    """
+    _link().ask_later(fun, args, kwargs, done)
+
+
+def descriptor():
+    """The descriptor on which answers of ``ask_later`` come; None when none is awaited."""
+    return None if _current is None else getattr(_current, "descriptor", lambda: None)()
+
+
+def step():
+    """Deal with what has come on the descriptor."""
+    _link().step()

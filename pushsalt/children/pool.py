@@ -67,6 +67,8 @@ class Pool:
         self._confined = 0
         self._places: deque[asyncio.Future[None]] = deque()
         self._loop: asyncio.AbstractEventLoop | None = None
+        #: jobs that use the event loop; an orchestration runs some at the same time
+        self._users = 0
         self._setup: dict[str, Any] = {}
         self._end: Callable[[], object] = lambda: None
         self.seen = 0  # number of forked children
@@ -105,6 +107,7 @@ class Pool:
     def attach(self) -> None:
         """Use the running event loop from now on."""
         loop = asyncio.get_running_loop()
+        self._users += 1
         if self._loop is loop:
             return
         self._loop = loop
@@ -114,7 +117,12 @@ class Pool:
             child.attach()
 
     def detach(self) -> None:
-        """Stop using the event loop, which is about to end."""
+        """A job is done with the event loop. After the last one, the processes do not use it any more."""
+        self._users = max(0, self._users - 1)
+        if self._users == 0:
+            self._leave_loop()
+
+    def _leave_loop(self) -> None:
         if self._loop is None:
             return
         if self._control is not None and not self._loop.is_closed():
@@ -136,7 +144,8 @@ class Pool:
 
     def close(self) -> None:
         """End all processes."""
-        self.detach()
+        self._users = 0
+        self._leave_loop()
         for child in list(self._children):
             self._drop(child)
         self._control = None

@@ -24,6 +24,8 @@ from pushsalt.outputters import nearest
 COMMANDS: dict[str, tuple[str, str]] = {
     "apply": ("pushsalt.cli.apply", "Apply SLS, or the highstate, to targets"),
     "run": ("pushsalt.cli.run", "Call an execution function on targets"),
+    "orchestrate": ("pushsalt.cli.orchestrate", "Run an orchestration: states on the controller, jobs on targets"),
+    "runner": ("pushsalt.cli.runner", "Call a runner function on the controller"),
     "cp": ("pushsalt.cli.cp", "Copy files and trees to or from targets"),
     "target": ("pushsalt.cli.target", "Print the ids that match"),
     "check": ("pushsalt.cli.check", "Lint and smoke test states and formulas, offline"),

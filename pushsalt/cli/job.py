@@ -52,12 +52,14 @@ def run_job(
     unmask: bool = False,
     hint: str = "",
     words: Sequence[str] | Callable[[str], Sequence[str]] = (),
+    document: Callable[[dict[str, Any], dict[str, TargetReturn]], Any] | None = None,
 ) -> int:
     """Runs a job and writes its returns; returns the exit code. Raises CommandError for an invalid command.
 
     ``words``: the command and the words after its target, to print a command line that repeats it; or a function that
     returns all words for given ids. ``unmask``: an unmasked value was requested, so secrets are not redacted in the
-    output (but in logs). ``hint`` is printed once if something was masked.
+    output (but in logs). ``hint`` is printed once if something was masked. ``document``: makes the data to
+    write of the returns.
     """
     selection = given.selection(target)
     given.job(DEFAULT_LEVEL)  # report invalid options before any file is read
@@ -75,6 +77,7 @@ def run_job(
         nonlocal masked
         data = {id: result.ret if unmask else redactor.answer(result.ret) for id, result in results.items()}
         masked = masked or (bool(hint) and has_mask(data))
+        data = document(data, results) if document else data
         pieces = outputters.pieces(
             outputter,
             data,

@@ -194,6 +194,8 @@ STATE_OUTPUTS = ("full", "terse", "mixed", "changes", "filter")
 
 #: Options of all commands that run jobs on targets.
 JOB = (*DELIMITER, *OUTPUT, *LIMITS, *BATCH, *LOGIN, *ASK, *_IDLE)
+#: Options of commands that run on the controller, and run jobs on targets from there.
+CONTROLLER = (*OUTPUT, *LIMITS, *LOGIN, *ASK, *_IDLE)
 
 
 @dataclass

@@ -235,7 +235,8 @@ class ControllerFunction(Kind):
 
     def __init__(self, work: Work) -> None:
         super().__init__(work)
-        self.takes_lock = has_trait(self.job.fun, RUNS_STATES)
+        #: orchestrations within one another do not wait for each other, as in Salt
+        self.takes_lock = has_trait(self.job.fun, RUNS_STATES) and work.runner.steps is None
 
     def check(self, opts: Mapping[str, Any]) -> None:
         if self.job.kind == "call":

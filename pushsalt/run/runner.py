@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
@@ -42,6 +42,8 @@ class Runner:
         self._declared: dict[str, asyncio.Task[dict[str, Any]]] = {}
         self._width = width
         self.sources: LocalSources | None = None
+        #: answers the questions of an orchestration, of its own session on the controller
+        self.steps: Callable[[str, list[Any], dict[str, Any]], Awaitable[Any]] | None = None
         self.connecting = _connect_options(project, job)
         self._within = within
         if within:

@@ -12,7 +12,7 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 from pushsalt.errors import EXIT_FAILED, FunctionError, TargetError
-from pushsalt.model import Explained, TargetReturn
+from pushsalt.model import Explained, Target, TargetReturn
 from pushsalt.modules.controller import COMPILES_PILLAR, RETURNS_STATES, RUNS_STATES, has_trait
 from pushsalt.run.fanout import failure
 from pushsalt.run.kinds import Kind, TargetFunction, kind_of
@@ -28,9 +28,14 @@ async def run(runner: Runner, id: str) -> TargetReturn:
         target = runner.project.target(id)
         if runner.project.secrets.has(target):
             target = await runner.in_thread(partial(runner.project.secrets.ready, target))
-        work = Work(runner, target, id)
     except TargetError as exc:
         return failure(id, exc)
+    return await run_on(runner, target, id)
+
+
+async def run_on(runner: Runner, target: Target, id: str) -> TargetReturn:
+    """Run the job on a target, which has this name in the job. A failure becomes its return."""
+    work = Work(runner, target, id)
     try:
         result = await _Run(work).go()
     except (Exception, SystemExit) as exc:

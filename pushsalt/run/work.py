@@ -223,11 +223,15 @@ class Work:
     # what lies behind it ---------------------------------------------------------------------------------------------
 
     def _lock(self) -> LockRequest:
-        """The lock to request; a resource that its manager serves has its own lock there."""
+        """The lock to request. A resource that its manager serves has its own lock there.
+
+        So have ids with the transport local, as Salt's minions on one machine have.
+        """
         from pushsalt.session.start import LockRequest
 
         own = hashlib.sha256(self.target.key.encode()).hexdigest()[:16]
-        name = f"lock-{own}" if self.target.resource and not self.target.enter else ""
+        shared = self.target.transport == "local" or (self.target.resource and not self.target.enter)
+        name = f"lock-{own}" if shared else ""
         return LockRequest(_holder(self.runner.jid), self.options.wait_lock, name)
 
     async def _resource(self) -> dict[str, Any]:
@@ -332,6 +336,7 @@ class Work:
         if self._answers is None:
             self._answers = Answers(self._asked_minion, self.runner.answer_in_thread, self._asked_target)
             self._answers.arguments = [self.job.args, self.job.kwargs]
+            self._answers.steps = self.runner.steps
         return self._answers
 
     async def _serve(self, question: dict[str, Any]) -> dict[str, Any]:

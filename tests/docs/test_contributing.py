@@ -23,7 +23,7 @@ RECIPES = {
     "functions": "### A function of the controller",
 }
 #: of these docs/extending.md has the contract, and tests/plugins a test; few will ever write one
-WITHOUT_RECIPE = {"serializers", "sources"}
+WITHOUT_RECIPE = {"serializers", "sources", "runners"}
 
 
 def project():
