@@ -20,7 +20,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from pushsalt.errors import EXIT_INTERRUPTED
+from pushsalt.errors import EXIT_INTERRUPTED, NoTargetError
 from pushsalt.events import Reporter
 from pushsalt.job import Job, JobOptions, Selection, Settings
 from pushsalt.jobs.jid import new_jid
@@ -30,10 +30,13 @@ if TYPE_CHECKING:
     import asyncio
 
     from pushsalt.minion.wrappers import ControllerFunctions
+    from pushsalt.planning.planfile import PlanFile
     from pushsalt.redact import Redactor
     from pushsalt.run.observers import JobObserver
     from pushsalt.run.project import Project
+    from pushsalt.run.recording import Recorder
     from pushsalt.session.copying import Copy
+    from pushsalt.transport.kept import KeptConnections
 
 __all__ = ["Client", "JobOptions", "Reporter", "Selection", "Settings", "Target", "TargetReturn"]
 
@@ -56,12 +59,17 @@ class Client:
         #: the words of the command line, if there is one
         self.words: Sequence[str] = ()
         self._is_within = False
+        self._kept: KeptConnections | None = None
 
-    def within(self) -> Client:
-        """A client for jobs that run within a job of this one, such as the steps of an orchestration."""
+    def within(self, kept: KeptConnections | None = None) -> Client:
+        """A client for jobs that run within a job of this one, such as the steps of an orchestration.
+
+        ``kept``: the connections that they use.
+        """
         other = Client(self.settings)
         other._project = self.project
         other._is_within = True
+        other._kept = kept
         return other
 
     def new_jid(self) -> str:
@@ -167,6 +175,28 @@ class Client:
         self, selection: Selection, sls: list[str] | None = None, options: JobOptions | None = None
     ) -> AsyncIterator[TargetReturn]:
         job = Job("apply", "state.apply" if sls else "state.highstate", list(sls or []), {}, options or JobOptions())
+        return self._stream(selection, job)
+
+    def stream_plan(
+        self, selection: Selection, sls: list[str], options: JobOptions, record: Recorder | None = None
+    ) -> AsyncIterator[TargetReturn]:
+        """Plan these SLS, or the highstate: what ``apply`` would change. ``record`` keeps what a plan file needs."""
+        options = replace(options, test=True, plan=True)
+        job = Job("apply", "state.apply" if sls else "state.highstate", list(sls), {}, options, record=record)
+        return self._stream(selection, job)
+
+    def stream_planned(self, plan: PlanFile, options: JobOptions, accept_drift: bool) -> AsyncIterator[TargetReturn]:
+        """Apply a plan on its ids. Raises NoTargetError for ids that the inventory does not have any more."""
+        from pushsalt.run.fromplan import Kept
+
+        selection = Selection(",".join(plan.ids), "list")
+        known = self.target(selection)
+        if gone := [id for id in plan.ids if id not in known]:
+            text = f"the plan is for {', '.join(gone)} too, which the inventory does not have any more"
+            raise NoTargetError(text, "nothing was done; make a new plan")
+        given = plan.made["options"]
+        options = replace(options, **{name: given[name] for name in ("pillar", "saltenv", "pillarenv")})
+        job = Job("planned", "state.apply", [], {}, options, kept=Kept(plan, accept_drift))
         return self._stream(selection, job)
 
     def run(
@@ -283,7 +313,7 @@ class Client:
         self.reporter.run_started(ids, job.title)
         job = replace(job, jid=job.jid or new_jid())
         log.debug("job %s: %s on %d targets", job.jid, job.title, len(ids))
-        runner = Runner(project, job, course.width, alone=len(ids) == 1)
+        runner = Runner(project, job, course.width, alone=len(ids) == 1, kept=self._kept)
         check = None
         if course.check is not None and not job.options.test:
             ask = asker(project, job, course.check)

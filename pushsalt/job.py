@@ -95,6 +95,8 @@ class JobOptions(RolloutOptions):
     verbose: int = 0
     #: render once for equal inputs; None is the configuration's value
     render_cache: bool | None = None
+    #: a dry run whose return is a plan (pushsalt.planning)
+    plan: bool = False
     #: a state whose function does not exist fails when it is reached, as in Salt; False: nothing runs then
     unknown_states_run: bool = False
 
@@ -120,19 +122,25 @@ class JobOptions(RolloutOptions):
 class Job:
     """One function for every target; ``apply`` is state.apply (with SLS names) or state.highstate's function."""
 
-    kind: Literal["apply", "call", "grains", "clean", "raw", "copy"]
+    kind: Literal["apply", "planned", "call", "grains", "clean", "raw", "copy"]
     fun: str = ""
     args: list[Any] = field(default_factory=list)
     kwargs: dict[str, Any] = field(default_factory=dict)
     options: JobOptions = field(default_factory=JobOptions)
     #: the job's id, Salt's jid format: when it began, in digits
     jid: str = ""
+    #: what is to be recorded for a plan file (pushsalt.run.recording.Recorder)
+    record: Any = field(default=None, compare=False, repr=False)
+    #: the plan that is run (pushsalt.run.fromplan.Kept)
+    kept: Any = field(default=None, compare=False, repr=False)
 
     @property
     def title(self) -> str:
         if self.kind == "apply":
             what = " ".join(str(arg) for arg in self.args) or "highstate"
             return f"apply {what}" + (" (test)" if self.options.test else "")
+        if self.kind == "planned":
+            return "apply a plan"
         if self.kind == "raw":
             return str(self.args[0])
         if self.kind == "copy":

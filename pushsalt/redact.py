@@ -153,6 +153,10 @@ class Redactor:
         for text in texts(value):
             self._add(text)
 
+    def known(self) -> list[str]:
+        """The secrets that were added, for a plan file."""
+        return sorted({value for value, _ in self._values})
+
     def add_secrets(self, *values: Any) -> None:
         """Add several secrets; None is ignored."""
         for value in values:

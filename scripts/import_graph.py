@@ -92,6 +92,7 @@ LAYERS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
             "minion",
             "functions",
             "children",
+            "planning",
         ),
     ),
     ("jobs", "one job on many targets, orchestrations", ("run", "orchestrate", "runners", "api")),

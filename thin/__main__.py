@@ -179,7 +179,8 @@ def _worker(sock, err_write, life_read, state, store, ahead, others):
 
         kept = ahead.kept if ahead is not None else {}
         place = {"dir": state["path"], "home": state["home"], "uid": os.geteuid(), "place": state, "kept": kept}
-        worker.main(sock, place)
+        if worker.main(sock, place):
+            _untie(life_read)
         store.keep_image()
         if ahead is not None:
             ahead.tell()
@@ -214,3 +215,15 @@ def _tie(life_read):
         fcntl.fcntl(life_read, fcntl.F_SETFL, fcntl.fcntl(life_read, fcntl.F_GETFL) | os.O_ASYNC)
     except (OSError, AttributeError):
         pass  # not on this system: the worker sees the end of its socket when it next reads
+
+
+def _untie(life_read):
+    """Keep what runs in the background of this group when the supervisor ends, as it is about to.
+
+    That this process closes its end is not enough: a child that it forked a moment ago, and that has not executed its
+    program yet, has it too.
+    """
+    try:
+        fcntl.fcntl(life_read, fcntl.F_SETFL, fcntl.fcntl(life_read, fcntl.F_GETFL) & ~os.O_ASYNC)
+    except (OSError, AttributeError):
+        pass  # as above

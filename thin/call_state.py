@@ -2,7 +2,7 @@
 
 import time
 
-from thin import guards, slots, waiting
+from thin import detail, guards, slots, waiting
 from thin.log import getLogger
 from thin.requisites import REQUISITES, REQUISITES_IN
 from thin.returns import clock, failed, masked, unified
@@ -184,6 +184,8 @@ class Caller(object):
         try:
             function = self.states[full]
             args, kwargs = signatures.bind(function, low, INTERNAL if _takes_all(function) else FOR_SOME, full)
+            if detail.on():
+                detail.origin(self.states.module(full), low["fun"], low["name"])
             ret = {"result": False, "name": low["name"], "changes": {}}
             if "%s.mod_run_check" % low["state"] not in self.states:
                 verdict = guards.before(low, self._allowed(low), self.context)

@@ -23,6 +23,7 @@ class Channel(object):
         self._answers = {}
         self._asked = 0
         self._dealt = 0  # frames that were dealt with
+        self.said_bye = False
         self._later = {}  # number of a question -> what is called with its answer
         self.blobs = blobs
         self.serve = serve
@@ -79,6 +80,7 @@ class Channel(object):
                 elif message.get("k") == "resume":
                     self.blobs.resume(message["digest"], message["at"])
                 elif message.get("k") == "bye":
+                    self.said_bye = True
                     raise Closed()
                 else:
                     self.serve(message)

@@ -5,7 +5,7 @@ See thin.link for what the methods promise.
 
 import os
 
-from thin import blobs, exceptions, wire
+from thin import blobs, detail, exceptions, wire
 from thin.link import LinkError
 
 #: How much of what is foreseen is asked for at once.
@@ -146,6 +146,7 @@ class Controller(object):
             data = self._text(digest)
             if data is not None:
                 return data
+        detail.asked()
         answer = self._ask(
             {
                 "k": "template",

@@ -9,7 +9,7 @@ import time
 
 from thin.call_state import Caller
 from thin.log import getLogger
-from thin.requisites import REQUISITES, Graph, status, tag_of
+from thin.requisites import REQUISITES, Graph, listeners, status, tag_of
 from thin.returns import clock, failed, not_run
 
 log = getLogger(__name__)
@@ -34,7 +34,8 @@ class Engine(object):
 
     ``on_start(tag)``, ``on_done(tag, return)`` and ``on_event(fire_event, return)`` tell of what happens.
     ``jobs`` runs chunks in parallel (thin.parallel.Jobs); None: ``parallel`` is ignored. ``mock``: nothing is called.
-    ``reactions`` keeps what a run that is cut would lose (thin.due.Reactions).
+    ``reactions`` keeps what a run that is cut would lose (thin.due.Reactions). ``detail``: collect notes for a plan
+    (thin.detail) in ``details``, by tag.
     """
 
     def __init__(
@@ -47,6 +48,7 @@ class Engine(object):
         mock=False,
         on_event=None,
         reactions=None,
+        detail=False,
     ):
         self.loaders = loaders
         self.opts = loaders.opts
@@ -60,6 +62,8 @@ class Engine(object):
         self._on_event = on_event or (lambda name, ret: None)
         self._reported = set()
         self._initialised = set()
+        self._detail = detail
+        self.details = {}  # tag -> notes of thin.detail
         self._caller = Caller(loaders, self, collect_grains, mock)
         self._reactions = reactions
 
@@ -179,7 +183,15 @@ class Engine(object):
     def _call(self, low):
         if not low.get("__prereq__"):
             self._on_start(tag_of(low))
-        return self._caller.call(low)
+        if not self._detail:
+            return self._caller.call(low)
+        from thin import detail
+
+        detail.begin()
+        try:
+            return self._caller.call(low)
+        finally:
+            self.details[tag_of(low)] = detail.end()
 
     def _call_and_watch(self, low, required):
         ret = self._call(low)
@@ -331,16 +343,7 @@ class Engine(object):
 
     def listeners(self):
         """``((state, id or name) of the listener, (state, id or name) it listens to)``, in order."""
-        for low in self.chunks:
-            for target in low.get("listen") or ():
-                if not isinstance(target, dict):
-                    named = [other for other in self.chunks if target in (other["__id__"], other["name"])]
-                    target = {named[0]["state"]: named[0]["__id__"]} if named else {}
-                for kind, name in target.items():
-                    yield (low["state"], low["__id__"]), (kind, name)
-            for listener in low.get("listen_in") or ():
-                for kind, name in (listener if isinstance(listener, dict) else {}).items():
-                    yield (kind, name), (low["state"], low["__id__"])
+        return listeners(self.chunks)
 
     def _unknown_listen(self, errors, state, name):
         tag = "Listen_Error_|-listen_%s_|-listen_%s_|-Listen_Error" % (name, state)

@@ -42,6 +42,20 @@ def tag_of(low):
     return "%s_|-%s_|-%s_|-%s" % (low["state"], low["__id__"], low["name"], low["fun"])
 
 
+def listeners(chunks):
+    """``((state, id or name) of the listener, (state, id or name) it listens to)`` of these chunks, in order."""
+    for low in chunks:
+        for target in low.get("listen") or ():
+            if not isinstance(target, dict):
+                named = [other for other in chunks if target in (other["__id__"], other["name"])]
+                target = {named[0]["state"]: named[0]["__id__"]} if named else {}
+            for kind, name in target.items():
+                yield (low["state"], low["__id__"]), (kind, name)
+        for listener in low.get("listen_in") or ():
+            for kind, name in (listener if isinstance(listener, dict) else {}).items():
+                yield (kind, name), (low["state"], low["__id__"])
+
+
 class Graph(object):
     """The requisites between the chunks of one lowstate, as Salt links them.
 

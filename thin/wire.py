@@ -47,7 +47,8 @@ resources n, declared: {type: its declaration, as in the pillar}:     ret: re, r
           discover the resources of these types                       {…}, "enter": [word, …]}}}, "failed": {type:
                                                                       text}}, see thin.resourcetypes.discover
 run       n, chunks, test, mock, files, templates, wants              need: digests, parts (only when some are
-          ([[digest, dest path|None]]: what may have to be sent),     missing), then start: tag; state: tag, ret;
+          ([[digest, dest path|None]]: what may have to be sent),     missing), then start: tag; state: tag, ret,
+          detail: for a plan (thin.detail),                           detail;
           and numbers of chunks: declared (in the order in which      event: name (the chunk's ``fire_event``), ret,
                                                                       or tag, data (of ``event.send``);
           they are written; None: as they come), groups (to be        and ret: re, ret={"states": count}
@@ -130,7 +131,7 @@ UP = {
     },
     "need": {"re": (int, _MAYBE), "digests": list, "parts": (dict, _MAYBE)},
     "start": {"tag": str},
-    "state": {"tag": str, "ret": dict},
+    "state": {"tag": str, "ret": dict, "detail": (dict, _MAYBE)},
     "event": {"name": object, "ret": (dict, _MAYBE), "tag": (str, _MAYBE), "data": object},
     "log": {"level": str, "text": str, "time": (int, float, _MAYBE)},
     "stderr": {"text": str},

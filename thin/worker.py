@@ -18,7 +18,10 @@ MINIONS_CACHEDIR = "/var/cache/salt/minion"
 
 
 def main(sock, info):
-    """Serve until the controller says bye or is gone. ``info["dir"]``: the private directory, or None."""
+    """Serve until the controller says bye, or is gone; returns whether it said it.
+
+    ``info["dir"]``: the private directory, or None.
+    """
     os.umask(0o022)  # what states and the programs they start expect; our own files have their modes from the start
     if sys.version_info < (3, 7):
         from thin import utf8
@@ -36,6 +39,7 @@ def main(sock, info):
         pass
     finally:
         worker.close()
+    return worker.channel.said_bye
 
 
 class Worker(object):
@@ -273,7 +277,9 @@ class Worker(object):
 
         def done(tag, ret):
             count[0] += 1
-            self.channel.send({"k": "state", "tag": tag, "ret": ret}, for_people=True)
+            message = {"k": "state", "tag": tag, "ret": ret}
+            notes = run.details.pop(tag, None)
+            self.channel.send(dict(message, detail=notes) if notes else message, for_people=True)
 
         before, self.opts["test"] = self.opts.get("test", False), bool(message.get("test"))
         if self._plain is not None:
@@ -281,11 +287,12 @@ class Worker(object):
             self._plain.start()
         try:
             chunks, jobs = message.get("chunks") or [], None
-            if any(chunk.get("parallel") for chunk in chunks):
+            # a plan needs the notes of each state, which those at work beside could not give
+            if any(chunk.get("parallel") for chunk in chunks) and not message.get("detail"):
                 from thin import parallel
 
                 jobs = waiting.current = parallel.Jobs(self.opts.get("state_max_parallel"))
-            engine.Engine(
+            run = engine.Engine(
                 self.loaders,
                 collect_grains=lambda: self._collect(True),
                 jobs=jobs,
@@ -294,7 +301,9 @@ class Worker(object):
                 on_done=done,
                 on_event=lambda name, ret: self.channel.send({"k": "event", "name": name, "ret": ret}),
                 reactions=None if message.get("mock") else self._reactions(),
-            ).run(chunks, *_named(chunks, message))
+                detail=bool(message.get("detail")),
+            )
+            run.run(chunks, *_named(chunks, message))
         finally:
             self.opts["test"] = before
             waiting.current = None

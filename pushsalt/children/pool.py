@@ -286,15 +286,17 @@ class Pool:
         self._loop.add_reader(self._control, self._named)
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
         reading, writing = os.pipe2(os.O_CLOEXEC) if hasattr(os, "pipe2") else os.pipe()
+        their_life, life = os.pipe()
         os.set_blocking(reading, False)
-        traces = cast(BinaryIO, os.fdopen(reading, "rb", 0))
-        self._sockets |= {ours, traces}
+        pipes = cast(BinaryIO, os.fdopen(reading, "rb", 0)), cast(BinaryIO, os.fdopen(life, "wb", 0))
+        self._sockets |= {ours, *pipes}
         try:
             with theirs:
-                socket.send_fds(self._control, [b"c" if confined else b"f"], [theirs.fileno(), writing])
+                socket.send_fds(self._control, [b"c" if confined else b"f"], [theirs.fileno(), writing, their_life])
         finally:
             os.close(writing)
-        child = Child(self, ours, traces, alone)
+            os.close(their_life)
+        child = Child(self, ours, pipes, alone)
         self._children.append(child)
         self._unnamed.append(child)
         self.seen += 1
@@ -413,7 +415,7 @@ class Pool:
             self.lost(child)
 
     def _drop(self, child: Child) -> None:
-        self._sockets -= {child.channel, child.traces}
+        self._sockets -= {child.channel, child.traces, child.life}
         child.close()
         if child in self._children:
             self._children.remove(child)
@@ -445,7 +447,7 @@ def _environment() -> dict[str, str]:
 
 
 def _ended(process: subprocess.Popen[bytes], sockets: set[socket.socket | BinaryIO]) -> None:
-    for each in sockets:
+    for each in sorted(sockets, key=lambda each: isinstance(each, socket.socket)):  # pipes first: what runs ends
         each.close()
     sockets.clear()
     process.kill()

@@ -23,6 +23,7 @@ from pushsalt.outputters import nearest
 #: command -> (module, its line in help). Where the module is not there, neither is the command.
 COMMANDS: dict[str, tuple[str, str]] = {
     "apply": ("pushsalt.cli.apply", "Apply SLS, or the highstate, to targets"),
+    "plan": ("pushsalt.cli.plan", "Say what an apply would change, and how sure that is"),
     "run": ("pushsalt.cli.run", "Call an execution function on targets"),
     "orchestrate": ("pushsalt.cli.orchestrate", "Run an orchestration: states on the controller, jobs on targets"),
     "runner": ("pushsalt.cli.runner", "Call a runner function on the controller"),

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from pushsalt.cli.app import Command, complete_targets
 from pushsalt.cli.options import GLOBAL, JOB, MATCHERS, STATES, Given, takes
+from pushsalt.cli.planoptions import DETAILED, FROM_PLAN
 from pushsalt.cli.rollouts import ROLLOUT
 from pushsalt.cli.stdio import TERMINAL
 from pushsalt.errors import UsageError
@@ -18,13 +20,14 @@ EXAMPLES = """
 pushsalt apply 'web*'                       the highstate of top.sls
 pushsalt apply 'web*' nginx,users --test    two SLS, dry run
 pushsalt apply -L web1,db1 app --pillar '{"version": "1.4"}'
+pushsalt apply monday.plan                  what was planned, and nothing else
 pushsalt apply '*' --batch 25% --out json
 pushsalt apply '*' --batch 1,10%,25% --max-fail 1 --batch-check 'service.status nginx'
 """
 
 
 @app.command(cls=Command, epilog=EXAMPLES)
-@takes(STATES, MATCHERS, JOB, ROLLOUT, GLOBAL)
+@takes(STATES, DETAILED, FROM_PLAN, MATCHERS, JOB, ROLLOUT, GLOBAL)
 def apply(
     target: Annotated[
         str, typer.Argument(metavar="TARGET", help="Target expression.", autocompletion=complete_targets)
@@ -38,6 +41,12 @@ def apply(
     """Apply SLS to each target, or the highstate of top.sls if none is given."""
     from pushsalt.cli.job import run_job
 
+    if target.endswith(".plan") and Path(target).is_file():
+        from pushsalt.cli import planfiles
+
+        return planfiles.apply(given, target, sls or ())
+    if given.accept_drift or given.max_age:
+        raise UsageError("--accept-drift and --max-age are for plans", hint="pushsalt apply FILE.plan")
     names = sls_names(sls or [])
     return run_job(
         given,

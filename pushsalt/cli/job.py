@@ -12,16 +12,16 @@ import os
 import shlex
 import signal
 import time
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from pushsalt import outputters
 from pushsalt.cli import stdio
 from pushsalt.cli.client import Watcher, open_client
 from pushsalt.cli.options import state_output
 from pushsalt.cli.ownvalues import own_values
-from pushsalt.errors import EXIT_INTERRUPTED, EXIT_TERMINATED, TargetError
+from pushsalt.errors import EXIT_CHANGES, EXIT_INTERRUPTED, EXIT_TERMINATED, TargetError
 from pushsalt.log import DEFAULT_LEVEL
 from pushsalt.model import TargetReturn
 
@@ -29,8 +29,16 @@ if TYPE_CHECKING:
     from pushsalt.api import Client, JobOptions, Selection
     from pushsalt.cli.options import Given
     from pushsalt.cli.progress import Progress, ProgressLog
+    from pushsalt.redact import Redactor
 
 log = logging.getLogger(__name__)
+
+
+class Hides(Protocol):
+    """What hides secrets in the output."""
+
+    def answer(self, value: Any) -> Any: ...
+
 
 #: Seconds after the first signal for stopping targets and receiving their returns.
 GRACE = 8.0
@@ -52,14 +60,15 @@ def run_job(
     unmask: bool = False,
     hint: str = "",
     words: Sequence[str] | Callable[[str], Sequence[str]] = (),
+    hiding: Callable[[Redactor], Hides] | None = None,
     document: Callable[[dict[str, Any], dict[str, TargetReturn]], Any] | None = None,
 ) -> int:
     """Runs a job and writes its returns; returns the exit code. Raises CommandError for an invalid command.
 
     ``words``: the command and the words after its target, to print a command line that repeats it; or a function that
     returns all words for given ids. ``unmask``: an unmasked value was requested, so secrets are not redacted in the
-    output (but in logs). ``hint`` is printed once if something was masked. ``document``: makes the data to
-    write of the returns.
+    output (but in logs). ``hint`` is printed once if something was masked. ``hiding`` makes of the redactor what hides
+    secrets in the output. ``document``: makes the data to write of the returns.
     """
     selection = given.selection(target)
     given.job(DEFAULT_LEVEL)  # report invalid options before any file is read
@@ -67,15 +76,16 @@ def run_job(
     watcher = Watcher()
     client, level = open_client(given, terminal, watcher)
     options = given.job(level)
-    outputter = _outputter(given.out, client)
+    outputter = outputter_named(given.out, client)
     redactor = client.redactor()
+    hides: Hides = hiding(redactor) if hiding else redactor
     masked = False
 
     def write(results: dict[str, TargetReturn], elapsed: float) -> None:
         from pushsalt.redact import has_mask
 
         nonlocal masked
-        data = {id: result.ret if unmask else redactor.answer(result.ret) for id, result in results.items()}
+        data = {id: result.ret if unmask else hides.answer(result.ret) for id, result in results.items()}
         masked = masked or (bool(hint) and has_mask(data))
         data = document(data, results) if document else data
         pieces = outputters.pieces(
@@ -119,8 +129,12 @@ def run_job(
         _say_failures(results, redactor.text)
     elif given.out not in (None, "rich"):
         _explain(results)
+    return EXIT_OF_SIGNAL[work.signal] if work.signal else _exit_code(results, bool(given.detailed_exitcode))
+
+
+def _exit_code(results: Mapping[str, TargetReturn], detailed: bool) -> int:
     code = max((result.exit_code for result in results.values()), default=0)
-    return EXIT_OF_SIGNAL[work.signal] if work.signal else code
+    return EXIT_CHANGES if detailed and not code and any(each.changes for each in results.values()) else code
 
 
 def _again(
@@ -159,7 +173,8 @@ def _view_wanted(out: str | None, *, shared_terminal: bool) -> bool:
     )
 
 
-def _outputter(name: str | None, client: Client) -> outputters.Outputter:
+def outputter_named(name: str | None, client: Client) -> outputters.Outputter:
+    """The outputter of --out: a shipped one, or one of the configuration."""
     if name is None or name in outputters.CHOICES:
         return outputters.load(name or outputters.CHOICES[0])
     from pushsalt.plugins import folders

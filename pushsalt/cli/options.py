@@ -21,6 +21,7 @@ import typer
 from pushsalt.cli import words
 from pushsalt.cli.opt import Opt, seconds, whole
 from pushsalt.cli.opt import rows as _rows
+from pushsalt.cli.planoptions import DETAILED
 from pushsalt.cli.rollouts import BATCH, ROLLOUT, rollout_options
 from pushsalt.errors import UsageError
 
@@ -228,7 +229,7 @@ class Given:
     def flags(self) -> list[str]:
         """The options as words of a command line, but for those that say which targets."""
         words: list[str] = []
-        for opt in (*GLOBAL, *OUTPUT, *STATES, *LIMITS, *BATCH, *ROLLOUT, *LOGIN, *ASK):
+        for opt in (*GLOBAL, *OUTPUT, *STATES, *DETAILED, *LIMITS, *BATCH, *ROLLOUT, *LOGIN, *ASK):
             value = self.values.get(opt.name)
             if opt.kind == "count":
                 words += [opt.flags[0]] * (value or 0)

@@ -17,6 +17,7 @@ from math import ceil
 from typing import TYPE_CHECKING, Any
 
 from pushsalt.cli.stdio import color_wanted
+from pushsalt.display import forecast
 from pushsalt.display import states as highstate
 from pushsalt.display.durations import seconds
 from pushsalt.display.safe import escape, one_line
@@ -122,13 +123,12 @@ class Board(Reporter):
     def target_done(self, result: TargetReturn) -> None:
         self.working.pop(result.id, None)
         self.finished += 1
-        if result.shape == "states" and isinstance(result.ret, dict):
-            self.changed += any(highstate.outcome_of(ret) in ("changed", "pending") for ret in result.ret.values())
+        self.changed += result.changes
         if result.exit_code and result.error_kind != "not_begun":
             self.failed += 1
             if result.check:
                 self.failures.append((result.id, result.check))
-            elif result.shape != "states":  # those were shown when they happened
+            elif result.shape not in ("states", "plan"):  # those were shown when they happened
                 self.failures.append((result.id, failure_text(result)))
 
     def lines(self, elapsed: float, height: int, spinner: str = SPINNER) -> list[Line]:
@@ -332,6 +332,9 @@ def failure_text(result: TargetReturn) -> str:
         failed = highstate.parse(failures)
         more = f" (and {len(failed) - 1} more)" if len(failed) > 1 else ""
         return _state_failure(failed[0]) + more if failed else "failed"
+    if result.shape == "plan" and isinstance(ret, dict):
+        failing = [state for state in ret["states"] if forecast.fails(state)]
+        return _first_line(f"{len(failing)} states would fail, the first: {failing[0]['comment']}") if failing else ""
     if result.shape == "errors" and isinstance(ret, list) and ret:
         return _first_line(str(ret[0]))
     if result.shape == "error" and isinstance(ret, dict) and isinstance(ret.get("error"), dict):

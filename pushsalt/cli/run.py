@@ -9,6 +9,7 @@ import typer
 
 from pushsalt.cli.app import CallCommand, complete_targets
 from pushsalt.cli.options import GLOBAL, JOB, MATCHERS, RAW, STATES, Given, takes
+from pushsalt.cli.planoptions import DETAILED
 from pushsalt.cli.rollouts import ROLLOUT
 from pushsalt.cli.stdio import TERMINAL
 from pushsalt.errors import UsageError
@@ -27,7 +28,7 @@ pushsalt run web1 test.arg --out json -- --out    except for pushsalt's own long
 
 
 @app.command(cls=CallCommand, epilog=EXAMPLES)
-@takes(STATES, RAW, MATCHERS, JOB, ROLLOUT, GLOBAL)
+@takes(STATES, DETAILED, RAW, MATCHERS, JOB, ROLLOUT, GLOBAL)
 def run(
     target: Annotated[
         str, typer.Argument(metavar="TARGET", help="Target expression.", autocompletion=complete_targets)
@@ -64,6 +65,9 @@ def run(
     args, kwargs = parse_args(words or [])
     if given.test:
         _has_dry_run(function, args, kwargs)
+    if given.detailed_exitcode and not function.startswith("state."):
+        hint = "leave it out; the functions of state.* take it"
+        raise UsageError(f"--detailed-exitcode: {function} does not say whether it changed something", hint=hint)
     return run_job(
         given,
         TERMINAL.get(),

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from pushsalt.model import TargetReturn
     from pushsalt.redact import Redactor
     from pushsalt.run.project import Project
+    from pushsalt.transport.kept import KeptConnections
 
 
 class Jobs(Protocol):
@@ -23,7 +24,7 @@ class Jobs(Protocol):
     @property
     def project(self) -> Project: ...
 
-    def within(self) -> Jobs: ...
+    def within(self, kept: KeptConnections | None = None) -> Jobs: ...
 
     def new_jid(self) -> str: ...
 

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 from pushsalt.job import Job
 from pushsalt.orchestrate.master import master_id, master_target
 from pushsalt.orchestrate.steps import Steps
-from pushsalt.run.runner import Runner
+from pushsalt.run.runner import Runner, close_connecting, connect_options
 from pushsalt.run.single import run_on
+from pushsalt.transport.kept import KeptConnections
 
 if TYPE_CHECKING:
     from pushsalt.job import JobOptions
@@ -60,7 +61,8 @@ async def _orchestrated(client: Jobs, sls: list[str], options: JobOptions, stop:
 
 async def _on_master(client: Jobs, job: Job, stop: asyncio.Event) -> TargetReturn:
     runner = Runner(client.project, replace(job, jid=client.new_jid()), 1, alone=True)
-    runner.steps = Steps(client, job.options)
+    kept = KeptConnections(connect_options(client.project, job))
+    runner.steps = Steps(client, job.options, kept)
     work = asyncio.ensure_future(run_on(runner, master_target(), master_id()))
     stopping = asyncio.ensure_future(stop.wait())
     try:
@@ -71,6 +73,8 @@ async def _on_master(client: Jobs, job: Job, stop: asyncio.Event) -> TargetRetur
         return result
     finally:
         stopping.cancel()
+        await kept.close()
+        await close_connecting(kept.options)
         await runner.close()
 
 

@@ -20,16 +20,17 @@ if TYPE_CHECKING:
     from pushsalt.job import JobOptions
     from pushsalt.model import TargetReturn
     from pushsalt.orchestrate.jobs import Jobs
+    from pushsalt.transport.kept import KeptConnections
 
 #: Seconds between two looks at the journal of events.
 _LOOK: Final = 0.2
 
 
 class Steps:
-    """The steps of one orchestration. ``client`` has the project; ``options`` are those of the orchestration."""
+    """The steps of one orchestration, whose options are ``options``. ``kept``: the connections that its steps use."""
 
-    def __init__(self, client: Jobs, options: JobOptions) -> None:
-        self._client = client
+    def __init__(self, client: Jobs, options: JobOptions, kept: KeptConnections) -> None:
+        self._client = client.within(kept)
         self._options = options
         self._journal = Journal(client.project.config.cache_dir)
         self._journal_from = self._journal.last()
@@ -48,9 +49,8 @@ class Steps:
         tgt_type = str(given.pop("tgt_type", "glob"))
         options = rollouts.options(self._options, given)
         selection = rollouts.selection(tgt, tgt_type, given.get("subset"))
-        client = self._client.within()
         try:
-            found = await client.run_async(selection, fun, args, kwargs, options)
+            found = await self._client.run_async(selection, fun, args, kwargs, options)
         except NoTargetError:
             return {}
         answers = {id: _answer(result, fun) for id, result in found.items()}

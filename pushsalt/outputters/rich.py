@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from pushsalt.display import nested
+from pushsalt.display import forecast, nested
 from pushsalt.display import states as highstate
 from pushsalt.display.alike import Normal, Own, differing
 from pushsalt.display.durations import seconds
@@ -219,11 +219,13 @@ def _section(result: TargetReturn, detail: highstate.Detail) -> Section:
 
 
 def _plain_section(result: TargetReturn, detail: highstate.Detail) -> Section:
-    ret = result.ret if result.shape == "states" else trimmed(result.ret)
+    ret = result.ret if result.shape in ("states", "plan") else trimmed(result.ret)
     match result.shape:
         case "states":
             states = highstate.parse(ret)
             return Section(tuple(highstate.counts(states)), tuple(highstate.body(states, detail)), result.exit_code)
+        case "plan":
+            return Section(tuple(forecast.counts(ret)), tuple(forecast.body(ret, detail)), result.exit_code)
         case "errors" if isinstance(ret, list):
             texts = [getattr(text, "explanation", str(text)) for text in ret]
             number = f": {len(ret)} errors" if len(ret) > 2 else ""
@@ -284,7 +286,7 @@ def _names(ids: list[str], verbose: int, most: int = IDS_IN_TITLE) -> str:
 
 
 def _summary(results: list[TargetReturn], elapsed: float | None, verbose: int) -> Iterator[Line]:
-    states = any(result.shape in ("states", "errors") for result in results)
+    states = any(result.shape in ("states", "plan", "errors") for result in results)
     if not states and len(results) < 2 and not verbose:
         return
     yield _totals(results, elapsed)
@@ -299,10 +301,11 @@ def _summary(results: list[TargetReturn], elapsed: float | None, verbose: int) -
 
 def _totals(results: list[TargetReturn], elapsed: float | None) -> Line:
     outcomes = [{item.outcome for item in highstate.parse(r.ret)} for r in results if r.shape == "states"]
+    planned = sum(result.changes for result in results if result.shape == "plan")
     numbers = (
         (sum(result.exit_code == 0 for result in results), "succeeded", "good"),
         (sum("changed" in each for each in outcomes), "changed", "changed"),
-        (sum("pending" in each for each in outcomes), "would change", "pending"),
+        (sum("pending" in each for each in outcomes) + planned, "would change", "pending"),
         *((sum(_outcome(result) == word for result in results), word, "bad") for word in _BAD),
     )
     spans = [Span(f"{len(results)} target{'s' if len(results) != 1 else ''}", "title"), Span(": ")]

@@ -17,7 +17,8 @@ from pushsalt.modules.controller import RUNS_STATES, has_trait
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from pushsalt.run.rendered import Called, RenderedTarget
+    from pushsalt.planning.forecast import Forecast
+    from pushsalt.run.rendered import Called, Planned, RenderedTarget
     from pushsalt.run.work import Work
     from pushsalt.session.session import Session
 
@@ -261,12 +262,28 @@ class ControllerFunction(Kind):
         plan = called.plan
         assert plan is not None
         returns = await self.work.run_states(session, plan, called.mine_functions)
+        if self.work.options.plan:
+            from pushsalt.planning.forecast import Forecast
+
+            self.work.forecast = Forecast(plan.fields, returns, self.work.details, self.work.opts())
+            if self.job.record is not None:
+                await self._record(rendered, plan, self.work.forecast)
         if plan.after:
             await rendered.after(returns)
         if plan.bare:
             (only,) = returns.values()
             return only, int(only.get("result") is False)
         return returns, 0
+
+    async def _record(self, rendered: RenderedTarget, plan: Planned, forecast: Forecast) -> None:
+        """Keep in the plan file all that a run of the plan needs."""
+        work = self.work
+        pillar, custom = await rendered.pillar(), self.project.custom_archive(str(work.opts().get("saltenv") or "base"))
+        recording = self.job.record.of(work.name)
+        entry = await work.runner.in_thread(
+            partial(recording.finish, self.project, self.target, plan, forecast, pillar, custom)
+        )
+        self.job.record.plan.targets[work.name] = entry
 
 
 def _check_allowed(opts: Mapping[str, Any], fun: str) -> None:

@@ -18,8 +18,10 @@ from pushsalt.lazy import is_made
 from pushsalt.plugins import folders
 
 if TYPE_CHECKING:
+    from pushsalt.model import Target
     from pushsalt.run.project import Project
     from pushsalt.session.copying import LocalSources
+    from pushsalt.transport.kept import KeptConnections
 
 log = logging.getLogger(__name__)
 
@@ -29,9 +31,17 @@ Result = TypeVar("Result")
 class Runner:
     """Threads, jump connections, files to copy. ``pushsalt.run.single`` runs the job on a target."""
 
-    def __init__(self, project: Project, job: Job, width: int, alone: bool = False, within: bool = False) -> None:
+    def __init__(
+        self,
+        project: Project,
+        job: Job,
+        width: int,
+        alone: bool = False,
+        within: bool = False,
+        kept: KeptConnections | None = None,
+    ) -> None:
         """``alone``: the job has one target, whose log lines need no prefix. ``within``: it belongs to another job that
-        is not done, and uses what that one has.
+        is not done, and uses what that one has. ``kept``: connections that several jobs use.
         """
         self.alone = alone
         self.project = project
@@ -44,7 +54,8 @@ class Runner:
         self.sources: LocalSources | None = None
         #: answers the questions of an orchestration, of its own session on the controller
         self.steps: Callable[[str, list[Any], dict[str, Any]], Awaitable[Any]] | None = None
-        self.connecting = _connect_options(project, job)
+        self._kept = kept
+        self.connecting = connect_options(project, job) if kept is None else kept.options
         self._within = within
         if within:
             return
@@ -116,6 +127,12 @@ class Runner:
             )
         return project.managed.declarations(target, values)
 
+    async def connect(self, target: Target) -> transport.Connection:
+        """A connection with the target. Raises TargetError."""
+        if self._kept is not None:
+            return await self._kept.connect(target)
+        return await transport.connect(target, self.connecting)
+
     async def list_copy_sources(self) -> None:
         """List the files that are copied to all targets. Raises CommandError."""
         if self.job.kind == "copy" and self.job.args[0].to_target:
@@ -138,21 +155,10 @@ class Runner:
             pool.setup({"config": config, "log_level": level, "memory": memory})
 
     async def close(self) -> None:
-        if is_made(self.project, "pool") and not self._within:
+        if self._ready:
             self.project.pool.detach()
-        await transport.close_all(self.connecting)
-        if "resource" in self.connecting.shared:
-            from pushsalt.transport import resource
-
-            await resource.close(self.connecting)
-        if "ssh" in self.connecting.shared:
-            from pushsalt.transport import ssh
-
-            await ssh.close(self.connecting)
-        if self.connecting.shared.get("local"):
-            from pushsalt.transport import local
-
-            await local.close(self.connecting)
+        if self._kept is None:
+            await close_connecting(self.connecting)
         for pool in self._pools.values():
             pool.shutdown(wait=False, cancel_futures=True)
         if is_made(self.project, "files"):
@@ -161,7 +167,7 @@ class Runner:
             digest_cache.keep()
 
 
-def _connect_options(project: Project, job: Job) -> transport.ConnectOptions:
+def connect_options(project: Project, job: Job) -> transport.ConnectOptions:
     opts = project.config.opts
     return transport.ConnectOptions(
         accept_new_host_keys=job.options.accept_new_host_keys or bool(opts.get("accept_new_host_keys")),
@@ -175,3 +181,20 @@ def _connect_options(project: Project, job: Job) -> transport.ConnectOptions:
 
 def _ssh_config(given: str) -> tuple[Path, ...]:
     return (Path(given),) if given else ()
+
+
+async def close_connecting(options: transport.ConnectOptions) -> None:
+    """Close what the connections of a command share."""
+    await transport.close_all(options)
+    if "resource" in options.shared:
+        from pushsalt.transport import resource
+
+        await resource.close(options)
+    if "ssh" in options.shared:
+        from pushsalt.transport import ssh
+
+        await ssh.close(options)
+    if options.shared.get("local"):
+        from pushsalt.transport import local
+
+        await local.close(options)

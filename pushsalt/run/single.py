@@ -58,6 +58,10 @@ class _Run:
     @cached_property
     def _kind(self) -> Kind:
         """The kind of the job on this target. Raises ConfigError for users' functions that cannot be loaded."""
+        if self._work.job.kind == "planned":
+            from pushsalt.run.fromplan import FromPlan
+
+            return FromPlan(self._work)
         return kind_of(self._work)
 
     async def go(self) -> TargetReturn:
@@ -96,8 +100,16 @@ class _Run:
             result.shape, result.exit_code = "errors", EXIT_FAILED
         elif has_trait(fun, RETURNS_STATES) and isinstance(value, dict):
             result.shape = "states"
-            if any(ret.get("result") is False for ret in value.values() if isinstance(ret, dict)):
+            returns = [ret for ret in value.values() if isinstance(ret, dict)]
+            if any(ret.get("result") is False for ret in returns):
                 result.exit_code = EXIT_FAILED
+            result.changes = any(ret.get("changes") or ret.get("result") is None for ret in returns)
+            if work.options.plan:
+                from pushsalt.planning.forecast import Forecast
+
+                forecast = work.forecast or Forecast({}, value, {}, {})
+                result.ret, result.shape, result.changes = forecast.as_data(), "plan", forecast.changes
+                result.exit_code = EXIT_FAILED if forecast.fails else 0
         elif has_trait(fun, COMPILES_PILLAR) and isinstance(value, dict) and value.get("_errors"):
             result.exit_code = EXIT_FAILED
         return result

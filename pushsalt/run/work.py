@@ -25,10 +25,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from pushsalt.minion.minion import Minion
+    from pushsalt.planning.forecast import Forecast
     from pushsalt.run.answers import Answers
     from pushsalt.run.rendered import Called, Planned, RenderedTarget
     from pushsalt.run.runner import Runner
     from pushsalt.session.channel import Channels
+    from pushsalt.session.questions import Serve
     from pushsalt.session.session import Session
     from pushsalt.session.start import LockRequest, Start
 
@@ -54,7 +56,13 @@ class Work:
         self._connection: transport.Connection | None = None
         self.phases: dict[str, float] = {}
         self.states: dict[str, Any] = {}
+        #: tag -> notes for a plan (thin.detail)
+        self.details: dict[str, Any] = {}
         self.events: list[dict[str, Any]] = []
+        #: of a dry run for a plan, once it has ended
+        self.forecast: Forecast | None = None
+        #: in place of ``answers()``, while a plan is run
+        self.kept_answers: Serve | None = None
         self.total = 0
         #: a function call was sent to the target
         self.sent = False
@@ -132,7 +140,7 @@ class Work:
 
     async def connect(self) -> transport.Connection:
         with self.phase("connect"):
-            self._connection = await transport.connect(self.target, self.runner.connecting)
+            self._connection = await self.runner.connect(self.target)
         return self._connection
 
     async def take_grains(self, session: Session) -> dict[str, Any]:
@@ -254,16 +262,22 @@ class Work:
         chunks = plan.fields["chunks"]
         sls = ", ".join(dict.fromkeys(str(chunk.get("__sls__", "")) for chunk in chunks))
         log.debug("%s: %d states of %s, with %d files", self.name, len(chunks), sls, len(plan.blobs))
-        self._the_answers().chunks = {tag(chunk): chunk for chunk in chunks}
+        self.answers().chunks = {tag(chunk): chunk for chunk in chunks}
         self.total = len(chunks)
         self.reporter.target_chunks(self.name, self.total)
         with self.phase("run"):
             dry = plan.fields["test"] or plan.fields["mock"]
             mined = [] if dry else mine.with_states(self.project, self.target, mine_functions)
-            message = {"k": "run", **plan.fields}
+            message = {"k": "run", **plan.fields, **({"detail": True} if self.options.plan else {})}
             await session.run(message, plan.blobs.__getitem__, [each.message() for each in mined])
         self.mined = mined, session.after
         return {**plan.disabled, **self.states}
+
+    def begin_again(self) -> None:
+        """Forget the returns of a run before the one that counts."""
+        self.states.clear()
+        self.details.clear()
+        self.events.clear()
 
     async def keep_mine(self) -> None:
         """Store the values of the mine functions; the target's return is complete before."""
@@ -280,6 +294,10 @@ class Work:
         kind = message.get("k")
         if kind == "state":
             self.states[message["tag"]] = message["ret"]
+            if message.get("detail"):
+                from pushsalt.planning.notes import clean
+
+                self.details[message["tag"]] = clean(message["detail"])
             self.settle(said=message["ret"].get("result") is False)
             self.reporter.chunk_done(self.name, message["tag"], message["ret"])
         elif kind == "event":
@@ -330,7 +348,7 @@ class Work:
         self.events.append({"tag": tag, "data": data})
         self.reporter.event(self.name, tag, data)
 
-    def _the_answers(self) -> Answers:
+    def answers(self) -> Answers:
         from pushsalt.run.answers import Answers
 
         if self._answers is None:
@@ -340,7 +358,11 @@ class Work:
         return self._answers
 
     async def _serve(self, question: dict[str, Any]) -> dict[str, Any]:
-        answer: dict[str, Any] = await self._the_answers()(question)
+        if self.kept_answers is not None:
+            return await self.kept_answers(question)
+        answer: dict[str, Any] = await self.answers()(question)
+        if self.job.record is not None:
+            self.job.record.of(self.name).answered(question, answer)
         return answer
 
     async def _asked_target(self) -> RenderedTarget:

@@ -15,9 +15,7 @@ if TYPE_CHECKING:
 
 def _asked(run: Run, tgt: str, tgt_type: str, fun: str = "test.ping") -> dict[str, TargetReturn]:
     options = rollouts.options(run.options, {})
-    found: dict[str, TargetReturn] = run.wait(
-        run.client.within().run_async(Selection(tgt, tgt_type), fun, [], {}, options)
-    )
+    found: dict[str, TargetReturn] = run.wait(run.client.run_async(Selection(tgt, tgt_type), fun, [], {}, options))
     return found
 
 

@@ -5,6 +5,7 @@ A part of ``file``; ``accumulated`` collects such texts. Salt: salt.states.file.
 
 import os
 
+from thin import detail
 from thin.exceptions import CommandExecutionError, SaltInvocationError
 from thin.utils.files.states import accumulated as accumulators
 from thin.utils.files.states import chunk_tag, edited, failed, make_way_to, not_editable, state_return, texts
@@ -157,9 +158,9 @@ def _opened_for_text(
         words = not_editable(name)
         if words:
             touched = __states__["file.touch"](name, makedirs=makedirs)
-            if __opts__["test"]:
+            if __opts__["test"] and (touched["result"] is False or not detail.on()):
                 return touched, None, None
-            if not_editable(name):
+            if not __opts__["test"] and not_editable(name):
                 return failed(ret, words), None, None
         if source or sources:
             chunks = _rendered_sources(source, sources, template, defaults, context)
@@ -167,6 +168,8 @@ def _opened_for_text(
             return failed(ret, "No text found to %s. Nothing %sed" % (what, what)), None, None
         else:
             chunks = texts(text)
+        if words and __opts__["test"]:  # a plan wants to know what there will be
+            return touched, b"", chunks
         size = os.path.getsize(name)
         return ret, edit.read(name) if limit is None or size <= limit else size, chunks
     except (CommandExecutionError, OSError) as exc:

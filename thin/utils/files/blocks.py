@@ -146,6 +146,19 @@ def comment_line(path, regex, char="#", cmnt=True, backup=".bak"):
     data = edit.read(real)
     if diff.is_binary(data[:512]):
         raise SaltInvocationError("Cannot perform string replacements on a binary file: %s" % real)
+    old, new, content = commented(data, regex, char, cmnt)
+    if not old:
+        return False
+    edit.commit(real, content, backup)
+    return diff.of_lines(
+        *([line.encode("utf-8", "surrogateescape").decode("utf-8", "replace") for line in side] for side in (old, new))
+    )
+
+
+def commented(data, regex, char="#", cmnt=True):
+    """``(lines that match, the same commented out or back in, all bytes then)``."""
+    from thin.utils.files import edit
+
     search = edit.compiled(comment_pattern(regex, char, cmnt)).match
     old, new, lines = [], [], []
     for line in lines_of(data.decode("utf-8", "surrogateescape")):
@@ -154,9 +167,4 @@ def comment_line(path, regex, char="#", cmnt=True, backup=".bak"):
             line = char + line if cmnt else line.lstrip(char)
             new.append(line)
         lines.append(line)
-    if not old:
-        return False
-    edit.commit(real, "".join(lines).encode("utf-8", "surrogateescape"), backup)
-    return diff.of_lines(
-        *([line.encode("utf-8", "surrogateescape").decode("utf-8", "replace") for line in side] for side in (old, new))
-    )
+    return old, new, "".join(lines).encode("utf-8", "surrogateescape")

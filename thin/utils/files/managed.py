@@ -3,6 +3,7 @@
 import os
 import stat
 
+from thin import detail
 from thin.utils.files import atomic, owner, safepath
 from thin.utils.files import content as contents_of
 from thin.utils.files.content import Failed
@@ -78,6 +79,7 @@ def predict(name, content, wish):
     """
     st = owner.look(name, wish.follow_symlinks)
     if st is None:
+        _note_new(name, content, wish)
         if not wish.new_file_diff or content is None:
             return {"newfile": name}, True
         text, _ = describe_change(None, content, wish)
@@ -91,6 +93,8 @@ def predict(name, content, wish):
             raise Failed(NO_FILE % name)
         elif not contents_of.same(content, name):
             changes["diff"], matters = describe_change(name, content, wish)
+            if detail.on() and wish.show_changes and not wish.obfuscate:
+                _note(name, changes["diff"], name, content)
         elif stat.S_ISLNK(st.st_mode):
             changes["diff"], matters = REPLACES_LINK, True
         st = target
@@ -100,6 +104,28 @@ def predict(name, content, wish):
 
         changes.update(labels.predict(name, wish.attrs, wish.selinux))
     return changes, matters
+
+
+def _note_new(name, content, wish):
+    """Tell a plan of a file that would be made: its lines, or its digest; and of a source that is no file."""
+    if not detail.on():
+        return
+    path = getattr(content, "path", None)
+    if path and os.path.isdir(path):
+        detail.need("path", path, "%s is a directory" % path)
+    elif content is not None and wish.show_changes and not wish.obfuscate:
+        _note(name, describe_change(None, content, wish)[0], None, content)
+
+
+def _note(name, text, old, content):
+    """Tell a plan of the difference of one file; of one that has no lines to show, the digests."""
+    detail.diff(name, text)
+    if not text.startswith("--- "):
+        from thin.utils.files import hashes
+
+        new = hashes.data_hash(content.read()) if isinstance(content, contents_of.Data) else None
+        new = new or hashes.file_hash(content.fetched(), "sha256")
+        detail.digests(name, None if old is None else hashes.file_hash(old, "sha256"), new)
 
 
 def foretell(name, content, wish, ret):
