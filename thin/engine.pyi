@@ -19,6 +19,7 @@ class Engine:
     running: dict[str, dict[str, Any]]
     checks: dict[str, dict[str, Any]]
     graph: Graph
+    details: dict[str, Any]
     chunks: list[dict[str, Any]]
     def __init__(
         self,
@@ -30,6 +31,7 @@ class Engine:
         mock: bool = False,
         on_event: Callable[..., None] | None = None,
         reactions: Reactions | None = None,
+        detail: bool = False,
     ) -> None: ...
     @property
     def test(self) -> bool: ...

@@ -1,4 +1,4 @@
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 WAITING: tuple[str, ...]
@@ -6,6 +6,7 @@ REQUISITES: frozenset[str]
 REQUISITES_IN: frozenset[str]
 
 def tag_of(low: Mapping[str, Any]) -> str: ...
+def listeners(chunks: Sequence[dict[str, Any]]) -> Iterator[tuple[tuple[str, str], tuple[str, str]]]: ...
 
 class Graph:
     chunks: dict[str, dict[str, Any]]
