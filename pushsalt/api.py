@@ -138,7 +138,7 @@ class Client:
         other = Client(self.settings)  # with its own reporter, since this is not the requested job
         other.project.redactor = self.project.redactor
         plain = JobOptions(**(options or JobOptions()).as_fields)  # without a rollout
-        options = replace(plain, test=False, pillar=None, saltenv=None, pillarenv=None)
+        options = replace(plain, test=False, returners=(), pillar=None, saltenv=None, pillarenv=None)
         everything = Selection("*", "compound")  # includes all resources, unlike a glob
         if not other.project.config.has_inventory:
             everything = replace(selection, refresh=False)
@@ -294,6 +294,7 @@ class Client:
         from pushsalt.run.batchcheck import BatchCheck, asker
         from pushsalt.run.jobstart import job_start
         from pushsalt.run.observers import Observers
+        from pushsalt.run.returns import finish, open_delivery
         from pushsalt.run.rollout import Rollout, settle
         from pushsalt.run.runner import Runner
         from pushsalt.run.single import run
@@ -308,6 +309,7 @@ class Client:
         ids = self.target(selection)
         opts = project.config.opts if job.kind in ("apply", "call", "raw") else {}  # Salt's words of batches
         course = settle(job.options, opts, ids, partial(values_of, project))
+        delivery = open_delivery(project, job)
         stop = asyncio.Event()
         self._stop = (asyncio.get_running_loop(), stop)
         self.reporter.run_started(ids, job.title)
@@ -318,7 +320,7 @@ class Client:
         if course.check is not None and not job.options.test:
             ask = asker(project, job, course.check)
             check = BatchCheck(ask, course.check.text, course.check_timeout, course.width, project.redactor.text)
-        observers = Observers(None, self.observers, project.redactor)
+        observers = Observers(None, [*self.observers, *([delivery] if delivery else [])], project.redactor)
         rollout = Rollout(course, partial(run, runner), self.reporter, stop, check, observers.returned)
         try:
             if not self._is_within:
@@ -332,6 +334,7 @@ class Client:
             self._stop = None
             await observers.job_ends(self._stopped_with if stop.is_set() else None)
             await runner.close()
+            await finish(delivery, project, stopped=stop.is_set())
             self.reporter.run_finished()
 
     def _wait(self, work: Coroutine[Any, Any, Result]) -> Result:

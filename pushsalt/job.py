@@ -93,6 +93,9 @@ class JobOptions(RolloutOptions):
     accept_new_host_keys: bool = False
     log_level: str = "warning"
     verbose: int = 0
+    #: returners that get the returns, beside those of the configuration, and the profile of their options
+    returners: tuple[str, ...] = ()
+    return_config: str = ""
     #: render once for equal inputs; None is the configuration's value
     render_cache: bool | None = None
     #: a dry run whose return is a plan (pushsalt.planning)

@@ -250,6 +250,14 @@ _CONTROLLER: Final = _of(
     ("concurrency", "int", None, "Connections at a time."),
     ("connect_timeout", "number", None, "Seconds for connecting, where the host has no `timeout`."),
     ("accept_new_host_keys", "bool", False, "Take unknown host keys into known_hosts; changed ones are refused."),
+    ("return", "any", [], "Returners that get the return of every job's targets, beside those of `--return`."),
+    ("return_config", "text", "", "The profile of returners' options, where the command names none."),
+    ("return_timeout", "number", 10.0, "Seconds that one call of a returner may take, and all at a command's end."),
+    ("return_spool_size", "bytes", 64 * 1024**2, "Bytes of returns that are kept for a returner that is down."),
+    ("event_return", "any", [], "Returners that get the events of every job."),
+    ("event_return_whitelist", "list", [], "Only events with these tags: globs or regular expressions."),
+    ("event_return_blacklist", "list", [], "Not events with these tags."),
+    ("ext_job_cache", "any", "", "A returner that gets every job and its targets' returns."),
     ("bootstrap", "bool", False, "Install Python by the system's package manager on targets that have none."),
     ("formula_base_url", "text", "https://github.com/saltstack-formulas", "Where `formula add NAME` looks."),
     ("check", "map", {}, "`pushsalt check`: `systems` (names, files of grains), `levels` (rule: level or off)."),
@@ -359,4 +367,5 @@ def has_secrets(name: str) -> bool:
     """Whether the option's value may contain secrets; daemons use `token` and `secret` in names of other options."""
     from pushsalt.daemonoptions import belongs_to_daemons  # a long table, for options that are not ours
 
-    return name != "secret_keys" and (name in OPTIONS or not belongs_to_daemons(name))
+    is_returners = not {"returner", "smtp", "slack_webhook"}.isdisjoint(name.split("."))
+    return name != "secret_keys" and (name in OPTIONS or is_returners or not belongs_to_daemons(name))

@@ -71,6 +71,7 @@ LAYERS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
             "plugincommands",
             "rosters",
             "sdb",
+            "returners",
             "sources",
             "optionvalues",
             "config",
@@ -95,7 +96,7 @@ LAYERS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
             "planning",
         ),
     ),
-    ("jobs", "one job on many targets, orchestrations", ("run", "orchestrate", "runners", "api")),
+    ("jobs", "one job on many targets, orchestrations", ("delivery", "run", "orchestrate", "runners", "api")),
     ("presentation", "what people see and type", ("display", "outputters", "log", "check", "cli", "demo", "__main__")),
 )
 

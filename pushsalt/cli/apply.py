@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from pushsalt.cli.app import Command, complete_targets
-from pushsalt.cli.options import GLOBAL, JOB, MATCHERS, STATES, Given, takes
+from pushsalt.cli.options import GLOBAL, JOB, MATCHERS, RETURNS, STATES, Given, takes
 from pushsalt.cli.planoptions import DETAILED, FROM_PLAN
 from pushsalt.cli.rollouts import ROLLOUT
 from pushsalt.cli.stdio import TERMINAL
@@ -27,7 +27,7 @@ pushsalt apply '*' --batch 1,10%,25% --max-fail 1 --batch-check 'service.status 
 
 
 @app.command(cls=Command, epilog=EXAMPLES)
-@takes(STATES, DETAILED, FROM_PLAN, MATCHERS, JOB, ROLLOUT, GLOBAL)
+@takes(STATES, DETAILED, FROM_PLAN, RETURNS, MATCHERS, JOB, ROLLOUT, GLOBAL)
 def apply(
     target: Annotated[
         str, typer.Argument(metavar="TARGET", help="Target expression.", autocompletion=complete_targets)

@@ -179,6 +179,12 @@ LOGIN = _rows(
     Opt("ssh_priv", ("--priv",), "Private key to log in with.", metavar="FILE"),
     Opt("ssh_sudo", ("--sudo",), "Become root with sudo.", "flag"),
 )
+#: Where returns are sent, of apply and run.
+RETURNS = _rows(
+    LIMITS[0].panel,
+    Opt("returners", ("--return",), "Send the returns to these returners, too.", metavar="NAME[,NAME]"),
+    Opt("return_config", ("--return-config",), "Their options are those of this profile.", metavar="PROFILE"),
+)
 _IDLE = (Opt("idle", words.IDLE_WORDS, "Options of other tools that have no effect.", "flag", hidden=True),)
 ASK = _rows(
     LIMITS[0].panel,
@@ -229,7 +235,7 @@ class Given:
     def flags(self) -> list[str]:
         """The options as words of a command line, but for those that say which targets."""
         words: list[str] = []
-        for opt in (*GLOBAL, *OUTPUT, *STATES, *DETAILED, *LIMITS, *BATCH, *ROLLOUT, *LOGIN, *ASK):
+        for opt in (*GLOBAL, *OUTPUT, *STATES, *DETAILED, *LIMITS, *BATCH, *ROLLOUT, *RETURNS, *LOGIN, *ASK):
             value = self.values.get(opt.name)
             if opt.kind == "count":
                 words += [opt.flags[0]] * (value or 0)
@@ -303,6 +309,8 @@ class Given:
             accept_new_host_keys=bool(self.accept_new_host_keys),
             log_level=log_level,
             verbose=self.verbose or 0,
+            returners=_names("--return", self.returners),
+            return_config=self.return_config or "",
             render_cache=False if self.no_render_cache else None,
             **rollout_options(self.values),
         )
@@ -407,3 +415,13 @@ def state_output(text: str | None) -> str | None:
         modes = ", ".join(STATE_OUTPUTS)
         raise UsageError(f"--state-output: there is no mode {text!r}", hint=f"{modes}; each also with _id behind it")
     return text
+
+
+def _names(flag: str, text: str | None) -> tuple[str, ...]:
+    if text is None:
+        return ()
+    names = [name.strip() for name in text.split(",")]
+    if not all(name.isidentifier() for name in names):
+        hint = f"for example {flag} sqlite3 or {flag} http,smtp"
+        raise UsageError(f"{flag}: {text!r} is no list of names", hint=hint)
+    return tuple(dict.fromkeys(names))

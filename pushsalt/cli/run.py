@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from pushsalt.cli.app import CallCommand, complete_targets
-from pushsalt.cli.options import GLOBAL, JOB, MATCHERS, RAW, STATES, Given, takes
+from pushsalt.cli.options import GLOBAL, JOB, MATCHERS, RAW, RETURNS, STATES, Given, takes
 from pushsalt.cli.planoptions import DETAILED
 from pushsalt.cli.rollouts import ROLLOUT
 from pushsalt.cli.stdio import TERMINAL
@@ -28,7 +28,7 @@ pushsalt run web1 test.arg --out json -- --out    except for pushsalt's own long
 
 
 @app.command(cls=CallCommand, epilog=EXAMPLES)
-@takes(STATES, DETAILED, RAW, MATCHERS, JOB, ROLLOUT, GLOBAL)
+@takes(STATES, DETAILED, RAW, RETURNS, MATCHERS, JOB, ROLLOUT, GLOBAL)
 def run(
     target: Annotated[
         str, typer.Argument(metavar="TARGET", help="Target expression.", autocompletion=complete_targets)

@@ -44,7 +44,7 @@ _NEVER_GIVEN = (
     "no password belongs in a command line: use -k, or `passwd`, `passwd_command` or `priv_passwd` in the inventory"
 )
 _BACKGROUND = "no process would keep the job: use the shell, pushsalt ... --out json > FILE &"
-_RETURN = "use --out json, and process its output"
+_RETURN_KWARGS = "write the options into a profile of the configuration: --return-config PROFILE"
 _VAULT = "set ANSIBLE_VAULT_PASSWORD_FILE, or `ansible_vault_password_file` in pushsalt.yaml"
 
 
@@ -229,7 +229,9 @@ ROWS: Final = tuple(
         (_SALT, "-p --progress", IDLE, "progress is always shown, on stderr"),
         (_SALT, "--summary", IDLE, "a summary is always shown"),
         (_SALT, "--hide-timeout", ANSWERED, "targets without an answer are always reported, with exit code 3"),
-        (_SALT, "--return --return_config --return_kwargs", ANSWERED, _RETURN),
+        (_SALT, "--return", TAKEN, "--return"),
+        (_SALT, "--return_config", TAKEN, "--return-config"),
+        (_SALT, "--return_kwargs", ANSWERED, _RETURN_KWARGS),
         (_ADHOC, "-o --one-line", ANSWERED, "--out ndjson, or for states --state-output terse"),
         (
             _ADHOC,
