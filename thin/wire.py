@@ -102,7 +102,6 @@ import sys
 from thin import packing
 from thin.boot import sha256
 
-NONCE_SIZE = 16
 NOISE_LIMIT = 1024 * 1024
 FRAME_LIMIT = 64 * 1024 * 1024
 #: What a target may send at a time: two texts of thin.cut.TEXT_LIMIT (``cmd.run_all``) fit into a message.

@@ -30,7 +30,6 @@ OLDER = (Opt("older", ("--older",), "Also remove entries older than this number 
 
 app = typer.Typer(cls=Actions, rich_markup_mode=None, add_completion=False, no_args_is_help=True, epilog=EXAMPLES)
 _BANKS = "grains, pillar, mine, resources or resource_grains"
-_BANK = typer.Argument(metavar="BANK", help=f"{_BANKS}.")
 _WHICH = typer.Argument(metavar="[BANK]", help=f"{_BANKS}; without it, or `all`: all banks.")
 _IDS = typer.Argument(metavar="[ID ...]", help="Only of these targets; a resource is type:id.")
 

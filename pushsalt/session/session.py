@@ -376,7 +376,7 @@ class Session:
             return TargetError("connection_lost", f"{self.target.id}: {how}", "look at the target")
         return None
 
-    def _take(self, kind: bytes, payload: bytes) -> None:
+    def _take(self, kind: bytes, payload: bytes | bytearray) -> None:
         intake = self._channel.intake
         intake.frame()
         if kind == b"M":

@@ -4,8 +4,6 @@ from thin import link
 from thin.exceptions import CommandExecutionError
 from thin.utils.files import serial
 
-BUILTIN = ("json", "configparser", "plist", "python")
-
 
 def flat(options):
     """A list of one-item dicts as one dict, as SLS files write options."""

@@ -40,12 +40,6 @@ def _is_plugged(kind):
     return kind not in ("", "file", "salt") and kind not in REMOTE
 
 
-def is_remote(source):
-    """True when any of the source(s) comes by http, https or ftp."""
-    items = source if isinstance(source, (list, tuple)) else [source]
-    return any(scheme(next(iter(item)) if isinstance(item, dict) and item else item) in REMOTE for item in items)
-
-
 def local_path(source):
     """The path behind ``/a/b`` or ``file:///a/b``."""
     return source[len("file://") :].rstrip("/") if scheme(source) == "file" else source
