@@ -14,6 +14,8 @@ TEXT = (ROOT / "pyproject.toml").read_text()
 NONE = {"salt", "scripts", "tests"}
 #: modules whose names do not lead to their distributions where these are not installed
 DISTRIBUTIONS = {"git": "gitpython", "nacl": "pynacl", "yaml": "pyyaml", "tomli": "tomli"}
+#: what pushsalt imports where it is asked for
+EXTRAS = ("mako", "nacl", "toml", "jmespath", "timelib", "keyring", "postgres", "mysql", "redis")
 
 
 def declared(*names):
@@ -48,14 +50,13 @@ def distribution(module):
 
 @pytest.mark.parametrize("module,path", sorted(foreign("pushsalt").items()))
 def test_what_pushsalt_imports_is_declared(module, path):
-    extras = ("mako", "nacl", "toml", "jmespath", "timelib", "keyring")
-    assert distribution(module) in declared("dependencies", *extras), path
+    assert distribution(module) in declared("dependencies", *EXTRAS), path
 
 
 @pytest.mark.parametrize("module,path", sorted(foreign("tests").items()))
 def test_what_tests_import_is_declared(module, path):
-    extras = ("mako", "nacl", "toml", "jmespath", "timelib", "keyring", "test")
-    assert module in NONE or distribution(module) in declared("dependencies", *extras), path
+    wanted = declared("dependencies", *EXTRAS, "test", "test-servers")
+    assert module in NONE or distribution(module) in wanted, path
 
 
 def test_what_is_declared_is_read():
