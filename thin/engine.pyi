@@ -11,7 +11,10 @@ log: Logger
 NOT_RUN: dict[str, Any]
 DEPTH_LIMIT: int
 
+STOPPED: str
+
 class Failhard(Exception): ...
+class Stopped(BaseException): ...
 
 class Engine:
     loaders: Loaders
@@ -31,6 +34,7 @@ class Engine:
         mock: bool = False,
         on_event: Callable[..., None] | None = None,
         reactions: Reactions | None = None,
+        stopping: Callable[[], bool] | None = None,
         detail: bool = False,
     ) -> None: ...
     @property
