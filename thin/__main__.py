@@ -128,7 +128,9 @@ class Channel(object):
 
 
 def _until_heard(channel):
-    """Wait a while for the controller's bye, or its end: `podman exec` may lose what is said right before ours."""
+    """Wait a short time for the controller's bye, or the end of its stream: `podman exec` may lose the last output
+    otherwise.
+    """
     select.select([channel.down], [], [], HEARD_TIMEOUT)
 
 
@@ -201,7 +203,7 @@ def _worker(sock, err_write, life_read, state, store, ahead, others):
 
 
 def _tie(life_read):
-    """Have the kernel kill this process group when the supervisor is gone, however it went.
+    """Make the kernel kill this process group when the supervisor ends, for any reason.
 
     The supervisor holds the other end of this pipe and never writes. When that end closes, O_ASYNC raises a signal
     in the whole group: also in a program that this process is waiting for.

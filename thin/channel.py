@@ -1,4 +1,4 @@
-"""The worker's end of the channel: sends messages, gets answers, and serves the other side while it waits."""
+"""The worker's end of the channel: sends messages, receives answers, and serves the controller while it waits."""
 
 from thin import waiting, wire
 
@@ -7,7 +7,7 @@ LARGE = 16 * 1024 * 1024
 
 
 class Closed(Exception):
-    """The controller's side is gone, or said bye."""
+    """The controller ended the stream, or said bye."""
 
 
 class Channel(object):
@@ -64,7 +64,7 @@ class Channel(object):
             self.step()
 
     def step(self):
-        """Take what has come, waiting for it; at least one frame is dealt with. Raises Closed at the end."""
+        """Wait for input and handle at least one frame. Raises Closed at the end of the stream."""
         before = self._dealt
         while self._dealt == before:
             for kind, payload in self._frames:

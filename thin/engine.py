@@ -30,7 +30,7 @@ class Failhard(Exception):
 
 
 class Engine(object):
-    """One run. ``loaders`` are the target's (thin.loader.Loaders); ``collect_grains()`` collects them anew.
+    """One run. ``loaders`` are those of the target (thin.loader.Loaders); ``collect_grains()`` collects grains again.
 
     ``on_start(tag)``, ``on_done(tag, return)`` and ``on_event(fire_event, return)`` tell of what happens.
     ``jobs`` runs chunks in parallel (thin.parallel.Jobs); None: ``parallel`` is ignored. ``mock``: nothing is called.
@@ -200,7 +200,7 @@ class Engine(object):
         return self._caller.call(dict(low, sfun=low["fun"], fun="mod_watch", __reqs__=required))
 
     def _run_required(self, low, tag, wanted, required, depth):
-        """Run what the chunk waits for, then the chunk. True: something is still at work in parallel."""
+        """Run the required chunks, then the chunk. True: a parallel state is still running."""
         for requisite, chunk in wanted:
             other = tag_of(chunk)
             if other not in self.running and not (requisite == "prereq" and other in self.checks):
@@ -393,7 +393,7 @@ class Engine(object):
     # parallel chunks
 
     def start_parallel(self, low, function):
-        """Run ``function()`` beside the others; returns a preliminary return, or None when that cannot be done."""
+        """Run ``function()`` in a parallel process; returns a preliminary return, or None if this is not possible."""
         return self._jobs.start(tag_of(low), low, function) if self._jobs is not None else None
 
     def _at_work(self):

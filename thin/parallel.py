@@ -1,4 +1,4 @@
-"""States with ``parallel: True``: each runs in a process of its own, forked from the worker.
+"""States with ``parallel: True``: each runs in a separate process that is forked from the worker.
 
 A child sees the target as it was when it started, and what it changes in memory is lost with it; only its return comes
 back. It cannot speak on the channel itself: what it asks of the controller (thin.link) goes through its parent, which
@@ -49,7 +49,7 @@ class Jobs(object):
         return [(job.low, job.ret) for job in done]
 
     def step(self, wait=True):
-        """Deal with what the children sent, waiting for something to come, and start those whose turn it is."""
+        """Wait for data of the children, process it, and start waiting states if there is room."""
         self._receive(wait)
         self._start_queued()
 
@@ -115,7 +115,7 @@ class _Job(object):
         return self._sock.fileno()
 
     def receive(self):
-        """Take what the child sent. True: it is done."""
+        """Process the data of the child. True: it has finished."""
         data = self._sock.recv(256 * 1024)
         self._frames.feed(data)
         for _, payload in self._frames:

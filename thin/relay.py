@@ -78,7 +78,7 @@ class Relay(object):
         return self._end()
 
     def _watch(self):
-        """Poll for what there is room for; a descriptor without a mask still reports that its other end is gone."""
+        """Poll for the events that there is room for; a descriptor without a mask still reports the end of its peer."""
         masks = {self.wake: _IN}
         if not self.lost:
             masks[self.channel.down] = _IN if len(self.to_worker) < BUFFER else 0
@@ -155,7 +155,7 @@ class Relay(object):
             self._close_sock()
 
     def _from_worker(self):
-        """Read once; False at the end, or when there is nothing."""
+        """Read once; False at the end, or if there is no data."""
         try:
             data = self.sock.recv(65536)
         except BlockingIOError:
@@ -230,7 +230,7 @@ class Relay(object):
     # --- processes
 
     def _signals(self):
-        """Have signals wake the loop; what they did before, by number."""
+        """Make signals wake the loop; returns the former handlers by number."""
         os.set_blocking(self.wake, False)
         os.set_blocking(self.woken, False)
         signal.set_wakeup_fd(self.woken)
@@ -276,7 +276,7 @@ class Relay(object):
                 os.kill(self.pid, number)
 
     def _end(self):
-        """The worker is no more: send what it left behind, and why it ended."""
+        """The worker has ended: send its remaining output, and the reason for its end."""
         done = os.WIFEXITED(self.status) and os.WEXITSTATUS(self.status) == DONE
         if self.why is not None or not done:
             self._kill(signal.SIGKILL)
@@ -327,7 +327,7 @@ class Relay(object):
         return mark + bytes(self.stderr)
 
     def _drain(self):
-        """Send all that is in ``to_peer``; give up on a peer that takes nothing for a while."""
+        """Send everything in ``to_peer``; give up if the peer accepts no data for some time."""
         poll = select.poll()
         poll.register(self.channel.up, _OUT)
         while self.to_peer and not self.lost:

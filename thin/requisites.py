@@ -1,4 +1,4 @@
-"""What a chunk waits for: the graph of a lowstate's requisites, and what their results mean for it.
+"""The requisites of a lowstate: their graph, and the effect of the results on each chunk.
 
 ``Graph`` links chunks; ``status`` decides from the returns of the required chunks. The words it answers with:
 
@@ -105,7 +105,7 @@ class Graph(object):
         ]
 
     def group(self, low):
-        """The chunks which are aggregated with this one (itself among them), or nothing."""
+        """The chunks that are aggregated with this one, including itself, or none."""
         number = self._group_of.get(tag_of(low))
         return [] if number is None else [self.chunks[tag] for tag in self._groups[number]]
 

@@ -166,7 +166,7 @@ _PACKS_ITSELF = sys.flags.no_site and "msgpack" not in sys.modules
 
 
 def msgpack():
-    """The module msgpack: the compiled one where it is installed, which it never is for a target."""
+    """The module msgpack: the compiled one if it is installed; targets always use the vendored one."""
     global _msgpack
     if _msgpack is None:
         if _PACKS_ITSELF:
@@ -327,7 +327,7 @@ def file_key(url, saltenv):
 
 
 def template_key(source, saltenv, engine, context, defaults, tag, names=None):
-    """The name of one template call, computed alike on both sides: equal inputs, equal key."""
+    """The name of a template call, computed identically on both sides: equal inputs have equal keys."""
     data = pack([source, saltenv, engine, _ordered(context or {}), _ordered(defaults or {}), tag, _ordered(names)])
     return sha256(data).hexdigest()
 

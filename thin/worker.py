@@ -18,7 +18,7 @@ MINIONS_CACHEDIR = "/var/cache/salt/minion"
 
 
 def main(sock, info):
-    """Serve until the controller says bye, or is gone; returns whether it said it.
+    """Serve until the controller says bye or closes the stream; returns whether it said bye.
 
     ``info["dir"]``: the private directory, or None.
     """
@@ -310,7 +310,7 @@ class Worker(object):
         return {"states": count[0]}
 
     def _reactions(self):
-        """What is due of earlier runs; None where nothing can be kept."""
+        """Due reactions of earlier runs; None if nothing can be stored."""
         if not self.info.get("dir"):
             return None
         from thin import due
@@ -322,7 +322,7 @@ class Worker(object):
     # below
 
     def _answer(self, message, function, more=()):
-        """Send what ``function()`` returns, or what it raises."""
+        """Send the result of ``function()``, or its exception."""
         number = message["n"]
         try:
             ret = function()
@@ -417,7 +417,7 @@ def describe(exc):
 
 
 def _ready(grains, warnings):
-    """The message that says that calls may come; ``grains`` if they were asked for."""
+    """The message that the worker is ready; with ``grains`` if they were requested."""
     return {
         "k": "ready",
         "python": "%d.%d.%d" % sys.version_info[:3],

@@ -333,7 +333,7 @@ def failure_text(result: TargetReturn) -> str:
         more = f" (and {len(failed) - 1} more)" if len(failed) > 1 else ""
         return _state_failure(failed[0]) + more if failed else "failed"
     if result.shape == "plan" and isinstance(ret, dict):
-        failing = [state for state in ret["states"] if forecast.fails(state)]
+        failing = [state for state in ret.get("states") or () if forecast.fails(state)]
         return _first_line(f"{len(failing)} states would fail, the first: {failing[0]['comment']}") if failing else ""
     if result.shape == "errors" and isinstance(ret, list) and ret:
         return _first_line(str(ret[0]))

@@ -23,7 +23,8 @@ _REASONS = 3
 
 def counts(plan: Mapping[str, Any]) -> list[Span]:
     """``2 will change, 40 no change`` as spans."""
-    numbers = plan.get("counts") or {}
+    numbers = plan.get("counts")
+    numbers = numbers if isinstance(numbers, Mapping) else {}
     spans: list[Span] = []
     for mark, (words, style) in WORDS.items():
         if numbers.get(mark):
@@ -33,7 +34,7 @@ def counts(plan: Mapping[str, Any]) -> list[Span]:
 
 def body(plan: Mapping[str, Any], detail: Detail) -> list[Line]:
     """The lines below a target's title. States without changes show with ``-vv``, those that fail always."""
-    states = [state for state in plan.get("states") or () if isinstance(state, Mapping)]
+    states = [state for state in _listed(plan.get("states")) if isinstance(state, Mapping)]
     shown = [state for state in states if state.get("mark") != "none" or detail.everything or fails(state)]
     rows: list[Line] = []
     for state in shown:
@@ -62,7 +63,7 @@ def parts(tag: str) -> tuple[str, str, str]:
 
 def _details(state: Mapping[str, Any], detail: Detail) -> Iterator[Line]:
     indent = 15
-    because = [_named(str(tag)) for tag in state.get("because") or ()]
+    because = [_named(str(tag)) for tag in _listed(state.get("because"))]
     if because:
         more = f" and {len(because) - _REASONS} more" if len(because) > _REASONS else ""
         yield line((f"because of {', '.join(because[:_REASONS])}{more}", "dim"), indent=indent)
@@ -78,6 +79,10 @@ def _details(state: Mapping[str, Any], detail: Detail) -> Iterator[Line]:
         yield from block(str(state["comment"]), "dim", indent)
     elif state.get("mark") == "unknown":
         yield from block(str(state.get("comment") or "").split("\n")[-1], "dim", indent)
+
+
+def _listed(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
 
 
 def _named(tag: str) -> str:

@@ -224,7 +224,7 @@ def _plain_section(result: TargetReturn, detail: highstate.Detail) -> Section:
         case "states":
             states = highstate.parse(ret)
             return Section(tuple(highstate.counts(states)), tuple(highstate.body(states, detail)), result.exit_code)
-        case "plan":
+        case "plan" if isinstance(ret, Mapping):
             return Section(tuple(forecast.counts(ret)), tuple(forecast.body(ret, detail)), result.exit_code)
         case "errors" if isinstance(ret, list):
             texts = [getattr(text, "explanation", str(text)) for text in ret]

@@ -1,4 +1,4 @@
-"""Addresses, names and routes. Linux tells its interfaces by rtnetlink: nothing is started, root is not needed.
+"""Addresses, names and routes. On Linux they are read with rtnetlink, without programs and without root.
 
 Salt: ``ip_interfaces``, ``hwaddr_interfaces``, ``hostname``, ``ip_fqdn``, ``dns``, ``default_gateway`` of
 salt.grains.core, which parse what ``ip`` prints.
@@ -179,7 +179,7 @@ def _network(text):
 
 
 def _fqdn(hostname):
-    """The canonical name that the resolver gives, as Salt asks for it."""
+    """The canonical name from the resolver, queried as in Salt."""
     try:
         kind, protocol, flags = socket.SOCK_STREAM, 6, socket.AI_CANONNAME
         canonical = [info[3] for info in socket.getaddrinfo(hostname, 0, 0, kind, protocol, flags) if info[3]]
@@ -201,7 +201,7 @@ def _resolve(name, family):
 
 
 def _reverse(addresses):
-    """The names of all addresses but loopback ones, asked one after the other."""
+    """The names of all addresses except loopback, resolved one after the other."""
     from socket import getfqdn
 
     ret = set()

@@ -71,7 +71,7 @@ def list_aliases():
 
 def get_target(alias):
     """
-    Return where an alias points to, an empty text when there is none of that name
+    Return where an alias points to, an empty text if there is none of that name
 
     CLI Example:
 

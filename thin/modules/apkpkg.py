@@ -94,7 +94,7 @@ def version(*names, **kwargs):
 
 def latest_version(*names, **kwargs):
     """
-    Return the version that an install would bring, "" where nothing newer is there; ``{name: version}`` of several
+    Return the version that an install would give, "" if none is newer; ``{name: version}`` for several
 
     refresh : False
         Update the lists first.
@@ -203,7 +203,7 @@ def refresh_db(**kwargs):
 
 def install(name=None, refresh=False, pkgs=None, sources=None, **kwargs):
     """
-    Install, up- and downgrade packages: ``{name: {old, new}}`` of all that changed
+    Install, upgrade and downgrade packages: ``{name: {old, new}}`` of all changes
 
     name
         A package; ``version`` is its version.

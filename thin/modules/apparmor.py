@@ -182,7 +182,7 @@ def disable(name):
 
 def reload(name):
     """
-    Load the profiles of a file anew; True. Raises an error when that fails
+    Load the profiles of a file again; returns True. Raises an error on failure
 
     name
         The path or name of a file

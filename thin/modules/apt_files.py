@@ -1,4 +1,4 @@
-"""What packages are and hold, and what was downloaded: the part of ``pkg`` beside aptpkg.py. Salt: modules/aptpkg.py"""
+"""Information about packages, their files, and downloads: a part of ``pkg``. Salt: modules/aptpkg.py"""
 
 import os
 
@@ -57,7 +57,7 @@ def show(*names, **kwargs):
 
 def info_installed(*names, **kwargs):
     """
-    ``{name: {"version", "group", "packager", "url", …}}`` of installed packages; raises where one is not known.
+    ``{name: {"version", "group", "packager", "url", …}}`` of installed packages; raises for an unknown one.
 
     CLI Example:
 
@@ -75,7 +75,7 @@ def info_installed(*names, **kwargs):
 
 def file_list(*packages, **kwargs):
     """
-    ``{"errors": [], "files": [paths]}`` of the packages (of all that are installed, without names).
+    ``{"errors": [], "files": [paths]}`` of the packages (without names, of all installed ones).
 
     CLI Example:
 

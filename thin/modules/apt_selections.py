@@ -1,4 +1,4 @@
-"""Holds and selections of dpkg: the part of ``pkg`` beside aptpkg.py on Debian and its kin. Salt: modules/aptpkg.py"""
+"""Holds and selections of dpkg: a part of ``pkg`` on Debian and similar systems. Salt: modules/aptpkg.py"""
 
 from thin.exceptions import CommandExecutionError, SaltInvocationError
 from thin.utils.outputs import aptout

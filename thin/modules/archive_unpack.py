@@ -277,7 +277,7 @@ def _taken_apart(name, dest, line, allowed, runas=None, looking=(), explicit=(),
 
 
 def _only_ours(dest, looking):
-    """Raise CommandExecutionError where somebody else could lead a program elsewhere that works in ``dest`` itself."""
+    """Raise CommandExecutionError if another user could redirect a program that works in ``dest`` itself."""
     path = ownfolders.changeable(dest)
     if path:
         raise CommandExecutionError(

@@ -334,7 +334,7 @@ def run_bg(
     **kwargs,
 ):
     """
-    Start a command in a session of its own and return its pid at once
+    Start a command in a new session and return its pid immediately
 
     CLI Example:
 

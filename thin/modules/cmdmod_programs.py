@@ -85,7 +85,7 @@ def shells():
 
 def shell_info(shell, list_modules=False):
     """
-    Return what is known of a shell: ``{installed, path, version, version_raw}``; ``error`` when it does not tell
+    Return data about a shell: ``{installed, path, version, version_raw}``; ``error`` if the version is unknown
 
     shell
         bash, zsh, tcsh, perl, python, ruby, php, cmd or powershell

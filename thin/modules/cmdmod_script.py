@@ -270,7 +270,7 @@ def _private_file(content, suffix, folder, owner, program=False, stays=False):
 
 
 def _safe(folder, owner):
-    """Whether nobody but the user who runs the script can exchange it there."""
+    """Whether only the user who runs the script can replace it there."""
     from thin.utils.files import ownfolders
 
     return ownfolders.others_may_change(folder, owner) is None

@@ -178,7 +178,7 @@ def rm_env(user, name):
 
 def write_cron_file(user, path):
     """
-    Make a file the user's crontab; whether that worked
+    Make a file the user's crontab; whether it worked
 
     CLI Example:
 

@@ -43,7 +43,7 @@ def import_(source, repository, tag="latest", api_response=False):
 
 def load(path, repository=None, tag=None):
     """
-    Take in images that ``docker.save`` wrote (``salt://`` too); returns ``{Path, Layers, Time_Elapsed, Image}``
+    Load images that ``docker.save`` wrote (also ``salt://``); returns ``{Path, Layers, Time_Elapsed, Image}``
 
     repository, tag
         A name for the one image.

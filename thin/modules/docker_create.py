@@ -89,7 +89,7 @@ def run_container(
     bg
         Do not wait for its end; then without Logs and ExitCode.
     replace
-        Take away a container of this name first.
+        Remove a container of this name first.
     force
         With ``replace``: even if it runs.
     networks

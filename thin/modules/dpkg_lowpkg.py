@@ -139,7 +139,7 @@ def file_dict(*packages, **kwargs):
 
 def info(*packages, **kwargs):
     """
-    ``{name: {field: value}}`` of packages that dpkg knows; fields without a value are left out.
+    ``{name: {field: value}}`` of packages in dpkg's database; fields without a value are omitted.
 
     Raises CommandExecutionError for an unknown package, unless ``failhard=False`` (then {}).
 

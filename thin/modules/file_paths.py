@@ -94,7 +94,7 @@ def rmdir(path, recurse=False, verbose=False, older_than=None):
 
 
 def remove(path, **kwargs):
-    """Remove a file, a link or a whole directory. False when nothing was there."""
+    """Remove a file, a link or a directory with its content. False if it did not exist."""
     from thin.utils.files import walk
 
     path = expand(path)

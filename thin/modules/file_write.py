@@ -1,4 +1,4 @@
-"""Writing and editing what files say, and the backups that are kept of them. Salt: salt.modules.file."""
+"""Writing and editing files, and their backups. Salt: salt.modules.file."""
 
 import os
 
@@ -151,7 +151,7 @@ def line(
     quiet=False,
     indent=True,
 ):
-    """Ensure, insert, replace or delete one line: the diff, True, or False when nothing changed."""
+    """Ensure, insert, replace or delete one line: the diff, True, or False if nothing changed."""
     from thin.utils.files import lines
 
     return lines.edit_file(
@@ -173,7 +173,7 @@ def blockreplace(
     insert_before_match=None,
     insert_after_match=None,
 ):
-    """Replace what is between two marker lines: the diff, or True or False when it is not to be shown."""
+    """Replace the text between two marker lines: the diff, or with ``show_changes: false`` whether it changed."""
     from thin.utils.files import blocks
 
     return blocks.replace_in_file(

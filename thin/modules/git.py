@@ -127,7 +127,7 @@ def clone(
 
 
 def _clone_aside(words, target, ignore_retcode, output_encoding, login):
-    """Clone where nobody can interfere, and move that into a folder of others by open folders."""
+    """Clone into a private folder, and move the result into a folder of another user through open directories."""
     from thin.utils.archives import unpacking
     from thin.utils.files import osutil
 
@@ -352,7 +352,9 @@ def rebase(
 
 
 def config_get(key, cwd=None, user=None, password=None, ignore_retcode=False, output_encoding=None, **kwargs):
-    """The value of a key, None where it is not set; with ``all`` a list of its values. ``global``: the user's."""
+    """The value of a key, None if it is not set; with ``all`` a list of its values. ``global``: the user's
+    configuration.
+    """
     every = kwargs.pop("all", False)
     done = _config("--get-all", [key], cwd, user, ignore_retcode, output_encoding, kwargs)
     if done["retcode"] == 1:
@@ -395,7 +397,7 @@ def config_set(
     output_encoding=None,
     **kwargs,
 ):
-    """Set a key to a value, or to several (``multivar``); with ``add`` beside those it has. All its values."""
+    """Set a key to a value, or to several (``multivar``); with ``add`` keep existing values. Returns all values."""
     add, everywhere = gitrun.taken(kwargs, "add", "global")
     if cwd is None and not everywhere:
         raise SaltInvocationError("'cwd' argument required unless global=True")

@@ -1,4 +1,4 @@
-"""git: work trees, and what a merge would give. Salt: modules/git.py"""
+"""git: work trees, and the result of a merge. Salt: modules/git.py"""
 
 import os
 
@@ -239,7 +239,7 @@ def config_get_regex(
     key, value_regex=None, cwd=None, user=None, password=None, ignore_retcode=False, output_encoding=None, **kwargs
 ):
     """
-    Return what git.config_get_regexp does, of which this is another name
+    An alias of git.config_get_regexp
 
     key, value_regex, cwd, user, password, ignore_retcode, output_encoding, kwargs
         As there

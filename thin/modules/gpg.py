@@ -216,7 +216,7 @@ def list_keys(user=None, gnupghome=None, keyring=None):
 
 def list_secret_keys(user=None, gnupghome=None, keyring=None):
     """
-    The keys of which the secret part is there, as ``list_keys`` gives them
+    Secret keys, in the format of ``list_keys``
 
     CLI Example:
 

@@ -34,7 +34,7 @@ def __virtual__():
 
 def get_secret_key(keyid=None, fingerprint=None, user=None, gnupghome=None, keyring=None):
     """
-    One key of which the secret part is there, as ``list_keys`` gives it, or False
+    One secret key, in the format of ``list_keys``, or False
 
     CLI Example:
 
@@ -48,7 +48,7 @@ def get_secret_key(keyid=None, fingerprint=None, user=None, gnupghome=None, keyr
 
 def read_key(path=None, text=None, fingerprint=None, keyid=None, user=None, gnupghome=None):
     """
-    The keys of a file or a text, as ``list_keys`` gives them; nothing is imported
+    The keys in a file or text, in the format of ``list_keys``, without importing them
 
     CLI Example:
 

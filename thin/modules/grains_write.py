@@ -1,4 +1,4 @@
-"""Writes grains: to the grains file beside the minion's configuration (/etc/salt/grains), and to those of this run.
+"""Writes grains to the minion's grains file (/etc/salt/grains), and to the grains of this run.
 
 Salt: ``salt/modules/grains.py``.
 """
@@ -111,7 +111,7 @@ def set_(key, val="", force=False, destructive=False, delimiter=data.DELIMITER):
 
 def append(key, val, convert=False, delimiter=data.DELIMITER):
     """
-    Add a value, or each of a list, to a list of grains; with ``convert``, what is no list becomes one
+    Add a value, or each item of a list, to a list of grains; with ``convert``, another value becomes a list
 
     CLI Example:
 

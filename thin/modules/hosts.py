@@ -105,7 +105,7 @@ def rm_host(ip, alias):
 
 def set_comment(ip, comment):
     """
-    Set the comment behind an address; whether there is such an address
+    Set the comment of an address; returns whether the address exists
 
     CLI Example:
 

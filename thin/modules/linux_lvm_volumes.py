@@ -55,7 +55,7 @@ def __virtual__():
 
 def lvdisplay(lvname="", quiet=False):
     """
-    Return ``{device: {...}}`` of all logical volumes, or of one; {} when there is none
+    Return ``{device: {...}}`` of all logical volumes, or of one; {} if there is none
 
     lvname
         The logical volume's device, ``/dev/group/name``

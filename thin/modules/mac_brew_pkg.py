@@ -42,7 +42,7 @@ def __virtual__():
 
 def homebrew_prefix():
     """
-    Return Homebrew's folder, None where there is none
+    Return Homebrew's folder, or None
 
     CLI Example:
 
@@ -107,7 +107,7 @@ def version(*names, **kwargs):
 
 def latest_version(*names, **kwargs):
     """
-    Return the version that an install or upgrade would bring, "" where it is there; ``{name: version}`` of several
+    Return the version that an install or upgrade would give, "" if none is newer; ``{name: version}`` of several
 
     refresh : True
         Update the lists first.
@@ -171,7 +171,7 @@ def list_upgrades(refresh=True, include_casks=False, options=None, **kwargs):
 
 def info_installed(*names, **kwargs):
     """
-    Return ``{name: what brew knows of it}``
+    Return ``{name: data of brew}``
 
     options
         Further options of ``brew info``.
@@ -293,7 +293,7 @@ uninstall = remove
 
 def purge(name=None, pkgs=None, options=None, **kwargs):
     """
-    Remove formulae or casks; there is nothing beyond that to be purged
+    Remove formulae or casks, as ``remove`` does
 
     CLI Example:
 

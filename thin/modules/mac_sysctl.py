@@ -45,7 +45,7 @@ def show(config_file=False):
     Return ``{name: value}`` of the parameters in force, or of those in a file
 
     config_file
-        the file; [] when there is none, None when it cannot be read
+        the file; [] if there is none, None when it cannot be read
 
     CLI Example:
 

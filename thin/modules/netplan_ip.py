@@ -264,7 +264,7 @@ def _section_of(iface):
 
 
 def _renderer():
-    """Who does the work: what a file of the system says, networkd by default."""
+    """The renderer in the system's files, networkd by default."""
     for name in sorted(os.listdir(FOLDER)):
         if name.endswith((".yaml", ".yml")):
             for line in textfile.lines(os.path.join(FOLDER, name)):

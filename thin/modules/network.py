@@ -383,7 +383,7 @@ def fqdns():
 
 def mod_hostname(hostname):
     """
-    Give the machine another name, now and at boot, and in ``/etc/hosts``; whether that worked
+    Give the machine another name, now and at boot, and in ``/etc/hosts``; whether it worked
 
     CLI Example:
 

@@ -193,7 +193,7 @@ def connect(host, port=None, **kwargs):
 
 def dns_check(addr, port, safe=False, ipv6=None):
     """
-    Return the address of a name, IPv6 in brackets: the first that a port answers at, else the first of all
+    Return the address of a name, IPv6 in brackets: the first with a reachable port, otherwise the first
 
     Behind the Jinja filter of that name. ``ipv6``: True prefers IPv6, False takes IPv4 only.
 
@@ -257,7 +257,7 @@ def active_tcp():
 
 def dig(host):
     """
-    Return what the program ``dig`` prints for a name
+    Return the output of the program ``dig`` for a name
 
     CLI Example:
 

@@ -200,7 +200,7 @@ def build_network_settings(**settings):
 
 def apply_network_settings(**settings):
     """
-    Have NetworkManager read its files anew
+    Make NetworkManager reload its files
 
     CLI Example:
 
@@ -215,7 +215,7 @@ def apply_network_settings(**settings):
 
 def up(iface, iface_type=None):
     """
-    Have NetworkManager read its files anew and bring an interface up
+    Make NetworkManager reload its files, and activate an interface
 
     CLI Example:
 

@@ -129,7 +129,7 @@ info = version
 
 def latest_version(*names, **kwargs):
     """
-    Return the version that an install would bring, "" where nothing newer is there; ``{name: version}`` of several
+    Return the version that an install would give, "" if none is newer; ``{name: version}`` of several
 
     names
         Names, or origins such as ``devel/git``.
@@ -261,7 +261,7 @@ def install(
     **kwargs,
 ):
     """
-    Install packages: ``{name: {old, new}}`` of all that changed
+    Install packages: ``{name: {old, new}}`` of all changes
 
     name
         A package or an origin; ``version`` is its version.

@@ -1,4 +1,4 @@
-"""Packages that pkg leaves as they are, because they are locked: the part of ``pkg`` beside pkgng.py.
+"""Packages that are locked against changes: a part of ``pkg``. Salt: modules/pkgng.py
 
 Salt: modules/pkgng.py
 """

@@ -81,7 +81,7 @@ def get_pid_list():
 
 def proc_info(pid, attrs=None):
     """
-    Return what is known of a process as a dict
+    Return data about a process as a dict
 
     pid
         its number

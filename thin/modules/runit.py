@@ -276,7 +276,7 @@ def add_svc_avail_path(path):
 
 def start(name):
     """
-    Start the service; whether that worked
+    Start the service; whether it worked
 
     name
         the service's name
@@ -292,7 +292,7 @@ def start(name):
 
 def stop(name):
     """
-    Stop the service; whether that worked
+    Stop the service; whether it worked
 
     name
         the service's name
@@ -308,7 +308,7 @@ def stop(name):
 
 def restart(name):
     """
-    Restart the service; whether that worked
+    Restart the service; whether it worked
 
     name
         the service's name
@@ -324,7 +324,7 @@ def restart(name):
 
 def full_restart(name):
     """
-    Restart the service; whether that worked
+    Restart the service; whether it worked
 
     name
         the service's name
@@ -340,7 +340,7 @@ def full_restart(name):
 
 def reload_(name):
     """
-    Make the service read its configuration again; whether that worked
+    Make the service read its configuration again; whether it worked
 
     name
         the service's name
@@ -356,7 +356,7 @@ def reload_(name):
 
 def enable(name, start=False, **kwargs):
     """
-    Let runit watch the service, and start it at boot; whether that worked
+    Let runit watch the service, and start it at boot; whether it worked
 
     name
         the service's name
@@ -400,7 +400,7 @@ def enable(name, start=False, **kwargs):
 
 def disable(name, stop=False, **kwargs):
     """
-    Do not start the service at boot: it gets a file ``down``; whether that worked
+    Do not start the service at boot: it gets a file ``down``; whether it worked
 
     name
         the service's name
@@ -426,7 +426,7 @@ def disable(name, stop=False, **kwargs):
 
 def remove(name):
     """
-    Stop the service and let runit watch it no more; whether that worked
+    Stop the service and let runit watch it no more; whether it worked
 
     name
         the service's name

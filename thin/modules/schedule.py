@@ -259,7 +259,7 @@ def run_job(name, force=False):
 
 def enable_job(name, **kwargs):
     """
-    Put a job into force; ``test`` changes nothing
+    Enable a job; ``test`` changes nothing
 
     CLI Example:
 
@@ -272,7 +272,7 @@ def enable_job(name, **kwargs):
 
 def disable_job(name, **kwargs):
     """
-    Take a job out of force, without removing it; ``test`` changes nothing
+    Disable a job, without removing it; ``test`` changes nothing
 
     CLI Example:
 
@@ -311,7 +311,7 @@ def disable(**kwargs):
 
 def reload_():
     """
-    Let systemd read the jobs anew
+    Make systemd reload the jobs
 
     CLI Example:
 
@@ -325,7 +325,7 @@ def reload_():
 
 def save(**kwargs):
     """
-    Nothing to do: jobs are kept as soon as they are added
+    Without effect: jobs are stored when they are added
 
     CLI Example:
 

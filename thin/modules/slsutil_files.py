@@ -13,7 +13,7 @@ __reads__ = ("renderer", "serialize", "deserialize", "file_exists", "dir_exists"
 
 def renderer(path=None, string=None, default_renderer="jinja|yaml", **kwargs):
     """
-    Return what a file or a text gives, rendered
+    Return the rendered content of a file or text
 
     path
         A ``salt://`` URL, or a path below the file roots

@@ -260,7 +260,7 @@ def key_is_encrypted(key):
 
 
 def _keys(user, config, hash_type):
-    """The keys of one user; None where there is no such user or file."""
+    """The keys of a user; None if the user or the file does not exist."""
     account = __salt__["user.info"](user)
     path = _path(account, config) if account else ""
     return authkeys.parse(textfile.lines(path), hash_type) if os.path.isfile(path) else None

@@ -83,7 +83,7 @@ def get_offset():
 
 def list_zones():
     """
-    Return the names of all zones that the system knows, sorted
+    Return the sorted names of all time zones
 
     CLI Example:
 
@@ -281,7 +281,7 @@ def _setting(path, key):
 
 
 def _set_line(path, pattern, line):
-    """Change a setting where it is; files without it need none."""
+    """Change an existing setting; a file without it is not changed."""
     text = textfile.read(path) or ""
     changed = re.sub("(?m)" + pattern, lambda _: line, text)
     if changed != text:

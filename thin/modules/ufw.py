@@ -136,7 +136,7 @@ def add_rule(rule):
 
 def delete_rule(rule):
     """
-    Take away a rule, given as it was added, without its comment; returns what ufw says
+    Remove a rule, given as it was added, without its comment; returns what ufw says
 
     CLI Example:
 
@@ -149,7 +149,7 @@ def delete_rule(rule):
 
 def would_add(rule):
     """
-    Whether a rule is lacking, or there with another comment; asks ufw and changes nothing
+    Whether a rule is missing, or has another comment; changes nothing
 
     CLI Example:
 
@@ -163,7 +163,7 @@ def would_add(rule):
 
 def would_delete(rule):
     """
-    Whether there is such a rule to take away; asks ufw and changes nothing
+    Whether the rule exists; changes nothing
 
     CLI Example:
 
@@ -184,7 +184,7 @@ def would_delete(rule):
 
 def reload():
     """
-    Read the configuration anew
+    Reload the configuration
 
     CLI Example:
 
@@ -197,7 +197,7 @@ def reload():
 
 def run(*args):
     """
-    Call ufw with these words and return what it says; a failure raises CommandExecutionError
+    Run ufw with these words and return its output; a failure raises CommandExecutionError
 
     CLI Example:
 

@@ -1,4 +1,4 @@
-"""What repositories offer, and what an upgrade brings: the part of ``pkg`` beside yumpkg.py. Salt: modules/yumpkg.py"""
+"""Packages in repositories, and upgrades: a part of ``pkg``. Salt: modules/yumpkg.py"""
 
 import fnmatch
 
@@ -31,7 +31,7 @@ def __virtual__():
 
 def latest_version(*names, **kwargs):
     """
-    Return the version that an install would bring, "" where nothing newer is there; ``{name: version}`` of several
+    Return the version that an install would give, "" if none is newer; ``{name: version}`` of several
 
     refresh : True
         Update the lists first.

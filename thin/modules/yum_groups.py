@@ -1,4 +1,4 @@
-"""Groups of packages, advisories, held packages: the part of ``pkg`` beside yumpkg.py. Salt: modules/yumpkg.py"""
+"""Groups of packages, advisories, held packages: a part of ``pkg``. Salt: modules/yumpkg.py"""
 
 import os
 
@@ -187,7 +187,7 @@ def list_patches(refresh=False, **kwargs):
 
 def list_installed_patches(**kwargs):
     """
-    Return those advisories of which all packages are installed, as list_patches has them
+    Return advisories of which all packages are installed, in the format of list_patches
 
     CLI Example:
 

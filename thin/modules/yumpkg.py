@@ -141,7 +141,7 @@ def install(
     **kwargs,
 ):
     """
-    Install, up- and downgrade packages: ``{name: {old, new}}`` of all that changed
+    Install, upgrade and downgrade packages: ``{name: {old, new}}`` of all changes
 
     name
         A package; ``version`` is its version.
@@ -325,7 +325,7 @@ def remove(name=None, pkgs=None, **kwargs):
 
 def purge(name=None, pkgs=None, **kwargs):
     """
-    Remove packages; there is nothing beyond that to be purged
+    Remove packages, as ``remove`` does
 
     CLI Example:
 
@@ -406,7 +406,7 @@ def _grouped(items, installed, reinstall, ignore_epoch, list_pkgs):
 
 
 def _held():
-    """The names of held packages; none where nothing can be held."""
+    """The names of held packages; none if holding is not supported."""
     try:
         return __salt__["pkg.list_holds"](full=False)
     except SaltInvocationError:

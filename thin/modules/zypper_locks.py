@@ -1,4 +1,4 @@
-"""Packages that zypper holds: the part of ``pkg`` beside zypperpkg.py. Salt: modules/zypperpkg.py"""
+"""Packages that zypper holds: a part of ``pkg``. Salt: modules/zypperpkg.py"""
 
 import os
 
@@ -116,7 +116,7 @@ def list_holds(pattern=None, full=True, root=None, **kwargs):
 
 def clean_locks(root=None):
     """
-    Take away the locks that no package fits: ``{removed: how many}``
+    Remove the locks that no package fits: ``{removed: how many}``
 
     CLI Example:
 

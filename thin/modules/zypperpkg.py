@@ -44,7 +44,7 @@ def __virtual__():
 
 def latest_version(*names, **kwargs):
     """
-    Return the version that an install would bring, "" where nothing newer is there; ``{name: version}`` of several
+    Return the version that an install would give, "" if none is newer; ``{name: version}`` of several
 
     refresh : True
         Update the lists first.
@@ -242,7 +242,7 @@ def install(
     **kwargs,
 ):
     """
-    Install, up- and downgrade packages: ``{name: {old, new}}`` of all that changed
+    Install, upgrade and downgrade packages: ``{name: {old, new}}`` of all changes
 
     name
         A package, or ``pattern:name``, ``product:name``.
@@ -421,7 +421,7 @@ def remove(name=None, pkgs=None, root=None, **kwargs):
 
 def purge(name=None, pkgs=None, root=None, **kwargs):
     """
-    Remove packages; there is nothing beyond that to be purged
+    Remove packages, as ``remove`` does
 
     CLI Example:
 

@@ -55,7 +55,7 @@ def extracted(
     allow_outside=False,
     **kwargs,
 ):
-    """All that is in the archive is in the directory ``name``, which is made when it is missing.
+    """The content of the archive is in the directory ``name``, which is created if it is missing.
 
     It is extracted where a path of it is missing there, with ``overwrite`` always, with ``source_hash_update`` when the
     archive's digest is another than the last time; never where ``if_missing`` exists. Where something of another kind
@@ -91,7 +91,7 @@ def extracted(
 
 
 class _Job(Source):
-    """One extraction: the arguments as attributes, and what is learned on the way."""
+    """One extraction: the arguments and intermediate results as attributes."""
 
     def __init__(self, ret, arguments, kwargs):
         super(_Job, self).__init__(ret, arguments, __salt__, __states__, __opts__, __env__)
@@ -116,7 +116,7 @@ class _Job(Source):
                 pass
 
     def look(self):
-        """What is in the archive, what of it is there, and whether to extract it."""
+        """Read the content of the archive, compare it with the directory, and decide whether to extract."""
         if self.archive_format == "zip" and not self.password:
             try:
                 locked = __salt__["archive.is_encrypted"](self.cached, saltenv=__env__)
@@ -181,8 +181,9 @@ class _Job(Source):
         )
 
     def _contents_ahead(self):
-        """The contents of an archive that is read once: where it is going to be extracted, that is done meanwhile, into
-        a folder of its own (thin/utils/archives/tarpass.py). None for other archives."""
+        """The contents of an archive that is read once: if it will be extracted, this is done at the same time, into a
+        separate folder (thin/utils/archives/tarpass.py). None for other archives.
+        """
         from thin.utils.archives import archivefiles, tarpass
 
         with archivefiles.located(self.cached, self.cached):
@@ -214,7 +215,8 @@ class _Job(Source):
         return found is None or bool(found and found != kind and (self.force or self.clean))
 
     def _kind(self, path):
-        """What there is at a path of the archive: dir, file, link; None for nothing, "" where that cannot be said.
+        """The type of file at a path of the archive: dir, file, link; None if there is none, "" if it cannot be
+        determined.
 
         Raises OSError."""
         try:
@@ -323,7 +325,10 @@ class _Job(Source):
             raise
 
     def _hold(self):
-        """Copy what another user can change, so that what is checked is what is extracted; whether that was done."""
+        """Copy an archive that another user can change, so that the checked bytes are extracted.
+
+        Returns whether it was copied.
+        """
         from thin.utils.files import arguments, atomic, ownfolders, safepath
 
         if self.copy or not ownfolders.alterable(self.match):
@@ -382,7 +387,7 @@ class _Job(Source):
         return ", due to absence of one or more files/dirs" if self.missing else ""
 
     def own(self):
-        """The owner and group of what was extracted, whenever."""
+        """Set the owner and group of extracted files, also of earlier runs."""
         self.lost, self.failed = [], []
         if not self.user and not self.group:
             return

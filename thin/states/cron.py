@@ -94,7 +94,7 @@ def file(
     backup="",
     **kwargs,
 ):
-    """The file ``name`` (salt://) is the whole of the user's crontab; without ``replace`` only where there is none."""
+    """The user's crontab equals the file ``name`` (salt://); without ``replace`` only if the user has none."""
     from thin.utils.files import osutil, textfile
 
     ret = {"changes": {}, "comment": "", "name": name, "result": True}

@@ -1,4 +1,5 @@
-"""States that put texts, given or rendered from sources, into a file: at its end, at its beginning, between markers.
+"""States that insert texts, given or rendered from sources, into a file: at its end, at its beginning, or between
+markers.
 
 A part of ``file``; ``accumulated`` collects such texts. Salt: salt.states.file.
 """
@@ -251,7 +252,7 @@ def blockreplace(
     insert_before_match=None,
     insert_after_match=None,
 ):
-    """What stands between two marker lines: ``content``, what accumulators were charged with, and rendered sources."""
+    """The text between two marker lines: ``content``, texts of accumulators, and rendered sources."""
     from thin.utils.files import blocks
 
     name = os.path.expanduser(name)
@@ -288,7 +289,7 @@ def blockreplace(
 
 
 def accumulated(name, filename, text, **kwargs):
-    """Charge an accumulator with texts for the file that a required file state manages; changes nothing by itself."""
+    """Add texts to an accumulator for the file that a required file state manages; this changes no file."""
     ret = state_return(name)
     if not name:
         return failed(ret, "Must provide name to file.accumulated")

@@ -1,4 +1,4 @@
-"""States for what is at a path: a directory, a link, nothing; and for what is old there: a part of ``file``.
+"""States for directories, links, and the absence of files, and for removing old files: a part of ``file``.
 
 Salt: salt.states.file.
 """
@@ -197,7 +197,7 @@ def absent(name, **kwargs):
 
 
 def exists(name, **kwargs):
-    """True when something is at ``name``; changes nothing."""
+    """True if ``name`` exists; changes nothing."""
     name = os.path.expanduser(name)
     if not name:
         return failed(state_return(name), "Must provide name to file.exists")
@@ -207,7 +207,7 @@ def exists(name, **kwargs):
 
 
 def missing(name, **kwargs):
-    """True when nothing is at ``name``; changes nothing."""
+    """True if ``name`` does not exist; changes nothing."""
     name = os.path.expanduser(name)
     if not name:
         return failed(state_return(name), "Must provide name to file.missing")

@@ -1,4 +1,4 @@
-"""Clones that are not updated, and checkouts of one commit: a part of ``git`` beside git.py. Salt: states/git.py"""
+"""Clones that are not updated, and checkouts of one commit: a part of ``git``. Salt: states/git.py"""
 
 import os
 

@@ -35,7 +35,7 @@ def removed(name, version=None, pkgs=None, normalize=True, ignore_epoch=None, **
 
 def purged(name, version=None, pkgs=None, normalize=True, ignore_epoch=None, **kwargs):
     """
-    The packages and their configuration are gone
+    The packages and their configuration are removed
 
     name
         A package, if there is no ``pkgs``.

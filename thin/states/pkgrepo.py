@@ -207,7 +207,7 @@ def managed(name, ppa=None, copr=None, aptkey=True, **kwargs):
 
 
 def _misused(enabled, disabled, insecure, kwargs):
-    """What is wrong with the arguments; nothing if they can be."""
+    """The error in the arguments, or None."""
     if "pkg.get_repo" not in __salt__:
         return "Repo management not implemented on this platform"
     if "repo" in kwargs:
@@ -226,7 +226,7 @@ _FORESEEN = (
 
 
 def absent(name, **kwargs):
-    """The repository is not there; with ``keyid`` its key is gone, too.
+    """The repository does not exist; with ``keyid`` its key is removed, too.
 
     apt: ``name`` is the whole line, architectures included, or what it has of a longer one.
     """

@@ -42,7 +42,7 @@ def certificate_managed(
     key_id=None,
     **kwargs,
 ):
-    """This certificate is in the file; it is made anew when less than ``ttl_remaining`` is left of it.
+    """The certificate is in the file; it is renewed if less than ``ttl_remaining`` is left.
 
     The arguments are those of the function ``ssh_pki.create_certificate`` and of ``file.managed``.
 

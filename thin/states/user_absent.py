@@ -48,7 +48,7 @@ def _info(name, local):
 
 
 def _complaint():
-    """What the command that failed said, for the end of a comment."""
+    """The output of the failed command, for the end of a comment."""
     words = __context__.pop("user.complaint", "")
     return ": %s" % words if words else ""
 

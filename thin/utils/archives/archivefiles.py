@@ -124,7 +124,7 @@ def _rar_member(said):
 
 
 def _mode(text):
-    """The bits of a mode as ls writes it, 0 for what is none."""
+    """The bits of a mode in the format of ls; 0 if it is invalid."""
     bits = 0
     if len(text) != 10:
         return 0
@@ -136,7 +136,7 @@ def _mode(text):
 
 
 class readable(object):
-    """What is read within is called ``name`` if it is no tar archive. Raises CommandExecutionError."""
+    """A context in which an error means that ``name`` is not a tar archive. Raises CommandExecutionError."""
 
     def __init__(self, name):
         self.name = name
@@ -150,7 +150,7 @@ class readable(object):
 
 
 class located(object):
-    """What fails within is an error of listing the archive ``name``, which lies at ``cached``."""
+    """A context in which a failure is an error of listing the archive ``name``, whose copy is ``cached``."""
 
     def __init__(self, name, cached):
         self.name, self.cached = name, cached
@@ -187,7 +187,7 @@ class Packed(object):
                 self.command, self._own, self.option = packer, own, option
 
     def pieces(self):
-        """Yield the plain bytes. Raises CommandExecutionError when nothing undoes the compression, or it fails."""
+        """Yield the decompressed bytes. Raises CommandExecutionError if no program can decompress them, or it fails."""
         try:
             if process.which(self.command[0]):
                 command = [str(word) for word in self.command] + [self.path]

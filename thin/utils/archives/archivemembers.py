@@ -1,4 +1,4 @@
-"""What the members of an archive may be: those that could do harm where it is extracted, and how they are allowed.
+"""Checks of the members of an archive: harmful kinds, and the arguments that allow them.
 
 A member is a Member of ``tarmembers`` or ``zips``: ``name``, ``kind`` (dir, link, hardlink, file), ``target``, ``mode``
 and ``special`` (what it is instead of a file: "a character device").
@@ -27,7 +27,7 @@ class Harmful(CommandExecutionError):
 
 
 def refusal(name, found, allow_devices=False, allow_setid=False, allow_outside=False):
-    """The words that refuse the archive ``name`` with the members ``found``, or "" when nothing is wrong with it."""
+    """The error for the archive ``name`` with the members ``found``, or "" if there is none."""
     allowed = dict(zip(ARGUMENTS, (allow_devices, allow_setid, allow_outside)))
     return sentence(name, [fault for fault in faults(found) if not allowed[fault[2]]])
 
@@ -53,7 +53,7 @@ def shown(name):
 
 
 def faults(found):
-    """``[(member's name, what is wrong with it, the argument that allows it)]``, in the archive's order."""
+    """``[(member's name, fault, the argument that allows it)]``, in the order of the archive."""
     look, wrong = Look(), []
     for member in found:
         look.note(member)
@@ -67,7 +67,7 @@ def faults(found):
 
 
 def by_itself(member):
-    """What is wrong with a member wherever it is put: faults."""
+    """Faults of a member that do not depend on other members."""
     wrong = []
     if member.special:
         wrong.append((member.name, "is %s" % member.special, "allow_devices"))
@@ -84,7 +84,7 @@ def special_bits(mode):
 
 
 def parts(name):
-    """The parts of a path, without those that mean nothing."""
+    """The components of a path, without empty ones and dots."""
     return [part for part in name.split("/") if part not in ("", ".")]
 
 
@@ -102,15 +102,16 @@ def folders(found, strip=0):
 
 
 class Look(object):
-    """Looks at the members of an archive in their order. A link may point anywhere, but nothing may be extracted
-    through it."""
+    """Checks the members of an archive in their order. A link may point anywhere, but no member may be extracted
+    through it.
+    """
 
     def __init__(self):
         self.links = set()  # names of symbolic links, and of hard links to them
         self.before = set()
 
     def note(self, member):
-        """Take in that a member may be a link."""
+        """Record a member that may be a link."""
         name = "/".join(parts(member.name))
         if member.kind == "link" or (member.kind == "hardlink" and "/".join(parts(member.target)) in self.links):
             self.links.add(name)
@@ -133,7 +134,7 @@ class Look(object):
         return self._wrong_target(member.target) if member.kind == "hardlink" else ""
 
     def _wrong_target(self, target):
-        """What is wrong with the target of a hard link, which must be a member that comes before it; or ""."""
+        """The fault of a hard link whose target is not an earlier member; or ""."""
         way = parts(target)
         inside = not target.startswith("/") and ".." not in way and "/".join(way) in self.before
         if inside and not any("/".join(way[:count]) in self.links for count in range(1, len(way))):

@@ -8,11 +8,11 @@ FORMATS = ("tar", "rar", "zip")
 
 
 class Done(Exception):
-    """The state ends here: ``args`` are result and comment."""
+    """The state ends: ``args`` are result and comment."""
 
 
 class Source(object):
-    """Where an archive comes from. The state's arguments are attributes, and what is learned on the way.
+    """The source of an archive. The state's arguments and intermediate results are attributes.
 
     ``match`` is the source that was chosen and ``shown`` what people see of it, ``cached`` its path on this machine and
     ``local`` whether that is where it came from, ``sum`` its digest, if one was given: ``{"hsum", "hash_type"}``, and
@@ -29,7 +29,7 @@ class Source(object):
         self.ret.setdefault("warnings", []).append(words)
 
     def check(self):
-        """The arguments by themselves. Salt's order decides which fault is told."""
+        """Check the arguments, in Salt's order of errors."""
         if self.skip_files_list_verify and self.skip_verify:
             raise Done(False, 'Only one of "skip_files_list_verify" and "skip_verify" can be set to True')
         if not _absolute(self.name):
@@ -142,7 +142,7 @@ class Source(object):
             )
 
     def fetch(self):
-        """The archive on this machine; a dry run fetches nothing."""
+        """Get the archive onto this machine; a dry run fetches nothing."""
         if self.skip_files_list_verify and self.sum and self._recorded() == self.sum["hsum"]:
             words = (
                 "Archive %s existing source sum is the same as the expected one and skip_files_list_verify argument "

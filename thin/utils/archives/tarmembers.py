@@ -68,7 +68,7 @@ class _Plain(object):
 
 
 class _Coming(object):
-    """Bytes as they come. What was read, and not skipped, is kept until it is passed on."""
+    """A stream of bytes. Bytes that were read, and not skipped, are kept until they are passed on."""
 
     def __init__(self, pieces):
         self.pieces = iter(pieces)

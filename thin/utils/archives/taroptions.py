@@ -1,4 +1,4 @@
-"""What the options of a command line of tar mean for what is extracted where."""
+"""The options of a tar command line that affect what is extracted, and where."""
 
 #: short options that take an argument
 _TAKING = "bCfFgHIKLNTVX"

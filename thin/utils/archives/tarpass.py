@@ -20,7 +20,7 @@ _VERBOSE = ("v", "-v", "--verbose")
 
 
 def fitting(shown, path, options, list_options, allowed, run_all):
-    """A TarPass, or None: for an archive that tar reads itself, and where it works in the directory itself.
+    """A TarPass, or None if tar reads the archive itself, or works in the directory itself.
 
     Raises CommandExecutionError, OSError.
     """
@@ -150,7 +150,7 @@ class TarPass(object):
         return None
 
     def _staged(self, dest, anew):
-        """Whether there is a stage now. Where none can be made, whoever extracts afterwards says so."""
+        """Whether a temporary folder exists. If none can be made, the later extraction reports it."""
         stage = unpacking.Stage(dest, anew)
         try:
             self.stage = stage.__enter__()

@@ -1,4 +1,4 @@
-"""Archives taken apart where nobody can interfere, then moved into their folder by open folders.
+"""Extracts archives in a private folder, and moves the result into place through open directories.
 
     with unpacking.Stage(dest) as stage:
         ...  # a program that runs in stage.folder and extracts into stage.name
@@ -62,7 +62,7 @@ class Held(object):
         return archivemembers.sentence(name, [fault for fault in wrong if not allowed.get(fault[2])])
 
     def _all(self, descriptor, path, depth):
-        """Yield (path, stat) of all that is in an open folder of the stage."""
+        """Yield (path, stat) of everything in an open folder."""
         for name in sorted(os.listdir(descriptor)):
             inner = path + "/" + name if path else name
             found = os.lstat(name, dir_fd=descriptor)
@@ -155,7 +155,7 @@ class Stage(Held):
         self.base = self.dest = self.outer = self.tree = None
 
     def _sweep(self):
-        """Take away stages of those who were killed."""
+        """Remove stages of those who were killed."""
         for name in os.listdir(self.base):
             if name.startswith(PREFIX):
                 try:
@@ -191,7 +191,7 @@ def move(source, dest):
 
 
 def _locked(descriptor):
-    """Lock the folder against being swept; False when somebody else has. The lock ends with its holder."""
+    """Lock the folder against removal; False if another process has the lock, which ends with its holder."""
     import fcntl
 
     try:
@@ -238,7 +238,7 @@ class _Placing(object):
             stage.times = (known.st_atime_ns, known.st_mtime_ns) if self.owners else None
 
     def _folder(self, path, source, dest):
-        """Move what is in the open folder ``source`` into ``dest``; ``path`` is theirs within the archive."""
+        """Move the content of the open folder ``source`` into ``dest``; ``path`` is their path within the archive."""
         for name in sorted(os.listdir(source)):
             inner = path + "/" + name if path else name
             found = os.lstat(name, dir_fd=source)
@@ -275,7 +275,7 @@ class _Placing(object):
                 os.close(below)
 
     def _open(self, path, name, dest):
-        """The folder in ``dest``; a link to one is followed where nobody else can change it."""
+        """The folder in ``dest``; a link to a folder is followed if no other user can change it."""
         try:
             return os.open(name, LISTED, dir_fd=dest)
         except OSError as exc:
@@ -298,7 +298,9 @@ class _Placing(object):
 
 
 def _move(name, source, dest, found):
-    """Rename a file, link or device of the stage over what has its name in ``dest``, as tar would replace it."""
+    """Rename a file, link or device from the temporary folder over an existing one in ``dest``, as tar would replace
+    it.
+    """
     try:
         os.rename(name, name, src_dir_fd=source, dst_dir_fd=dest)
     except (IsADirectoryError, FileExistsError):

@@ -17,7 +17,7 @@ class Inside(object):
         self.top = top
 
     def place(self, name):
-        """The Place of a member, in a folder that is made where it is missing."""
+        """The Place of a member; missing folders are created."""
         from thin.utils.files.places import Place
 
         way = archivemembers.parts(name) or ["."]

@@ -27,7 +27,7 @@ def replace(
     insert_before_match=None,
     insert_after_match=None,
 ):
-    """``text`` with ``content`` between the markers; without them the block is added where that is asked for.
+    """``text`` with ``content`` between the markers; without markers the block is added if requested.
 
     Raises CommandExecutionError when there is no place for it, or no end. Salt: ``file.blockreplace``.
     """
@@ -89,7 +89,7 @@ def replace_in_file(
     insert_before_match=None,
     insert_after_match=None,
 ):
-    """``file.blockreplace``: the unified diff (True when it is not to be shown); "" or False when nothing changes."""
+    """``file.blockreplace``: the unified diff (True if it is not shown); "" or False without changes."""
     import os
 
     from thin.utils.files import diff, edit
@@ -127,7 +127,7 @@ def replace_in_file(
 
 
 def comment_pattern(regex, char="#", cmnt=True):
-    """The expression that finds what is to become a comment, or to be none any more."""
+    """The expression for lines to comment or uncomment."""
     core, end = regex.lstrip("^").rstrip("$"), "$" if regex.endswith("$") else ""
     if cmnt:
         return "%s(%s)%s" % ("^" if regex.startswith("^") else "", core, end)

@@ -1,4 +1,4 @@
-"""Data as text and back, for file.serialize. What the standard library cannot write here, the controller writes."""
+"""Serialization for file.serialize. The controller serializes formats that the standard library cannot write."""
 
 from thin import link
 from thin.exceptions import CommandExecutionError

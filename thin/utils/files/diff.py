@@ -112,7 +112,7 @@ def of_lines(old, new, joint=""):
 
 
 def matters(diff, ignore_ordering=False, ignore_whitespace=False, ignore_comment_characters=None):
-    """False when a unified diff has nothing but what is to be ignored: moved lines, white space, comments."""
+    """False if a unified diff contains only ignored differences: moved lines, white space, comments."""
     if diff.startswith(TOO_LARGE[:14]):
         return True
     comments = ignore_comment_characters or []

@@ -15,7 +15,7 @@ _INDENTED = re.compile(r"(\s+)(.*)")
 
 
 class Section(dict):
-    """Options in order. ``separator``: what stands between key and value; blanks are put around it."""
+    """Options in order. ``separator``: the text between key and value, written with blanks around it."""
 
     def __init__(self, separator="=", no_spaces=False):
         super(Section, self).__init__()
@@ -47,7 +47,7 @@ class Section(dict):
         self[name + str(sum(key.startswith(name) for key in self) + 1)] = line
 
     def change(self, wanted):
-        """Set options, and options in sections: what changed, as ``{key: {"before", "after"}}``, nested alike.
+        """Set options, and options in sections; returns changes as ``{key: {"before", "after"}}``, nested alike.
 
         An option that is there as a comment takes that comment's place.
         """

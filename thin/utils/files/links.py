@@ -25,7 +25,7 @@ def refusal(name, user, group, target=None):
 
 
 def ownership(path):
-    """(user, group) of the link itself, by name where there is one."""
+    """(user, group) of the link itself, by name if possible."""
     from thin.utils.files import owner
 
     st = os.lstat(path)
@@ -136,7 +136,7 @@ def foretell(ret, name, target, force, user, group, exists, makedirs):
 
 
 def settle(ret, name, user, group):
-    """The return for a link that leads where it shall: its owners are set."""
+    """The return for a link with the right target: its owners are set."""
     from thin.utils.files.states import failed
 
     if owned(name, user, group):
@@ -150,7 +150,7 @@ def settle(ret, name, user, group):
 
 
 def move_aside(name, target, backupname, force):
-    """Rename what is in a link's way to its backup name; words when that cannot be."""
+    """Rename an obstacle to its backup name; returns the error if that fails."""
     from thin.utils.files import safepath
 
     if not os.path.isabs(backupname):

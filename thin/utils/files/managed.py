@@ -147,7 +147,7 @@ def foretell(name, content, wish, ret):
 
 
 def keep_content(name, ret, wish, test):
-    """The state's return for a file that exists and keeps what it holds (``replace: false``)."""
+    """The state's return for a file that exists and keeps its content (``replace: false``)."""
     wish.backup = ""
     if test:
         before = owner.mode_text(owner.found(name, wish.follow_symlinks))
@@ -269,7 +269,7 @@ def _write(path, content, wish, mode=None):
 
 
 def settle(name, wish, ret):
-    """Set owner, mode, attributes and context of an existing file, whatever it holds. Raises OSError if it is gone."""
+    """Set owner, mode, attributes and context of an existing file. Raises OSError if it no longer exists."""
     st = owner.found(name, wish.follow_symlinks)
     link = stat.S_ISLNK(st.st_mode)
     _settle(name, owner.drift(st, wish.user, wish.group, None if link else wish.mode), wish, ret)

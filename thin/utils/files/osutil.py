@@ -39,19 +39,19 @@ def tempdir(programs=False):
 
 
 def _ours_stay(path):
-    """Whether nobody else can rename or take away what we make in the directory."""
+    """Whether no other user can rename or remove our files in the directory."""
     found = os.stat(path)
     writable = found.st_mode & 0o022 and not found.st_mode & stat.S_ISVTX
     return found.st_uid in (0, os.geteuid(), os.stat("/").st_uid) and not writable
 
 
 def _unforeseen():
-    """A part of a name that nobody can foresee, and that ``sweep`` finds: it begins with the worker's session."""
+    """An unpredictable part of a name, which ``sweep`` finds: it begins with the worker's session."""
     return "%d-%s" % (os.getsid(0), os.urandom(12).hex())
 
 
 def sweep(session):
-    """Take away the temporary files and directories of a worker that was killed, but for those of mode ONLY_COPY. Never
+    """Remove the temporary files and directories of a worker that was killed, but for those of mode ONLY_COPY. Never
     raises."""
     import re
 
@@ -99,7 +99,7 @@ def mkstemp(prefix=".pushsalt-", suffix="", programs=False):
 
 
 def mkdtemp(directory=None, prefix="pushsalt-", mode=0o700):
-    """The path of a new directory of our own, with a name that nobody can foresee. Raises OSError.
+    """The path of a new private directory with an unpredictable name. Raises OSError.
 
     ``mode``: 0711 for files that get another owner, who can read them then, and put nothing in their place."""
     directory = directory or tempdir()
@@ -115,7 +115,7 @@ def mkdtemp(directory=None, prefix="pushsalt-", mode=0o700):
 
 
 def rmtree(path, ignore_errors=False, dir_fd=None):
-    """Take away a directory and all in it. Links are taken away themselves, and nobody who swaps one in can lead us
+    """Remove a directory and all in it. Links are taken away themselves, and nobody who swaps one in can lead us
     elsewhere: each directory is entered from the one above it. Raises OSError, for a link as ``path`` too.
 
     ``ignore_errors`` goes on with the rest. Without ``dir_fd`` the way to ``path`` is to be ours alone: what others

@@ -75,7 +75,7 @@ def uid_to_user(uid):
 
 
 def gid_to_group(gid):
-    """The group's name, or the gid itself when there is none."""
+    """The group's name, or the gid itself if there is none."""
     try:
         return grp.getgrgid(int(gid)).gr_name
     except (KeyError, AttributeError, OverflowError):

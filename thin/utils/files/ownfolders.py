@@ -8,7 +8,7 @@ from thin.utils.files.places import closed, rulers
 
 def others_may_change(path, user=None):
     """A folder, ``path`` or one on the way to it, in which another user than root, us and ``user`` can exchange what we
-    make; None when there is none."""
+    make; None if there is none."""
     ours = _ours(user)
     way = os.path.realpath(path)
     while True:

@@ -34,7 +34,7 @@ def options(text, strip=None):
 
 
 def run(name, patch, words):
-    """patch(1) on a file or directory, in the shape of ``cmd.run_all``. CommandExecutionError when there is none.
+    """patch(1) on a file or directory, in the shape of ``cmd.run_all``. CommandExecutionError if there is none.
 
     It works in the open folder, where it follows no links, and says the file's whole path all the same."""
     whole = os.path.isdir(name)

@@ -205,7 +205,7 @@ class Place(object):
         return self._do(os.open, self.name, LISTED, dir_fd=self.fd)
 
     def remove(self):
-        """Take away a file or link, or a folder with all in it. False when nothing is here."""
+        """Remove a file or link, or a folder with all in it. False when nothing is here."""
         found = self.look()
         if found is None:
             return False
@@ -253,7 +253,7 @@ class Place(object):
 
     @property
     def folder(self):
-        """A path of the open folder, for a program that is to work in it; None where there is none."""
+        """A path of the open folder, for a program that is to work in it; None if there is none."""
         path = "/proc/self/fd/%d" % (-1 if self.fd is None else self.fd)
         return path if os.path.isdir(path) else None
 
@@ -320,7 +320,7 @@ class Pinned(object):
             os.close(descriptor)
 
     def _do(self, function, *args):
-        """Call it with a path that means this very file. False where there is none: no descriptor, or no /proc."""
+        """Call it with a path that means this very file. False if there is none: no descriptor, or no /proc."""
         if self.fd is None:
             return False
         try:

@@ -342,7 +342,7 @@ def rmdir(path):
 
 
 def remove(path):
-    """Take away a file or link, or a folder with all in it. False when nothing was there. Raises OSError."""
+    """Remove a file or link, or a folder with all in it. False when nothing was there. Raises OSError."""
     try:
         with at(path) as place:
             return place.remove()

@@ -122,7 +122,7 @@ def _hash_list(source_hash, saltenv, verify_ssl):
 
 
 def fetch(source, saltenv, verify_ssl=True, have=(), cache=None, use_etag=False):
-    """The path of a local copy of any source, or None when there is none. Raises CommandExecutionError, LinkError."""
+    """The path of a local copy of any source, or None if there is none. Raises CommandExecutionError, LinkError."""
     kind = scheme(source)
     if kind == "salt" or _is_plugged(kind):
         return link.file(source, saltenv, have)

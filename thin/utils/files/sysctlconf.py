@@ -10,7 +10,7 @@ HEADER = "#\n# Kernel sysctl configuration\n#\n"
 
 
 def read(path):
-    """``{name: value}`` of a configuration file; [] when there is none, None when it cannot be read."""
+    """``{name: value}`` of a configuration file; [] if there is none, None when it cannot be read."""
     if not os.path.exists(path):
         return []
     try:

@@ -10,7 +10,7 @@ from thin.utils.files import safepath
 
 
 def read(path, default=None):
-    """The text of a file; ``default`` when there is none. Raises CommandExecutionError for what cannot be read."""
+    """The text of a file; ``default`` if there is none. Raises CommandExecutionError for what cannot be read."""
     try:
         with open(path, encoding="utf-8", errors="surrogateescape", newline="", opener=safepath.opener) as source:
             return source.read()

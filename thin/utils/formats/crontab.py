@@ -2,7 +2,7 @@
 
 ``{"pre": [line], "env": [{"name", "value"}], "crons": [job], "special": [job]}``; a job of ``crons`` has ``minute hour
 daymonth month dayweek``, one of ``special`` has ``spec`` (@daily); both have ``cmd``, ``comment``, ``identifier`` (None
-where there is none) and ``commented`` (switched off).
+if there is none) and ``commented`` (switched off).
 """
 
 MARK = "# Lines below here are managed by Salt, do not edit"

@@ -25,7 +25,7 @@ def parse(lines):
 
 
 def fields(line):
-    """``(address, aliases, comment or None)`` of a line; the address is None where there is none."""
+    """``(address, aliases, comment or None)`` of a line; the address is None if there is none."""
     text, mark, comment = line.partition("#")
     words = text.split()
     return (words[0] if words else None), words[1:], (comment.strip() or None) if mark else None

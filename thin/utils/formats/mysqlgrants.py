@@ -130,7 +130,7 @@ def resolved(privileges, version):
 
 
 def normalized(grant):
-    """``SELECT, INSERT (a, b)`` as SQL takes it. Raises ValueError for what is no list of privileges."""
+    """``SELECT, INSERT (a, b)`` as SQL takes it. Raises ValueError for an invalid list of privileges."""
     grant = re.sub(r"\s*,\s*", ", ", re.sub(r"\s+", " ", str(grant).strip()))
     grant = "".join(part if part[:1] == "(" else part.upper() for part in re.split(r"(\([^)]*\))", grant))
     if grant == "ALL":
@@ -178,7 +178,7 @@ def _ssl(options):
 
 
 def holds(shown, grant, database, user, host, grant_option, version, escape=True):
-    """Whether the lines of SHOW GRANTS have these privileges. Raises ValueError for what is no list of them."""
+    """Whether the lines of SHOW GRANTS have these privileges. Raises ValueError for an invalid list of them."""
     wanted = tokens("GRANT %s ON %s TO %s" % (normalized(grant), level(database, escape), account(user, host)))
     mysql8 = "MariaDB" not in version and version_tuple(version) >= (8,)
     place = _place(wanted["database"])

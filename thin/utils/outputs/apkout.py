@@ -32,7 +32,7 @@ def policies(text):
 
 
 def repositories(places):
-    """Those places of a version that it can be had from: the list of what is installed is none."""
+    """The repositories that have a version, without the list of installed packages."""
     return [place for place in places if not place.endswith("apk/db/installed")]
 
 

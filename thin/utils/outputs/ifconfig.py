@@ -47,7 +47,7 @@ def _dotted(digits):
 
 
 def gateways(text):
-    """``{"ip_gw", "ip4_gw", "ip6_gw"}`` of ``netstat -rn``: an address, True where there is none, or False."""
+    """``{"ip_gw", "ip4_gw", "ip6_gw"}`` of ``netstat -rn``: an address, True if there is none, or False."""
     found, section = {"ip4_gw": False, "ip6_gw": False}, "ip4_gw"
     for line in text.splitlines():
         if line.startswith("Internet6"):

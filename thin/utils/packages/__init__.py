@@ -1,1 +1,1 @@
-"""Names, versions and conditions of packages, and what a package state has to do. Pure."""
+"""Names, versions and conditions of packages, and the plan of a package state. Pure."""

@@ -1,10 +1,10 @@
-"""What holding a package and letting it go tell, for every provider. Pure but for the call that does it."""
+"""Returns of holding and unholding packages, for every provider."""
 
 from thin.exceptions import SaltInvocationError
 
 
 def targets(name, pkgs, sources=None):
-    """The names that were asked for, however they were. Raises SaltInvocationError."""
+    """The names in the arguments, in any of their forms. Raises SaltInvocationError."""
     if not name and not pkgs and not sources:
         raise SaltInvocationError("One of name, pkgs, or sources must be specified.")
     if pkgs and sources:
@@ -13,7 +13,7 @@ def targets(name, pkgs, sources=None):
 
 
 def hold(target, held, lock, test, old=""):
-    """``{"name", "changes", "result", "comment"}``. ``lock(target)``: whether it worked; ``old``: what was before."""
+    """``{"name", "changes", "result", "comment"}``. ``lock(target)``: whether it worked; ``old``: the former status."""
     ret = {"name": target, "changes": {}, "result": True, "comment": ""}
     if held:
         ret["comment"] = "Package %s is already set to be held." % target

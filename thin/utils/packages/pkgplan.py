@@ -1,4 +1,4 @@
-"""What a package state has to do, and how it tells of it.
+"""The plan of a package state, and its texts.
 
 It looks at values that the caller gathered; what asks the provider itself is given ``__salt__``.
 """
@@ -8,7 +8,7 @@ from thin.utils.packages import pkgspec
 
 
 def ret(name, result, comment, changes=None):
-    """What a state returns."""
+    """The return of a state."""
     return {"name": name, "changes": changes or {}, "result": result, "comment": comment}
 
 
@@ -156,14 +156,14 @@ def none_updated(targets, up_to_date):
 
 
 def check_refresh(refresh, context):
-    """Whether the lists are to be refreshed: asked for, or due in this run and not forbidden."""
+    """Whether to refresh the lists: requested, or due in this run and not forbidden."""
     if isinstance(refresh, str):
         refresh = refresh.lower() == "true"
     return bool(refresh or (refresh is None and context.get("pkg.refresh")))
 
 
 def normalizer(salt, normalize):
-    """``pkg.normalize_name`` where it is wanted and the provider has it, else None."""
+    """``pkg.normalize_name`` if it is wanted and the provider has it, otherwise None."""
     return salt["pkg.normalize_name"] if normalize and "pkg.normalize_name" in salt else None
 
 

@@ -1,1 +1,1 @@
-"""How programs and servers are called, and what the modules that call them share."""
+"""Calls of programs and servers, and code that the calling modules share."""

@@ -1,4 +1,4 @@
-"""What the states of Apache's sites, modules and configurations share."""
+"""Shared code of the states for Apache's sites, modules and configurations."""
 
 
 def switched(salt, opts, kind, title, name, wanted):

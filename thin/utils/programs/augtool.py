@@ -1,4 +1,4 @@
-"""Running augtool(1), and reading what it prints."""
+"""Running augtool(1), and parsing its output."""
 
 import re
 

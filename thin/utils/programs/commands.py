@@ -1,6 +1,4 @@
-"""What the arguments of ``cmd``'s functions mean: the words of a command, its folder, environment and umask, and what
-counts as success.
-"""
+"""The arguments of ``cmd``'s functions: words, working directory, environment and umask of a command, and success."""
 
 import os
 
@@ -131,7 +129,7 @@ def nobody(runas, group):
 
 
 def directory(cwd, runas):
-    """Where a command runs: ``cwd``, else the user's home where it can be read, else /."""
+    """The working directory: ``cwd``, else the user's home if it is readable, else /."""
     if cwd:
         return cwd if isinstance(cwd, OpenFolder) else str(cwd)
     home = os.path.expanduser("~%s" % (runas or ""))
@@ -154,7 +152,7 @@ def variables(env):
 
 
 def environment(env, plain_locale, clean, prepend_path):
-    """All variables of the program: ``env``, the locale C where it names none, and our own unless ``clean``."""
+    """All variables of the program: ``env``, the locale C if it sets none, and the own environment unless ``clean``."""
     if plain_locale:
         for name in ["LC_" + part for part in _LOCALE] + ["LANGUAGE"]:
             env.setdefault(name, "C")
@@ -167,7 +165,7 @@ def environment(env, plain_locale, clean, prepend_path):
 
 
 def answer(result, encoding, rstrip, good):
-    """``pid``, ``retcode`` (0 where ``good`` says so), ``stdout`` and ``stderr`` of a program that has ended."""
+    """``pid``, ``retcode`` (0 if ``good`` accepts it), ``stdout`` and ``stderr`` of a finished program."""
     ret = {"pid": result.pid, "retcode": result.retcode, "stdout": "", "stderr": ""}
     for name in ("stdout", "stderr"):
         text = getattr(result, name).decode(encoding, "replace")

@@ -58,7 +58,7 @@ class Job(object):
         )
 
     def tried(self, function, *args, **kwargs):
-        """The same, None where it fails."""
+        """The same, None on failure."""
         try:
             return self.git(function, *args, ignore_retcode=True, **kwargs)
         except CommandExecutionError:

@@ -77,7 +77,7 @@ def checked_url(url, user, password):
 
 
 class Keys(object):
-    """What git needs to log in, as environment variables; temporary files are gone afterwards.
+    """Environment variables for git's login; temporary files are removed afterwards.
 
     ``owner``: the user that git runs as, who must be able to read them. ``fetch(url)`` gives a local path.
     """
@@ -197,7 +197,9 @@ def repository_path(cwd, user):
 
 
 class Opened(object):
-    """Where git runs. For root an open folder, which nobody can put a link to another repository in the place of."""
+    """The working directory of git. For root an open folder, in whose place no user can put a link to another
+    repository.
+    """
 
     def __init__(self, path, user):
         self.path = self.place = path

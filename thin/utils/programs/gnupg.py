@@ -1,4 +1,4 @@
-"""Running gpg(1), and reading what it tells: keys and status lines."""
+"""Running gpg(1), and parsing its output: keys and status lines."""
 
 import os
 

@@ -1,4 +1,4 @@
-"""Runs the commands of LVM 2 and reads what they say."""
+"""Runs the commands of LVM 2 and parses their output."""
 
 
 def run(run_all, command, quiet=False):
@@ -12,12 +12,12 @@ def said(done, well):
 
 
 def yes(force):
-    """The option that answers questions, or that keeps the command quiet."""
+    """The option that confirms prompts, or suppresses output."""
     return "--yes" if force else "-qq"
 
 
 def rows(run_all, command, name, fields, quiet):
-    """What a ``...display -c`` tells, a dict for each line; nothing when it fails."""
+    """A dict for each line of a ``...display -c``; none on failure."""
     done = run(run_all, [command, "-c"] + ([name] if name else []), quiet)
     found = [line.strip().split(":") for line in done["stdout"].splitlines()] if not done["retcode"] else ()
     # a device that nobody uses yet is a sentence, not a row

@@ -1,10 +1,10 @@
-"""What the modules of macOS share: asking its tools, and what their answers mean. Salt: salt.utils.mac_utils"""
+"""Shared code of the modules for macOS: running its tools, and parsing their output. Salt: salt.utils.mac_utils"""
 
 from thin.exceptions import CommandExecutionError, SaltInvocationError
 
 
 def ask(salt, command, **options):
-    """What a command says. Raises CommandExecutionError with its words when it fails, or says "not supported"."""
+    """The output of a command. Raises CommandExecutionError with it if it fails, or contains "not supported"."""
     command = [str(word) for word in command]
     options.setdefault("env", {"LC_ALL": "C"})
     done = salt["cmd.run_all"](command, python_shell=False, ignore_retcode=True, **options)

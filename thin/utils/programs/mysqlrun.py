@@ -1,4 +1,4 @@
-"""Talks to a MySQL or MariaDB server through its command-line client: SQL by stdin, answers as XML.
+"""Runs SQL with MySQL's or MariaDB's command-line client: SQL on stdin, results as XML.
 
 The password is in the client's environment. No option file is read but the one that is asked for, and that one here:
 which groups count, and what outweighs what, differs between clients and libraries. What a failed statement said is
@@ -53,7 +53,7 @@ def client():
 
 
 def pop_error(context):
-    """What the last failure said, once; None without one."""
+    """The last error, which is then cleared; None without one."""
     return context.pop(ERROR, None)
 
 
@@ -66,7 +66,7 @@ class Failure(Exception):
 
 
 class Server(object):
-    """How to reach a server: ``connection_*`` out of a call's arguments, the options ``mysql.*`` for what is missing.
+    """The connection to a server: ``connection_*`` of a call's arguments, otherwise the options ``mysql.*``.
 
     With ``connection_default_file`` in the call nothing comes from the options.
     """
@@ -147,7 +147,7 @@ class Server(object):
 
 
 def _brief(said):
-    """(Salt's words, whether the server had let us in) of what the client wrote."""
+    """(error in Salt's words, whether the login worked) from the output of the client."""
     found = re.search(r"ERROR (\d+) \([0-9A-Z]+\)(?: at line \d+)?(?: in file: '[^']*')?: (.*)", said, re.S)
     if not found:
         return "MySQL Error: %s" % " ".join(said.split()), False
@@ -165,7 +165,7 @@ def _plain(value):
 
 
 def _parsed(xml):
-    """``[(columns, rows)]`` of what the client writes with ``--xml``; it escapes ``<`` and ``&`` in all values."""
+    """``[(columns, rows)]`` of the client's output with ``--xml``, which escapes ``<`` and ``&`` in all values."""
     found = []
     for result in re.split(r"<resultset\b[^>]*>", xml)[1:]:
         columns, rows = (), []
@@ -221,7 +221,7 @@ def _included(word, place):
 
 
 def _value(value):
-    """A value without quotes and without a comment behind it."""
+    """A value without quotes and without a trailing comment."""
     if value[:1] in ("'", '"') and value[0] in value[1:]:
         value = value[1 : value.rindex(value[0])]
     else:

@@ -54,7 +54,7 @@ def present(salt, opts, context, kind, name, wanted, connection, refresh_passwor
 
 
 def _differing(salt, found, wanted, connection):
-    """{argument: value} of what is to change: True stands for a password."""
+    """{argument: value} to change; True means a password."""
     update = {
         key: wanted[key] for key in _ATTRIBUTES if wanted[key] is not None and found[_ATTRIBUTES[key]] != wanted[key]
     }

@@ -1,4 +1,4 @@
-"""Package files that were downloaded: where they are and what they are."""
+"""Downloaded package files: their paths and data."""
 
 import os
 

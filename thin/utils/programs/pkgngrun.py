@@ -1,4 +1,4 @@
-"""Runs FreeBSD's pkg so that it never asks and waits for its lock up to a limit."""
+"""Runs FreeBSD's pkg without prompts, waiting for its lock up to a limit."""
 
 from thin.utils.programs import pkgrun
 

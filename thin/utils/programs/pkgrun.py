@@ -65,7 +65,7 @@ def _stamp(path):
 
 
 def refreshed(context, opts):
-    """The lists are being refreshed: forget what states.pkg notes, and the file by which Salt's own code asks."""
+    """The lists are refreshed: clear the mark of states.pkg, and the file that Salt's own code checks."""
     import os
 
     context.pop("pkg.refresh", None)
@@ -76,12 +76,12 @@ def refreshed(context, opts):
 
 
 def words(done):
-    """What a failed command said: its complaints, else all of it."""
+    """The error of a failed command: its error lines, otherwise its output."""
     return (done["stderr"] or "").strip() or (done["stdout"] or "").strip()
 
 
 def listed(value):
-    """A list from a list, a comma-separated text or nothing."""
+    """A list from a list, a comma-separated text or None."""
     if value is None or value == "":
         return []
     if isinstance(value, (list, tuple)):

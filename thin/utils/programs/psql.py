@@ -1,4 +1,4 @@
-"""Talks to a PostgreSQL server through ``psql``: never asks, reads CSV, keeps secrets out of argument lists.
+"""Runs SQL with ``psql``: without prompts, with CSV output, and without secrets in argument lists.
 
 Modules make a ``Server`` per call. What a failed command said is kept in ``context[ERROR]`` until somebody takes it:
 Salt's functions return only False, and a state's comment shall say why.
@@ -40,12 +40,12 @@ def text(value):
 
 
 def role(name):
-    """A role's name for GRANT and REVOKE, where ``public`` stands for all."""
+    """A role's name for GRANT and REVOKE; ``public`` means all roles."""
     return "PUBLIC" if str(name).lower() == "public" else ident(name)
 
 
 def last_error(context):
-    """ ": what psql said" of the last failure, once; empty text without one."""
+    """ ": " and the error of psql, once; empty text without one."""
     said = context.pop(ERROR, "")
     return ": " + said if said else ""
 
@@ -98,11 +98,11 @@ class Server(object):
         return [dict(zip(header, line)) for line in lines if line]
 
     def execute(self, sql):
-        """What cmd.run_all returns of statements that run one by one, or together when one call has several."""
+        """The cmd.run_all return of statements, executed one by one, or together if one call has several."""
         return self._psql(["-c", sql])
 
     def secretly(self, sql):
-        """The same, all or nothing, for statements that hold a secret: they go in by stdin."""
+        """The same in one transaction, for statements with a secret, which are passed on stdin."""
         return self._psql(_TERSE + ["--single-transaction"], sql + ";\n")
 
     def script(self, sql):
@@ -131,6 +131,6 @@ class Server(object):
 
 
 def _brief(said):
-    """The lines that say what is wrong: not the statement itself, in which a secret may stand."""
+    """The error lines without the statement, which may contain a secret."""
     lines = [line for line in said.splitlines() if line.strip() and not line.startswith("LINE ")]
     return " ".join(line.strip() for line in lines if line.strip() != "^")

@@ -1,4 +1,4 @@
-"""How rabbitmqctl is run, as which account, and what its answers are taken for."""
+"""Running rabbitmqctl, its account, and its output."""
 
 import os
 
@@ -25,7 +25,7 @@ def account(runas):
 
 
 def ctl(salt, argv, runas, stdin=None, quiet=False):
-    """cmd.run_all's return of rabbitmqctl; ``salt``: the execution functions, ``quiet``: nothing of it is logged."""
+    """The cmd.run_all return of rabbitmqctl; ``salt``: the execution functions, ``quiet``: do not log."""
     argv = [process.which("rabbitmqctl") or "rabbitmqctl"] + [str(word) for word in argv]
     level = "quiet" if stdin is not None or quiet else "debug"
     return salt["cmd.run_all"](
@@ -41,12 +41,12 @@ def ctl(salt, argv, runas, stdin=None, quiet=False):
 
 
 def good(done):
-    """Whether a program did what it was asked for; older ones say ``Error`` and exit with 0."""
+    """Whether the program succeeded; older ones print ``Error`` and exit with 0."""
     return done["retcode"] == 0 and not done["stderr"].lstrip().startswith("Error")
 
 
 def checked(done):
-    """What a program printed. Raises CommandExecutionError with its words if it failed."""
+    """The output of a program. Raises CommandExecutionError with it on failure."""
     if not good(done):
         said = done["stderr"].strip() or done["stdout"].strip()
         raise CommandExecutionError("RabbitMQ command failed: %s" % said)
@@ -54,7 +54,7 @@ def checked(done):
 
 
 def answer(done, word):
-    """``{word: what the program printed}``, as Salt returns it. Raises CommandExecutionError."""
+    """``{word: output of the program}``, as Salt returns it. Raises CommandExecutionError."""
     return {word: checked(done)}
 
 

@@ -101,7 +101,7 @@ class Client(object):
 
 
 def configured(option, host=None, port=None, db=None, password=None):
-    """A client with what is given, else what the options ``redis.host`` and so on say; ``option``: config.option."""
+    """A client with the given arguments, otherwise the options ``redis.host`` and so on; ``option``: config.option."""
     return Client(
         host or option("redis.host"),
         port or option("redis.port"),

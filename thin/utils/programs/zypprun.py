@@ -1,4 +1,4 @@
-"""Runs zypper so that it never asks and waits for locks up to a limit, and reads its XML. Salt: modules/zypperpkg.py
+"""Runs zypper without prompts, waiting for locks up to a limit, and parses its XML. Salt: modules/zypperpkg.py
 
 zypper's XML is elements with quoted attributes, one after the other: it is read here without Python's xml package,
 which small systems lack.
@@ -65,7 +65,7 @@ def elements(text, name):
 
 
 def blocks(text, name):
-    """``[(attributes, what stands inside as XML)]`` of every element of this name."""
+    """``[(attributes, inner XML)]`` of every element with this name."""
     found = []
     for inner, closed, body in re.findall(r"<%s(\s[^>]*?)?(?:(/)>|>(.*?)</%s>)" % (name, name), text, re.DOTALL):
         found.append((_attributes(inner), "" if closed else body))

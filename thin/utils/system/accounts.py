@@ -42,7 +42,7 @@ def groups(root):
 
 
 def shadow(root):
-    """``{name: {"name", "passwd", "lstchg", "min", "max", "warn", "inact", "expire"}}`` in days; -1: nothing is set."""
+    """``{name: {"name", "passwd", "lstchg", "min", "max", "warn", "inact", "expire"}}`` in days; -1: not set."""
     found = {}
     for row in rows(os.path.join(root, "etc/shadow"), 2):
         days = (row[2:8] + [""] * 6)[:6]
@@ -108,12 +108,12 @@ def root_option(root):
 
 
 def change(salt, context, command, name):
-    """Run a command with a user's or group's name as its last word; whether that worked (see ``worked``)."""
+    """Run a command with a user's or group's name as its last word; whether it worked (see ``worked``)."""
     return worked(context, run(salt, command + ["--", str(name)]))
 
 
 def worked(context, done):
-    """Whether a command worked; what it said when not is kept in ``context["user.complaint"]``."""
+    """Whether a command worked; its error is stored in ``context["user.complaint"]``."""
     if done["retcode"] != 0:
         context["user.complaint"] = (done["stderr"] or done["stdout"]).strip()
     return done["retcode"] == 0

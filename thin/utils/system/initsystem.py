@@ -1,4 +1,4 @@
-"""Which program starts and stops the services of a system, and what the modules of such programs share.
+"""The init system, and shared code of its modules.
 
 ``manager`` decides by what runs now, then by what is installed: a Debian that was booted with OpenRC is OpenRC's.
 Salt decides in the ``__virtual__`` of each module, mostly by lists of systems.
@@ -44,19 +44,19 @@ def manager(grains, exists=os.path.exists):
 
 
 def is_glob(name):
-    """Whether the name of a service stands for several."""
+    """Whether the name of a service is a glob."""
     return any(char in name for char in "*?[")
 
 
 def matching(name, names):
-    """Those of the names that the glob stands for."""
+    """The names that match the glob."""
     from fnmatch import filter as matches
 
     return matches(list(names), name)
 
 
 def did(salt, context, command, **options):
-    """Whether a command worked. What it said when not is kept for the state's comment, under ``service.complaint``."""
+    """Whether a command worked. Its error is stored for the state's comment, under ``service.complaint``."""
     command = [str(word) for word in command]
     options.setdefault("env", {"LC_ALL": "C"})
     done = salt["cmd.run_all"](command, python_shell=False, ignore_retcode=True, **options)

@@ -46,7 +46,7 @@ def netmask(prefix):
 
 
 def entries(family, found):
-    """The address entries of ``inet`` or ``inet6``, secondary ones behind the others of the interface."""
+    """The address entries of ``inet`` or ``inet6``, secondary ones after the others of the interface."""
     ret = []
     for data in found.values():
         ret += data.get(family, [])

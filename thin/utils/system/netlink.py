@@ -64,7 +64,7 @@ def addresses():
     """All addresses in the kernel's order.
 
     ``{"index", "family": "inet" or "inet6", "address", "prefix", "broadcast", "scope", "label", "secondary"}``:
-    ``prefix`` is a number, ``broadcast`` and ``label`` None where there is none. An address with a peer is alone in its
+    ``prefix`` is a number, ``broadcast`` and ``label`` None if there is none. An address with a peer is alone in its
     network, whatever the prefix of the peer.
     """
     found = []

@@ -31,7 +31,7 @@ def check_number(value, what):
 
 
 def check_choice(known, value, what):
-    """It is one of the known values."""
+    """Raise an error unless the value is one of the valid ones."""
     if value not in known:
         raise CommandExecutionError("Invalid %s" % what)
 

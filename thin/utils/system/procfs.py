@@ -61,7 +61,7 @@ class Gone(Exception):
 
 
 def read(path, default=None):
-    """The text of a file of /proc; ``default`` where it is not there or not for us."""
+    """The text of a file of /proc; ``default`` if it does not exist or is not readable."""
     try:
         with open(path, encoding="utf-8", errors="replace") as handle:
             return handle.read()
@@ -97,7 +97,7 @@ def boot_time():
 
 
 class Process(object):
-    """One process. Its ``stat`` is read once, the rest when asked. Raises Gone."""
+    """One process. Its ``stat`` is read once, the rest on demand. Raises Gone."""
 
     def __init__(self, pid):
         self.pid = int(pid)
@@ -168,7 +168,7 @@ class Process(object):
         return dict(zip(("vms", "rss", "shared", "text", "lib", "data", "dirty"), found))
 
     def as_dict(self, attrs=None):
-        """All that is known of it, or the ``attrs``; None for what only its owner may see. ValueError: no such attr."""
+        """All properties, or ``attrs``; None for those that only its owner may read. ValueError: no such attribute."""
         known = {name[4:] for name in dir(self) if name.startswith("_of_")}
         unknown = [name for name in attrs or () if name not in known]
         if unknown:

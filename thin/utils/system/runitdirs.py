@@ -17,7 +17,7 @@ def watched(folders):
 
 
 def entries(folder):
-    """Sorted paths of what is in a folder; none where it is not there."""
+    """Sorted paths in a folder; none if it does not exist."""
     return [os.path.join(folder, name) for name in sorted(os.listdir(folder))] if os.path.isdir(folder) else []
 
 

@@ -66,7 +66,7 @@ def under(root, path):
 
 
 def every(root):
-    """Salt's names, sorted, of all units that have a file, and of the init scripts beside them."""
+    """Salt's names, sorted, of all units with a file, and of init scripts."""
     found = on_disk(root)
     return sorted(found | init_scripts(found, root))
 
@@ -110,7 +110,7 @@ def booted():
 
 
 def program(name):
-    """The path of a program, in PATH or where systems have them; None where it is not installed."""
+    """The path of a program, in PATH or the usual folders; None if it is not installed."""
     folders = os.environ.get("PATH", "").split(os.pathsep) + ["/usr/bin", "/bin", "/usr/sbin", "/sbin"]
     paths = [os.path.join(folder, name) for folder in folders if folder]
     return next((path for path in paths if os.path.isfile(path) and os.access(path, os.X_OK)), None)

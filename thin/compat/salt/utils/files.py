@@ -261,7 +261,7 @@ def normalize_mode(mode):
 
 
 def human_size_to_bytes(human_size):
-    """Bytes of ``10M``. Raises ValueError for what is no size."""
+    """Bytes of ``10M``. Raises ValueError for an invalid size."""
     import re
 
     match = re.match(r"([0-9]+)([a-zA-Z]?)", str(human_size))
