@@ -23,7 +23,7 @@ _PREFIX: Final = re.compile(r"""["'](\w{5,}_)["'] \+ """)
 _HEADER: Final = re.compile(r"^ *def (\w+)\((.*?)\)\s*:", re.MULTILINE | re.DOTALL)
 _ARGUMENT: Final = re.compile(r"(?:^|,)\s*\*{0,2}(\w+)")
 _KNOWN: Final = "__known_arguments__"
-_IMPORT: Final = re.compile(r"^ *from (thin[\w.]*) import \(?([\w, \n]+)", re.MULTILINE)
+_IMPORT: Final = re.compile(r"^ *from (thin[\w.]*) import (\([^)]*\)|[\w, ]+)", re.MULTILINE)
 
 
 @cache
@@ -74,7 +74,7 @@ def _imported(texts: list[str]) -> list[str]:
     found = set()
     for text in texts:
         for package, names in _IMPORT.findall(text):
-            found |= {package, *(f"{package}.{name.strip()}" for name in names.split(",") if name.strip())}
+            found |= {package, *(f"{package}.{name.strip()}" for name in names.strip("()").split(",") if name.strip())}
     return sorted(found)
 
 

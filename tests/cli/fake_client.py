@@ -65,7 +65,9 @@ class FakeClient:
             raise NoTargetError("no target matches 'none'", hint=f"the inventory has {', '.join(ids)}")
         return ids
 
-    def stop(self, exit_code=130):
+    is_ending = False
+
+    def stop(self, exit_code=130, gently=False):
         self.stopped.set()
 
     def stream_apply(self, selection, sls, options):
