@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from pushsalt.cli import words
-from pushsalt.cli.options import JOB, MATCHERS, RAW, RERUN, STATES
+from pushsalt.cli.options import JOB, MATCHERS, RAW, RERUN, RETURNS, STATES
 from pushsalt.cli.reports import REPORTS
 from pushsalt.cli.rollouts import ROLLOUT
 from pushsalt.cli.stdio import print_error, write_stderr
@@ -53,7 +53,7 @@ def explain_usage(exc: Any, handler: Handler) -> int:
         if context and context.parent is None:  # options of commands are allowed there too
             known += [
                 flag
-                for group in (JOB, ROLLOUT, REPORTS, MATCHERS, STATES, RAW, RERUN)
+                for group in (JOB, ROLLOUT, REPORTS, RETURNS, RERUN, MATCHERS, STATES, RAW)
                 for opt in group
                 for flag in opt.flags
             ]

@@ -26,6 +26,7 @@ OURS = {
 }
 VALUES = {
     "--batch": "2",
+    "--return": "sqlite3",
     "--batch-wait": "0",
     "--batch-safe-limit": "3",
     "--batch-safe-size": "2",
