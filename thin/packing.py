@@ -15,7 +15,7 @@ _TEXTS_MOST = 4096
 
 
 class Unusual(Exception):
-    """A value or bytes that this fast implementation does not support."""
+    """A value that is not packed, or bytes that are not read, here."""
 
 
 def packed(value):
@@ -118,7 +118,7 @@ def unpacked(data):
 
 
 def _unpack(data, at, depth):
-    """(value, end position)"""
+    """(value, where it ends)"""
     first = data[at]
     at += 1
     if first < 0x80:

@@ -1,5 +1,4 @@
-"""Types of managed resources, which are reached through their manager without an agent. Each is a package in Salt's
-layout.
+"""Types of resources: things behind a target, their manager, which need no agent. Each is a package in Salt's layout.
 
 ``resources/<type>/__init__.py`` has ``init(opts)``, ``initialized()``, ``discover(opts) -> [id]``, ``grains()``,
 ``grains_refresh()``, ``ping()`` and ``shutdown(opts)``, all optional; beside it are ``modules/``, ``states/`` and
@@ -64,7 +63,7 @@ def discover(manager, runtime, own, declared):
 
 
 def declaration(said):
-    """A declaration for packages: a dict whose ``resource_ids`` are a list; numbers become texts.
+    """A declaration as packages see it: a dict, whose ``resource_ids`` are a list, of texts where they were numbers.
 
     A list alone are the ids. A type may want to be told something of each: then they are a dict of that. Raises
     ValueError on anything else.
@@ -93,7 +92,7 @@ def own_files(kind, name, own, runtime):
 
 
 def _each(types, name, wrong):
-    """(id, description) of each resource of a type; errors are appended to ``wrong``."""
+    """(id, what is said of it) of each resource of a type; why there is none, or less, goes to ``wrong``."""
     ids = (
         types.call(name, "discover", types.opts)
         if types.has(name, "discover")
@@ -163,7 +162,7 @@ class Types(object):
         return "%s.%s" % (name, function) in self.functions
 
     def call(self, name, function, *args):
-        """The result of a function of the package. An exception becomes CommandExecutionError with file and line."""
+        """What a function of the package returns. Raises CommandExecutionError, with file and line, if it raises."""
         return self.guarded(name, function, self.functions["%s.%s" % (name, function)], *args)
 
     def guarded(self, name, function, call, *args):
@@ -205,7 +204,7 @@ class Types(object):
 
 
 def pillar(opts, declared):
-    """The pillar for packages and the manager's functions: only the declarations."""
+    """What packages and the manager's functions see of the pillar: the declarations, and nothing else."""
     return {opts.get("resource_pillar_key") or "resources": declared}
 
 
@@ -213,7 +212,7 @@ class Packages(loader.Loader):
     """The functions of types' packages, ``type.function``. What cannot be loaded is for the caller to say."""
 
     def need(self, name):
-        """Load a type's package. Raises CommandExecutionError if there is none, or it does not load."""
+        """Load a type's package. Raises CommandExecutionError when there is none, or it does not load."""
         self._load(name)
         if name in self._modules:
             return
@@ -263,8 +262,7 @@ class TypeFiles(object):
 
 
 class Plain(object):
-    """The session of one plain resource: ``loaders`` have only the files of the type, ``manager`` the modules of the
-    manager.
+    """The session of one plain resource: ``loaders`` have the type's files alone, ``manager`` all that it has itself.
 
     ``said`` is what ``init`` says of it (thin.wire); ``opts`` are the session's, the same object as the worker's.
     """
@@ -336,7 +334,7 @@ class Plain(object):
         self._manager_opts["test"] = self.types.opts["test"] = test
 
     def grains(self, refresh=False):
-        """The grains of the package, overridden by the functions in the type's ``grains/``."""
+        """What the package says, and over it what the functions in the type's ``grains/`` do."""
         self.start()
         try:
             found = self.types.grains(self.type, refresh)
@@ -353,7 +351,7 @@ class Plain(object):
         return "'%s' is not supported for resource type '%s'%s" % (name, self.type, ": %s" % reason if reason else "")
 
     def _beyond(self, name):
-        """Functions that every type has: ``test.ping``, which is the package's ``ping``, and those that read grains."""
+        """What is there without being the type's: its package's ``ping`` as ``test.ping``, and reading its grains."""
         if name == "test.ping" and self.types.has(self.type, "ping"):
             found = self.types.functions["%s.ping" % self.type]
         elif name.startswith("grains.") and name in self._grains:

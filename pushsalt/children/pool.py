@@ -67,8 +67,6 @@ class Pool:
         self._confined = 0
         self._places: deque[asyncio.Future[None]] = deque()
         self._loop: asyncio.AbstractEventLoop | None = None
-        #: jobs that use the event loop; an orchestration runs some at the same time
-        self._users = 0
         self._setup: dict[str, Any] = {}
         self._end: Callable[[], object] = lambda: None
         self.seen = 0  # number of forked children
@@ -107,7 +105,6 @@ class Pool:
     def attach(self) -> None:
         """Use the running event loop from now on."""
         loop = asyncio.get_running_loop()
-        self._users += 1
         if self._loop is loop:
             return
         self._loop = loop
@@ -117,12 +114,7 @@ class Pool:
             child.attach()
 
     def detach(self) -> None:
-        """A job is done with the event loop. After the last one, the processes do not use it any more."""
-        self._users = max(0, self._users - 1)
-        if self._users == 0:
-            self._leave_loop()
-
-    def _leave_loop(self) -> None:
+        """Stop using the event loop, which is about to end."""
         if self._loop is None:
             return
         if self._control is not None and not self._loop.is_closed():
@@ -144,8 +136,7 @@ class Pool:
 
     def close(self) -> None:
         """End all processes."""
-        self._users = 0
-        self._leave_loop()
+        self.detach()
         for child in list(self._children):
             self._drop(child)
         self._control = None
@@ -286,17 +277,15 @@ class Pool:
         self._loop.add_reader(self._control, self._named)
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
         reading, writing = os.pipe2(os.O_CLOEXEC) if hasattr(os, "pipe2") else os.pipe()
-        their_life, life = os.pipe()
         os.set_blocking(reading, False)
-        pipes = cast(BinaryIO, os.fdopen(reading, "rb", 0)), cast(BinaryIO, os.fdopen(life, "wb", 0))
-        self._sockets |= {ours, *pipes}
+        traces = cast(BinaryIO, os.fdopen(reading, "rb", 0))
+        self._sockets |= {ours, traces}
         try:
             with theirs:
-                socket.send_fds(self._control, [b"c" if confined else b"f"], [theirs.fileno(), writing, their_life])
+                socket.send_fds(self._control, [b"c" if confined else b"f"], [theirs.fileno(), writing])
         finally:
             os.close(writing)
-            os.close(their_life)
-        child = Child(self, ours, pipes, alone)
+        child = Child(self, ours, traces, alone)
         self._children.append(child)
         self._unnamed.append(child)
         self.seen += 1
@@ -415,7 +404,7 @@ class Pool:
             self.lost(child)
 
     def _drop(self, child: Child) -> None:
-        self._sockets -= {child.channel, child.traces, child.life}
+        self._sockets -= {child.channel, child.traces}
         child.close()
         if child in self._children:
             self._children.remove(child)
@@ -447,7 +436,7 @@ def _environment() -> dict[str, str]:
 
 
 def _ended(process: subprocess.Popen[bytes], sockets: set[socket.socket | BinaryIO]) -> None:
-    for each in sorted(sockets, key=lambda each: isinstance(each, socket.socket)):  # pipes first: what runs ends
+    for each in sockets:
         each.close()
     sockets.clear()
     process.kill()

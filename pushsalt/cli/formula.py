@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 EXAMPLES = """
 pushsalt formula add nginx                     from the saltstack-formulas organisation
 pushsalt formula add https://example.org/app-formula.git@v1.2.0
-pushsalt formula update                        update pushsalt.lock, and show what changed
+pushsalt formula update                        move pushsalt.lock, and see what changed
 pushsalt formula show nginx                    its states, the pillar it reads
 pushsalt formula check nginx                   render it for eight systems, without a machine
 pushsalt formula new app                       a scaffold to start from
@@ -42,13 +42,13 @@ app = typer.Typer(cls=Actions, rich_markup_mode=None, add_completion=False, no_a
 
 @app.callback()
 def formula() -> None:
-    """Manage the formulas of the project, from git remotes and folders."""
+    """Formulas of the project: from git remotes or folders, their versions, what they offer and read."""
 
 
 @app.command(cls=Command)
 @takes(OUTPUT, GLOBAL)
 def add(
-    name: Annotated[str, typer.Argument(metavar="NAME|URL[@REF]", help="Name of a formula, or URL of a repository.")],
+    name: Annotated[str, typer.Argument(metavar="NAME|URL[@REF]", help="A formula's name, or a repository.")],
     given: Given,
 ) -> int:
     """Add a formula to gitfs_remotes, fetch it, and lock its revision."""
@@ -116,13 +116,10 @@ def list_(given: Given) -> int:
 def update(
     given: Given,
     names: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="[NAME ...]", help="Formulas to update; without any: all remotes, including those of pillar."
-        ),
+        list[str] | None, typer.Argument(metavar="[NAME ...]", help="Which; none: all, and those of pillar.")
     ] = None,
 ) -> int:
-    """Update pushsalt.lock to the current revisions of the remotes, and show what changed."""
+    """Move pushsalt.lock to what the remotes have now, and show what changed."""
     if given.locked:
         raise UsageError("`formula update` moves what --locked holds", hint="leave --locked out")
     project = _project(given)
@@ -136,8 +133,8 @@ def update(
 
 @app.command(cls=Command)
 @takes(OUTPUT, GLOBAL)
-def remove(name: Annotated[str, typer.Argument(metavar="NAME|URL", help="Formula to remove.")], given: Given) -> int:
-    """Remove a formula from gitfs_remotes and from the lock file."""
+def remove(name: Annotated[str, typer.Argument(metavar="NAME|URL", help="Which.")], given: Given) -> int:
+    """Take a formula out of gitfs_remotes and of the lock file."""
     from pushsalt.formula.edit import remove_remote
     from pushsalt.git.lockfile import LockFile
     from pushsalt.git.project import configured, lock_path
@@ -164,10 +161,10 @@ def remove(name: Annotated[str, typer.Argument(metavar="NAME|URL", help="Formula
 @app.command(cls=Command)
 @takes(OUTPUT, GLOBAL)
 def show(
-    name: Annotated[str, typer.Argument(metavar="NAME|PATH", help="Formula of the project, or folder.")],
+    name: Annotated[str, typer.Argument(metavar="NAME|PATH", help="A formula of the project, or a folder.")],
     given: Given,
 ) -> int:
-    """Show the states, pillar keys and metadata of a formula."""
+    """Show a formula: its states, the pillar it reads, what it says of itself."""
     from pushsalt.formula.metadata import describe
     from pushsalt.formula.sources import FolderSource
 
@@ -188,11 +185,9 @@ def show(
 @takes(CHECK, GLOBAL)
 def check(
     given: Given,
-    names: Annotated[
-        list[str] | None, typer.Argument(metavar="[NAME ...]", help="Formulas to check; without any: all.")
-    ] = None,
+    names: Annotated[list[str] | None, typer.Argument(metavar="[NAME ...]", help="Which; none: all of them.")] = None,
 ) -> int:
-    """Check formulas offline, as `pushsalt check` does, including those from git."""
+    """Look at formulas offline, as `pushsalt check` does, from git too."""
     from pushsalt.cli.check import run_check
     from pushsalt.formula.export import exported
 
@@ -210,14 +205,11 @@ def check(
 @app.command(cls=Command)
 @takes(GLOBAL)
 def new(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="Name of the formula and of its states.")],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The formula's name, as its states are called.")],
     given: Given,
-    folder: Annotated[
-        str | None,
-        typer.Argument(metavar="[DIR]", help="Folder to create (default: NAME-formula in the working folder)."),
-    ] = None,
+    folder: Annotated[str | None, typer.Argument(metavar="[DIR]", help="Where; by default NAME-formula here.")] = None,
 ) -> int:
-    """Create a formula to start from."""
+    """Make a formula to start from, in today's conventions."""
     from pushsalt.formula.scaffold import scaffold
 
     place = Path(folder) if folder else Path(f"{name}-formula")

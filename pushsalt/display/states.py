@@ -71,7 +71,6 @@ class StateResult:
     duration: float | None
     salt: str = ""  # the version of real Salt, if the state ran Salt's own module
     hint: str = ""  # an addition to the comment, for people
-    tag: str = ""
 
 
 def is_states(ret: Any) -> bool:
@@ -114,7 +113,6 @@ def _result(tag: object, value: Mapping[str, Any]) -> StateResult:
         duration=_number(value.get("duration")),
         salt=_text(value.get("__salt_python__", "")),
         hint=getattr(value.get("comment"), "explanation", ""),
-        tag=_text(tag),
     )
 
 

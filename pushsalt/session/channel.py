@@ -168,7 +168,7 @@ class Channel:
             self.traffic.bytes_sent += len(data)
             self.stream.write(data)
 
-    async def receive(self) -> Iterator[tuple[bytes, bytes | bytearray]] | None:
+    async def receive(self) -> Iterator[tuple[bytes, bytes]] | None:
         """The frames received by now, as (kind, payload); None at the end of the stream.
 
         Raises TargetError when the connection broke, wire.Excess for too many bytes; the iterator raises ValueError
@@ -185,7 +185,8 @@ class Channel:
             if self.opening.tty or self.opening.waits:
                 self._heard(data, "stdout")
         self._frames.feed(data)
-        return iter(self._frames)
+        frames: Iterator[tuple[bytes, bytes]] = iter(self._frames)
+        return frames
 
     @property
     def is_empty(self) -> bool:

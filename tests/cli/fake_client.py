@@ -45,7 +45,6 @@ class FakeClient:
     def __init__(self, settings, reporter):
         calls.append(("settings", settings))
         self.reporter = reporter
-        self.observers = []
         self.stopped = asyncio.Event()
         self.secrets = Redactor()
         self.secrets.add(os.environ.get("FAKE_SECRET"))
@@ -65,9 +64,7 @@ class FakeClient:
             raise NoTargetError("no target matches 'none'", hint=f"the inventory has {', '.join(ids)}")
         return ids
 
-    is_ending = False
-
-    def stop(self, exit_code=130, gently=False):
+    def stop(self):
         self.stopped.set()
 
     def stream_apply(self, selection, sls, options):

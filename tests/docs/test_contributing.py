@@ -20,11 +20,10 @@ RECIPES = {
     "tops": "### A pillar source",
     "fileserver": "### A file server backend",
     "sdb": "### A driver of sdb",
-    "returners": "### A returner",
     "functions": "### A function of the controller",
 }
 #: of these docs/extending.md has the contract, and tests/plugins a test; few will ever write one
-WITHOUT_RECIPE = {"serializers", "sources", "runners"}
+WITHOUT_RECIPE = {"serializers", "sources"}
 
 
 def project():

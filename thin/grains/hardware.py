@@ -121,7 +121,7 @@ def parse_lspci(text):
 
 
 def firmware(folder=DMI):
-    """Grains of the firmware; users other than root get those that they can read."""
+    """What the firmware says about the machine; without what only root may read, for others."""
     ret = {}
     for grain, name in FIRMWARE:
         text = read(os.path.join(folder, name), None)

@@ -7,10 +7,7 @@ with its version.
 import re
 
 from thin.exceptions import CommandExecutionError
-from thin.utils import data
-from thin.utils.outputs import apkout
-from thin.utils.packages import pkgholds, pkgspec
-from thin.utils.programs import pkgrun
+from thin.utils import apkout, data, pkgholds, pkgrun, pkgspec
 
 __virtualname__ = "pkg"
 __fits__ = {"os_family": ("Alpine",)}
@@ -94,7 +91,7 @@ def version(*names, **kwargs):
 
 def latest_version(*names, **kwargs):
     """
-    Return the version that an install would give, "" if none is newer; ``{name: version}`` for several
+    Return the version that an install would bring, "" where nothing newer is there; ``{name: version}`` of several
 
     refresh : False
         Update the lists first.
@@ -203,7 +200,7 @@ def refresh_db(**kwargs):
 
 def install(name=None, refresh=False, pkgs=None, sources=None, **kwargs):
     """
-    Install, upgrade and downgrade packages: ``{name: {old, new}}`` of all changes
+    Install, up- and downgrade packages: ``{name: {old, new}}`` of all that changed
 
     name
         A package; ``version`` is its version.

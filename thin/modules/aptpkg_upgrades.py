@@ -1,11 +1,7 @@
-"""Upgrades of all packages, and removal of packages that are no longer needed: a part of ``pkg``. Salt:
-modules/aptpkg.py
-"""
+"""Upgrades of all packages, and what nobody needs any longer: a part of ``pkg``. Salt: modules/aptpkg.py"""
 
 from thin.exceptions import CommandExecutionError
-from thin.utils.outputs import aptout
-from thin.utils.packages import pkgspec
-from thin.utils.programs import aptrun, pkgrun
+from thin.utils import aptout, aptrun, pkgrun, pkgspec
 
 __virtualname__ = "pkg"
 __fits__ = {"os_family": ("Debian",)}
@@ -42,7 +38,7 @@ def list_upgrades(refresh=True, dist_upgrade=True, **kwargs):
 
 def autoremove(list_only=False, purge=False):
     """
-    Remove dependencies that are no longer needed: changes, or the sorted names with ``list_only``.
+    Remove what was installed for others and is needed no longer: changes, or the sorted names with ``list_only``.
 
     CLI Example:
 

@@ -24,7 +24,7 @@ def __virtual__():
 
 def show(br=None):
     """
-    Return ``{bridge: {id, stp, interfaces}}``, or that of one bridge
+    Return ``{bridge: {id, stp, interfaces}}``, or that of one bridge; without interfaces where there is none
 
     CLI Example:
 
@@ -81,7 +81,7 @@ def find_interfaces(*args):
 
 def add(br=None):
     """
-    Create a bridge; returns the program's output
+    Make a bridge; returns what the program says
 
     CLI Example:
 
@@ -98,7 +98,7 @@ def add(br=None):
 
 def delete(br=None):
     """
-    Delete a bridge, which must be down; returns the program's output
+    Take away a bridge, which must be down; returns what the program says
 
     CLI Example:
 
@@ -113,7 +113,7 @@ def delete(br=None):
 
 def addif(br=None, iface=None):
     """
-    Add an interface to a bridge; returns the program's output
+    Make an interface a port of a bridge; returns what the program says
 
     CLI Example:
 
@@ -126,7 +126,7 @@ def addif(br=None, iface=None):
 
 def delif(br=None, iface=None):
     """
-    Remove an interface from a bridge; returns the program's output
+    Take an interface out of a bridge; returns what the program says
 
     CLI Example:
 

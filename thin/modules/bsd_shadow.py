@@ -5,8 +5,7 @@ there, so that setting one is refused. ``change`` and ``expire`` are seconds sin
 """
 
 from thin.exceptions import CommandExecutionError, SaltInvocationError
-from thin.utils.files import textfile
-from thin.utils.formats import shacrypt
+from thin.utils import shacrypt, textfile
 
 __virtualname__ = "shadow"
 __fits__ = {"kernel": ("FreeBSD", "DragonFly", "OpenBSD", "NetBSD")}
@@ -22,7 +21,7 @@ def __virtual__():
 
 def default_hash():
     """
-    Return the placeholder for the hash of an account without a password
+    Return what stands in place of a hash where no password was ever set
 
     CLI Example:
 
@@ -77,7 +76,7 @@ def info(name):
 
 def set_password(name, password):
     """
-    Set the hash of the user's password; whether it worked
+    Set the hash of the user's password; whether that worked
 
     name
         the user's name
@@ -100,7 +99,7 @@ def set_password(name, password):
 
 def del_password(name):
     """
-    Let the user log in without a password; whether it worked
+    Let the user log in without a password; whether that worked
 
     name
         the user's name
@@ -116,7 +115,7 @@ def del_password(name):
 
 def lock_password(name):
     """
-    Lock the account; whether it worked
+    Lock the account; whether that worked
 
     name
         the user's name
@@ -132,7 +131,7 @@ def lock_password(name):
 
 def unlock_password(name):
     """
-    Unlock the account; whether it worked
+    Unlock the account; whether that worked
 
     name
         the user's name
@@ -148,7 +147,7 @@ def unlock_password(name):
 
 def set_change(name, change):
     """
-    Set when the password must be changed; whether it worked
+    Set when the password must be changed; whether that worked
 
     name
         the user's name
@@ -166,7 +165,7 @@ def set_change(name, change):
 
 def set_expire(name, expire):
     """
-    Set when the account ends; whether it worked
+    Set when the account ends; whether that worked
 
     name
         the user's name

@@ -6,8 +6,7 @@ has the reason when it did not.
 """
 
 from thin.exceptions import CommandExecutionError
-from thin.utils.files import safepath
-from thin.utils.system import accountfiles, accounts
+from thin.utils import accountfiles, accounts, safepath
 
 __virtualname__ = "user"
 __usual__ = True
@@ -59,7 +58,7 @@ def add(
     local=False,
 ):
     """
-    Add a user; whether it worked
+    Add a user; whether that worked
 
     name
         the user's name
@@ -143,7 +142,7 @@ def add(
 
 def delete(name, remove=False, force=False, root=None, local=False):
     """
-    Delete a user; whether it worked
+    Delete a user; whether that worked
 
     name
         the user's name
@@ -169,7 +168,7 @@ def delete(name, remove=False, force=False, root=None, local=False):
 
 def rename(name, new_name, root=None):
     """
-    Give the user another name; whether it worked. Raises CommandExecutionError when the new name is taken
+    Give the user another name; whether that worked. Raises CommandExecutionError when the new name is taken
 
     name
         the user's name
@@ -196,7 +195,7 @@ def rename(name, new_name, root=None):
 
 def chuid(name, uid, root=None):
     """
-    Change the user's number; whether it worked. Files keep the old one
+    Change the user's number; whether that worked. Files keep the old one
 
     name
         the user's name
@@ -216,7 +215,7 @@ def chuid(name, uid, root=None):
 
 def chgid(name, gid, root=None):
     """
-    Change the user's primary group; whether it worked
+    Change the user's primary group; whether that worked
 
     name
         the user's name
@@ -239,7 +238,7 @@ def chgid(name, gid, root=None):
 
 def chshell(name, shell, root=None):
     """
-    Change the user's login shell; whether it worked
+    Change the user's login shell; whether that worked
 
     name
         the user's name
@@ -259,7 +258,7 @@ def chshell(name, shell, root=None):
 
 def chhome(name, home, persist=False, root=None):
     """
-    Change the user's home; whether it worked
+    Change the user's home; whether that worked
 
     name
         the user's name
@@ -288,7 +287,7 @@ def chhome(name, home, persist=False, root=None):
 
 def chgroups(name, groups, append=False, root=None):
     """
-    Set the user's supplementary groups; whether it worked
+    Set the user's groups beside the primary one; whether that worked
 
     name
         the user's name
@@ -316,7 +315,7 @@ def chgroups(name, groups, append=False, root=None):
 
 def chfullname(name, fullname, root=None):
     """
-    Set the user's full name; whether it worked
+    Write down what the user is called in full; whether that worked
 
     name
         the user's name
@@ -336,7 +335,7 @@ def chfullname(name, fullname, root=None):
 
 def chroomnumber(name, roomnumber, root=None):
     """
-    Write down the room where the user sits; whether it worked
+    Write down the room where the user sits; whether that worked
 
     name
         the user's name
@@ -356,7 +355,7 @@ def chroomnumber(name, roomnumber, root=None):
 
 def chworkphone(name, workphone, root=None):
     """
-    Write down the user's telephone at work; whether it worked
+    Write down the user's telephone at work; whether that worked
 
     name
         the user's name
@@ -376,7 +375,7 @@ def chworkphone(name, workphone, root=None):
 
 def chhomephone(name, homephone, root=None):
     """
-    Write down the user's telephone at home; whether it worked
+    Write down the user's telephone at home; whether that worked
 
     name
         the user's name
@@ -396,7 +395,7 @@ def chhomephone(name, homephone, root=None):
 
 def chother(name, other, root=None):
     """
-    Change what else the comment field says; whether it worked
+    Change what else the comment field says; whether that worked
 
     name
         the user's name
@@ -418,7 +417,7 @@ def chother(name, other, root=None):
 
 
 def _group(name, gid, usergroup, system):
-    """The name of the primary group; a missing group with the user's name is created. None if that fails."""
+    """The name of the primary group, made where there is none of the user's name; None when that cannot be."""
     if gid not in (None, ""):
         if not str(gid).isdigit():
             return str(gid)

@@ -9,7 +9,7 @@ import os
 
 from thin.exceptions import CommandExecutionError
 from thin.log import getLogger
-from thin.utils.files import safepath
+from thin.utils import safepath
 from thin.utils.files.arguments import cachedir
 
 __usual__ = True
@@ -196,7 +196,7 @@ def get_template(path, dest, template="jinja", saltenv=None, makedirs=False, **k
     if dest:
         dest = _destination(url, dest)
         return dest if _put(data, dest, makedirs) else ""
-    from thin.utils.files import osutil
+    from thin.utils import osutil
 
     descriptor, dest = osutil.mkstemp()
     with os.fdopen(descriptor, "wb") as target:
@@ -306,14 +306,14 @@ def cache_local_file(path):
 
 
 def cache_dest(url, saltenv=None):
-    """The path of the cached copy of a web source; other sources have none."""
+    """Where a source from the web is kept; other sources have no place of their own."""
     from thin.utils.files import web
 
     return web.cache_path(url, cachedir(__opts__), _env(saltenv))
 
 
 def is_cached(path, saltenv=None):
-    """The path of the cached copy, "" if there is none."""
+    """The path of a copy that is here already, "" when there is none."""
     from thin.utils.files import sources
 
     url, saltenv = _split(path, saltenv)
@@ -337,7 +337,7 @@ def _kept(url, saltenv):
 
 
 def list_minion(saltenv=None):
-    """The cached web sources."""
+    """The sources from the web that are kept here."""
     top = os.path.join(cachedir(__opts__), "extrn_files", _env(saltenv))
     return sorted(os.path.relpath(os.path.join(root, name), top) for root, _, files in os.walk(top) for name in files)
 

@@ -2,8 +2,7 @@
 
 import os
 
-from thin.utils import nomaster
-from thin.utils.files import safepath
+from thin.utils import nomaster, safepath
 
 __virtualname__ = "cp"
 __reads__ = ("cache_file_ssh", "hash_file_ssh")

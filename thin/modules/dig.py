@@ -102,7 +102,7 @@ def PTR(host, nameserver=None):
 
 def CNAME(host, nameserver=None):
     """
-    Return the canonical name of a name, as text
+    Return the name that a name stands for, as text
 
     CLI Example:
 

@@ -6,9 +6,7 @@ import time
 
 from thin import process
 from thin.exceptions import CommandExecutionError, SaltInvocationError
-from thin.utils.archives import unpacking
-from thin.utils.files import safepath
-from thin.utils.formats import dockerwords
+from thin.utils import dockerwords, safepath, unpacking
 
 __virtualname__ = "docker"
 
@@ -43,7 +41,7 @@ def import_(source, repository, tag="latest", api_response=False):
 
 def load(path, repository=None, tag=None):
     """
-    Load images that ``docker.save`` wrote (also ``salt://``); returns ``{Path, Layers, Time_Elapsed, Image}``
+    Take in images that ``docker.save`` wrote (``salt://`` too); returns ``{Path, Layers, Time_Elapsed, Image}``
 
     repository, tag
         A name for the one image.

@@ -9,8 +9,7 @@ import time
 
 from thin import process
 from thin.exceptions import CommandExecutionError, SaltInvocationError
-from thin.utils.files import serial
-from thin.utils.formats import dockerwords
+from thin.utils import dockerwords, serial
 
 __virtualname__ = "docker"
 
@@ -179,7 +178,7 @@ def history(name, quiet=False):
 
 def layers(name):
     """
-    Return the ids of an image's layers, the topmost last; ``<missing>`` for a layer without a local image
+    Return the ids of an image's layers, the topmost last; ``<missing>`` for one that is not here as an image
 
     CLI Example:
 
@@ -192,7 +191,7 @@ def layers(name):
 
 def depends(name):
     """
-    Return ``{"Containers", "Images"}``: names of those that use an image
+    Return ``{"Containers", "Images"}``: names of what is made of an image
 
     CLI Example:
 
@@ -236,7 +235,7 @@ def dangling(prune=False, force=False):
 
 def search(name, official=False, trusted=False):
     """
-    Return ``{image: {Description, Official, Stars}}`` from a registry
+    Return ``{image: {Description, Official, Stars}}`` of what a registry has
 
     CLI Example:
 
@@ -304,7 +303,7 @@ def push(image, insecure_registry=False, api_response=False, client_timeout=60):
 
 def rmi(*names, **kwargs):
     """
-    Remove images; returns ``{"Layers": ids, "Tags": names, "retcode"}`` of the removed ones, and ``Errors``
+    Take away images; returns ``{"Layers": ids, "Tags": names, "retcode"}`` of what is gone, and ``Errors``
 
     force
         Even if containers are made of them.

@@ -5,9 +5,7 @@ import re
 
 from thin import process
 from thin.exceptions import CommandExecutionError, SaltInvocationError
-from thin.utils.archives import unpacking
-from thin.utils.files import safepath, serial
-from thin.utils.formats import dockerwords
+from thin.utils import dockerwords, safepath, serial, unpacking
 
 __virtualname__ = "docker"
 
@@ -113,7 +111,7 @@ def port(name, private_port=None):
 
 def logs(name, **kwargs):
     """
-    Return the output of a container
+    Return what a container printed
 
     tail
         So many lines of the end.
@@ -153,7 +151,7 @@ def top(name):
 
 def diff(name):
     """
-    Return ``{"Added", "Changed", "Deleted": [paths]}``: differences from the container's image
+    Return ``{"Added", "Changed", "Deleted": [paths]}`` of what is unlike the container's image
 
     CLI Example:
 
@@ -170,7 +168,7 @@ def diff(name):
 
 def compare_containers(first, second, ignore=None):
     """
-    Return ``{Config, HostConfig: {name: {old, new}}}``: differences between two containers
+    Return ``{Config, HostConfig: {what: {old, new}}}`` of what is unlike in two containers
 
     ignore
         What not to look at: a list, or a text with commas.
@@ -262,7 +260,7 @@ _SETS = ("Env", "CapAdd", "CapDrop", "Binds", "Dns", "ExtraHosts", "GroupAdd", "
 
 
 def _plain(key, value, about):
-    """A setting without values that are specific to the container."""
+    """A setting without what is the container's own in it."""
     if key == "LogConfig" and isinstance(value, dict):
         return {name: value[name] for name in value if name != "Path"}  # podman's, with the container's id
     if key == "Env" and value:
@@ -288,7 +286,7 @@ def _podmans(text, about):
 
 
 def _comparable(key, value):
-    """A value for comparison: all empty values are equal."""
+    """What is empty is the same, however it is written."""
     if key in _SETS and isinstance(value, list):
         return sorted(map(str, value)) or None
     if key == "Ulimits" and isinstance(value, list):

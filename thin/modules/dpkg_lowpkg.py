@@ -3,8 +3,7 @@
 import os
 
 from thin.exceptions import CommandExecutionError, SaltInvocationError
-from thin.utils.outputs import aptout
-from thin.utils.packages import pkgspec
+from thin.utils import aptout, pkgspec
 
 __virtualname__ = "lowpkg"
 __fits__ = {"os_family": ("Debian",)}
@@ -139,7 +138,7 @@ def file_dict(*packages, **kwargs):
 
 def info(*packages, **kwargs):
     """
-    ``{name: {field: value}}`` of packages in dpkg's database; fields without a value are omitted.
+    ``{name: {field: value}}`` of packages that dpkg knows; fields without a value are left out.
 
     Raises CommandExecutionError for an unknown package, unless ``failhard=False`` (then {}).
 

@@ -1,11 +1,11 @@
-"""Rules of firewalld's zones: masquerading, ports, ICMP, interfaces, networks and rich rules.
+"""What the zones of firewalld let through: masquerading, ports, ICMP, interfaces, networks and rich rules.
 
 A part of ``firewalld`` beside firewalld.py, which says what ``permanent`` means. Salt: ``salt/modules/firewalld.py``.
 """
 
 from thin import process
 from thin.log import getLogger
-from thin.utils.programs import firewalldrun
+from thin.utils import firewalldrun
 
 __virtualname__ = "firewalld"
 __reads__ = (
@@ -50,7 +50,7 @@ def _cmd(words, permanent=False):
 
 def get_icmp_types(permanent=True):
     """
-    Return the names of firewalld's ICMP types
+    Return the names of the types of ICMP that firewalld knows
 
     CLI Example:
 
@@ -167,7 +167,7 @@ def list_port_fwd(zone, permanent=True):
 
 def add_port_fwd(zone, src, dest, proto="tcp", dstaddr="", permanent=True, force_masquerade=False):
     """
-    Forward a port to another port of this machine or of the address ``dstaddr``
+    Send what comes in at a port to another, here or at the address ``dstaddr``
 
     force_masquerade
         Turn on masquerading in the zone first.

@@ -7,8 +7,7 @@ enabled (``onestart`` …).
 import os
 
 from thin.exceptions import CommandExecutionError
-from thin.utils.files import textfile
-from thin.utils.system import initsystem
+from thin.utils import initsystem, textfile
 
 __virtualname__ = "service"
 __fits__ = {"kernel": ("FreeBSD", "DragonFly")}
@@ -180,7 +179,7 @@ def disabled(name, **kwargs):
 
 def start(name, jail=None):
     """
-    Start the service; whether it worked
+    Start the service; whether that worked
 
     name
         the service's name
@@ -198,7 +197,7 @@ def start(name, jail=None):
 
 def stop(name, jail=None):
     """
-    Stop the service; whether it worked
+    Stop the service; whether that worked
 
     name
         the service's name
@@ -216,7 +215,7 @@ def stop(name, jail=None):
 
 def restart(name, jail=None):
     """
-    Restart the service; whether it worked
+    Restart the service; whether that worked
 
     name
         the service's name
@@ -234,7 +233,7 @@ def restart(name, jail=None):
 
 def reload_(name, jail=None):
     """
-    Make the service read its configuration again; whether it worked
+    Make the service read its configuration again; whether that worked
 
     name
         the service's name
@@ -252,7 +251,7 @@ def reload_(name, jail=None):
 
 def enable(name, **kwargs):
     """
-    Start the service at boot; whether it worked
+    Start the service at boot; whether that worked
 
     name
         the service's name
@@ -277,7 +276,7 @@ def enable(name, **kwargs):
 
 def disable(name, **kwargs):
     """
-    Do not start the service at boot; whether it worked
+    Do not start the service at boot; whether that worked
 
     name
         the service's name

@@ -6,8 +6,7 @@
 from thin import process
 from thin.exceptions import CommandExecutionError, SaltInvocationError
 from thin.log import getLogger
-from thin.utils.files import safepath
-from thin.utils.programs import gnupg
+from thin.utils import gnupg, safepath
 
 __virtualname__ = "gpg"
 __reads_unless__ = {"sign": {"output": ()}, "encrypt": {"output": ()}, "decrypt": {"output": ()}}
@@ -59,7 +58,7 @@ def encrypt(
     keyring=None,
 ):
     """
-    Encrypt a text or the content of a file: ``{"res": bool, "comment": text}``, with ``bare`` only the text, or False
+    Encrypt a given text, or what a file has: ``{"res": bool, "comment": text}``, with ``bare`` the text alone, or False
 
     recipients
         Ids or fingerprints of keys, as a list or separated by commas
@@ -90,7 +89,7 @@ def decrypt(
     user=None, text=None, filename=None, output=None, use_passphrase=False, gnupghome=None, bare=False, keyring=None
 ):
     """
-    Decrypt a text or the content of a file: ``{"res": bool, "comment": text}``, with ``bare`` only the text, or False
+    Decrypt a given text, or what a file has: ``{"res": bool, "comment": text}``, with ``bare`` the text alone, or False
 
     CLI Example:
 

@@ -2,8 +2,7 @@
 
 import os
 
-from thin.utils.files import textfile
-from thin.utils.formats import hostsfile
+from thin.utils import hostsfile, textfile
 
 __usual__ = True
 __reads__ = ("list_hosts", "get_ip", "get_alias", "has_pair")
@@ -105,7 +104,7 @@ def rm_host(ip, alias):
 
 def set_comment(ip, comment):
     """
-    Set the comment of an address; returns whether the address exists
+    Set the comment behind an address; whether there is such an address
 
     CLI Example:
 

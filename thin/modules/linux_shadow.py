@@ -4,8 +4,7 @@ Hashes go to chpasswd's standard input, never on a command line. ``root`` names 
 """
 
 from thin.exceptions import CommandExecutionError, SaltInvocationError
-from thin.utils.formats import shacrypt
-from thin.utils.system import accounts
+from thin.utils import accounts, shacrypt
 
 __virtualname__ = "shadow"
 __usual__ = True
@@ -34,7 +33,7 @@ def __virtual__():
 
 def default_hash():
     """
-    The placeholder for the hash of an account without a password.
+    What stands in place of a hash where no password was ever set.
 
     CLI Example:
 
@@ -68,7 +67,7 @@ def info(name, root=None):
 
 def list_users(root=None):
     """
-    The sorted names of all entries.
+    The sorted names of all that have an entry.
 
     root
         in another system's root folder
@@ -113,7 +112,7 @@ def gen_password(password, crypt_salt=None, algorithm="sha512"):
 
 
 def _crypt(password, salt, algorithm):
-    """The result of crypt(3), computed by Perl, which most systems have; the password is passed on stdin."""
+    """What crypt(3) makes of it: asked by Perl, which every Debian and most others have; the password on its input."""
     salt = salt or shacrypt.random_salt(22 if algorithm == "blowfish" else 2)
     setting = salt if algorithm == "crypt" or salt.startswith("$") else "$2b$12$" + salt
     words = "$s = <STDIN>; chomp $s; $p = <STDIN>; chomp $p; print crypt($p, $s) // ''"
@@ -126,7 +125,7 @@ def _crypt(password, salt, algorithm):
 
 def set_password(name, password, use_usermod=False, root=None):
     """
-    Set the hash of the user's password; whether it worked. Raises SaltInvocationError for an invalid hash.
+    Set the hash of the user's password; whether that worked. Raises SaltInvocationError for what is no hash.
 
     name
         the user's name
@@ -153,7 +152,7 @@ def set_password(name, password, use_usermod=False, root=None):
 
 def del_password(name, root=None):
     """
-    Let the user log in without a password; whether it worked.
+    Let the user log in without a password; whether that worked.
 
     name
         the user's name
@@ -217,7 +216,7 @@ def unlock_password(name, root=None):
 
 def set_inactdays(name, inactdays, root=None):
     """
-    Days after which an expired password locks the account (-1: never); whether it worked.
+    Days after which an expired password locks the account (-1: never); whether that worked.
 
     name
         the user's name
@@ -237,7 +236,7 @@ def set_inactdays(name, inactdays, root=None):
 
 def set_maxdays(name, maxdays, root=None):
     """
-    Days after which the password must be changed; whether it worked.
+    Days after which the password must be changed; whether that worked.
 
     name
         the user's name
@@ -257,7 +256,7 @@ def set_maxdays(name, maxdays, root=None):
 
 def set_mindays(name, mindays, root=None):
     """
-    Days before which the password cannot be changed; whether it worked.
+    Days before which the password cannot be changed; whether that worked.
 
     name
         the user's name
@@ -277,7 +276,7 @@ def set_mindays(name, mindays, root=None):
 
 def set_warndays(name, warndays, root=None):
     """
-    Days of warning before the password must be changed; whether it worked.
+    Days of warning before the password must be changed; whether that worked.
 
     name
         the user's name
@@ -297,7 +296,7 @@ def set_warndays(name, warndays, root=None):
 
 def set_date(name, date, root=None):
     """
-    The day of the last change: days since 1970 or YYYY-MM-DD; whether it worked.
+    The day of the last change: days since 1970 or YYYY-MM-DD; whether that worked.
 
     name
         the user's name
@@ -317,7 +316,7 @@ def set_date(name, date, root=None):
 
 def set_expire(name, expire, root=None):
     """
-    The day on which the account ends (-1: never): days since 1970 or YYYY-MM-DD; whether it worked.
+    The day on which the account ends (-1: never): days since 1970 or YYYY-MM-DD; whether that worked.
 
     name
         the user's name

@@ -79,7 +79,7 @@ def write(path, attribute, value, **kwargs):
 
 def delete(path, attribute):
     """
-    Remove an attribute of a file; whether it was removed
+    Remove an attribute of a file; whether it is gone
 
     path
         The file
@@ -98,7 +98,7 @@ def delete(path, attribute):
 
 def clear(path):
     """
-    Remove all attributes of a file; whether they were removed
+    Remove all attributes of a file; whether they are gone
 
     path
         The file

@@ -10,8 +10,7 @@ import re
 
 from thin import process
 from thin.exceptions import CommandExecutionError
-from thin.utils import yamlout
-from thin.utils.files import safepath, textfile
+from thin.utils import safepath, textfile, yamlout
 
 __virtualname__ = "ip"
 __reads__ = ("netplan_active", "get_interface", "get_routes", "get_network_settings")
@@ -264,7 +263,7 @@ def _section_of(iface):
 
 
 def _renderer():
-    """The renderer in the system's files, networkd by default."""
+    """Who does the work: what a file of the system says, networkd by default."""
     for name in sorted(os.listdir(FOLDER)):
         if name.endswith((".yaml", ".yml")):
             for line in textfile.lines(os.path.join(FOLDER, name)):

@@ -6,8 +6,7 @@ yaml, txt, pprint and raw.
 
 from thin.exceptions import CommandExecutionError
 from thin.log import getLogger
-from thin.utils import yamlout
-from thin.utils.files import serial
+from thin.utils import serial, yamlout
 
 __reads__ = ("out_format", "string_format", "html_format")
 

@@ -1,4 +1,4 @@
-"""Maintenance commands of FreeBSD's pkg, with their output: a part of ``pkg``. Salt: modules/pkgng.py
+"""Housekeeping of FreeBSD's pkg, in its own words: the part of ``pkg`` beside pkgng.py. Salt: modules/pkgng.py
 
 All functions but the first two take ``jail``, ``chroot`` or ``root``, as those of pkgng.py do.
 """
@@ -6,8 +6,7 @@ All functions but the first two take ``jail``, ``chroot`` or ``root``, as those 
 import os
 
 from thin.exceptions import CommandExecutionError
-from thin.utils.outputs import pkgngout
-from thin.utils.programs import pkgngrun
+from thin.utils import pkgngout, pkgngrun
 
 __virtualname__ = "pkg"
 __fits__ = {"os": ("FreeBSD",), "kernel": ("DragonFly",)}
@@ -113,7 +112,7 @@ def restore(file_name, jail=None, chroot=None, root=None):
 
 def audit(jail=None, chroot=None, root=None):
     """
-    Return known vulnerabilities of the installed packages
+    Return what is known of holes in the installed packages
 
     CLI Example:
 
@@ -145,7 +144,7 @@ def clean(jail=None, chroot=None, root=None, clean_all=False, dryrun=False):
 
 def autoremove(jail=None, chroot=None, root=None, dryrun=False):
     """
-    Remove dependencies that are no longer needed
+    Remove what was installed for others and is needed no longer
 
     dryrun
         Only say so.
@@ -238,7 +237,7 @@ def search(
     prefix=False,
 ):
     """
-    Return the packages of the repositories with this name
+    Return what the repositories have of this name
 
     exact, glob, regex, pcre
         What the name is.
@@ -315,7 +314,7 @@ def fetch(
 
 def updating(name, jail=None, chroot=None, root=None, filedate=None, filename=None):
     """
-    Return the entries of the ports' UPDATING for a package
+    Return what the ports' UPDATING has about a package
 
     filedate
         Only what is newer, as YYYYMMDD.

@@ -5,8 +5,7 @@ What ``runas`` means is said in rabbitmq.py.
 
 from thin import process
 from thin.exceptions import SaltInvocationError
-from thin.utils.files import serial
-from thin.utils.programs import rabbitrun
+from thin.utils import rabbitrun, serial
 
 __virtualname__ = "rabbitmq"
 __reads__ = (
@@ -103,7 +102,7 @@ def set_policy(vhost, name, pattern, definition, priority=None, runas=None, appl
 
 def delete_policy(vhost, name, runas=None):
     """
-    Delete a policy; returns ``{Deleted: output of rabbitmqctl}``
+    Delete a policy; returns ``{Deleted: what rabbitmqctl said}``
 
     CLI Example:
 
@@ -142,7 +141,7 @@ def list_available_plugins(runas=None):
 
 def list_enabled_plugins(runas=None):
     """
-    Return the names of enabled plugins, including those that others require
+    Return the names of the plugins that are enabled, by somebody or because others need them
 
     CLI Example:
 
@@ -174,7 +173,7 @@ def plugin_is_enabled(name, runas=None):
 
 def enable_plugin(name, runas=None):
     """
-    Enable a plugin; returns ``{Enabled: output of rabbitmq-plugins}``
+    Enable a plugin; returns ``{Enabled: what rabbitmq-plugins said}``
 
     CLI Example:
 
@@ -187,7 +186,7 @@ def enable_plugin(name, runas=None):
 
 def disable_plugin(name, runas=None):
     """
-    Disable a plugin; returns ``{Disabled: output of rabbitmq-plugins}``
+    Disable a plugin; returns ``{Disabled: what rabbitmq-plugins said}``
 
     CLI Example:
 

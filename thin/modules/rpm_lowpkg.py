@@ -7,10 +7,7 @@ import os
 
 from thin import process
 from thin.exceptions import CommandExecutionError, SaltInvocationError
-from thin.utils.files import safepath
-from thin.utils.outputs import rpmout
-from thin.utils.packages import rpmversion
-from thin.utils.programs import pkgrun
+from thin.utils import pkgrun, rpmout, rpmversion, safepath
 
 __virtualname__ = "lowpkg"
 __fits__ = {
@@ -416,7 +413,7 @@ def import_gpg_key(key, root=None):
 
         pushsalt run '*' lowpkg.import_gpg_key /etc/pki/rpm-gpg/RPM-GPG-KEY-example
     """
-    from thin.utils.files import osutil
+    from thin.utils import osutil
 
     path = None
     try:

@@ -10,8 +10,7 @@ import os
 from thin import process
 from thin.exceptions import CommandExecutionError
 from thin.log import getLogger
-from thin.utils.files import safepath, serial
-from thin.utils.formats import timers
+from thin.utils import safepath, serial, timers
 
 log = getLogger(__name__)
 
@@ -259,7 +258,7 @@ def run_job(name, force=False):
 
 def enable_job(name, **kwargs):
     """
-    Enable a job; ``test`` changes nothing
+    Put a job into force; ``test`` changes nothing
 
     CLI Example:
 
@@ -272,7 +271,7 @@ def enable_job(name, **kwargs):
 
 def disable_job(name, **kwargs):
     """
-    Disable a job, without removing it; ``test`` changes nothing
+    Take a job out of force, without removing it; ``test`` changes nothing
 
     CLI Example:
 
@@ -311,7 +310,7 @@ def disable(**kwargs):
 
 def reload_():
     """
-    Make systemd reload the jobs
+    Let systemd read the jobs anew
 
     CLI Example:
 
@@ -325,7 +324,7 @@ def reload_():
 
 def save(**kwargs):
     """
-    Without effect: jobs are stored when they are added
+    Nothing to do: jobs are kept as soon as they are added
 
     CLI Example:
 
@@ -404,7 +403,7 @@ def _files(name, job):
 
 
 def _as_written(name, job):
-    from thin.utils.files import textfile
+    from thin.utils import textfile
 
     return all(textfile.read(path) == text for path, text in _files(name, job).items())
 

@@ -1,4 +1,4 @@
-"""Entries of known_hosts: functions of the ``ssh`` module. Salt: ``salt/modules/ssh.py``.
+"""Hosts that ssh knows (known_hosts): functions of Salt's ``ssh`` module. Salt: ``salt/modules/ssh.py``.
 
 ``config`` is the path of the file: below the user's home where it is not absolute; without a user, that of all users.
 What cannot be done is returned as ``{"status": "error", "error": why}``.
@@ -8,8 +8,7 @@ import os
 
 from thin import process
 from thin.exceptions import CommandExecutionError, CommandNotFoundError
-from thin.utils.files import osutil, safepath, textfile
-from thin.utils.formats import authkeys
+from thin.utils import authkeys, osutil, safepath, textfile
 
 __virtualname__ = "ssh"
 __usual__ = True
@@ -21,7 +20,7 @@ PORT = 22
 
 def get_known_host_entries(user, hostname, config=None, port=None, fingerprint_hash_type=None):
     """
-    Return ``[{hostname, key, enc, fingerprint}]`` of a host; None if it has no entry
+    Return ``[{hostname, key, enc, fingerprint}]`` of a host; None when it is not known
 
     CLI Example:
 
@@ -93,7 +92,7 @@ def set_known_host(
     fingerprint_hash_type=None,
 ):
     """
-    Add a host with the given key, or with its current keys, one of which must have the fingerprint
+    Let a host be known by its key, else by those that it gives, of which one has to have the fingerprint
 
     Returns ``{status: exists, keys}`` or ``{status: updated, old, new}``, these as get_known_host_entries gives them.
 
@@ -138,7 +137,7 @@ def set_known_host(
 
 def rm_known_host(user=None, hostname=None, config=None, port=None):
     """
-    Remove a host: ``{status: removed, comment: output of ssh-keygen}``
+    Forget a host: ``{status: removed, comment: what ssh-keygen said}``
 
     CLI Example:
 
@@ -158,7 +157,7 @@ def rm_known_host(user=None, hostname=None, config=None, port=None):
 
 def hash_known_hosts(user=None, config=None):
     """
-    Hash all names in the file: ``{status: updated, comment: output of ssh-keygen}``
+    Hash all names in the file: ``{status: updated, comment: what ssh-keygen said}``
 
     CLI Example:
 
@@ -235,7 +234,7 @@ def _kind(enc):
 
 
 def _is_of(kind, enc):
-    """Whether the type of a key in the file is the requested one."""
+    """Whether a key's type in the file is the one that was asked for."""
     return not enc or kind in (enc, _kind(enc)) or (enc in ("e", "ecdsa") and kind.startswith("ecdsa-"))
 
 
@@ -258,7 +257,7 @@ def _check_links(path):
 
 
 def _owner(user):
-    """``{uid, gid}`` of files for the user; {} if they cannot be set."""
+    """``{uid, gid}`` of what is made for the user; {} where it is not ours to say."""
     account = __salt__["user.info"](user) if user and os.geteuid() == 0 else None
     return {"uid": account["uid"], "gid": account["gid"]} if account else {}
 
@@ -283,7 +282,7 @@ def _write(path, user, drop, more):
 
 
 def _rewrite(words, path, user):
-    """Make ssh-keygen rewrite the file, and keep its mode; returns the output."""
+    """Have ssh-keygen make the file anew, with the mode it had; returns what it said."""
     from thin.utils.files import edit
 
     _check_links(path)

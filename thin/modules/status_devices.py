@@ -7,8 +7,7 @@ import os
 
 from thin.exceptions import CommandExecutionError
 from thin.log import getLogger
-from thin.utils.outputs import counters
-from thin.utils.system import procfs
+from thin.utils import counters, procfs
 
 __virtualname__ = "status"
 __usual__ = True

@@ -1,4 +1,4 @@
-"""Lists of functions, their arguments and documentation. Salt: ``salt/modules/sysmod.py``.
+"""What functions there are, and what they take and say of themselves. Salt: ``salt/modules/sysmod.py``.
 
 It tells of the target's own modules; the controller adds the functions that only it can answer.
 """
@@ -148,7 +148,7 @@ def state_argspec(module=""):
 
 def reload_modules():
     """
-    Return True: modules are loaded for each session
+    Return True: modules are loaded anew for each session
 
     CLI Example:
 
@@ -161,7 +161,7 @@ def reload_modules():
 
 def runner_doc(*args):
     """
-    Return {}: there are no runners
+    Return {}: there are no runners here
 
     args
         Names
@@ -177,7 +177,7 @@ def runner_doc(*args):
 
 def runner_argspec(module=""):
     """
-    Return {}: there are no runners
+    Return {}: there are no runners here
 
     module
         A name
@@ -193,7 +193,7 @@ def runner_argspec(module=""):
 
 def list_runners(*args):
     """
-    Return an empty list: there are no runners
+    Return an empty list: there are no runners here
 
     args
         Names
@@ -209,7 +209,7 @@ def list_runners(*args):
 
 def list_runner_functions(*args, **kwargs):
     """
-    Return an empty list: there are no runners
+    Return an empty list: there are no runners here
 
     args, kwargs
         Names
@@ -225,7 +225,7 @@ def list_runner_functions(*args, **kwargs):
 
 def returner_doc(*args):
     """
-    Return {}: there are no returners
+    Return {}: there are no returners here
 
     args
         Names
@@ -241,7 +241,7 @@ def returner_doc(*args):
 
 def returner_argspec(module=""):
     """
-    Return {}: there are no returners
+    Return {}: there are no returners here
 
     module
         A name
@@ -257,7 +257,7 @@ def returner_argspec(module=""):
 
 def list_returners(*args):
     """
-    Return an empty list: there are no returners
+    Return an empty list: there are no returners here
 
     args
         Names
@@ -273,7 +273,7 @@ def list_returners(*args):
 
 def list_returner_functions(*args, **kwargs):
     """
-    Return an empty list: there are no returners
+    Return an empty list: there are no returners here
 
     args, kwargs
         Names
@@ -289,7 +289,7 @@ def list_returner_functions(*args, **kwargs):
 
 def list_renderers(*args):
     """
-    Return the renderers that a target can request from the controller
+    Return the names of the renderers that are run for a target; the controller knows of all
 
     args
         Globs of names
@@ -311,7 +311,7 @@ def list_renderers(*args):
 
 def renderer_doc(*args):
     """
-    Return {}: renderers are on the controller
+    Return {}: the controller knows the renderers
 
     args
         Names

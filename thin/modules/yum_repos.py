@@ -1,4 +1,4 @@
-"""Repositories of yum and dnf: a part of ``pkg``. Salt: modules/yumpkg.py
+"""Repositories of yum and dnf: the part of ``pkg`` beside yumpkg.py. Salt: modules/yumpkg.py
 
 A repository is named by its id, the section of a .repo file.
 """
@@ -6,8 +6,7 @@ A repository is named by its id, the section of a .repo file.
 import os
 
 from thin.exceptions import CommandExecutionError, SaltInvocationError
-from thin.utils.files import repofile, safepath
-from thin.utils.programs import pkgrun, yumrun
+from thin.utils import pkgrun, repofile, safepath, yumrun
 
 __virtualname__ = "pkg"
 __fits__ = {
@@ -52,7 +51,7 @@ def list_repos(basedir=None, **kwargs):
 
 def get_repo(repo, basedir=None, **kwargs):
     """
-    Return ``{key: value}`` of a repository, or {}
+    Return ``{key: value}`` of a repository, {} where there is none
 
     CLI Example:
 
@@ -67,7 +66,7 @@ def get_repo(repo, basedir=None, **kwargs):
 
 def del_repo(repo, basedir=None, **kwargs):
     """
-    Remove a repository, and its file if it has no other. Returns a message
+    Take a repository away, and its file when it was alone in it. Returns what was done, in words
 
     CLI Example:
 
@@ -91,7 +90,7 @@ def del_repo(repo, basedir=None, **kwargs):
 
 def mod_repo(repo, basedir=None, **kwargs):
     """
-    Change a repository as given by the arguments, or add it: ``{path: {id: {key: value}}}`` of its file
+    Make a repository be as the arguments say, adding it where there is none: ``{path: {id: {key: value}}}`` of its file
 
     baseurl, mirrorlist, metalink
         Where it is: one of these. Naming one takes away the others.

@@ -1,8 +1,7 @@
 """Packages by dnf, dnf5, tdnf or yum: installing, upgrading, removing, downloading. Salt: modules/yumpkg.py
 
 What is installed is told by rpm_packages.py, what can be had by yum_available.py; groups, advisories and holds are in
-yum_groups.py, repositories in yum_repos.py. Nothing here ever asks, and locks are waited for
-(thin/utils/programs/yumrun.py).
+yum_groups.py, repositories in yum_repos.py. Nothing here ever asks, and locks are waited for (thin/utils/yumrun.py).
 
 Most functions take ``fromrepo`` (only these repositories), ``enablerepo``, ``disablerepo``, ``disableexcludes``,
 ``branch`` and ``setopt``.
@@ -14,11 +13,7 @@ import os
 
 from thin import process
 from thin.exceptions import CommandExecutionError, SaltInvocationError
-from thin.utils import data
-from thin.utils.files import safepath
-from thin.utils.outputs import rpmout
-from thin.utils.packages import pkgspec, rpmversion
-from thin.utils.programs import pkgrun, yumrun
+from thin.utils import data, pkgrun, pkgspec, rpmout, rpmversion, safepath, yumrun
 
 __virtualname__ = "pkg"
 __parts__ = ("yum_available", "yum_groups", "yum_repos")
@@ -48,7 +43,7 @@ def list_downloaded(**kwargs):
 
         pushsalt run '*' pkg.list_downloaded
     """
-    from thin.utils.programs import pkgfiles
+    from thin.utils import pkgfiles
 
     folders = ("dnf5", "libdnf5") if yumrun.program() == "dnf5" else (yumrun.program(),)
     found = {}
@@ -141,7 +136,7 @@ def install(
     **kwargs,
 ):
     """
-    Install, upgrade and downgrade packages: ``{name: {old, new}}`` of all changes
+    Install, up- and downgrade packages: ``{name: {old, new}}`` of all that changed
 
     name
         A package; ``version`` is its version.
@@ -325,7 +320,7 @@ def remove(name=None, pkgs=None, **kwargs):
 
 def purge(name=None, pkgs=None, **kwargs):
     """
-    Remove packages, as ``remove`` does
+    Remove packages; there is nothing beyond that to be purged
 
     CLI Example:
 
@@ -406,7 +401,7 @@ def _grouped(items, installed, reinstall, ignore_epoch, list_pkgs):
 
 
 def _held():
-    """The names of held packages; none if holding is not supported."""
+    """The names of held packages; none where nothing can be held."""
     try:
         return __salt__["pkg.list_holds"](full=False)
     except SaltInvocationError:

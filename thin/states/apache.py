@@ -3,7 +3,8 @@
 import os
 
 from thin.exceptions import SaltException
-from thin.utils.files import atomic, owner, safepath
+from thin.utils import safepath
+from thin.utils.files import atomic, owner
 
 
 def __virtual__():

@@ -9,7 +9,7 @@ _ABSENT = object()
 
 
 def exists(name, delimiter=":"):
-    """The grain exists; changes nothing."""
+    """There is such a grain; nothing is changed."""
     name = name.replace(delimiter, ":")
     if __salt__["grains.get"](name, _ABSENT) is _ABSENT:
         return _ret(name, False, "Grain does not exist")
@@ -33,7 +33,7 @@ def present(name, value, delimiter=":", force=False):
 
 
 def list_present(name, value, delimiter=":"):
-    """The list contains this value, or all of these; it is created if it is missing."""
+    """The list has this value, or all of these; the list is made where there is none."""
     name = name.replace(delimiter, ":")
     grain = __salt__["grains.get"](name)
     if grain and not isinstance(grain, list):
@@ -109,7 +109,7 @@ def absent(name, destructive=False, delimiter=":", force=False):
 
 
 def append(name, value, convert=False, delimiter=":"):
-    """The existing list contains this value; with ``convert``, another value becomes a list."""
+    """The list that is there has this value; with ``convert``, what is no list becomes one."""
     name = name.replace(delimiter, ":")
     grain = __salt__["grains.get"](name, None)
     if not grain and name not in __grains__:

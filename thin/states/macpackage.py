@@ -12,7 +12,7 @@ import glob
 import os
 import re
 
-from thin.utils.files import safepath
+from thin.utils import safepath
 
 __virtualname__ = "macpackage"
 

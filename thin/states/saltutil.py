@@ -1,4 +1,4 @@
-"""States that synchronize a Salt minion: in pushsalt everything is synchronized before a run, so they change nothing.
+"""What Salt's minion fetches by a state: here it is in force before a run begins, so that there is nothing to do.
 
 Salt: ``salt/states/saltutil.py``.
 """

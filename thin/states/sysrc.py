@@ -47,7 +47,7 @@ def managed(name, value, **kwargs):
 
 def absent(name, **kwargs):
     """
-    The variable is not set
+    Nobody sets the variable
 
     name
         the variable

@@ -80,7 +80,7 @@ def fail_with_changes(name, **kwargs):
 
 def configurable_test_state(name, changes=True, result=True, comment="", warnings=None, allow_test_mode_failure=False):
     """
-    Return the given result and changes
+    Return what is asked for
 
     name
         A unique text

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from thin.utils.formats import pgpass
+from thin.utils import pgpass
 
 CLIENT = """#!{python} -IS
 import json, os, sys

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from thin.utils.system import procfs
+from thin.utils import procfs
 
 
 @pytest.fixture

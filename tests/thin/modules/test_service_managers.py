@@ -3,7 +3,7 @@
 import pytest
 
 from thin.engine import Engine
-from thin.utils.system import initsystem
+from thin.utils import initsystem
 
 LINUX = {"kernel": "Linux", "os": "Ubuntu"}
 

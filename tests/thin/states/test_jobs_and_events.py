@@ -9,8 +9,7 @@ import pytest
 from thin import link, runtime
 from thin.exceptions import CommandExecutionError
 from thin.loader import Loaders
-from thin.utils.formats import timers
-from thin.utils.programs import augtool
+from thin.utils import augtool, timers
 
 
 def loaders(test=False, **pillar):

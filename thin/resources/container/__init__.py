@@ -96,7 +96,7 @@ def grains():
 
 def grains_refresh():
     """
-    Return the grains, collected again
+    Return the same, looked for anew
     """
     _look()
     return grains()
@@ -112,14 +112,14 @@ def ping():
 
 def shutdown(opts):
     """
-    Discard the collected data
+    Forget what was found
     """
     __context__.pop(_CONTEXT, None)
 
 
 def enter():
     """
-    Return the words that run a command in the current container
+    Return the words behind which a command runs in the current container
 
     It ends with status 97 and a line on stderr when the container does not run.
     """
@@ -142,7 +142,7 @@ def _current():
 
 
 def _look():
-    """id -> data of the container: a dict with ``name`` and, if available, the other keys of _SEEN."""
+    """id -> what is known of it: a dict with ``name`` and, where there is one, the rest of _SEEN."""
     state = _state()
     wanted = state["wanted"]
     running = _cli("ps", "-q", "--no-trunc").split() if state["engine"] and wanted.looks else []
@@ -162,13 +162,13 @@ def _look():
 
 
 def _format():
-    """The format of the list; a pod's infra container is excluded if the engine has pods."""
+    """A pod's own container, which has nothing in it, is left out where there can be one."""
     podman = os.path.basename(_state()["engine"]) == "podman"
     return "{{if not .IsInfra}}%s{{end}}" % _FORMAT if podman else _FORMAT
 
 
 def _reader(found):
-    """Reads files of the container: from its root if that is accessible, otherwise with one command in it."""
+    """Reads the container's files: from its root where that can be seen from here, else by one command in it."""
     root = "/proc/%s/root" % found["pid"]
     if os.path.isdir(root + "/etc"):
         return outside.reader(root)
@@ -180,7 +180,7 @@ def _reader(found):
 
 
 def _cli(*words, partly=False):
-    """The output of the engine. ``partly``: some of the output may be missing."""
+    """What the engine prints. ``partly``: it may have had no answer for some of it."""
     engine = _state()["engine"]
     done = process.run([engine] + list(words), env=dict(os.environ, LC_ALL="C"), timeout=60)
     if done.retcode and not partly:

@@ -5,7 +5,8 @@ import os
 import stat
 
 from thin.exceptions import CommandExecutionError, SaltInvocationError
-from thin.utils.files import atomic, safepath, safetree, walk
+from thin.utils import safepath, safetree
+from thin.utils.files import atomic, walk
 
 
 def copy(src, dst, recurse=False, remove_existing=False):

@@ -1,8 +1,10 @@
-"""Serialization for file.serialize. The controller serializes formats that the standard library cannot write."""
+"""Data as text and back, for file.serialize. What the standard library cannot write here, the controller writes."""
 
 from thin import link
 from thin.exceptions import CommandExecutionError
-from thin.utils.files import serial
+from thin.utils import serial
+
+BUILTIN = ("json", "configparser", "plist", "python")
 
 
 def flat(options):

@@ -28,7 +28,7 @@ def file_hash(path, form="sha256", chunk_size=1 << 18):
 
 
 def at_once(path, flags):
-    """An opener that does not block on a named pipe in the place of a file."""
+    """For ``open``: a named pipe that somebody puts in the place of a file keeps nobody waiting."""
     return os.open(path, flags | os.O_NONBLOCK)
 
 

@@ -8,7 +8,8 @@ import errno
 import os
 
 from thin import waiting
-from thin.utils.files import atomic, diff, safepath
+from thin.utils import safepath
+from thin.utils.files import atomic, diff
 
 
 def is_large(path):

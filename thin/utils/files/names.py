@@ -1,4 +1,4 @@
-"""The variables of a managed file's template, in addition to those of every template. Both sides compute them."""
+"""The names that a managed file's template sees besides those of every template. Both sides compute them alike."""
 
 from thin.utils.files import owner
 

@@ -6,7 +6,8 @@ What does not stand the check is not kept: neither the file nor its signatures, 
 import os
 
 from thin.exceptions import CommandExecutionError
-from thin.utils.files import safepath, sources
+from thin.utils import safepath
+from thin.utils.files import sources
 
 
 def checker(signature, functions, opts, saltenv, verify_ssl=True, *trust, **more_trust):

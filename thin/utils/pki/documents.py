@@ -14,7 +14,7 @@ class InvalidVersion(ValueError):
 
 
 class Signed(object):
-    """A signed structure: ``raw`` and ``tbs`` (the signed part) as DER."""
+    """What has a signature: ``raw`` and ``tbs`` (what was signed) as DER."""
 
     kind = None
 

@@ -1,4 +1,4 @@
-"""Requests to an endpoint. Paths are relative to the declared URL; requests and responses are JSON."""
+"""Ask an endpoint. Paths are below the URL that is declared of it; what is sent and answered is JSON."""
 
 #: what templates cannot call in a dry run
 __changes__ = ("post", "put", "patch", "delete", "query")
@@ -7,7 +7,7 @@ __reads__ = ("get", "find")
 
 def get(path="", **params):
     """
-    Get a path; returns the response
+    What the endpoint says at a path
 
     path
         Below the endpoint's URL.
@@ -25,7 +25,7 @@ def get(path="", **params):
 
 def post(path="", data=None):
     """
-    Post data to a path; returns the response
+    Send data to a path; what the endpoint answers
 
     CLI Example:
 
@@ -37,22 +37,22 @@ def post(path="", data=None):
 
 
 def put(path="", data=None):
-    """Put data at a path; returns the response"""
+    """Put data at a path; what the endpoint answers"""
     return query(path, "PUT", data)
 
 
 def patch(path="", data=None):
-    """Patch the data at a path; returns the response"""
+    """Change what is at a path; what the endpoint answers"""
     return query(path, "PATCH", data)
 
 
 def delete(path=""):
-    """Delete the data at a path; returns the response"""
+    """Delete what is at a path; what the endpoint answers"""
     return query(path, "DELETE")
 
 
 def find(path=""):
-    """Get a path; returns None if it does not exist (404, 410)"""
+    """What is at a path; None when there is nothing (404, 410)"""
     found = __resource_funcs__["http_api.query"](path, raise_error=False)
     if found["status"] in (404, 410):
         return None
@@ -60,5 +60,5 @@ def find(path=""):
 
 
 def query(path="", method="GET", data=None, params=None):
-    """Send any request; returns the response. An error response raises CommandExecutionError"""
+    """Any request; what the endpoint answers. An error of the endpoint is raised as CommandExecutionError"""
     return __resource_funcs__["http_api.query"](path, method, data, params)["data"]

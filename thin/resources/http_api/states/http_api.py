@@ -47,7 +47,7 @@ def present(name, data, replace=False, show_changes=True):
 
 def absent(name):
     """
-    Ensure that the path does not exist
+    There is nothing at this path
 
     name
         The path below the endpoint's URL.

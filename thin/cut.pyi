@@ -1,6 +1,0 @@
-from typing import Any
-
-TEXT_LIMIT: int
-CUT: str
-
-def texts(value: Any) -> Any: ...

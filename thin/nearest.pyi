@@ -1,3 +1,0 @@
-from thin.loader import Loader
-
-def functions(loader: Loader, name: str, count: int) -> list[str]: ...

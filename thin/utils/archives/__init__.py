@@ -1,1 +1,0 @@
-"""Archives: their members listed, checked, extracted and written."""

@@ -1,1 +1,0 @@
-"""Texts of configuration files, rules, accounts and options, as values and back. Pure."""

@@ -1,1 +1,0 @@
-"""Calls of programs and servers, and code that the calling modules share."""

@@ -1,1 +1,0 @@
-"""Accounts, services, processes, devices and networks of this system, read and changed."""
