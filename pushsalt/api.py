@@ -13,23 +13,32 @@ finishes. Trouble of one target is its return (``TargetReturn.ret["error"]``); o
 from __future__ import annotations
 
 import logging
-import time
-from collections.abc import AsyncIterator, Coroutine
+import random
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
+from contextlib import aclosing, contextmanager
 from dataclasses import replace
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from pushsalt.errors import EXIT_INTERRUPTED, NoTargetError
 from pushsalt.events import Reporter
 from pushsalt.job import Job, JobOptions, Selection, Settings
+from pushsalt.jobs.jid import new_jid
 from pushsalt.model import Target, TargetReturn
 
 if TYPE_CHECKING:
     import asyncio
 
+    from pushsalt.jobs.jobs import Jobs
     from pushsalt.minion.wrappers import ControllerFunctions
+    from pushsalt.planning.planfile import PlanFile
     from pushsalt.redact import Redactor
+    from pushsalt.run.observers import JobObserver
     from pushsalt.run.project import Project
+    from pushsalt.run.recording import Recorder
+    from pushsalt.run.stopping import Stopping
     from pushsalt.session.copying import Copy
+    from pushsalt.transport.kept import KeptConnections
 
 __all__ = ["Client", "JobOptions", "Reporter", "Selection", "Settings", "Target", "TargetReturn"]
 
@@ -45,7 +54,58 @@ class Client:
         self.settings = settings or Settings()
         self.reporter = reporter or Reporter()
         self._project: Project | None = None
-        self._stop: tuple[asyncio.AbstractEventLoop, asyncio.Event] | None = None
+        self._stop: tuple[asyncio.AbstractEventLoop, Stopping] | None = None
+        self._stopped_with = EXIT_INTERRUPTED
+        #: are told of each job besides the record
+        self.observers: list[JobObserver] = []
+        #: whether jobs of this client are kept, if the configuration allows it
+        self.keeps_jobs = True
+        #: is called with the JID of a job, before its first target is asked
+        self.on_begin: Callable[[str], None] = _nothing
+        #: the words of the command line, if there is one
+        self.words: Sequence[str] = ()
+        self._is_within = False
+        self._kept: KeptConnections | None = None
+
+    def within(self, kept: KeptConnections | None = None) -> Client:
+        """A client for jobs that run within a job of this one, such as the steps of an orchestration.
+
+        ``kept``: the connections that they use.
+        """
+        other = Client(self.settings)
+        other._project = self.project
+        other._is_within = True
+        other._kept = kept
+        return other
+
+    def new_jid(self) -> str:
+        """The id of a new job."""
+        return new_jid()
+
+    @contextmanager
+    def stoppable(self, event: asyncio.Event) -> Iterator[None]:
+        """Within the context, ``stop`` sets this event of the running event loop."""
+        import asyncio
+
+        from pushsalt.run.stopping import Stopping
+
+        self._stop = (asyncio.get_running_loop(), Stopping(event))
+        try:
+            yield
+        finally:
+            self._stop = None
+
+    async def stream_orchestrate(self, sls: list[str], options: JobOptions) -> AsyncIterator[TargetReturn]:
+        """Run an orchestration; the one return is that of the id ``HOSTNAME_master``."""
+        from pushsalt.orchestrate.running import orchestrate
+
+        yield await orchestrate(self, sls, options)
+
+    def orchestrate(self, sls: list[str], options: JobOptions | None = None) -> dict[str, Any]:
+        """Run an orchestration: ``data``, ``outputter`` and ``retcode``, as Salt's runner returns them."""
+        from pushsalt.orchestrate.running import as_printed, orchestrate
+
+        return as_printed(self._wait(orchestrate(self, sls, options or JobOptions())))
 
     @property
     def project(self) -> Project:
@@ -56,6 +116,13 @@ class Client:
             self._project = Project.open(self.settings, self.reporter)
         return self._project
 
+    @cached_property
+    def jobs(self) -> Jobs:
+        """The kept jobs. Raises CommandError when the configuration cannot be read."""
+        from pushsalt.jobs.jobs import Jobs
+
+        return Jobs(self.project.config.cache_dir)
+
     def redactor(self) -> Redactor:
         """Hides the secrets that this client has met so far."""
         return self.project.redactor
@@ -65,9 +132,10 @@ class Client:
 
         Without an inventory only the very id ``localhost`` is a target: any other raises InventoryError.
         """
-        return self.project.select(
+        ids = self.project.select(
             selection.expr, selection.tgt_type, selection.delimiter, selection.exclude, selection.limit
         )
+        return ids if selection.subset is None else _some(ids, selection.subset)
 
     def explain(self, selection: Selection, ids: list[str]) -> dict[str, dict[str, Any]]:
         """Why each of these ids matches or not (``pushsalt.select.explain``); nothing is connected to."""
@@ -83,8 +151,10 @@ class Client:
         from pushsalt.select.explain import looks_at_pillar
 
         other = Client(self.settings)  # with its own reporter, since this is not the requested job
+        other.keeps_jobs = False
         other.project.redactor = self.project.redactor
-        options = replace(options or JobOptions(), test=False, pillar=None, saltenv=None, pillarenv=None, batch=None)
+        plain = JobOptions(**(options or JobOptions()).as_fields)  # without a rollout
+        options = replace(plain, test=False, returners=(), pillar=None, saltenv=None, pillarenv=None)
         everything = Selection("*", "compound")  # includes all resources, unlike a glob
         if not other.project.config.has_inventory:
             everything = replace(selection, refresh=False)
@@ -93,6 +163,18 @@ class Client:
         else:
             found = await other.grains_async(everything, options)
         return {id: result for id, result in found.items() if result.exit_code}
+
+    def runner(
+        self,
+        fun: str,
+        args: list[Any] | None = None,
+        kwargs: dict[str, Any] | None = None,
+        options: JobOptions | None = None,
+    ) -> dict[str, Any]:
+        """Call a runner function on the controller: ``return`` and ``success``. Raises FunctionError."""
+        from pushsalt.orchestrate.runnercalls import call
+
+        return self._wait(call(self, options or JobOptions(), fun, list(args or ()), dict(kwargs or {})))
 
     def apply(
         self, selection: Selection, sls: list[str] | None = None, options: JobOptions | None = None
@@ -109,6 +191,28 @@ class Client:
         self, selection: Selection, sls: list[str] | None = None, options: JobOptions | None = None
     ) -> AsyncIterator[TargetReturn]:
         job = Job("apply", "state.apply" if sls else "state.highstate", list(sls or []), {}, options or JobOptions())
+        return self._stream(selection, job)
+
+    def stream_plan(
+        self, selection: Selection, sls: list[str], options: JobOptions, record: Recorder | None = None
+    ) -> AsyncIterator[TargetReturn]:
+        """Plan these SLS, or the highstate: what ``apply`` would change. ``record`` keeps what a plan file needs."""
+        options = replace(options, test=True, plan=True)
+        job = Job("apply", "state.apply" if sls else "state.highstate", list(sls), {}, options, record=record)
+        return self._stream(selection, job)
+
+    def stream_planned(self, plan: PlanFile, options: JobOptions, accept_drift: bool) -> AsyncIterator[TargetReturn]:
+        """Apply a plan on its ids. Raises NoTargetError for ids that the inventory does not have any more."""
+        from pushsalt.run.fromplan import Kept
+
+        selection = Selection(",".join(plan.ids), "list")
+        known = self.target(selection)
+        if gone := [id for id in plan.ids if id not in known]:
+            text = f"the plan is for {', '.join(gone)} too, which the inventory does not have any more"
+            raise NoTargetError(text, "nothing was done; make a new plan")
+        given = plan.made["options"]
+        options = replace(options, **{name: given[name] for name in ("pillar", "saltenv", "pillarenv")})
+        job = Job("planned", "state.apply", [], {}, options, kept=Kept(plan, accept_drift))
         return self._stream(selection, job)
 
     def run(
@@ -190,18 +294,54 @@ class Client:
     ) -> AsyncIterator[TargetReturn]:
         return self._stream(selection, Job("copy", "cp", [copy], options=options or JobOptions()))
 
-    def stop(self) -> None:
-        """Stop the running work, from any thread; targets without a return get ``interrupted``."""
+    def wait(
+        self, selection: Selection, what: str = "ssh", seconds: float = 300.0, options: JobOptions | None = None
+    ) -> dict[str, TargetReturn]:
+        """Wait until each target can be logged in to (``ssh``), or was restarted (``reboot``)."""
+        return self._wait(self.wait_async(selection, what, seconds, options))
+
+    async def wait_async(
+        self, selection: Selection, what: str = "ssh", seconds: float = 300.0, options: JobOptions | None = None
+    ) -> dict[str, TargetReturn]:
+        return await _gather(self.stream_wait(selection, what, seconds, options))
+
+    def stream_wait(
+        self, selection: Selection, what: str = "ssh", seconds: float = 300.0, options: JobOptions | None = None
+    ) -> AsyncIterator[TargetReturn]:
+        return self._stream(selection, Job("wait", "wait", [what, seconds], options=options or JobOptions()))
+
+    def stream_job(self, selection: Selection, job: Job) -> AsyncIterator[TargetReturn]:
+        """Run a job that was made elsewhere: one that is repeated."""
+        return self._stream(selection, job)
+
+    def stop(self, exit_code: int = EXIT_INTERRUPTED, gently: bool = False) -> None:
+        """Stop the running work, from any thread; targets without a return get ``interrupted``.
+
+        ``exit_code``: what the record has as the end of the job. ``gently``: where states run, the one under way ends,
+        and those after it are returned as not run.
+        """
+        self._stopped_with = exit_code
         if self._stop is not None:
-            loop, event = self._stop
-            loop.call_soon_threadsafe(event.set)
+            loop, stopping = self._stop
+            loop.call_soon_threadsafe(stopping.request if gently else stopping.stop)
+
+    @property
+    def is_ending(self) -> bool:
+        """Whether states are under way that a gentle stop lets end."""
+        return self._stop is not None and self._stop[1].is_ending
 
     async def _stream(self, selection: Selection, job: Job) -> AsyncIterator[TargetReturn]:
         import asyncio  # slow to import, and not needed without connections, here and below
 
-        from pushsalt.run.fanout import fan_out
+        from pushsalt.run.batchcheck import BatchCheck, asker
+        from pushsalt.run.jobrecord import Facts, hide_kept, recorder
+        from pushsalt.run.jobstart import job_start
+        from pushsalt.run.observers import Observers
+        from pushsalt.run.returns import finish, open_delivery
+        from pushsalt.run.rollout import Rollout, settle
         from pushsalt.run.runner import Runner
         from pushsalt.run.single import run
+        from pushsalt.select.values import values_of
 
         project = self.project
         if renders(job, project.functions):
@@ -210,21 +350,44 @@ class Client:
         if selection.refresh:
             say_not_refreshed(await self.refresh_async(selection, job.options))
         ids = self.target(selection)
-        width = job.options.width(len(ids))
-        stop = asyncio.Event()
-        self._stop = (asyncio.get_running_loop(), stop)
+        opts = project.config.opts if job.kind in ("apply", "call", "raw") else {}  # Salt's words of batches
+        course = settle(job.options, opts, ids, partial(values_of, project))
+        delivery = open_delivery(project, job)
         self.reporter.run_started(ids, job.title)
-        if job.options.batch is not None:
-            self.reporter.run_batched(width)
-        runner = Runner(project, job, new_jid(), width, alone=len(ids) == 1)
+        job = replace(job, jid=job.jid or new_jid())
+        log.debug("job %s: %s on %d targets", job.jid, job.title, len(ids))
+        runner = Runner(project, job, course.width, alone=len(ids) == 1, kept=self._kept)
+        stopping = runner.stopping
+        self._stop = (asyncio.get_running_loop(), stopping)
+        check = None
+        if course.check is not None and not job.options.test:
+            ask = asker(project, job, course.check)
+            check = BatchCheck(ask, course.check.text, course.check_timeout, course.width, project.redactor.text)
+        record = recorder(project, resumes=job.resumes) if self.keeps_jobs and not job.options.plan else None
+        others = [*self.observers, *([delivery] if delivery else [])]
+        observers = Observers(record, others, project.redactor)
+        rollout = Rollout(course, partial(run, runner), self.reporter, stopping, check, observers.returned)
+        state = partial(job_start, job, selection, ids, self.words, project.redactor)
         try:
-            await project.prepare(stop)
+            if not self._is_within:
+                await project.prepare(stopping.requested)
             await runner.list_copy_sources()
-            async for result in fan_out(ids, partial(run, runner), width, self.reporter, stop):
-                yield result
+            if record is not None:
+                await runner.in_thread(partial(hide_kept, project, job, ids))
+            await observers.job_begins(state())
+            facts = Facts(project, record)
+            self.on_begin(job.jid)
+            async with aclosing(rollout.returns()) as returns:
+                async for result in returns:
+                    yield result
+            if record is not None:
+                record.restated(state())  # without the secrets that the targets' pillar has shown since
+            await facts.settled()
         finally:
             self._stop = None
+            await observers.job_ends(self._stopped_with if stopping.requested.is_set() else None)
             await runner.close()
+            await finish(delivery, project, stopped=stopping.requested.is_set())
             self.reporter.run_finished()
 
     def _wait(self, work: Coroutine[Any, Any, Result]) -> Result:
@@ -253,9 +416,19 @@ class Client:
         return answers[0]
 
 
+def _nothing(jid: str) -> None:
+    """Nobody asks for the JID."""
+
+
 def renders(job: Job, functions: ControllerFunctions) -> bool:
     """Whether a job is sure to render something."""
     return job.kind == "apply" or (job.kind == "call" and functions.named(job.fun) is not None)
+
+
+def _some(ids: list[str], number: int) -> list[str]:
+    """So many of the ids, by chance, in their order. Salt: ``--subset``."""
+    chosen = set(random.sample(range(len(ids)), min(number, len(ids))))
+    return [id for at, id in enumerate(ids) if at in chosen]
 
 
 def say_not_refreshed(failed: dict[str, TargetReturn]) -> None:
@@ -267,9 +440,3 @@ def say_not_refreshed(failed: dict[str, TargetReturn]) -> None:
 
 async def _gather(stream: AsyncIterator[TargetReturn]) -> dict[str, TargetReturn]:
     return {result.id: result async for result in stream}
-
-
-def new_jid() -> str:
-    """A job id: when it began, in Salt's digits (year to microsecond, UTC)."""
-    now = time.time()
-    return time.strftime("%Y%m%d%H%M%S", time.gmtime(now)) + f"{int(now % 1 * 1_000_000):06}"

@@ -58,6 +58,8 @@ class CliOverrides:
     cache_dir: Path | None = None
     log_level: str | None = None
     locked: bool = False
+    #: a lock file in place of the project's
+    lock_file: Path | None = None
     #: options that go over the files
     options: Mapping[str, Any] = field(default_factory=dict)
 
@@ -77,12 +79,16 @@ class Config:
     given: frozenset[str] = frozenset()
     #: git remotes stay at the revisions of pushsalt.lock
     locked: bool = False
+    #: the lock file in place of that of the project: a job is repeated
+    lock_file: Path | None = None
     #: the configuration or inventory that was found and is not used, since it is not trusted
     refused: Path | None = None
     #: whether the inventory was found, not named: then files beside it must be trusted too
     found: bool = False
     #: plug-ins that make the inventory, which has no files then
     rosters: tuple[str, ...] = ()
+    #: the option or variable that names the inventory, and its file
+    named_by: str = "-i"
 
     @property
     def has_inventory(self) -> bool:
@@ -148,9 +154,11 @@ def load_config(
         unknown=unknown,
         given=frozenset(given),
         locked=cli.locked,
+        lock_file=cli.lock_file,
         refused=refused,
         found=found,
         rosters=rosters,
+        named_by=_named_by(cli, env, opts, place),
     )
 
 
@@ -315,6 +323,15 @@ def _inventories(
     return *inventory_of(place, here, env, warnings), not place.named
 
 
+def _named_by(cli: CliOverrides, env: Mapping[str, str], opts: dict[str, Any], place: Place) -> str:
+    """What names the inventory: an option of the command, a variable, or an option of a file."""
+    if cli.inventories or env.get("PUSHSALT_INVENTORY"):
+        said = [Path(path) for path in env.get("PUSHSALT_INVENTORY", "").split(os.pathsep) if path]
+        return "-i" if said != list(cli.inventories or said) else "PUSHSALT_INVENTORY"
+    option = "inventory" if opts["inventory"] else "roster_file"
+    return f"`{option}` in {place.saltfile if option in place.options else place.file}" if opts[option] else "-i"
+
+
 # --- what ------------------------------------------------------------------------------------------------------------
 
 
@@ -343,6 +360,8 @@ def _read_with_includes(
 
 def _saltfile_options(file: Path, warnings: list[str], unknown: list[str]) -> dict[str, Any] | None:
     """The options of a Saltfile for salt-ssh; None without any. Salt: ``SaltfileMixIn``."""
+    if not os.path.lexists(file):
+        raise ConfigError(f"there is no configuration {file}", hint="correct SALT_SALTFILE")
     data, lines = _load(file)
     said = data.get("salt-ssh")
     if not isinstance(said, dict):

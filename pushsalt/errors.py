@@ -21,6 +21,8 @@ EXIT_OK = 0
 EXIT_COMMAND = 1
 EXIT_FAILED = 2
 EXIT_NO_ANSWER = 3
+#: With ``--detailed-exitcode``, in place of 0: something changed or would change.
+EXIT_CHANGES = 4
 EXIT_INTERRUPTED = 130
 EXIT_TERMINATED = 143
 
@@ -54,11 +56,13 @@ KINDS: dict[str, str] = {
     "worker_died": "the process that ran the work died: the outcome is unknown",
     "timeout": "the job did not end in time and was stopped",
     "locked": "another run is at work on the target",
+    "plan_stale": "the target is not as it was when the plan was made",
     "offline": "the call needs the target, and the target is offline",
     "secret_unavailable": "a secret that the target needs could not be had from where it lives",
     "resource_unknown": "nobody manages the resource any more, or its manager is not in the inventory",
     "resource_unreachable": "there is no way from the manager into the resource: it does not run, or a tool is missing",
     "interrupted": "stopped by a signal before the target's work ended",
+    "not_begun": "the rollout was stopped before the target's turn: nothing was done on it",
     "unknown_function": "no such execution function",
     "exception": "the function raised an exception",
     "internal": "a defect in pushsalt itself",
@@ -134,6 +138,15 @@ class TargetError(PushsaltError):
 
     def as_return(self) -> dict[str, Any]:
         return {"error": {"kind": self.kind, "message": self.message, "hint": self.hint}}
+
+
+class PlanStale(TargetError):
+    """A target is not as it was when a plan was made: nothing was changed."""
+
+    exit_code = EXIT_FAILED
+
+    def __init__(self, message: str, hint: str) -> None:
+        super().__init__("plan_stale", message, hint)
 
 
 class FunctionError(PushsaltError):

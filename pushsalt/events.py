@@ -5,9 +5,25 @@ Every method is called from the event loop's thread, is quick and never raises.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 from pushsalt.model import TargetReturn
+
+
+@dataclass(frozen=True)
+class BatchDone:
+    """How far a rollout is after a batch. ``next_ids``: the targets of the next one."""
+
+    number: int
+    batches: int
+    #: targets that are done, of all
+    done: int
+    targets: int
+    changed: int
+    failed: int
+    unanswered: int
+    next_ids: tuple[str, ...]
 
 
 class Reporter:
@@ -19,8 +35,18 @@ class Reporter:
     def run_batched(self, size: int) -> None:
         """The limit of concurrent targets by ``--batch``."""
 
+    def batch_started(self, number: int, batches: int, ids: list[str]) -> None:
+        """A batch begins, of a rollout where each is done before the next one; numbers count from 1."""
+
+    def batch_waits(self, seconds: float) -> None:
+        """A batch is done, and the next one begins after so many seconds."""
+
+    async def go_on(self, done: BatchDone) -> bool:
+        """Whether the next batch may begin; asked between batches with ``--confirm``. This may take its time."""
+        return True
+
     def target_phase(self, id: str, phase: str) -> None:
-        """A target enters a phase: waiting, connect, bootstrap, grains, render, send, run, done."""
+        """A target enters a phase: waiting, connect, bootstrap, grains, render, send, run, check, done."""
 
     def target_chunks(self, id: str, total: int) -> None:
         """The number of chunks that will run on the target."""

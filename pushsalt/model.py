@@ -162,15 +162,15 @@ class TargetReturn:
 
     ``ret`` has Salt's shape (a dict of state returns, a function's value, a list of error texts) or the error object
     of the contract. ``shape`` says which. ``phases`` has wall seconds by phase (connect, grains, render, send, run).
-    ``retcode`` is Salt's: of a command, its exit status.
+    ``retcode`` is Salt's: of a command, its exit status. ``changes``: something changed or would change.
     ``events`` are those that states with ``fire_event``, and the function ``event.send``, sent, in order, as Salt's
     event bus has them: ``{"tag": text, "data": {"ret": the state's return}}``, or the data that was sent. ``salt``: the
-    version of the real Salt whose module gave the value, if so.
+    version of the real Salt whose module gave the value, if so. ``check``: what a batch check found wrong afterwards.
     """
 
     id: str
     ret: Any
-    shape: Literal["states", "value", "errors", "error"] = "value"
+    shape: Literal["states", "plan", "value", "errors", "error"] = "value"
     exit_code: int = 0
     phases: dict[str, float] = field(default_factory=dict)
     round_trips: int = 0
@@ -178,6 +178,14 @@ class TargetReturn:
     events: list[dict[str, Any]] = field(default_factory=list)
     salt: str = ""
     retcode: int = 0
+    changes: bool = False
+    check: str = ""
+
+    @property
+    def error_kind(self) -> str:
+        """The kind of its error; empty for other returns."""
+        error = self.ret.get("error") if self.shape == "error" and isinstance(self.ret, dict) else None
+        return str(error.get("kind")) if isinstance(error, dict) else ""
 
 
 class Completed(NamedTuple):

@@ -240,12 +240,34 @@ _CONTROLLER: Final = _of(
     # pushsalt's own
     ("inventory", "paths", [], "Inventories when no -i is given."),
     ("ansible_vault_password_file", "path", "", "File, or program, that gives the password of Ansible vaults."),
+    ("batch", "text", "", "Batches of `apply` and `run`, as for --batch: a number, a percentage, or steps."),
+    ("batch_wait", "number", 0, "Seconds before the next batch."),
+    ("batch_safe_limit", "int", 0, "Use batches for this number of targets or more; 0: never."),
+    ("batch_safe_size", "text", "8%", "Size of these batches."),
     ("cache_life", "number", 86400.0, "Seconds from which on grains and pillar in the cache are said to be old."),
     ("resource_types", "any", [], "Types of resources that are looked for behind every target."),
     ("cache_dir", "path", "", "Grains, pillar, job and resource caches; the user's cache folder by default."),
+    ("job_cache", "bool", True, "Keep each job, with its returns, below cache_dir: see docs/jobs.md."),
+    ("keep_jobs_seconds", "int", 86400, "Seconds for which jobs are kept; 0 is for ever, up to keep_jobs_size."),
+    ("keep_jobs", "int", UNSET, "Salt's former name of keep_jobs_seconds, in hours."),
+    ("keep_jobs_size", "bytes", 256 * 1024**2, "Bytes of all kept jobs, from which on the oldest go; 0 is no bound."),
     ("concurrency", "int", None, "Connections at a time."),
     ("connect_timeout", "number", None, "Seconds for connecting, where the host has no `timeout`."),
+    (
+        "reconnect",
+        "number",
+        60.0,
+        "Seconds for which a connection that breaks in a run of states is made again; 0: not.",
+    ),
     ("accept_new_host_keys", "bool", False, "Take unknown host keys into known_hosts; changed ones are refused."),
+    ("return", "any", [], "Returners that get the return of every job's targets, beside those of `--return`."),
+    ("return_config", "text", "", "The profile of returners' options, where the command names none."),
+    ("return_timeout", "number", 10.0, "Seconds that one call of a returner may take, and all at a command's end."),
+    ("return_spool_size", "bytes", 64 * 1024**2, "Bytes of returns that are kept for a returner that is down."),
+    ("event_return", "any", [], "Returners that get the events of every job."),
+    ("event_return_whitelist", "list", [], "Only events with these tags: globs or regular expressions."),
+    ("event_return_blacklist", "list", [], "Not events with these tags."),
+    ("ext_job_cache", "any", "", "A returner that gets every job and its targets' returns."),
     ("bootstrap", "bool", False, "Install Python by the system's package manager on targets that have none."),
     ("formula_base_url", "text", "https://github.com/saltstack-formulas", "Where `formula add NAME` looks."),
     ("check", "map", {}, "`pushsalt check`: `systems` (names, files of grains), `levels` (rule: level or off)."),
@@ -355,4 +377,5 @@ def has_secrets(name: str) -> bool:
     """Whether the option's value may contain secrets; daemons use `token` and `secret` in names of other options."""
     from pushsalt.daemonoptions import belongs_to_daemons  # a long table, for options that are not ours
 
-    return name != "secret_keys" and (name in OPTIONS or not belongs_to_daemons(name))
+    is_returners = not {"returner", "smtp", "slack_webhook"}.isdisjoint(name.split("."))
+    return name != "secret_keys" and (name in OPTIONS or is_returners or not belongs_to_daemons(name))

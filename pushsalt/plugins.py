@@ -39,14 +39,14 @@ class Kind:
     """A kind of plug-ins. ``package`` has the shipped ones; ``salt`` is Salt's name of their folder.
 
     ``needs``: names that a plug-in must define. ``mixed``: the package has other modules too; plug-ins are those with
-    the first of these names. ``installed_first``: entry points win over shipped ones. ``every_env``: they are read from
+    this function. ``installed_first``: entry points win over shipped ones. ``every_env``: they are read from
     all saltenvs, as for minions: the configured one, base, the others.
     """
 
     package: str
     salt: str
     needs: tuple[str, ...] = ()
-    mixed: bool = False
+    mixed: str = ""
     installed_first: bool = False
     every_env: bool = False
 
@@ -55,15 +55,17 @@ KINDS: Final[Mapping[str, Kind]] = {
     "renderers": Kind("pushsalt.render.renderers", "renderers", ("render",), installed_first=True, every_env=True),
     "matchers": Kind("pushsalt.targeting.matchers", "matchers", ("match", "SOURCE")),
     "outputters": Kind("pushsalt.outputters", "output", ("output",)),
-    "transport": Kind("pushsalt.transport", "transport", ("connect",), mixed=True),
+    "transport": Kind("pushsalt.transport", "transport", ("connect",), mixed="connect"),
     "roster": Kind("pushsalt.rosters", "roster", ("targets",)),
     "ext_pillar": Kind("pushsalt.ext_pillar", "pillar", ("ext_pillar",)),
     "tops": Kind("pushsalt.tops", "tops", ("top",)),
     "fileserver": Kind("pushsalt.fileserver.backends", "fileserver", ("backend",)),
     "serializers": Kind("pushsalt.serializers", "serializers", every_env=True),
+    "returners": Kind("pushsalt.returners", "returners", mixed="returner"),
     "sdb": Kind("pushsalt.sdb.drivers", "sdb"),
     "sources": Kind("pushsalt.sources", "sources", ("fetch",)),
     "functions": Kind("pushsalt.functions", "wrapper"),
+    "runners": Kind("pushsalt.runners", "runners"),
 }
 
 
@@ -221,7 +223,7 @@ def _own(kind: str) -> frozenset[str]:
     found = frozenset(module.name for module in pkgutil.iter_modules(package.__path__))
     if not KINDS[kind].mixed:
         return found
-    word = f"def {KINDS[kind].needs[0]}("
+    word = f"def {KINDS[kind].mixed}("
     files = {name: Path(folder, f"{name}.py") for folder in package.__path__ for name in found}
     return frozenset(name for name, path in files.items() if path.is_file() and word in path.read_text("utf-8"))
 

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
-from collections.abc import Sequence
+import signal
+import sys
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from pushsalt.discover import Trust, working_folder
 from pushsalt.errors import InventoryError
 from pushsalt.model import Completed
+
+if TYPE_CHECKING:
+    import subprocess
 
 #: Seconds for one program; targets wait for it.
 TIMEOUT: Final = 120.0
@@ -19,22 +25,71 @@ _LOOK: Final = 0.2
 MAX_BYTES: Final = 64 * 1024 * 1024
 
 
-def run_program(argv: Sequence[str], *, input: bytes = b"") -> Completed:
-    """Run a program to its end. Raises OSError if it cannot be started, TimeoutError if it was killed."""
+def run_program(argv: Sequence[str], *, input: bytes = b"", terminal: bool = False) -> Completed:
+    """Run a program to its end. Raises OSError if it cannot be started, TimeoutError if it was killed.
+
+    ``terminal``: it may ask a person.
+    """
     import subprocess  # every command pays for what is imported above
 
+    with _running(argv, stdin=subprocess.PIPE, terminal=terminal) as process:
+        try:
+            out, err = process.communicate(input, TIMEOUT)
+        except subprocess.TimeoutExpired:
+            raise TimeoutError(f"{argv[0]} did not end in {TIMEOUT:.0f} seconds") from None
+    return Completed(process.returncode, out, err)
+
+
+@contextlib.contextmanager
+def _running(argv: Sequence[str], *, stdin: int, terminal: bool) -> Iterator[subprocess.Popen[bytes]]:
+    """A program that ends with this process, however that ends, and is killed when the block is left early.
+
+    So do the programs that it has started, unless it needs the ``terminal``: in a session of its own it has none. Where
+    the kernel can, it kills them when this process closes its end of a pipe.
+    """
+    import subprocess
+
+    life, kept = os.pipe()
     try:
-        done = subprocess.run(
+        process = subprocess.Popen(
             list(argv),
-            input=input,
-            capture_output=True,
-            timeout=TIMEOUT,
-            check=False,
+            stdin=stdin,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
             env={**os.environ, "LC_ALL": "C.UTF-8"},
+            start_new_session=not terminal,
+            pass_fds=(life,),
         )
-    except subprocess.TimeoutExpired:
-        raise TimeoutError(f"{argv[0]} did not end in {TIMEOUT:.0f} seconds") from None
-    return Completed(done.returncode, done.stdout, done.stderr)
+        _tie(life, process.pid if terminal else -process.pid)
+        with process:
+            try:
+                yield process
+            except BaseException:
+                process.kill()
+                if not terminal:
+                    with contextlib.suppress(OSError):
+                        os.killpg(process.pid, signal.SIGKILL)
+                raise
+            _tie(life, None)  # what it has left in the background may go on
+    finally:
+        os.close(life)
+        os.close(kept)
+
+
+def _tie(life: int, owner: int | None) -> None:
+    """Have the kernel kill the owner (a process, or a group if negative) when the other end of the pipe is closed."""
+    if sys.platform != "linux":
+        return
+    import fcntl
+
+    flags = fcntl.fcntl(life, fcntl.F_GETFL)
+    if owner is None:
+        fcntl.fcntl(life, fcntl.F_SETFL, flags & ~os.O_ASYNC)
+        return
+    with contextlib.suppress(OSError):  # it has ended already
+        fcntl.fcntl(life, fcntl.F_SETOWN, owner)
+        fcntl.fcntl(life, fcntl.F_SETSIG, signal.SIGKILL)
+        fcntl.fcntl(life, fcntl.F_SETFL, flags | os.O_ASYNC)
 
 
 def trusted_program(path: Path) -> Path:
@@ -81,12 +136,9 @@ def bounded(argv: Sequence[str], most: int, seconds: float) -> Completed:
     import time
 
     end = time.monotonic() + seconds
-    env = {**os.environ, "LC_ALL": "C.UTF-8"}
     out, err = bytearray(), bytearray()
     with (
-        subprocess.Popen(
-            list(argv), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=env
-        ) as process,
+        _running(argv, stdin=subprocess.DEVNULL, terminal=True) as process,
         selectors.DefaultSelector() as waiting,
     ):
         try:

@@ -12,7 +12,8 @@ only hidden if they are commands or URLs, except short words without a digit, wh
 A *path* below a key like ``private_key`` is the place of a secret, and not secret; neither are public keys,
 certificates and ``sdb://`` URIs.
 
-The password in a URL (``https://user:password@host``) is always hidden, by its place.
+The password in a URL (``https://user:password@host``) and the body of a private key in PEM are always hidden, by their
+place. Only a text that is the whole return of a function keeps a private key (``answer``): it was asked for.
 """
 
 from __future__ import annotations
@@ -26,10 +27,11 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from fnmatch import translate
 from typing import Any
-from urllib.parse import quote, quote_plus, unquote
+from urllib.parse import quote, unquote
 
 from pushsalt.counterparts import MASK, PAIRS, hide_counterparts, hide_pair, texts
 from pushsalt.model import Explained
+from pushsalt.privatekeys import IN_KEYS, KEY, hide_keys
 
 #: Keys of pillar whose values are secret, unless the configuration has ``secret_keys``, whose default this is. Globs;
 #: neither letter case nor ``-`` for ``_`` makes a difference.
@@ -68,6 +70,8 @@ SHORTEST = 6
 WHOLE_WORD = 8
 #: A line of a multi-line secret is hidden from this length on.
 LINE_SHORTEST = 10
+#: In base64, the lines of longer secrets are found by decoding, not by their forms.
+MANY_LINES = 100
 #: Texts of more characters are not remembered.
 LONG = 64 * 1024
 #: So many texts are remembered with what became of them.
@@ -84,6 +88,7 @@ _COMMON = frozenset(
     client password passwd passphrase secret token private public string present absent managed running installed latest
     disable enable required optional internal external production staging development""".split()  # noqa: SIM905 (a list of words reads better so)
 )
+_WORD = re.compile(r"\w+")
 _NUMBER = re.compile(r"[-+]?[0-9][0-9.,:_ -]*\Z")
 _PATH = re.compile(r"(?:salt://|~/|/(?:etc|var|usr|opt|srv|home|root|run|tmp|mnt|data|boot|dev|sys|proc)/)[\w.@+/-]*\Z")
 _PUBLIC = re.compile(
@@ -148,6 +153,10 @@ class Redactor:
         for text in texts(value):
             self._add(text)
 
+    def known(self) -> list[str]:
+        """The secrets that were added, for a plan file."""
+        return sorted({value for value, _ in self._values})
+
     def add_secrets(self, *values: Any) -> None:
         """Add several secrets; None is ignored."""
         for value in values:
@@ -176,6 +185,8 @@ class Redactor:
             case list() | tuple():
                 for value in pillar:
                     yield from self._secrets(value)
+            case str() if IN_KEYS in pillar:
+                yield from (found[0] for found in KEY.finditer(pillar))
             case str() if "://" in pillar:
                 for login in _LOGIN.finditer(pillar):
                     yield from (login[2], unquote(login[2]))
@@ -188,13 +199,13 @@ class Redactor:
         pieces = [value]
         if "\n" in value:
             lines = (line.strip() for line in value.splitlines())
-            pieces += [line for line in lines if len(line) >= LINE_SHORTEST and not _ARMOUR.match(line)]
+            pieces += [line for line in lines if len(line) >= LINE_SHORTEST and not _is_ordinary(line)]
         with self._lock:
             for table in (self._forms,) if _is_short_name(value) else (self._forms, self._in_commands):
                 for piece in pieces:
                     for form in set(_forms(piece)):
                         table.setdefault(form[:SHORTEST], _Forms()).add(form, anywhere)
-                    for form in set(_base64(piece)):
+                    for form in set(_base64(piece)) if len(pieces) <= MANY_LINES else ():
                         table.setdefault(form[:SHORTEST], _Forms()).add(form, True)
             self._values.add((value, anywhere))
             self._known, self._known_names = {}, {}  # after the forms, so that results in the new caches use all forms
@@ -202,12 +213,13 @@ class Redactor:
     def text(self, text: str) -> str:
         """``text`` with every secret replaced by MASK."""
         hidden = self._encoded(text, _DEEPEST) if self._forms else text
-        hidden = _hide_logins(hidden)
+        hidden = hide_keys(_hide_logins(hidden))
         return text if hidden == text else hide_counterparts(hidden)
 
     def _encoded(self, text: str, depth: int) -> str:
         """The text without secrets, and without base64 of texts with secrets."""
-        return _B64.sub(lambda found: self._block(found[0], depth), self._by_value(text, self._forms))
+        hidden = hide_keys(self._by_value(text, self._forms))
+        return _B64.sub(lambda found: self._block(found[0], depth), hidden)
 
     def _block(self, block: str, depth: int) -> str:
         """base64, hidden whole where it has a secret; in a diff each line has a sign before it."""
@@ -271,6 +283,17 @@ class Redactor:
         """``value`` with secrets replaced in all texts, in keys by the rules of ``name``; parts without are not
         copied."""
         return self._data(value)
+
+    def answer(self, value: Any) -> Any:
+        """The return of a function, as ``data``; if it is a text, private keys in it were asked for, and are shown."""
+        if not isinstance(value, str) or IN_KEYS not in value:
+            return self._data(value)
+        parts, at = [], 0
+        for found in KEY.finditer(value):
+            body = found[0] if self._by_value(found[0], self._forms) == found[0] else self.text(found[0])
+            parts += [self.text(value[at : found.start()]), body]
+            at = found.end()
+        return "".join((*parts, self.text(value[at:])))
 
     def _data(self, value: Any) -> Any:
         kind = value.__class__
@@ -414,6 +437,11 @@ def _is_open(value: str) -> bool:
     return bool(_PATH.match(value) or (_PUBLIC.match(value) and "PRIVATE" not in value))
 
 
+def _is_ordinary(line: str) -> bool:
+    """Whether a line of a secret is in many other texts: ``enabled = true``, the first line of a key."""
+    return bool(_ARMOUR.match(line)) or all(_NUMBER.match(w) or w.lower() in _COMMON for w in _WORD.findall(line))
+
+
 def _worth_hiding(value: str) -> bool:
     plain = value.lower() in _COMMON or _NUMBER.match(value) or value.startswith("sdb://")
     return len(value) >= SHORTEST and not plain
@@ -422,12 +450,16 @@ def _worth_hiding(value: str) -> bool:
 def _forms(value: str) -> Iterator[str]:
     """The ways in which programs write ``value`` into their output."""
     yield value
+    if value.isascii() and value.isalnum():
+        return
     data = value.encode("utf-8", "surrogateescape")
     yield json.dumps(value)[1:-1]
     yield json.dumps(value, ensure_ascii=False)[1:-1]
     yield json.dumps(value)[1:-1].replace("/", "\\/")  # PHP
     yield repr(value)[1:-1]
-    for quoted in (quote(data, safe=""), quote(data), quote(data, safe="!'()*"), quote_plus(data)):
+    whole = quote(data, safe="")
+    marks = re.sub("%(21|27|28|29|2A)", lambda found: chr(int(found[1], 16)), whole)  # of JavaScript
+    for quoted in {whole, whole.replace("%2F", "/"), marks, whole.replace("%20", "+")} - {value}:
         yield quoted
         yield _PERCENT.sub(lambda found: found[0].lower(), quoted)
     yield html.escape(value)

@@ -26,6 +26,7 @@ LAYERS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
         (
             "ages",
             "counterparts",
+            "privatekeys",
             "errors",
             "excerpt",
             "lazy",
@@ -49,7 +50,7 @@ LAYERS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
             "options",
         ),
     ),
-    ("stores", "what is kept on this machine", ("index", "cache", "bundle", "ca", "files")),
+    ("stores", "what is kept on this machine", ("index", "cache", "jobs", "journal", "bundle", "ca", "files")),
     (
         "core",
         "rendering and compiling, inventory and targeting: pure, no network",
@@ -70,6 +71,7 @@ LAYERS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
             "plugincommands",
             "rosters",
             "sdb",
+            "returners",
             "sources",
             "optionvalues",
             "config",
@@ -91,10 +93,15 @@ LAYERS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
             "minion",
             "functions",
             "children",
+            "planning",
         ),
     ),
-    ("jobs", "one job on many targets", ("run", "api")),
-    ("presentation", "what people see and type", ("display", "outputters", "log", "check", "cli", "demo", "__main__")),
+    ("jobs", "one job on many targets, orchestrations", ("delivery", "run", "orchestrate", "runners", "api")),
+    (
+        "presentation",
+        "what people see and type",
+        ("display", "outputters", "reports", "log", "check", "cli", "demo", "__main__"),
+    ),
 )
 
 

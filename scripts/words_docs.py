@@ -1,4 +1,4 @@
-"""Make docs/words.md, the options of salt, salt-ssh and Ansible and what each is here: ``make docs``."""
+"""Generate docs/words.md, the options of salt, salt-ssh and Ansible with their equivalents: ``make docs``."""
 
 from __future__ import annotations
 
@@ -12,25 +12,25 @@ from pushsalt.cli.words import ANSWERED, IDLE, OTHER, ROWS, TAKEN, Row  # noqa: 
 
 PAGE = ROOT / "docs" / "words.md"
 TOOLS = ("salt", "salt-ssh", "ansible", "ansible-playbook")
-HEAD = """# Words of others
+HEAD = """# Options of other tools
 
-Options of `salt`, `salt-ssh`, `ansible` and `ansible-playbook` (Salt 3008, ansible-core 2.19), and what each is here.
-What means the same is taken; for what does not, the error names what to write instead. Where a word means two things,
-it is Salt's. Three of Ansible's are worth a second look: `-C` is no dry run (`--check` is), `-b` becomes nobody
-(`--become` does), `-l` is the log level.
+This page lists the options of `salt`, `salt-ssh`, `ansible` and `ansible-playbook` (Salt 3008, ansible-core 2.19) with
+their equivalents in pushsalt. An option that means the same is accepted. For all others the error names the
+replacement. If an option means different things in Salt and Ansible, Salt's meaning counts. Note three options of
+Ansible: `-C` is not a dry run (`--check` is), `-b` does not become root (`--become` does), and `-l` is the log level.
 
-This page is made from the program's own table by `make docs`.
+`make docs` generates this page from the program's own table.
 
-## Where options stand
+## Where options may stand
 
-Before the command, behind it, or between its words. TARGET may stand before the command with its matcher, as users of
-Salt write it:
+Options may stand before the command, after it, or between its arguments. TARGET may stand before the command with its
+matcher, as in Salt:
 
     pushsalt -G 'os:Debian' run test.ping
     pushsalt --out json apply 'web*' nginx
 
-The command itself is always said: `pushsalt 'web*' test.ping` is an error with the line to write. In `run`, what stands
-behind the function is the function's, but for long options that are ours or are taken as ours.
+The command cannot be omitted: `pushsalt 'web*' test.ping` is an error that shows the complete line. In `run`, words
+after the function are arguments of the function, except long options of pushsalt and their accepted equivalents.
 """
 
 
@@ -39,7 +39,7 @@ def page() -> str:
     for tool in TOOLS:
         rows = [row for row in ROWS if tool in row.tools.split(", ")]
         lines = [f"| {_code(row.words)} | {_said(row)} |" for row in rows]
-        parts.append("\n".join([f"## {tool}\n", "| option | here |", "|---|---|", *lines, ""]))
+        parts.append("\n".join([f"## {tool}\n", "| option | in pushsalt |", "|---|---|", *lines, ""]))
     return "\n".join(parts)
 
 
@@ -51,9 +51,9 @@ def _said(row: Row) -> str:
     text = row.text.replace("|", "\\|")
     return {
         TAKEN: "the same" if row.text in row.words.split() else f"`{text}`",
-        IDLE: f"taken; {text}",
+        IDLE: f"accepted without effect: {text}",
         ANSWERED: f"error: {text}",
-        OTHER: f"**means something else here:** {text}",
+        OTHER: f"**other meaning:** {text}",
     }[row.verb]
 
 

@@ -18,6 +18,25 @@ CORE = next(names for layer, _, names in import_graph.LAYERS if layer == "core")
 MODULES = dict(import_graph.modules())
 
 
+#: packages of thin/utils: the pure ones, then those that read and change the machine, from the bottom up
+PURE = ("thin.utils", "thin.utils.formats", "thin.utils.outputs", "thin.utils.packages")
+UTILS = (*PURE, *(f"thin.utils.{name}" for name in ("files", "system", "programs", "archives", "pki")))
+#: what pure modules may import of the rest of thin: errors, the calls of a logger, Salt's names of chunks
+PURE_OF_THIN = {"thin.exceptions", "thin.log", "thin.requisites"}
+#: and of the standard library
+PURE_IMPORTS = {
+    *("base64", "calendar", "collections", "collections.abc", "copy", "datetime", "fnmatch", "hashlib", "inspect"),
+    *("ipaddress", "random", "re", "stringprep", "unicodedata"),
+}
+#: modules of which a pure one may use these names alone: salts of passwords are random, addresses are checked as text
+PURE_NAMES = {
+    "os": {"urandom"},
+    "socket": {"AF_INET6", "inet_pton"},
+    "time": {"localtime", "mktime", "strftime", "strptime"},
+}
+PACKAGES_WITHOUT_CODE = {"thin", "thin.modules", "thin.states", *UTILS}
+
+
 def all_imports(path):
     """Names of everything that a file imports."""
     for node in ast.walk(ast.parse(path.read_text())):
@@ -101,6 +120,96 @@ def all_imports_of_thin(path):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
             yield node.module or ""
+
+
+def home(name):
+    """``thin.utils.files`` of ``thin.utils.files.atomic``, ``thin.utils`` of ``thin.utils.words``."""
+    return name if name in UTILS else name.rpartition(".")[0]
+
+
+def impure(text):
+    """What a module does that a pure one may not: imports beyond ``PURE_IMPORTS``, and input or output by a builtin."""
+    allowed = PURE_IMPORTS | set(PURE_NAMES)
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names if alias.name not in allowed)
+        elif (
+            isinstance(node, ast.ImportFrom) and node.module.split(".")[0] != "thin" and node.module not in PURE_IMPORTS
+        ):
+            yield node.module
+        elif isinstance(node, ast.Name) and node.id in {"open", "print", "input", "exec", "eval", "__import__"}:
+            yield node.id
+        elif (
+            isinstance(node, ast.Attribute)
+            and isinstance(node.value, ast.Name)
+            and node.attr not in PURE_NAMES.get(node.value.id, {node.attr})
+        ):
+            yield f"{node.value.id}.{node.attr}"
+
+
+def thin_utils():
+    return {name: path for name, path in import_graph.modules("thin") if name.startswith("thin.utils")}
+
+
+def test_every_package_of_utils_is_pure_or_not():
+    assert {home(name) for name in thin_utils()} == {*UTILS}
+
+
+def test_what_is_pure_of_utils_stays_pure():
+    wrong = {
+        f"{name}: {found}"
+        for name, path in thin_utils().items()
+        if home(name) in PURE
+        for found in impure(path.read_text())
+    }
+    assert not wrong
+
+
+def test_imports_within_utils_point_down():
+    """Pure modules import pure ones, and of the rest of thin only what is pure too; the others each other in order."""
+    wrong = set()
+    for name, path in thin_utils().items():
+        place = home(name)
+        below = set(PURE if place in PURE else UTILS[: UTILS.index(place) + 1])
+        for other in import_graph.imported(path, "thin"):
+            if home(other) in UTILS:
+                if home(other) not in below:
+                    wrong.add(f"{name} imports {other}")
+            elif place in PURE and other not in PURE_OF_THIN:
+                wrong.add(f"{name} imports {other}")
+    assert not wrong
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["os.path", "def late():\n    import subprocess", "from os import path", "from glob import glob", "open('x')"],
+)
+def test_what_is_not_pure_is_found(text):
+    assert list(impure(text))
+
+
+@pytest.mark.parametrize("package", ["pushsalt", "thin", "tests", "scripts", "benchmarks"])
+def test_what_is_imported_of_thin_exists(package):
+    """Imports within functions and of tests that do not run everywhere too."""
+    known = import_graph.names("thin") | {"thin._index"}  # made by pushsalt/bundle/pack.py
+    places = {name.rpartition(".")[2]: name for name in sorted(known) if name.startswith("thin.utils.")}
+    wrong = []
+    for path in sorted((ROOT / package).rglob("*.py")):
+        if "vendor" in path.parts:
+            continue
+        for node in ast.walk(ast.parse(path.read_text())):
+            found = []
+            if isinstance(node, ast.Import):
+                found = [alias.name for alias in node.names if alias.name.startswith("thin.")]
+            elif isinstance(node, ast.ImportFrom) and node.module and f"{node.module}.".startswith("thin."):
+                found = [node.module]
+                if node.module in PACKAGES_WITHOUT_CODE:
+                    found = [f"{node.module}.{alias.name}" for alias in node.names]
+            for name in found:
+                if name not in known and name not in PACKAGES_WITHOUT_CODE and not name.startswith("thin.vendor"):
+                    hint = places.get(name.rpartition(".")[2], "")
+                    wrong.append(f"{path.relative_to(ROOT)}:{node.lineno}: {name}{hint and f': now {hint}'}")
+    assert not wrong
 
 
 def test_the_page_of_imports_is_that_of_the_source():

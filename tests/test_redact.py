@@ -538,3 +538,73 @@ def test_a_place_after_a_costly_one_is_hidden():
     for text in (f"{costly} x\n{pair}", f"{pair} x\n{costly}"):
         shown = redactor("c4nary-new-one").text(text)
         assert f"-pw = {MASK}\n+pw = {MASK}\n" in shown and "-a\n" not in shown
+
+
+RSA = "-----BEGIN RSA PRIVATE KEY-----\nProc-Type: 4,ENCRYPTED\n\n" + "\n".join(KEY.split("\n")[1:-2]) + "\n"
+RSA += "-----END RSA PRIVATE KEY-----\n"
+
+
+@pytest.mark.parametrize("key", [KEY, RSA, KEY.replace("OPENSSH ", ""), KEY.replace("\n", "\r\n")])
+def test_private_keys_are_hidden_below_any_key(key):
+    """A return may have one that no pillar has: of a file, or a program's output."""
+    diff = "--- \n+++ \n@@ -1 +1 @@\n context\n" + "".join(f"+{line}\n" for line in key.splitlines())
+    ret = {"a": {"changes": {"diff": diff, "pem": key, "within": f"before {key} after"}, "json": json.dumps([key])}}
+    shown = Redactor().data(ret)
+    for line in key.splitlines()[1:-1]:
+        assert not line.strip() or line.strip() not in json.dumps(shown), line
+    label = key.partition("\n")[0].strip()
+    assert shown["a"]["changes"]["diff"].splitlines()[3:] == [
+        " context",
+        f"+{label}",
+        f"+{MASK}",
+        f"+{label.replace('BEGIN', 'END')}",
+    ]
+    assert (
+        shown["a"]["changes"]["within"].startswith("before -----BEGIN") and " after" in shown["a"]["changes"]["within"]
+    )
+    assert json.loads(shown["a"]["json"])
+    assert KEY.splitlines()[1] not in Redactor().text(f"cannot load {key}")
+    encoded = base64.b64encode(key.encode()).decode()
+    assert redactor("another-secret").data({"k": encoded}) == {"k": MASK}
+
+
+def test_a_key_that_is_cut_off_is_hidden():
+    cut = KEY[: KEY.index("QyNT") + 20]
+    assert Redactor().text(f"x {cut}") == f"x -----BEGIN OPENSSH PRIVATE KEY-----\n{MASK}"
+
+
+def test_a_key_is_shown_that_was_asked_for():
+    assert Redactor().answer(KEY) == KEY
+    assert Redactor().answer({"a": KEY}) == {"a": f"{KEY[:35]}\n{MASK}\n{KEY[-34:]}"}
+    known = Redactor()
+    known.add_pillar({"tls": {"material": KEY}})
+    assert KEY.splitlines()[1] not in known.answer(KEY)
+    assert KEY.splitlines()[2] not in known.text(f"x{KEY.splitlines()[2]}")
+
+
+def test_texts_about_private_keys_are_not_hidden():
+    for text in (
+        "a line -----BEGIN PRIVATE KEY----- begins a key",
+        "-----BEGIN PRIVATE KEY-----\nand so on\n",
+        KEY.replace("PRIVATE", "PUBLIC"),
+        "-----BEGIN CERTIFICATE-----\nMIIBIjANBgkqhkiG9w0BAQEFAAOCAQ8AMIIBCgKC\n-----END CERTIFICATE-----\n",
+    ):
+        assert Redactor().text(text) == text
+
+
+def test_ordinary_lines_of_a_secret_hide_no_results():
+    secret = (
+        "[main section]\nuser = root\nenabled = true\nport = 127.0.0.1:3306\npassword = qwertz-9\n---------------\n"
+    )
+    known = redactor(secret)
+    for line in ("enabled = true", "user = root", "---------------"):
+        assert known.text(f"{line}\nx") == f"{line}\nx"
+    assert known.text("password = qwertz-9") == MASK
+    assert "enabled" not in known.text(f"x{secret}")
+
+
+def test_each_line_of_a_long_secret_is_hidden_in_base64_too():
+    lines = [base64.b64encode(f"line {number} of it".encode() * 3).decode() for number in range(2 * redact.MANY_LINES)]
+    known = redactor("\n".join(lines))
+    assert known.text(f"a {lines[150]} b") == f"a {MASK} b"
+    assert known.text(base64.b64encode(f"a {lines[150]} b".encode()).decode()) == MASK

@@ -28,7 +28,9 @@ def main(state, store):
 
     ``state``: nonce; lock (None or the holder's words), wait (seconds) and lock_name, if it is not that of the whole
     target (``lock-`` and letters or digits); deadline (seconds or None); clean (bool); several, if other sessions may
-    follow (see thin.sessions); path, home, dir_fd and pending from the first stage.
+    follow (see thin.sessions); job, the JID of a run that may outlive its channel, with reconnect, the seconds that the
+    controller would try to come back, and resume, the number of the frame to go on at, if the run has begun before (see
+    thin.surviving); path, home, dir_fd and pending from the first stage.
     """
     try:
         down, up = _claim()
@@ -61,11 +63,18 @@ def _served(channel, state, store, ahead):
     trouble = store.keep_archive() if not state["clean"] else ""
     if trouble:
         channel.say(b"N", [("kind", "warning"), ("message", trouble)])
+    if state.get("resume") is not None:
+        from thin import surviving
+
+        return surviving.resume(channel, state), False
     lock_fd = _lock(state, channel) if state["lock"] is not None else None
     if state["clean"]:
         channel.say(b"N", [("kind", "cleaned")] + [("removed", name) for name in store.clean()])
         _until_heard(channel)
         return 0, False
+    kind = relay.Relay
+    if state.get("job") and state["dir_fd"] >= 0:
+        kind = _surviving(channel, state, lock_fd)
     ours, theirs = _socket.socketpair()
     err_read, err_write = os.pipe()
     life_read, life_write = os.pipe()
@@ -80,11 +89,11 @@ def _served(channel, state, store, ahead):
             state,
             store,
             ahead,
-            (channel.up, channel.down, ours.detach(), err_read, life_write, lock_fd),
+            (channel.up, channel.down, ours.detach(), err_read, life_write, lock_fd, state.get("front")),
         )
     for fd in (theirs.detach(), err_write, life_read):
         os.close(fd)
-    work = relay.Relay(channel, ours, err_read, pid, state)
+    work = kind(channel, ours, err_read, pid, state)
     status, sound = work.run(), False
     if ahead is not None:
         sound = work.release()
@@ -93,6 +102,21 @@ def _served(channel, state, store, ahead):
             if fd is not None:
                 os.close(fd)
     return status, sound
+
+
+def _surviving(channel, state, lock_fd):
+    """The class of a supervisor whose run may outlive its channel; this process becomes it."""
+    from thin import kept, surviving
+
+    waiting = kept.ended(state)
+    if state["job"] in waiting:
+        channel.say(b"E", [("kind", "finished"), ("message", "it has run already")])
+        _until_heard(channel)
+        os._exit(0)
+    if waiting:
+        channel.say(b"N", [("kind", "kept")] + [("jid", jid) for jid in waiting])
+    surviving.divide(state, channel, lock_fd)
+    return surviving.Surviving
 
 
 def _claim():
@@ -128,7 +152,9 @@ class Channel(object):
 
 
 def _until_heard(channel):
-    """Wait a while for the controller's bye, or its end: `podman exec` may lose what is said right before ours."""
+    """Wait a short time for the controller's bye, or the end of its stream: `podman exec` may lose the last output
+    otherwise.
+    """
     select.select([channel.down], [], [], HEARD_TIMEOUT)
 
 
@@ -179,7 +205,8 @@ def _worker(sock, err_write, life_read, state, store, ahead, others):
 
         kept = ahead.kept if ahead is not None else {}
         place = {"dir": state["path"], "home": state["home"], "uid": os.geteuid(), "place": state, "kept": kept}
-        worker.main(sock, place)
+        if worker.main(sock, place):
+            _untie(life_read)
         store.keep_image()
         if ahead is not None:
             ahead.tell()
@@ -200,7 +227,7 @@ def _worker(sock, err_write, life_read, state, store, ahead, others):
 
 
 def _tie(life_read):
-    """Have the kernel kill this process group when the supervisor is gone, however it went.
+    """Make the kernel kill this process group when the supervisor ends, for any reason.
 
     The supervisor holds the other end of this pipe and never writes. When that end closes, O_ASYNC raises a signal
     in the whole group: also in a program that this process is waiting for.
@@ -214,3 +241,15 @@ def _tie(life_read):
         fcntl.fcntl(life_read, fcntl.F_SETFL, fcntl.fcntl(life_read, fcntl.F_GETFL) | os.O_ASYNC)
     except (OSError, AttributeError):
         pass  # not on this system: the worker sees the end of its socket when it next reads
+
+
+def _untie(life_read):
+    """Keep what runs in the background of this group when the supervisor ends, as it is about to.
+
+    That this process closes its end is not enough: a child that it forked a moment ago, and that has not executed its
+    program yet, has it too.
+    """
+    try:
+        fcntl.fcntl(life_read, fcntl.F_SETFL, fcntl.fcntl(life_read, fcntl.F_GETFL) & ~os.O_ASYNC)
+    except (OSError, AttributeError):
+        pass  # as above

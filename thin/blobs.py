@@ -59,7 +59,7 @@ def digest_of(path):
 
 
 class Blobs(object):
-    """What has arrived and what is on its way. Digests are hex text.
+    """Received blobs, and transfers in progress. Digests are hexadecimal text.
 
     ``private`` is the private directory of this user on this target, or None.
     """
@@ -75,18 +75,21 @@ class Blobs(object):
         self._failed = {}  # digest -> why it could not be stored
 
     def expect(self, digest, secret):
-        """Say that a blob will come; ``secret`` keeps it in memory. Nothing that was not expected is stored."""
+        """Register a blob that will be sent; ``secret`` keeps it in memory.
+
+        Blobs that are not registered are rejected.
+        """
         if digest not in self._coming:
             self._failed.pop(digest, None)
             self._coming[digest] = _Memory() if secret else _File()
 
     def part(self, digest):
-        """``[bytes, their SHA-256]`` that an earlier transfer left of what is expected, or None."""
+        """``[bytes, their SHA-256]`` of the part of an expected blob that an earlier transfer left, or None."""
         coming = self._coming.get(digest)
         return coming.part(self, digest) if isinstance(coming, _File) else None
 
     def resume(self, digest, at):
-        """The sender begins behind the first ``at`` bytes, which it was told to be here."""
+        """The sender continues after the first ``at`` bytes, which ``part`` reported."""
         coming = self._coming.get(digest)
         if isinstance(coming, _File):
             coming.resume(at)
@@ -135,7 +138,7 @@ class Blobs(object):
         return self._failed.get(digest)
 
     def data(self, digest):
-        """The bytes, or None when they are not here."""
+        """The bytes of the blob, or None if it was not received."""
         if digest in self._memory:
             return self._memory[digest]
         path = self.path(digest)
@@ -145,7 +148,7 @@ class Blobs(object):
             return handle.read()
 
     def path(self, digest):
-        """Path of the verified file with these bytes, or None when it is not here."""
+        """Path of the verified file with these bytes, or None if it was not received."""
         if digest in self._verified and os.path.exists(self._verified[digest]):
             return self._verified[digest]
         folder = self.folder(create=False)
@@ -163,11 +166,11 @@ class Blobs(object):
         return path
 
     def hold(self, digest):
-        """Whether the bytes are here, in memory or on disk."""
+        """Whether the blob is available, in memory or on disk."""
         return digest in self._memory or self.path(digest) is not None
 
     def folder(self, create=True):
-        """The folder of the files, made when it is needed; None when there is none."""
+        """The folder of the files, made when it is needed; None if there is none."""
         if self._folder is None and self._private is not None:
             folder = os.path.join(self._private, "files")
             try:
@@ -180,17 +183,17 @@ class Blobs(object):
                 if create and exc.errno not in (errno.EROFS, errno.EACCES, errno.EPERM, errno.ENOENT):
                     raise
         if self._folder is None and create:
-            from thin.utils import osutil
+            from thin.utils.files import osutil
 
             self._folder, self._temporary = osutil.mkdtemp(), True
         return self._folder
 
     def forget_secrets(self):
-        """Drop what is only in memory, at the end of a run."""
+        """Remove the blobs that are kept only in memory, at the end of a run."""
         self._memory.clear()
 
     def close(self):
-        """Remove what was temporary, and the oldest of the rest when it is too much."""
+        """Remove temporary files, and the oldest other blobs if they exceed the size limit."""
         for coming in self._coming.values():
             coming.leave()
         self._coming.clear()
@@ -198,7 +201,7 @@ class Blobs(object):
         if self._folder is None:
             return
         if self._temporary:
-            from thin.utils import osutil
+            from thin.utils.files import osutil
 
             osutil.rmtree(self._folder, ignore_errors=True)
         else:
@@ -255,7 +258,7 @@ class _Memory(object):
 
 
 class _File(object):
-    """A file on its way. It is made when its first piece comes, or when somebody asks what is here of it."""
+    """A file that is being received. It is created for its first piece, or when its received part is requested."""
 
     def __init__(self):
         self._handle = self._path = None
@@ -297,20 +300,20 @@ class _File(object):
         return True
 
     def abort(self):
-        """Keep nothing of it."""
+        """Remove the received part."""
         if self._handle is not None:
             _unlink(self._path)
             self._close()
 
     def leave(self):
-        """Keep what has come for the next time, if it is much."""
+        """Keep a large received part for the next transfer."""
         if self._size < PART_LEAST or not self._path.endswith(".part"):
             self.abort()
         else:
             self._close()
 
     def _begin(self, blobs, digest):
-        """Ready for the first piece: from the start, unless the sender said otherwise."""
+        """Prepare for the first piece: at the start, unless the sender continues a transfer."""
         if not self._started:
             self._started = True
             self._open(blobs, digest)

@@ -1,4 +1,4 @@
-"""The program of the first stage: checks the runtime that is kept on the target, and starts ``thin.__main__`` from it.
+"""The program of the first stage: verifies the runtime that is stored on the target, and starts ``thin.__main__``.
 
 The controller sends this text, without its comments, as the first bytes on stdin, and then a call of ``boot`` with the
 session's parameters and the text of ``thin/coldstart.py``; see pushsalt.bundle.shim. It is compiled on every start, so

@@ -2,7 +2,7 @@
 
 import time
 
-from thin import guards, slots, waiting
+from thin import detail, guards, slots, waiting
 from thin.log import getLogger
 from thin.requisites import REQUISITES, REQUISITES_IN
 from thin.returns import clock, failed, masked, unified
@@ -103,6 +103,10 @@ class Caller(object):
                 "changes": {},
                 "comment": "".join("%s\n" % error for error in errors),
             }
+            if not check:  # Salt gives such a return nothing but its number
+                ret["__run_num__"] = self.number()
+                _log_return(ret)
+                return ret
         else:
             given = self._guarded(low)
             said = given.get("comment") if isinstance(given, dict) else None
@@ -123,7 +127,7 @@ class Caller(object):
         ret["start_time"] = clock(began)
         ret["duration"] = round((time.perf_counter() - start) * 1000, 3)
         ret["__id__"] = low.get("__id__")
-        if "retry" not in low or "parallel" in low or errors:
+        if "retry" not in low or "parallel" in low:
             return ret
         if whole:
             return self._retried(low, ret, ret["result"], said if isinstance(said, list) else ret["comment"], attempt)
@@ -135,7 +139,7 @@ class Caller(object):
     # before the call
 
     def _verify(self, low):
-        """Why the chunk cannot be called; nothing when it can."""
+        """The reason why the chunk cannot be called, or None."""
         errors = ['Missing "%s" data' % key for key in ("state", "fun", "name") if key not in low]
         if low.get("name") and not isinstance(low["name"], str):
             errors.append(
@@ -180,6 +184,8 @@ class Caller(object):
         try:
             function = self.states[full]
             args, kwargs = signatures.bind(function, low, INTERNAL if _takes_all(function) else FOR_SOME, full)
+            if detail.on():
+                detail.origin(self.states.module(full), low["fun"], low["name"])
             ret = {"result": False, "name": low["name"], "changes": {}}
             if "%s.mod_run_check" % low["state"] not in self.states:
                 verdict = guards.before(low, self._allowed(low), self.context)
@@ -267,7 +273,7 @@ class Caller(object):
     # after the call
 
     def _refresh(self, low, ret):
-        """Take note of what the state may have changed: packages and module files bring new functions."""
+        """Load what the state may have changed: packages and module files can provide new functions."""
         again = False
         if low.get("reload_grains") and self._collect_grains is not None:
             self.loaders.set_grains(self._collect_grains())
@@ -281,7 +287,7 @@ class Caller(object):
             self.loaders.reconsider()
 
     def _retried(self, low, ret, result, said, attempt):
-        """The last attempt's return. ``result`` and ``said``, the comment, are as the state gave them."""
+        """The return of the last attempt. ``result`` and ``said`` (the comment) are those of the state."""
         rules = retry_rules(low["retry"])
         if self.opts.get("test"):
             ret["comment"] = "  ".join((str(said or ""), _would_retry(rules)))
@@ -299,7 +305,7 @@ class Caller(object):
         return again
 
     def _parallel(self, low, execute):
-        """What a parallel state's process computes: its return with its own times, retried there."""
+        """The return that the process of a parallel state computes, with its own times and retries."""
         began, start = time.time(), time.perf_counter()
 
         def once():
@@ -349,7 +355,7 @@ class Umask(object):
 
 
 class Injected(object):
-    """Globals of a module within a block. States may call each other, so what was there before comes back."""
+    """Sets globals of a module for a block, and restores the former ones: states may call each other."""
 
     def __init__(self, space, values):
         self._space, self._values = space, values
@@ -381,7 +387,10 @@ class Provided(object):
 
 
 def retry_rules(given):
-    """until, attempts, interval (seconds), splay (seconds) of a ``retry``, defaults in place of what is no good."""
+    """until, attempts, interval (seconds) and splay (seconds) of a ``retry``.
+
+    Invalid values are replaced by defaults.
+    """
     rules = {name: default for name, (_, default) in RETRY.items()}
     if given is False:
         rules["attempts"] = 0

@@ -1,16 +1,15 @@
 """One call of an execution function, with the words Salt has for wrong arguments."""
 
-import time
-
 from thin.exceptions import SaltInvocationError
 from thin.utils import args as signatures
 
 
-def call(function, name, args, kwargs, opts, cli=False):
+def call(function, name, args, kwargs, opts, cli=False, jid=""):
     """What ``function`` returns for these arguments.
 
     ``cli``: the call comes from a command line. Then functions with ``**kwargs`` are told so, as Salt does
     (``__pub_fun`` and its like, which make ``cmd.run`` use a shell), and unknown keywords are refused by name.
+    ``jid``: the id of the job.
     """
     if cli:
         shape = signatures.spec(function)
@@ -22,7 +21,7 @@ def call(function, name, args, kwargs, opts, cli=False):
                     % ", ".join("%s=%s" % (key, kwargs[key]) for key in wrong)
                 )
         else:
-            kwargs = dict(kwargs, **_published(name, args, kwargs, opts))
+            kwargs = dict(kwargs, **_published(name, args, kwargs, opts, jid))
     try:
         return function(*args, **kwargs)
     except TypeError as exc:
@@ -31,7 +30,7 @@ def call(function, name, args, kwargs, opts, cli=False):
         raise TypeError("Passed invalid arguments to %s: %s" % (name, exc))
 
 
-def _published(name, args, kwargs, opts):
+def _published(name, args, kwargs, opts, jid):
     """What Salt's master would have published of this job, under the names that functions look for."""
     arg = list(args)
     if kwargs:
@@ -39,15 +38,9 @@ def _published(name, args, kwargs, opts):
     return {
         "__pub_fun": name,
         "__pub_arg": arg,
-        "__pub_jid": opts.get("jid") or jid(),
+        "__pub_jid": opts.get("jid") or jid or "req",  # Salt: what a call that no master published has
         "__pub_ret": "",
         "__pub_tgt": opts.get("id"),
         "__pub_tgt_type": "glob",
         "__pub_user": opts.get("user", "root"),
     }
-
-
-def jid():
-    """A job id: local time to the microsecond, twenty digits."""
-    now = time.time()
-    return time.strftime("%Y%m%d%H%M%S", time.localtime(now)) + "%06d" % (now % 1 * 1000000)

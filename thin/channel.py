@@ -1,4 +1,7 @@
-"""The worker's end of the channel: sends messages, gets answers, and serves the other side while it waits."""
+"""The worker's end of the channel: sends messages, receives answers, and serves the controller while it waits."""
+
+import _socket
+import select
 
 from thin import waiting, wire
 
@@ -6,8 +9,8 @@ from thin import waiting, wire
 LARGE = 16 * 1024 * 1024
 
 
-class Closed(Exception):
-    """The controller's side is gone, or said bye."""
+class Closed(BaseException):
+    """The controller's side is gone, or said bye. No state takes it for its own failure."""
 
 
 class Channel(object):
@@ -23,6 +26,8 @@ class Channel(object):
         self._answers = {}
         self._asked = 0
         self._dealt = 0  # frames that were dealt with
+        self.said_bye = False
+        self._later = {}  # number of a question -> what is called with its answer
         self.blobs = blobs
         self.serve = serve
 
@@ -46,13 +51,23 @@ class Channel(object):
             self.step()
         return self._answers.pop(number)
 
+    def ask_later(self, question, done):
+        """Send a question; ``done(answer)`` is called once its answer is dealt with by ``step``."""
+        self._asked += 1
+        self._later[self._asked] = done
+        self.send(dict(question, n=self._asked))
+
+    def pending(self):
+        """Whether the answer of an ``ask_later`` has not come."""
+        return bool(self._later)
+
     def wait(self, ready):
         """Serve until ``ready()`` is true."""
         while not ready():
             self.step()
 
     def step(self):
-        """Take what has come, waiting for it; at least one frame is dealt with. Raises Closed at the end."""
+        """Wait for input and handle at least one frame. Raises Closed at the end of the stream."""
         before = self._dealt
         while self._dealt == before:
             for kind, payload in self._frames:
@@ -60,12 +75,17 @@ class Channel(object):
                 if kind == b"B":
                     self.blobs.feed(payload)
                     continue
+                if kind != b"M":  # the supervisor has seen it
+                    continue
                 message = wire.unpack(payload)
-                if message.get("k") == "answer":
+                if message.get("k") == "answer" and message.get("re") in self._later:
+                    self._later.pop(message["re"])(message)
+                elif message.get("k") == "answer":
                     self._answers[message.get("re")] = message
                 elif message.get("k") == "resume":
                     self.blobs.resume(message["digest"], message["at"])
                 elif message.get("k") == "bye":
+                    self.said_bye = True
                     raise Closed()
                 else:
                     self.serve(message)
@@ -75,6 +95,15 @@ class Channel(object):
                 if not data:
                     raise Closed()
                 self._frames.feed(data)
+
+    def attend(self):
+        """Deal with what has come, without waiting. That nothing more comes is for those who wait for an answer."""
+        while select.select([self._sock], [], [], 0)[0] and self._sock.recv(1, _socket.MSG_PEEK):
+            self.step()
+
+    def tell(self, word):
+        """Tell the supervisor how far the run is: ``begin`` or ``end``."""
+        self._sock.sendall(wire.frame(b"R", word))
 
     def fileno(self):
         return self._sock.fileno()

@@ -12,7 +12,7 @@ from thin.boot import DIRECTORY, FRAME_LIMIT, hello, names, private, read, read_
 
 
 def cold(p):
-    """The session's state, as boot.warm gives it; what was received is in ``archive``."""
+    """Complete the session's state of boot.warm, if the runtime had to be received; its bytes are in ``archive``."""
     home = find_home()
     path, dir_fd, warnings = find_dir(p["dir"], home)
     tar, image = names(p)
@@ -44,7 +44,10 @@ def cold(p):
 
 
 def find_home():
-    """The home directory where it is this user's own, or an empty text. HOME is only a word of the environment."""
+    """The home directory if it belongs to this user, otherwise an empty text.
+
+    The variable HOME alone is not trusted.
+    """
     if owned(os.environ.get("HOME", "")):
         return os.environ["HOME"]
     try:
@@ -64,7 +67,7 @@ def owned(path):
 
 
 def find_dir(wanted, home):
-    """(path, descriptor, warnings) of the private directory; ("", -1, warnings) when there is none."""
+    """(path, descriptor, warnings) of the private directory; ("", -1, warnings) if there is none."""
     uid, why = os.geteuid(), []
     if wanted:
         # What stands above `thin_dir` is the operator's choice; it itself must be ours like any other.

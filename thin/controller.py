@@ -1,11 +1,11 @@
-"""The link's other end as the worker sees it: answers from the plan of the run, else asks over the channel.
+"""The worker's implementation of the link: answers from the plan of the run, or asks over the channel.
 
 See thin.link for what the methods promise.
 """
 
 import os
 
-from thin import blobs, exceptions, wire
+from thin import blobs, detail, exceptions, wire
 from thin.link import LinkError
 
 #: How much of what is foreseen is asked for at once.
@@ -14,7 +14,7 @@ AHEAD_BYTES = 16 * 1024 * 1024
 
 
 def _has(path, digest, size):
-    """Whether a file has these bytes; one of another size (None: not known) is not read."""
+    """Whether a file has these bytes; a file of another size (None: unknown) is not read."""
     try:
         return size in (None, os.path.getsize(path)) and blobs.digest_of(path) == digest
     except OSError:
@@ -22,7 +22,7 @@ def _has(path, digest, size):
 
 
 class Controller(object):
-    """``channel`` asks, ``store`` (thin.blobs.Blobs) has the bytes; ``begin``/``end`` bracket a run's plan."""
+    """``channel`` sends questions, ``store`` (thin.blobs.Blobs) has the blobs; ``begin`` and ``end`` enclose a run."""
 
     def __init__(self, channel, store):
         self._channel = channel
@@ -32,7 +32,7 @@ class Controller(object):
     # the plan
 
     def begin(self, files=None, templates=None, wants=()):
-        """Take the plan of a run. Returns ``[digest, what is here of it or None]`` of what has to be sent.
+        """Start a run with its plan. Returns ``[digest, received part or None]`` for each blob that has to be sent.
 
         ``wants`` are ``[digest, destination or None]``: a destination that has the bytes already is as good as a copy.
         """
@@ -85,7 +85,7 @@ class Controller(object):
         self._ahead = list(files)[::-1]
 
     def _fetch_ahead(self, digest, saltenv):
-        """Ask for a foreseen file and, in the same breath, for those behind it that are missing too."""
+        """Request a foreseen file, together with the following ones that are missing."""
         if not any(entry[1] == digest for entry in self._ahead):
             return False
         wanted, size = {}, 0
@@ -146,6 +146,7 @@ class Controller(object):
             data = self._text(digest)
             if data is not None:
                 return data
+        detail.asked()
         answer = self._ask(
             {
                 "k": "template",
@@ -208,8 +209,18 @@ class Controller(object):
                     pass
             raise
 
+    def ask_later(self, fun, args, kwargs, done):
+        question = {"k": "ask", "fun": fun, "args": list(args), "kwargs": kwargs or {}}
+        self._channel.ask_later(question, done)
+
+    def descriptor(self):
+        return self._channel.fileno() if self._channel.pending() else None
+
+    def step(self):
+        self._channel.step()
+
     def arrived(self, digest):
-        """Path of the blob, once it is complete; None when it is not here and not coming."""
+        """Path of the blob when it is complete; None if it is neither available nor being sent."""
         self._channel.wait(lambda: not self._store.waiting(digest))
         if self._store.failure(digest):
             raise LinkError(self._store.failure(digest))

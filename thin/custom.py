@@ -19,7 +19,7 @@ TAGS = {"modules": "module"}
 
 
 def find(place, sha, size, kind=None):
-    """The modules that are kept here under this hash, or None. ``place`` is the first stage's state.
+    """The modules that are stored under this hash, or None. ``place`` is the state of the first stage.
 
     ``kind`` is the class of what is kept: Custom, or More.
     """
@@ -64,7 +64,7 @@ class Custom(Store):
         return self._index.get(kind, {})
 
     def fits(self, kind):
-        """None of them says so: what is not of the system refuses by its ``__virtual__``."""
+        """Always true: users' files have no ``__fits__``; their ``__virtual__`` decides."""
         return {}
 
     def path(self, name):
@@ -72,7 +72,7 @@ class Custom(Store):
         return "_" + super(Custom, self).path(name)[len("thin/") :]
 
     def module_name(self, full):
-        """What the loaded module is called, as Salt calls it: ``salt.loaded.ext.module.mine``."""
+        """The name of the loaded module, as in Salt: ``salt.loaded.ext.module.mine``."""
         _, kind, name = full.split(".", 2)
         return "salt.loaded.ext.%s.%s" % (TAGS.get(kind, kind), name)
 
@@ -136,7 +136,7 @@ class Inner(object):
 
 
 class Folder(object):
-    """Loads a folder of a package of theirs that has no ``__init__.py``: there is nothing in it to load."""
+    """Loader of a folder without ``__init__.py`` in a user's package; it executes nothing."""
 
     def create_module(self, spec):
         return None
@@ -159,7 +159,7 @@ class Nothing(object):
 
 
 def grains(loader, so_far):
-    """The grains that users' own functions give, each told what is known so far if it asks for ``grains``.
+    """The grains of users' own functions; a function with an argument ``grains`` receives the grains so far.
 
     A function that fails leaves its grains out and the others alone, and is said. Salt: ``salt.loader.grains``.
     """
@@ -181,7 +181,7 @@ def grains(loader, so_far):
 
 
 def explain(exc, path):
-    """``path:line: Class: text`` of what a user's file raised; the line is the last one there that was at work."""
+    """``path:line: Class: text`` of an exception in a user's file; the line is the last one in that file."""
     line, text, trace = None, str(exc), exc.__traceback__
     if isinstance(exc, SyntaxError) and exc.filename == path:
         line, text = exc.lineno, exc.msg

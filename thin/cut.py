@@ -1,4 +1,4 @@
-"""Returns that people look at: a text that is too long for them is cut, and says so at its end.
+"""Returns for people: a text that is too long is cut, with a note at its end.
 
 Who asks for data (templates, other modules) gets a value whole, or an error.
 """

@@ -57,7 +57,7 @@ class Due(object):
         return {tag: since[self._hash(tag)] for tag in tags if self._hash(tag) in since} if since else {}
 
     def add(self, source, reactions):
-        """Note that these reactions to the change of a state are due, on disk before the run goes on."""
+        """Store on disk, before the run continues, that these reactions to the change of a state are due."""
         now, key = int(time.time()), self._hash(source)
         lines = ""
         for reaction in reactions:
@@ -88,7 +88,7 @@ class Due(object):
             self._append("- %s\n" % key, sync=False)
 
     def end(self):
-        """The run has ended: keep what is still due, or no file."""
+        """At the end of the run: store the reactions that are still due, or remove the file."""
         if self._fd is not None:
             self._rewrite()
 
@@ -160,7 +160,7 @@ def words(since):
 
 
 class Reactions(object):
-    """What an engine asks and tells of reactions; ``due`` has the notes.
+    """The engine's interface to due reactions; ``due`` has the notes.
 
     A dry run reads the notes, so that it says what would react, and writes none.
     """

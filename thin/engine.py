@@ -9,7 +9,7 @@ import time
 
 from thin.call_state import Caller
 from thin.log import getLogger
-from thin.requisites import REQUISITES, Graph, status, tag_of
+from thin.requisites import REQUISITES, Graph, listeners, status, tag_of
 from thin.returns import clock, failed, not_run
 
 log = getLogger(__name__)
@@ -25,16 +25,25 @@ NOT_RUN = {
 DEPTH_LIMIT = 20
 
 
+STOPPED = "State was not run because the run was stopped"
+
+
 class Failhard(Exception):
     """A chunk with ``failhard`` failed: the run ends."""
 
 
+class Stopped(BaseException):
+    """The run is to end before its next state. Nothing that a state calls takes it for a failure."""
+
+
 class Engine(object):
-    """One run. ``loaders`` are the target's (thin.loader.Loaders); ``collect_grains()`` collects them anew.
+    """One run. ``loaders`` are those of the target (thin.loader.Loaders); ``collect_grains()`` collects grains again.
 
     ``on_start(tag)``, ``on_done(tag, return)`` and ``on_event(fire_event, return)`` tell of what happens.
     ``jobs`` runs chunks in parallel (thin.parallel.Jobs); None: ``parallel`` is ignored. ``mock``: nothing is called.
-    ``reactions`` keeps what a run that is cut would lose (thin.due.Reactions).
+    ``reactions`` keeps what a run that is cut would lose (thin.due.Reactions). ``stopping()`` is asked before each
+    state: when it is true, that state and those after it are not run. ``detail``: collect notes for a plan
+    (thin.detail) in ``details``, by tag.
     """
 
     def __init__(
@@ -47,6 +56,8 @@ class Engine(object):
         mock=False,
         on_event=None,
         reactions=None,
+        stopping=None,
+        detail=False,
     ):
         self.loaders = loaders
         self.opts = loaders.opts
@@ -60,8 +71,11 @@ class Engine(object):
         self._on_event = on_event or (lambda name, ret: None)
         self._reported = set()
         self._initialised = set()
+        self._detail = detail
+        self.details = {}  # tag -> notes of thin.detail
         self._caller = Caller(loaders, self, collect_grains, mock)
         self._reactions = reactions
+        self._stopping = stopping or (lambda: False)
 
     @property
     def test(self):
@@ -87,21 +101,37 @@ class Engine(object):
             self._reactions.begin(self)
         self.chunks = [unique[tag_of(chunk)] for chunk in chunks]
         disabled = self._disabled()
+        wanted, stopped = [low for low in self.chunks if only is None or tag_of(low) in only], False
         try:
-            self._run_all([low for low in self.chunks if only is None or tag_of(low) in only])
+            self._run_all(wanted)
             if only is None:  # where a lowstate names a chunk once that others prereq, that place was its check's
                 self._run_all([low for low in unique.values() if tag_of(low) not in self.running])
         except Failhard:
             pass
+        except Stopped:
+            stopped = True
         self._wait_for_jobs()  # what they change is listened to as well
-        if only is None:
-            self._listen()
+        if only is None and not stopped:
+            try:
+                self._listen()
+            except Stopped:
+                pass
             self._wait_for_jobs()
+        if stopped:
+            self._report_stopped(wanted)
         for tag in disabled:
             self.running.setdefault(tag, disabled[tag])
         if self._reactions is not None:
             self._reactions.end()
         return self.running
+
+    def _report_stopped(self, wanted):
+        """The returns of what is not run any more. What is due to them stays due."""
+        for low in wanted:
+            tag = tag_of(low)
+            if tag not in self.running:
+                self.running[tag] = not_run(low, False, STOPPED, self._caller.number())
+                self._on_done(tag, self.running[tag])
 
     # the order of the run
 
@@ -142,6 +172,8 @@ class Engine(object):
     def _chunk(self, low, depth=0):
         """Run the chunk if its requisites allow it. True: it has to wait for one at work in parallel."""
         tag = tag_of(low)
+        if self._stopping():
+            raise Stopped()
         try:
             low = self._aggregated(low)
             self._initialise(low)
@@ -179,7 +211,15 @@ class Engine(object):
     def _call(self, low):
         if not low.get("__prereq__"):
             self._on_start(tag_of(low))
-        return self._caller.call(low)
+        if not self._detail:
+            return self._caller.call(low)
+        from thin import detail
+
+        detail.begin()
+        try:
+            return self._caller.call(low)
+        finally:
+            self.details[tag_of(low)] = detail.end()
 
     def _call_and_watch(self, low, required):
         ret = self._call(low)
@@ -188,7 +228,7 @@ class Engine(object):
         return self._caller.call(dict(low, sfun=low["fun"], fun="mod_watch", __reqs__=required))
 
     def _run_required(self, low, tag, wanted, required, depth):
-        """Run what the chunk waits for, then the chunk. True: something is still at work in parallel."""
+        """Run the required chunks, then the chunk. True: a parallel state is still running."""
         for requisite, chunk in wanted:
             other = tag_of(chunk)
             if other not in self.running and not (requisite == "prereq" and other in self.checks):
@@ -331,16 +371,7 @@ class Engine(object):
 
     def listeners(self):
         """``((state, id or name) of the listener, (state, id or name) it listens to)``, in order."""
-        for low in self.chunks:
-            for target in low.get("listen") or ():
-                if not isinstance(target, dict):
-                    named = [other for other in self.chunks if target in (other["__id__"], other["name"])]
-                    target = {named[0]["state"]: named[0]["__id__"]} if named else {}
-                for kind, name in target.items():
-                    yield (low["state"], low["__id__"]), (kind, name)
-            for listener in low.get("listen_in") or ():
-                for kind, name in (listener if isinstance(listener, dict) else {}).items():
-                    yield (kind, name), (low["state"], low["__id__"])
+        return listeners(self.chunks)
 
     def _unknown_listen(self, errors, state, name):
         tag = "Listen_Error_|-listen_%s_|-listen_%s_|-Listen_Error" % (name, state)
@@ -390,7 +421,7 @@ class Engine(object):
     # parallel chunks
 
     def start_parallel(self, low, function):
-        """Run ``function()`` beside the others; returns a preliminary return, or None when that cannot be done."""
+        """Run ``function()`` in a parallel process; returns a preliminary return, or None if this is not possible."""
         return self._jobs.start(tag_of(low), low, function) if self._jobs is not None else None
 
     def _at_work(self):

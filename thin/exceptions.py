@@ -56,7 +56,7 @@ class CommandExecutionError(SaltException):
 
     @property
     def strerror_without_changes(self):
-        """The text without what ``info`` says of changes: callers show those beside it."""
+        """The text without the changes of ``info``, which callers show separately."""
         if isinstance(self.info, dict) and "changes" in self.info:
             return _with_info(self.error, {key: self.info[key] for key in self.info if key != "changes"})
         return self.strerror

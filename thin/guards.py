@@ -1,4 +1,4 @@
-"""Whether a state is to run at all, and whether what it did counts: ``onlyif``, ``unless``, ``creates``, ``check_cmd``.
+"""Guards of states: ``onlyif``, ``unless`` and ``creates`` before a state, ``check_cmd`` after it.
 
 Each check answers with a verdict: a dict with ``result`` (True: do not run the state, it is as it should be),
 ``comment`` (text) and, when the state is skipped, ``skip_watch``. Salt: ``State._run_check*``.

@@ -52,8 +52,7 @@ def file(url, saltenv="base", have=()):
 
 
 def foresee(files, saltenv="base"):
-    """Say which files will be asked for, in this order: ``(URL, SHA-256, bytes or None, where it is going to)`` of
-    each.
+    """Announce the files that will be requested, in order: ``(URL, SHA-256, bytes or None, destination)`` each.
 
     When the first of them has to be sent, those behind it come along, many for one question. Only a file whose
     destination does not have its bytes is among them. A later call takes the place of an earlier one.
@@ -70,17 +69,17 @@ def file_digest(url, saltenv="base"):
 
 
 def cached(url, saltenv="base"):
-    """Path of the copy of a source file that is here already, or None. Salt: ``cp.is_cached``."""
+    """Path of the cached copy of a source file, or None. Salt: ``cp.is_cached``."""
     return _link().cached(url, saltenv)
 
 
 def drop(url, saltenv="base"):
-    """Keep no copy of a source file here, if there is one."""
+    """Remove the cached copy of a source file, if there is one."""
     _link().drop(url, saltenv)
 
 
 def tree(url, saltenv="base"):
-    """What is below a source directory, or None when there is no such directory.
+    """The files below a source directory, or None if there is no such directory.
 
     A list of ``[relative path, kind, digest or link target or None, mode, size]``, parents first; kind is ``f`` (a
     file, with its SHA-256), ``d`` (a directory) or ``l`` (a symbolic link, with its target). The files themselves are
@@ -95,7 +94,7 @@ def more(digest):
 
 
 def salt(question):
-    """What the controller knows of Salt's own modules (see thin.wire: ``salt``), as a dict."""
+    """The controller's data about Salt's own modules (see thin.wire: ``salt``), as a dict."""
     return _link().salt(question)
 
 
@@ -118,15 +117,36 @@ def template(
 
 
 def pillar():
-    """The compiled pillar of this target, as a new dict. Modules use ``__pillar__``, which asks once."""
+    """The compiled pillar of this target, as a new dict. Modules use ``__pillar__``, which requests it once."""
     return _link().pillar()
 
 
 def event(tag, data):
-    """Tell the controller of an event, which it keeps with the run. Nothing comes back. Salt: ``event.fire_master``."""
+    """Send an event to the controller, which stores it with the run.
+
+    There is no answer. Salt: ``event.fire_master``.
+    """
     _link().event(tag, data)
 
 
 def ask(fun, args=(), kwargs=None):
     """The value of an execution function that only the controller can answer (``mine.get``, ``cp.list_states``)."""
     return _link().ask(fun, args, kwargs)
+
+
+def ask_later(fun, args, kwargs, done):
+    """As ``ask``, without waiting: ``done(answer)`` is called with the message of the answer, by ``step``.
+
+    Its value is ``ret``; or it has ``error`` and ``exception``.
+    """
+    _link().ask_later(fun, args, kwargs, done)
+
+
+def descriptor():
+    """The descriptor on which answers of ``ask_later`` come; None when none is awaited."""
+    return None if _current is None else getattr(_current, "descriptor", lambda: None)()
+
+
+def step():
+    """Deal with what has come on the descriptor."""
+    _link().step()

@@ -49,13 +49,13 @@ def _names(value):
 
 
 def _is_function(value):
-    """A function or a functools.partial; whose module is imported by who makes one, not here: it is slow to load."""
+    """Whether the value is a function or a functools.partial, without importing functools, which is slow."""
     functools = sys.modules.get("functools")
     return isinstance(value, types.FunctionType) or (functools is not None and isinstance(value, functools.partial))
 
 
 class MissingFunction(KeyError):
-    """No such function. ``text`` says so in Salt's words; to callers elsewhere it is a plain KeyError."""
+    """A function does not exist. ``text`` is Salt's message; to other callers it is a KeyError."""
 
     exception = "KeyError"
 
@@ -96,7 +96,7 @@ class LazyDict(dict):
 
 
 class FilledDict(dict):
-    """What a LazyDict is after its first use."""
+    """The class of a LazyDict after its first use."""
 
     def __deepcopy__(self, memo):
         import copy
@@ -146,7 +146,7 @@ class Loader(object):
         self.clear()
 
     def clear(self):
-        """Forget all that was loaded; files are executed anew when they are needed next."""
+        """Unload all modules; their files are executed again when they are next needed."""
         self._functions = {}
         self._modules = {}  # virtual name -> [module]
         self._done = set()  # file names that were executed, or that failed
@@ -281,7 +281,7 @@ class Loader(object):
                 return
 
     def _fits(self, source, name):
-        """Whether this system's grains are among those that the file is for, where it says so (``__fits__``)."""
+        """Whether the grains of this system match the ``__fits__`` of the file; True without ``__fits__``."""
         wanted = source.fits(self._kind).get(name) if hasattr(source, "fits") else None
         if not wanted:
             return True
@@ -298,7 +298,9 @@ class Loader(object):
         return providers.provide(self, virtual, name, _public)
 
     def _file(self, name):
-        """The module of the file with this name, executed anew whatever its ``__virtual__`` says; None without one."""
+        """The module of the file with this name, executed regardless of its ``__virtual__``; None if there is no such
+        file.
+        """
         full = "thin.%s.%s" % (self._kind, name)
         for source in self._sources:
             try:
@@ -427,7 +429,7 @@ class Loaders(object):
         self.pack.update(__salt__=self.modules, __states__=self.states, __utils__=self.utils)
 
     def refresh(self):
-        """Load all anew (``reload_modules``). The loaders stay the same objects: modules hold on to them.
+        """Load all modules again (``reload_modules``). The loader objects stay the same, since modules refer to them.
 
         What was installed for them meanwhile is found too.
         """
@@ -441,7 +443,7 @@ class Loaders(object):
             loader.clear()
 
     def reconsider(self):
-        """Give modules that refused to load another chance: a package may have brought what they need."""
+        """Try again to load modules that refused to load: a new package may have what they need."""
         for loader in (self.modules, self.states, self.utils):
             loader.reconsider()
 

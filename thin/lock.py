@@ -14,7 +14,7 @@ _FREE = 0o600
 
 
 class Held(Exception):
-    """Somebody else has the lock; the text is the holder's words."""
+    """Another process has the lock; the text is the message of the holder."""
 
 
 def acquire(dir_fd, home, words, pause, name="lock"):

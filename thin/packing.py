@@ -15,7 +15,7 @@ _TEXTS_MOST = 4096
 
 
 class Unusual(Exception):
-    """A value that is not packed, or bytes that are not read, here."""
+    """A value or bytes that this fast implementation does not support."""
 
 
 def packed(value):
@@ -118,7 +118,7 @@ def unpacked(data):
 
 
 def _unpack(data, at, depth):
-    """(value, where it ends)"""
+    """(value, end position)"""
     first = data[at]
     at += 1
     if first < 0x80:

@@ -1,8 +1,9 @@
-"""States with ``parallel: True``: each runs in a process of its own, forked from the worker.
+"""States with ``parallel: True``: each runs in a separate process that is forked from the worker.
 
 A child sees the target as it was when it started, and what it changes in memory is lost with it; only its return comes
 back. It cannot speak on the channel itself: what it asks of the controller (thin.link) goes through its parent, which
-answers between two states and whenever it waits for something itself (thin.waiting).
+answers between two states and whenever it waits for something itself (thin.waiting). Functions of the controller may
+take long, such as a step of an orchestration: the parent does not wait for them, and serves the other children.
 """
 
 import os
@@ -48,13 +49,18 @@ class Jobs(object):
         return [(job.low, job.ret) for job in done]
 
     def step(self, wait=True):
-        """Deal with what the children sent, waiting for something to come, and start those whose turn it is."""
+        """Wait for data of the children, process it, and start waiting states if there is room."""
         self._receive(wait)
         self._start_queued()
 
     def descriptors(self):
         """Those of the children, for thin.waiting."""
-        return () if self._busy else list(self._active)
+        return () if self._busy else self._watched()
+
+    def _watched(self):
+        """Descriptors of the children, and that of the answers that some wait for."""
+        answers = link.descriptor()
+        return list(self._active) + ([] if answers is None else [answers])
 
     def attend(self):
         """Answer the children in the middle of something else. None is started: it would inherit open pipes."""
@@ -65,12 +71,15 @@ class Jobs(object):
             return
         if not self._active or self._done:
             wait = False
-        ready = select.select(list(self._active), [], [], None if wait else 0)[0] if self._active else ()
+        ready = select.select(self._watched(), [], [], None if wait else 0)[0] if self._active else ()
         self._busy = True  # what is asked of the controller waits too: no child is served twice
         try:
             for descriptor in ready:
-                job = self._active[descriptor]
-                if job.receive():
+                job = self._active.get(descriptor)
+                if job is None:
+                    if descriptor == link.descriptor():  # else it came while another child was served
+                        link.step()
+                elif job.receive():
                     del self._active[descriptor]
                     self._done.append(job)
         finally:
@@ -106,7 +115,7 @@ class _Job(object):
         return self._sock.fileno()
 
     def receive(self):
-        """Take what the child sent. True: it is done."""
+        """Process the data of the child. True: it has finished."""
         data = self._sock.recv(256 * 1024)
         self._frames.feed(data)
         for _, payload in self._frames:
@@ -115,6 +124,9 @@ class _Job(object):
                 self.ret = message["ret"]
             elif message["k"] == "log" and log.sink is not None:
                 log.sink(message["level"], message["text"])
+            elif message["k"] == "link" and message["fun"] == "ask":
+                fun, args, kwargs = message["args"]
+                link.ask_later(fun, args, kwargs, self._answered)
             elif message["k"] == "link":
                 self._sock.sendall(wire.frame(b"M", wire.pack(_answered(message))))
         if data:
@@ -129,6 +141,14 @@ class _Job(object):
                 "changes": {},
             }
         return True
+
+    def _answered(self, answer):
+        """Pass an answer of the controller on to the child."""
+        if answer.get("error") is not None:
+            given = {"error": answer["error"], "exception": answer.get("exception") or "SaltException"}
+        else:
+            given = {"ret": answer.get("ret")}
+        self._sock.sendall(wire.frame(b"M", wire.pack(given)))
 
 
 def _answered(message):

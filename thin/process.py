@@ -57,7 +57,7 @@ class Identity(object):
             self.groups = sorted(set(os.getgrouplist(user, entry.pw_gid) + [self.gid]))
 
     def assume(self):
-        """Become it, in the child. Nothing is called that is true already: an ordinary user may run as itself."""
+        """Change to the user, in the child. Calls without effect are skipped: an ordinary user may run as itself."""
         if self.gid is not None and (os.getgid(), os.getegid()) != (self.gid, self.gid):
             os.setgid(self.gid)
         if self.groups is not None and set(os.getgroups()) | {os.getgid()} != set(self.groups):
@@ -67,7 +67,7 @@ class Identity(object):
 
 
 def _bytes(word):
-    """A word of a command line as UTF-8, in any locale: Python 3.6 knows only ASCII in the C locale."""
+    """A word of a command line as UTF-8, in any locale: in the C locale Python 3.6 only encodes ASCII."""
     return word.encode("utf-8", "surrogateescape") if isinstance(word, str) else os.fspath(word)
 
 
@@ -98,7 +98,7 @@ def run(argv, cwd="/", env=None, stdin=None, merge=False, identity=None, umask=N
 
 
 def output(argv, env=None):
-    """Run a program and yield its output piece by piece. It is killed if no more of it is asked for.
+    """Run a program and yield its output in pieces. The program is killed if the generator is closed.
 
     Raises OSError when it cannot be started, and Failed at its end.
     """
@@ -137,7 +137,7 @@ def output(argv, env=None):
 
 
 class Failed(OSError):
-    """A program failed; the text is what it wrote on stderr."""
+    """A program failed; the text is its stderr."""
 
 
 def _started(argv, cwd, env, fed, merge, identity, umask, background):
@@ -429,7 +429,7 @@ def _give_up(result, streams, out, err):
 
 
 def descendants(pid):
-    """Process ids of all that ``pid`` started and that still have it as an ancestor. Empty where there is no /proc."""
+    """Ids of all descendants of ``pid``. Empty without /proc."""
     children = {}
     try:
         for name in os.listdir("/proc"):

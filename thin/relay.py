@@ -77,8 +77,9 @@ class Relay(object):
             self._clock()
         return self._end()
 
-    def _watch(self):
-        """Poll for what there is room for; a descriptor without a mask still reports that its other end is gone."""
+    def _masks(self):
+        """What to poll for: what there is room for. Without a mask a descriptor still reports that its other end is
+        gone."""
         masks = {self.wake: _IN}
         if not self.lost:
             masks[self.channel.down] = _IN if len(self.to_worker) < BUFFER else 0
@@ -88,6 +89,10 @@ class Relay(object):
             masks[self.sock.fileno()] = (_IN if room else 0) | (_OUT if self.to_worker else 0)
         if self.err is not None:
             masks[self.err] = _IN
+        return masks
+
+    def _watch(self):
+        masks = self._masks()
         if masks != self.masks:
             for fd in set(self.masks) - set(masks):
                 self.poll.unregister(fd)
@@ -99,8 +104,12 @@ class Relay(object):
         if self.masks.pop(fd, None) is not None:
             self.poll.unregister(fd)
 
+    def _times(self):
+        """When ``_clock`` has something to do."""
+        return [self.deadline, self.kill_at]
+
     def _timeout(self):
-        ends = [end for end in (self.deadline, self.kill_at) if end is not None]
+        ends = [end for end in self._times() if end is not None]
         return max(0, int((min(ends) - monotonic()) * 1000) + 1) if ends else None
 
     def _clock(self):
@@ -142,9 +151,12 @@ class Relay(object):
         except OSError:
             data = b""
         if data:
-            self.to_worker += data
+            self._received(data)
         else:
             self._lose()
+
+    def _received(self, data):
+        self.to_worker += data
 
     def _to_worker(self):
         try:
@@ -155,7 +167,7 @@ class Relay(object):
             self._close_sock()
 
     def _from_worker(self):
-        """Read once; False at the end, or when there is nothing."""
+        """Read once; False at the end, or if there is no data."""
         try:
             data = self.sock.recv(65536)
         except BlockingIOError:
@@ -230,7 +242,7 @@ class Relay(object):
     # --- processes
 
     def _signals(self):
-        """Have signals wake the loop; what they did before, by number."""
+        """Make signals wake the loop; returns the former handlers by number."""
         os.set_blocking(self.wake, False)
         os.set_blocking(self.woken, False)
         signal.set_wakeup_fd(self.woken)
@@ -244,8 +256,11 @@ class Relay(object):
             return
         for number in numbers:
             if number != signal.SIGCHLD:
-                self._stop("worker_died", "stopped by signal %d" % number)
+                self._signalled(number)
         self._reap()
+
+    def _signalled(self, number):
+        self._stop("worker_died", "stopped by signal %d" % number)
 
     def _reap(self):
         try:
@@ -277,10 +292,10 @@ class Relay(object):
 
     def _end(self):
         """The worker is no more: send what it left behind, and why it ended."""
-        done = os.WIFEXITED(self.status) and os.WEXITSTATUS(self.status) == DONE
+        done = self._done()
         if self.why is not None or not done:
             self._kill(signal.SIGKILL)
-            from thin.utils import osutil
+            from thin.utils.files import osutil
 
             osutil.sweep(self.pid)
         while self.err is not None and self._from_stderr():
@@ -290,18 +305,32 @@ class Relay(object):
         if self.left and not self.lost:
             self._drain()
             return CUT
-        if self.why is not None and self.why[0] is not None:
-            self._last(*self.why)
-        elif os.WIFEXITED(self.status) and os.WEXITSTATUS(self.status) == LIMITED:
-            text = self._captured().decode("utf-8", "replace").rpartition("\n")[2]
-            self.to_peer += self.channel.frame(b"E", [("kind", "limit_reached"), ("message", text)])
-        elif not done:
-            self._last("worker_died", _died(self.status))
+        fields = self._last()
+        if fields is not None:
+            self.to_peer += self.channel.frame(b"E", fields)
         elif self.stderr:
             text = self._captured()
             self.to_peer += self.channel.nonce + b"S" + len(text).to_bytes(4, "big") + text
         self._drain()
         return 0
+
+    def _done(self):
+        """Whether the worker came to its end in order."""
+        return os.WIFEXITED(self.status) and os.WEXITSTATUS(self.status) == DONE
+
+    def _last(self):
+        """The fields of the E frame that says why the worker has ended; None when all is in order."""
+        if self.why is not None and self.why[0] is not None:
+            kind, message = self.why
+        elif os.WIFEXITED(self.status) and os.WEXITSTATUS(self.status) == LIMITED:
+            text = self._captured().decode("utf-8", "replace").rpartition("\n")[2]
+            return [("kind", "limit_reached"), ("message", text)]
+        elif self._done():
+            return None
+        else:
+            kind, message = "worker_died", _died(self.status)
+        stderr = self._captured()[-8192:].decode("utf-8", "replace")
+        return [("kind", kind), ("message", message), ("stderr", stderr)]
 
     def release(self):
         """Leave all as it was before. Returns whether the session came to its end in order."""
@@ -315,19 +344,14 @@ class Relay(object):
                 os.close(fd)
         for fd in (self.channel.up, self.channel.down):
             os.set_blocking(fd, True)
-        done = os.WIFEXITED(self.status) and os.WEXITSTATUS(self.status) == DONE
-        return done and self.why is None and not self.lost and not self.left
-
-    def _last(self, kind, message):
-        stderr = self._captured()[-8192:].decode("utf-8", "replace")
-        self.to_peer += self.channel.frame(b"E", [("kind", kind), ("message", message), ("stderr", stderr)])
+        return self._done() and self.why is None and not self.lost and not self.left
 
     def _captured(self):
         mark = b"(%d bytes before this are left out)\n" % self.stderr_lost if self.stderr_lost else b""
         return mark + bytes(self.stderr)
 
     def _drain(self):
-        """Send all that is in ``to_peer``; give up on a peer that takes nothing for a while."""
+        """Send everything in ``to_peer``; give up if the peer accepts no data for some time."""
         poll = select.poll()
         poll.register(self.channel.up, _OUT)
         while self.to_peer and not self.lost:

@@ -1,4 +1,4 @@
-"""What a chunk waits for: the graph of a lowstate's requisites, and what their results mean for it.
+"""The requisites of a lowstate: their graph, and the effect of the results on each chunk.
 
 ``Graph`` links chunks; ``status`` decides from the returns of the required chunks. The words it answers with:
 
@@ -40,6 +40,20 @@ REQUISITES_IN = frozenset(("onchanges_in", "onfail_in", "prereq_in", "watch_in",
 def tag_of(low):
     """The key of a chunk's return: ``state_|-id_|-name_|-function``."""
     return "%s_|-%s_|-%s_|-%s" % (low["state"], low["__id__"], low["name"], low["fun"])
+
+
+def listeners(chunks):
+    """``((state, id or name) of the listener, (state, id or name) it listens to)`` of these chunks, in order."""
+    for low in chunks:
+        for target in low.get("listen") or ():
+            if not isinstance(target, dict):
+                named = [other for other in chunks if target in (other["__id__"], other["name"])]
+                target = {named[0]["state"]: named[0]["__id__"]} if named else {}
+            for kind, name in target.items():
+                yield (low["state"], low["__id__"]), (kind, name)
+        for listener in low.get("listen_in") or ():
+            for kind, name in (listener if isinstance(listener, dict) else {}).items():
+                yield (kind, name), (low["state"], low["__id__"])
 
 
 class Graph(object):
@@ -91,7 +105,7 @@ class Graph(object):
         ]
 
     def group(self, low):
-        """The chunks which are aggregated with this one (itself among them), or nothing."""
+        """The chunks that are aggregated with this one, including itself, or none."""
         number = self._group_of.get(tag_of(low))
         return [] if number is None else [self.chunks[tag] for tag in self._groups[number]]
 

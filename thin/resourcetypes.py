@@ -1,4 +1,5 @@
-"""Types of resources: things behind a target, their manager, which need no agent. Each is a package in Salt's layout.
+"""Types of managed resources, which are reached through their manager without an agent. Each is a package in Salt's
+layout.
 
 ``resources/<type>/__init__.py`` has ``init(opts)``, ``initialized()``, ``discover(opts) -> [id]``, ``grains()``,
 ``grains_refresh()``, ``ping()`` and ``shutdown(opts)``, all optional; beside it are ``modules/``, ``states/`` and
@@ -63,7 +64,7 @@ def discover(manager, runtime, own, declared):
 
 
 def declaration(said):
-    """A declaration as packages see it: a dict, whose ``resource_ids`` are a list, of texts where they were numbers.
+    """A declaration for packages: a dict whose ``resource_ids`` are a list; numbers become texts.
 
     A list alone are the ids. A type may want to be told something of each: then they are a dict of that. Raises
     ValueError on anything else.
@@ -92,7 +93,7 @@ def own_files(kind, name, own, runtime):
 
 
 def _each(types, name, wrong):
-    """(id, what is said of it) of each resource of a type; why there is none, or less, goes to ``wrong``."""
+    """(id, description) of each resource of a type; errors are appended to ``wrong``."""
     ids = (
         types.call(name, "discover", types.opts)
         if types.has(name, "discover")
@@ -162,7 +163,7 @@ class Types(object):
         return "%s.%s" % (name, function) in self.functions
 
     def call(self, name, function, *args):
-        """What a function of the package returns. Raises CommandExecutionError, with file and line, if it raises."""
+        """The result of a function of the package. An exception becomes CommandExecutionError with file and line."""
         return self.guarded(name, function, self.functions["%s.%s" % (name, function)], *args)
 
     def guarded(self, name, function, call, *args):
@@ -204,7 +205,7 @@ class Types(object):
 
 
 def pillar(opts, declared):
-    """What packages and the manager's functions see of the pillar: the declarations, and nothing else."""
+    """The pillar for packages and the manager's functions: only the declarations."""
     return {opts.get("resource_pillar_key") or "resources": declared}
 
 
@@ -212,7 +213,7 @@ class Packages(loader.Loader):
     """The functions of types' packages, ``type.function``. What cannot be loaded is for the caller to say."""
 
     def need(self, name):
-        """Load a type's package. Raises CommandExecutionError when there is none, or it does not load."""
+        """Load a type's package. Raises CommandExecutionError if there is none, or it does not load."""
         self._load(name)
         if name in self._modules:
             return
@@ -262,7 +263,8 @@ class TypeFiles(object):
 
 
 class Plain(object):
-    """The session of one plain resource: ``loaders`` have the type's files alone, ``manager`` all that it has itself.
+    """The session of one plain resource: ``loaders`` have only the files of the type, ``manager`` the modules of the
+    manager.
 
     ``said`` is what ``init`` says of it (thin.wire); ``opts`` are the session's, the same object as the worker's.
     """
@@ -334,7 +336,7 @@ class Plain(object):
         self._manager_opts["test"] = self.types.opts["test"] = test
 
     def grains(self, refresh=False):
-        """What the package says, and over it what the functions in the type's ``grains/`` do."""
+        """The grains of the package, overridden by the functions in the type's ``grains/``."""
         self.start()
         try:
             found = self.types.grains(self.type, refresh)
@@ -351,7 +353,7 @@ class Plain(object):
         return "'%s' is not supported for resource type '%s'%s" % (name, self.type, ": %s" % reason if reason else "")
 
     def _beyond(self, name):
-        """What is there without being the type's: its package's ``ping`` as ``test.ping``, and reading its grains."""
+        """Functions that every type has: ``test.ping``, which is the package's ``ping``, and those that read grains."""
         if name == "test.ping" and self.types.has(self.type, "ping"):
             found = self.types.functions["%s.ping" % self.type]
         elif name.startswith("grains.") and name in self._grains:

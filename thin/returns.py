@@ -1,4 +1,4 @@
-"""The return of a state: its shape, and what is made of one that has another shape. Salt: ``OutputUnifier``."""
+"""The return of a state: its shape, and the conversion of returns with another shape. Salt: ``OutputUnifier``."""
 
 import time
 
@@ -30,24 +30,31 @@ def not_run(low, result, comment, number):
     }
 
 
+def ends_the_program(exc):
+    """Where a SystemExit was raised, and with what."""
+    import traceback
+
+    place = traceback.extract_tb(exc.__traceback__)[-1]
+    return "%s, line %s: it ends the program: sys.exit(%r)" % (place.filename, place.lineno, exc.code)
+
+
 def failed(low, exc):
-    """The return of a state that raised: Salt's sentence, with the traceback, which is what module authors look for;
-    of what was refused, a path that root may not use or a function in a dry run, the reason."""
+    """The return of a state that raised: Salt's sentence with the traceback, for authors of modules; for a refusal (a
+    path that root may not use, a function in a dry run) only the reason.
+    """
     import traceback
 
     from thin import slots
-    from thin.utils import safepath
+    from thin.utils.files import safepath
 
     if isinstance(exc, (safepath.Refused, slots.Refused)):
         return {"result": False, "name": low.get("name", low.get("__id__")), "changes": {}, "comment": str(exc)}
     if isinstance(exc, SystemExit):
-        place = traceback.extract_tb(exc.__traceback__)[-1]
-        words = "%s, line %s: it ends the program: sys.exit(%r)" % (place.filename, place.lineno, exc.code)
         return {
             "result": False,
             "name": low.get("name", low.get("__id__")),
             "changes": {},
-            "comment": "An exception occurred in this state: " + words,
+            "comment": "An exception occurred in this state: " + ends_the_program(exc),
         }
     text = "".join(traceback.format_exception(type(exc), exc, exc.__traceback__))
     log.debug("the state raised an exception: %s", exc)
@@ -60,7 +67,7 @@ def failed(low, exc):
 
 
 def unified(ret):
-    """A state's answer as a well-formed return: what is malformed becomes a failure that says so."""
+    """The return of a state in the correct shape; a malformed one becomes a failure with an explanation."""
     problem = malformed(ret)
     for part in ret.get("sub_state_run") or () if not problem else ():
         problem = problem or malformed(part, ("changes", "result", "low"))
@@ -80,7 +87,7 @@ def unified(ret):
 
 
 def malformed(ret, keys=("name", "result", "changes", "comment")):
-    """What is wrong with the shape of a state's answer, in Salt's words; None when nothing is."""
+    """The error in the shape of a state's return, in Salt's words; None if it is correct."""
     if not isinstance(ret, dict):
         return "Malformed state return. Data must be a dictionary type."
     if not isinstance(ret.get("changes"), dict):
@@ -92,7 +99,7 @@ def malformed(ret, keys=("name", "result", "changes", "comment")):
 
 
 def masked(value):
-    """The value with every scalar hidden, for ``no_log``: shapes and keys stay, and what is empty, zero or false."""
+    """The value with every scalar masked, for ``no_log``; structure, keys, and empty, zero or false values stay."""
     if isinstance(value, dict):
         return {key: masked(value[key]) for key in value}
     if isinstance(value, (list, tuple)):

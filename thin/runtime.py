@@ -111,7 +111,7 @@ class Folder(object):
         return self._indexes["fits", kind]
 
     def _says(self, name, *words):
-        """The text of a module that may name itself otherwise than its file, else nothing: most do not, of hundreds."""
+        """The text of a module that may set ``__virtualname__``, otherwise empty: few of hundreds do."""
         with open(self._path(name), "rb") as handle:
             data = handle.read()
         words = words or (b"__virtualname__", b"__virtual_aliases__")

@@ -1,4 +1,4 @@
-"""Salt's own modules on the target, for what is not here: the option ``salt_python`` of the controller.
+"""Salt's own modules on the target, for those that pushsalt does not have: the controller's option ``salt_python``.
 
 ``install`` gives the loaders a last place to look. A function that is found there is run by a process of its own,
 forked from this one when the first is needed: there ``salt`` and what it imports are Salt's own files, which came by
@@ -39,7 +39,7 @@ class _Kind(object):
         return self._fallback.find(self._kind, name)
 
     def reconsider(self):
-        """What refused to load may have what it needs by now."""
+        """Try again to load modules that refused to load."""
         self._fallback.again = True
 
 
@@ -115,14 +115,14 @@ class Fallback(object):
 
 
 def ask_once(known, kind, virtual):
-    """What the controller knows of Salt's modules with this virtual name."""
+    """The controller's data about Salt's modules with this virtual name."""
     if (kind, virtual) not in known:
         known[kind, virtual] = link.salt({"module": [kind, virtual]})
     return known[kind, virtual]
 
 
 def answered(answer):
-    """The value that came back. What was raised there is raised here, by a class of the same name."""
+    """The returned value. An exception of the other process is raised again, with a class of the same name."""
     if "raised" not in answer:
         return answer["ret"]
     known = getattr(exceptions, answer["raised"], None)
@@ -136,7 +136,7 @@ def answered(answer):
 
 
 class Left(object):
-    """The default of an argument that is nothing plain: who leaves it out leaves it out there too."""
+    """The default of an argument that is not plain data: the argument is then omitted in the other process, too."""
 
     def __repr__(self):
         return "..."
@@ -146,7 +146,7 @@ LEFT = Left()
 
 
 def described(function):
-    """The signature of a function as it travels; a default is ``[value]``, or [] when it is nothing plain."""
+    """The signature of a function as data; a default is ``[value]``, or [] if it is not plain data."""
     shape = signatures.spec(function)
 
     def plain(value):
@@ -206,7 +206,7 @@ def function_of(name, shape, call):
 
 
 class Server(object):
-    """The process in which Salt's modules run. It ends when nobody holds the other end any more."""
+    """The process in which Salt's modules run. It ends when no process holds the other end of its socket."""
 
     def __init__(self, loaders, told):
         self.owner = os.getpid()
@@ -279,7 +279,7 @@ def _serve(sock, loaders, told):
 
 
 def _drop_proxies(target):
-    """Take out the functions that would come here again."""
+    """Remove the functions that would call this process again."""
     for name in [name for name, one in target._functions.items() if hasattr(one, "__salt_python__")]:
         del target._functions[name]
     for virtual in list(target._modules):
@@ -381,7 +381,7 @@ class Source(object):
         sys.path.extend(one for one in site.getsitepackages() if one not in sys.path and os.path.isdir(one))
 
     def learn(self, info):
-        """Take note of files, and get those that are not here, all for one question."""
+        """Register files, and request those that are missing, with one question."""
         self._tops.update(info.get("tops") or {})
         wanted = []
         for name, package, digest, _ in info.get("files") or ():
@@ -414,7 +414,7 @@ class Source(object):
         return False
 
     def _bytes(self, name):
-        """The bytes of a file; they are what the digest says, whatever lies there."""
+        """The bytes of a file, verified against their digest."""
         digest = self._files[name][1]
         with open(self._paths[digest], "rb") as handle:
             data = handle.read()

@@ -21,7 +21,7 @@ MORE = "+"
 
 
 class Ahead(object):
-    """What workers import is imported here, before the next one is forked, which then has it.
+    """Imports modules that workers have imported, before the next worker is forked, so that it has them.
 
     Nothing is that is a user's, or of a package that was installed: the supervisor's path leads to Python's own modules
     and to the runtime alone.
@@ -52,7 +52,7 @@ class Ahead(object):
             sys.modules["random"].seed()
 
     def tell(self):
-        """In the worker, at its end: say what it has imported, and whether it needed the runtime's other archive."""
+        """Report, in the worker at its end, its imports and whether it needed the runtime's second archive."""
         found = sorted(set(sys.modules) - self._before) + ([MORE] if self._store.has_more() else [])
         try:
             os.write(self._pipe[1], "\n".join(found).encode("utf-8", "replace")[:LIMIT])
@@ -60,7 +60,7 @@ class Ahead(object):
             pass
 
     def load(self):
-        """When the worker is gone: import that too."""
+        """Import the modules that the ended worker reported."""
         said = b""
         try:
             said = os.read(self._pipe[0], LIMIT)

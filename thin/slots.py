@@ -62,7 +62,7 @@ def _text(value, functions):
 
 
 def evaluate(slot, functions):
-    """What the slot's function returns; the slot itself, with a warning, when it is malformed."""
+    """The result of the slot's function; a malformed slot is returned unchanged, with a warning."""
     parts = slot.split(":", 2)
     if len(parts) != 3 or parts[1] != "salt":
         log.warning("Malformed slot: %s (it should start with __slot__:salt:)", slot)
@@ -124,7 +124,7 @@ def parse(text):
 
 
 def _tokens(text):
-    """Yield words and, each by itself, all other signs. As in Salt a sign that is quoted alone is that sign still."""
+    """Yield words, and each other character separately. As in Salt, a quoted character stays that character."""
     from thin.utils import words
 
     word, at = None, 0

@@ -1,4 +1,4 @@
-"""On a target: the code of the runtime, from the image of compiled code or the archive, and how both are kept.
+"""On a target: the runtime's code, from the image of compiled code or the archive, and the storage of both.
 
 Byte layout of an image::
 
@@ -26,7 +26,7 @@ _OURS = ("thin-", ".thin-", "user-", ".user-", "more-", ".more-")
 
 
 def start(state):
-    """Called by the first stage with what it found: installs the store, then runs the session."""
+    """Called by the first stage: installs the store, then runs the session."""
     store = Store(state)
     sys.meta_path.insert(0, store)
     from thin import runtime
@@ -194,7 +194,7 @@ class Store(object):
         return ""
 
     def keep_image(self):
-        """Merge what was compiled in this process into the image, when that or the archive is new."""
+        """Add the code that this process compiled to the image, if it or the archive is new."""
         if self._more is not None:
             self._more.keep_image()
         state = self._state
@@ -217,7 +217,7 @@ class Store(object):
             pass
 
     def look_again(self):
-        """Take up the image as other processes have left it: what is in there need not be compiled here again."""
+        """Read the image again: code that other processes compiled need not be compiled in this one."""
         if self._more is not None:
             self._more.look_again()
         state = self._state
@@ -296,9 +296,11 @@ class Store(object):
             self._remove(name)
 
     def clean(self):
-        """Remove all that pushsalt left in the private directory, backups of files too, the lock last. Returns the
-        names removed."""
-        from thin.utils import osutil
+        """Remove all files of pushsalt in the private directory, including backups, the lock last.
+
+        Returns their names.
+        """
+        from thin.utils.files import osutil
 
         path, dir_fd, removed = self._state["path"], self._state["dir_fd"], []
         if dir_fd < 0:
@@ -306,7 +308,7 @@ class Store(object):
         for name in sorted(os.listdir(dir_fd), key=lambda name: (name.startswith("lock"), name)):
             if name.startswith(_OURS):
                 os.unlink(name, dir_fd=dir_fd)
-            elif name in ("files", "minion") or name.startswith("run-"):
+            elif name in ("files", "minion", "jobs") or name.startswith("run-"):
                 osutil.rmtree("%s/%s" % (path, name))
             elif name in ("lock", "due") or name.startswith(("lock-", "due-", "due.")):
                 os.unlink(name, dir_fd=dir_fd)

@@ -1,4 +1,4 @@
-"""What has to be attended to while the worker waits: for a program's end, for the controller, for a pause to pass.
+"""Work to be done while the worker waits: for the end of a program, for the controller, or for a pause.
 
 The worker has one thread. Where it waits, it also looks at the descriptors named here, so that parallel states
 (thin.parallel), whose questions go through it, do not stand still meanwhile.

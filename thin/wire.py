@@ -5,6 +5,8 @@ Down (controller -> target), after the first stage has started Python::
     1 byte type | 4 bytes big-endian length | payload
     b"M"  msgpack message            b"A"  the runtime archive, zlib-compressed tar
     b"B"  32 bytes SHA-256, then a piece of that blob (in order; an empty piece ends it)
+and to the supervisor of a run that may outlive its channel (thin.surviving), both empty:
+    b"X"  stop the run and keep nothing of it      b"L"  the controller leaves: it will not answer
 and where several sessions follow each other (thin.sessions), after b"D" has come:
     b"P"  begins the next: lock, wait, deadline and lock_name of it, those that it has, as "key=value" lines
     b"K"  before that: a msgpack map with ``name`` and ``value``, which is kept for this session and all further ones
@@ -20,10 +22,13 @@ UP_LIMIT, and one that goes up and is no message than SMALL_LIMIT.
     b"G"  Python runs and reads stdin; only when it was asked to say so (pushsalt.bundle.shim)
 and from first stage and supervisor, which know no msgpack, as "key=value" lines, percent-encoded, UTF-8:
     b"H"  hello: python, exe, uid, pid, dir (private directory or empty), have (0: send b"A"), warm, warnings
-    b"N"  notice: kind=waiting (for the lock; message: its holder), warning (message), cleaned (removed, repeated)
+    b"N"  notice: kind=waiting (for the lock; message: its holder), warning (message), cleaned (removed, repeated), kept
+          (jid, repeated: of runs that nobody has collected)
     b"D"  the session is over in order, and another may follow (no fields)
-    b"E"  the session is over: kind (locked, timeout, worker_died, disk_full, protocol_error, bootstrap_failed),
-          message, stderr
+    b"R"  of a run that may outlive its channel: state (running, ended, gone, unknown, refused), got (bytes that have
+          come down), at (number of the next frame, where some are left out), message; see thin.surviving
+    b"E"  the session is over: kind (locked, timeout, worker_died, disk_full, protocol_error, bootstrap_failed,
+          connection_lost: its controller was gone; finished: this job has run), message, stderr
 
 Messages are msgpack maps with the key ``k``. Those that want an answer carry ``n``, a number of the asking side's own
 count; the answer carries the same ``n`` as ``re``.
@@ -32,8 +37,9 @@ count; the answer carries the same ``n`` as ``re``.
 down      fields                                                      up: what answers
 ========= =========================================================== ==========================================
 init      id, opts, grains (override), want_grains: bool,             ready: python, grains|None, uid, user, pid,
-          log_level, custom (users' own modules, if there are any:    warnings | error: kind, message, hint. Before
-          sha, size, coming: they follow unasked), salt (version,     it, need: the sha, when it is not here; at any
+          log_level, jid (the job's id),                              warnings | error: kind, message, hint. Before
+          custom (users' own modules, if there are any: sha, size,
+          coming: they follow unasked), salt (version,                it, need: the sha, when it is not here; at any
           python: that Salt's modules may be asked for), resource     time, need: the runtime's other archive
           (type, id, manager, inside: bool, declared: that of the
           type, or kept: the name that it was sent under by b"K";
@@ -46,7 +52,8 @@ resources n, declared: {type: its declaration, as in the pillar}:     ret: re, r
           discover the resources of these types                       {…}, "enter": [word, …]}}}, "failed": {type:
                                                                       text}}, see thin.resourcetypes.discover
 run       n, chunks, test, mock, files, templates, wants              need: digests, parts (only when some are
-          ([[digest, dest path|None]]: what may have to be sent),     missing), then start: tag; state: tag, ret;
+          ([[digest, dest path|None]]: what may have to be sent),     missing), then start: tag; state: tag, ret,
+          detail: for a plan (thin.detail),                           detail;
           and numbers of chunks: declared (in the order in which      event: name (the chunk's ``fire_event``), ret,
                                                                       or tag, data (of ``event.send``);
           they are written; None: as they come), groups (to be        and ret: re, ret={"states": count}
@@ -54,9 +61,10 @@ run       n, chunks, test, mock, files, templates, wants              need: dige
           (``call`` messages that come after it)
 answer    re, and what the question defines; or error: text,          (to a question of the target)
           exception: class name
-copy      n, what, and what that takes: see thin.utils.transfer       need: digests, parts (of ``put``), and ret
+copy      n, what, and what that takes: see thin.utils.files.transfer       need: digests, parts (of ``put``), and ret
 resume    digest, at: the b"B" frames that follow begin behind so     (nothing)
           many bytes, which the target has said to have
+stop      (nothing): end the run before its next state        (nothing; what is not run is returned as such)
 bye       (nothing): end of session                                   (the target closes its side)
 ========= =========================================================== ==========================================
 
@@ -94,7 +102,6 @@ import sys
 from thin import packing
 from thin.boot import sha256
 
-NONCE_SIZE = 16
 NOISE_LIMIT = 1024 * 1024
 FRAME_LIMIT = 64 * 1024 * 1024
 #: What a target may send at a time: two texts of thin.cut.TEXT_LIMIT (``cmd.run_all``) fit into a message.
@@ -130,7 +137,7 @@ UP = {
     },
     "need": {"re": (int, _MAYBE), "digests": list, "parts": (dict, _MAYBE)},
     "start": {"tag": str},
-    "state": {"tag": str, "ret": dict},
+    "state": {"tag": str, "ret": dict, "detail": (dict, _MAYBE)},
     "event": {"name": object, "ret": (dict, _MAYBE), "tag": (str, _MAYBE), "data": object},
     "log": {"level": str, "text": str, "time": (int, float, _MAYBE)},
     "stderr": {"text": str},
@@ -164,7 +171,7 @@ _PACKS_ITSELF = sys.flags.no_site and "msgpack" not in sys.modules
 
 
 def msgpack():
-    """The module msgpack: the compiled one where it is installed, which it never is for a target."""
+    """The module msgpack: the compiled one if it is installed; targets always use the vendored one."""
     global _msgpack
     if _msgpack is None:
         if _PACKS_ITSELF:
@@ -325,7 +332,7 @@ def file_key(url, saltenv):
 
 
 def template_key(source, saltenv, engine, context, defaults, tag, names=None):
-    """The name of one template call, computed alike on both sides: equal inputs, equal key."""
+    """The name of a template call, computed identically on both sides: equal inputs have equal keys."""
     data = pack([source, saltenv, engine, _ordered(context or {}), _ordered(defaults or {}), tag, _ordered(names)])
     return sha256(data).hexdigest()
 

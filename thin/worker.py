@@ -18,7 +18,10 @@ MINIONS_CACHEDIR = "/var/cache/salt/minion"
 
 
 def main(sock, info):
-    """Serve until the controller says bye or is gone. ``info["dir"]``: the private directory, or None."""
+    """Serve until the controller says bye or closes the stream; returns whether it said bye.
+
+    ``info["dir"]``: the private directory, or None.
+    """
     os.umask(0o022)  # what states and the programs they start expect; our own files have their modes from the start
     if sys.version_info < (3, 7):
         from thin import utf8
@@ -36,6 +39,7 @@ def main(sock, info):
         pass
     finally:
         worker.close()
+    return worker.channel.said_bye
 
 
 class Worker(object):
@@ -48,11 +52,13 @@ class Worker(object):
         self.controller = Controller(self.channel, self.blobs)
         self.loaders = None
         self.opts = {}
+        self.jid = ""  # that of the job, which the controller made
         self._custom = None
         self._resource = None  # that which the session is about: (type, whether it is here inside of it), see on_init
         self._plain = None  # thin.resourcetypes.Plain, when it is one that nothing can be run in
-        self._transfers = None  # thin.utils.transfer.Transfers, once something is copied
+        self._transfers = None  # thin.utils.files.transfer.Transfers, once something is copied
         self._held = None  # messages that wait until the session is ready
+        self._stopped = False  # the run ends before its next state
         link.connect(self.controller)
         store = runtime.backend()
         if hasattr(store, "fetch"):
@@ -87,6 +93,7 @@ class Worker(object):
         log.level = log.number(message.get("log_level") or "warning")
         log.sink = self._log
         self.opts = message.get("opts") or {}
+        self.jid = message.get("jid") or ""
         self.opts.setdefault("id", message.get("id"))
         self.opts["user"] = self.opts.get("user") or _user()
         if self.info.get("dir") and self.opts.get("cachedir") in (None, MINIONS_CACHEDIR):
@@ -220,7 +227,7 @@ class Worker(object):
         def answer():
             if self._plain is not None:
                 self._plain.start()
-            return calls.call(function, fun, args, kwargs, self.opts, message.get("cli"))
+            return calls.call(function, fun, args, kwargs, self.opts, message.get("cli"), self.jid)
 
         self._answer(message, answer, more)
 
@@ -234,7 +241,7 @@ class Worker(object):
         if self._transfers is None:
             from importlib import import_module  # few sessions copy: it is in the other archive
 
-            self._transfers = import_module("thin.utils.transfer").Transfers(self.controller, self.blobs)
+            self._transfers = import_module("thin.utils.files.transfer").Transfers(self.controller, self.blobs)
 
         def need(wanted):
             self.channel.send(
@@ -248,7 +255,33 @@ class Worker(object):
 
         self._answer(message, lambda: self._transfers.answer(message, need))
 
+    def on_stop(self, message):
+        """The run ends when the state under way has ended."""
+        self._stopped = True
+
+    def _may_survive(self):
+        """Have the supervisor keep what is sent from now on: the run goes on, with a controller or without."""
+        import _signal as signal
+
+        def stop(number, frame):
+            self._stopped = True
+
+        signal.signal(signal.SIGTERM, stop)
+        self.channel.tell(b"begin")
+
+    def _stopping(self):
+        self.channel.attend()
+        return self._stopped
+
     def on_run(self, message):
+        survives = bool(self.info.get("place", {}).get("front"))
+        if survives:
+            self._may_survive()
+        self._on_run(message)
+        if survives:
+            self.channel.tell(b"end")
+
+    def _on_run(self, message):
         need = self.controller.begin(message.get("files"), message.get("templates"), message.get("wants") or ())
         if need:
             self.channel.send(
@@ -271,7 +304,9 @@ class Worker(object):
 
         def done(tag, ret):
             count[0] += 1
-            self.channel.send({"k": "state", "tag": tag, "ret": ret}, for_people=True)
+            message = {"k": "state", "tag": tag, "ret": ret}
+            notes = run.details.pop(tag, None)
+            self.channel.send(dict(message, detail=notes) if notes else message, for_people=True)
 
         before, self.opts["test"] = self.opts.get("test", False), bool(message.get("test"))
         if self._plain is not None:
@@ -279,11 +314,12 @@ class Worker(object):
             self._plain.start()
         try:
             chunks, jobs = message.get("chunks") or [], None
-            if any(chunk.get("parallel") for chunk in chunks):
+            # a plan needs the notes of each state, which those at work beside could not give
+            if any(chunk.get("parallel") for chunk in chunks) and not message.get("detail"):
                 from thin import parallel
 
                 jobs = waiting.current = parallel.Jobs(self.opts.get("state_max_parallel"))
-            engine.Engine(
+            run = engine.Engine(
                 self.loaders,
                 collect_grains=lambda: self._collect(True),
                 jobs=jobs,
@@ -292,14 +328,17 @@ class Worker(object):
                 on_done=done,
                 on_event=lambda name, ret: self.channel.send({"k": "event", "name": name, "ret": ret}),
                 reactions=None if message.get("mock") else self._reactions(),
-            ).run(chunks, *_named(chunks, message))
+                stopping=self._stopping,
+                detail=bool(message.get("detail")),
+            )
+            run.run(chunks, *_named(chunks, message))
         finally:
             self.opts["test"] = before
             waiting.current = None
         return {"states": count[0]}
 
     def _reactions(self):
-        """What is due of earlier runs; None where nothing can be kept."""
+        """Due reactions of earlier runs; None if nothing can be stored."""
         if not self.info.get("dir"):
             return None
         from thin import due
@@ -311,7 +350,7 @@ class Worker(object):
     # below
 
     def _answer(self, message, function, more=()):
-        """Send what ``function()`` returns, or what it raises."""
+        """Send the result of ``function()``, or its exception."""
         number = message["n"]
         try:
             ret = function()
@@ -393,6 +432,10 @@ def describe(exc):
     name = type(exc).__name__
     if isinstance(exc, (link.LinkError, loader.MissingFunction)):
         name = exc.exception
+    if isinstance(exc, SystemExit):
+        from thin import returns
+
+        return name, returns.ends_the_program(exc)
     limit = ""
     if isinstance(exc, (OSError, MemoryError)) and not isinstance(exc, BlockingIOError):
         from thin import boot
@@ -402,7 +445,7 @@ def describe(exc):
 
 
 def _ready(grains, warnings):
-    """The message that says that calls may come; ``grains`` if they were asked for."""
+    """The message that the worker is ready; with ``grains`` if they were requested."""
     return {
         "k": "ready",
         "python": "%d.%d.%d" % sys.version_info[:3],

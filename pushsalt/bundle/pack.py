@@ -4,7 +4,7 @@ Every target gets the first: the code that runs modules, and the modules that mo
 True``), with their imports. The other has the rest; a target asks for it when it first needs one of its files, and
 keeps it like the first.
 
-Plain ustar, written by hand: files only, in a fixed order, without owners or times. The first member is
+Plain ustar: files only, in a fixed order, without owners or times. The first member is
 ``thin/store.py``: the first stage reads it from its fixed place to access the others. ``thin/_index.py`` is made here;
 it has the virtual names of all modules (see ``thin.runtime.index``), so that a target need not read all files, and the
 names of the files in the other archive.
@@ -34,7 +34,6 @@ APART = ("modules", "states", "utils", "resources")
 LOADED = ("modules", "states")
 _IMPORT = re.compile(r"^ *from (thin[\w.]*) import +(\([^)]*\)|[^\n#]+)|^ *import (thin[\w.]+)", re.MULTILINE)
 _USUAL = re.compile(r"^__usual__ = True$", re.MULTILINE)
-_BLOCK = 512
 
 
 def members(root: Path = THIN) -> list[tuple[str, Path]]:
@@ -125,7 +124,16 @@ def _dotted(name: str) -> str:
 
 def archive(files: Iterable[tuple[str, bytes]]) -> bytes:
     """An archive of these files (name, content), in their order. Raises ValueError for a name that has no place."""
-    return b"".join(_ustar(files))
+    import tarfile  # needed once per version of the runtime, or of users' modules
+
+    pieces = []
+    for name, data in files:
+        if len(name) > tarfile.LENGTH_NAME:  # the target knows no name in two parts
+            raise ValueError(f"{name}: the name is too long for the archive")
+        member = tarfile.TarInfo(name)
+        member.size = len(data)
+        pieces += [member.tobuf(tarfile.USTAR_FORMAT, "ascii", "strict"), data, bytes(-len(data) % tarfile.BLOCKSIZE)]
+    return b"".join([*pieces, bytes(2 * tarfile.BLOCKSIZE)])
 
 
 def _index(contents: Mapping[str, bytes], first: set[str]) -> bytes:
@@ -136,10 +144,11 @@ def _index(contents: Mapping[str, bytes], first: set[str]) -> bytes:
         module = [part.removesuffix(".py") for part in path[depth:] if part != "__init__.py"]
         if len(module) == 1 and (path[-1] == "__init__.py" or len(path) == depth + 1):
             kinds.setdefault(".".join(path[:depth]), []).append((module[0], contents[name].decode()))
-    table = {kind: runtime.index(found) for kind, found in sorted(kinds.items()) if kind != "vendor"}
-    for kind, virtual in table.items():
-        for stems in virtual.values():  # what is there anyway is looked at first
-            stems.sort(key=lambda stem, kind=kind: (f"thin/{kind}/{stem}.py" not in first, stem))
+    table = {
+        kind: {virtual: _by_use(stems, kind, first) for virtual, stems in runtime.index(found).items()}
+        for kind, found in sorted(kinds.items())
+        if kind != "vendor"
+    }
     fits = {kind: runtime.fit_index(found) for kind, found in sorted(kinds.items()) if kind in LOADED}
     text = '"""Made by pushsalt.bundle.pack."""\n\n'
     for word, value in (("INDEX", table), ("FITS", fits)):
@@ -147,38 +156,9 @@ def _index(contents: Mapping[str, bytes], first: set[str]) -> bytes:
     return text.encode()
 
 
-def _ustar(files: Iterable[tuple[str, bytes]]) -> Iterator[bytes]:
-    for name, data in files:
-        yield _header(name, len(data))
-        yield data
-        yield bytes(-len(data) % _BLOCK)
-    yield bytes(2 * _BLOCK)
-
-
-def _header(name: str, size: int) -> bytes:
-    encoded = name.encode("ascii")
-    if len(encoded) > 100:
-        raise ValueError(f"{name}: the name is too long for the archive")
-    fields = [
-        encoded.ljust(100, b"\0"),
-        b"0000644\0",
-        b"0000000\0",
-        b"0000000\0",
-        b"%011o\0" % size,
-        b"00000000000\0",
-        b" " * 8,
-        b"0",
-        bytes(100),
-        b"ustar\x0000",
-        bytes(32),
-        bytes(32),
-        b"0000000\0",
-        b"0000000\0",
-        bytes(155 + 12),
-    ]
-    checksum = sum(b"".join(fields))
-    fields[6] = b"%06o\0 " % checksum
-    return b"".join(fields)
+def _by_use(stems: list[str], kind: str, first: set[str]) -> list[str]:
+    """File names sorted, those that every target gets before the others."""
+    return sorted(stems, key=lambda stem: (f"thin/{kind}/{stem}.py" not in first, stem))
 
 
 def _literal(value: object) -> str:

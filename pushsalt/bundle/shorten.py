@@ -13,8 +13,8 @@ from typing import Final
 #: Folders whose files have declarations for the controller.
 DECLARING: Final = ("modules", "states", "resources")
 _DECLARED: Final = re.compile(
-    r"^__(?:usual|controller|recorded|reads|reads_unless|changes|runs|any_arguments)__ = "
-    r"(?:True(?: +#.*)?|\(.*\)|\{.*\}|[({]\n(?: .*\n)*[)}])\n",
+    r"^__(?:usual|controller|recorded|reads|reads_unless|changes|runs|any_arguments|known_arguments)__ = "
+    r"(?:True|\(.*\)|\{.*\}|[({]\n(?: .*\n)*[)}])(?: +#.*)?\n",
     re.MULTILINE,
 )
 _HEAD: Final = re.compile(r"( *)(?:def|class) (\w+)")

@@ -14,18 +14,11 @@ from pushsalt.ca.krl import describe
 from pushsalt.ca.wire import WireError, parse_public
 
 
-def for_machine(folder: Folder, env: str, id: str) -> dict[str, Any]:
-    """The data of the CA for formulas/ssh_ca on the machine ``id``. Raises CaError.
-
-    ``{"env", "manifest", "user_authorities": [lines], "revoked": base64 of the KRL, "host_certificates": {type: line},
-    "known_hosts": [lines]}``.
-    """
-    common = for_environment(folder, env)
-    return {**common, "host_certificates": host_certificates(folder, env, id)}
-
-
 def for_environment(folder: Folder, env: str) -> dict[str, Any]:
-    """The part that all machines of an environment have in common. Raises CaError."""
+    """The data of the CA for formulas/ssh_ca that all machines of an environment have in common. Raises CaError.
+
+    ``{"env", "manifest", "user_authorities": [lines], "revoked": base64 of the KRL, "known_hosts": [lines]}``.
+    """
     manifest = folder.current()
     found = manifest.environment(env)
     krl = folder.krl(env)

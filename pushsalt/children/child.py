@@ -274,6 +274,7 @@ class Child:
             inventories=[],
             given=frozenset(said["given"]),
             locked=said["locked"],
+            lock_file=_path(said["lock_file"]),
         )
         logging.getLogger().setLevel(int(message["log_level"]))
         if self._ground is not None:

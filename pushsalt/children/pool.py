@@ -67,6 +67,8 @@ class Pool:
         self._confined = 0
         self._places: deque[asyncio.Future[None]] = deque()
         self._loop: asyncio.AbstractEventLoop | None = None
+        #: jobs that use the event loop; an orchestration runs some at the same time
+        self._users = 0
         self._setup: dict[str, Any] = {}
         self._end: Callable[[], object] = lambda: None
         self.seen = 0  # number of forked children
@@ -105,6 +107,7 @@ class Pool:
     def attach(self) -> None:
         """Use the running event loop from now on."""
         loop = asyncio.get_running_loop()
+        self._users += 1
         if self._loop is loop:
             return
         self._loop = loop
@@ -114,7 +117,12 @@ class Pool:
             child.attach()
 
     def detach(self) -> None:
-        """Stop using the event loop, which is about to end."""
+        """A job is done with the event loop. After the last one, the processes do not use it any more."""
+        self._users = max(0, self._users - 1)
+        if self._users == 0:
+            self._leave_loop()
+
+    def _leave_loop(self) -> None:
         if self._loop is None:
             return
         if self._control is not None and not self._loop.is_closed():
@@ -136,7 +144,8 @@ class Pool:
 
     def close(self) -> None:
         """End all processes."""
-        self.detach()
+        self._users = 0
+        self._leave_loop()
         for child in list(self._children):
             self._drop(child)
         self._control = None
@@ -277,15 +286,17 @@ class Pool:
         self._loop.add_reader(self._control, self._named)
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
         reading, writing = os.pipe2(os.O_CLOEXEC) if hasattr(os, "pipe2") else os.pipe()
+        their_life, life = os.pipe()
         os.set_blocking(reading, False)
-        traces = cast(BinaryIO, os.fdopen(reading, "rb", 0))
-        self._sockets |= {ours, traces}
+        pipes = cast(BinaryIO, os.fdopen(reading, "rb", 0)), cast(BinaryIO, os.fdopen(life, "wb", 0))
+        self._sockets |= {ours, *pipes}
         try:
             with theirs:
-                socket.send_fds(self._control, [b"c" if confined else b"f"], [theirs.fileno(), writing])
+                socket.send_fds(self._control, [b"c" if confined else b"f"], [theirs.fileno(), writing, their_life])
         finally:
             os.close(writing)
-        child = Child(self, ours, traces, alone)
+            os.close(their_life)
+        child = Child(self, ours, pipes, alone)
         self._children.append(child)
         self._unnamed.append(child)
         self.seen += 1
@@ -404,7 +415,7 @@ class Pool:
             self.lost(child)
 
     def _drop(self, child: Child) -> None:
-        self._sockets -= {child.channel, child.traces}
+        self._sockets -= {child.channel, child.traces, child.life}
         child.close()
         if child in self._children:
             self._children.remove(child)
@@ -436,7 +447,7 @@ def _environment() -> dict[str, str]:
 
 
 def _ended(process: subprocess.Popen[bytes], sockets: set[socket.socket | BinaryIO]) -> None:
-    for each in sockets:
+    for each in sorted(sockets, key=lambda each: isinstance(each, socket.socket)):  # pipes first: what runs ends
         each.close()
     sockets.clear()
     process.kill()

@@ -76,11 +76,15 @@ class Request:
 
 
 class Child:
-    """One process. ``alone``: it does one work only. ``traces``: the pipe to which it writes the frames of threads."""
+    """One process. ``alone``: it does one work only.
 
-    def __init__(self, owner: Owner, channel: socket.socket, traces: BinaryIO, alone: bool) -> None:
+    ``pipes``: the one to which it writes the frames of threads (``traces``), and the one that ends the process and the
+    programs that it has started when it is closed (``life``).
+    """
+
+    def __init__(self, owner: Owner, channel: socket.socket, pipes: tuple[BinaryIO, BinaryIO], alone: bool) -> None:
         self.alone = alone
-        self.traces = traces
+        self.traces, self.life = pipes
         self.pid: int | None = None
         self.pending: dict[int, Request] = {}
         self.gone = False
@@ -253,9 +257,12 @@ class Child:
         return sum(not request.questions for request in self.pending.values())
 
     def kill(self) -> None:
+        """End it, and the programs that it has started."""
         if self.pid is not None:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(self.pid, signal.SIGKILL)
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(self.pid, signal.SIGKILL)
 
     async def frames(self) -> str:
         """The stack frames of its threads, or ''. Works for a hanging process, but not for a stopped one."""
@@ -283,5 +290,6 @@ class Child:
     def close(self) -> None:
         self.detach()
         self.gone = True
+        self.life.close()
         self.channel.close()
         self.traces.close()

@@ -1,9 +1,10 @@
 """The first render process: loads the modules for rendering, and forks children on request of the command.
 
 It is a new Python process, so it has none of the command's memory, and it never gets a target's data: each child begins
-with code only. It receives ``b"f"``, or ``b"c"`` for a child that renders foreign text, with one end of a socket pair
-and one of a pipe (to which the child writes the frames of its threads when it crashes, or gets SIGUSR1), forks, and
-answers with the child's pid, eight bytes. It ends with the command, and its children with it.
+with code only. It receives ``b"f"``, or ``b"c"`` for a child that renders foreign text, with one end of a socket pair,
+one of a pipe (to which the child writes the frames of its threads when it crashes, or gets SIGUSR1) and one of a pipe
+that closes when the child is to end, forks, and answers with the child's pid, eight bytes. It ends with the command,
+and its children with it, and with these all programs that templates started.
 """
 
 from __future__ import annotations
@@ -28,15 +29,16 @@ def main(descriptor: int) -> None:
     gc.disable()  # nothing that is loaded goes away
     load()
     while True:
-        words, descriptors, _, _ = socket.recv_fds(control, 1, 2)
+        words, descriptors, _, _ = socket.recv_fds(control, 1, 3)
         if not words:
             os._exit(0)
-        if len(descriptors) != 2:
+        if len(descriptors) != 3:
             continue
         pid = os.fork()
         if pid == 0:
             control.close()
             try:
+                _lead(descriptors[2])
                 _child(descriptors[0], descriptors[1], confined=words == b"c")
             finally:
                 os._exit(1)
@@ -100,6 +102,22 @@ def _end_with_parent() -> None:
     _prctl(_PR_SET_DUMPABLE, 0)
     if os.getppid() != parent:
         os._exit(0)
+
+
+def _lead(life: int) -> None:
+    """Lead a process group of its own, which the kernel kills when the other end of the pipe ``life`` is closed.
+
+    The command holds that end and never writes. O_ASYNC raises the signal also in programs that the group started,
+    however the command ended, and while a template waits for one.
+    """
+    os.setpgid(0, 0)
+    if sys.platform != "linux":
+        return
+    import fcntl
+
+    fcntl.fcntl(life, fcntl.F_SETOWN, -os.getpid())
+    fcntl.fcntl(life, fcntl.F_SETSIG, signal.SIGKILL)
+    fcntl.fcntl(life, fcntl.F_SETFL, fcntl.fcntl(life, fcntl.F_GETFL) | os.O_ASYNC)
 
 
 def _prctl(option: int, value: int) -> None:

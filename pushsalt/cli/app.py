@@ -23,24 +23,29 @@ from pushsalt.outputters import nearest
 #: command -> (module, its line in help). Where the module is not there, neither is the command.
 COMMANDS: dict[str, tuple[str, str]] = {
     "apply": ("pushsalt.cli.apply", "Apply SLS, or the highstate, to targets"),
+    "plan": ("pushsalt.cli.plan", "Say what an apply would change, and how sure that is"),
     "run": ("pushsalt.cli.run", "Call an execution function on targets"),
-    "cp": ("pushsalt.cli.cp", "Copy files and trees to targets, and from them"),
+    "orchestrate": ("pushsalt.cli.orchestrate", "Run an orchestration: states on the controller, jobs on targets"),
+    "runner": ("pushsalt.cli.runner", "Call a runner function on the controller"),
+    "cp": ("pushsalt.cli.cp", "Copy files and trees to or from targets"),
     "target": ("pushsalt.cli.target", "Print the ids that match"),
     "check": ("pushsalt.cli.check", "Lint and smoke test states and formulas, offline"),
-    "inventory": ("pushsalt.cli.inventory", "What is in the inventory: list, show, graph, check"),
+    "inventory": ("pushsalt.cli.inventory", "Show and check the inventory: list, show, graph, check"),
     "grains": ("pushsalt.cli.grains", "Collect and show grains"),
-    "resource": ("pushsalt.cli.resource", "What lies behind targets: list, refresh, list-grains, show-grains"),
-    "cache": ("pushsalt.cli.cache", "What is kept of targets: list, show, clear, prune, verify"),
+    "jobs": ("pushsalt.cli.jobs", "Kept jobs: list, show, diff, resume, export, prune"),
+    "resource": ("pushsalt.cli.resource", "Managed resources: list, refresh, list-grains, show-grains"),
+    "cache": ("pushsalt.cli.cache", "Cached data of targets: list, show, clear, prune, verify"),
     "formula": ("pushsalt.cli.formula", "Formulas from git: add, list, show, update, remove, check, new"),
     "ca": ("pushsalt.cli.ca", "SSH certificates: init, sign-user, sign-host, revoke, show"),
-    "init": ("pushsalt.cli.init", "Make a project folder to start from"),
-    "clean": ("pushsalt.cli.clean", "Remove what pushsalt keeps on targets"),
-    "demo": ("pushsalt.demo.cli", "Try it on throw-away targets of this machine"),
+    "init": ("pushsalt.cli.init", "Create a project folder"),
+    "wait": ("pushsalt.cli.wait", "Wait until targets can be logged in to, or were restarted"),
+    "clean": ("pushsalt.cli.clean", "Remove pushsalt's files from targets"),
+    "demo": ("pushsalt.demo.cli", "Try pushsalt on temporary targets on this machine"),
 }
 EXAMPLES = """
-pushsalt init site && cd site               a project folder to start from
+pushsalt init site && cd site               create a project folder
 pushsalt run localhost test.ping
-pushsalt apply 'web*' nginx --test          what would change
+pushsalt apply 'web*' nginx --test          dry run: report what would change
 pushsalt apply 'web*'                       the highstate of top.sls
 """
 
@@ -231,7 +236,7 @@ def pushsalt(
     ctx: typer.Context,
     version: Annotated[bool, typer.Option("--version", help="Show the version and exit.")] = False,
 ) -> int:
-    """Salt states and functions on any machine that has SSH and Python; nothing stays resident there."""
+    """Apply Salt states and call Salt functions on machines with SSH and Python, without an agent."""
     ctx.obj = given
     if version:
         TERMINAL.get().stdout.write(f"pushsalt {__version__}\n")

@@ -1,4 +1,4 @@
-"""Passwords that a person is asked for, on the terminal and nowhere else (``-k``, ``-K``)."""
+"""What a person is asked for, on the terminal and nowhere else: passwords (``-k``, ``-K``), and whether to go on."""
 
 from __future__ import annotations
 
@@ -6,6 +6,9 @@ import os
 
 from pushsalt.errors import UsageError
 from pushsalt.model import Secret
+
+_YES = ("y", "yes")
+_NO = ("n", "no", "")
 
 
 def ask_passwords(login: bool, become: bool) -> tuple[Secret | None, Secret | None]:
@@ -21,6 +24,21 @@ def ask_passwords(login: bool, become: bool) -> tuple[Secret | None, Secret | No
         prompt = "Password to become root: " if passwd is None else "Password to become root [as for SSH]: "
         sudo_password = _ask(prompt, "-K/--ask-become-pass", "sudo_password_command", passwd)
     return passwd, sudo_password
+
+
+def ask_value(prompt: str, jid: str, keys: list[str]) -> Secret:
+    """Ask for a secret value of the pillar of a kept job. Raises UsageError without a terminal."""
+    import getpass
+    import warnings
+
+    try:
+        os.close(os.open("/dev/tty", os.O_RDWR | os.O_NOCTTY))
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", getpass.GetPassWarning)
+            return Secret(getpass.getpass(prompt))
+    except (OSError, EOFError, UnicodeDecodeError, getpass.GetPassWarning):
+        what = f"the pillar of the job {jid} was secret, and is not kept: {', '.join(keys)}"
+        raise UsageError(what, hint="give it again: --pillar DATA") from None
 
 
 def _ask(prompt: str, flag: str, setting: str, default: Secret | None = None) -> Secret:
@@ -42,3 +60,71 @@ def _ask(prompt: str, flag: str, setting: str, default: Secret | None = None) ->
     if not text:
         raise UsageError(f"{flag}: no password was typed", hint="type it, or leave the option out")
     return Secret(text)
+
+
+def need_terminal(flag: str, hint: str) -> None:
+    """Raises UsageError if there is no terminal to ask on."""
+    terminal = _terminal()
+    if terminal is None:
+        raise UsageError(f"{flag} asks on the terminal, and there is none", hint=hint)
+    os.close(terminal)
+
+
+def _terminal() -> int | None:
+    """A descriptor of the terminal: that of the process, or stdin if it is one; None if there is none."""
+    try:
+        return os.open("/dev/tty", os.O_RDWR | os.O_NOCTTY)
+    except OSError:
+        pass
+    try:
+        return os.dup(0) if os.isatty(0) else None
+    except OSError:
+        return None
+
+
+async def ask_yes(question: str) -> bool:
+    """Whether the answer to the question is yes; no answer at all is no. Can be cancelled."""
+    terminal = _terminal()
+    if terminal is None:
+        return False
+    try:
+        while True:
+            _say(terminal, question)
+            answer = await _line(terminal)
+            word = "" if answer is None else answer.strip().lower()
+            if answer is None:
+                _say(terminal, "\n")
+            if word in (*_YES, *_NO):
+                return word in _YES
+    finally:
+        os.close(terminal)
+
+
+async def _line(terminal: int) -> str | None:
+    """A line that is typed; None at the end of input. No thread waits for it, so that the process can end."""
+    import asyncio  # slow to import, and passwords are asked for without
+
+    loop = asyncio.get_running_loop()
+    typed = loop.create_future()
+
+    def read() -> None:
+        try:
+            data = os.read(terminal, 4096)
+        except OSError:
+            data = b""
+        if not typed.done():
+            typed.set_result(data.decode("utf-8", "replace") if data else None)
+
+    loop.add_reader(terminal, read)
+    try:
+        found: str | None = await typed
+        return found
+    finally:
+        loop.remove_reader(terminal)
+
+
+def _say(terminal: int, text: str) -> None:
+    try:
+        os.write(terminal, text.encode("utf-8", "replace"))
+    except OSError:
+        pass

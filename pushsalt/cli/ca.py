@@ -10,7 +10,8 @@ import typer
 
 from pushsalt.cli.answer import write
 from pushsalt.cli.app import Actions, Command
-from pushsalt.cli.options import GLOBAL, MATCHERS, OUTPUT, Given, Opt, takes
+from pushsalt.cli.opt import Opt
+from pushsalt.cli.options import GLOBAL, MATCHERS, OUTPUT, Given, takes
 from pushsalt.cli.stdio import TERMINAL
 from pushsalt.errors import EXIT_FAILED, CommandError, UsageError
 
@@ -23,73 +24,85 @@ EXAMPLES = """
 pushsalt ca init prod --role web --role db          a root, and the environment prod
 pushsalt ca sign-user --env prod --role web --valid 8h ~/.ssh/id_ed25519.pub
 pushsalt ca sign-host --env prod --target 'web*'    fetch the machines' host keys and sign them
-pushsalt ca sign-host --env prod --renew            sign again what ends within 30 days
+pushsalt ca sign-host --env prod --renew            renew certificates that expire within 30 days
 pushsalt ca revoke --env prod stolen.pub
-pushsalt ca show                                    what there is, and whether it holds
+pushsalt ca show                                    show and check the CA
 pushsalt ca show --known-hosts                      @cert-authority lines
 """
 _DIR = (
     Opt(
-        "dir", ("--dir",), "The CA's folder (default: that of ext_pillar ssh_ca, or ca/ of the project).", metavar="DIR"
+        "dir",
+        ("--dir",),
+        "Folder of the CA (default: that of ext_pillar ssh_ca, or ca/ of the project).",
+        metavar="DIR",
     ),
 )
-_ENV = Opt("env", ("--env",), "The environment.", metavar="ENV")
-_VALID = Opt("valid", ("--valid",), "For how long: 30m, 8h, 90d.", metavar="TIME")
+_ENV = Opt("env", ("--env",), "Environment of the CA.", metavar="ENV")
+_VALID = Opt("valid", ("--valid",), "Validity: 30m, 8h, 90d.", metavar="TIME")
 _INIT = (
-    Opt("name", ("--name",), "What the CA is called (default: the folder's name).", metavar="NAME"),
+    Opt("name", ("--name",), "Name of the CA (default: the name of the folder).", metavar="NAME"),
     Opt(
-        "root", ("--root",), "The root's key: KEY.pub of an agent, or a private file with a passphrase.", metavar="KEY"
+        "root",
+        ("--root",),
+        "Key of the root: KEY.pub of an agent, or a private key file with a passphrase.",
+        metavar="KEY",
     ),
-    Opt("user_ca", ("--user-ca",), "The key that signs users, likewise; by default one is made.", metavar="KEY"),
-    Opt("host_ca", ("--host-ca",), "The key that signs hosts.", metavar="KEY"),
-    Opt("pkcs11", ("--pkcs11",), "The keys named are in this PKCS#11 module.", metavar="MODULE"),
-    Opt("role", ("--role",), "A role of the environment; repeatable (default: any).", "list", "ROLE"),
-    Opt("hosts", ("--hosts",), "A pattern of its hosts' names; repeatable (default: any).", "list", "PATTERN"),
-    Opt("max_user", ("--max-user",), "The longest that users get (default 24h).", metavar="TIME"),
-    Opt("max_host", ("--max-host",), "The longest that hosts get (default 90d).", metavar="TIME"),
-    Opt("rotate", ("--rotate",), "Give the environment new keys; the old ones stay trusted.", "flag"),
-    Opt("retire", ("--retire",), "Trust this authority no more.", metavar="FINGERPRINT"),
-    Opt("renew", ("--renew",), "Have the root sign the manifest for another year.", "flag"),
-    Opt("unsigned", ("--unsigned",), "Leave the root's signature to another machine.", "flag"),
-    Opt("sign", ("--sign",), "Have the root sign what waits for it.", "flag"),
+    Opt("user_ca", ("--user-ca",), "Key that signs users, as for --root; by default a new one.", metavar="KEY"),
+    Opt("host_ca", ("--host-ca",), "Key that signs hosts, as for --root; by default a new one.", metavar="KEY"),
+    Opt("pkcs11", ("--pkcs11",), "PKCS#11 module that has the named keys.", metavar="MODULE"),
+    Opt("role", ("--role",), "Role of the environment; repeatable (default: any).", "list", "ROLE"),
+    Opt(
+        "hosts",
+        ("--hosts",),
+        "Pattern for the host names of the environment; repeatable (default: any).",
+        "list",
+        "PATTERN",
+    ),
+    Opt("max_user", ("--max-user",), "Longest validity for users (default 24h).", metavar="TIME"),
+    Opt("max_host", ("--max-host",), "Longest validity for hosts (default 90d).", metavar="TIME"),
+    Opt("rotate", ("--rotate",), "Make new keys for the environment; the old ones stay trusted.", "flag"),
+    Opt("retire", ("--retire",), "Remove the trust in this authority.", metavar="FINGERPRINT"),
+    Opt("renew", ("--renew",), "Sign the manifest with the root for another year.", "flag"),
+    Opt("unsigned", ("--unsigned",), "Do not sign with the root; another machine does.", "flag"),
+    Opt("sign", ("--sign",), "Sign the waiting manifest with the root.", "flag"),
 )
 _USER = (
     _ENV,
-    Opt("role", ("--role",), "What for: the principal is ENV-ROLE; repeatable.", "list", "ROLE"),
-    Opt("id", ("--id",), "Who it is (default: the key's comment).", metavar="WHO"),
+    Opt("role", ("--role",), "Role of the user; repeatable. The principal is ENV-ROLE.", "list", "ROLE"),
+    Opt("id", ("--id",), "Identity of the user (default: the comment of the key).", metavar="WHO"),
     _VALID,
     Opt(
         "permit",
         ("--permit",),
-        "Besides pty: port-forwarding, agent-forwarding, X11-forwarding, user-rc.",
+        "Permission besides pty: port-forwarding, agent-forwarding, X11-forwarding, user-rc.",
         "list",
         "WHAT",
     ),
-    Opt("no_pty", ("--no-pty",), "Permit no terminal.", "flag"),
-    Opt("source", ("--source-address",), "Only from these networks.", metavar="NETWORKS"),
-    Opt("force", ("--force-command",), "Only this command.", metavar="COMMAND"),
-    Opt("output", ("--output",), "Where the certificate goes (default: KEY-cert.pub).", metavar="FILE"),
+    Opt("no_pty", ("--no-pty",), "Do not permit a terminal.", "flag"),
+    Opt("source", ("--source-address",), "Networks that the user may connect from.", metavar="NETWORKS"),
+    Opt("force", ("--force-command",), "The only command that the user may run.", metavar="COMMAND"),
+    Opt("output", ("--output",), "File for the certificate (default: KEY-cert.pub).", metavar="FILE"),
 )
 _HOST = (
     _ENV,
-    Opt("id", ("--id",), "The machine's id in the inventory (default: the first name).", metavar="ID"),
-    Opt("name", ("--name",), "A name or address that clients use for it; repeatable.", "list", "NAME"),
-    Opt("target", ("--target",), "Fetch the host keys of these targets, and sign them.", metavar="TARGET"),
-    Opt("renew", ("--renew",), "Sign again what ends soon.", "flag"),
-    Opt("within", ("--within",), "How soon (default 30d).", metavar="TIME"),
+    Opt("id", ("--id",), "Id of the machine in the inventory (default: the first --name).", metavar="ID"),
+    Opt("name", ("--name",), "Name or address by which clients reach the host; repeatable.", "list", "NAME"),
+    Opt("target", ("--target",), "Fetch and sign the host keys of these targets.", metavar="TARGET"),
+    Opt("renew", ("--renew",), "Renew certificates that expire soon.", "flag"),
+    Opt("within", ("--within",), "Time to expiry for --renew (default 30d).", metavar="TIME"),
     _VALID,
 )
-_REVOKE = (_ENV, Opt("reason", ("--reason",), "Why, for the log.", metavar="TEXT"))
-_SHOW = (Opt("known_hosts", ("--known-hosts",), "Print the lines for known_hosts.", "flag"),)
+_REVOKE = (_ENV, Opt("reason", ("--reason",), "Reason, for the log.", metavar="TEXT"))
+_SHOW = (Opt("known_hosts", ("--known-hosts",), "Print lines for known_hosts.", "flag"),)
 
 app = typer.Typer(cls=Actions, rich_markup_mode=None, add_completion=False, no_args_is_help=True, epilog=EXAMPLES)
 
 
 @app.callback()
 def ca() -> None:
-    """SSH certificates: an offline root, an authority per environment, short-lived users, hosts, revocation.
+    """Manage SSH certificates: an offline root, an authority per environment, users, hosts, and revocation.
 
-    OpenSSH's ssh-keygen signs; the keys are in files with passphrases, an agent or a PKCS#11 module.
+    OpenSSH's ssh-keygen signs; keys are in files with passphrases, in an agent or in a PKCS#11 module.
     """
 
 
@@ -97,9 +110,9 @@ def ca() -> None:
 @takes(_INIT, _DIR, OUTPUT, GLOBAL)
 def init(
     given: Given,
-    env: Annotated[str | None, typer.Argument(metavar="[ENV]", help="An environment to make, or to change.")] = None,
+    env: Annotated[str | None, typer.Argument(metavar="[ENV]", help="Environment to create or change.")] = None,
 ) -> int:
-    """Make the root, or an environment's authorities; the root signs the list of them."""
+    """Create the root, or the authorities of an environment; the root signs the list of authorities."""
     from pushsalt.ca import setup
     from pushsalt.ca.describe import describe
 
@@ -150,7 +163,7 @@ def _init(given: Given, folder: Folder, env: str | None) -> None:
 def sign_user(
     given: Given, key: Annotated[str, typer.Argument(metavar="KEY.pub", help="The user's public key.")]
 ) -> int:
-    """Give a user a certificate for roles of an environment, for some hours."""
+    """Sign a certificate for a user, for roles of an environment and a limited time."""
     from pushsalt.ca import issue, names
     from pushsalt.ca.holder import read_public
 
@@ -183,7 +196,7 @@ def sign_host(
     given: Given,
     keys: Annotated[list[str] | None, typer.Argument(metavar="[KEY.pub ...]", help="The host's public keys.")] = None,
 ) -> int:
-    """Give machines certificates for their host keys; the formula ssh_ca brings them there."""
+    """Sign host keys of machines; the formula ssh_ca installs the certificates."""
     from pushsalt.ca import issue, names, publish
     from pushsalt.ca.holder import lent, read_public
 
@@ -225,10 +238,13 @@ def sign_host(
 def revoke(
     given: Given,
     what: Annotated[
-        list[str], typer.Argument(metavar="SERIAL|KEY-ID|FILE ...", help="Certificates, or keys by their files.")
+        list[str],
+        typer.Argument(
+            metavar="SERIAL|KEY-ID|FILE ...", help="Certificates by serial, key id or file, or keys by file."
+        ),
     ],
 ) -> int:
-    """Revoke certificates or keys: the revocation lists get them, the formula ssh_ca brings those to machines."""
+    """Add certificates or keys to the revocation lists; the formula ssh_ca installs these on machines."""
     from pushsalt.ca.revoke import revoke
 
     reason = given.reason or ""
@@ -246,10 +262,11 @@ def revoke(
 def show(
     given: Given,
     what: Annotated[
-        str | None, typer.Argument(metavar="[ENV|FILE]", help="What was signed there; or a certificate, key or list.")
+        str | None,
+        typer.Argument(metavar="[ENV|FILE]", help="Environment, or file of a certificate, key or revocation list."),
     ] = None,
 ) -> int:
-    """Show the CA, what was signed in an environment, or a file. Exit code 2 when something does not hold."""
+    """Show the CA, the certificates of an environment, or a file. Exit code 2 if a check fails."""
     from pushsalt.ca import describe, publish
 
     folder, _ = _folder(given)

@@ -8,7 +8,8 @@ import typer
 
 from pushsalt.cli.answer import write
 from pushsalt.cli.app import Actions, Command
-from pushsalt.cli.options import GLOBAL, OUTPUT, Given, Opt, takes
+from pushsalt.cli.opt import Opt
+from pushsalt.cli.options import GLOBAL, OUTPUT, Given, takes
 from pushsalt.cli.stdio import TERMINAL
 from pushsalt.errors import UsageError
 
@@ -24,14 +25,13 @@ pushsalt cache clear all web1 web2
 pushsalt cache prune --older 30
 pushsalt cache verify
 """
-UNMASK = (Opt("unmask", ("--unmask",), "Show pillar in clear.", "flag"),)
-OLDER = (Opt("older", ("--older",), "Also entries that are older than so many days.", metavar="DAYS"),)
+UNMASK = (Opt("unmask", ("--unmask",), "Show pillar unmasked.", "flag"),)
+OLDER = (Opt("older", ("--older",), "Also remove entries older than this number of days.", metavar="DAYS"),)
 
 app = typer.Typer(cls=Actions, rich_markup_mode=None, add_completion=False, no_args_is_help=True, epilog=EXAMPLES)
 _BANKS = "grains, pillar, mine, resources or resource_grains"
-_BANK = typer.Argument(metavar="BANK", help=f"{_BANKS}.")
-_WHICH = typer.Argument(metavar="[BANK]", help=f"{_BANKS}; none, or `all`: all of them.")
-_IDS = typer.Argument(metavar="[ID ...]", help="Of these targets only; resources are called type:id.")
+_WHICH = typer.Argument(metavar="[BANK]", help=f"{_BANKS}; without it, or `all`: all banks.")
+_IDS = typer.Argument(metavar="[ID ...]", help="Only of these targets; a resource is type:id.")
 
 
 def _client(given: Given) -> Client:
@@ -43,16 +43,16 @@ def _client(given: Given) -> Client:
 
 @app.callback()
 def cache() -> None:
-    """What is kept of targets between runs: grains, pillar (encrypted), the mine, and what lies behind them.
+    """Cached data of targets: grains, pillar (encrypted), the mine, and managed resources.
 
-    Nothing is lost with it.
+    The cache can be deleted at any time; the next runs restore it.
     """
 
 
 @app.command("list", cls=Command)
 @takes(OUTPUT, GLOBAL)
 def list_(given: Given) -> int:
-    """How many entries each bank has, and how old they are."""
+    """Show the number and age of the entries of each bank."""
     from pushsalt.ages import age_text
     from pushsalt.run import caches
 
@@ -73,7 +73,7 @@ def show(
     bank: Annotated[str, typer.Argument(metavar="BANK", help=f"{_BANKS}.")],
     ids: Annotated[list[str] | None, _IDS] = None,
 ) -> int:
-    """What is kept of each target, with its age; pillar is masked."""
+    """Show the cached data of each target, with its age; pillar is masked."""
     import json
 
     from pushsalt.ages import age_text
@@ -99,7 +99,7 @@ def show(
 @app.command("clear", cls=Command)
 @takes(OUTPUT, GLOBAL)
 def clear(given: Given, bank: Annotated[str, _WHICH] = "all", ids: Annotated[list[str] | None, _IDS] = None) -> int:
-    """Forget what is kept, of all targets or of those named."""
+    """Remove cached data of all targets, or of those named."""
     from pushsalt.run import caches
 
     found = caches.clear(_client(given).project, bank, list(ids or ()))
@@ -110,9 +110,9 @@ def clear(given: Given, bank: Annotated[str, _WHICH] = "all", ids: Annotated[lis
 @app.command("prune", cls=Command)
 @takes(OLDER, OUTPUT, GLOBAL)
 def prune(given: Given) -> int:
-    """Forget what is of no use any more.
+    """Remove entries that are no longer of use.
 
-    Targets that left the inventory, what nobody manages any more, damaged entries, and what is left of killed writes.
+    Removes entries of ids that are not in the inventory, resources without a manager, damaged and temporary files.
     """
     from pushsalt.run import caches
 
@@ -127,7 +127,7 @@ def prune(given: Given) -> int:
 @app.command("verify", cls=Command)
 @takes(OUTPUT, GLOBAL)
 def verify(given: Given) -> int:
-    """Look for damage on disk: exit code 2 if there is any. What is damaged is no answer, and is made anew."""
+    """Check the cache for damage: exit code 2 if there is any. Damaged entries are not used, and are replaced later."""
     from pushsalt.errors import EXIT_FAILED
     from pushsalt.run import caches
 

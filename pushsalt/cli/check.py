@@ -1,4 +1,4 @@
-"""``pushsalt check``: checks a tree or a formula offline, for machines that need not exist."""
+"""``pushsalt check``: checks a tree or a formula offline, without machines."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from pushsalt.cli.app import Command
-from pushsalt.cli.options import GLOBAL, Given, Opt, takes
+from pushsalt.cli.opt import Opt
+from pushsalt.cli.options import GLOBAL, Given, takes
 from pushsalt.cli.stdio import TERMINAL, stderr_is_terminal, write_stderr
 from pushsalt.errors import EXIT_FAILED, UsageError
 
@@ -25,47 +26,53 @@ pushsalt check                              the project of this folder
 pushsalt check ~/formulas                   each formula in it, with its pillar.example
 pushsalt check nginx/server.sls --system 'debian-*'
 pushsalt check --format sarif > check.sarif
-pushsalt check --rules                      what is looked for
+pushsalt check --rules                      list the rules
 
-# pushsalt: ignore[PS303]                   in a comment: not on this line, or the one below
-# pushsalt: ignore-file[PS310]              in the first lines of a file: nowhere in it
+# pushsalt: ignore[PS303]                   ignores the rule on this line or the next
+# pushsalt: ignore-file[PS310]              at the top of a file: ignores the rule there
 """
 OPTIONS = (
     Opt(
         "system",
         ("--system",),
-        "For which system: a name, a glob, a file of grains; repeatable.",
+        "System to check for: a name, a glob, or a file of grains; repeatable.",
         "list",
         "NAME",
-        panel="What is checked",
+        panel="Checks",
     ),
     Opt(
         "pillar_data",
         ("--pillar",),
-        "YAML or JSON, over the pillar of pillar.example.",
+        "YAML or JSON to merge over pillar.example or the pillar of the project.",
         metavar="DATA",
-        panel="What is checked",
+        panel="Checks",
     ),
     Opt(
         "select",
         ("--select",),
-        "Only these rules (PS3*, pillar-without-default); repeatable.",
+        "Check only these rules (PS3*, pillar-without-default); repeatable.",
         "list",
         "RULE",
-        panel="What is checked",
+        panel="Checks",
     ),
-    Opt("ignore", ("--ignore",), "Not these rules; repeatable.", "list", "RULE", panel="What is checked"),
-    Opt("format", ("--format",), "text (default), json, sarif, github or junit.", metavar="FORMAT", panel="Output"),
+    Opt("ignore", ("--ignore",), "Ignore these rules; repeatable.", "list", "RULE", panel="Checks"),
+    Opt(
+        "format",
+        ("--format",),
+        "Output format: text (default), json, sarif, github or junit.",
+        metavar="FORMAT",
+        panel="Output",
+    ),
     Opt(
         "level",
         ("--level",),
-        "Show this level and graver ones: info (default), warning, error.",
+        "Lowest level to show: info (default), warning, error.",
         metavar="LEVEL",
         panel="Output",
     ),
     Opt("rules", ("--rules",), "List the rules and exit.", "flag", panel="Output"),
-    Opt("jobs", ("--jobs",), "Processes at a time (default: the cores).", metavar="N", panel="How it is done"),
-    Opt("no_cache", ("--no-cache",), "Look at everything anew.", "flag", panel="How it is done"),
+    Opt("jobs", ("--jobs",), "Number of processes (default: the number of cores).", metavar="N", panel="Execution"),
+    Opt("no_cache", ("--no-cache",), "Do not use cached findings.", "flag", panel="Execution"),
 )
 
 
@@ -75,10 +82,10 @@ def check(
     given: Given,
     paths: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[PATH ...]", help="Formulas, trees of states, SLS files; none: the project."),
+        typer.Argument(metavar="[PATH ...]", help="Formulas, state trees, SLS files; without any: the project."),
     ] = None,
 ) -> int:
-    """Lint and smoke test, without a machine: render every SLS as several systems would, and say all that is wrong."""
+    """Lint and smoke test without a machine: render every SLS for several systems and report all errors."""
     if given.rules:
         TERMINAL.get().stdout.write(_rules(), utf8=True)
         return 0

@@ -1,4 +1,4 @@
-"""``pushsalt clean``: nothing of pushsalt stays on the targets."""
+"""``pushsalt clean``: removes pushsalt's files from targets."""
 
 from __future__ import annotations
 
@@ -20,11 +20,15 @@ pushsalt clean 'web*'
 @app.command(cls=Command, epilog=EXAMPLES)
 @takes(MATCHERS, JOB, GLOBAL)
 def clean(
-    target: Annotated[str, typer.Argument(metavar="TARGET", help="Which targets.", autocompletion=complete_targets)],
+    target: Annotated[
+        str, typer.Argument(metavar="TARGET", help="Target expression.", autocompletion=complete_targets)
+    ],
     given: Given,
 ) -> int:
-    """Remove all that pushsalt keeps on each target: its runtime, its caches, and the backups of files that states made
-    there (`backup: minion`; `file.restore_backup` puts one back before). What states did stays."""
+    """Remove all files of pushsalt on each target: its runtime, its caches, and the backups that states made.
+
+    Backups are those of `backup: minion`; restore needed ones first (`file.restore_backup`). Changes by states stay.
+    """
     from pushsalt.cli.job import run_job
 
     return run_job(

@@ -6,7 +6,7 @@ import logging
 from typing import TYPE_CHECKING, Any
 
 from pushsalt.cli.stdio import Terminal
-from pushsalt.events import Reporter
+from pushsalt.events import BatchDone, Reporter
 from pushsalt.log import DEFAULT_LEVEL, configure, level_number
 from pushsalt.model import TargetReturn
 
@@ -34,6 +34,24 @@ class Watcher(Reporter):
         if self.view:
             self.view.run_batched(size)
 
+    def batch_started(self, number: int, batches: int, ids: list[str]) -> None:
+        log.info("batch %d of %d begins: %s", number, batches, ", ".join(ids))
+        if self.view:
+            self.view.batch_started(number, batches, ids)
+
+    def batch_waits(self, seconds: float) -> None:
+        if self.view:
+            self.view.batch_waits(seconds)
+
+    async def go_on(self, done: BatchDone) -> bool:
+        from pushsalt.cli.asking import ask_yes
+        from pushsalt.cli.progress import question
+
+        if self.view is None:
+            return await ask_yes(question(done))
+        with self.view.paused():
+            return await ask_yes(question(done))
+
     def target_phase(self, id: str, phase: str) -> None:
         if self.view:
             self.view.target_phase(id, phase)
@@ -60,6 +78,11 @@ class Watcher(Reporter):
 
     def warning(self, id: str | None, text: str) -> None:
         log.warning("%s%s", f"{id}: " if id else "", text)
+
+
+def configured_log(given: Given, terminal: Terminal) -> None:
+    """Set up logging for a command that needs no client."""
+    configure(terminal.log, given.log_level or DEFAULT_LEVEL)
 
 
 def open_client(given: Given, terminal: Terminal, reporter: Reporter) -> tuple[Client, str]:

@@ -16,9 +16,9 @@ app = typer.Typer(rich_markup_mode=None, add_completion=False)
 
 EXAMPLES = """
 pushsalt cp app.conf 'web*':/etc/app/ --mode 640 --owner root:app
-pushsalt cp site/ web1:/srv/site            what is in it; without the slash, the folder
+pushsalt cp site/ web1:/srv/site            the content of site; without slash: the folder
 pushsalt cp 'web*':/var/log/app.log logs    logs/web1/app.log, logs/web2/app.log
-pushsalt cp web1:/etc/nginx . --test        what would be copied
+pushsalt cp web1:/etc/nginx . --test        report what would be copied
 """
 _TEST = tuple(opt for opt in STATES if opt.name == "test")
 _UNITS = {"": 1, "K": 1024, "M": 1024**2, "G": 1024**3, "T": 1024**4}
@@ -27,19 +27,18 @@ _UNITS = {"": 1, "K": 1024, "M": 1024**2, "G": 1024**3, "T": 1024**4}
 @app.command(cls=Command, epilog=EXAMPLES)
 @takes(_TEST, MATCHERS, JOB, GLOBAL)
 def cp(
-    source: Annotated[str, typer.Argument(metavar="SRC", help="A file or folder, here or as TARGET:PATH.")],
-    destination: Annotated[str, typer.Argument(metavar="DST", help="Where to, here or as TARGET:PATH.")],
+    source: Annotated[str, typer.Argument(metavar="SRC", help="File or folder: a local path, or TARGET:PATH.")],
+    destination: Annotated[str, typer.Argument(metavar="DST", help="Destination: a local path, or TARGET:PATH.")],
     given: Given,
-    owner: Annotated[
-        str | None, typer.Option("--owner", metavar="USER[:GROUP]", help="Who owns what is written.")
-    ] = None,
-    mode: Annotated[str | None, typer.Option("--mode", metavar="MODE", help="Mode of files.")] = None,
-    dir_mode: Annotated[str | None, typer.Option("--dir-mode", metavar="MODE", help="Mode of folders.")] = None,
+    owner: Annotated[str | None, typer.Option("--owner", metavar="USER[:GROUP]", help="Owner of the copies.")] = None,
+    mode: Annotated[str | None, typer.Option("--mode", metavar="MODE", help="Mode of copied files.")] = None,
+    dir_mode: Annotated[str | None, typer.Option("--dir-mode", metavar="MODE", help="Mode of copied folders.")] = None,
     max_size: Annotated[
-        str | None, typer.Option("--max-size", metavar="SIZE", help="Take at most so much of a target (default 10G).")
+        str | None,
+        typer.Option("--max-size", metavar="SIZE", help="Maximum size to fetch from a target (default 10G)."),
     ] = None,
 ) -> int:
-    """Copy a file or a tree to targets, or from them. What is there already is not sent."""
+    """Copy a file or a tree to or from targets. Files that the destination has are not sent."""
     from pushsalt.cli.job import run_job
     from pushsalt.session.copying import MOST_BYTES, Copy, problem
 

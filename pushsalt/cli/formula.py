@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 EXAMPLES = """
 pushsalt formula add nginx                     from the saltstack-formulas organisation
 pushsalt formula add https://example.org/app-formula.git@v1.2.0
-pushsalt formula update                        move pushsalt.lock, and see what changed
+pushsalt formula update                        update pushsalt.lock, and show what changed
 pushsalt formula show nginx                    its states, the pillar it reads
 pushsalt formula check nginx                   render it for eight systems, without a machine
 pushsalt formula new app                       a scaffold to start from
@@ -42,13 +42,13 @@ app = typer.Typer(cls=Actions, rich_markup_mode=None, add_completion=False, no_a
 
 @app.callback()
 def formula() -> None:
-    """Formulas of the project: from git remotes or folders, their versions, what they offer and read."""
+    """Manage the formulas of the project, from git remotes and folders."""
 
 
 @app.command(cls=Command)
 @takes(OUTPUT, GLOBAL)
 def add(
-    name: Annotated[str, typer.Argument(metavar="NAME|URL[@REF]", help="A formula's name, or a repository.")],
+    name: Annotated[str, typer.Argument(metavar="NAME|URL[@REF]", help="Name of a formula, or URL of a repository.")],
     given: Given,
 ) -> int:
     """Add a formula to gitfs_remotes, fetch it, and lock its revision."""
@@ -116,10 +116,13 @@ def list_(given: Given) -> int:
 def update(
     given: Given,
     names: Annotated[
-        list[str] | None, typer.Argument(metavar="[NAME ...]", help="Which; none: all, and those of pillar.")
+        list[str] | None,
+        typer.Argument(
+            metavar="[NAME ...]", help="Formulas to update; without any: all remotes, including those of pillar."
+        ),
     ] = None,
 ) -> int:
-    """Move pushsalt.lock to what the remotes have now, and show what changed."""
+    """Update pushsalt.lock to the current revisions of the remotes, and show what changed."""
     if given.locked:
         raise UsageError("`formula update` moves what --locked holds", hint="leave --locked out")
     project = _project(given)
@@ -133,8 +136,8 @@ def update(
 
 @app.command(cls=Command)
 @takes(OUTPUT, GLOBAL)
-def remove(name: Annotated[str, typer.Argument(metavar="NAME|URL", help="Which.")], given: Given) -> int:
-    """Take a formula out of gitfs_remotes and of the lock file."""
+def remove(name: Annotated[str, typer.Argument(metavar="NAME|URL", help="Formula to remove.")], given: Given) -> int:
+    """Remove a formula from gitfs_remotes and from the lock file."""
     from pushsalt.formula.edit import remove_remote
     from pushsalt.git.lockfile import LockFile
     from pushsalt.git.project import configured, lock_path
@@ -161,10 +164,10 @@ def remove(name: Annotated[str, typer.Argument(metavar="NAME|URL", help="Which."
 @app.command(cls=Command)
 @takes(OUTPUT, GLOBAL)
 def show(
-    name: Annotated[str, typer.Argument(metavar="NAME|PATH", help="A formula of the project, or a folder.")],
+    name: Annotated[str, typer.Argument(metavar="NAME|PATH", help="Formula of the project, or folder.")],
     given: Given,
 ) -> int:
-    """Show a formula: its states, the pillar it reads, what it says of itself."""
+    """Show the states, pillar keys and metadata of a formula."""
     from pushsalt.formula.metadata import describe
     from pushsalt.formula.sources import FolderSource
 
@@ -185,9 +188,11 @@ def show(
 @takes(CHECK, GLOBAL)
 def check(
     given: Given,
-    names: Annotated[list[str] | None, typer.Argument(metavar="[NAME ...]", help="Which; none: all of them.")] = None,
+    names: Annotated[
+        list[str] | None, typer.Argument(metavar="[NAME ...]", help="Formulas to check; without any: all.")
+    ] = None,
 ) -> int:
-    """Look at formulas offline, as `pushsalt check` does, from git too."""
+    """Check formulas offline, as `pushsalt check` does, including those from git."""
     from pushsalt.cli.check import run_check
     from pushsalt.formula.export import exported
 
@@ -205,11 +210,14 @@ def check(
 @app.command(cls=Command)
 @takes(GLOBAL)
 def new(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="The formula's name, as its states are called.")],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Name of the formula and of its states.")],
     given: Given,
-    folder: Annotated[str | None, typer.Argument(metavar="[DIR]", help="Where; by default NAME-formula here.")] = None,
+    folder: Annotated[
+        str | None,
+        typer.Argument(metavar="[DIR]", help="Folder to create (default: NAME-formula in the working folder)."),
+    ] = None,
 ) -> int:
-    """Make a formula to start from, in today's conventions."""
+    """Create a formula to start from."""
     from pushsalt.formula.scaffold import scaffold
 
     place = Path(folder) if folder else Path(f"{name}-formula")

@@ -21,10 +21,12 @@ pushsalt grains '*' --out json > grains.json
 @app.command(cls=Command, epilog=EXAMPLES)
 @takes(MATCHERS, JOB, GLOBAL)
 def grains(
-    target: Annotated[str, typer.Argument(metavar="TARGET", help="Which targets.", autocompletion=complete_targets)],
+    target: Annotated[
+        str, typer.Argument(metavar="TARGET", help="Target expression.", autocompletion=complete_targets)
+    ],
     given: Given,
 ) -> int:
-    """Collect and show the grains of each target, and refresh the cache that -G and -P look at."""
+    """Collect and show the grains of each target, and update the cache that -G and -P use."""
     from pushsalt.cli.job import run_job
 
     return run_job(

@@ -97,10 +97,10 @@ KEPT = "README.md"
 def init(
     given: Given,
     folder: Annotated[
-        str, typer.Argument(metavar="[DIR]", help="Where; the working folder if not given.", show_default=False)
+        str, typer.Argument(metavar="[DIR]", help="Folder to create (default: the working folder).", show_default=False)
     ] = ".",
 ) -> int:
-    """Make a project folder to start from: configuration, inventory, a state, pillar. Overwrites nothing."""
+    """Create a project folder with configuration, inventory, a state and pillar. Overwrites nothing."""
     names = create(Path(folder))
     steps = [f"cd {one_line(folder)}"] if folder != "." else []
     steps += ["pushsalt run '*' test.ping", "pushsalt apply '*' --test", "pushsalt apply '*'"]

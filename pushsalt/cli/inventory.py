@@ -12,7 +12,8 @@ import typer
 
 from pushsalt.cli.answer import write_data
 from pushsalt.cli.app import Actions, Command, complete_targets
-from pushsalt.cli.options import DELIMITER, GLOBAL, MATCHERS, OUTPUT, Given, Opt, takes
+from pushsalt.cli.opt import Opt
+from pushsalt.cli.options import DELIMITER, GLOBAL, MATCHERS, OUTPUT, Given, takes
 from pushsalt.cli.stdio import TERMINAL
 from pushsalt.display.safe import one_line
 from pushsalt.errors import EXIT_FAILED, UsageError
@@ -24,11 +25,11 @@ if TYPE_CHECKING:
 
 EXAMPLES = """
 pushsalt inventory list
-pushsalt inventory show web1 --explain       each setting, and where it comes from
+pushsalt inventory show web1 --explain       each setting with its origin
 pushsalt inventory graph                     groups and jump hosts as a tree
 pushsalt inventory check -i hosts.ini        an Ansible inventory, a Terraform state ...
 """
-EXPLAIN = (Opt("explain", ("--explain",), "Say where each value comes from.", "flag"),)
+EXPLAIN = (Opt("explain", ("--explain",), "Show the origin of each value.", "flag"),)
 MASK: Final = "**********"
 _SECRETS: Final = ("passwd", "priv_passwd", "sudo_password")
 
@@ -38,7 +39,7 @@ app = typer.Typer(cls=Actions, rich_markup_mode=None, add_completion=False, no_a
 
 @app.callback()
 def inventory() -> None:
-    """The inventory: its ids, their settings, its groups, and whether it is sound. Connects to nothing."""
+    """Show and check the inventory: its ids, their settings, and its groups. Connects to no target."""
 
 
 @app.command("list", cls=Command)
@@ -47,7 +48,7 @@ def list_(
     given: Given,
     expr: Annotated[
         str | None,
-        typer.Argument(metavar="[TARGET]", help="Which; none: all.", autocompletion=complete_targets),
+        typer.Argument(metavar="[TARGET]", help="Targets to list; without it: all.", autocompletion=complete_targets),
     ] = None,
 ) -> int:
     """List ids with their addresses, groups and jump hosts."""
@@ -64,7 +65,7 @@ def list_(
 @app.command(cls=Command)
 @takes(EXPLAIN, OUTPUT, GLOBAL)
 def show(
-    id: Annotated[str, typer.Argument(metavar="ID", help="Which.", autocompletion=complete_targets)], given: Given
+    id: Annotated[str, typer.Argument(metavar="ID", help="Id to show.", autocompletion=complete_targets)], given: Given
 ) -> int:
     """Show all settings of one id; secrets are masked."""
     project = _project(given)
@@ -92,7 +93,7 @@ def show(
 @app.command(cls=Command)
 @takes(OUTPUT, GLOBAL)
 def graph(given: Given) -> int:
-    """Show groups with their ids, and jump hosts with what is behind them, as a tree."""
+    """Show groups with their ids, and jump hosts with the hosts that use them, as a tree."""
     project = _project(given)
     project.need_inventory()
     known = project.inventory
@@ -114,7 +115,7 @@ def graph(given: Given) -> int:
 @app.command(cls=Command)
 @takes(OUTPUT, GLOBAL)
 def check(given: Given) -> int:
-    """Look for mistakes: missing key files, two ids for one machine."""
+    """Report probable mistakes: missing key files, two ids for one machine."""
     project = _project(given)
     project.need_inventory()
     known = project.read_inventory()

@@ -1,7 +1,8 @@
 """Runs a job: the event loop, signals, messages, and the output of returns.
 
-The first SIGINT, SIGTERM or SIGHUP stops the work: returns so far are written, and the exit code tells the signal. A
-second one ends the process at once.
+The first SIGINT, SIGTERM or SIGHUP has the states under way end, and no other begin; a second one stops them, and so
+does the first where no states run. Then the returns are written, and the exit code tells the signal. One more ends the
+process at once.
 """
 
 from __future__ import annotations
@@ -11,17 +12,21 @@ import logging
 import os
 import shlex
 import signal
+import sys
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pushsalt import outputters
+from pushsalt.cache.store import write_atomic
 from pushsalt.cli import stdio
 from pushsalt.cli.client import Watcher, open_client
 from pushsalt.cli.options import state_output
-from pushsalt.cli.ownvalues import own_values
-from pushsalt.errors import EXIT_INTERRUPTED, EXIT_TERMINATED, TargetError
+from pushsalt.cli.reports import reports
+from pushsalt.cli.returns import Document, Hides, Returns
+from pushsalt.errors import EXIT_CHANGES, EXIT_INTERRUPTED, EXIT_TERMINATED, TargetError, UsageError
 from pushsalt.log import DEFAULT_LEVEL
 from pushsalt.model import TargetReturn
 
@@ -29,8 +34,10 @@ if TYPE_CHECKING:
     from pushsalt.api import Client, JobOptions, Selection
     from pushsalt.cli.options import Given
     from pushsalt.cli.progress import Progress, ProgressLog
+    from pushsalt.redact import Redactor
 
 log = logging.getLogger(__name__)
+
 
 #: Seconds after the first signal for stopping targets and receiving their returns.
 GRACE = 8.0
@@ -52,72 +59,87 @@ def run_job(
     unmask: bool = False,
     hint: str = "",
     words: Sequence[str] | Callable[[str], Sequence[str]] = (),
+    hiding: Callable[[Redactor], Hides] | None = None,
+    document: Document | None = None,
 ) -> int:
     """Runs a job and writes its returns; returns the exit code. Raises CommandError for an invalid command.
 
     ``words``: the command and the words after its target, to print a command line that repeats it; or a function that
     returns all words for given ids. ``unmask``: an unmasked value was requested, so secrets are not redacted in the
-    output (but in logs). ``hint`` is printed once if something was masked.
+    output (but in logs). ``hint`` is printed once if something was masked. ``hiding`` makes of the redactor what hides
+    secrets in the output. ``document``: makes the data to write of the returns.
     """
     selection = given.selection(target)
     given.job(DEFAULT_LEVEL)  # report invalid options before any file is read
-    mode = state_output(given.state_output)
+    state_output(given.state_output)
+    observers = reports(given.values)
     watcher = Watcher()
     client, level = open_client(given, terminal, watcher)
+    client.words = sys.argv[1:]
+    client.on_begin = partial(say_jid, given)
+    if observers:
+        client.observers += observers
     options = given.job(level)
-    outputter = _outputter(given.out, client)
-    redactor = client.redactor()
-    masked = False
-
-    def write(results: dict[str, TargetReturn], elapsed: float) -> None:
-        from pushsalt.redact import has_mask
-
-        nonlocal masked
-        data = {id: result.ret if unmask else redactor.data(result.ret) for id, result in results.items()}
-        masked = masked or (bool(hint) and has_mask(data))
-        pieces = outputters.pieces(
-            outputter,
-            data,
-            returns=results,
-            color=terminal.color,
-            terminal=terminal.stdout.is_terminal,
-            verbose=options.verbose,
-            elapsed=elapsed,
-            test=options.test,
-            opts={**client.project.config.opts, **({"state_output": mode} if mode else {})},
-            state_output=mode or _configured_mode(client),
-            full_diff=bool(given.full_diff),
-            again=(lambda ids: _again(given, words, ids, redactor.text)) if words else None,
-            own=lambda id: own_values(client.project, id),
-        )
-        for piece in pieces:
-            terminal.stdout.write(piece, utf8=given.out not in (None, "rich"))
-
-    started = time.monotonic()
-    at_once = outputters.streams(outputter)
-    view: AbstractContextManager[Any] = nullcontext()
-    if _view_wanted(given.out, shared_terminal=at_once and terminal.stdout.is_terminal):
-        from pushsalt.cli.progress import Progress
-
-        view = watcher.view = Progress(terminal.log, redactor)
-    elif given.out != "quiet":
-        from pushsalt.cli.progress import ProgressLog
-
-        view = watcher.view = ProgressLog(terminal.log.write, redactor)
-    with view:
-        work = _Work(client, watcher, on_result=(lambda result: write({result.id: result}, 0.0)) if at_once else None)
-        work.run(lambda: stream(client, selection, options))
-    results = work.results
-    if not at_once:
-        write({id: results[id] for id in watcher.ids if id in results}, time.monotonic() - started)
-    if masked and given.out != "quiet":
+    again = partial(_again, given, words, redact=client.redactor().text) if words else None
+    returns = Returns(
+        *(client, given, terminal),
+        unmask=unmask,
+        test=options.test,
+        again=again,
+        looks=bool(hint),
+        document=document,
+        hides=hiding(client.redactor()) if hiding else None,
+    )
+    work = watched(given, terminal, client, watcher, returns, lambda: stream(client, selection, options))
+    if returns.masked and hint and given.out != "quiet":
         stdio.print_error("", hint)
-    if given.out == "quiet":
-        _say_failures(results, redactor.text)
-    elif given.out not in (None, "rich"):
-        _explain(results)
-    code = max((result.exit_code for result in results.values()), default=0)
-    return EXIT_OF_SIGNAL[work.signal] if work.signal else code
+    returns.explain(work.results)
+    return _exit_code(work, bool(given.detailed_exitcode))
+
+
+def watched(
+    given: Given,
+    terminal: stdio.Terminal,
+    client: Client,
+    watcher: Watcher,
+    returns: Returns,
+    make: Callable[[], AsyncIterator[TargetReturn]],
+    before: dict[str, TargetReturn] | None = None,
+) -> Work:
+    """Run the stream of a job to its end or to a signal, show its progress, and write its returns.
+
+    ``before``: returns that are written with them, in their order.
+    """
+    started = time.monotonic()
+    at_once = returns.at_once
+    view = _view(given.out, terminal, client.redactor(), watcher, shared=at_once and terminal.stdout.is_terminal)
+    with view:
+        write = (lambda result: returns.write({result.id: result})) if at_once else None
+        work = Work(client, watcher, on_result=write)
+        work.run(make)
+    if not at_once:
+        order = dict.fromkeys((*(before or ()), *watcher.ids))
+        results = {**(before or {}), **work.results}
+        returns.write({id: results[id] for id in order if id in results}, time.monotonic() - started)
+    return work
+
+
+def say_jid(given: Given, jid: str) -> None:
+    """Before the first target is asked: with ``-v`` on stderr, and for programs in a file."""
+    if given.verbose:
+        stdio.print_error(f"job {jid}")
+    if given.jid_file:
+        path = Path(given.jid_file)
+        try:
+            write_atomic(path, f"{jid}\n".encode("ascii"), 0o644)
+        except OSError as exc:
+            hint = "name a file that can be written"
+            raise UsageError(f"--jid-file: {path}: {exc.strerror or exc}", hint=hint) from None
+
+
+def _exit_code(work: Work, detailed: bool) -> int:
+    code = work.exit_code
+    return EXIT_CHANGES if detailed and not code and any(each.changes for each in work.results.values()) else code
 
 
 def _again(
@@ -143,10 +165,19 @@ def _again(
     return line
 
 
-def _configured_mode(client: Client) -> str:
-    """``state_output`` of the configuration, if it is there: its default is not that of the usual outputter."""
-    config = client.project.config
-    return str(config.opts["state_output"]) if "state_output" in config.given else ""
+def _view(
+    out: str | None, terminal: stdio.Terminal, redactor: Redactor, watcher: Watcher, *, shared: bool
+) -> AbstractContextManager[Any]:
+    """The live view, or lines now and then; the watcher passes events to it. Neither for ``--out quiet``."""
+    if _view_wanted(out, shared_terminal=shared):
+        from pushsalt.cli.progress import Progress
+
+        watcher.view = Progress(terminal.log, redactor)
+    elif out != "quiet":
+        from pushsalt.cli.progress import ProgressLog
+
+        watcher.view = ProgressLog(terminal.log.write, redactor)
+    return watcher.view or nullcontext()
 
 
 def _view_wanted(out: str | None, *, shared_terminal: bool) -> bool:
@@ -156,15 +187,7 @@ def _view_wanted(out: str | None, *, shared_terminal: bool) -> bool:
     )
 
 
-def _outputter(name: str | None, client: Client) -> outputters.Outputter:
-    if name is None or name in outputters.CHOICES:
-        return outputters.load(name or outputters.CHOICES[0])
-    from pushsalt.plugins import folders
-
-    return outputters.load(name, folders("outputters", client.project.config.opts))
-
-
-class _Work:
+class Work:
     """The stream of a job, read to its end or to a signal. Every id has a result then."""
 
     def __init__(self, client: Client, watcher: Watcher, on_result: Callable[[TargetReturn], None] | None) -> None:
@@ -173,6 +196,15 @@ class _Work:
         self.on_result = on_result
         self.results: dict[str, TargetReturn] = {}
         self.signal: signal.Signals | None = None
+        self._at_once = False
+        self._again: asyncio.Future[None]
+
+    @property
+    def exit_code(self) -> int:
+        """By the rule of the contract: the highest of the returns; after a signal, the signal's."""
+        if self.signal:
+            return EXIT_OF_SIGNAL[self.signal]
+        return max((result.exit_code for result in self.results.values()), default=0)
 
     def run(self, make: Callable[[], AsyncIterator[TargetReturn]]) -> None:
         loop = asyncio.new_event_loop()
@@ -187,6 +219,7 @@ class _Work:
     async def _supervised(self, make: Callable[[], AsyncIterator[TargetReturn]]) -> None:
         loop = asyncio.get_running_loop()
         stopped = asyncio.Event()
+        self._again = loop.create_future()
         for number in EXIT_OF_SIGNAL:
             if signal.getsignal(number) is not signal.SIG_IGN:  # nohup, or a job of a script in the background
                 loop.add_signal_handler(number, self._on_signal, number, stopped)
@@ -194,7 +227,11 @@ class _Work:
         stop = loop.create_task(stopped.wait())
         await asyncio.wait({task, stop}, return_when=asyncio.FIRST_COMPLETED)
         stop.cancel()
-        if not task.done():
+        while not task.done() and not self._at_once:
+            await asyncio.wait({task, self._again}, timeout=GRACE, return_when=asyncio.FIRST_COMPLETED)
+            if not self.client.is_ending:
+                break
+        if not task.done() and self._at_once:
             await asyncio.wait({task}, timeout=GRACE)
         if not task.done():
             task.cancel()
@@ -216,13 +253,22 @@ class _Work:
             self.on_result(result)
 
     def _on_signal(self, number: signal.Signals, stopped: asyncio.Event) -> None:
-        if self.signal is not None:
+        if self.signal is None:
+            self.signal = number
+            self.client.stop(EXIT_OF_SIGNAL[number], gently=True)
+            stopped.set()
+            asyncio.get_running_loop().call_later(0.1, self._say_stopping)  # when it is known what is under way
+        elif self.client.is_ending:
+            self._at_once = True
+            self.client.stop(EXIT_OF_SIGNAL[number])
+            if not self._again.done():
+                self._again.set_result(None)
+        else:
             leave(EXIT_OF_SIGNAL[number], self.watcher.view)
-        self.signal = number
+
+    def _say_stopping(self) -> None:
         if self.watcher.view:
-            self.watcher.view.stopping()
-        self.client.stop()
-        stopped.set()
+            self.watcher.view.stopping(ends=self.client.is_ending)
 
     def _fill_in(self) -> None:
         """Targets that never came back after a signal: their outcome is unknown, and that is their return."""
@@ -255,25 +301,3 @@ def leave(code: int, view: Progress | ProgressLog | None = None) -> None:
     if view:
         view.abandon()
     os._exit(code)
-
-
-def _explain(results: dict[str, TargetReturn]) -> None:
-    """Write places and hints of errors, which formats for programs leave out. Equal errors of targets share a line."""
-    said: dict[str, list[str]] = {}
-    for result in results.values():
-        for text in result.ret if result.shape == "errors" else ():
-            explanation = getattr(text, "explanation", text)
-            if explanation != text:
-                said.setdefault(explanation, []).append(result.id)
-    for explanation, ids in said.items():
-        more = f" and {len(ids) - 3} more" if len(ids) > 3 else ""
-        log.error("%s%s: %s", ", ".join(ids[:3]), more, explanation)
-
-
-def _say_failures(results: dict[str, TargetReturn], redact: Callable[[str], str]) -> None:
-    """If stdout gets no output, write the failures to stderr, one line per target."""
-    from pushsalt.cli.progress import failure_text
-
-    for result in results.values():
-        if result.exit_code:
-            stdio.print_error(redact(f"{result.id}: {failure_text(result)}"))

@@ -10,66 +10,24 @@ import errno
 import inspect
 import os
 import sys
-from collections.abc import Callable, Collection
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from pushsalt.cli import words
+from pushsalt.cli.opt import Opt, seconds, whole
+from pushsalt.cli.opt import rows as _rows
+from pushsalt.cli.planoptions import DETAILED
+from pushsalt.cli.reports import REPORTS
+from pushsalt.cli.rollouts import BATCH, ROLLOUT, rollout_options
 from pushsalt.errors import UsageError
 
 if TYPE_CHECKING:
     from pushsalt.api import JobOptions, Selection, Settings
-
-
-@dataclass(frozen=True)
-class Opt:
-    """One option: its attribute in ``Given``, flags, help. Others' words for it are in ``words``."""
-
-    name: str
-    flags: tuple[str, ...]
-    help: str
-    kind: Literal["value", "flag", "list", "count"] = "value"
-    metavar: str | None = None
-    complete: Callable[[str], list[str]] | None = None
-    panel: str = ""
-    hidden: bool = False
-
-    @property
-    def spellings(self) -> tuple[str, ...]:
-        """Its flags, and others' words for them."""
-        return (*self.flags, *words.also(self.flags))
-
-    @property
-    def has_value(self) -> bool:
-        return self.kind in ("value", "list")
-
-    def parameter(self, known: Collection[str] = ()) -> inspect.Parameter:
-        """The parameter for Typer. ``known``: flags of the command, which are not used as spellings of other tools."""
-        others = (word for word in words.also(self.flags) if word not in known)
-        types: dict[str, Any] = {"value": str | None, "flag": bool, "list": list[str] | None, "count": int}
-        more: dict[str, Any] = {}
-        if self.kind == "count":
-            more["count"] = True
-        if self.complete:
-            more["autocompletion"] = self.complete
-        info = typer.Option(
-            *self.flags,
-            *others,
-            help=self.help,
-            metavar=self.metavar,
-            show_default=False,
-            rich_help_panel=self.panel,
-            hidden=self.hidden,
-            **more,
-        )
-        default = {"flag": False, "count": 0}.get(self.kind)
-        return inspect.Parameter(
-            self.name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[types[self.kind], info]
-        )
 
 
 def _outputs(incomplete: str) -> list[str]:
@@ -82,10 +40,6 @@ def _levels(incomplete: str) -> list[str]:
     from pushsalt.log import LEVELS
 
     return [name for name in LEVELS if name.startswith(incomplete)]
-
-
-def _rows(panel: str, *rows: Opt) -> tuple[Opt, ...]:
-    return tuple(replace(row, panel=panel) for row in rows)
 
 
 GLOBAL = _rows(
@@ -103,100 +57,169 @@ GLOBAL = _rows(
         "pushsalt.yaml, a Salt master config, or a folder with one.  [env: PUSHSALT_CONFIG]",
         metavar="PATH",
     ),
-    Opt("file_root", ("--file-root",), "Prepended to file_roots:base; repeatable.", "list", "DIR"),
-    Opt("pillar_root", ("--pillar-root",), "Prepended to pillar_roots:base; repeatable.", "list", "DIR"),
+    Opt("file_root", ("--file-root",), "Folder to search before those of file_roots:base; repeatable.", "list", "DIR"),
     Opt(
-        "cache_dir", ("--cache-dir",), "Grains, pillar, job and resource caches.  [env: PUSHSALT_CACHE]", metavar="DIR"
+        "pillar_root",
+        ("--pillar-root",),
+        "Folder to search before those of pillar_roots:base; repeatable.",
+        "list",
+        "DIR",
     ),
-    Opt("locked", ("--locked",), "Take git remotes at the revisions of pushsalt.lock only.", "flag"),
-    Opt("verbose", ("-v", "--verbose"), "Say more: round trips, SLS names; twice: unchanged states too.", "count"),
-    Opt("no_color", ("--no-color",), "No colours.  [env: NO_COLOR; FORCE_COLOR for colours in a pipe]", "flag"),
+    Opt(
+        "cache_dir",
+        ("--cache-dir",),
+        "Folder for the caches of grains, pillar, mine and resources.  [env: PUSHSALT_CACHE]",
+        metavar="DIR",
+    ),
+    Opt("locked", ("--locked",), "Use only the revisions of git remotes in pushsalt.lock.", "flag"),
+    Opt("verbose", ("-v", "--verbose"), "More output: round trips, SLS names; -vv: unchanged states too.", "count"),
+    Opt("no_color", ("--no-color",), "Disable colours.  [env: NO_COLOR; FORCE_COLOR for colours in a pipe]", "flag"),
     Opt(
         "log_level",
         ("-l", "--log-level"),
-        "Log level on stderr: debug, info, warning, error, quiet ...",
+        "Level of log lines on stderr: debug, info, warning, error, quiet ...",
         metavar="LEVEL",
         complete=_levels,
     ),
-    Opt("log_file", ("--log-file",), "Log lines to this file too, with times.", metavar="FILE"),
-    Opt("log_file_level", ("--log-file-level",), "Its level (default: that of -l).", metavar="LEVEL", complete=_levels),
+    Opt("log_file", ("--log-file",), "Also write log lines, with times, to this file.", metavar="FILE"),
+    Opt(
+        "log_file_level",
+        ("--log-file-level",),
+        "Level of --log-file (default: that of -l).",
+        metavar="LEVEL",
+        complete=_levels,
+    ),
 )
 
 #: Every matcher: (attribute = Salt's tgt_type) and its flags.
 MATCHERS = _rows(
-    "How TARGET matches (default: a glob over ids)",
-    Opt("pcre", ("-E", "--pcre"), "A regular expression over ids.", "flag"),
-    Opt("list", ("-L", "--list"), "Ids, separated by commas.", "flag"),
-    Opt("grain", ("-G", "--grain"), "KEY:GLOB over grains.", "flag"),
-    Opt("grain_pcre", ("-P", "--grain-pcre"), "KEY:REGEX over grains.", "flag"),
-    Opt("pillar", ("-I",), "KEY:GLOB over pillar.", "flag"),
-    Opt("pillar_pcre", ("-J", "--pillar-pcre"), "KEY:REGEX over pillar.", "flag"),
-    Opt("ipcidr", ("-S", "--ipcidr"), "A subnet or an address.", "flag"),
-    Opt("nodegroup", ("-N", "--nodegroup"), "The name of a nodegroup, or of a group of the inventory.", "flag"),
-    Opt("compound", ("-C", "--compound"), "and, or, not, parentheses, G@ P@ I@ J@ L@ E@ S@ N@ T@ M@.", "flag"),
+    "Matcher of TARGET (default: a glob for ids)",
+    Opt("pcre", ("-E", "--pcre"), "TARGET is a regular expression for ids.", "flag"),
+    Opt("list", ("-L", "--list"), "TARGET is a list of ids, separated by commas.", "flag"),
+    Opt("grain", ("-G", "--grain"), "TARGET is KEY:GLOB for a grain.", "flag"),
+    Opt("grain_pcre", ("-P", "--grain-pcre"), "TARGET is KEY:REGEX for a grain.", "flag"),
+    Opt("pillar", ("-I",), "TARGET is KEY:GLOB for a pillar value.", "flag"),
+    Opt("pillar_pcre", ("-J", "--pillar-pcre"), "TARGET is KEY:REGEX for a pillar value.", "flag"),
+    Opt("ipcidr", ("-S", "--ipcidr"), "TARGET is a subnet or an address.", "flag"),
+    Opt("nodegroup", ("-N", "--nodegroup"), "TARGET is a nodegroup or a group of the inventory.", "flag"),
+    Opt(
+        "compound",
+        ("-C", "--compound"),
+        "TARGET is an expression: and, or, not, ( ), G@ P@ I@ J@ L@ E@ S@ N@ T@ M@.",
+        "flag",
+    ),
 )
 DELIMITER = _rows(
     MATCHERS[0].panel,
-    Opt("delimiter", ("--delimiter",), "Between the levels of a grain or pillar key (default ':').", metavar="CHAR"),
-    Opt("exclude", ("--exclude",), "Leave out what this compound expression matches; repeatable.", "list", "EXPR"),
-    Opt("limit", ("--limit",), "Only the first N of what matches.", metavar="N"),
-    Opt("refresh", ("--refresh",), "Collect grains (and pillar, if asked for) of all targets first.", "flag"),
+    Opt(
+        "delimiter", ("--delimiter",), "Separator of the levels of a grain or pillar key (default ':').", metavar="CHAR"
+    ),
+    Opt("exclude", ("--exclude",), "Exclude targets that match this compound expression; repeatable.", "list", "EXPR"),
+    Opt("limit", ("--limit",), "Select only the first N targets that match.", metavar="N"),
+    Opt("subset", ("--subset",), "Select only N random targets of those that match.", metavar="N"),
+    Opt(
+        "refresh", ("--refresh",), "Collect grains of all targets first, and pillar if the expression needs it.", "flag"
+    ),
 )
 OUTPUT = _rows(
     "Output",
-    Opt("out", ("--out",), "rich (default), json, yaml, ndjson or quiet.", metavar="FORMAT", complete=_outputs),
+    Opt(
+        "out",
+        ("--out",),
+        "Output format: rich (default), json, yaml, ndjson, quiet ...",
+        metavar="FORMAT",
+        complete=_outputs,
+    ),
     Opt(
         "state_output",
         ("--state-output",),
-        "Of each state: full, terse, mixed, changes or filter; _id behind it.",
+        "Display of states: full, terse, mixed, changes or filter, each also with _id.",
         metavar="MODE",
     ),
-    Opt("full_diff", ("--full-diff",), "Show long diffs to their end.", "flag"),
+    Opt("full_diff", ("--full-diff",), "Do not shorten diffs.", "flag"),
+)
+#: For programs that start a job.
+JID = _rows(
+    OUTPUT[0].panel,
+    Opt("jid_file", ("--jid-file",), "Write the JID to this file before any target is contacted.", metavar="FILE"),
 )
 STATES = _rows(
-    "What is done",
-    Opt("test", ("--test",), "Dry run: say what would change, change nothing.", "flag"),
+    "States and functions",
+    Opt("test", ("--test",), "Dry run: report what would change, change nothing.", "flag"),
     Opt(
         "pillar_data",
         ("--pillar",),
-        "YAML or JSON, merged over the compiled pillar; @FILE, @- for stdin.",
+        "YAML or JSON to merge over the compiled pillar; @FILE, or @- for stdin.",
         metavar="DATA",
     ),
-    Opt("saltenv", ("--saltenv",), "Take states and files from this environment.", metavar="ENV"),
-    Opt("pillarenv", ("--pillarenv",), "Take pillar from this environment.", metavar="ENV"),
-    Opt("no_render_cache", ("--no-render-cache",), "Render for each target, however alike they are.", "flag"),
+    Opt("saltenv", ("--saltenv",), "Use states and files of this saltenv.", metavar="ENV"),
+    Opt("pillarenv", ("--pillarenv",), "Use pillar of this environment.", metavar="ENV"),
+    Opt("no_render_cache", ("--no-render-cache",), "Render separately for each target.", "flag"),
 )
+#: The pillar alone, for jobs that are done again.
+PILLAR = tuple(opt for opt in STATES if opt.name == "pillar_data")
 #: Options of ``run`` only.
 RAW = _rows(
-    "What is done",
-    Opt("raw", ("--raw",), "Run a command line by the login's shell, without Python: stdout, stderr, retcode.", "flag"),
+    "States and functions",
+    Opt(
+        "raw",
+        ("--raw",),
+        "Run a command line in the login shell, without Python; returns stdout, stderr, retcode.",
+        "flag",
+    ),
+)
+RERUN = _rows(
+    "States and functions",
+    Opt(
+        "rerun_failed",
+        ("--rerun-failed",),
+        "Instead of TARGET a JID, or nothing (the last job): repeat it on targets without a good return.",
+        "flag",
+    ),
 )
 LIMITS = _rows(
-    "How it is done",
-    Opt("batch", ("--batch",), "At most so many targets at a time, in order.", metavar="N|P%"),
-    Opt("concurrency", ("--concurrency",), "Connections at a time.", metavar="N"),
-    Opt("timeout", ("--timeout",), "Stop the job on a target after so long.", metavar="SECONDS"),
-    Opt("wait_lock", ("--wait-lock",), "Wait so long for another run on the target to end.", metavar="SECONDS"),
-    Opt("accept_new_host_keys", ("--accept-new-host-keys",), "Trust unknown host keys and remember them.", "flag"),
+    "Execution",
+    Opt("concurrency", ("--concurrency",), "Maximum number of concurrent connections.", metavar="N"),
+    Opt("timeout", ("--timeout",), "Stop the job on a target after this time.", metavar="SECONDS"),
+    Opt("wait_lock", ("--wait-lock",), "Wait up to this time for another run on the target to end.", metavar="SECONDS"),
+    Opt(
+        "accept_new_host_keys",
+        ("--accept-new-host-keys",),
+        "Accept unknown host keys and add them to known_hosts.",
+        "flag",
+    ),
 )
-#: How to log in, where the inventory does not say: options of the configuration, which they go over.
+#: Login, for hosts of which the inventory does not set it: options of the configuration, which they go over.
 LOGIN = _rows(
-    "How to log in, where the inventory does not say",
-    Opt("ssh_user", ("--user",), "As this user.", metavar="NAME"),
-    Opt("ssh_priv", ("--priv",), "With this private key.", metavar="FILE"),
-    Opt("ssh_sudo", ("--sudo",), "Become root by sudo.", "flag"),
+    "Login, for hosts of which the inventory does not set it",
+    Opt("ssh_user", ("--user",), "User to log in as.", metavar="NAME"),
+    Opt("ssh_priv", ("--priv",), "Private key to log in with.", metavar="FILE"),
+    Opt("ssh_sudo", ("--sudo",), "Become root with sudo.", "flag"),
 )
-_IDLE = (Opt("idle", words.IDLE_WORDS, "Words of others that need nothing done.", "flag", hidden=True),)
+#: Where returns are sent, of apply and run.
+RETURNS = _rows(
+    LIMITS[0].panel,
+    Opt("returners", ("--return",), "Send the returns to these returners, too.", metavar="NAME[,NAME]"),
+    Opt("return_config", ("--return-config",), "Their options are those of this profile.", metavar="PROFILE"),
+)
+_IDLE = (Opt("idle", words.IDLE_WORDS, "Options of other tools that have no effect.", "flag", hidden=True),)
 ASK = _rows(
     LIMITS[0].panel,
-    Opt("ask_pass", ("-k", "--ask-pass"), "Ask once for the login's password, of hosts that have none.", "flag"),
-    Opt("ask_become_pass", ("-K", "--ask-become-pass"), "Ask once for the password to become root, likewise.", "flag"),
+    Opt("ask_pass", ("-k", "--ask-pass"), "Prompt once for the login password, for hosts that have none.", "flag"),
+    Opt(
+        "ask_become_pass",
+        ("-K", "--ask-become-pass"),
+        "Prompt once for the password to become root, for hosts that have none.",
+        "flag",
+    ),
 )
 
 STATE_OUTPUTS = ("full", "terse", "mixed", "changes", "filter")
 
 #: Options of all commands that run jobs on targets.
-JOB = (*DELIMITER, *OUTPUT, *LIMITS, *LOGIN, *ASK, *_IDLE)
+JOB = (*DELIMITER, *OUTPUT, *JID, *LIMITS, *BATCH, *LOGIN, *ASK, *_IDLE)
+#: Options of commands that run on the controller, and run jobs on targets from there.
+CONTROLLER = (*OUTPUT, *LIMITS, *LOGIN, *ASK, *_IDLE)
 
 
 @dataclass
@@ -229,7 +252,7 @@ class Given:
     def flags(self) -> list[str]:
         """The options as words of a command line, but for those that say which targets."""
         words: list[str] = []
-        for opt in (*GLOBAL, *OUTPUT, *STATES, *LIMITS, *LOGIN, *ASK):
+        for opt in (*GLOBAL, *OUTPUT, *STATES, *DETAILED, *LIMITS, *BATCH, *ROLLOUT, *REPORTS, *RETURNS, *LOGIN, *ASK):
             value = self.values.get(opt.name)
             if opt.kind == "count":
                 words += [opt.flags[0]] * (value or 0)
@@ -278,7 +301,8 @@ class Given:
             tgt_type=chosen[0].name if chosen else "glob",
             delimiter=self.delimiter or ":",
             exclude=tuple(self.exclude or ()),
-            limit=_whole("--limit", self.limit),
+            limit=whole("--limit", self.limit),
+            subset=whole("--subset", self.subset),
             refresh=bool(self.refresh),
         )
 
@@ -296,14 +320,16 @@ class Given:
             pillar=self.pillar_over,
             saltenv=self.saltenv,
             pillarenv=self.pillarenv,
-            batch=_batch(self.batch),
-            concurrency=_whole("--concurrency", self.concurrency),
-            timeout=_seconds("--timeout", self.timeout),
-            wait_lock=_seconds("--wait-lock", self.wait_lock, zero=True) or 0.0,
+            concurrency=whole("--concurrency", self.concurrency),
+            timeout=seconds("--timeout", self.timeout),
+            wait_lock=seconds("--wait-lock", self.wait_lock, zero=True) or 0.0,
             accept_new_host_keys=bool(self.accept_new_host_keys),
             log_level=log_level,
             verbose=self.verbose or 0,
+            returners=_names("--return", self.returners),
+            return_config=self.return_config or "",
             render_cache=False if self.no_render_cache else None,
+            **rollout_options(self.values),
         )
 
 
@@ -400,17 +426,6 @@ def _stdin_text() -> str:
     return sys.stdin.buffer.read().decode("utf-8")
 
 
-def _batch(text: str | None) -> str | None:
-    if text is None:
-        return None
-    size = text.strip()
-    number = size.removesuffix("%")
-    if not _is_count(number) or (size.endswith("%") and int(number) > 100):
-        message = f"--batch: {text!r} is neither a number of targets nor a percentage"
-        raise UsageError(message, hint="for example --batch 10 or --batch 25%")
-    return size
-
-
 def state_output(text: str | None) -> str | None:
     """The mode of --state-output, which Salt's outputter has. Raises UsageError."""
     if text is not None and text.removesuffix("_id") not in STATE_OUTPUTS:
@@ -419,25 +434,11 @@ def state_output(text: str | None) -> str | None:
     return text
 
 
-def _whole(flag: str, text: str | None) -> int | None:
+def _names(flag: str, text: str | None) -> tuple[str, ...]:
     if text is None:
-        return None
-    if not _is_count(text):
-        raise UsageError(f"{flag}: {text!r} is not a whole number above 0")
-    return int(text)
-
-
-def _is_count(text: str) -> bool:
-    return text.isascii() and text.isdigit() and len(text) < 10 and int(text) > 0
-
-
-def _seconds(flag: str, text: str | None, *, zero: bool = False) -> float | None:
-    if text is None:
-        return None
-    try:
-        value = float(text)
-    except ValueError:
-        value = -1.0
-    if not (0 < value < 1e9 or (zero and value == 0)):
-        raise UsageError(f"{flag}: {text!r} is not a number of seconds{'' if zero else ' above 0'}")
-    return value
+        return ()
+    names = [name.strip() for name in text.split(",")]
+    if not all(name.isidentifier() for name in names):
+        hint = f"for example {flag} sqlite3 or {flag} http,smtp"
+        raise UsageError(f"{flag}: {text!r} is no list of names", hint=hint)
+    return tuple(dict.fromkeys(names))

@@ -10,16 +10,19 @@ import sys
 import threading
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from math import ceil
 from typing import TYPE_CHECKING, Any
 
 from pushsalt.cli.stdio import color_wanted
+from pushsalt.display import forecast
 from pushsalt.display import states as highstate
 from pushsalt.display.durations import seconds
 from pushsalt.display.safe import escape, one_line
 from pushsalt.display.style import STYLES, Line, Span, line
-from pushsalt.events import Reporter
+from pushsalt.events import BatchDone, Reporter
 from pushsalt.model import TargetReturn
 
 if TYPE_CHECKING:
@@ -68,13 +71,28 @@ class Board(Reporter):
         self.finished = self.changed = self.failed = 0
         self.failures: deque[tuple[str, str]] = deque(maxlen=FAILURES_KEPT)
         self.batch = 0
-        self.stopped = False
+        #: number of the batch and how many there are, of a rollout where each batch is done before the next
+        self.numbers = (0, 0)
+        #: when the next batch begins, by the monotonic clock
+        self.waits_until = 0.0
+        self.stopped = ""
 
     def run_started(self, ids: list[str], title: str) -> None:
         self.title, self.total = title, len(ids)
 
     def run_batched(self, size: int) -> None:
         self.batch = size
+
+    def batch_started(self, number: int, batches: int, ids: list[str]) -> None:
+        self.numbers, self.waits_until = (number, batches), 0.0
+
+    def batch_waits(self, seconds: float) -> None:
+        self.waits_until = time.monotonic() + seconds
+
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """Leaves the terminal to somebody else."""
+        yield
 
     def remote_progress(self, name: str, words: str) -> None:
         if words:
@@ -105,11 +123,12 @@ class Board(Reporter):
     def target_done(self, result: TargetReturn) -> None:
         self.working.pop(result.id, None)
         self.finished += 1
-        if result.shape == "states" and isinstance(result.ret, dict):
-            self.changed += any(highstate.outcome_of(ret) in ("changed", "pending") for ret in result.ret.values())
-        if result.exit_code:
+        self.changed += result.changes
+        if result.exit_code and result.error_kind != "not_begun":
             self.failed += 1
-            if result.shape != "states":  # those were shown when they happened
+            if result.check:
+                self.failures.append((result.id, result.check))
+            elif result.shape not in ("states", "plan"):  # those were shown when they happened
                 self.failures.append((result.id, failure_text(result)))
 
     def lines(self, elapsed: float, height: int, spinner: str = SPINNER) -> list[Line]:
@@ -118,7 +137,12 @@ class Board(Reporter):
         spans = [Span(f"{busy} ", "key"), Span(self.title or "starting", "title")]
         if self.total:
             spans.append(Span(f"  {self.finished}/{self.total} {'target' if self.total == 1 else 'targets'} done"))
-        if self.batch and self.total > self.batch:
+        if self.numbers[1] > 1:
+            spans.append(Span(f"  batch {self.numbers[0]} of {self.numbers[1]}"))
+            left = self.waits_until - time.monotonic()
+            if left > 0:
+                spans.append(Span(f", the next one in {seconds(ceil(left))}"))
+        elif self.batch and self.total > self.batch:
             batches = -(-self.total // self.batch)
             spans.append(Span(f"  batch {min(self.finished // self.batch + 1, batches)} of {batches}"))
         for number, word, style in ((self.changed, "changed", "changed"), (self.failed, "failed", "bad")):
@@ -140,7 +164,7 @@ class Board(Reporter):
         if len(shown) < len(working):
             rows.append(line((f"and {len(working) - len(shown)} more", "dim"), indent=2))
         if self.stopped:
-            rows[0] = (*rows[0], Span("  stopping ... (once more: at once)", "changed"))
+            rows[0] = (*rows[0], Span(f"  {self.stopped} ... (once more: at once)", "changed"))
         return rows
 
     def in_a_line(self, elapsed: float) -> str:
@@ -171,9 +195,9 @@ class ProgressLog(Board):
         self._over.set()
         self._thread.join()
 
-    def stopping(self) -> None:
-        """Says that the work is being stopped."""
-        self.stopped = True
+    def stopping(self, ends: bool = False) -> None:
+        """Says that the work is being stopped; ``ends``: the states under way end before."""
+        self.stopped = "stopping after the states under way" if ends else "stopping"
 
     def abandon(self) -> None:
         """Does nothing: there is no terminal to restore."""
@@ -194,8 +218,7 @@ class Progress(Board):
         self._live: Live | None = None
         self._lock = threading.Lock()
         self._over = False
-        self._timer = threading.Timer(DELAY, self._begin)
-        self._timer.daemon = True
+        self._timer = self._delayed()
         self._write = handler.write
 
     def __enter__(self) -> Progress:
@@ -203,6 +226,25 @@ class Progress(Board):
         return self
 
     def __exit__(self, *exc: object) -> None:
+        self._hide()
+
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        self._hide()
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._over = False
+                self._timer = self._delayed()
+            self._timer.start()
+
+    def _delayed(self) -> threading.Timer:
+        timer = threading.Timer(DELAY, self._begin)
+        timer.daemon = True
+        return timer
+
+    def _hide(self) -> None:
         self._timer.cancel()
         with self._lock:
             self._over = True
@@ -211,9 +253,9 @@ class Progress(Board):
         if live:
             live.stop()
 
-    def stopping(self) -> None:
-        """Says that the work is being stopped."""
-        self.stopped = True
+    def stopping(self, ends: bool = False) -> None:
+        """Says that the work is being stopped; ``ends``: the states under way end before."""
+        self.stopped = "stopping after the states under way" if ends else "stopping"
 
     def abandon(self) -> None:
         """Gives the cursor back, without waiting for anything."""
@@ -261,14 +303,38 @@ class Progress(Board):
         return text
 
 
+#: Ids of the next batch that a question names.
+_NEXT = 8
+
+
+def question(done: BatchDone) -> str:
+    """What is asked between batches, with what has been done so far."""
+    counts = [f"{done.done} of {done.targets} targets are done"]
+    counts += [f"{number} {word}" for number, word in ((done.changed, "changed"), (done.failed, "failed")) if number]
+    counts += [f"{done.unanswered} gave no answer"] if done.unanswered else []
+    more = f" and {len(done.next_ids) - _NEXT} more" if len(done.next_ids) > _NEXT else ""
+    names = ", ".join(escape(id) for id in done.next_ids[:_NEXT]) + more
+    lines = (
+        f"batch {done.number} of {done.batches}: {', '.join(counts)}",
+        f"next: {names}",
+        "go on? [y/N] ",
+    )
+    return "\n".join(lines)
+
+
 def failure_text(result: TargetReturn) -> str:
     """Why a target failed, in one line."""
     ret = result.ret
+    if result.check:
+        return _first_line(f"batch check: {result.check}")
     if result.shape == "states" and isinstance(ret, dict):
         failures = {tag: state for tag, state in ret.items() if highstate.outcome_of(state) == "failed"}
         failed = highstate.parse(failures)
         more = f" (and {len(failed) - 1} more)" if len(failed) > 1 else ""
         return _state_failure(failed[0]) + more if failed else "failed"
+    if result.shape == "plan" and isinstance(ret, dict):
+        failing = [state for state in ret.get("states") or () if forecast.fails(state)]
+        return _first_line(f"{len(failing)} states would fail, the first: {failing[0]['comment']}") if failing else ""
     if result.shape == "errors" and isinstance(ret, list) and ret:
         return _first_line(str(ret[0]))
     if result.shape == "error" and isinstance(ret, dict) and isinstance(ret.get("error"), dict):

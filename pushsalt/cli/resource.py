@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from pushsalt.run.project import Project
 
 EXAMPLES = """
-pushsalt resource refresh host1             host1 says what it manages
-pushsalt resource list                      what is known, and who manages it
+pushsalt resource refresh host1             discover the resources of host1
+pushsalt resource list                      cached resources and their managers
 pushsalt resource list machine
 pushsalt resource show-grains machine:m1
 pushsalt apply -C 'T@machine and M@host1' motd
@@ -40,15 +40,16 @@ app = typer.Typer(cls=Names, rich_markup_mode=None, add_completion=False, no_arg
 
 @app.callback()
 def resource() -> None:
-    """What lies behind targets and needs no agent: containers, machines, endpoints; each has a manager."""
+    """Managed resources: containers, machines and endpoints that are reached through a target, their manager."""
 
 
 @app.command("list", cls=Command)
 @takes(OUTPUT, GLOBAL)
 def list_(
-    given: Given, type: Annotated[str | None, typer.Argument(metavar="[TYPE]", help="Of this type only.")] = None
+    given: Given,
+    type: Annotated[str | None, typer.Argument(metavar="[TYPE]", help="Only resources of this type.")] = None,
 ) -> int:
-    """List what is known: type, id, manager, and how long ago the manager said so. Connects to nothing."""
+    """List cached resources: type, id, manager, and age of the discovery. Connects to no target."""
     from pushsalt.ages import age_text
 
     project = _project(given)
@@ -79,7 +80,7 @@ def list_(
 @app.command("list-grains", cls=Command)
 @takes(OUTPUT, GLOBAL)
 def list_grains(given: Given) -> int:
-    """Of which resources grains are kept, and which grains."""
+    """List resources with cached grains, and the names of these grains."""
     project = _project(given)
     data: dict[str, dict[str, Any]] = {}
     for key in _all(project, None):
@@ -95,9 +96,9 @@ def list_grains(given: Given) -> int:
 def show_grains(
     given: Given,
     name: Annotated[str, typer.Argument(metavar="TYPE:ID", help="The resource.")],
-    id: Annotated[str | None, typer.Argument(metavar="[ID]", help="The id, where TYPE stands alone.")] = None,
+    id: Annotated[str | None, typer.Argument(metavar="[ID]", help="Id, if the first argument is only TYPE.")] = None,
 ) -> int:
-    """Show the grains of one resource as they are kept."""
+    """Show the cached grains of one resource."""
     project = _project(given)
     key = name if id is None else f"{name}:{id}"
     found = _all(project, None)
@@ -120,10 +121,10 @@ def show_grains(
 @app.command(cls=Command)
 @takes(MATCHERS, JOB, GLOBAL)
 def refresh(
-    target: Annotated[str, typer.Argument(metavar="TARGET", help="Managers.", autocompletion=complete_targets)],
+    target: Annotated[str, typer.Argument(metavar="TARGET", help="Managers to ask.", autocompletion=complete_targets)],
     given: Given,
 ) -> int:
-    """Have targets look what lies behind them, and keep what they say."""
+    """Discover the resources of targets, and cache them."""
     from pushsalt.cli.job import run_job
 
     return run_job(

@@ -8,7 +8,10 @@ from typing import Annotated, Any
 import typer
 
 from pushsalt.cli.app import CallCommand, complete_targets
-from pushsalt.cli.options import GLOBAL, JOB, MATCHERS, RAW, STATES, Given, takes
+from pushsalt.cli.options import GLOBAL, JOB, MATCHERS, RAW, RERUN, RETURNS, STATES, Given, takes
+from pushsalt.cli.planoptions import DETAILED
+from pushsalt.cli.reports import REPORTS
+from pushsalt.cli.rollouts import ROLLOUT
 from pushsalt.cli.stdio import TERMINAL
 from pushsalt.errors import UsageError
 
@@ -19,24 +22,37 @@ pushsalt run '*' test.ping
 pushsalt run web1 cmd.run 'df -h /' timeout=10
 pushsalt run --out json 'db*' pkg.version openssl
 pushsalt run web1 cmd.run 'ls -l'
-pushsalt run --raw switch1 'show version'   by the login's shell; no Python is needed there
-pushsalt run web1 test.arg -x key=[1,2]     words behind the function are its arguments,
+pushsalt run --raw switch1 'show version'   in the login shell, without Python
+pushsalt run web1 test.arg -x key=[1,2]     words after the function are its arguments,
 pushsalt run web1 test.arg --out json -- --out    except for pushsalt's own long options
 """
 
 
 @app.command(cls=CallCommand, epilog=EXAMPLES)
-@takes(STATES, RAW, MATCHERS, JOB, GLOBAL)
+@takes(STATES, DETAILED, RAW, RETURNS, RERUN, MATCHERS, JOB, ROLLOUT, REPORTS, GLOBAL)
 def run(
-    target: Annotated[str, typer.Argument(metavar="TARGET", help="Which targets.", autocompletion=complete_targets)],
-    function: Annotated[str, typer.Argument(metavar="MODULE.FUNCTION", help="What to call.")],
     given: Given,
+    target: Annotated[
+        str | None, typer.Argument(metavar="TARGET", help="Target expression.", autocompletion=complete_targets)
+    ] = None,
+    function: Annotated[str | None, typer.Argument(metavar="MODULE.FUNCTION", help="Function to call.")] = None,
     words: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[ARG ...] [KEY=VALUE ...]", help="Its arguments, read as YAML as Salt does."),
+        typer.Argument(
+            metavar="[ARG ...] [KEY=VALUE ...]", help="Arguments of the function, parsed as YAML as in Salt."
+        ),
     ] = None,
 ) -> int:
-    """Call an execution function on each target; with --raw, run a command by its shell."""
+    """Call an execution function on each target; with --raw, run a command in its login shell."""
+    if given.rerun_failed:
+        from pushsalt.cli.again import rerun_failed
+
+        return rerun_failed(given, [word for word in (target, function, *(words or ())) if word is not None], "call")
+    for name, word in (("TARGET", target), ("MODULE.FUNCTION", function)):
+        if word is None:
+            usage = "usage: pushsalt run [OPTIONS] TARGET MODULE.FUNCTION [ARG ...] [KEY=VALUE ...]"
+            raise UsageError(f"{name} is missing", hint=usage)
+    assert target is not None and function is not None
     from pushsalt.cli.job import run_job
     from pushsalt.cliargs import parse_args
 
@@ -59,6 +75,9 @@ def run(
     args, kwargs = parse_args(words or [])
     if given.test:
         _has_dry_run(function, args, kwargs)
+    if given.detailed_exitcode and not function.startswith("state."):
+        hint = "leave it out; the functions of state.* take it"
+        raise UsageError(f"--detailed-exitcode: {function} does not say whether it changed something", hint=hint)
     return run_job(
         given,
         TERMINAL.get(),

@@ -7,7 +7,8 @@ from typing import Annotated, Any
 import typer
 
 from pushsalt.cli.app import Command, complete_targets
-from pushsalt.cli.options import ASK, DELIMITER, GLOBAL, MATCHERS, OUTPUT, Given, Opt, takes
+from pushsalt.cli.opt import Opt
+from pushsalt.cli.options import ASK, DELIMITER, GLOBAL, MATCHERS, OUTPUT, Given, takes
 from pushsalt.cli.stdio import TERMINAL
 from pushsalt.display.safe import one_line
 
@@ -23,7 +24,7 @@ EXPLAIN = (
     Opt(
         "explain",
         ("--explain",),
-        "Say why: each term, the value it saw and its age; for one, or all that match.",
+        "Explain each term: its value, source and age; for ID, or for all that match.",
         metavar="[ID]",
     ),
 )
@@ -58,10 +59,10 @@ def explain_alone(args: list[str], value_flags: set[str]) -> list[str]:
 @app.command(cls=TargetCommand, epilog=EXAMPLES)
 @takes(MATCHERS, DELIMITER, ASK, EXPLAIN, OUTPUT, GLOBAL)
 def target(
-    expr: Annotated[str, typer.Argument(metavar="EXPR", help="The expression.", autocompletion=complete_targets)],
+    expr: Annotated[str, typer.Argument(metavar="EXPR", help="Target expression.", autocompletion=complete_targets)],
     given: Given,
 ) -> int:
-    """Print the ids that match, one a line. Nothing is connected to, but for --refresh."""
+    """Print the ids that match, one per line. Connects to no target, except with --refresh."""
     from pushsalt.cli.client import Watcher, open_client
     from pushsalt.outputters import load
 

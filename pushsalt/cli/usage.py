@@ -9,7 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from pushsalt.cli import words
-from pushsalt.cli.options import JOB, MATCHERS, RAW, STATES
+from pushsalt.cli.options import JOB, MATCHERS, RAW, RERUN, RETURNS, STATES
+from pushsalt.cli.reports import REPORTS
+from pushsalt.cli.rollouts import ROLLOUT
 from pushsalt.cli.stdio import print_error, write_stderr
 from pushsalt.errors import EXIT_COMMAND, NoTargetError, PushsaltError, StateError
 from pushsalt.log import DEFAULT_LEVEL, Handler, configure
@@ -49,7 +51,12 @@ def explain_usage(exc: Any, handler: Handler) -> int:
         text = f"there is no option {option}" + (f" of {path}" if context and context.parent else "")
         known = [flag for item in context.command.params for flag in words.own(item.opts)] if context else []
         if context and context.parent is None:  # options of commands are allowed there too
-            known += [flag for group in (JOB, MATCHERS, STATES, RAW) for opt in group for flag in opt.flags]
+            known += [
+                flag
+                for group in (JOB, ROLLOUT, REPORTS, RETURNS, RERUN, MATCHERS, STATES, RAW)
+                for opt in group
+                for flag in opt.flags
+            ]
         flags = {flag.lstrip("-"): flag for flag in [*known, "--help"] if len(flag) > 2}
         near = [flags[name] for name in get_close_matches(option.lstrip("-"), flags, 3)]
         if near:

@@ -83,12 +83,15 @@ class ArgumentCheck:
                 return near, "error"
         if known is None or is_context(chunk):
             return None
+        if known.data:
+            near = "" if name in known.names else misspelt(name, {*known.names, *spec.args})
+            return (near, "error") if near else None
         if known.has(name):
             near = misspelt(name, spec.args) if name in known.siblings else ""
             return (near, "warning") if near else None
-        near = misspelt(name, {*spec.args, *known.siblings, *GLOBAL})
-        if not near:
-            return "", "warning"
+        near = misspelt(name, {*spec.args, *known.siblings, *GLOBAL, *known.prefixed})
+        if not near:  # those that modules take which the state calls
+            return misspelt(name, known.called - known.siblings), "warning"
         # `make_dirs`, `runAs`: formulas contain such names; they do nothing, and the states work
         return near, "warning" if squeezed(name) == squeezed(near) else "error"
 

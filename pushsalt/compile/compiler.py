@@ -83,6 +83,7 @@ class StateCompiler:
     ``matcher``    whether an expression of a top file matches this target
     ``functions``  the known state functions; with ``check``, invalid functions and arguments are problems
     ``strict``     the level for unknown arguments (pushsalt.compile.arguments)
+    ``unknown_states_run``  unknown functions are no problems: such a state fails when it is reached
 
     The methods are named like the functions of Salt's ``state`` module. Errors in a tree are problems, not exceptions.
     """
@@ -97,6 +98,7 @@ class StateCompiler:
         master_tops: Callable[[], Mapping[str, Sequence[str]]] | None = None,
         check: bool = True,
         strict: str = "near",
+        unknown_states_run: bool = False,
     ) -> None:
         self._tree = tree
         self._opts = opts
@@ -105,6 +107,7 @@ class StateCompiler:
         self._master_tops = master_tops
         self._check = check
         self._strict = strict
+        self._unknown_states_run = unknown_states_run
         self._available = Available(tree, opts.get("env_order") or ())
         disabled = opts.get("disabled_requisites") or []
         self._disabled_requisites = disabled if isinstance(disabled, list) else [disabled]
@@ -237,6 +240,8 @@ class StateCompiler:
         result.chunks = low
         if self._functions and self._check:
             found = check_chunks(low, self._functions, result.sources, self._strict)
+            if self._unknown_states_run:
+                found = [problem for problem in found if problem.rule != "unknown-state"]
             result.cautions = [problem for problem in found if problem.level != "error"]
             broken = {place.path for problem in result.problems for place in problem.where}
             for problem in found:

@@ -103,19 +103,21 @@ class Keywords:
     ``siblings``  arguments of all functions of its module, since states are edited from ``managed`` to ``absent``
     ``called``    ``siblings``, and arguments of functions that these call
     ``names``     ``called``, and words in the source of any of these functions
-    ``prefixes``  prefixes of further such words
+    ``prefixed``  further such words, each of a prefix and a word of the same file
     ``modules``   execution modules that may be called
+    ``data``      the function takes any name; ``names`` has those that mean something to it
     """
 
     siblings: frozenset[str] = frozenset()
     called: frozenset[str] = frozenset()
     names: frozenset[str] = frozenset()
-    prefixes: tuple[str, ...] = ()
+    prefixed: frozenset[str] = frozenset()
     modules: frozenset[str] = frozenset()
+    data: bool = False
 
     def has(self, name: str) -> bool:
         """Whether a name is one of these."""
-        return name in self.names or name.startswith(self.prefixes)
+        return name in self.names or name in self.prefixed
 
 
 class StateFunctions(Protocol):
@@ -126,7 +128,7 @@ class StateFunctions(Protocol):
         ...
 
     def keywords(self, name: str) -> Keywords | None:
-        """The names that a shipped function with ``**kwargs`` may use; None if it takes arbitrary data."""
+        """The names that a shipped function with ``**kwargs`` may use; None if nothing is known of them."""
         ...
 
     def names(self) -> Iterable[str]:

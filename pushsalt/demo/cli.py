@@ -34,12 +34,12 @@ pushsalt demo --machines     on booted Debian machines; needs root
 @takes()
 def demo(
     given: Given,
-    keep: Annotated[bool, typer.Option("--keep", help="Leave the targets up until Ctrl-C, to play with.")] = False,
+    keep: Annotated[bool, typer.Option("--keep", help="Keep the targets until Ctrl-C.")] = False,
     machines: Annotated[
         bool, typer.Option("--machines", help="Boot Debian machines instead of starting SSH servers.")
     ] = False,
 ) -> int:
-    """Start the targets web1, web2 and db1, apply a formula to web*, and remove everything again."""
+    """Start the targets web1, web2 and db1, apply a formula to web*, and remove the targets."""
     if machines:
         from pushsalt.demo.on_machines import start
     else:

@@ -71,6 +71,7 @@ class StateResult:
     duration: float | None
     salt: str = ""  # the version of real Salt, if the state ran Salt's own module
     hint: str = ""  # an addition to the comment, for people
+    tag: str = ""
 
 
 def is_states(ret: Any) -> bool:
@@ -113,6 +114,7 @@ def _result(tag: object, value: Mapping[str, Any]) -> StateResult:
         duration=_number(value.get("duration")),
         salt=_text(value.get("__salt_python__", "")),
         hint=getattr(value.get("comment"), "explanation", ""),
+        tag=_text(tag),
     )
 
 

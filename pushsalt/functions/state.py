@@ -169,6 +169,7 @@ def highstate(minion: Minion, test: Any = None, exclude: Any = None, **kwargs: A
 def top(minion: Minion, topfn: str, test: Any = None, exclude: Any = None, **kwargs: Any) -> Any:
     """Run the highstate of another top file."""
     minion = _for_call(minion, test, kwargs)
+    _ = minion.pillar  # compiled by the usual top file of pillar
     minion.opts["state_top"] = topfn
     return _lowstate(minion, minion.compiler.highstate(exclude=_excluded(exclude)), kwargs)
 

@@ -20,7 +20,7 @@ from pushsalt.git import GitError
 from pushsalt.git.address import Address
 from pushsalt.git.process import environment
 from pushsalt.model import Secret
-from thin.utils import osutil
+from thin.utils.files import osutil
 
 #: Seconds for a TCP connection of ssh; ``process.run`` handles a silent peer after that.
 CONNECT: Final = 20

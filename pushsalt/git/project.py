@@ -53,6 +53,8 @@ def configured(config: Config) -> list[Remote]:
 
 def lock_path(config: Config) -> Path | None:
     """The path of the lock file beside ``pushsalt.yaml``; beside another configuration only if the file exists."""
+    if config.lock_file is not None:
+        return config.lock_file
     if config.path is None:
         return None
     path = config.path.parent / NAME

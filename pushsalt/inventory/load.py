@@ -14,6 +14,7 @@ the same name never share settings.
 
 from __future__ import annotations
 
+import os
 import stat
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
@@ -71,6 +72,7 @@ def load_inventory(
     transports: Callable[[], Collection[str]] = lambda: TRANSPORTS,
     made: Sequence[tuple[Path, Mapping[str, Any]]] = (),
     beside: Callable[[Path, list[str]], bool] = lambda path, warnings: True,
+    named_by: str = "-i",
 ) -> Inventory:
     """The targets of these files; without files the only target is the local ``localhost``.
 
@@ -79,7 +81,7 @@ def load_inventory(
     ``vault`` decrypts texts of ansible-vault. ``transports`` returns the allowed values of `transport` in the
     operator's own files; it is called for names that are not shipped. ``made``: hosts from plug-ins, and their files.
     ``beside``: whether a file or folder beside an inventory, or in one, may be used; refused ones are added to the
-    warnings.
+    warnings. ``named_by``: the option that names the files, for the hint if one is missing.
     Raises InventoryError, with file and line, for malformed input.
     """
     warnings: list[str] = []
@@ -91,6 +93,9 @@ def load_inventory(
     hosts: dict[str, Host] = {}
     vault = vault or Vault()
     reader = _Reader(render, execute, base, warnings, detailed, vault, transports, beside)
+    for path in paths:
+        if not os.path.lexists(path):
+            raise InventoryError(f"there is no inventory {path}", hint=_hint_of_missing(path, named_by))
     found = [(path, reader.read(path)) for path in paths] + [(path, reader.made(path, data)) for path, data in made]
     for _, of_one in found:
         for host in of_one:
@@ -241,6 +246,12 @@ def _parser(data: Any) -> Callable[[Source, Layer, list[str]], list[Host]]:
     return parse_roster
 
 
+def _hint_of_missing(path: Path, named_by: str) -> str:
+    if not named_by.startswith("`"):
+        return f"check the path given with {named_by}"
+    return f"correct {named_by}; a relative path begins at the folder of that file"
+
+
 def _text(path: Path) -> str:
     try:
         status = path.stat()
@@ -250,7 +261,7 @@ def _text(path: Path) -> str:
             raise InventoryError(f"{path} is larger than {MAX_BYTES // 2**20} MiB", hint="split it into several files")
         return regular.read_bytes(path).decode("utf-8-sig")
     except FileNotFoundError:
-        raise InventoryError(f"there is no inventory {path}", hint="check the path given with -i") from None
+        raise InventoryError(f"there is no inventory {path}", hint="check that path, which may be a link") from None
     except UnicodeDecodeError as exc:
         line = exc.object.count(b"\n", 0, exc.start) + 1
         where = Position(str(path), line)

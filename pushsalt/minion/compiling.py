@@ -21,6 +21,7 @@ from pushsalt.programs import run_program
 
 if TYPE_CHECKING:
     from pushsalt.fileserver import FileServer
+    from pushsalt.job import JobOptions
     from pushsalt.memo.tree import Level
     from pushsalt.minion.files import RecordedFiles
     from pushsalt.minion.shared import MemoPillar
@@ -42,6 +43,7 @@ class Compiling(Protocol):
 
     project: Trees
     target: Target
+    options: JobOptions
     rendering: bool
     own_pillar: dict[str, Any] | None
 
@@ -128,6 +130,7 @@ def state_compiler(minion: Compiling) -> StateCompiler:
         master_tops=partial(_master_tops, minion) if minion.project.config.opts.get("master_tops") else None,
         check=True,
         strict=minion.project.config.opts["strict_arguments"],
+        unknown_states_run=minion.options.unknown_states_run,
     )
 
 

@@ -62,6 +62,7 @@ def for_rendering(config: Config, groups: Collection[str] = ()) -> dict[str, Any
         "project": None if config.project is None else str(config.project),
         "cache_dir": str(config.cache_dir),
         "locked": config.locked,
+        "lock_file": None if config.lock_file is None else str(config.lock_file),
         "groups": sorted(groups),
         "shown": without_secrets(config.opts) if config.opts.get("pillar_opts") else {},
     }

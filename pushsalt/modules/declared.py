@@ -60,6 +60,16 @@ def marked(source: str, word: str = _CONTROLLER, ours: bool = False) -> set[str]
     return _marked(source, (word,), ours)[word]
 
 
+def named(source: str, word: str) -> frozenset[str]:
+    """The texts of a literal tuple or list at the top of a module's source; none without it. Raises SyntaxError."""
+    if word not in source:
+        return frozenset()
+    for node in pysource.outline(source).body:
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name) and node.targets[0].id == word:
+            return frozenset(ast.literal_eval(node.value))
+    return frozenset()
+
+
 def _marked(source: str, words: tuple[str, ...], ours: bool) -> dict[str, set[str]]:
     """Name of a declaration -> public names of the functions in it. Raises SyntaxError, ValueError.
 

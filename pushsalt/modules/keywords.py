@@ -12,7 +12,7 @@ from functools import cache
 from typing import Final
 
 from pushsalt.compile.source import Keywords
-from pushsalt.modules.declared import marked
+from pushsalt.modules.declared import marked, named
 from thin import runtime
 
 _TEXT: Final = re.compile(r"""["']([A-Za-z_]\w*)["']""")
@@ -22,7 +22,8 @@ _CALLED: Final = re.compile(r"""["']([a-z]\w*)\.\w*["']""")
 _PREFIX: Final = re.compile(r"""["'](\w{5,}_)["'] \+ """)
 _HEADER: Final = re.compile(r"^ *def (\w+)\((.*?)\)\s*:", re.MULTILINE | re.DOTALL)
 _ARGUMENT: Final = re.compile(r"(?:^|,)\s*\*{0,2}(\w+)")
-_IMPORT: Final = re.compile(r"^ *from (thin[\w.]*) import \(?([\w, \n]+)", re.MULTILINE)
+_KNOWN: Final = "__known_arguments__"
+_IMPORT: Final = re.compile(r"^ *from (thin[\w.]*) import (\([^)]*\)|[\w, ]+)", re.MULTILINE)
 
 
 @cache
@@ -40,8 +41,18 @@ def keywords(module: str) -> Keywords:
     helpers = [text for name in _imported([*texts, *texts_called]) for text in _source(name)]
     every = (*texts, *texts_called, *helpers)
     words = frozenset(word for text in every for word in _TEXT.findall(text))
-    prefixes = sorted({prefix for text in every for prefix in _PREFIX.findall(text)})
-    return Keywords(own, own | of_called, own | of_called | words, tuple(prefixes), frozenset(called))
+    prefixed = frozenset(
+        prefix + word for text in every for prefix in set(_PREFIX.findall(text)) for word in _TEXT.findall(text)
+    )
+    return Keywords(own, own | of_called, own | of_called | words, prefixed, frozenset(called))
+
+
+@cache
+def data_keywords(module: str) -> Keywords | None:
+    """The names that mean something to a module whose functions take any (``__known_arguments__``); None without."""
+    files = runtime.virtual_index("states").get(module, ())
+    names = frozenset(word for name in files for word in named(runtime.source(f"thin.states.{name}"), _KNOWN))
+    return Keywords(names=names, data=True) if names else None
 
 
 def takes_anything(module: str, function: str) -> bool:
@@ -63,7 +74,7 @@ def _imported(texts: list[str]) -> list[str]:
     found = set()
     for text in texts:
         for package, names in _IMPORT.findall(text):
-            found |= {package, *(f"{package}.{name.strip()}" for name in names.split(",") if name.strip())}
+            found |= {package, *(f"{package}.{name.strip()}" for name in names.strip("()").split(",") if name.strip())}
     return sorted(found)
 
 

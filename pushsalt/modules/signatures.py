@@ -56,15 +56,15 @@ class StateFunctions:
         return found if found or self._salt is None else self._salt.spec("states", name)
 
     def keywords(self, name: str) -> Keywords | None:
-        """The names that a shipped function with ``**kwargs`` may use; None if it takes arbitrary data.
+        """The names that a shipped function with ``**kwargs`` may use; None if nothing is known of them.
 
         That includes functions that may pass their arguments to a user's module.
         """
-        from pushsalt.modules.keywords import keywords, takes_anything
+        from pushsalt.modules.keywords import data_keywords, keywords, takes_anything
 
         module, _, function = name.partition(".")
         if takes_anything(module, function):
-            return None
+            return data_keywords(module)
         found = keywords(module)
         theirs = self._custom is not None and any(self._custom.called("modules", one) for one in found.modules)
         return None if theirs else found

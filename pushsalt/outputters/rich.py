@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from pushsalt.display import nested
+from pushsalt.display import forecast, nested
 from pushsalt.display import states as highstate
 from pushsalt.display.alike import Normal, Own, differing
 from pushsalt.display.durations import seconds
@@ -28,6 +28,10 @@ COMPARE = "hint: compare with `ssh-keygen -lf` of /etc/ssh/ssh_host_*_key.pub on
 IDS_IN_TITLE = 5
 #: So many of those that failed are named at the end.
 IDS_LEFT = 20
+#: What became of targets that are not well.
+_BAD = ("failed", "no answer", "not begun")
+#: The error kind of targets that a rollout left out.
+NOT_BEGUN = "not_begun"
 _HOST_KEY = re.compile(r"the host key of (\S+) port (\d+) is not known: (\S+ SHA256:\S+)$")
 
 
@@ -166,15 +170,24 @@ def _left(
     results: Mapping[str, TargetReturn], again: Callable[[list[str]], str] | None, verbose: int
 ) -> Iterator[Line]:
     """Of several targets, those that failed or did not answer, and the command line for these."""
-    failed = [id for id, result in results.items() if result.exit_code == EXIT_FAILED]
-    silent = [id for id, result in results.items() if result.exit_code >= EXIT_NO_ANSWER]
-    if len(results) < 2 or not (failed or silent):
+    outcomes = {id: _outcome(result) for id, result in results.items()}
+    failed, silent, left = ([id for id, word in outcomes.items() if word == each] for each in _BAD)
+    if len(results) < 2 or not (failed or silent or left):
         return
-    for word, ids in (("failed", failed), ("no answer", silent)):
+    for word, ids in zip(_BAD, (failed, silent, left), strict=True):
         if ids:
             yield line((f"{word:<11}", "bad"), _names(ids, verbose, IDS_LEFT))
-    if again is not None and len(failed) + len(silent) < len(results):
+    if again is not None and len(failed) + len(silent) + len(left) < len(results):
         yield line(("again      ", "dim"), again([id for id, result in results.items() if result.exit_code]))
+
+
+def _outcome(result: TargetReturn) -> str:
+    """A word of _BAD, or nothing for a target that is well."""
+    if not result.exit_code:
+        return ""
+    if result.error_kind == NOT_BEGUN:
+        return "not begun"
+    return "failed" if result.exit_code == EXIT_FAILED else "no answer"
 
 
 def _with_data(id: str, ret: Any, returns: Mapping[str, TargetReturn] | None) -> TargetReturn:
@@ -198,11 +211,21 @@ def infer(id: str, ret: Any) -> TargetReturn:
 
 
 def _section(result: TargetReturn, detail: highstate.Detail) -> Section:
-    ret = result.ret if result.shape == "states" else trimmed(result.ret)
+    section = _plain_section(result, detail)
+    if not result.check:
+        return section
+    body = (*section.body, *block(result.check, "bad", 2))
+    return Section((*section.status, Span("  " if section.status else ""), Span("batch check failed", "bad")), body, 2)
+
+
+def _plain_section(result: TargetReturn, detail: highstate.Detail) -> Section:
+    ret = result.ret if result.shape in ("states", "plan") else trimmed(result.ret)
     match result.shape:
         case "states":
             states = highstate.parse(ret)
             return Section(tuple(highstate.counts(states)), tuple(highstate.body(states, detail)), result.exit_code)
+        case "plan" if isinstance(ret, Mapping):
+            return Section(tuple(forecast.counts(ret)), tuple(forecast.body(ret, detail)), result.exit_code)
         case "errors" if isinstance(ret, list):
             texts = [getattr(text, "explanation", str(text)) for text in ret]
             number = f": {len(ret)} errors" if len(ret) > 2 else ""
@@ -227,6 +250,9 @@ def _section(result: TargetReturn, detail: highstate.Detail) -> Section:
 def _error_section(id: str, error: Any, exit_code: int, detail: highstate.Detail) -> Section:
     fields: Mapping[str, Any] = error if isinstance(error, Mapping) else {"message": error}
     kind, exception = (str(fields.get(name) or "") for name in ("kind", "exception"))
+    if kind == NOT_BEGUN:
+        rows = block(str(fields.get("message") or "").partition(": not begun: ")[2], "", 2)
+        return Section((Span("not begun", "changed"),), tuple(rows), exit_code)
     words = "failed" if exit_code == EXIT_FAILED else "no answer"
     what = exception if exception and kind == "exception" else kind
     rows = block(str(fields.get("message") or "").removeprefix(f"{id}: "), "bad", 2)
@@ -260,7 +286,7 @@ def _names(ids: list[str], verbose: int, most: int = IDS_IN_TITLE) -> str:
 
 
 def _summary(results: list[TargetReturn], elapsed: float | None, verbose: int) -> Iterator[Line]:
-    states = any(result.shape in ("states", "errors") for result in results)
+    states = any(result.shape in ("states", "plan", "errors") for result in results)
     if not states and len(results) < 2 and not verbose:
         return
     yield _totals(results, elapsed)
@@ -275,12 +301,12 @@ def _summary(results: list[TargetReturn], elapsed: float | None, verbose: int) -
 
 def _totals(results: list[TargetReturn], elapsed: float | None) -> Line:
     outcomes = [{item.outcome for item in highstate.parse(r.ret)} for r in results if r.shape == "states"]
+    planned = sum(result.changes for result in results if result.shape == "plan")
     numbers = (
         (sum(result.exit_code == 0 for result in results), "succeeded", "good"),
         (sum("changed" in each for each in outcomes), "changed", "changed"),
-        (sum("pending" in each for each in outcomes), "would change", "pending"),
-        (sum(result.exit_code == EXIT_FAILED for result in results), "failed", "bad"),
-        (sum(result.exit_code >= EXIT_NO_ANSWER for result in results), "no answer", "bad"),
+        (sum("pending" in each for each in outcomes) + planned, "would change", "pending"),
+        *((sum(_outcome(result) == word for result in results), word, "bad") for word in _BAD),
     )
     spans = [Span(f"{len(results)} target{'s' if len(results) != 1 else ''}", "title"), Span(": ")]
     for number, word, style in numbers:

@@ -36,6 +36,8 @@ _LARGEST = 4_000_000
 _DEEPEST = 50
 #: Files that are sent for one question.
 _MANY = 1000
+_NOT_ORCHESTRATED = "only a step of an orchestration may ask for it"
+_ORCHESTRATE = "pushsalt orchestrate SLS runs the states salt.state, salt.function and so on"
 #: Runs a function in a worker thread.
 InThread = Callable[[Callable[[], Result]], Awaitable[Result]]
 
@@ -55,6 +57,8 @@ class Answers:
         self._rendered = rendered
         self.chunks: dict[str, Chunk] = {}
         self.arguments: Any = None  # of the function that is called
+        #: answers the questions of an orchestration's states; None for all other targets
+        self.steps: Callable[[str, list[Any], dict[str, Any]], Awaitable[Any]] | None = None
 
     async def __call__(self, question: dict[str, Any]) -> dict[str, Any]:
         """The fields of the answer, or ``error`` and ``exception``. Raises nothing but CancelledError."""
@@ -66,6 +70,11 @@ class Answers:
             if question.get("k") in ("template", "pillar"):
                 answer = await handler(question)
                 return answer
+            if str(question.get("fun")).startswith("orchestrate."):
+                if self.steps is None:
+                    raise FunctionError("exception", _NOT_ORCHESTRATED, _ORCHESTRATE, "CommandExecutionError")
+                fun, args, kwargs = str(question["fun"]), question.get("args"), question.get("kwargs")
+                return {"ret": await self.steps(fun, list(args or ()), dict(kwargs or {}))}
             minion = await self._minion()
             answer = await self._in_thread(lambda: handler(minion, question))
             return answer

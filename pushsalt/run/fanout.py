@@ -1,19 +1,21 @@
-"""Runs a job on all its targets concurrently, up to a limit; each target gets exactly one return."""
+"""Runs a job on targets concurrently, as a window lets them begin; each target gets exactly one return."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from typing import Any
 
-from pushsalt.errors import FunctionError, PushsaltError, StateError, TargetError
-from pushsalt.events import Reporter
+from pushsalt.errors import EXIT_NO_ANSWER, FunctionError, PushsaltError, StateError, TargetError
 from pushsalt.model import TargetReturn
+from pushsalt.run.pace import Window
+from pushsalt.run.stopping import Stopping
 
 log = logging.getLogger(__name__)
 
 RunOne = Callable[[str], Awaitable[TargetReturn]]
+Tell = Callable[[Sequence[TargetReturn]], Awaitable[None]]
 
 
 def failure(id: str, exc: BaseException) -> TargetReturn:
@@ -39,44 +41,65 @@ def failure(id: str, exc: BaseException) -> TargetReturn:
     return failure(id, trouble)
 
 
-async def fan_out(
-    ids: Sequence[str], run_one: RunOne, width: int, reporter: Reporter, stop: asyncio.Event
-) -> AsyncIterator[TargetReturn]:
-    """Yield the return of each id when it is finished; at most ``width`` run at a time, started in the given order.
+def not_begun(id: str, why: str, hint: str, exit_code: int = EXIT_NO_ANSWER) -> TargetReturn:
+    """The return of a target that a rollout left out."""
+    error = TargetError("not_begun", f"{id}: not begun: {why}", hint)
+    return TargetReturn(id, error.as_return(), shape="error", exit_code=exit_code)
 
-    When ``stop`` is set, no more targets are started and the running ones are cancelled; each id without a return gets
-    one of the kind ``interrupted``. Leaving the iterator early cancels the running targets.
+
+async def fan_out(
+    window: Window,
+    run_one: RunOne,
+    stopping: Stopping,
+    *,
+    may_begin: Callable[[], bool] = lambda: True,
+    wait: float = 0.0,
+) -> AsyncGenerator[list[TargetReturn], None]:
+    """Yield the returns of the ids of the window when they are finished, some at a time.
+
+    Ids begin when the window lets them. ``wait``: a target keeps its place for so many seconds after it is finished.
+    When ``may_begin`` says no, no more targets are started; those left stay in the window. When a stop is requested, no
+    more are started either, and the running ones end or are cancelled; each id without a return gets one of the kind
+    ``interrupted``. Leaving the iterator early cancels the running targets.
     """
-    waiting = list(reversed(ids))
     running: dict[asyncio.Task[TargetReturn], str] = {}
-    stopper = asyncio.create_task(stop.wait())
+    resting: dict[asyncio.Task[None], str] = {}
+    stop = stopping.requested
+    stoppers = {asyncio.create_task(event.wait()) for event in (stop, stopping.at_once)}
+    steps = 0  # of stopping, that were done
     try:
-        while waiting or running:
-            while waiting and (stop.is_set() or len(running) < width):
-                id = waiting.pop()
-                run = _never_begun(id) if stop.is_set() else _guarded(id, run_one)
-                running[asyncio.create_task(run, name=f"target {id}")] = id
-            awaited: set[asyncio.Task[Any]] = {*running, stopper} if not stop.is_set() else {*running}
+        while True:
+            while not stop.is_set() and may_begin() and (id := window.next()) is not None:
+                running[asyncio.create_task(_guarded(id, run_one), name=f"target {id}")] = id
+            if steps < stop.is_set() + stopping.at_once.is_set():
+                steps = stop.is_set() + stopping.at_once.is_set()
+                stopping.cancel(running)  # type: ignore[arg-type]
+                if window.waiting:
+                    yield [failure(id, asyncio.CancelledError()) for id in window.rest()]
+            if not running and not (window.waiting and may_begin()):
+                return
+            stoppers = {each for each in stoppers if not each.done()}
+            awaited: set[asyncio.Task[Any]] = {*running, *resting, *stoppers}
             done, _ = await asyncio.wait(awaited, return_when=asyncio.FIRST_COMPLETED)
-            if stopper in done:
-                done.discard(stopper)
-                for task in running:
-                    task.cancel()
-            for task in done:
-                id = running.pop(task)
-                result = failure(id, asyncio.CancelledError()) if task.cancelled() else task.result()
-                reporter.target_done(result)
-                yield result
+            for rest in done & resting.keys():
+                window.free(resting.pop(rest))
+            finished = [(task, running.pop(task)) for task in list(running) if task in done]
+            for _, id in finished:
+                if wait and window.waiting:
+                    resting[asyncio.create_task(asyncio.sleep(wait))] = id
+                else:
+                    window.free(id)
+            if finished:
+                yield [_result(id, task) for task, id in finished]
     finally:
-        stopper.cancel()
-        for task in running:
-            task.cancel()
+        for each in (*stoppers, *running, *resting):
+            each.cancel()
         if running:
             await asyncio.wait(running, timeout=5)
 
 
-async def _never_begun(id: str) -> TargetReturn:
-    return failure(id, asyncio.CancelledError())
+def _result(id: str, task: asyncio.Task[TargetReturn]) -> TargetReturn:
+    return failure(id, asyncio.CancelledError()) if task.cancelled() else task.result()
 
 
 async def _guarded(id: str, run_one: RunOne) -> TargetReturn:

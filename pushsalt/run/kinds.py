@@ -17,7 +17,8 @@ from pushsalt.modules.controller import RUNS_STATES, has_trait
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from pushsalt.run.rendered import Called, RenderedTarget
+    from pushsalt.planning.forecast import Forecast
+    from pushsalt.run.rendered import Called, Planned, RenderedTarget
     from pushsalt.run.work import Work
     from pushsalt.session.session import Session
 
@@ -32,6 +33,8 @@ class Kind:
     wants_modules = True
     #: the session removes pushsalt's files from the target
     cleans = False
+    #: the run goes on without its connection
+    survives = False
     #: the answer of the target may contain secrets of its pillar
     may_show_pillar = True
 
@@ -51,7 +54,11 @@ class Kind:
     async def online(self) -> tuple[Any, int]:
         """Run the job over a connection; returns the value and Salt's retcode."""
         start = await self.work.start(
-            grains=self.wants_grains, lock=self.takes_lock, modules=self.wants_modules, clean=self.cleans
+            grains=self.wants_grains,
+            lock=self.takes_lock,
+            modules=self.wants_modules,
+            clean=self.cleans,
+            survives=self.survives,
         )
         await self.work.connect()
         first = await self.first()
@@ -154,6 +161,21 @@ class Clean(Kind):
         return session.removed, 0
 
 
+class Wait(Kind):
+    """``wait``: until the target can be logged in to, or was restarted. Arguments: which of both, and seconds."""
+
+    may_show_pillar = False
+
+    async def offline(self) -> Any:
+        raise self._unreachable("nobody can wait for it")
+
+    async def online(self) -> tuple[Any, int]:
+        from pushsalt.run.waiting import wait_for
+
+        self._need_shell()
+        return await wait_for(self.work, *self.job.args), 0
+
+
 class Grains(Kind):
     """``grains``: the grains, the target's managed resources, and mine functions that are due."""
 
@@ -235,7 +257,9 @@ class ControllerFunction(Kind):
 
     def __init__(self, work: Work) -> None:
         super().__init__(work)
-        self.takes_lock = has_trait(self.job.fun, RUNS_STATES)
+        #: orchestrations within one another do not wait for each other, as in Salt
+        self.takes_lock = has_trait(self.job.fun, RUNS_STATES) and work.runner.steps is None
+        self.survives = self.takes_lock
 
     def check(self, opts: Mapping[str, Any]) -> None:
         if self.job.kind == "call":
@@ -243,6 +267,28 @@ class ControllerFunction(Kind):
 
     async def offline(self) -> Any:
         return await _offline_value(self.work)
+
+    async def online(self) -> tuple[Any, int]:
+        """A run of this job that the target has begun, or finished, before is collected in place of another one."""
+        if not self.survives:
+            return await super().online()
+        from pushsalt.run import outliving
+        from pushsalt.session.handshake import FinishedError
+
+        if getattr(self.job, "resumes", False) and (states := await outliving.kept_states(self.work)) is not None:
+            return self._collected(states)
+        try:
+            return await super().online()
+        except FinishedError:
+            pass
+        states = await outliving.kept_states(self.work)
+        return self._collected(states or {})
+
+    def _collected(self, states: dict[str, Any]) -> tuple[Any, int]:
+        if self.job.fun == "state.single" and len(states) == 1:
+            (only,) = states.values()
+            return only, int(only.get("result") is False)
+        return states, 0
 
     async def run(self, session: Session) -> tuple[Any, int]:
         work = self.work
@@ -260,12 +306,28 @@ class ControllerFunction(Kind):
         plan = called.plan
         assert plan is not None
         returns = await self.work.run_states(session, plan, called.mine_functions)
+        if self.work.options.plan:
+            from pushsalt.planning.forecast import Forecast
+
+            self.work.forecast = Forecast(plan.fields, returns, self.work.details, self.work.opts())
+            if self.job.record is not None:
+                await self._record(rendered, plan, self.work.forecast)
         if plan.after:
             await rendered.after(returns)
         if plan.bare:
             (only,) = returns.values()
             return only, int(only.get("result") is False)
         return returns, 0
+
+    async def _record(self, rendered: RenderedTarget, plan: Planned, forecast: Forecast) -> None:
+        """Keep in the plan file all that a run of the plan needs."""
+        work = self.work
+        pillar, custom = await rendered.pillar(), self.project.custom_archive(str(work.opts().get("saltenv") or "base"))
+        recording = self.job.record.of(work.name)
+        entry = await work.runner.in_thread(
+            partial(recording.finish, self.project, self.target, plan, forecast, pillar, custom)
+        )
+        self.job.record.plan.targets[work.name] = entry
 
 
 def _check_allowed(opts: Mapping[str, Any], fun: str) -> None:
@@ -305,4 +367,5 @@ _KINDS: Final[Mapping[str, type[Kind]]] = {
     "copy": Copy,
     "clean": Clean,
     "grains": Grains,
+    "wait": Wait,
 }

@@ -79,6 +79,7 @@ class Project(Trees):
             pillar_roots=tuple(settings.pillar_roots),
             cache_dir=settings.cache_dir,
             locked=settings.locked,
+            lock_file=settings.lock_file,
             options=settings.options,
         )
         asked = {"passwd": settings.passwd, "sudo_password": settings.sudo_password}
@@ -144,6 +145,7 @@ class Project(Trees):
             detailed=detailed,
             transports=self._transports,
             beside=self._beside,
+            named_by=self.config.named_by,
             made=[self.roster(name) for name in self.config.rosters],
             vault=Vault(partial(vaultpassword.passwords, self.config.opts, os.environ), self.redactor.add_secrets),
         )

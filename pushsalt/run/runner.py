@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
@@ -16,10 +16,13 @@ from pushsalt.errors import FunctionError, StateError, TargetError
 from pushsalt.job import Job
 from pushsalt.lazy import is_made
 from pushsalt.plugins import folders
+from pushsalt.run.stopping import Stopping
 
 if TYPE_CHECKING:
+    from pushsalt.model import Target
     from pushsalt.run.project import Project
     from pushsalt.session.copying import LocalSources
+    from pushsalt.transport.kept import KeptConnections
 
 log = logging.getLogger(__name__)
 
@@ -29,18 +32,35 @@ Result = TypeVar("Result")
 class Runner:
     """Threads, jump connections, files to copy. ``pushsalt.run.single`` runs the job on a target."""
 
-    def __init__(self, project: Project, job: Job, jid: str, width: int, alone: bool = False) -> None:
-        """``alone``: the job has one target, whose log lines need no prefix."""
+    def __init__(
+        self,
+        project: Project,
+        job: Job,
+        width: int,
+        alone: bool = False,
+        within: bool = False,
+        kept: KeptConnections | None = None,
+    ) -> None:
+        """``alone``: the job has one target, whose log lines need no prefix. ``within``: it belongs to another job that
+        is not done, and uses what that one has. ``kept``: connections that several jobs use.
+        """
         self.alone = alone
         self.project = project
         self.job = job
-        self.jid = jid
+        self.jid = job.jid
         self._pools: dict[str, ThreadPoolExecutor] = {}
         self._ready = False
         self._declared: dict[str, asyncio.Task[dict[str, Any]]] = {}
         self._width = width
         self.sources: LocalSources | None = None
-        self.connecting = _connect_options(project, job)
+        self.stopping = Stopping()
+        #: answers the questions of an orchestration, of its own session on the controller
+        self.steps: Callable[[str, list[Any], dict[str, Any]], Awaitable[Any]] | None = None
+        self._kept = kept
+        self.connecting = connect_options(project, job) if kept is None else kept.options
+        self._within = within
+        if within:
+            return
         if is_made(project, "shared"):  # the process has run a job before
             project.shared.look_again()
         project.secrets.forget()
@@ -109,6 +129,12 @@ class Runner:
             )
         return project.managed.declarations(target, values)
 
+    async def connect(self, target: Target) -> transport.Connection:
+        """A connection with the target. Raises TargetError."""
+        if self._kept is not None:
+            return await self._kept.connect(target)
+        return await transport.connect(target, self.connecting)
+
     async def list_copy_sources(self) -> None:
         """List the files that are copied to all targets. Raises CommandError."""
         if self.job.kind == "copy" and self.job.args[0].to_target:
@@ -131,21 +157,10 @@ class Runner:
             pool.setup({"config": config, "log_level": level, "memory": memory})
 
     async def close(self) -> None:
-        if is_made(self.project, "pool"):
+        if self._ready:
             self.project.pool.detach()
-        await transport.close_all(self.connecting)
-        if "resource" in self.connecting.shared:
-            from pushsalt.transport import resource
-
-            await resource.close(self.connecting)
-        if "ssh" in self.connecting.shared:
-            from pushsalt.transport import ssh
-
-            await ssh.close(self.connecting)
-        if self.connecting.shared.get("local"):
-            from pushsalt.transport import local
-
-            await local.close(self.connecting)
+        if self._kept is None:
+            await close_connecting(self.connecting)
         for pool in self._pools.values():
             pool.shutdown(wait=False, cancel_futures=True)
         if is_made(self.project, "files"):
@@ -154,7 +169,7 @@ class Runner:
             digest_cache.keep()
 
 
-def _connect_options(project: Project, job: Job) -> transport.ConnectOptions:
+def connect_options(project: Project, job: Job) -> transport.ConnectOptions:
     opts = project.config.opts
     return transport.ConnectOptions(
         accept_new_host_keys=job.options.accept_new_host_keys or bool(opts.get("accept_new_host_keys")),
@@ -168,3 +183,20 @@ def _connect_options(project: Project, job: Job) -> transport.ConnectOptions:
 
 def _ssh_config(given: str) -> tuple[Path, ...]:
     return (Path(given),) if given else ()
+
+
+async def close_connecting(options: transport.ConnectOptions) -> None:
+    """Close what the connections of a command share."""
+    await transport.close_all(options)
+    if "resource" in options.shared:
+        from pushsalt.transport import resource
+
+        await resource.close(options)
+    if "ssh" in options.shared:
+        from pushsalt.transport import ssh
+
+        await ssh.close(options)
+    if options.shared.get("local"):
+        from pushsalt.transport import local
+
+        await local.close(options)

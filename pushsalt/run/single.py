@@ -12,7 +12,7 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 from pushsalt.errors import EXIT_FAILED, FunctionError, TargetError
-from pushsalt.model import Explained, TargetReturn
+from pushsalt.model import Explained, Target, TargetReturn
 from pushsalt.modules.controller import COMPILES_PILLAR, RETURNS_STATES, RUNS_STATES, has_trait
 from pushsalt.run.fanout import failure
 from pushsalt.run.kinds import Kind, TargetFunction, kind_of
@@ -28,9 +28,15 @@ async def run(runner: Runner, id: str) -> TargetReturn:
         target = runner.project.target(id)
         if runner.project.secrets.has(target):
             target = await runner.in_thread(partial(runner.project.secrets.ready, target))
-        work = Work(runner, target, id)
     except TargetError as exc:
         return failure(id, exc)
+    return await run_on(runner, target, id)
+
+
+async def run_on(runner: Runner, target: Target, id: str) -> TargetReturn:
+    """Run the job on a target, which has this name in the job. A failure becomes its return."""
+    work = Work(runner, target, id)
+    runner.stopping.works[id] = work
     try:
         result = await _Run(work).go()
     except (Exception, SystemExit) as exc:
@@ -40,6 +46,8 @@ async def run(runner: Runner, id: str) -> TargetReturn:
             work.events.clear()
         elif work.states and result.shape == "error":
             result.ret["error"]["returned"] = dict(work.states)
+    finally:
+        runner.stopping.works.pop(id, None)
     result.warnings, result.events = work.warnings, work.events
     return result
 
@@ -53,6 +61,10 @@ class _Run:
     @cached_property
     def _kind(self) -> Kind:
         """The kind of the job on this target. Raises ConfigError for users' functions that cannot be loaded."""
+        if self._work.job.kind == "planned":
+            from pushsalt.run.fromplan import FromPlan
+
+            return FromPlan(self._work)
         return kind_of(self._work)
 
     async def go(self) -> TargetReturn:
@@ -91,8 +103,16 @@ class _Run:
             result.shape, result.exit_code = "errors", EXIT_FAILED
         elif has_trait(fun, RETURNS_STATES) and isinstance(value, dict):
             result.shape = "states"
-            if any(ret.get("result") is False for ret in value.values() if isinstance(ret, dict)):
+            returns = [ret for ret in value.values() if isinstance(ret, dict)]
+            if any(ret.get("result") is False for ret in returns):
                 result.exit_code = EXIT_FAILED
+            result.changes = any(ret.get("changes") or ret.get("result") is None for ret in returns)
+            if work.options.plan:
+                from pushsalt.planning.forecast import Forecast
+
+                forecast = work.forecast or Forecast({}, value, {}, {})
+                result.ret, result.shape, result.changes = forecast.as_data(), "plan", forecast.changes
+                result.exit_code = EXIT_FAILED if forecast.fails else 0
         elif has_trait(fun, COMPILES_PILLAR) and isinstance(value, dict) and value.get("_errors"):
             result.exit_code = EXIT_FAILED
         return result

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import getpass
 import hashlib
 import logging
 import os
@@ -20,15 +19,19 @@ from pushsalt.job import Job, JobOptions
 from pushsalt.minion import mine
 from pushsalt.model import Target
 from pushsalt.run.discovery import Discovery
+from pushsalt.run.jobstart import user_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from pushsalt.minion.minion import Minion
+    from pushsalt.planning.forecast import Forecast
     from pushsalt.run.answers import Answers
     from pushsalt.run.rendered import Called, Planned, RenderedTarget
     from pushsalt.run.runner import Runner
     from pushsalt.session.channel import Channels
+    from pushsalt.session.collecting import Collector
+    from pushsalt.session.questions import Serve
     from pushsalt.session.session import Session
     from pushsalt.session.start import LockRequest, Start
 
@@ -54,11 +57,20 @@ class Work:
         self._connection: transport.Connection | None = None
         self.phases: dict[str, float] = {}
         self.states: dict[str, Any] = {}
+        #: tag -> notes for a plan (thin.detail)
+        self.details: dict[str, Any] = {}
         self.events: list[dict[str, Any]] = []
+        #: of a dry run for a plan, once it has ended
+        self.forecast: Forecast | None = None
+        #: in place of ``answers()``, while a plan is run
+        self.kept_answers: Serve | None = None
         self.total = 0
+        self._returned = False
         #: a function call was sent to the target
         self.sent = False
         self.warnings: list[str] = []
+        #: JIDs of runs whose returns are kept on the target
+        self.kept: list[str] = []
         #: errors that the target has logged, held back until the return is known
         self._logged: list[str] = []
         self.discovery = Discovery(self.project, target, runner.in_thread)
@@ -109,9 +121,10 @@ class Work:
 
     # over a connection -----------------------------------------------------------------------------------------------
 
-    async def start(self, *, grains: bool, lock: bool, modules: bool, clean: bool) -> Start:
+    async def start(self, *, grains: bool, lock: bool, modules: bool, clean: bool, survives: bool = False) -> Start:
         """The parameters of a session. ``grains``: request grains; ``lock``: take the lock; ``modules``: send users'
-        own modules; ``clean``: remove pushsalt's files from the target."""
+        own modules; ``clean``: remove pushsalt's files from the target; ``survives``: the run goes on without a
+        connection."""
         from pushsalt.session.start import Start
 
         opts, project = self.opts(), self.project
@@ -127,12 +140,42 @@ class Work:
             custom=project.custom_archive(saltenv) if modules else None,
             salt=project.salt_python.start_fields() if project.salt_python is not None else None,
             resource=await self._resource() if self.target.resource else None,
+            job=self.runner.jid if survives and self.target.place == self.target.key else "",
+            reconnect=float(project.config.opts["reconnect"]),
+            jid=self.runner.jid,
         )
 
     async def connect(self) -> transport.Connection:
         with self.phase("connect"):
-            self._connection = await transport.connect(self.target, self.runner.connecting)
+            self._connection = await self.runner.connect(self.target)
         return self._connection
+
+    async def connect_again(self) -> transport.Connection:
+        """A new connection in place of one that broke."""
+        broken, self._connection = self._connection, None
+        if broken is not None:
+            await transport.disconnect(broken)
+        self._connection = await transport.connect(self.target, self.runner.connecting)
+        return self._connection
+
+    async def collector(self, start: Start) -> Collector:
+        """A session that collects what an earlier process has begun."""
+        from pushsalt.session.collecting import Collector
+        from pushsalt.session.survival import Reconnect
+
+        if self._connection is None:
+            await self.connect()
+        assert self._connection is not None
+        with self.phase("collect"):
+            return await Collector.begin(
+                self.target,
+                self._connection,
+                self.project.runtime,
+                start=start,
+                reconnect=Reconnect(start.reconnect, self.connect_again),
+                on_event=self._event,
+                warnings=self.warnings,
+            )
 
     async def take_grains(self, session: Session) -> dict[str, Any]:
         """The grains that were requested with the session's start; they are cached."""
@@ -150,6 +193,7 @@ class Work:
     async def _begun(self, start: Start, first: list[dict[str, Any]], may_install: bool) -> Session:
         from pushsalt.session import bootstrap
         from pushsalt.session.session import Session
+        from pushsalt.session.survival import Reconnect
 
         connection = self._connection
         assert connection is not None
@@ -164,6 +208,7 @@ class Work:
             on_event=self._event,
             warnings=self.warnings,
             channels=cast("Channels", connection) if self.target.place != self.target.key else None,
+            reconnect=Reconnect(start.reconnect, self.connect_again) if start.job else None,
         )
         try:
             return await open_one()
@@ -222,11 +267,15 @@ class Work:
     # what lies behind it ---------------------------------------------------------------------------------------------
 
     def _lock(self) -> LockRequest:
-        """The lock to request; a resource that its manager serves has its own lock there."""
+        """The lock to request. A resource that its manager serves has its own lock there.
+
+        So have ids with the transport local, as Salt's minions on one machine have.
+        """
         from pushsalt.session.start import LockRequest
 
         own = hashlib.sha256(self.target.key.encode()).hexdigest()[:16]
-        name = f"lock-{own}" if self.target.resource and not self.target.enter else ""
+        shared = self.target.transport == "local" or (self.target.resource and not self.target.enter)
+        name = f"lock-{own}" if shared else ""
         return LockRequest(_holder(self.runner.jid), self.options.wait_lock, name)
 
     async def _resource(self) -> dict[str, Any]:
@@ -242,6 +291,13 @@ class Work:
         assert self.session is not None
         return await self.discovery.discover(self.session, self.discovery.declared_in(pillar))
 
+    def stop_softly(self) -> bool:
+        """Have the states end before the next; whether any are under way."""
+        if self.session is None or not self.total or self._returned:
+            return False
+        self.session.stop()
+        return True
+
     async def run_states(self, session: Session, plan: Planned, mine_functions: Any) -> dict[str, Any]:
         """Run the states of a plan on the target: tag -> the state's return."""
         from pushsalt.plan import tag
@@ -249,16 +305,23 @@ class Work:
         chunks = plan.fields["chunks"]
         sls = ", ".join(dict.fromkeys(str(chunk.get("__sls__", "")) for chunk in chunks))
         log.debug("%s: %d states of %s, with %d files", self.name, len(chunks), sls, len(plan.blobs))
-        self._the_answers().chunks = {tag(chunk): chunk for chunk in chunks}
+        self.answers().chunks = {tag(chunk): chunk for chunk in chunks}
         self.total = len(chunks)
         self.reporter.target_chunks(self.name, self.total)
         with self.phase("run"):
             dry = plan.fields["test"] or plan.fields["mock"]
             mined = [] if dry else mine.with_states(self.project, self.target, mine_functions)
-            message = {"k": "run", **plan.fields}
+            message = {"k": "run", **plan.fields, **({"detail": True} if self.options.plan else {})}
             await session.run(message, plan.blobs.__getitem__, [each.message() for each in mined])
+            self._returned = True
         self.mined = mined, session.after
         return {**plan.disabled, **self.states}
+
+    def begin_again(self) -> None:
+        """Forget the returns of a run before the one that counts."""
+        self.states.clear()
+        self.details.clear()
+        self.events.clear()
 
     async def keep_mine(self) -> None:
         """Store the values of the mine functions; the target's return is complete before."""
@@ -275,6 +338,10 @@ class Work:
         kind = message.get("k")
         if kind == "state":
             self.states[message["tag"]] = message["ret"]
+            if message.get("detail"):
+                from pushsalt.planning.notes import clean
+
+                self.details[message["tag"]] = clean(message["detail"])
             self.settle(said=message["ret"].get("result") is False)
             self.reporter.chunk_done(self.name, message["tag"], message["ret"])
         elif kind == "event":
@@ -294,6 +361,14 @@ class Work:
             else:
                 number = level if isinstance(level, int) else logging.WARNING
                 log.log(number, "%s", text, extra={"target": self.target.id})
+        elif kind == "lost":
+            text = f"{message['why'].removeprefix(f'{self.target.id}: ')}: the run goes on there"
+            self.reporter.warning(self.name, f"{text}; connecting again for {message['seconds']:g} s")
+        elif kind == "resumed":
+            text = f"the connection was lost in mid-run and made again after {message['seconds']:.0f} s"
+            self.warnings.append(f"{text}; nothing of the run is missing")
+        elif kind == "kept":
+            self.kept = message["jids"]
         elif kind == "waiting":
             self.reporter.warning(self.name, f"waits until another run has ended: {message.get('holder')}")
 
@@ -325,16 +400,21 @@ class Work:
         self.events.append({"tag": tag, "data": data})
         self.reporter.event(self.name, tag, data)
 
-    def _the_answers(self) -> Answers:
+    def answers(self) -> Answers:
         from pushsalt.run.answers import Answers
 
         if self._answers is None:
             self._answers = Answers(self._asked_minion, self.runner.answer_in_thread, self._asked_target)
             self._answers.arguments = [self.job.args, self.job.kwargs]
+            self._answers.steps = self.runner.steps
         return self._answers
 
     async def _serve(self, question: dict[str, Any]) -> dict[str, Any]:
-        answer: dict[str, Any] = await self._the_answers()(question)
+        if self.kept_answers is not None:
+            return await self.kept_answers(question)
+        answer: dict[str, Any] = await self.answers()(question)
+        if self.job.record is not None:
+            self.job.record.of(self.name).answered(question, answer)
         return answer
 
     async def _asked_target(self) -> RenderedTarget:
@@ -367,9 +447,5 @@ def _options(job: Job) -> JobOptions:
 
 def _holder(jid: str) -> str:
     """Text that names the holder of a target's lock, for others that want it."""
-    try:
-        user = getpass.getuser()
-    except (KeyError, OSError):
-        user = str(os.getuid())
     since = time.strftime("%Y-%m-%d %H:%M:%S %Z")
-    return f"{user}@{socket.gethostname()}, since {since}, pid {os.getpid()}, job {jid}"
+    return f"{user_name()}@{socket.gethostname()}, since {since}, pid {os.getpid()}, job {jid}"

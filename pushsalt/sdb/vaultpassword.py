@@ -75,7 +75,7 @@ def _password(label: str, path: Path) -> bytes:
             from pushsalt.programs import run_program, trusted_program  # which few need
 
             told = ["--vault-id", label] if label and path.stem.endswith("-client") else []
-            done = run_program([str(trusted_program(path)), *told])
+            done = run_program([str(trusted_program(path)), *told], terminal=True)
             if done.code != 0:
                 raise InventoryError(f"{path}, which gives a vault's password, ended with {done.code}", hint=_HINT)
             password = done.out.strip(b"\r\n")

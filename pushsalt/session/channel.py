@@ -168,7 +168,7 @@ class Channel:
             self.traffic.bytes_sent += len(data)
             self.stream.write(data)
 
-    async def receive(self) -> Iterator[tuple[bytes, bytes]] | None:
+    async def receive(self) -> Iterator[tuple[bytes, bytes | bytearray]] | None:
         """The frames received by now, as (kind, payload); None at the end of the stream.
 
         Raises TargetError when the connection broke, wire.Excess for too many bytes; the iterator raises ValueError
@@ -185,8 +185,7 @@ class Channel:
             if self.opening.tty or self.opening.waits:
                 self._heard(data, "stdout")
         self._frames.feed(data)
-        frames: Iterator[tuple[bytes, bytes]] = iter(self._frames)
-        return frames
+        return iter(self._frames)
 
     @property
     def is_empty(self) -> bool:

@@ -1,6 +1,6 @@
 """``pushsalt cp`` to a target, over a session. ``fetching`` has the other direction.
 
-``thin.utils.transfer`` is the code on the target for both.
+``thin.utils.files.transfer`` is the code on the target for both.
 """
 
 from __future__ import annotations

@@ -38,7 +38,7 @@ from pushsalt.session.copying import (
 )
 from thin import wire
 from thin.exceptions import CommandExecutionError
-from thin.utils import transfer
+from thin.utils.files import transfer
 
 if TYPE_CHECKING:
     from pushsalt.session.session import Session

@@ -249,9 +249,9 @@ def _or_set_python(target: Target) -> str:
     return "" if target.resource else f"; or set `python: /path/to/python3` for {target.id} in the inventory"
 
 
-def printable(data: bytes | str) -> str:
+def printable(data: bytes | bytearray | str) -> str:
     """Output of a target as one line without control characters, for messages."""
-    text = data.decode("utf-8", "replace") if isinstance(data, bytes) else data
+    text = data if isinstance(data, str) else data.decode("utf-8", "replace")
     lines = (re.sub(r"[\x00-\x1f\x7f-\x9f]+", " ", line).strip() for line in text.splitlines())
     return " / ".join(line for line in lines if line)[-600:]
 
@@ -264,13 +264,21 @@ _HINTS = {
     "disk_full": "free some space on the target",
     "limit_reached": _RAISE_LIMIT,
     "protocol_error": "run again with -l debug and report what it prints",
+    "connection_lost": "look at the target, and run again",
+    "excess": "have it return less at a time",
     "resource_unreachable": "look at it from its manager; -l debug shows more",
 }
+
+
+class FinishedError(TargetError):
+    """The target has run this job before, and keeps its return."""
 
 
 def from_frame(target: Target, fields: dict[str, str]) -> TargetError:
     """The error in an E frame. The target wrote its fields: only known kinds are accepted."""
     kind = fields.get("kind", "")
+    if kind == "finished":
+        return FinishedError("locked", f"{target.id}: this job has run there, and its return is kept", "collect it")
     said = printable(fields.get("message", "")) or "no reason was given"
     if kind not in _HINTS:
         kind = "bootstrap_failed"
@@ -286,7 +294,7 @@ def from_frame(target: Target, fields: dict[str, str]) -> TargetError:
     return TargetError(kind, f"{target.id}: {message}" + (f" ({stderr})" if stderr else ""), hint)
 
 
-def fields_of(payload: bytes) -> dict[str, str]:
+def fields_of(payload: bytes | bytearray) -> dict[str, str]:
     """The fields of a frame of key=value lines; the values of a repeated key are joined by line breaks."""
     found: dict[str, str] = {}
     for line in payload.decode("utf-8", "replace").split("\n"):

@@ -11,7 +11,7 @@ from pushsalt.bundle.runtime import Runtime
 from pushsalt.errors import PushsaltError
 from pushsalt.model import Blob
 from pushsalt.session.blobs import Sender
-from pushsalt.session.channel import Channel, Message, framed
+from pushsalt.session.channel import Message, framed
 from thin import wire
 
 log = logging.getLogger(__name__)
@@ -26,21 +26,24 @@ KINDS: Final = frozenset({"file", "files", "salt", "tree", "template", "pillar",
 
 
 class Questions:
-    """Answers each question in a task of its own; ``write`` takes the frames. True while a task is running.
+    """Answers each question in a task of its own; ``write`` takes the frames, ``drain`` waits until few are queued.
+    True while a task is running.
 
     ``blobs`` returns the blob of a digest of the current run; ``custom`` is the archive of users' own modules.
     """
 
-    def __init__(self, id: str, serve: Serve, write: Callable[[bytes], None]) -> None:
+    def __init__(
+        self, id: str, serve: Serve, write: Callable[[bytes], None], drain: Callable[[], Awaitable[None]]
+    ) -> None:
         self.blobs: Callable[[str], Blob] | None = None
         self.custom: Blob | None = None
-        self._id, self._serve, self._write = id, serve, write
+        self._id, self._serve, self._write, self._drain = id, serve, write, drain
         self._tasks: set[asyncio.Task[None]] = set()
 
-    def use(self, channel: Channel, runtime: Runtime) -> None:
-        """Use this channel to answer."""
-        self._stream, self._runtime = channel.stream, runtime
-        self._sender = Sender(lambda kind, payload: self._write(wire.frame(kind, payload)), channel.stream.drain)
+    def use(self, runtime: Runtime) -> None:
+        """Answer what is asked of this runtime."""
+        self._runtime = runtime
+        self._sender = Sender(lambda kind, payload: self._write(wire.frame(kind, payload)), self._drain)
 
     def __bool__(self) -> bool:
         return bool(self._tasks)
@@ -91,7 +94,7 @@ class Questions:
             blobs = ()
             frame = framed({**head, "error": f"the answer cannot be sent: {exc}", "exception": "SaltException"})
         self._write(frame)
-        await self._stream.drain()
+        await self._drain()
         for blob, part in blobs:
             await self._sender.send(blob, part)
 

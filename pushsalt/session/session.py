@@ -12,15 +12,14 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from pushsalt.bundle.runtime import Runtime
-from pushsalt.errors import FunctionError, TargetError
+from pushsalt.errors import TargetError
 from pushsalt.model import Blob, Target
-from pushsalt.session import handshake, questions
+from pushsalt.session import handshake, questions, troubles
 from pushsalt.session.channel import Channel, Channels, Message, Traffic, framed
-from pushsalt.session.intake import excess
 from pushsalt.session.questions import Questions, Serve
-from pushsalt.session.start import LockRequest, Start
+from pushsalt.session.start import Start
+from pushsalt.session.survival import STOP, Ours, Reconnect, Survival
 from pushsalt.transport import Connection
-from thin import wire
 
 log = logging.getLogger(__name__)
 
@@ -55,6 +54,9 @@ class Session:
     to before ``bye``.
     """
 
+    _channel: Channel
+    _survival: Survival
+
     def __init__(self, target: Target, serve: Serve, on_event: OnEvent, warnings: list[str] | None = None) -> None:
         self.target = target
         self.info: dict[str, Any] = {}
@@ -64,7 +66,7 @@ class Session:
         self.after: list[asyncio.Future[Any]] = []
         self.traffic = Traffic()
         self._on_event = on_event
-        self._questions = Questions(target.id, serve, self._write)
+        self._questions = Questions(target.id, serve, self._write, self._drain)
         self._number = 0
         self._pending: dict[int, asyncio.Future[Any]] = {}
         self._trouble: TargetError | None = None
@@ -75,6 +77,7 @@ class Session:
         #: ended in order: another session may use the channel
         self._over = False
         self._wrote_after_bye = False
+        self._leaving = False
 
     @property
     def round_trips(self) -> int:
@@ -97,23 +100,32 @@ class Session:
         on_event: OnEvent = _no_event,
         warnings: list[str] | None = None,
         channels: Channels | None = None,
+        reconnect: Reconnect | None = None,
     ) -> Session:
         """Start the runtime on the target and wait until it is ready.
 
         ``first`` are messages (call, grains, bye) that are sent with the start, without a round trip of their own.
         ``warnings`` is the list to which warnings are added; the caller can read it even when this raises.
         ``channels``: if given, the channel is taken from it, and kept in it after the session.
+        ``reconnect``: the way to another connection, for a run that may outlive this one (``start.job``).
         Raises TargetError.
         """
         session = cls(target, serve, on_event, warnings)
         session._channels = channels
-        session._deep = bool(start is not None and start.opts.get("grains_deep_merge"))
+        start = start or Start()
+        session._deep = bool(start.opts.get("grains_deep_merge"))
+        ours = Ours(lambda: session._channel, session._use, session._warn, session._fail, on_event)
+        session._survival = Survival(target, runtime, start, reconnect if channels is None else None, ours)
         try:
-            await session._open(connection, runtime, start or Start(), first)
+            await session._open(connection, runtime, start, first)
         except BaseException:
             await session._let_go()
             raise
         return session
+
+    def _use(self, channel: Channel) -> None:
+        """Read from this channel from now on, and write on it."""
+        self._channel = channel
 
     # --- for callers
 
@@ -132,7 +144,7 @@ class Session:
         try:
             return self._channel.intake.grains(claimed, self._deep)
         except ValueError as exc:
-            raise self._nonsense(exc) from None
+            raise troubles.nonsense(self.target.id, exc) from None
 
     async def discover(self, declared: Mapping[str, Any]) -> dict[str, Any]:
         """Ask the target which resources of these types it manages: ``found`` and ``failed`` (thin/wire.py)."""
@@ -146,6 +158,7 @@ class Session:
         are calls that are sent along and run after the plan; ``after`` has a future for each of them.
         """
         self._questions.blobs = blobs
+        self._survival.keep()
         calls = []
         for call in then:
             number, future = self._expect()
@@ -153,9 +166,14 @@ class Session:
             calls.append({**call, "n": number})
         return await self._ask({"k": "run", **message, **({"then": calls} if calls else {})})
 
+    def stop(self) -> None:
+        """Have a run end when its state under way has ended; the rest is returned as not run."""
+        if self._pending and not self._bye_sent:
+            self._write(framed({"k": "stop"}))
+
     async def copy(self, what: str, blobs: Callable[[str], Blob] | None = None, wanted: int = 0, **fields: Any) -> Any:
-        """Call a method of thin.utils.transfer; returns its value. ``blobs`` returns the blob of a digest; ``wanted``:
-        bytes of files that are asked for. Raises FunctionError and TargetError."""
+        """Call a method of thin.utils.files.transfer; returns its value. ``blobs`` returns the blob of a digest;
+        ``wanted``: bytes of files that are asked for. Raises FunctionError and TargetError."""
         if blobs is not None:
             self._questions.blobs = blobs
         self._channel.intake.wanted(wanted)
@@ -163,7 +181,7 @@ class Session:
 
     async def close(self) -> None:
         """End the session: in order when no work is running, else by stopping it. Takes a bounded time."""
-        if self._trouble is None and not self._pending and not self._reader.done():
+        if self._trouble is None and not self._pending and not self._reader.done() and self._survival.state != "ended":
             self._say_bye()
             await asyncio.wait({self._reader}, timeout=CLOSE_TIMEOUT)
         await self._let_go()
@@ -193,6 +211,7 @@ class Session:
         if custom is not None:
             init["custom"] = {"sha": custom.digest, "size": custom.size, "coming": unasked}
         self._write(beginning + b"".join([framed(init), *(self._prepared(message) for message in first)]))
+        self._survival.not_counted(len(beginning))
         if custom is not None and unasked:
             self._questions.send_custom(custom)
         await self._ready
@@ -227,7 +246,7 @@ class Session:
             self._channel = channel = Channel(self.target, connection.user, runtime, self._warn, self._fail)
             await channel.start(connection, {**parameters, "several": self._channels is not None})
         self.traffic = channel.traffic
-        self._questions.use(channel, runtime)
+        self._questions.use(runtime)
         return channel, beginning
 
     def _prepared(self, message: Message) -> bytes:
@@ -240,20 +259,11 @@ class Session:
         return framed({**message, "n": number})
 
     def _too_slow(self) -> None:
-        said = self._channel.last_words()
-        message = f"{self.target.id}: the runtime did not start within {BOOTSTRAP_TIMEOUT:g} s"
-        hint = "look at the start-up files of the login's shell: something there may wait for input"
-        self._fail(TargetError("bootstrap_failed", f"{message}: {said}" if said else message, hint))
+        self._fail(troubles.too_slow(self.target.id, BOOTSTRAP_TIMEOUT, self._channel.last_words()))
         self._channel.stream.close()
 
     def _overdue(self, deadline: float) -> None:
-        self._fail(
-            TargetError(
-                "timeout",
-                f"{self.target.id}: no answer {DEADLINE_MARGIN:g} s after the limit of {deadline:g} s",
-                "the target should have stopped the work by itself; check what still runs there",
-            )
-        )
+        self._fail(troubles.overdue(self.target.id, deadline, DEADLINE_MARGIN))
         self._channel.stream.close()
 
     # --- writing
@@ -261,7 +271,12 @@ class Session:
     def _write(self, data: bytes) -> None:
         if self._trouble is None:
             self._wrote_after_bye = self._bye_sent
-            self._channel.write(data)
+            if self._survival.written(data):
+                self._channel.write(data)
+
+    async def _drain(self) -> None:
+        await self._survival.settled()
+        await self._channel.stream.drain()
 
     def _expect(self) -> tuple[int, asyncio.Future[Any]]:
         self._number += 1
@@ -285,7 +300,7 @@ class Session:
         try:
             self._work_sent = True
             self._write(framed({**message, "n": number}))
-            await self._channel.stream.drain()
+            await self._drain()
             return await future
         except TargetError:
             self._pending.pop(number, None)
@@ -299,38 +314,44 @@ class Session:
     # --- reading
 
     async def _read(self) -> None:
-        try:
-            while (frames := await self._channel.receive()) is not None:
-                for kind, payload in frames:
-                    if kind == b"D":
-                        self._done()
-                        return
-                    try:
-                        self._take(kind, payload)
-                    except (TypeError, KeyError, AttributeError) as exc:
-                        log.debug("%s: a frame of kind %r", self.target.id, kind, exc_info=exc)
-                        raise ValueError(f"a frame that makes no sense ({type(exc).__name__})") from None
-        except ValueError as exc:
-            self._fail(self._nonsense(exc))
-            self._channel.stream.close()
-            return
-        except TargetError as exc:
-            self._fail(self._lost(exc))
-            return
-        except Exception as exc:
-            log.debug("%s: unexpected error in the session", self.target.id, exc_info=exc)
-            message = f"{self.target.id}: {type(exc).__name__}: {exc}"
-            self._fail(TargetError("internal", message, "run again with -l debug and report what it prints"))
-            self._channel.stream.close()
-            return
-        await self._ended()
+        """Read to the end of the session; over another channel when the connection of a run breaks."""
+        while True:
+            try:
+                if await self._read_channel():
+                    return
+                trouble = await self._ending()
+            except TargetError as exc:
+                trouble = exc
+            except ValueError as exc:
+                self._fail(troubles.nonsense(self.target.id, exc))
+                self._channel.stream.close()
+                return
+            except Exception as exc:
+                log.debug("%s: unexpected error in the session", self.target.id, exc_info=exc)
+                self._fail(troubles.internal(self.target.id, exc))
+                self._channel.stream.close()
+                return
+            if trouble is None or self._trouble is not None:
+                return
+            self._channel.stream.abort()
+            channel = await self._survival.again(trouble) if self._pending else None
+            if channel is None:
+                self._fail(troubles.lost(self._survival.trouble(trouble), self._work_sent))
+                return
 
-    def _nonsense(self, exc: ValueError) -> TargetError:
-        """The error of a target that violated the protocol."""
-        if isinstance(exc, wire.Excess):
-            return excess(self.target.id, exc)
-        hint = "a start-up file of the login may print without end, or something changes the bytes in transit"
-        return TargetError("protocol_error", f"{self.target.id}: {exc}", hint)
+    async def _read_channel(self) -> bool:
+        """Read from the channel until its end; whether the session is over, and the channel is not."""
+        while (frames := await self._channel.receive()) is not None:
+            for kind, payload in frames:
+                if kind == b"D":
+                    self._done()
+                    return True
+                try:
+                    self._take(kind, payload)
+                except (TypeError, KeyError, AttributeError) as exc:
+                    log.debug("%s: a frame of kind %r", self.target.id, kind, exc_info=exc)
+                    raise ValueError(f"a frame that makes no sense ({type(exc).__name__})") from None
+        return False
 
     def _done(self) -> None:
         """The target has ended the session, but not the channel. Raises ValueError if it was not asked to."""
@@ -338,43 +359,43 @@ class Session:
             raise ValueError("the session was ended by the other side")
         self._over = self._trouble is None
 
-    async def _ended(self) -> None:
+    async def _ending(self) -> TargetError | None:
         """The stream was closed by the target: expected after ``bye``, else an error whose cause is looked for."""
         if self._trouble is not None:
-            return
+            return None
         with contextlib.suppress(asyncio.TimeoutError):
             await asyncio.wait_for(self._channel.stream.wait_closed(), 2)
         status = self._channel.stream.exit_status
         if not self._channel.is_greeted:
-            self._fail(self._channel.ending())
-        elif status == _CUT:
+            return self._channel.ending()
+        if status == _CUT:
             died = {"kind": "worker_died", "message": "while it sent its answer"}
-            self._fail(handshake.from_frame(self.target, died))
-        elif self._pending or not self._ready.done():
+            return handshake.from_frame(self.target, died)
+        if self._pending or not self._ready.done():
             how = "the channel was closed" if status is None else f"the runtime ended with status {status}"
-            self._fail(self._lost(TargetError("connection_lost", f"{self.target.id}: {how}", "look at the target")))
+            return TargetError("connection_lost", f"{self.target.id}: {how}", "look at the target")
+        return None
 
-    def _lost(self, exc: TargetError) -> TargetError:
-        """The error of a broken connection: if no work was sent, it says that a repetition is safe."""
-        if exc.kind != "connection_lost" or self._work_sent:
-            return exc
-        message = f"{exc.message}, before anything was run"
-        return TargetError("bootstrap_failed", message, "nothing was done on the target: it is safe to run again")
-
-    def _take(self, kind: bytes, payload: bytes) -> None:
+    def _take(self, kind: bytes, payload: bytes | bytearray) -> None:
         intake = self._channel.intake
         intake.frame()
         if kind == b"M":
+            self._survival.frame()
             message = intake.message(payload)
             if message is not None:
                 self._message(message)
+        elif kind == b"R":
+            self._survival.told(handshake.fields_of(payload))
         elif kind == b"H":
             self._channel.greet(handshake.fields_of(payload))
             self.info.update(self._channel.info)
         elif kind == b"G":
             self._channel.go()
         elif kind == b"E":
-            self._fail(handshake.from_frame(self.target, handshake.fields_of(payload)))
+            trouble = handshake.from_frame(self.target, handshake.fields_of(payload))
+            if self._survival.is_connecting:
+                raise trouble
+            self._fail(trouble)
         elif kind == b"N":
             self._notice(handshake.fields_of(payload))
         elif kind == b"S":
@@ -386,6 +407,8 @@ class Session:
             self._warn(fields.get("message", ""))
         elif kind == "waiting":
             self._on_event({"k": "waiting", "holder": handshake.printable(fields.get("message", ""))})
+        elif kind == "kept":
+            self._on_event({"k": "kept", "jids": fields.get("jid", "").split("\n")[:100]})
         elif kind == "cleaned":
             self.removed = [line for line in fields.get("removed", "").split("\n") if line]
             self._channel.remember(None)
@@ -415,7 +438,7 @@ class Session:
                     self.info["salt"] = message.get("salt")
                     future.set_result(message.get("ret"))
                 else:
-                    future.set_exception(self._exception(message))
+                    future.set_exception(troubles.raised(self.target.id, message))
                     future.exception()  # marks it as retrieved: the caller may be cancelled
         elif kind in questions.KINDS:
             self._questions.asked(message)
@@ -425,19 +448,6 @@ class Session:
             self._on_event(message)
         elif kind == "stderr":
             log.debug("%s: stderr: %s", self.target.id, handshake.printable(str(message.get("text", ""))))
-
-    def _exception(self, message: Message) -> FunctionError:
-        name = str(message.get("type") or "Exception")[:200]
-        text = str(message.get("message") or name)[:_TEXT]
-        if message.get("tb"):
-            log.debug("%s: %s", self.target.id, message["tb"][:_TEXT])
-        if message.get("known", True):
-            return FunctionError("exception", text, "see the message; -l debug shows where it was raised", name)
-        known = message.get("nearest")
-        near = [handshake.printable(str(one)) for one in known[:3]] if isinstance(known, list) else []
-        there = message.get("hint") or "`pushsalt run TARGET sys.list_functions` lists what there is"
-        hint = f"nearest: {', '.join(near)}" if near else handshake.printable(str(there))
-        return FunctionError("unknown_function", text, hint, "CommandExecutionError")
 
     # --- ending
 
@@ -470,6 +480,8 @@ class Session:
         if self._is_sound and self._channels is not None:
             self._channels.keep(self._channel)
             return
+        if self._survival.state and not self._leaving:
+            stream.write(STOP)  # it would go on without a channel
         stream.close()
         try:
             await asyncio.wait_for(stream.wait_closed(), CLOSE_TIMEOUT)
@@ -485,10 +497,3 @@ class Session:
 def _resolve(future: asyncio.Future[None]) -> None:
     if not future.done():
         future.set_result(None)
-
-
-async def clean(target: Target, connection: Connection, runtime: Runtime, lock: LockRequest) -> list[str]:
-    """Remove everything that pushsalt keeps on the target; returns the removed paths. Raises TargetError."""
-    session = await Session.open(target, connection, runtime, start=Start(lock=lock, clean=True))
-    await session.close()
-    return session.removed

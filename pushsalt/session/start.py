@@ -25,9 +25,10 @@ class LockRequest:
 class Start:
     """The parameters of a session. ``deadline``: seconds for the whole session, measured on the target.
 
-    ``clean``: no worker is started; what pushsalt keeps on the target is removed (``session.clean``).
+    ``clean``: no worker is started; what pushsalt keeps on the target is removed (``Session.removed``).
     ``custom``: the archive of users' own modules, see thin/custom.py. ``salt``: Salt's own modules may be asked for,
-    see thin/saltown.py. ``resource``: the resource that the session serves, see thin/resourcetypes.py.
+    see thin/saltown.py. ``resource``: the resource that the session serves, see thin/resourcetypes.py. ``jid``: the
+    job's id.
     """
 
     opts: Mapping[str, Any] = field(default_factory=dict)
@@ -40,6 +41,9 @@ class Start:
     custom: Blob | None = None
     salt: Mapping[str, Any] | None = None
     resource: Mapping[str, Any] | None = None
+    job: str = ""
+    reconnect: float = 0.0
+    jid: str = ""
 
     def parameters(self) -> dict[str, object]:
         """The parameters of the supervisor; see thin/__main__.py."""
@@ -52,7 +56,13 @@ class Start:
         }
         if lock is not None and lock.name:
             parameters["lock_name"] = lock.name
+        if self.job:
+            parameters.update(job=self.job, reconnect=self.reconnect)
         return parameters
+
+    def resuming(self, frame: int) -> dict[str, object]:
+        """The parameters of the supervisor that takes up the run of this job at a frame."""
+        return {"lock": None, "wait": 0, "deadline": None, "clean": False, "job": self.job, "resume": frame}
 
     def init(self, id: str, resource: Mapping[str, Any] | None) -> dict[str, Any]:
         """The message ``init``; ``resource`` as the target gets it."""
@@ -63,6 +73,7 @@ class Start:
             "grains": dict(self.grains),
             "want_grains": self.want_grains,
             "log_level": self.log_level,
+            "jid": self.jid,
         }
         if self.salt is not None:
             init["salt"] = dict(self.salt)

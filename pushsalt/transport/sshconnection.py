@@ -59,6 +59,11 @@ class SshConnection:
         self.connection = connection
         self._jump, self._proxy = jump, proxy
 
+    @property
+    def is_open(self) -> bool:
+        """Whether the connection is open, as far as is known on this side."""
+        return not self.connection.is_closed()
+
     async def open(
         self, words: Sequence[str], *, pty: bool = False, on_stderr: Callable[[bytes], None] | None = None
     ) -> SshStream:

@@ -26,6 +26,17 @@ def running(text: str | list[str], name: str = "cmdline") -> list[int]:
     return found
 
 
+def children(pid: int) -> list[int]:
+    """The processes that this one has started, and that live."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):
+            state, parent = path.read_text().rpartition(")")[2].split()[:2]
+            if int(parent) == pid and state != "Z":
+                found.append(int(path.parent.name))
+    return found
+
+
 def wait_until(what: Callable[[], object], seconds: float = 20) -> None:
     """Wait until it is true; fails when it never is."""
     end = time.monotonic() + seconds

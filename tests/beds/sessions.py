@@ -71,6 +71,15 @@ def fork_and_answer(fds):
     return "parent"
 
 
+def leave_behind(seconds):
+    """The id of a child in our group that has not executed a program yet, and has all our descriptors."""
+    pid = os.fork()
+    if pid == 0:
+        time.sleep(seconds)
+        os._exit(0)
+    return pid
+
+
 def sleep(seconds, pids):
     """Sleep, with a child in our group and a daemon of its own; their ids go to a file."""
     child = subprocess.Popen(["sleep", str(seconds)])

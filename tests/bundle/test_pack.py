@@ -116,6 +116,7 @@ def test_what_is_for_the_controller_alone_stays_here():
         "__changes__",
         "__runs__",
         "__any_arguments__",
+        "__known_arguments__",
     }
     first, travelling = pack.build()
     sent = {}

@@ -29,9 +29,9 @@ class Ends:
         ours, self.theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
         self.theirs.setblocking(False)
         reading, writing = os.pipe()
-        os.close(writing)
+        pipes = os.fdopen(reading, "rb", 0), os.fdopen(writing, "wb", 0)
         self.pool = NoPool()
-        self.child = Child(self.pool, ours, os.fdopen(reading, "rb", 0), False)  # type: ignore[arg-type]
+        self.child = Child(self.pool, ours, pipes, False)  # type: ignore[arg-type]
         self._data = b""
 
     def arrived(self) -> list[dict[str, Any]]:

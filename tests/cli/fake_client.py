@@ -45,6 +45,7 @@ class FakeClient:
     def __init__(self, settings, reporter):
         calls.append(("settings", settings))
         self.reporter = reporter
+        self.observers = []
         self.stopped = asyncio.Event()
         self.secrets = Redactor()
         self.secrets.add(os.environ.get("FAKE_SECRET"))
@@ -64,7 +65,9 @@ class FakeClient:
             raise NoTargetError("no target matches 'none'", hint=f"the inventory has {', '.join(ids)}")
         return ids
 
-    def stop(self):
+    is_ending = False
+
+    def stop(self, exit_code=130, gently=False):
         self.stopped.set()
 
     def stream_apply(self, selection, sls, options):

@@ -149,7 +149,7 @@ def test_where_options_end(words, want):
         (["aply"], "there is no command 'aply'", "apply"),
         (["apply", "*", "--tset"], "there is no option --tset of pushsalt apply", "--test"),
         (["--inventry", "x", "apply", "*"], "there is no option --inventry", "--inventory"),
-        (["--bacth", "3", "apply", "*"], "there is no option --bacth", "did you mean --batch?"),
+        (["--bacth", "3", "apply", "*"], "there is no option --bacth", "did you mean --batch or"),
         (["--batch", "3", "inventory", "list"], "there is no option --batch of pushsalt inventory list", "--help"),
         (["apply", "*", ""], "an SLS name is empty", "highstate"),
         (["run", "*", "cmd.run", "reboot", "--test"], "--test: cmd.run runs what it is given", "states have a dry run"),

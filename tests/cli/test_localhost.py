@@ -120,6 +120,26 @@ def test_a_project_for_salt_ssh_needs_nothing_more(pushsalt, tmp_path):
     assert {id: host["user"] for id, host in json.loads(done.stdout).items()} == {"web1": "ops", "db1": "root"}
 
 
+@pytest.mark.parametrize("config_dir", [False, True])
+def test_a_missing_inventory_is_corrected_where_it_is_named(pushsalt, tmp_path, config_dir):
+    file = tmp_path / "Saltfile"
+    file.write_text("salt-ssh:\n  roster_file: ./etc/hosts\n" + "  config_dir: ./conf\n" * config_dir)
+    (tmp_path / "conf").mkdir()
+    (tmp_path / "conf/master").write_text("")
+    done = pushsalt("target", "*")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert f"error: there is no inventory {tmp_path}/etc/hosts\n" in done.stderr
+    assert f"hint: correct `roster_file` in {file}; a relative path begins at the folder of that file\n" in done.stderr
+    assert "-i" not in done.stderr
+    assert "path given with -i" in pushsalt("-i", "nowhere", "target", "*").stderr
+    assert "path given with PUSHSALT_INVENTORY" in pushsalt("target", "*", PUSHSALT_INVENTORY="nowhere").stderr
+    (tmp_path / "conf/master").write_text("roster_file: /nowhere\n")
+    file.write_text("salt-ssh: {config_dir: conf}\n")
+    assert f"correct `roster_file` in {tmp_path}/conf/master" in pushsalt("target", "*").stderr
+    assert "path given with -c" in pushsalt("-c", "nowhere", "target", "*").stderr
+    assert "SALT_SALTFILE" in pushsalt("target", "*", SALT_SALTFILE="nowhere").stderr
+
+
 def test_what_a_found_master_configuration_includes_by_itself_must_be_trusted(pushsalt, tmp_path):
     (tmp_path / "conf/master.d").mkdir(parents=True)
     (tmp_path / "Saltfile").write_text("salt-ssh: {config_dir: conf}\n")

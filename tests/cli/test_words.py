@@ -10,15 +10,27 @@ import pytest
 
 from pushsalt.api import Selection, Settings
 from pushsalt.cli.app import COMMANDS, command
-from pushsalt.cli.options import GLOBAL, JOB, MATCHERS, RAW, STATES
+from pushsalt.cli.options import GLOBAL, JOB, MATCHERS, RAW, RERUN, RETURNS, STATES
+from pushsalt.cli.reports import REPORTS
+from pushsalt.cli.rollouts import ROLLOUT
 from pushsalt.cli.words import ANSWERED, IDLE, OTHER, ROWS, TAKEN, own
 
 ROOT = Path(__file__).parents[2]
 #: What `--help` of the real tools lists: {tool: {"flags": words, "values": words that take one}}.
 THEIRS = json.loads((Path(__file__).parent / "cases" / "options_of_others.json").read_text())
-OURS = {flag: opt for group in (GLOBAL, MATCHERS, STATES, RAW, JOB) for opt in group for flag in opt.flags}
+OURS = {
+    flag: opt
+    for group in (GLOBAL, MATCHERS, STATES, RAW, RETURNS, RERUN, JOB, ROLLOUT, REPORTS)
+    for opt in group
+    for flag in opt.flags
+}
 VALUES = {
     "--batch": "2",
+    "--return": "sqlite3",
+    "--batch-wait": "0",
+    "--batch-safe-limit": "3",
+    "--batch-safe-size": "2",
+    "--subset": "2",
     "--concurrency": "3",
     "--timeout": "5",
     "--out": "json",

@@ -42,6 +42,16 @@ def said(full: str, strict: str = "near", **given: Any) -> list[tuple[str, str, 
         ("pkg.latest", {"require-in": REFERENCE}, "require_in"),
         ("pkg.removed", {"failhrad": True}, "failhard"),
         ("archive.extracted", {"source": "salt://x", "owerwrite": True}, "overwrite"),
+        ("pkg.installed", {"ignore_epohc": True}, "ignore_epoch"),
+        # names that the module which the state calls puts together
+        ("mysql_user.present", {"conection_host": "db1"}, "connection_host"),
+        ("mysql_user.present", {"connection_hots": "db1"}, "connection_host"),
+        ("mysql_database.present", {"connection_defualt_file": "/x"}, "connection_default_file"),
+        # whose arguments may be keys of a file: near to those that are known
+        ("pkgrepo.managed", {"fiel": "/etc/apt/sources.list.d/x.list"}, "file"),
+        ("pkgrepo.managed", {"key_ulr": "https://example.org/key"}, "key_url"),
+        ("pkgrepo.managed", {"gpgchek": 1}, "gpgcheck"),
+        ("pkgrepo.absent", {"keydi": "1234"}, "keyid"),
         # whose arguments are data: only what is near to a guard or a requisite, and looks like one
         ("module.run", {"unles": "true"}, "unless"),
         ("test.nop", {"requre": REFERENCE}, "require"),
@@ -93,6 +103,8 @@ def test_what_does_nothing_is_a_warning(full, given, near):
         ("pkg.installed", {"enablerepo": "x", "disablerepo": "y", "only_upgrade": True, "force_conf_new": True}),
         ("mysql_user.present", {"connection_host": "h", "connection_charset": "utf8"}),
         ("pkgrepo.managed", {"humanname": "x", "gpgkey": "y", "sslverify": 1, "enabled_metadata": 1, "type": "rpm-md"}),
+        ("pkgrepo.managed", {"own_key": "x", "cost": 1, "exclude": "a", "include": "b", "proxy_auth_method": "none"}),
+        ("mysql_grants.present", {"connection_use_unicode": True, "connection_conv": {}, "connection_pass": "x"}),
         ("file.absent", {"contents": "x", "mode": "0644"}),  # left from file.managed
         ("module.run", {"test.arg": [{"match": ["a"]}], "batch": ["nginx"], "created": "now"}),
         ("test.nop", {"listen_on": ["0.0.0.0:80"], "use_it": [1]}),

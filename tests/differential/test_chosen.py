@@ -30,7 +30,7 @@ def record(*without: str) -> dict[tuple[str, str, str], str]:
 
 def test_code_of_a_case() -> None:
     files = code.files(named("host"))
-    assert {"thin/states/host.py", "thin/modules/hosts.py", "thin/utils/hostsfile.py"} <= set(files)
+    assert {"thin/states/host.py", "thin/modules/hosts.py", "thin/utils/formats/hostsfile.py"} <= set(files)
     assert "thin/engine.py" not in files and "thin/states/user.py" not in files
     packages = code.files(named("pkg"))
     assert "thin/modules/aptpkg.py" in packages and "thin/modules/yumpkg.py" not in packages

@@ -17,14 +17,15 @@ from pushsalt.outputters import CHOICES
 from pushsalt.redact import SECRET_KEYS
 
 CLI = "docs/cli.md"
-#: headings of docs/cli.md, and the options of which groups of help stand below them
-SINGLE = "Of single commands"
+#: group of options in help -> heading of its table in docs/cli.md
+SINGLE = "Options of single commands"
 GROUPS = {
-    "Global options": "Every command",
-    "How TARGET matches (default: a glob over ids)": "Which targets",
-    "What is done": "What is done",
+    "Global options": "Global options",
+    "Matcher of TARGET (default: a glob for ids)": "Selecting targets",
+    "States and functions": "States and functions",
     "Output": "Output of commands",
-    "How it is done": "How it is done",
+    "Execution": "Execution",
+    "Rollout": "Rollout",
 }
 TABLES = (*GROUPS.values(), SINGLE)
 
@@ -56,7 +57,7 @@ def options():
 
 def where(heading, names):
     """The commands of an option as the table names them: ``ca`` for all of ``ca``."""
-    if heading == "Every command":
+    if heading == "Global options":
         return ""
     every = list(commands())
     short = {}
@@ -124,12 +125,12 @@ def test_exit_codes(page, name, heading):
 
 
 def test_levels_of_the_log(page):
-    line = re.search(r"from the level of `-l`(.*?)\.\s", page(CLI).text, re.S).group(1)
+    line = re.search(r"from\s+the\s+level\s+of\s+`-l`(.*?)\.\s", page(CLI).text, re.S).group(1)
     assert [word for word in re.findall(r"`(\w+)`", line) if word != "log_level"] == list(LEVELS)
 
 
 def test_secret_keys(page):
-    text = re.search(r"takes the place of the usual list:(.*?)\.\n\n", page(CLI).text, re.S).group(1)
+    text = re.search(r"replaces\s+the\s+default\s+list:(.*?)\.\n\n", page(CLI).text, re.S).group(1)
     assert re.findall(r"`([^`]+)`", text) == list(SECRET_KEYS)
 
 

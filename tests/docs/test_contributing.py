@@ -20,10 +20,11 @@ RECIPES = {
     "tops": "### A pillar source",
     "fileserver": "### A file server backend",
     "sdb": "### A driver of sdb",
+    "returners": "### A returner",
     "functions": "### A function of the controller",
 }
 #: of these docs/extending.md has the contract, and tests/plugins a test; few will ever write one
-WITHOUT_RECIPE = {"serializers", "sources"}
+WITHOUT_RECIPE = {"serializers", "sources", "runners"}
 
 
 def project():

@@ -296,12 +296,15 @@ def test_timeout_stops_one_target_and_its_processes(project):
 
 
 @pytest.mark.parametrize("name, code", [("SIGINT", 130), ("SIGTERM", 143), ("SIGHUP", 143)])
-def test_a_signal_stops_the_work_and_says_so(project, name, code):
+def test_a_second_signal_stops_the_work_and_says_so(project, name, code):
     seconds = unique_sleep()
     sls = f"quick:\n  test.succeed_with_changes\nslow:\n  cmd.run:\n    - name: sleep {seconds}\n"
     site = project({"salt/slow.sls": sls})
     process = site.start("apply", "--out", "json", "t1", "slow")
     wait_until(lambda: running(["sleep", seconds]))
+    process.send_signal(getattr(signal, name))
+    with pytest.raises(subprocess.TimeoutExpired):  # the state under way is to end first
+        process.wait(0.5)
     process.send_signal(getattr(signal, name))
     done = site.finish(process, timeout=20)
     assert done.code == code

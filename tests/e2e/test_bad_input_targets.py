@@ -123,7 +123,7 @@ def add(bed: SshdBed, id: str, command: str = "", **settings: Any) -> dict[str, 
 @pytest.fixture(scope="module")
 def project(bed: SshdBed, peers: dict[str, int], tmp_path_factory: pytest.TempPathFactory) -> Project:
     folder = tmp_path_factory.mktemp("targets")
-    project = Project(folder)
+    project = Project(folder, reconnect=0)  # what is cut is over
     keygen(folder / "stranger")
     keygen(folder / "other")
     open_key = folder / "open-key"
@@ -253,7 +253,7 @@ def test_a_function_that_is_interrupted_may_have_begun(project: Project) -> None
 def test_an_interrupted_apply_says_how_far_it_was(project: Project) -> None:
     process = project.start("apply", "--out", "json", "sleeps")
     _wait_for(lambda: _alive("sleep 321"))
-    process.send_signal(signal.SIGTERM)
+    _stop_at_once(process, signal.SIGTERM)
     done = project.finish(process, 30)
     error = done.error("sleeps")
     assert done.code == 143 and "1 of 2 states" in error["message"] and len(error["returned"]) == 1
@@ -280,8 +280,15 @@ def test_two_runs_never_overlap(project: Project) -> None:
         assert f"pid {first.pid}" in error["message"] and "--wait-lock" in error["hint"]
         assert values(second.data["well-1"])[0]["result"] is True
     finally:
-        first.send_signal(signal.SIGINT)
+        _stop_at_once(first, signal.SIGINT)
         project.finish(first, 30)
+
+
+def _stop_at_once(process: subprocess.Popen[bytes], number: signal.Signals) -> None:
+    """The first signal lets the state under way end; the second does not."""
+    process.send_signal(number)
+    time.sleep(1)
+    process.send_signal(number)
 
 
 def _alive(command: str) -> bool:

@@ -51,11 +51,27 @@ def test_a_module_and_a_state(make):
     assert done.code == 2
 
 
+def test_the_text_of_the_exit_stands_with_its_place(make):
+    site = make()
+    site.write("salt/_modules/own.py", 'import sys\ndef leave():\n    sys.exit("no licence")\n')
+    site.write("salt/calls.sls", "x:\n  test.nop:\n    - foo: {{ salt['own.leave']() }}\n")
+    site.write("salt/py.sls", '#!py\nimport sys\ndef run():\n    sys.exit("no licence")\n')
+    error = site.json("run", "here", "own.leave").data["here"]["error"]
+    assert error["message"] == "_modules/own.py, line 3: it ends the program: sys.exit('no licence')"
+    [text] = site.json("apply", "here", "calls").data["here"]
+    assert "_modules/own.py, line 3: it ends the program: sys.exit('no licence')" in text and "calls.sls:3" in text
+    [text] = site.json("apply", "here", "py").data["here"]
+    assert "no licence" in text and "py.sls:4" in text
+
+
 def test_a_roster(make):
     site = make()
     site.write("roster", SLS["body"][0])
     done = site.run("-i", "roster", "target", "*")
     assert done.code == 1 and "roster:3" in done.err and "sys.exit" in done.err
+    site.write("roster", SLS["body"][0].replace("exit()", "exit('no such rack')"))
+    done = site.run("-i", "roster", "target", "*")
+    assert done.code == 1 and "roster:3" in done.err and "no such rack" in done.err
 
 
 def test_a_pillar_an_external_one_and_tops(make):

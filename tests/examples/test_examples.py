@@ -147,6 +147,12 @@ def test_driver_of_sdb(project: Project) -> None:
     assert list(project.json("run", "far", "state.show_sls", "one").data["far"]) == ["length-10"]
 
 
+def test_returner(project: Project) -> None:
+    configure(project, **{"returner.lines.file": str(project.folder / "returns")})
+    assert project.json("run", "far", "grains.get", "none", "--return", "lines").code == 0
+    assert (project.folder / "returns").read_text() == "far grains.get True\n"
+
+
 def test_top_data(project: Project) -> None:
     project.write("classes/far", "web mail\n")
     configure(project, master_tops={"classes": str(project.folder / "classes")})

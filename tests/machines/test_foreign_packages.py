@@ -3,7 +3,7 @@
 import pytest
 
 from tests.beds import foreign, steps
-from thin.utils import pacmanversion, rpmversion
+from thin.utils.packages import pacmanversion, rpmversion
 
 pytestmark = [pytest.mark.machines, pytest.mark.slow]
 

@@ -86,6 +86,13 @@ CASES = {
         {"salt/one.sls": "id-{{ salt['sdb.get']('sdb://own/k') | length }}: {test.nop: []}"},
         {"own": {"driver": "{name}", "word": "hand"}, "secret_keys": []},
     ),
+    "returners": Case(
+        "returners",
+        "def returner(ret):\n    print('sent by', ret['id'])\n",
+        "def returner(ret):\n    raise ValueError('not today')\n",
+        ("run", "web1", "grains.get", "rack", "--return", "{name}"),
+        "sent by web1",
+    ),
     "sources": Case(
         "sources",
         "def fetch(url, folder, opts):\n    (folder / 'x').write_text('of ' + url)\n    return folder / 'x'\n",

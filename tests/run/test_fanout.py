@@ -5,14 +5,16 @@ import asyncio
 import pytest
 
 from pushsalt.errors import FunctionError, StateError, TargetError, UsageError
-from pushsalt.events import Reporter
 from pushsalt.job import JobOptions
 from pushsalt.model import TargetReturn
 from pushsalt.run.fanout import fan_out
+from pushsalt.run.pace import Window
+from pushsalt.run.stopping import Stopping
 
 
-async def collect(ids, run_one, width=3, stop=None):
-    return [result async for result in fan_out(ids, run_one, width, Reporter(), stop or asyncio.Event())]
+async def collect(ids, run_one, width=3, stop=None, **more):
+    returns = fan_out(Window(ids, width), run_one, stop or Stopping(), **more)
+    return [result async for some in returns for result in some]
 
 
 async def test_all_trouble_becomes_a_return():
@@ -59,12 +61,12 @@ async def test_width_and_order():
 
 
 async def test_stop_gives_every_target_a_return():
-    stop = asyncio.Event()
+    stop = Stopping()
 
     async def run_one(id):
         if id == "quick":
             return TargetReturn(id, 1)
-        stop.set()
+        stop.stop()
         await asyncio.sleep(60)
         raise AssertionError
 
@@ -73,26 +75,55 @@ async def test_stop_gives_every_target_a_return():
     assert [results[id].ret["error"]["kind"] for id in ("slow", "later")] == ["interrupted", "interrupted"]
 
 
-@pytest.mark.parametrize(
-    "options, total, width",
-    [
-        (JobOptions(concurrency=7), 100, 7),
-        (JobOptions(batch="3"), 100, 3),
-        (JobOptions(batch="20%"), 10, 2),
-        (JobOptions(batch="1%"), 10, 1),
-        (JobOptions(batch="50%", concurrency=2), 10, 2),
-    ],
-)
-def test_width_of_options(options, total, width):
-    assert options.width(total) == width
+async def test_stop_while_a_return_is_looked_at():
+    """The job is stopped when nothing waits for it: what runs is cancelled all the same."""
+    stop = Stopping()
+
+    async def run_one(id):
+        await asyncio.sleep(0 if id == "quick" else 60)
+        return TargetReturn(id, 1)
+
+    kinds = {}
+    async for [result] in fan_out(Window(["quick", "slow"], 2), run_one, stop):
+        stop.stop()
+        await asyncio.sleep(0)
+        kinds[result.id] = result.ret if result.ret == 1 else result.ret["error"]["kind"]
+    assert kinds == {"quick": 1, "slow": "interrupted"}
 
 
-@pytest.mark.parametrize("batch", ["0", "x", "-1", "120%", "5.5", ""])
-def test_bad_batch(batch):
-    with pytest.raises(UsageError, match="--batch"):
-        JobOptions(batch=batch).width(10)
+async def test_no_more_begin_when_they_may_not():
+    begun = []
+
+    async def run_one(id):
+        begun.append(id)
+        return TargetReturn(id, True)
+
+    window = Window("abcdef", 2)
+    returns = fan_out(window, run_one, Stopping(), may_begin=lambda: len(begun) < 2)
+    results = [result.id async for some in returns for result in some]
+    assert results == ["a", "b"] == begun
+    assert window.rest() == ["c", "d", "e", "f"]
+
+
+async def test_a_place_is_kept_for_a_while(monkeypatch):
+    """Salt's ``batch_wait``: the place of a target that is done is not taken at once."""
+    slept, begun, sleep = [], [], asyncio.sleep
+
+    async def note(seconds):
+        slept.append((seconds, list(begun)))
+        await sleep(0)
+
+    async def run_one(id):
+        begun.append(id)
+        return TargetReturn(id, True)
+
+    monkeypatch.setattr(asyncio, "sleep", note)
+    results = await collect("abcd", run_one, 2, wait=5.0)
+    assert sorted(result.id for result in results) == list("abcd")
+    assert slept[0] == (5.0, ["a", "b"]) and {seconds for seconds, _ in slept} == {5.0}
+    assert len(slept) == 2  # nobody waits behind the last ones
 
 
 def test_bad_concurrency():
     with pytest.raises(UsageError, match="--concurrency"):
-        JobOptions(concurrency=0).width(10)
+        _ = JobOptions(concurrency=0).width

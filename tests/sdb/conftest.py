@@ -143,7 +143,7 @@ def _rest(tmp_path, monkeypatch, request):
 
 def _redis(tmp_path, monkeypatch, request):
     port = request.getfixturevalue("redis_port")
-    from thin.utils import resp
+    from thin.utils.programs import resp
 
     def put(key, value):
         with resp.Client("127.0.0.1", port, 3, "redis-password") as server:

@@ -18,7 +18,7 @@ import pytest
 from pushsalt.errors import FunctionError, TargetError
 from pushsalt.model import Blob, Target
 from pushsalt.session.blobs import Sender
-from pushsalt.session.session import clean
+from pushsalt.session.session import Session
 from pushsalt.session.start import LockRequest, Start
 from tests.beds.pythons import pythons
 from tests.beds.sessions import alive
@@ -244,6 +244,24 @@ async def sleeping(session, tmp_path):
     return call, [int(pid) for pid in pids.read_text().split()]
 
 
+@pytest.mark.parametrize("how", ["bye", "kill -9 supervisor"])
+async def test_what_a_call_left_in_the_background_outlives_a_session_that_ends_well(open_session, how):
+    """Also a fork of the worker that still has the pipe by which the kernel kills the group with the supervisor."""
+    session = await open_session()
+    child, supervisor = await session.call("trouble.leave_behind", [60]), int(session.info["pid"])
+    try:
+        if how != "bye":
+            os.kill(supervisor, signal.SIGKILL)
+            await until(lambda: not alive(child))
+        await session.close()
+        await until(lambda: not alive(supervisor))
+        await asyncio.sleep(0.1)  # the kernel would have killed it by now
+        assert alive(child) is (how == "bye")
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(child, signal.SIGKILL)
+
+
 @pytest.mark.parametrize("how", ["close", "kill -9 supervisor", "term supervisor"])
 async def test_what_runs_ends_with_the_channel_but_daemons_live_on(open_session, tmp_path, how):
     session = await open_session(start=Start(lock=LockRequest("first")))
@@ -374,7 +392,9 @@ async def test_a_user_without_a_home_leaves_nothing_behind(open_session):
 async def test_clean_removes_everything(open_session, home, runtime):
     await (await open_session(start=Start(lock=LockRequest("x")))).close()
     connection = await open_session.connection(HERE)
-    removed = await clean(HERE, connection, runtime, LockRequest("clean"))
+    cleaning = await Session.open(HERE, connection, runtime, start=Start(lock=LockRequest("clean"), clean=True))
+    await cleaning.close()
+    removed = cleaning.removed
     assert {path.rsplit(".", 1)[-1] for path in removed} >= {"tar", "img"}
     assert list((home / ".cache").iterdir()) == []
     session = await open_session()

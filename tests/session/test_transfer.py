@@ -19,7 +19,7 @@ from pushsalt.model import Blob
 from pushsalt.session.blobs import Sender
 from tests.beds.project import Project, values
 from thin.utils.files import atomic
-from thin.utils.transfer import Tree
+from thin.utils.files.transfer import Tree
 
 MIB = 1024 * 1024
 

@@ -160,11 +160,12 @@ def test_errors(peer: Peer, fun: str, args: list[Any], kwargs: Message, kind: st
     assert peer.call("test.ping") is True, "the worker goes on"
 
 
-def test_command_line_calls_are_told_so(peer: Peer) -> None:
+def test_command_line_calls_are_told_so(start: Callable[..., Peer]) -> None:
+    peer = start(jid="20261121204500000000")
     got = peer.call("test.kwarg", cli=True, a=1)
     assert got["a"] == 1
     assert (got["__pub_fun"], got["__pub_tgt"]) == ("test.kwarg", "m")
-    assert len(got["__pub_jid"]) == 20
+    assert got["__pub_jid"] == "20261121204500000000"
 
 
 def test_grains_of_the_inventory_win(start: Callable[..., Peer]) -> None:

@@ -1,4 +1,4 @@
-"""Grains: what a target is. Names and values are Salt's.
+"""Grains: properties of a target. Names and values are Salt's.
 
 ``collect(opts)`` gives all of them as a plain dict. Each module here is one room: ``os_release`` and ``linux``, ``bsd``
 or ``macos`` (the system), ``hardware``, ``virtual``, ``storage``, ``network``, ``process``; ``static`` reads the grains
@@ -62,7 +62,7 @@ def _linux(opts, so_far, folder):
 
 
 def _other(opts, so_far, folder):
-    """Other kernels than Linux; one that has no room of its own gets what any system has."""
+    """Grains of kernels other than Linux; an unknown kernel has the generic grains."""
     kernel, ret = so_far["kernel"], {"efi": False, "efi-secure-boot": False, "transactional": False}
     if kernel == "Darwin":
         from thin.grains import macos

@@ -1,4 +1,4 @@
-"""What programs answered in an earlier run: they are asked again when they, or what they tell of, may have changed.
+"""Stored outputs of programs: a program is run again if it, or the subject of its output, may have changed.
 
 ``systemctl --version`` and ``systemd-detect-virt`` cost more than all other grains together. Their answers are kept in
 the file ``thin-answers`` of the private directory, by the command line, and hold as long as the program's file is the
@@ -17,7 +17,7 @@ _LIMIT = 64 * 1024
 
 
 class Answers(object):
-    """``folder``: the private directory, or None: then every program is asked."""
+    """``folder``: the private directory, or None to run every program."""
 
     def __init__(self, folder):
         self._folder = folder
@@ -38,7 +38,7 @@ class Answers(object):
         return asked
 
     def keep(self):
-        """Write down what was asked. Failing costs the next run some time, nothing else."""
+        """Store the outputs. A failure only costs the next run some time."""
         new = {
             key: [mark, asked.code, asked.text]
             for key, mark, asked in self._asked

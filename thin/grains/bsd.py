@@ -111,12 +111,12 @@ def describe(kernel, kernelrelease, said, dmesg=""):
 
 
 def hardware(table, values):
-    """The firmware's grains; None where the maker filled in nothing."""
+    """Grains of the firmware; None for values that the manufacturer did not set."""
     return {grain: clean(grain, values[name]) for grain, name in table if name in values}
 
 
 def clean(grain, value):
-    """The value, or None for the words with which makers fill in what they do not know."""
+    """The value, or None for placeholders of manufacturers."""
     low = value.lower()
     if not value or low.startswith("none"):
         return None
@@ -160,7 +160,7 @@ def virtual(hardware, values):
 
 
 def cpu_flags(dmesg):
-    """The flags of the first processor in what the kernel said at its start."""
+    """The flags of the first processor in the kernel's boot messages."""
     flags, here = [], False
     for line in dmesg.splitlines():
         if line.startswith("CPU: "):

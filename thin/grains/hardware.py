@@ -121,7 +121,7 @@ def parse_lspci(text):
 
 
 def firmware(folder=DMI):
-    """What the firmware says about the machine; without what only root may read, for others."""
+    """Grains of the firmware; users other than root get those that they can read."""
     ret = {}
     for grain, name in FIRMWARE:
         text = read(os.path.join(folder, name), None)

@@ -19,7 +19,7 @@ KNOWN_INITS = (b"upstart", b"sysvinit", b"systemd")
 
 
 def start(command=Command):
-    """``systemctl --version``, running, where Salt would have asked it; or None."""
+    """Start ``systemctl --version`` if Salt would run it; returns the running command, or None."""
     systemctl = which("systemctl")
     return command([systemctl, "--version"]) if systemctl and which("localectl") else None
 
@@ -90,8 +90,9 @@ def _init_by_content(program):
 
 
 def osarch(family):
-    """The architecture of packages. The package tool's own program tells it; the tool is asked only where that is not
-    enough."""
+    """The architecture of packages. It is read from the package tool's executable; the tool is run only if that is not
+    enough.
+    """
     tool = {"Debian": "dpkg", "RedHat": "rpm", "Suse": "rpm"}.get(family)
     machine = os.uname()[4]
     path = which(tool) if tool else None

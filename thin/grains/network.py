@@ -1,4 +1,4 @@
-"""Addresses, names and routes. Linux tells its interfaces by rtnetlink: nothing is started, root is not needed.
+"""Addresses, names and routes. On Linux they are read with rtnetlink, without programs and without root.
 
 Salt: ``ip_interfaces``, ``hwaddr_interfaces``, ``hostname``, ``ip_fqdn``, ``dns``, ``default_gateway`` of
 salt.grains.core, which parse what ``ip`` prints.
@@ -12,7 +12,7 @@ except ImportError:
     import socket
 
 from thin.grains.probe import Command, read, which
-from thin.utils import netlink
+from thin.utils.system import netlink
 
 
 def grains(opts):
@@ -22,7 +22,7 @@ def grains(opts):
     if netlink.available():
         ret.update(gateways(read("/proc/net/route"), read("/proc/net/ipv6_route")))
     else:
-        from thin.utils import ifconfig
+        from thin.utils.outputs import ifconfig
 
         netstat = which("netstat")
         ret.update(ifconfig.gateways(Command([netstat, "-rn"]).output()[1] if netstat else ""))
@@ -51,7 +51,7 @@ def interfaces():
 
 
 def _by_ifconfig():
-    from thin.utils import ifconfig
+    from thin.utils.outputs import ifconfig
 
     program, ret = which("ifconfig"), {}
     for name, data in ifconfig.table(Command([program, "-a"]).output()[1] if program else "").items():
@@ -179,7 +179,7 @@ def _network(text):
 
 
 def _fqdn(hostname):
-    """The canonical name that the resolver gives, as Salt asks for it."""
+    """The canonical name from the resolver, queried as in Salt."""
     try:
         kind, protocol, flags = socket.SOCK_STREAM, 6, socket.AI_CANONNAME
         canonical = [info[3] for info in socket.getaddrinfo(hostname, 0, 0, kind, protocol, flags) if info[3]]
@@ -201,7 +201,7 @@ def _resolve(name, family):
 
 
 def _reverse(addresses):
-    """The names of all addresses but loopback ones, asked one after the other."""
+    """The names of all addresses except loopback, resolved one after the other."""
     from socket import getfqdn
 
     ret = set()

@@ -212,7 +212,7 @@ def parse_lsb_release(text):
 
 
 def os_name(full_name, id=None):
-    """The ``os`` grain behind a distribution's name."""
+    """The ``os`` grain for the name of a distribution."""
     if (id, full_name) in SPECIAL_NAMES:
         return SPECIAL_NAMES[(id, full_name)]
     name = re.sub(r"\W(?:gnu/)?linux", "", full_name, flags=re.IGNORECASE).strip()

@@ -42,7 +42,7 @@ def named(nodename):
 
 
 def read(root, path, default=""):
-    """The text of a regular file in a root as one sees it in there, or the default."""
+    """The text of a regular file as seen from inside a root, or the default."""
     try:
         fd = _open(root, path)
     except (OSError, ValueError):
@@ -56,7 +56,7 @@ def read(root, path, default=""):
 
 
 def _open(root, path):
-    """A descriptor of what the path is in there: one step at a time, links followed by us. Raises OSError."""
+    """A descriptor of the path as seen from inside the root; links are resolved step by step. Raises OSError."""
     opened, todo, links = [os.open(root, _FOLDER)], path.split("/"), 0
     try:
         while todo:

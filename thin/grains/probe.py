@@ -39,7 +39,7 @@ def which(name):
 
 
 class Command(object):
-    """A program that was started and whose output is asked for later: ``Command([...]).output() -> (code, text)``.
+    """A started program whose output is read later: ``Command([...]).output() -> (code, text)``.
 
     It reads nothing and its errors are not kept. ``subprocess`` is not used where Python has ``posix_spawn`` (3.8 and
     newer): loading it takes longer than both programs that are asked on most machines.
@@ -67,7 +67,7 @@ class Command(object):
         return code, out.decode("utf-8", "replace").rstrip("\n")
 
     def _read(self):
-        """All that it prints, or None when it takes too long."""
+        """The complete output, or None after the time limit."""
         import select
         import time
 
@@ -87,7 +87,7 @@ class Command(object):
 
 
 def _spawned(argv, env):
-    """(pid, descriptor of what it prints)"""
+    """(pid, descriptor of its output)"""
     import _signal as signal  # as thin.process does
 
     ours, theirs = os.pipe()
@@ -107,7 +107,7 @@ def _spawned(argv, env):
 
 
 def _opened(argv, env):
-    """The same for Python 3.6 and 3.7. The process object is kept: it would wait for its program when it goes."""
+    """The same for Python 3.6 and 3.7. The process object is kept, since its deletion waits for the program."""
     import subprocess
 
     process = subprocess.Popen(

@@ -1,4 +1,4 @@
-"""What the running process knows: user, PATH, Python, locale, and the Salt version that formulas are told."""
+"""Grains of the running process: user, PATH, Python, locale, and the Salt version for formulas."""
 
 import os
 import sys
@@ -57,7 +57,7 @@ def user():
 
 
 def server_id(id):
-    """A number below 2**31 made of the id. Salt: ``get_server_id``."""
+    """A number below 2**31 that is computed from the id. Salt: ``get_server_id``."""
     try:
         from _sha256 import sha256  # Python 3.6 to 3.11, much quicker to import than hashlib
     except ImportError:

@@ -27,7 +27,7 @@ MAX_DEPTH = 20
 
 
 def parse(text):
-    """The mapping in the text. Raises ValueError for what is beyond this reader."""
+    """The mapping in the text. Raises ValueError for syntax that this reader does not support."""
     lines = []
     for number, raw in enumerate(text.splitlines(), 1):
         stripped = _uncommented(raw)

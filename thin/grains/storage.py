@@ -12,7 +12,7 @@ UNITS = "BKMGTPEZ"
 
 
 def start():
-    """``lvm vgs``, running, where there is lvm; or None."""
+    """Start ``lvm vgs`` if lvm is installed; returns the running command, or None."""
     lvm = which("lvm")
     return (lvm, Command([lvm, "vgs", "-o", "vg_name", "--noheadings"])) if lvm else None
 
@@ -60,7 +60,7 @@ def pools():
 
 
 def _bytes(size):
-    """The number that ``9.50G`` means; what is no such size as it is."""
+    """The number of bytes of ``9.50G``; other texts are returned unchanged."""
     try:
         return int(float(size.rstrip(UNITS)) * 1024 ** (UNITS.index(size[-1]) if size[-1] in UNITS else 0))
     except ValueError:

@@ -1,4 +1,4 @@
-"""``virtual`` and ``virtual_subtype``: what the machine runs on. Salt: ``_virtual`` of salt.grains.core.
+"""``virtual`` and ``virtual_subtype``: the virtualization of the machine. Salt: ``_virtual`` of salt.grains.core.
 
 Salt asks ``virt-what`` where it is installed, else ``systemd-detect-virt``, then ``dmidecode`` and ``lspci``, then it
 looks at files. The same is done here, but what dmidecode and lspci print is read from /sys (and only where Salt would
@@ -51,7 +51,7 @@ def start(command=Command):
 
 
 def grains(asked, dmi):
-    """``asked`` is from ``start``; ``dmi`` has the firmware's grains."""
+    """``asked`` is the result of ``start``; ``dmi`` has the grains of the firmware."""
     if "BrandZ virtual linux" in os.uname():
         return {"virtual": "zone"}
     ret = {"virtual": "physical"}
@@ -90,7 +90,7 @@ def _from_commands(asked, dmi):
 
 
 def systemd_detect_virt(word):
-    """(virtual, virtual_subtype), each None where that word says nothing."""
+    """(virtual, virtual_subtype), each None if the word does not determine it."""
     if word in DETECT_AS_IS:
         return word, None
     for part, virtual, subtype in DETECT_PARTS:
@@ -110,7 +110,7 @@ def virt_what(text):
 
 
 def from_firmware(dmi, board_vendor=""):
-    """What the vendors and products of the firmware tell."""
+    """The virtualization according to vendors and products of the firmware."""
     vendors = " ".join([dmi.get("manufacturer", ""), dmi.get("biosvendor", ""), board_vendor])
     everything = vendors + " " + dmi.get("productname", "")
     virtual, subtype = None, None

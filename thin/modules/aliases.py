@@ -3,7 +3,7 @@
 import os
 
 from thin.exceptions import SaltInvocationError
-from thin.utils import safepath
+from thin.utils.files import safepath
 
 __reads__ = ("list_aliases", "get_target", "has_target")
 __changes__ = ("set_target", "rm_alias")
@@ -71,7 +71,7 @@ def list_aliases():
 
 def get_target(alias):
     """
-    Return where an alias points to, an empty text when there is none of that name
+    Return where an alias points to, an empty text if there is none of that name
 
     CLI Example:
 

@@ -1,4 +1,4 @@
-"""Which program a generic name stands for, by update-alternatives. Salt: ``salt/modules/alternatives.py``.
+"""The program that a generic name refers to, with update-alternatives. Salt: ``salt/modules/alternatives.py``.
 
 What changes something returns what the program said.
 """
@@ -24,7 +24,7 @@ def __virtual__():
 
 def display(name):
     """
-    Return all that is known of a name
+    Return all data about a name
 
     CLI Example:
 
@@ -38,7 +38,7 @@ def display(name):
 
 def show_link(name):
     """
-    Return the path of the generic name; False when there is none
+    Return the path of the generic name; False if there is none
 
     CLI Example:
 
@@ -48,7 +48,7 @@ def show_link(name):
     """
     folder = _KEPT.get(__grains__.get("os_family"))
     if folder:
-        from thin.utils import textfile
+        from thin.utils.files import textfile
 
         lines = textfile.lines(os.path.join(folder, name))
         return lines[1].rstrip("\n") if len(lines) > 1 else False
@@ -59,7 +59,7 @@ def show_link(name):
 
 def show_current(name):
     """
-    Return the path that a name stands for now; False when there is none
+    Return the path that a name refers to; False if there is none
 
     CLI Example:
 
@@ -91,7 +91,7 @@ def check_exists(name, path):
 
 def check_installed(name, path):
     """
-    Whether a name stands for a path now
+    Whether a name refers to a path
 
     CLI Example:
 

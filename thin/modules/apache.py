@@ -1,4 +1,4 @@
-"""The Apache web server: what it is, and files of its configuration. Salt: modules/apache.py
+"""The Apache web server: its properties, and its configuration files. Salt: modules/apache.py
 
 What switches sites, modules and configurations on and off is in apache_a2.py.
 """
@@ -8,7 +8,7 @@ import re
 
 from thin import process
 from thin.exceptions import SaltException
-from thin.utils import safepath
+from thin.utils.files import safepath
 
 __reads__ = ("version", "fullversion", "modules", "servermods", "directives", "vhosts", "server_status")
 __changes__ = ("signal", "useradd", "userdel", "config")
@@ -67,7 +67,7 @@ def fullversion():
 
 def modules():
     """
-    Return ``{static: [module], shared: [module]}`` of what is loaded
+    Return ``{static: [module], shared: [module]}`` of the loaded modules
 
     CLI Example:
 
@@ -94,7 +94,7 @@ def servermods():
 
 def directives():
     """
-    Return ``{directive: what it takes, and where it may stand}``
+    Return ``{directive: its arguments and contexts}``
 
     CLI Example:
 
@@ -181,7 +181,7 @@ def userdel(pwfile, user):
 
 def server_status(profile="default"):
     """
-    Return what the server's status page says, with its scoreboard counted; ``error`` when there is none
+    Return the server's status page with a counted scoreboard; ``error`` if there is none
 
     profile
         which of ``apache.server-status`` in the configuration or pillar: url (http://localhost/server-status), user,

@@ -7,7 +7,10 @@ with its version.
 import re
 
 from thin.exceptions import CommandExecutionError
-from thin.utils import apkout, data, pkgholds, pkgrun, pkgspec
+from thin.utils import data
+from thin.utils.outputs import apkout
+from thin.utils.packages import pkgholds, pkgspec
+from thin.utils.programs import pkgrun
 
 __virtualname__ = "pkg"
 __fits__ = {"os_family": ("Alpine",)}
@@ -91,7 +94,7 @@ def version(*names, **kwargs):
 
 def latest_version(*names, **kwargs):
     """
-    Return the version that an install would bring, "" where nothing newer is there; ``{name: version}`` of several
+    Return the version that an install would give, "" if none is newer; ``{name: version}`` for several
 
     refresh : False
         Update the lists first.
@@ -200,7 +203,7 @@ def refresh_db(**kwargs):
 
 def install(name=None, refresh=False, pkgs=None, sources=None, **kwargs):
     """
-    Install, up- and downgrade packages: ``{name: {old, new}}`` of all that changed
+    Install, upgrade and downgrade packages: ``{name: {old, new}}`` of all changes
 
     name
         A package; ``version`` is its version.

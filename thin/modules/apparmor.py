@@ -9,7 +9,7 @@ import re
 
 from thin import process
 from thin.exceptions import CommandExecutionError
-from thin.utils import textfile
+from thin.utils.files import textfile
 
 __reads__ = ("enabled", "profiles", "status", "names", "file_of", "modes")
 __changes__ = ("enforce", "complain", "disable", "reload")
@@ -182,7 +182,7 @@ def disable(name):
 
 def reload(name):
     """
-    Load the profiles of a file anew; True. Raises an error when that fails
+    Load the profiles of a file again; returns True. Raises an error on failure
 
     name
         The path or name of a file

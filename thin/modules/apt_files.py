@@ -1,10 +1,11 @@
-"""What packages are and hold, and what was downloaded: the part of ``pkg`` beside aptpkg.py. Salt: modules/aptpkg.py"""
+"""Information about packages, their files, and downloads: a part of ``pkg``. Salt: modules/aptpkg.py"""
 
 import os
 
 from thin import process
 from thin.exceptions import CommandNotFoundError
-from thin.utils import aptout, aptrun
+from thin.utils.outputs import aptout
+from thin.utils.programs import aptrun
 
 __virtualname__ = "pkg"
 __fits__ = {"os_family": ("Debian",)}
@@ -56,7 +57,7 @@ def show(*names, **kwargs):
 
 def info_installed(*names, **kwargs):
     """
-    ``{name: {"version", "group", "packager", "url", …}}`` of installed packages; raises where one is not known.
+    ``{name: {"version", "group", "packager", "url", …}}`` of installed packages; raises for an unknown one.
 
     CLI Example:
 
@@ -74,7 +75,7 @@ def info_installed(*names, **kwargs):
 
 def file_list(*packages, **kwargs):
     """
-    ``{"errors": [], "files": [paths]}`` of the packages (of all that are installed, without names).
+    ``{"errors": [], "files": [paths]}`` of the packages (without names, of all installed ones).
 
     CLI Example:
 
@@ -142,7 +143,7 @@ def list_downloaded(root=None, **kwargs):
 
         pushsalt run '*' pkg.list_downloaded
     """
-    from thin.utils import pkgfiles
+    from thin.utils.programs import pkgfiles
 
     folder = os.path.join(root, CACHE.lstrip("/")) if root else CACHE
     return pkgfiles.downloaded(folder, __salt__["lowpkg.bin_pkg_info"], ".deb")

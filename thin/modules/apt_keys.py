@@ -1,4 +1,4 @@
-"""Keys of repositories: the part of ``pkg`` beside aptpkg.py on Debian and its kin. Salt: modules/aptpkg.py
+"""Keys of repositories: a part of ``pkg`` on Debian and similar systems. Salt: modules/aptpkg.py
 
 Where there is an apt-key its keyring is used, unless ``aptkey`` is False; else a key is a file in a directory of
 keyrings, which a repository names as ``signed-by``.
@@ -9,7 +9,8 @@ import os
 from thin import process
 from thin.exceptions import CommandExecutionError, SaltInvocationError
 from thin.log import getLogger
-from thin.utils import aptrun, safepath
+from thin.utils.files import safepath
+from thin.utils.programs import aptrun
 
 __virtualname__ = "pkg"
 __fits__ = {"os_family": ("Debian",)}
@@ -150,7 +151,7 @@ def add_repo_key(
 
 def del_repo_key(name=None, aptkey=True, keydir=None, **kwargs):
     """
-    Take a key away by its ``keyid``: that id, False where there is no such key.
+    Remove a key by its ``keyid``; returns that id, or False if there is no such key.
 
     CLI Example:
 
@@ -210,7 +211,7 @@ def _add(data, place, words, failhard):
 
 
 def _dearmored(data):
-    """An armored key as the bytes that it stands for (gpg --dearmor), or None where it is damaged."""
+    """The binary form of an armored key (gpg --dearmor), or None if it is damaged."""
     import binascii
 
     out, inside, body = b"", False, False

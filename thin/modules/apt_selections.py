@@ -1,7 +1,8 @@
-"""Holds and selections of dpkg: the part of ``pkg`` beside aptpkg.py on Debian and its kin. Salt: modules/aptpkg.py"""
+"""Holds and selections of dpkg: a part of ``pkg`` on Debian and similar systems. Salt: modules/aptpkg.py"""
 
 from thin.exceptions import CommandExecutionError, SaltInvocationError
-from thin.utils import aptout, aptrun
+from thin.utils.outputs import aptout
+from thin.utils.programs import aptrun
 
 __virtualname__ = "pkg"
 __fits__ = {"os_family": ("Debian",)}
@@ -56,7 +57,7 @@ def set_selections(path=None, selection=None, clear=False, saltenv="base"):
         with open(__salt__["cp.cache_file"](path, saltenv), encoding="utf-8") as stream:
             selection = aptout.selections(stream.read())
     if isinstance(selection, str):
-        from thin.utils import serial
+        from thin.utils.files import serial
 
         try:
             selection = serial.elsewhere("deserialize", "yaml", selection, {})

@@ -1,4 +1,4 @@
-"""Repositories and their keys: the part of ``pkg`` beside aptpkg.py on Debian and its kin. Salt: modules/aptpkg.py
+"""Repositories: a part of ``pkg`` on Debian and similar systems. Salt: modules/aptpkg.py
 
 A repository is named by its whole line, as it stands in a sources.list, also where it is written as deb822.
 """
@@ -7,7 +7,8 @@ import os
 
 from thin import process
 from thin.exceptions import CommandExecutionError, SaltInvocationError
-from thin.utils import aptrun, aptsources, safepath
+from thin.utils.files import aptsources, safepath
+from thin.utils.programs import aptrun
 
 __virtualname__ = "pkg"
 __fits__ = {"os_family": ("Debian",)}
@@ -92,8 +93,7 @@ def _data(entry):
 
 def get_repo(repo, **kwargs):
     """
-    What list_repos has of the first entry with this line's type, URI and suite, and one of its components; {}
-    where there is none.
+    The first entry of list_repos with this line's type, URI and suite, and one of its components; {} if there is none.
 
     CLI Example:
 
@@ -165,7 +165,7 @@ def split_repo_str(repo):
 
 def mod_repo(repo, saltenv="base", aptkey=True, **kwargs):
     """
-    Make an entry be as the line and the arguments say, adding it where there is none: ``{repo: what get_repo has}``.
+    Change an entry as given by the line and the arguments, or add it: ``{repo: result of get_repo}``.
 
     ``file``, ``comps`` and ``architectures`` (comma-separated), ``disabled``, ``enabled``, ``dist``, ``uri``,
     ``trusted``, ``comments``, ``consolidate``; ``key_url``, ``key_text`` or ``keyid`` with ``keyserver`` bring a key;
@@ -238,7 +238,7 @@ def _stanza(line, path):
 
 
 def _to_change(sources, wanted, comps, architectures, kwargs):
-    """The entry that stands for the wanted one, or None."""
+    """The existing entry for the wanted one, or None."""
     for entry in sources.entries:
         if not entry.valid or not entry.type:
             continue
@@ -267,7 +267,7 @@ def _set(entry, values):
 
 
 def _consolidate(sources):
-    """All entries into sources.list, those that differ in nothing but components as one."""
+    """Move all entries to sources.list, and join those that differ only in components."""
     merged = {}
     for entry in sources.entries:
         for kind, uri, suite in _each(entry):
@@ -286,7 +286,8 @@ def _consolidate(sources):
 
 def del_repo(repo, **kwargs):
     """
-    Take an entry away, or what the line names of it, and its file when it is in sources.list.d and has no other.
+    Remove an entry, or the components that the line names, and its file if that is in sources.list.d and has no other
+    entry.
 
     The lists are updated. Returns what was done, in words; raises CommandExecutionError where there is no such entry.
 
@@ -341,7 +342,7 @@ def _shorten(entry, wanted):
 
 
 def _of_ppa(repo, login=None):
-    """The line that a PPA's short name stands for on the systems that have them; other lines as they are."""
+    """The line for the short name of a PPA, on systems that have PPAs; other lines unchanged."""
     if not repo.startswith("ppa:") or __grains__.get("os") not in PPA_SYSTEMS:
         return repo
     owner, _, archive = repo[4:].partition("/")

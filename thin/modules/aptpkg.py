@@ -1,8 +1,8 @@
-"""Packages on Debian and its kin, by driving apt-get, apt-cache, dpkg and dpkg-query. Salt: modules/aptpkg.py
+"""Packages on Debian and similar systems, by driving apt-get, apt-cache, dpkg and dpkg-query. Salt: modules/aptpkg.py
 
-Nothing here ever asks, and locks are waited for (thin/utils/aptrun.py). Changed configuration files stay as they are;
-``force_conf_new`` takes the package's. Upgrades are in aptpkg_upgrades.py, files of packages in apt_files.py, holds
-and selections in apt_selections.py.
+Nothing here ever asks, and locks are waited for (thin/utils/programs/aptrun.py). Changed configuration files stay as
+they are; ``force_conf_new`` takes the package's. Upgrades are in aptpkg_upgrades.py, files of packages in
+apt_files.py, holds and selections in apt_selections.py.
 
 The package list is read once and kept in ``__context__`` for as long as dpkg's database is the same file, so it is
 never out of date, whoever changed it.
@@ -12,7 +12,10 @@ import contextlib
 import os
 
 from thin.exceptions import CommandExecutionError, SaltInvocationError
-from thin.utils import aptout, aptrun, debversion, pkgrun, pkgspec, safepath
+from thin.utils.files import safepath
+from thin.utils.outputs import aptout
+from thin.utils.packages import debversion, pkgspec
+from thin.utils.programs import aptrun, pkgrun
 
 __virtualname__ = "pkg"
 __parts__ = ("apt_files", "apt_keys", "apt_selections", "apt_sources", "aptpkg_upgrades")
@@ -144,7 +147,7 @@ def version(*names, **kwargs):
 
 def latest_version(*names, **kwargs):
     """
-    The version that an install would bring, "" where nothing newer is there; ``{name: version}`` of several names.
+    The version that an install would give, "" if none is newer; ``{name: version}`` for several names.
 
     ``refresh`` (default True) updates the lists first, ``fromrepo`` prefers that release, ``show_installed`` gives the
     candidate also where it is installed already. An unknown package has "".
@@ -249,7 +252,7 @@ def install(
     **kwargs,
 ):
     """
-    Install or up- and downgrade packages: ``{name: {"old", "new"}}`` of all that changed.
+    Install, upgrade or downgrade packages: ``{name: {"old", "new"}}`` of all changes.
 
     ``pkgs``: names or ``{name: version}``; a version may be exact, have a ``*``, or be a condition like ``>=1.2``.
     ``sources``: ``{name: path or URL}``. Other words: ``version``, ``cache_valid_time``, ``install_recommends``,
@@ -372,7 +375,7 @@ def _uninstall(action, name, pkgs, env):
 
 
 def _up_to_date(params):
-    """Whether the lists, as they are, have just the versions that are asked for."""
+    """Whether the current lists have the requested versions."""
     if not all(params.values()):
         return False
     available = _candidates(list(params), None)

@@ -1,7 +1,11 @@
-"""Upgrades of all packages, and what nobody needs any longer: a part of ``pkg``. Salt: modules/aptpkg.py"""
+"""Upgrades of all packages, and removal of packages that are no longer needed: a part of ``pkg``. Salt:
+modules/aptpkg.py
+"""
 
 from thin.exceptions import CommandExecutionError
-from thin.utils import aptout, aptrun, pkgrun, pkgspec
+from thin.utils.outputs import aptout
+from thin.utils.packages import pkgspec
+from thin.utils.programs import aptrun, pkgrun
 
 __virtualname__ = "pkg"
 __fits__ = {"os_family": ("Debian",)}
@@ -38,7 +42,7 @@ def list_upgrades(refresh=True, dist_upgrade=True, **kwargs):
 
 def autoremove(list_only=False, purge=False):
     """
-    Remove what was installed for others and is needed no longer: changes, or the sorted names with ``list_only``.
+    Remove dependencies that are no longer needed: changes, or the sorted names with ``list_only``.
 
     CLI Example:
 

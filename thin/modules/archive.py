@@ -1,4 +1,4 @@
-"""Archives: what is in them, and making them. Salt: modules/archive.py
+"""Listing and creating archives. Salt: modules/archive.py
 
 Archives are read without any Python library that a minimal one lacks. Taking them apart: archive_unpack.py.
 """
@@ -7,8 +7,9 @@ import os
 
 from thin import process
 from thin.exceptions import CommandExecutionError, SaltInvocationError
-from thin.utils import archivefiles, archivemembers, safepath, zips
-from thin.utils.asuser import AsUser
+from thin.utils.archives import archivefiles, archivemembers, zips
+from thin.utils.files import safepath
+from thin.utils.system.asuser import AsUser
 
 __func_alias__ = {"list_": "list", "zip_": "zip"}
 __usual__ = True
@@ -55,7 +56,7 @@ def check_members(
     allow_setid=False,
     allow_outside=False,
 ):
-    """What ``list`` says with ``verbose`` of an archive that is here, called ``shown`` in errors.
+    """The result of ``list`` with ``verbose`` for a local archive, which errors call ``shown``.
 
     Raises CommandExecutionError where a member of it could do harm, and is not allowed: device nodes, FIFOs and sockets
     (``allow_devices``), set-user-ID, set-group-ID and sticky bits (``allow_setid``), what would be put outside of the
@@ -115,7 +116,7 @@ def _remove(path):
 
 
 def is_encrypted(name, clean=False, saltenv="base", source_hash=None, use_etag=False):
-    """Whether a zip archive needs a password. Raises CommandExecutionError where it is no zip archive."""
+    """Whether a zip archive needs a password. Raises CommandExecutionError for other files."""
     cached = _cached(name, saltenv, source_hash)
     try:
         with open(cached, "rb") as stream:

@@ -2,27 +2,18 @@
 
 No member is put outside of the directory, and no link of another user's followed: an archive that has harmful members
 is refused as a whole, unless an argument allows them (see ``archive.check_members``), and what comes out of it is made
-in a private folder and moved from there (thin/utils/unpacking.py). With ``runas`` that user's own rights are the limit
-of what the program can do; members are checked all the same.
+in a private folder and moved from there (thin/utils/archives/unpacking.py). With ``runas`` that user's own rights are
+the limit of what the program can do; members are checked all the same.
 """
 
 import os
 
 from thin import process
 from thin.exceptions import CommandExecutionError, SaltInvocationError
-from thin.utils import (
-    archivefiles,
-    archivemembers,
-    ownfolders,
-    safepath,
-    taroptions,
-    tarpass,
-    unpacking,
-    unzipping,
-    words,
-    zips,
-)
-from thin.utils.asuser import AsUser
+from thin.utils import words
+from thin.utils.archives import archivefiles, archivemembers, taroptions, tarpass, unpacking, unzipping, zips
+from thin.utils.files import ownfolders, safepath
+from thin.utils.system.asuser import AsUser
 
 __virtualname__ = "archive"
 __usual__ = True
@@ -286,7 +277,7 @@ def _taken_apart(name, dest, line, allowed, runas=None, looking=(), explicit=(),
 
 
 def _only_ours(dest, looking):
-    """Raise CommandExecutionError where somebody else could lead a program elsewhere that works in ``dest`` itself."""
+    """Raise CommandExecutionError if another user could redirect a program that works in ``dest`` itself."""
     path = ownfolders.changeable(dest)
     if path:
         raise CommandExecutionError(

@@ -5,7 +5,7 @@ import os
 from thin import process
 from thin.exceptions import CommandExecutionError, SaltInvocationError
 from thin.log import getLogger
-from thin.utils import osutil, safepath
+from thin.utils.files import osutil, safepath
 
 __reads__ = ("verify",)
 __reads_unless__ = {"sign": {"path": ()}}
@@ -174,7 +174,7 @@ def _write(folder, name, data):
 
 
 def _fetch(source):
-    """The path of a URL's copy, or the value itself: a path or what is wanted."""
+    """The path of a URL's copy, or the value itself: a path or contents."""
     if isinstance(source, str) and "://" in source.split("\n", 1)[0]:
         path = __salt__["cp.cache_file"](source)
         if not path:
@@ -227,7 +227,7 @@ def _kind(shown):
 
 
 def _signed(filename, signature, key, digest, folder):
-    """Whether the signature is good; a key that is none signed nothing."""
+    """Whether the signature is valid; False for an invalid key."""
     try:
         path, kind = _key(key, folder)
     except CommandExecutionError as exc:

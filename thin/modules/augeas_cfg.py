@@ -8,7 +8,7 @@ import re
 
 from thin import process
 from thin.exceptions import CommandExecutionError, SaltInvocationError
-from thin.utils import augtool
+from thin.utils.programs import augtool
 
 __virtualname__ = "augeas"
 __reads__ = ("would_change", "get", "match", "ls", "tree")
@@ -36,7 +36,7 @@ def __virtual__():
 
 def execute(context=None, lens=None, commands=(), load_path=None):
     """
-    Run commands of Augeas and save what they changed, all or nothing: ``{retval: bool, error: text}``
+    Run commands of Augeas and save their changes, all or none: ``{retval: bool, error: text}``
 
     context
         What is put before each path
@@ -67,7 +67,7 @@ def execute(context=None, lens=None, commands=(), load_path=None):
 
 def would_change(context=None, lens=None, commands=(), load_path=None):
     """
-    Return the files that ``augeas.execute`` would change; raises what it would say is wrong
+    Return the files that ``augeas.execute`` would change; raises its errors
 
     CLI Example:
 
@@ -104,7 +104,7 @@ def _lines(commands, context):
 
 
 def _words(command):
-    """The words of a command: quotes keep what they hold together, brackets as well."""
+    """The words of a command; quotes and brackets group."""
     found, word, quote, depth, within = [], "", "", 0, False
     for char in command:
         if quote:
@@ -200,7 +200,7 @@ def match(path, value="", load_path=None):
 
 def remove(path, load_path=None):
     """
-    Remove what is at a path and save that: ``{retval: bool, count: number removed, error: text}``
+    Remove the nodes at a path and save: ``{retval: bool, count: number removed, error: text}``
 
     CLI Example:
 
@@ -220,7 +220,7 @@ def remove(path, load_path=None):
 
 def ls(path, load_path=None):
     """
-    Return ``{name: value}`` of what is at and below a path, names with a slash have more below them
+    Return ``{name: value}`` of the nodes at and below a path; a name with a slash has children
 
     CLI Example:
 

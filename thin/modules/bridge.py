@@ -24,7 +24,7 @@ def __virtual__():
 
 def show(br=None):
     """
-    Return ``{bridge: {id, stp, interfaces}}``, or that of one bridge; without interfaces where there is none
+    Return ``{bridge: {id, stp, interfaces}}``, or that of one bridge
 
     CLI Example:
 
@@ -81,7 +81,7 @@ def find_interfaces(*args):
 
 def add(br=None):
     """
-    Make a bridge; returns what the program says
+    Create a bridge; returns the program's output
 
     CLI Example:
 
@@ -98,7 +98,7 @@ def add(br=None):
 
 def delete(br=None):
     """
-    Take away a bridge, which must be down; returns what the program says
+    Delete a bridge, which must be down; returns the program's output
 
     CLI Example:
 
@@ -113,7 +113,7 @@ def delete(br=None):
 
 def addif(br=None, iface=None):
     """
-    Make an interface a port of a bridge; returns what the program says
+    Add an interface to a bridge; returns the program's output
 
     CLI Example:
 
@@ -126,7 +126,7 @@ def addif(br=None, iface=None):
 
 def delif(br=None, iface=None):
     """
-    Take an interface out of a bridge; returns what the program says
+    Remove an interface from a bridge; returns the program's output
 
     CLI Example:
 

@@ -5,7 +5,8 @@ there, so that setting one is refused. ``change`` and ``expire`` are seconds sin
 """
 
 from thin.exceptions import CommandExecutionError, SaltInvocationError
-from thin.utils import shacrypt, textfile
+from thin.utils.files import textfile
+from thin.utils.formats import shacrypt
 
 __virtualname__ = "shadow"
 __fits__ = {"kernel": ("FreeBSD", "DragonFly", "OpenBSD", "NetBSD")}
@@ -21,7 +22,7 @@ def __virtual__():
 
 def default_hash():
     """
-    Return what stands in place of a hash where no password was ever set
+    Return the placeholder for the hash of an account without a password
 
     CLI Example:
 
@@ -76,7 +77,7 @@ def info(name):
 
 def set_password(name, password):
     """
-    Set the hash of the user's password; whether that worked
+    Set the hash of the user's password; whether it worked
 
     name
         the user's name
@@ -99,7 +100,7 @@ def set_password(name, password):
 
 def del_password(name):
     """
-    Let the user log in without a password; whether that worked
+    Let the user log in without a password; whether it worked
 
     name
         the user's name
@@ -115,7 +116,7 @@ def del_password(name):
 
 def lock_password(name):
     """
-    Lock the account; whether that worked
+    Lock the account; whether it worked
 
     name
         the user's name
@@ -131,7 +132,7 @@ def lock_password(name):
 
 def unlock_password(name):
     """
-    Unlock the account; whether that worked
+    Unlock the account; whether it worked
 
     name
         the user's name
@@ -147,7 +148,7 @@ def unlock_password(name):
 
 def set_change(name, change):
     """
-    Set when the password must be changed; whether that worked
+    Set when the password must be changed; whether it worked
 
     name
         the user's name
@@ -165,7 +166,7 @@ def set_change(name, change):
 
 def set_expire(name, expire):
     """
-    Set when the account ends; whether that worked
+    Set when the account ends; whether it worked
 
     name
         the user's name

@@ -4,7 +4,7 @@ What those cannot change is written into /etc/group itself. Looking at groups is
 stand beside these. Functions return whether that worked; ``__context__["group.complaint"]`` has the reason if not.
 """
 
-from thin.utils import accountfiles, accounts
+from thin.utils.system import accountfiles, accounts
 
 __virtualname__ = "group"
 __usual__ = True
@@ -22,7 +22,7 @@ def __virtual__():
 
 def add(name, gid=None, system=False, root=None, non_unique=False, local=False):
     """
-    Add a group; whether that worked
+    Add a group; whether it worked
 
     name
         the group's name
@@ -53,7 +53,7 @@ def add(name, gid=None, system=False, root=None, non_unique=False, local=False):
 
 def delete(name, root=None, local=False):
     """
-    Delete a group; whether that worked
+    Delete a group; whether it worked
 
     name
         the group's name
@@ -75,7 +75,7 @@ def delete(name, root=None, local=False):
 
 def chgid(name, gid, root=None, non_unique=False):
     """
-    Change the group's number; whether that worked. Files keep the old one
+    Change the group's number; whether it worked. Files keep the old one
 
     name
         the group's name
@@ -97,7 +97,7 @@ def chgid(name, gid, root=None, non_unique=False):
 
 def adduser(name, username, root=None):
     """
-    Make the user a member of the group; whether that worked
+    Make the user a member of the group; whether it worked
 
     name
         the group's name
@@ -117,7 +117,7 @@ def adduser(name, username, root=None):
 
 def deluser(name, username, root=None):
     """
-    Take the user out of the group; whether that worked, or was so
+    Take the user out of the group; whether it worked, or was so
 
     name
         the group's name
@@ -139,7 +139,7 @@ def deluser(name, username, root=None):
 
 def members(name, members_list, root=None):
     """
-    Make just these users the members of the group; whether that worked
+    Make just these users the members of the group; whether it worked
 
     name
         the group's name

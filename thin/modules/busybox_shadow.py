@@ -3,7 +3,7 @@
 All else of ``shadow`` is linux_shadow's, which uses busybox's chpasswd and passwd as well as others'.
 """
 
-from thin.utils import accountfiles, accounts
+from thin.utils.system import accountfiles, accounts
 
 __virtualname__ = "shadow"
 __usual__ = True
@@ -21,7 +21,7 @@ def __virtual__():
 
 def set_inactdays(name, inactdays, root=None):
     """
-    Set after how many days an expired password locks the account; whether that worked
+    Set after how many days an expired password locks the account; whether it worked
 
     name
         the user's name
@@ -41,7 +41,7 @@ def set_inactdays(name, inactdays, root=None):
 
 def set_maxdays(name, maxdays, root=None):
     """
-    Set after how many days the password must be changed; whether that worked
+    Set after how many days the password must be changed; whether it worked
 
     name
         the user's name
@@ -61,7 +61,7 @@ def set_maxdays(name, maxdays, root=None):
 
 def set_mindays(name, mindays, root=None):
     """
-    Set before how many days the password cannot be changed again; whether that worked
+    Set before how many days the password cannot be changed again; whether it worked
 
     name
         the user's name
@@ -81,7 +81,7 @@ def set_mindays(name, mindays, root=None):
 
 def set_warndays(name, warndays, root=None):
     """
-    Set how many days before the password must be changed that is said; whether that worked
+    Set the number of days before expiry with a warning; whether it worked
 
     name
         the user's name
@@ -101,7 +101,7 @@ def set_warndays(name, warndays, root=None):
 
 def set_date(name, date, root=None):
     """
-    Set the day of the last change of the password; whether that worked
+    Set the day of the last change of the password; whether it worked
 
     name
         the user's name
@@ -121,7 +121,7 @@ def set_date(name, date, root=None):
 
 def set_expire(name, expire, root=None):
     """
-    Set the day on which the account ends; whether that worked
+    Set the day on which the account ends; whether it worked
 
     name
         the user's name

@@ -6,7 +6,8 @@ has the reason when it did not.
 """
 
 from thin.exceptions import CommandExecutionError
-from thin.utils import accountfiles, accounts, safepath
+from thin.utils.files import safepath
+from thin.utils.system import accountfiles, accounts
 
 __virtualname__ = "user"
 __usual__ = True
@@ -58,7 +59,7 @@ def add(
     local=False,
 ):
     """
-    Add a user; whether that worked
+    Add a user; whether it worked
 
     name
         the user's name
@@ -142,7 +143,7 @@ def add(
 
 def delete(name, remove=False, force=False, root=None, local=False):
     """
-    Delete a user; whether that worked
+    Delete a user; whether it worked
 
     name
         the user's name
@@ -168,7 +169,7 @@ def delete(name, remove=False, force=False, root=None, local=False):
 
 def rename(name, new_name, root=None):
     """
-    Give the user another name; whether that worked. Raises CommandExecutionError when the new name is taken
+    Give the user another name; whether it worked. Raises CommandExecutionError when the new name is taken
 
     name
         the user's name
@@ -195,7 +196,7 @@ def rename(name, new_name, root=None):
 
 def chuid(name, uid, root=None):
     """
-    Change the user's number; whether that worked. Files keep the old one
+    Change the user's number; whether it worked. Files keep the old one
 
     name
         the user's name
@@ -215,7 +216,7 @@ def chuid(name, uid, root=None):
 
 def chgid(name, gid, root=None):
     """
-    Change the user's primary group; whether that worked
+    Change the user's primary group; whether it worked
 
     name
         the user's name
@@ -238,7 +239,7 @@ def chgid(name, gid, root=None):
 
 def chshell(name, shell, root=None):
     """
-    Change the user's login shell; whether that worked
+    Change the user's login shell; whether it worked
 
     name
         the user's name
@@ -258,7 +259,7 @@ def chshell(name, shell, root=None):
 
 def chhome(name, home, persist=False, root=None):
     """
-    Change the user's home; whether that worked
+    Change the user's home; whether it worked
 
     name
         the user's name
@@ -287,7 +288,7 @@ def chhome(name, home, persist=False, root=None):
 
 def chgroups(name, groups, append=False, root=None):
     """
-    Set the user's groups beside the primary one; whether that worked
+    Set the user's supplementary groups; whether it worked
 
     name
         the user's name
@@ -315,7 +316,7 @@ def chgroups(name, groups, append=False, root=None):
 
 def chfullname(name, fullname, root=None):
     """
-    Write down what the user is called in full; whether that worked
+    Set the user's full name; whether it worked
 
     name
         the user's name
@@ -335,7 +336,7 @@ def chfullname(name, fullname, root=None):
 
 def chroomnumber(name, roomnumber, root=None):
     """
-    Write down the room where the user sits; whether that worked
+    Write down the room where the user sits; whether it worked
 
     name
         the user's name
@@ -355,7 +356,7 @@ def chroomnumber(name, roomnumber, root=None):
 
 def chworkphone(name, workphone, root=None):
     """
-    Write down the user's telephone at work; whether that worked
+    Write down the user's telephone at work; whether it worked
 
     name
         the user's name
@@ -375,7 +376,7 @@ def chworkphone(name, workphone, root=None):
 
 def chhomephone(name, homephone, root=None):
     """
-    Write down the user's telephone at home; whether that worked
+    Write down the user's telephone at home; whether it worked
 
     name
         the user's name
@@ -395,7 +396,7 @@ def chhomephone(name, homephone, root=None):
 
 def chother(name, other, root=None):
     """
-    Change what else the comment field says; whether that worked
+    Change what else the comment field says; whether it worked
 
     name
         the user's name
@@ -417,7 +418,7 @@ def chother(name, other, root=None):
 
 
 def _group(name, gid, usergroup, system):
-    """The name of the primary group, made where there is none of the user's name; None when that cannot be."""
+    """The name of the primary group; a missing group with the user's name is created. None if that fails."""
     if gid not in (None, ""):
         if not str(gid).isdigit():
             return str(gid)

@@ -28,8 +28,8 @@ import os
 from thin import process
 from thin.exceptions import CommandExecutionError
 from thin.log import getLogger, number
-from thin.utils import commands
-from thin.utils.commands import DEFAULT_SHELL, OpenFolder, arguments
+from thin.utils.programs import commands
+from thin.utils.programs.commands import DEFAULT_SHELL, OpenFolder, arguments
 
 __virtualname__ = "cmd"
 
@@ -334,7 +334,7 @@ def run_bg(
     **kwargs,
 ):
     """
-    Start a command in a session of its own and return its pid at once
+    Start a command in a new session and return its pid immediately
 
     CLI Example:
 

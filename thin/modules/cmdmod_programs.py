@@ -3,8 +3,8 @@
 import os
 
 from thin import process
-from thin.utils import safepath
-from thin.utils.commands import known_shells
+from thin.utils.files import safepath
+from thin.utils.programs.commands import known_shells
 
 __virtualname__ = "cmd"
 __usual__ = True
@@ -85,7 +85,7 @@ def shells():
 
 def shell_info(shell, list_modules=False):
     """
-    Return what is known of a shell: ``{installed, path, version, version_raw}``; ``error`` when it does not tell
+    Return data about a shell: ``{installed, path, version, version_raw}``; ``error`` if the version is unknown
 
     shell
         bash, zsh, tcsh, perl, python, ruby, php, cmd or powershell

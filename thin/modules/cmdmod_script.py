@@ -8,8 +8,8 @@ import os
 from thin import process
 from thin.exceptions import CommandExecutionError, SaltInvocationError
 from thin.log import getLogger
-from thin.utils import safepath
-from thin.utils.commands import DEFAULT_SHELL, arguments, split
+from thin.utils.files import safepath
+from thin.utils.programs.commands import DEFAULT_SHELL, arguments, split
 
 __virtualname__ = "cmd"
 __usual__ = True
@@ -248,7 +248,7 @@ def _private_file(content, suffix, folder, owner, program=False, stays=False):
     ``folder``: where it is made, unless somebody else could exchange it there. ``program``: it is executed itself, for
     which temporary directories may be mounted. ``stays``: it is needed after the end of this run.
     """
-    from thin.utils import safepath
+    from thin.utils.files import safepath
 
     prefix = "__pushsalt_bg_" if stays else "__pushsalt_"
     try:
@@ -270,8 +270,8 @@ def _private_file(content, suffix, folder, owner, program=False, stays=False):
 
 
 def _safe(folder, owner):
-    """Whether nobody but the user who runs the script can exchange it there."""
-    from thin.utils import ownfolders
+    """Whether only the user who runs the script can replace it there."""
+    from thin.utils.files import ownfolders
 
     return ownfolders.others_may_change(folder, owner) is None
 

@@ -247,7 +247,7 @@ def _master():
 
 
 def _options():
-    """The options without the pillar, which is a place of its own and not shown by way of another."""
+    """The options without pillar, which is read and masked separately."""
     if "pillar" not in __opts__:
         return __opts__
     return {key: __opts__[key] for key in __opts__ if key != "pillar"}

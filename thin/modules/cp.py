@@ -9,7 +9,7 @@ import os
 
 from thin.exceptions import CommandExecutionError
 from thin.log import getLogger
-from thin.utils import safepath
+from thin.utils.files import safepath
 from thin.utils.files.arguments import cachedir
 
 __usual__ = True
@@ -196,7 +196,7 @@ def get_template(path, dest, template="jinja", saltenv=None, makedirs=False, **k
     if dest:
         dest = _destination(url, dest)
         return dest if _put(data, dest, makedirs) else ""
-    from thin.utils import osutil
+    from thin.utils.files import osutil
 
     descriptor, dest = osutil.mkstemp()
     with os.fdopen(descriptor, "wb") as target:
@@ -306,14 +306,14 @@ def cache_local_file(path):
 
 
 def cache_dest(url, saltenv=None):
-    """Where a source from the web is kept; other sources have no place of their own."""
+    """The path of the cached copy of a web source; other sources have none."""
     from thin.utils.files import web
 
     return web.cache_path(url, cachedir(__opts__), _env(saltenv))
 
 
 def is_cached(path, saltenv=None):
-    """The path of a copy that is here already, "" when there is none."""
+    """The path of the cached copy, "" if there is none."""
     from thin.utils.files import sources
 
     url, saltenv = _split(path, saltenv)
@@ -337,7 +337,7 @@ def _kept(url, saltenv):
 
 
 def list_minion(saltenv=None):
-    """The sources from the web that are kept here."""
+    """The cached web sources."""
     top = os.path.join(cachedir(__opts__), "extrn_files", _env(saltenv))
     return sorted(os.path.relpath(os.path.join(root, name), top) for root, _, files in os.walk(top) for name in files)
 

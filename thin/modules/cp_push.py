@@ -2,7 +2,8 @@
 
 import os
 
-from thin.utils import nomaster, safepath
+from thin.utils import nomaster
+from thin.utils.files import safepath
 
 __virtualname__ = "cp"
 __reads__ = ("cache_file_ssh", "hash_file_ssh")

@@ -7,7 +7,7 @@ refuses, its words.
 import os
 
 from thin import process
-from thin.utils import crontab
+from thin.utils.formats import crontab
 
 __usual__ = True
 __reads__ = ("list_tab", "ls", "get_entry")
@@ -178,7 +178,7 @@ def rm_env(user, name):
 
 def write_cron_file(user, path):
     """
-    Make a file the user's crontab; whether that worked
+    Make a file the user's crontab; whether it worked
 
     CLI Example:
 

@@ -4,7 +4,7 @@ import os
 import re
 
 from thin.exceptions import CommandExecutionError
-from thin.utils import textfile
+from thin.utils.files import textfile
 
 __reads__ = ("active", "crypttab")
 __changes__ = ("rm_crypttab", "set_crypttab", "open", "close")
@@ -140,7 +140,7 @@ def set_crypttab(  # "none" is what crypttab calls a key that is asked for
 
 def open(name, device, keyfile):
     """
-    Map an encrypted device; whether that worked
+    Map an encrypted device; whether it worked
 
     name
         The mapped device
@@ -163,7 +163,7 @@ def open(name, device, keyfile):
 
 def close(name):
     """
-    Map an encrypted device no more; whether that worked
+    Close an encrypted device; whether it worked
 
     name
         The mapped device

@@ -3,7 +3,7 @@
 import os
 
 from thin.exceptions import CommandExecutionError
-from thin.utils import safepath
+from thin.utils.files import safepath
 from thin.utils.files.arguments import cachedir
 
 __usual__ = True
@@ -12,7 +12,7 @@ __changes__ = ("dump", "clear", "update", "cas", "pop")
 
 
 def load():
-    """All that is stored, {} for nothing or what cannot be read."""
+    """All stored data, {} if there is none that can be read."""
     from thin import wire
 
     msgpack = wire.msgpack()
@@ -29,7 +29,7 @@ items = load
 
 
 def dump(new_data):
-    """Store this in the place of all that there is; False for what is no dictionary, or the text of one."""
+    """Replace all stored data by this; False if it is neither a dictionary nor the text of one."""
     if not isinstance(new_data, dict):
         import ast
 
@@ -41,7 +41,7 @@ def dump(new_data):
 
 
 def clear():
-    """Forget all that is stored."""
+    """Remove all stored data."""
     try:
         safepath.unlink(_path())
     except OSError:

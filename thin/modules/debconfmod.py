@@ -1,10 +1,10 @@
-"""Answers to the questions of Debian's packages, by debconf-utils. Salt: modules/debconfmod.py"""
+"""Answers to the questions of Debian packages, with debconf-utils. Salt: modules/debconfmod.py"""
 
 import os
 
 from thin import process
 from thin.exceptions import CommandExecutionError
-from thin.utils import safepath
+from thin.utils.files import safepath
 
 __virtualname__ = "debconf"
 __func_alias__ = {"set_": "set"}
@@ -36,7 +36,7 @@ def get_selections(fetchempty=True):
 
 
 def show(name):
-    """``[[question, type, value]]`` of a package, None where it has no questions."""
+    """``[[question, type, value]]`` of a package, None if it has no questions."""
     return get_selections().get(name)
 
 
@@ -68,8 +68,8 @@ def set_template(path, template, context, defaults, saltenv="base", **kwargs):
 
 
 def _load(lines):
-    """The answers, some of them secret, go by a private file, never by arguments."""
-    from thin.utils import osutil
+    """Set answers, some of which are secret, through a private file, never through arguments."""
+    from thin.utils.files import osutil
 
     descriptor, path = osutil.mkstemp()
     try:

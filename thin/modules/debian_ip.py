@@ -10,8 +10,9 @@ import re
 
 from thin import process
 from thin.exceptions import CommandExecutionError
-from thin.utils import debianifaces, safepath, textfile
-from thin.utils import ifacewords as check
+from thin.utils.files import safepath, textfile
+from thin.utils.formats import debianifaces
+from thin.utils.formats import ifacewords as check
 
 __virtualname__ = "ip"
 __reads__ = ("get_interface", "get_bond", "get_routes", "get_network_settings")
@@ -323,7 +324,7 @@ def _lines(text):
 
 
 def _adapters(files=None):
-    """What the files define, the main one first."""
+    """The interfaces in the files, those of the main file first."""
     if files is None:
         folder = _path("/etc/network/interfaces.d")
         more = sorted(os.listdir(folder)) if os.path.isdir(folder) else []
@@ -384,7 +385,7 @@ def _new_ubuntu():
 
 
 def _settings():
-    """What is set now: networking ("" when not said), hostname, domain, search."""
+    """The current settings: networking ("" if unset), hostname, domain, search."""
     found = {"networking": "", "hostname": "", "domain": "", "search": ""}
     for line in textfile.lines(_path("/etc/default/networking")):
         if line.startswith("CONFIGURE_INTERFACES"):

@@ -3,7 +3,7 @@
 import os
 import re
 
-from thin.utils import initsystem
+from thin.utils.system import initsystem
 
 INIT_SCRIPTS = "/etc/init.d"
 LINKS = "/etc/rc%s.d"
@@ -159,7 +159,7 @@ def status(name, sig=None):
 
 def start(name):
     """
-    Start the service; whether that worked.
+    Start the service; whether it worked.
 
     name
         the service's name
@@ -175,7 +175,7 @@ def start(name):
 
 def stop(name):
     """
-    Stop the service; whether that worked.
+    Stop the service; whether it worked.
 
     name
         the service's name
@@ -191,7 +191,7 @@ def stop(name):
 
 def restart(name):
     """
-    Restart the service; whether that worked.
+    Restart the service; whether it worked.
 
     name
         the service's name
@@ -207,7 +207,7 @@ def restart(name):
 
 def reload_(name):
     """
-    Make the service read its configuration again; whether that worked.
+    Make the service read its configuration again; whether it worked.
 
     name
         the service's name
@@ -223,7 +223,7 @@ def reload_(name):
 
 def force_reload(name):
     """
-    Reload the service, or restart one that can't; whether that worked.
+    Reload the service, or restart one that can't; whether it worked.
 
     name
         the service's name
@@ -239,7 +239,7 @@ def force_reload(name):
 
 def enable(name, **kwargs):
     """
-    Start the service at boot; whether that worked.
+    Start the service at boot; whether it worked.
 
     name
         the service's name
@@ -255,7 +255,7 @@ def enable(name, **kwargs):
 
 def disable(name, **kwargs):
     """
-    Do not start the service at boot; whether that worked.
+    Do not start the service at boot; whether it worked.
 
     name
         the service's name

@@ -17,7 +17,7 @@ def get(key, default=""):
     key
         The formula, and after a colon the path to the value: ``core:users:root``
     default
-        What is returned where there is none
+        What is returned if there is none
 
     CLI Example:
 
@@ -26,7 +26,7 @@ def get(key, default=""):
         pushsalt run '*' defaults.get app:listen:port
     """
     from thin import link
-    from thin.utils import serial
+    from thin.utils.files import serial
 
     formula, _, path = key.partition(":")
     values = None

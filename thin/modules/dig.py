@@ -102,7 +102,7 @@ def PTR(host, nameserver=None):
 
 def CNAME(host, nameserver=None):
     """
-    Return the name that a name stands for, as text
+    Return the canonical name of a name, as text
 
     CLI Example:
 

@@ -1,4 +1,4 @@
-"""Disks and block devices: what is on them, their settings, and making file systems. Salt: modules/disk.py"""
+"""Disks and block devices: usage, settings, and creation of file systems. Salt: modules/disk.py"""
 
 import re
 
@@ -37,7 +37,7 @@ def __virtual__():
 
 def usage(args=None):
     """
-    Return ``{mount point: {"filesystem", "1K-blocks", "used", "available", "capacity"}}`` of what is mounted
+    Return ``{mount point: {"filesystem", "1K-blocks", "used", "available", "capacity"}}`` of mounted file systems
 
     args
         Letters for df, such as h
@@ -55,7 +55,7 @@ def usage(args=None):
 
 def inodeusage(args=None):
     """
-    Return ``{mount point: {"inodes", "used", "free", "use", "filesystem"}}`` of what is mounted
+    Return ``{mount point: {"inodes", "used", "free", "use", "filesystem"}}`` of mounted file systems
 
     args
         Letters for df
@@ -118,7 +118,7 @@ def blkid(device=None, token=None):
 
 def dump(device, args=None):
     """
-    Return what blockdev(8) knows of a device: ``{"getro": "0", "getra": "256", ...}``; False when it is none
+    Return the values of blockdev(8) for a device: ``{"getro": "0", "getra": "256", ...}``; False if it is no device
 
     device
         The device
@@ -246,7 +246,7 @@ def format_(device, fs_type="ext4", inode_size=None, lazy_itable_init=None, fat=
 
 def fstype(device):
     """
-    Return the type of a device's file system, or of what is mounted at a path; "" when there is none
+    Return the type of the file system on a device or mounted at a path; "" if there is none
 
     device
         The device or path
@@ -271,7 +271,7 @@ def fstype(device):
 
 def get_fstype_from_path(path):
     """
-    Return the type of the file system that a path lies on
+    Return the type of the file system that contains a path
 
     path
         The path

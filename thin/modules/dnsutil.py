@@ -1,7 +1,7 @@
-"""Files of names, and questions to the DNS with the program dig where it is. Salt: ``salt/modules/dnsutil.py``."""
+"""hosts and zone files, and DNS queries with the program dig if it is installed. Salt: ``salt/modules/dnsutil.py``."""
 
 from thin import process
-from thin.utils import textfile
+from thin.utils.files import textfile
 
 __reads__ = ("parse_hosts", "parse_zone", "check_ip", "A", "AAAA", "NS", "SPF", "MX")
 __reads_unless__ = {"serial": {"update": ()}}
@@ -75,7 +75,7 @@ def hosts_remove(hostsfile="/etc/hosts", entries=None):
 
 def parse_zone(zonefile=None, zone=None):
     """
-    Return what a zone file, or its text (``zone``), says: ORIGIN, SERIAL, REFRESH ..., and records by type and name
+    Return the data of a zone file, or of its text (``zone``): ORIGIN, SERIAL, REFRESH ..., and records by type and name
 
     CLI Example:
 
@@ -185,7 +185,7 @@ def MX(domain, resolve=False, nameserver=None):
 
 def serial(zone="", update=False):
     """
-    Return a zone's serial number, as today's date with a counter; it is kept as the grain ``dnsserial_ZONE``
+    Return a zone's serial number, the current date with a counter, which is stored as the grain ``dnsserial_ZONE``
 
     update
         Make it the next one, and keep that.
@@ -223,7 +223,7 @@ def _resolved(host, family):
 
 
 def _record(found, line):
-    """Put one record where it belongs."""
+    """Add one record to the result."""
     words = line.replace("@", found["ORIGIN"]).split() if "ORIGIN" in found else line.split()
     if "SOA" in words:
         if words[1] != "IN":

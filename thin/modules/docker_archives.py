@@ -6,7 +6,9 @@ import time
 
 from thin import process
 from thin.exceptions import CommandExecutionError, SaltInvocationError
-from thin.utils import dockerwords, safepath, unpacking
+from thin.utils.archives import unpacking
+from thin.utils.files import safepath
+from thin.utils.formats import dockerwords
 
 __virtualname__ = "docker"
 
@@ -41,7 +43,7 @@ def import_(source, repository, tag="latest", api_response=False):
 
 def load(path, repository=None, tag=None):
     """
-    Take in images that ``docker.save`` wrote (``salt://`` too); returns ``{Path, Layers, Time_Elapsed, Image}``
+    Load images that ``docker.save`` wrote (also ``salt://``); returns ``{Path, Layers, Time_Elapsed, Image}``
 
     repository, tag
         A name for the one image.

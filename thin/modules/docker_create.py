@@ -5,7 +5,7 @@ Salt (until 3007): ``salt/modules/dockermod.py``.
 
 from thin import process
 from thin.exceptions import CommandExecutionError, SaltInvocationError
-from thin.utils import dockerwords
+from thin.utils.formats import dockerwords
 
 __virtualname__ = "docker"
 __changes__ = ("create", "run_container")
@@ -89,7 +89,7 @@ def run_container(
     bg
         Do not wait for its end; then without Logs and ExitCode.
     replace
-        Take away a container of this name first.
+        Remove a container of this name first.
     force
         With ``replace``: even if it runs.
     networks

@@ -44,7 +44,7 @@ def run(
     keep_env=None,
 ):
     """
-    Run a command in a container and return what it prints, on stderr too
+    Run a command in a container and return its output, including stderr
 
     CLI Example:
 
@@ -91,7 +91,7 @@ def run_stdout(
     keep_env=None,
 ):
     """
-    Run a command in a container and return what it prints on stdout
+    Run a command in a container and return its stdout
 
     CLI Example:
 
@@ -114,7 +114,7 @@ def run_stderr(
     keep_env=None,
 ):
     """
-    Run a command in a container and return what it prints on stderr
+    Run a command in a container and return its stderr
 
     CLI Example:
 

@@ -9,7 +9,8 @@ import time
 
 from thin import process
 from thin.exceptions import CommandExecutionError, SaltInvocationError
-from thin.utils import dockerwords, serial
+from thin.utils.files import serial
+from thin.utils.formats import dockerwords
 
 __virtualname__ = "docker"
 
@@ -178,7 +179,7 @@ def history(name, quiet=False):
 
 def layers(name):
     """
-    Return the ids of an image's layers, the topmost last; ``<missing>`` for one that is not here as an image
+    Return the ids of an image's layers, the topmost last; ``<missing>`` for a layer without a local image
 
     CLI Example:
 
@@ -191,7 +192,7 @@ def layers(name):
 
 def depends(name):
     """
-    Return ``{"Containers", "Images"}``: names of what is made of an image
+    Return ``{"Containers", "Images"}``: names of those that use an image
 
     CLI Example:
 
@@ -235,7 +236,7 @@ def dangling(prune=False, force=False):
 
 def search(name, official=False, trusted=False):
     """
-    Return ``{image: {Description, Official, Stars}}`` of what a registry has
+    Return ``{image: {Description, Official, Stars}}`` from a registry
 
     CLI Example:
 
@@ -303,7 +304,7 @@ def push(image, insecure_registry=False, api_response=False, client_timeout=60):
 
 def rmi(*names, **kwargs):
     """
-    Take away images; returns ``{"Layers": ids, "Tags": names, "retcode"}`` of what is gone, and ``Errors``
+    Remove images; returns ``{"Layers": ids, "Tags": names, "retcode"}`` of the removed ones, and ``Errors``
 
     force
         Even if containers are made of them.

@@ -5,7 +5,9 @@ import re
 
 from thin import process
 from thin.exceptions import CommandExecutionError, SaltInvocationError
-from thin.utils import dockerwords, safepath, serial, unpacking
+from thin.utils.archives import unpacking
+from thin.utils.files import safepath, serial
+from thin.utils.formats import dockerwords
 
 __virtualname__ = "docker"
 
@@ -111,7 +113,7 @@ def port(name, private_port=None):
 
 def logs(name, **kwargs):
     """
-    Return what a container printed
+    Return the output of a container
 
     tail
         So many lines of the end.
@@ -151,7 +153,7 @@ def top(name):
 
 def diff(name):
     """
-    Return ``{"Added", "Changed", "Deleted": [paths]}`` of what is unlike the container's image
+    Return ``{"Added", "Changed", "Deleted": [paths]}``: differences from the container's image
 
     CLI Example:
 
@@ -168,7 +170,7 @@ def diff(name):
 
 def compare_containers(first, second, ignore=None):
     """
-    Return ``{Config, HostConfig: {what: {old, new}}}`` of what is unlike in two containers
+    Return ``{Config, HostConfig: {name: {old, new}}}``: differences between two containers
 
     ignore
         What not to look at: a list, or a text with commas.
@@ -260,7 +262,7 @@ _SETS = ("Env", "CapAdd", "CapDrop", "Binds", "Dns", "ExtraHosts", "GroupAdd", "
 
 
 def _plain(key, value, about):
-    """A setting without what is the container's own in it."""
+    """A setting without values that are specific to the container."""
     if key == "LogConfig" and isinstance(value, dict):
         return {name: value[name] for name in value if name != "Path"}  # podman's, with the container's id
     if key == "Env" and value:
@@ -286,7 +288,7 @@ def _podmans(text, about):
 
 
 def _comparable(key, value):
-    """What is empty is the same, however it is written."""
+    """A value for comparison: all empty values are equal."""
     if key in _SETS and isinstance(value, list):
         return sorted(map(str, value)) or None
     if key == "Ulimits" and isinstance(value, list):

@@ -2,7 +2,8 @@
 
 from thin import process
 from thin.exceptions import CommandExecutionError, SaltInvocationError
-from thin.utils import dockernets, dockerwords, serial
+from thin.utils.files import serial
+from thin.utils.formats import dockernets, dockerwords
 
 __virtualname__ = "docker"
 __reads__ = (
@@ -93,7 +94,7 @@ def create_network(
 
 def remove_network(network_id):
     """
-    Take away a network, which no container may be in
+    Remove a network, which no container may be in
 
     CLI Example:
 
@@ -185,7 +186,7 @@ def disconnect_all_containers_from_network(network_id):
 
 def compare_networks(first, second, ignore="Name,Id,Created,Containers"):
     """
-    Return ``{what: {old, new}}`` of what is unlike in two networks: names, or what inspecting them gave
+    Return ``{name: {old, new}}``: differences between two networks, given by name or by their inspected data
 
     CLI Example:
 
@@ -204,7 +205,7 @@ def compare_networks(first, second, ignore="Name,Id,Created,Containers"):
 
 def compare_container_networks(first, second):
     """
-    Return ``{network: {what: {old, new}}}`` of what is unlike in two containers' networks: aliases, links, addresses
+    Return ``{network: {name: {old, new}}}``: differences between two containers' networks: aliases, links, addresses
 
     An address that docker chooses is ``automatic`` in ``IPConfiguration`` when it is not known yet.
 
@@ -260,7 +261,7 @@ def create_volume(name, driver=None, driver_opts=None):
 
 def remove_volume(name):
     """
-    Take away a volume, which no container may have
+    Remove a volume, which no container may have
 
     CLI Example:
 
@@ -287,7 +288,7 @@ def inspect_volume(name):
 
 def prune(containers=False, networks=False, images=False, build=False, volumes=False, system=None, **filters):
     """
-    Take away what nothing uses; returns ``{what: {"ContainersDeleted": [...], "SpaceReclaimed": bytes}}``
+    Remove unused objects; returns ``{type: {"ContainersDeleted": [...], "SpaceReclaimed": bytes}}``
 
     Without a choice: ``system``.
 

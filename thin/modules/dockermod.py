@@ -10,7 +10,7 @@ import re
 
 from thin import process
 from thin.exceptions import CommandExecutionError, CommandNotFoundError, SaltInvocationError
-from thin.utils import serial
+from thin.utils.files import serial
 
 __virtualname__ = "docker"
 
@@ -31,7 +31,7 @@ def __virtual__():
 
 def cli(*words, **options):
     """
-    Call docker with these words and return what it prints
+    Run docker with these words and return its output
 
     CLI Example:
 
@@ -193,7 +193,7 @@ def pid(name):
 
 def rm_(name, force=False, volumes=False, **kwargs):
     """
-    Take away a container; returns the ids of what is gone
+    Remove a container; returns the ids of removed ones
 
     force
         Even if it runs.
@@ -396,7 +396,7 @@ def _inspected(kind, name):
 
 
 def _gone(identity):
-    """Wait until a container that goes away at its end has gone, and see to it if that takes long."""
+    """Wait until a container with ``--rm`` has been removed, and remove it after a time limit."""
     import time
 
     for pause in (0, 0.1, 0.2, 0.5, 1, 2):
@@ -411,7 +411,9 @@ def _gone(identity):
 
 
 def _moved(name, action, expected, words=()):
-    """Bring a container into a state; what it was and is. One that went away at its end has no state: None."""
+    """Change the status of a container; returns old and new status. A container that was removed at its end has none:
+    None.
+    """
     before = state(name)
     if before == expected:
         comment = "Container '%s' already %s" % (name, expected)

@@ -3,7 +3,8 @@
 import os
 
 from thin.exceptions import CommandExecutionError, SaltInvocationError
-from thin.utils import aptout, pkgspec
+from thin.utils.outputs import aptout
+from thin.utils.packages import pkgspec
 
 __virtualname__ = "lowpkg"
 __fits__ = {"os_family": ("Debian",)}
@@ -138,7 +139,7 @@ def file_dict(*packages, **kwargs):
 
 def info(*packages, **kwargs):
     """
-    ``{name: {field: value}}`` of packages that dpkg knows; fields without a value are left out.
+    ``{name: {field: value}}`` of packages in dpkg's database; fields without a value are omitted.
 
     Raises CommandExecutionError for an unknown package, unless ``failhard=False`` (then {}).
 

@@ -75,7 +75,7 @@ def show_ring(devname):
 
 def set_ring(devname, **kwargs):
     """
-    Set how many packets the rings hold (rx, rx_mini, rx_jumbo, tx); returns what they hold and may hold
+    Set the sizes of the ring buffers (rx, rx_mini, rx_jumbo, tx); returns current and maximum sizes
 
     CLI Example:
 
@@ -171,7 +171,8 @@ def show_pause(devname):
 
 def set_pause(devname, **kwargs):
     """
-    Say whether pause frames are negotiated (autoneg), received (rx) and sent (tx); True, or what ethtool said
+    Set whether pause frames are negotiated (autoneg), received (rx) and sent (tx); returns True, or the error of
+    ethtool
 
     CLI Example:
 
@@ -247,7 +248,7 @@ def _valid(known, kwargs):
 
 
 def _set(option, devname, show, wanted):
-    """Set what is not so; what ``show`` shows then."""
+    """Change the settings that differ; returns the result of ``show``."""
     now = show(devname)
     if not isinstance(now, dict):
         return now

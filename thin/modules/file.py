@@ -9,8 +9,7 @@ import os
 import stat
 
 from thin.exceptions import CommandExecutionError, SaltInvocationError
-from thin.utils import safepath
-from thin.utils.files import owner
+from thin.utils.files import owner, safepath
 from thin.utils.files.arguments import absolute, expand
 
 __controller__ = ("basename", "dirname", "join", "normpath", "pardir")
@@ -70,7 +69,7 @@ def dirname(path):
 
 
 def join(*args):
-    """Parts as one path; an absolute one starts anew."""
+    """The parts as one path; an absolute part replaces those before it."""
     return os.path.join(*[str(part) for part in args])
 
 
@@ -88,12 +87,12 @@ def pardir():
 
 
 def file_exists(path):
-    """True for a regular file, also behind a link."""
+    """True for a regular file, or a link to one."""
     return os.path.isfile(expand(path))
 
 
 def directory_exists(path):
-    """True for a directory, also behind a link."""
+    """True for a directory, or a link to one."""
     return os.path.isdir(expand(path))
 
 
@@ -114,12 +113,12 @@ def access(path, mode):
 
 
 def stats(path, hash_type=None, follow_symlinks=True):
-    """inode, uid, gid, user, group, atime, mtime, ctime, size, mode, type and target of what is at ``path``."""
+    """inode, uid, gid, user, group, atime, mtime, ctime, size, mode, type and target of ``path``."""
     return owner.stats(path, hash_type, follow_symlinks)
 
 
 def lstat(path):
-    """The numbers of lstat(2), {} when nothing is there."""
+    """The numbers of lstat(2), {} if the path does not exist."""
     path = absolute(path, "Path to file must be absolute.")
     try:
         st = os.lstat(path)
@@ -200,17 +199,17 @@ def open_files(by_pid=False):
 
 
 def uid_to_user(uid):
-    """The user's name, the uid itself when there is none."""
+    """The user's name, the uid itself if there is none."""
     return owner.uid_to_user(uid)
 
 
 def user_to_uid(user):
-    """The uid of a user, "" when there is none; without a user our own."""
+    """The uid of a user, "" if there is none; without a user our own."""
     return owner.user_to_uid(user)
 
 
 def gid_to_group(gid):
-    """The group's name, the gid itself when there is none."""
+    """The group's name, the gid itself if there is none."""
     try:
         gid = int(gid)
     except ValueError:
@@ -219,7 +218,7 @@ def gid_to_group(gid):
 
 
 def group_to_gid(group):
-    """The gid of a group, "" when there is none."""
+    """The gid of a group, "" if there is none."""
     return owner.group_to_gid(group)
 
 
@@ -287,7 +286,7 @@ def _unknown_owners(user, group):
 def check_perms(
     name, ret, user, group, mode, attrs=None, follow_symlinks=False, seuser=None, serole=None, setype=None, serange=None
 ):
-    """Set owner, mode, attributes and context where they differ: (ret with changes and comment, what was found)."""
+    """Set owner, mode, attributes and context if they differ: (ret with changes and comment, former values)."""
     from thin.utils.files import labels
 
     name = expand(name)
@@ -330,7 +329,7 @@ def check_perms(
 
 
 def lsattr(path):
-    """{path: [letters]} of a file's attributes, None where there are none to have."""
+    """{path: [letters]} of a file's attributes, None if attributes are not supported."""
     from thin.utils.files import labels
 
     if not os.path.exists(path):
@@ -383,7 +382,7 @@ def restorecon(path, recursive=False):
 
 
 def read(path, binary=False):
-    """What a file says: text, or bytes with ``binary``."""
+    """The content of a file: text, or bytes with ``binary``."""
     from thin.utils.files import edit
 
     data = edit.read(path)
@@ -398,7 +397,7 @@ def seek_read(path, size, offset):
 
 
 def _chunks(path):
-    """The text of a file, as far as it is one; nothing for one that cannot be read."""
+    """The text of a file in pieces, up to the first bytes that are not text; none if it cannot be read."""
     try:
         with open(path, errors="surrogateescape", encoding="utf-8") as source:
             for line in source:

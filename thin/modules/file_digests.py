@@ -1,4 +1,4 @@
-"""Digests and sources of files: the functions of Salt's ``file`` module that find what a managed file shall hold."""
+"""Digests and sources of files: functions of the ``file`` module that find the wanted content of a managed file."""
 
 import os
 

@@ -1,4 +1,4 @@
-"""Managed files, made and compared: the functions of Salt's ``file`` module behind ``file.managed``.
+"""Managed files, created and compared: functions of the ``file`` module for ``file.managed``.
 
 Where their content comes from is in file_digests.py.
 """
@@ -182,7 +182,7 @@ def _wish(
 
 
 def _about_link(name, changes, wish):
-    """What Salt answers for a link that is not followed: the text that it leads to, its own owner and mode."""
+    """The properties of a link that is not followed, as in Salt: its target as text, its own owner and mode."""
     from thin.utils.files import managed, owner
 
     kept = {key: changes[key] for key in changes if key not in ("user", "group", "mode")}

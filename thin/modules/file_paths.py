@@ -4,8 +4,7 @@ import os
 import stat
 
 from thin.exceptions import CommandExecutionError, SaltInvocationError
-from thin.utils import safepath
-from thin.utils.files import owner
+from thin.utils.files import owner, safepath
 from thin.utils.files.arguments import absolute, expand
 
 __virtualname__ = "file"
@@ -95,7 +94,7 @@ def rmdir(path, recurse=False, verbose=False, older_than=None):
 
 
 def remove(path, **kwargs):
-    """Remove a file, a link or a whole directory. False when nothing was there."""
+    """Remove a file, a link or a directory with its content. False if it did not exist."""
     from thin.utils.files import walk
 
     path = expand(path)

@@ -1,10 +1,9 @@
-"""Writing and editing what files say, and the backups that are kept of them. Salt: salt.modules.file."""
+"""Writing and editing files, and their backups. Salt: salt.modules.file."""
 
 import os
 
 from thin.exceptions import SaltInvocationError
-from thin.utils import safepath
-from thin.utils.files import owner
+from thin.utils.files import owner, safepath
 from thin.utils.files.arguments import cachedir, expand, lines_given
 
 __virtualname__ = "file"
@@ -152,7 +151,7 @@ def line(
     quiet=False,
     indent=True,
 ):
-    """Ensure, insert, replace or delete one line: the diff, True, or False when nothing changed."""
+    """Ensure, insert, replace or delete one line: the diff, True, or False if nothing changed."""
     from thin.utils.files import lines
 
     return lines.edit_file(
@@ -174,7 +173,7 @@ def blockreplace(
     insert_before_match=None,
     insert_after_match=None,
 ):
-    """Replace what is between two marker lines: the diff, or True or False when it is not to be shown."""
+    """Replace the text between two marker lines: the diff, or with ``show_changes: false`` whether it changed."""
     from thin.utils.files import blocks
 
     return blocks.replace_in_file(

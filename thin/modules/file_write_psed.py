@@ -4,7 +4,7 @@ import os
 import re
 
 from thin.exceptions import SaltInvocationError
-from thin.utils import textfile
+from thin.utils.files import textfile
 
 __virtualname__ = "file"
 __changes__ = ("psed",)

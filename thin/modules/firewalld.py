@@ -8,7 +8,7 @@ firewalld_rules.py.
 
 from thin import process
 from thin.exceptions import CommandExecutionError
-from thin.utils import firewalldrun
+from thin.utils.programs import firewalldrun
 
 __reads__ = (
     "version",
@@ -72,7 +72,7 @@ def reload_rules():
 
 def make_permanent():
     """
-    Make what is in force the permanent configuration
+    Make the runtime configuration permanent
 
     CLI Example:
 
@@ -85,7 +85,7 @@ def make_permanent():
 
 def default_zone():
     """
-    Return the zone of connections and interfaces that nothing else is said of
+    Return the default zone of connections and interfaces
 
     CLI Example:
 
@@ -98,7 +98,7 @@ def default_zone():
 
 def set_default_zone(zone):
     """
-    Say which zone is that of connections and interfaces that nothing else is said of
+    Set the default zone of connections and interfaces
 
     CLI Example:
 
@@ -150,7 +150,7 @@ def get_zones(permanent=True):
 
 def get_services(permanent=True):
     """
-    Return the names of the services that firewalld knows
+    Return the names of firewalld's services
 
     CLI Example:
 
@@ -163,7 +163,7 @@ def get_services(permanent=True):
 
 def new_zone(zone, restart=True):
     """
-    Define a zone; ``restart``: reload, so that it is known at once
+    Define a zone; ``restart``: reload afterwards
 
     CLI Example:
 
@@ -176,7 +176,7 @@ def new_zone(zone, restart=True):
 
 def delete_zone(zone, restart=True):
     """
-    Take away a zone; ``restart``: reload, so that it is known at once
+    Delete a zone; ``restart``: reload afterwards
 
     CLI Example:
 
@@ -189,7 +189,7 @@ def delete_zone(zone, restart=True):
 
 def new_service(name, restart=True):
     """
-    Define a service; ``restart``: reload, so that it is known at once
+    Define a service; ``restart``: reload afterwards
 
     CLI Example:
 
@@ -202,7 +202,7 @@ def new_service(name, restart=True):
 
 def delete_service(name, restart=True):
     """
-    Take away a service; ``restart``: reload, so that it is known at once
+    Delete a service; ``restart``: reload afterwards
 
     CLI Example:
 

@@ -1,11 +1,11 @@
-"""What the zones of firewalld let through: masquerading, ports, ICMP, interfaces, networks and rich rules.
+"""Rules of firewalld's zones: masquerading, ports, ICMP, interfaces, networks and rich rules.
 
 A part of ``firewalld`` beside firewalld.py, which says what ``permanent`` means. Salt: ``salt/modules/firewalld.py``.
 """
 
 from thin import process
 from thin.log import getLogger
-from thin.utils import firewalldrun
+from thin.utils.programs import firewalldrun
 
 __virtualname__ = "firewalld"
 __reads__ = (
@@ -50,7 +50,7 @@ def _cmd(words, permanent=False):
 
 def get_icmp_types(permanent=True):
     """
-    Return the names of the types of ICMP that firewalld knows
+    Return the names of firewalld's ICMP types
 
     CLI Example:
 
@@ -167,7 +167,7 @@ def list_port_fwd(zone, permanent=True):
 
 def add_port_fwd(zone, src, dest, proto="tcp", dstaddr="", permanent=True, force_masquerade=False):
     """
-    Send what comes in at a port to another, here or at the address ``dstaddr``
+    Forward a port to another port of this machine or of the address ``dstaddr``
 
     force_masquerade
         Turn on masquerading in the zone first.

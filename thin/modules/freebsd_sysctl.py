@@ -3,7 +3,7 @@
 /boot/loader.conf has parameters, too: they hold from the next start, and their values stand in quotes.
 """
 
-from thin.utils import sysctlconf, textfile
+from thin.utils.files import sysctlconf, textfile
 
 __virtualname__ = "sysctl"
 __fits__ = {"kernel": ("FreeBSD", "DragonFly")}
@@ -52,7 +52,7 @@ def show(config_file=False):
     Return ``{name: value}`` of the parameters in force, or of those in a file
 
     config_file
-        the file; [] when there is none, None when it cannot be read
+        the file; [] if there is none, None when it cannot be read
 
     CLI Example:
 

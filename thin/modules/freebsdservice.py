@@ -7,7 +7,8 @@ enabled (``onestart`` …).
 import os
 
 from thin.exceptions import CommandExecutionError
-from thin.utils import initsystem, textfile
+from thin.utils.files import textfile
+from thin.utils.system import initsystem
 
 __virtualname__ = "service"
 __fits__ = {"kernel": ("FreeBSD", "DragonFly")}
@@ -179,7 +180,7 @@ def disabled(name, **kwargs):
 
 def start(name, jail=None):
     """
-    Start the service; whether that worked
+    Start the service; whether it worked
 
     name
         the service's name
@@ -197,7 +198,7 @@ def start(name, jail=None):
 
 def stop(name, jail=None):
     """
-    Stop the service; whether that worked
+    Stop the service; whether it worked
 
     name
         the service's name
@@ -215,7 +216,7 @@ def stop(name, jail=None):
 
 def restart(name, jail=None):
     """
-    Restart the service; whether that worked
+    Restart the service; whether it worked
 
     name
         the service's name
@@ -233,7 +234,7 @@ def restart(name, jail=None):
 
 def reload_(name, jail=None):
     """
-    Make the service read its configuration again; whether that worked
+    Make the service read its configuration again; whether it worked
 
     name
         the service's name
@@ -251,7 +252,7 @@ def reload_(name, jail=None):
 
 def enable(name, **kwargs):
     """
-    Start the service at boot; whether that worked
+    Start the service at boot; whether it worked
 
     name
         the service's name
@@ -276,7 +277,7 @@ def enable(name, **kwargs):
 
 def disable(name, **kwargs):
     """
-    Do not start the service at boot; whether that worked
+    Do not start the service at boot; whether it worked
 
     name
         the service's name

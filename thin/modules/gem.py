@@ -66,7 +66,7 @@ def install(
 
 def uninstall(gems, ruby=None, runas=None, gem_bin=None):
     """
-    Take away one or several gems in all versions, with their programs
+    Remove one or several gems in all versions, with their programs
 
     CLI Example:
 
@@ -134,7 +134,7 @@ def list_(prefix="", ruby=None, runas=None, gem_bin=None):
 
 def list_upgrades(ruby=None, runas=None, gem_bin=None):
     """
-    Return ``{gem: newest version}`` of the gems of which there is a newer one
+    Return ``{gem: newest version}`` of the gems with a newer version
 
     CLI Example:
 
@@ -161,7 +161,7 @@ def sources_add(source_uri, ruby=None, runas=None, gem_bin=None):
 
 def sources_remove(source_uri, ruby=None, runas=None, gem_bin=None):
     """
-    Take away a place where gems come from
+    Remove a place where gems come from
 
     CLI Example:
 

@@ -3,7 +3,7 @@
 A service is enabled when it is in some runlevel. What a failing command said is kept for the state's comment.
 """
 
-from thin.utils import initsystem
+from thin.utils.system import initsystem
 
 __virtualname__ = "service"
 __fits__ = {"init": ("sysvinit", "unknown", "upstart", "runit", "supervisord", "dumb-init", "tini")}  # any but systemd
@@ -156,7 +156,7 @@ def disabled(name):
 
 def start(name):
     """
-    Start the service; whether that worked
+    Start the service; whether it worked
 
     name
         the service's name
@@ -172,7 +172,7 @@ def start(name):
 
 def stop(name):
     """
-    Stop the service; whether that worked
+    Stop the service; whether it worked
 
     name
         the service's name
@@ -188,7 +188,7 @@ def stop(name):
 
 def restart(name):
     """
-    Restart the service; whether that worked
+    Restart the service; whether it worked
 
     name
         the service's name
@@ -204,7 +204,7 @@ def restart(name):
 
 def reload_(name):
     """
-    Make the service read its configuration again; whether that worked
+    Make the service read its configuration again; whether it worked
 
     name
         the service's name
@@ -220,7 +220,7 @@ def reload_(name):
 
 def zap(name):
     """
-    Make OpenRC forget that the service runs; whether that worked
+    Make OpenRC forget that the service runs; whether it worked
 
     name
         the service's name
@@ -236,7 +236,7 @@ def zap(name):
 
 def enable(name, **kwargs):
     """
-    Start the service at boot; whether that worked
+    Start the service at boot; whether it worked
 
     name
         the service's name
@@ -258,7 +258,7 @@ def enable(name, **kwargs):
 
 def disable(name, **kwargs):
     """
-    Do not start the service at boot; whether that worked
+    Do not start the service at boot; whether it worked
 
     name
         the service's name

@@ -3,14 +3,15 @@
 Functions take Salt's arguments: ``cwd`` (the repository), ``opts`` and ``git_opts`` (words, or a list of them),
 ``user`` (who git runs as), ``identity`` (private key or list of them, also salt://), ``https_user`` and ``https_pass``.
 ``password`` is for Windows. They return what git prints unless said otherwise, and raise CommandExecutionError with
-git's words. Passwords are in no URL (thin/utils/gitrun.py). References and remotes are in git_remotes.py.
+git's words. Passwords are in no URL (thin/utils/programs/gitrun.py). References and remotes are in git_remotes.py.
 """
 
 import os
 
 from thin import process
 from thin.exceptions import CommandExecutionError, SaltInvocationError
-from thin.utils import gitrun, safepath
+from thin.utils.files import safepath
+from thin.utils.programs import gitrun
 
 __func_alias__ = {"rm_": "rm"}
 __usual__ = True
@@ -49,7 +50,7 @@ def _unsafe(path, user):
     """Whether another user could lead root's git elsewhere while it makes something at this path."""
     if user or os.geteuid() != 0:
         return False
-    from thin.utils import ownfolders
+    from thin.utils.files import ownfolders
 
     safepath.check(path)
     above = os.path.realpath(os.path.dirname(path))
@@ -126,8 +127,9 @@ def clone(
 
 
 def _clone_aside(words, target, ignore_retcode, output_encoding, login):
-    """Clone where nobody can interfere, and move that into a folder of others by open folders."""
-    from thin.utils import osutil, unpacking
+    """Clone into a private folder, and move the result into a folder of another user through open directories."""
+    from thin.utils.archives import unpacking
+    from thin.utils.files import osutil
 
     folder = osutil.mkdtemp("/var/tmp" if os.access("/var/tmp", os.W_OK) else None)
     try:
@@ -350,7 +352,9 @@ def rebase(
 
 
 def config_get(key, cwd=None, user=None, password=None, ignore_retcode=False, output_encoding=None, **kwargs):
-    """The value of a key, None where it is not set; with ``all`` a list of its values. ``global``: the user's."""
+    """The value of a key, None if it is not set; with ``all`` a list of its values. ``global``: the user's
+    configuration.
+    """
     every = kwargs.pop("all", False)
     done = _config("--get-all", [key], cwd, user, ignore_retcode, output_encoding, kwargs)
     if done["retcode"] == 1:
@@ -393,7 +397,7 @@ def config_set(
     output_encoding=None,
     **kwargs,
 ):
-    """Set a key to a value, or to several (``multivar``); with ``add`` beside those it has. All its values."""
+    """Set a key to a value, or to several (``multivar``); with ``add`` keep existing values. Returns all values."""
     add, everywhere = gitrun.taken(kwargs, "add", "global")
     if cwd is None and not everywhere:
         raise SaltInvocationError("'cwd' argument required unless global=True")

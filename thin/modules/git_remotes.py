@@ -1,11 +1,11 @@
-"""git: branches, tags, revisions and remotes: a part of ``git`` beside git.py. Salt: modules/git.py
+"""git: branches, tags, revisions and remotes: a part of ``git``. Salt: modules/git.py
 
 The arguments that functions share are said in git.py.
 """
 
 from thin import process
 from thin.exceptions import CommandExecutionError, SaltInvocationError
-from thin.utils import gitrun
+from thin.utils.programs import gitrun
 
 __virtualname__ = "git"
 __usual__ = True
@@ -44,7 +44,7 @@ def branch(cwd, name=None, opts="", git_opts="", user=None, password=None, ignor
 
 
 def current_branch(cwd, user=None, password=None, ignore_retcode=False, output_encoding=None):
-    """The name of the branch, HEAD where it is detached."""
+    """The name of the branch; HEAD if it is detached."""
     return _git(["rev-parse", "--abbrev-ref", "HEAD"], cwd, user, ignore_retcode, output_encoding)["stdout"]
 
 
@@ -131,7 +131,7 @@ def merge_base(
 def symbolic_ref(
     cwd, ref, value=None, opts="", git_opts="", user=None, password=None, ignore_retcode=False, output_encoding=None
 ):
-    """What a symbolic reference points to, "" where it is none; or make it point to ``value``."""
+    """The target of a symbolic reference, "" if it is none; with ``value``, set it."""
     given = gitrun.options(opts)
     if value is not None and any(word in ("-d", "--delete") for word in given):
         raise SaltInvocationError("Value cannot be set for symbolic ref if -d/--delete is included in opts")
@@ -314,7 +314,7 @@ def remotes(cwd, user=None, password=None, redact_auth=True, ignore_retcode=Fals
 def remote_get(
     cwd, remote="origin", user=None, password=None, redact_auth=True, ignore_retcode=False, output_encoding=None
 ):
-    """``{"fetch": URL, "push": URL}`` of a remote. Raises CommandExecutionError where there is none of this name."""
+    """``{"fetch": URL, "push": URL}`` of a remote. Raises CommandExecutionError if it does not exist."""
     found = remotes(cwd, user, password, redact_auth, ignore_retcode, output_encoding)
     if remote not in found:
         raise CommandExecutionError("Remote '%s' not present in git checkout located at %s" % (remote, cwd))
@@ -347,5 +347,5 @@ def remote_set(
 
 
 def check_url(url, https_user=None, https_pass=None):
-    """The URL. Raises SaltInvocationError where it does not go with a user and password."""
+    """The URL. Raises SaltInvocationError if it cannot have a user and password."""
     return gitrun.checked_url(url, https_user, https_pass)

@@ -3,7 +3,8 @@
 from thin import process
 from thin.exceptions import SaltInvocationError
 from thin.log import getLogger
-from thin.utils import gnupg, osutil
+from thin.utils.files import osutil
+from thin.utils.programs import gnupg
 
 __reads__ = ("verify", "signatures", "list_keys", "list_secret_keys", "get_key")
 __changes__ = ("import_key",)
@@ -215,7 +216,7 @@ def list_keys(user=None, gnupghome=None, keyring=None):
 
 def list_secret_keys(user=None, gnupghome=None, keyring=None):
     """
-    The keys of which the secret part is there, as ``list_keys`` gives them
+    Secret keys, in the format of ``list_keys``
 
     CLI Example:
 

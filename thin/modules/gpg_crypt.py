@@ -6,7 +6,8 @@
 from thin import process
 from thin.exceptions import CommandExecutionError, SaltInvocationError
 from thin.log import getLogger
-from thin.utils import gnupg, safepath
+from thin.utils.files import safepath
+from thin.utils.programs import gnupg
 
 __virtualname__ = "gpg"
 __reads_unless__ = {"sign": {"output": ()}, "encrypt": {"output": ()}, "decrypt": {"output": ()}}
@@ -58,7 +59,7 @@ def encrypt(
     keyring=None,
 ):
     """
-    Encrypt a given text, or what a file has: ``{"res": bool, "comment": text}``, with ``bare`` the text alone, or False
+    Encrypt a text or the content of a file: ``{"res": bool, "comment": text}``, with ``bare`` only the text, or False
 
     recipients
         Ids or fingerprints of keys, as a list or separated by commas
@@ -89,7 +90,7 @@ def decrypt(
     user=None, text=None, filename=None, output=None, use_passphrase=False, gnupghome=None, bare=False, keyring=None
 ):
     """
-    Decrypt a given text, or what a file has: ``{"res": bool, "comment": text}``, with ``bare`` the text alone, or False
+    Decrypt a text or the content of a file: ``{"res": bool, "comment": text}``, with ``bare`` only the text, or False
 
     CLI Example:
 

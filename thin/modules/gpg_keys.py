@@ -2,7 +2,7 @@
 
 from thin import process
 from thin.exceptions import CommandExecutionError, SaltInvocationError
-from thin.utils import gnupg
+from thin.utils.programs import gnupg
 
 __virtualname__ = "gpg"
 __reads__ = ("get_secret_key", "read_key", "search_keys")
@@ -34,7 +34,7 @@ def __virtual__():
 
 def get_secret_key(keyid=None, fingerprint=None, user=None, gnupghome=None, keyring=None):
     """
-    One key of which the secret part is there, as ``list_keys`` gives it, or False
+    One secret key, in the format of ``list_keys``, or False
 
     CLI Example:
 
@@ -48,7 +48,7 @@ def get_secret_key(keyid=None, fingerprint=None, user=None, gnupghome=None, keyr
 
 def read_key(path=None, text=None, fingerprint=None, keyid=None, user=None, gnupghome=None):
     """
-    The keys of a file or a text, as ``list_keys`` gives them; nothing is imported
+    The keys in a file or text, in the format of ``list_keys``, without importing them
 
     CLI Example:
 
@@ -292,7 +292,7 @@ def _read(path):
 
 
 def _write(path, text):
-    from thin.utils import textfile
+    from thin.utils.files import textfile
 
     textfile.write(path, text, mode=0o600)
 

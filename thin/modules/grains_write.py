@@ -1,4 +1,4 @@
-"""Writes grains: to the grains file beside the minion's configuration (/etc/salt/grains), and to those of this run.
+"""Writes grains to the minion's grains file (/etc/salt/grains), and to the grains of this run.
 
 Salt: ``salt/modules/grains.py``.
 """
@@ -6,7 +6,8 @@ Salt: ``salt/modules/grains.py``.
 import os
 
 from thin.exceptions import SaltException
-from thin.utils import data, safepath
+from thin.utils import data
+from thin.utils.files import safepath
 
 __virtualname__ = "grains"
 
@@ -27,7 +28,8 @@ def setvals(grains, destructive=False, refresh_pillar=True):
 
         pushsalt run '*' grains.setvals '{stage: production, rack: B7}'
     """
-    from thin.utils import textfile, yamlout
+    from thin.utils import yamlout
+    from thin.utils.files import textfile
 
     if not isinstance(grains, dict):
         raise SaltException("setvals grains must be a dictionary.")
@@ -109,7 +111,7 @@ def set_(key, val="", force=False, destructive=False, delimiter=data.DELIMITER):
 
 def append(key, val, convert=False, delimiter=data.DELIMITER):
     """
-    Add a value, or each of a list, to a list of grains; with ``convert``, what is no list becomes one
+    Add a value, or each item of a list, to a list of grains; with ``convert``, another value becomes a list
 
     CLI Example:
 
@@ -203,7 +205,7 @@ def _put_in_list(items, key, value):
 def _read(path):
     """The mapping in the grains file; {} when it is something else, or not there."""
     from thin.grains import static
-    from thin.utils import textfile
+    from thin.utils.files import textfile
 
     text = textfile.read(path, "")
     try:

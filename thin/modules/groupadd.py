@@ -6,7 +6,7 @@ whether that worked; ``__context__["group.complaint"]`` then has the command's w
 
 import grp
 
-from thin.utils import accounts
+from thin.utils.system import accounts
 
 __virtualname__ = "group"
 __usual__ = True
@@ -63,7 +63,7 @@ def getent(refresh=False, root=None):
 
 def add(name, gid=None, system=False, root=None, non_unique=False, local=False):
     """
-    Add a group; whether that worked.
+    Add a group; whether it worked.
 
     name
         the group's name
@@ -93,7 +93,7 @@ def add(name, gid=None, system=False, root=None, non_unique=False, local=False):
 
 def delete(name, root=None, local=False):
     """
-    Delete a group; whether that worked.
+    Delete a group; whether it worked.
 
     name
         the group's name
@@ -113,7 +113,7 @@ def delete(name, root=None, local=False):
 
 def chgid(name, gid, root=None, non_unique=False):
     """
-    Change the group's number; whether that worked. Files keep the old number.
+    Change the group's number; whether it worked. Files keep the old number.
 
     name
         the group's name
@@ -138,7 +138,7 @@ def chgid(name, gid, root=None, non_unique=False):
 
 def adduser(name, username, root=None):
     """
-    Make the user a member of the group; whether that worked.
+    Make the user a member of the group; whether it worked.
 
     name
         the group's name
@@ -158,7 +158,7 @@ def adduser(name, username, root=None):
 
 def deluser(name, username, root=None):
     """
-    Take the user out of the group; whether that worked, or was so.
+    Take the user out of the group; whether it worked, or was so.
 
     name
         the group's name
@@ -180,7 +180,7 @@ def deluser(name, username, root=None):
 
 def members(name, members_list, root=None):
     """
-    Make just these users (joined by commas) the members of the group; whether that worked.
+    Make just these users (joined by commas) the members of the group; whether it worked.
 
     name
         the group's name

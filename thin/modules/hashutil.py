@@ -74,7 +74,7 @@ def digest(instr, checksum="md5"):
 
 
 def digest_file(infile, checksum="md5"):
-    """The hexadecimal digest of a file. Raises CommandExecutionError when there is none."""
+    """The hexadecimal digest of a file. Raises CommandExecutionError if there is none."""
     found = _hash(checksum)()
     try:
         with open(infile, "rb") as source:
@@ -91,7 +91,7 @@ def base64_b64encode(instr):
 
 
 def base64_b64decode(instr):
-    """What stands in base64."""
+    """The decoded base64 text."""
     return _text(base64.b64decode(_bytes(instr)))
 
 
@@ -107,12 +107,12 @@ def base64_encodefile(fname):
 
 
 def base64_decodestring(instr):
-    """What stands in base64."""
+    """The decoded base64 text."""
     return _text(base64.decodebytes(_bytes(instr)))
 
 
 def base64_decodefile(instr, outfile):
-    """Write what stands in base64 to a file. True."""
+    """Write decoded base64 text to a file. True."""
     from thin.utils.files import atomic, owner
 
     atomic.write(outfile, base64.decodebytes(_bytes(instr)), mode=owner.mode_bits(owner.default_mode()))

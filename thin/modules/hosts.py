@@ -2,7 +2,8 @@
 
 import os
 
-from thin.utils import hostsfile, textfile
+from thin.utils.files import textfile
+from thin.utils.formats import hostsfile
 
 __usual__ = True
 __reads__ = ("list_hosts", "get_ip", "get_alias", "has_pair")
@@ -104,7 +105,7 @@ def rm_host(ip, alias):
 
 def set_comment(ip, comment):
     """
-    Set the comment behind an address; whether there is such an address
+    Set the comment of an address; returns whether the address exists
 
     CLI Example:
 

@@ -5,7 +5,7 @@ import time
 
 from thin.exceptions import CommandExecutionError
 from thin.log import getLogger
-from thin.utils import safepath, serial
+from thin.utils.files import safepath, serial
 
 __usual__ = True
 __reads_unless__ = {
@@ -117,7 +117,7 @@ def query(
 
 def wait_for_successful_query(url, wait_for=300, **kwargs):
     """
-    Ask until the server answers without error, at most ``wait_for`` seconds; the last answer
+    Repeat a query until it succeeds, for at most ``wait_for`` seconds; returns the last response
 
     ``request_interval`` is how many seconds to wait between two questions.
 
@@ -138,7 +138,7 @@ def wait_for_successful_query(url, wait_for=300, **kwargs):
 
 
 class _Got(object):
-    """``status`` is None when nobody answered; ``error`` says what is wrong, empty when nothing is."""
+    """``status`` is None without a response; ``error`` has the error, or is empty."""
 
     def __init__(self, status, headers, body, error=""):
         self.status, self.headers, self.body, self.error = status, headers, body, error

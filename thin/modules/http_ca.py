@@ -4,7 +4,7 @@ import os
 
 from thin.exceptions import CommandExecutionError
 from thin.log import getLogger
-from thin.utils import textfile
+from thin.utils.files import textfile
 
 __virtualname__ = "http"
 __changes__ = ("update_ca_bundle",)

@@ -4,7 +4,7 @@ import os
 
 from thin import process
 from thin.exceptions import CommandNotFoundError
-from thin.utils import osutil, safepath, textfile
+from thin.utils.files import osutil, safepath, textfile
 
 __reads__ = ("raw_system_incron", "raw_incron", "list_tab", "ls")
 __changes__ = ("write_incron_file", "write_incron_file_verbose", "set_job", "rm_job", "rm")
@@ -35,7 +35,7 @@ _MASKS = (
 
 def write_incron_file(user, path):
     """
-    Make a file the table of a user; whether that worked
+    Make a file the table of a user; whether it worked
 
     CLI Example:
 
@@ -61,7 +61,7 @@ def write_incron_file_verbose(user, path):
 
 def raw_system_incron():
     """
-    Return the text of the system's table that is managed here
+    Return the text of the managed system table
 
     CLI Example:
 
@@ -199,7 +199,7 @@ def _bad(mask):
 
 
 def _written(user, table):
-    """Put the table into force. Words about what went wrong, "" for nothing."""
+    """Install the table. Returns the error, or ""."""
     text = "".join("%s\n" % line for line in table["pre"])
     text += "".join("%(path)s %(mask)s %(cmd)s\n" % job for job in table["crons"])
     if user == "system":

@@ -5,7 +5,7 @@ changes it: a value, or blanks around a separator, which are set as Salt sets th
 """
 
 from thin.exceptions import CommandExecutionError
-from thin.utils import inifile
+from thin.utils.files import inifile
 
 __virtualname__ = "ini"
 __usual__ = True
@@ -18,8 +18,9 @@ def __virtual__():
 
 
 def set_option(file_name, sections=None, separator="=", encoding=None, no_spaces=False):
-    """Set options from ``{section: {option: value}, option: value}``: what changed, nested alike, as ``{"before",
-    "after"}``. A file that is missing is made."""
+    """Set options from ``{section: {option: value}, option: value}``: the changes, nested alike, as ``{"before",
+    "after"}``. A missing file is created.
+    """
     file = _file(file_name, separator, encoding, no_spaces)
     changes = file.change(sections or {})
     if changes or not file.as_written():
@@ -36,7 +37,7 @@ def get_option(file_name, section, option, separator="=", encoding=None):
 
 
 def remove_option(file_name, section, option, separator="=", encoding=None):
-    """Take an option away: the value it had, None where there was none."""
+    """Remove an option; returns its former value, or None."""
     file = _file(file_name, separator, encoding)
     options = file.get(section)
     options = options if isinstance(options, dict) else file
@@ -53,7 +54,7 @@ def get_section(file_name, section, separator="=", encoding=None):
 
 
 def remove_section(file_name, section, separator="=", encoding=None):
-    """Take a section away: the options it had, None where there is no such section."""
+    """Remove a section; returns its former options, or None."""
     file = _file(file_name, separator, encoding)
     if section not in file:
         return None

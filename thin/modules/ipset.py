@@ -6,7 +6,7 @@ Functions that change something return True or "Success", or a text that begins 
 """
 
 from thin import process
-from thin.utils import ipsets
+from thin.utils.formats import ipsets
 
 __reads__ = ("version", "list_sets", "check_set", "check", "test")
 __changes__ = ("new_set", "delete_set", "rename_set", "add", "delete", "flush")
@@ -69,7 +69,7 @@ def new_set(name=None, set_type=None, family="ipv4", comment=False, **kwargs):
 
 def delete_set(name=None, family="ipv4"):
     """
-    Take away a set
+    Remove a set
 
     CLI Example:
 
@@ -191,7 +191,7 @@ def delete(name=None, entry=None, family="ipv4", **kwargs):
 
 def check(name=None, entry=None, family="ipv4"):
     """
-    Whether an entry (an address, a range, a network, or a list of these) is listed in a set, with the options behind it
+    Whether an entry (an address, a range, a network, or a list of these) is in a set, with its options
 
     CLI Example:
 
@@ -230,7 +230,7 @@ def test(name=None, entry=None, family="ipv4", **kwargs):
 
 def flush(name=None, family="ipv4"):
     """
-    Take away all entries, of one set or of all; whether that worked
+    Remove all entries, of one set or of all; whether it worked
 
     CLI Example:
 
@@ -251,7 +251,7 @@ def _ipset(*words):
 
 
 def _done(words):
-    """ "" when it was done, else what ipset said."""
+    """ "" on success, otherwise the error of ipset."""
     done = _ipset(*words)
     return "" if done["retcode"] == 0 else "\n".join(filter(None, (done["stdout"], done["stderr"])))
 
@@ -262,7 +262,7 @@ def _fields(block):
 
 
 def _about(name):
-    """What ipset says of a set, without its members; {} when there is none."""
+    """What ipset says of a set, without its members; {} if there is none."""
     done = _ipset("list", "-t", name)
     return _fields(done["stdout"]) if done["retcode"] == 0 else {}
 
@@ -273,7 +273,7 @@ def _members(name):
 
 
 def _entry_words(entry):
-    """The words of an entry. A comment is all that stands between its quotes."""
+    """The words of an entry. A quoted comment is one word."""
     from thin.utils import words
 
     try:

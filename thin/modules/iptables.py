@@ -12,7 +12,9 @@ from thin import process
 from thin.call_state import INTERNAL
 from thin.exceptions import CommandExecutionError, SaltException
 from thin.log import getLogger
-from thin.utils import iptrules, safepath, words
+from thin.utils import words
+from thin.utils.files import safepath
+from thin.utils.formats import iptrules
 
 __reads__ = (
     "version",
@@ -64,7 +66,7 @@ def version(family="ipv4"):
 
 def build_rule(table="filter", chain=None, command=None, position="", full=None, family="ipv4", **kwargs):
     """
-    Return the text of a rule made of options: the whole command with ``full``, what follows the chain without
+    Return the text of a rule from options: with ``full`` the whole command, otherwise the part after the chain
 
     ``kwargs`` are options by their long names (or one letter), in order; an empty value where an option takes none.
     A value that begins with ``!`` or ``not`` negates its option. ``connstate`` is the option ``--state``, ``if`` and
@@ -127,7 +129,7 @@ def get_rules(family="ipv4"):
 
 def get_saved_policy(table="filter", chain=None, conf_file=None, family="ipv4"):
     """
-    Return what a file says that becomes of packets that no rule of the chain takes: ACCEPT, DROP; None if nothing
+    Return the policy of a chain in a file: ACCEPT, DROP; None if there is none
 
     CLI Example:
 
@@ -174,7 +176,7 @@ def set_policy(table="filter", chain=None, policy=None, family="ipv4"):
 
 def save(filename=None, family="ipv4"):
     """
-    Write the rules in force to a file, the one that is loaded at boot by default; returns what was written
+    Save the current rules to a file, by default the one that is loaded at boot; returns the written text
 
     CLI Example:
 
@@ -199,7 +201,7 @@ def save(filename=None, family="ipv4"):
 
 def check(table="filter", chain=None, rule=None, family="ipv4"):
     """
-    Whether the chain has a rule, given as text behind the chain's name
+    Whether the chain has a rule, given as the text after the chain's name
 
     CLI Example:
 
@@ -252,7 +254,7 @@ def new_chain(table="filter", chain=None, family="ipv4"):
 
 def delete_chain(table="filter", chain=None, family="ipv4"):
     """
-    Take away a chain, which must be empty; returns True, or what iptables complained about
+    Remove a chain, which must be empty; returns True, or what iptables complained about
 
     CLI Example:
 
@@ -308,7 +310,7 @@ def insert(table="filter", chain=None, position=None, rule=None, family="ipv4"):
 
 def delete(table, chain=None, position=None, rule=None, family="ipv4"):
     """
-    Take away a rule, given as text or by its position; returns "" or what iptables complained about
+    Remove a rule, given as text or by its position; returns "" or what iptables complained about
 
     CLI Example:
 
@@ -323,7 +325,7 @@ def delete(table, chain=None, position=None, rule=None, family="ipv4"):
 
 def flush(table="filter", chain="", family="ipv4"):
     """
-    Take away all rules of a chain, or of all chains of a table; returns "" or what iptables complained about
+    Remove all rules of a chain, or of all chains of a table; returns "" or what iptables complained about
 
     CLI Example:
 
@@ -349,7 +351,7 @@ def _program(family):
 
 
 def _can(option, family):
-    """Whether the program knows an option; asked once."""
+    """Whether the program has an option; cached."""
     key = "iptables.help.%s" % family
     if key not in __context__:
         said = _run(_program(family), ["--help"])
@@ -362,7 +364,7 @@ def _wait(family):
 
 
 def _change(family, table, arguments):
-    """ "" when it was done, else what the program said on stderr."""
+    """ "" on success, otherwise stderr of the program."""
     done = _run(_program(family), _wait(family) + ["-t", table] + arguments)
     __context__["iptables.refused"] = "" if done["retcode"] == 0 else done["stderr"]  # some answer with False alone
     if done["retcode"] == 0:

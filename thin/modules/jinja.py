@@ -1,4 +1,4 @@
-"""What a map or a data file of the file roots gives this target, for modules that run there. Salt: modules/jinja.py
+"""Maps and data files of the file roots, rendered for this target, for modules on targets. Salt: modules/jinja.py
 
 The controller renders; in templates, and on the command line, it answers itself.
 """
@@ -28,7 +28,7 @@ def load_map(path, value):
 
 def import_yaml(path):
     """
-    Return what a YAML file of the file roots holds, rendered first
+    Return the data of a YAML file of the file roots, rendered first
 
     path
         The file
@@ -44,7 +44,7 @@ def import_yaml(path):
 
 def import_json(path):
     """
-    Return what a JSON file of the file roots holds, rendered first
+    Return the data of a JSON file of the file roots, rendered first
 
     path
         The file
@@ -60,7 +60,7 @@ def import_json(path):
 
 def _rendered(word, path, rest, value):
     from thin import link
-    from thin.utils import serial
+    from thin.utils.files import serial
 
     text = "{%% %s %s %s %%}{{ %s | tojson }}" % (word, serial.dumps(str(path)), rest, value)
     try:

@@ -1,4 +1,4 @@
-"""Fingerprints of keys that only a minion has: each function says so. Salt: modules/key.py"""
+"""Fingerprints of a minion's keys, which targets do not have: each function reports this. Salt: modules/key.py"""
 
 from thin.utils import nomaster
 
@@ -25,7 +25,7 @@ def finger(hash_type=None):
 
 def finger_master(hash_type=None):
     """
-    Not supported: a target knows no master
+    Not supported: a target has no master
 
     hash_type
         As in Salt

@@ -4,7 +4,7 @@ import re
 
 from thin import process
 from thin.exceptions import CommandExecutionError
-from thin.utils import textfile
+from thin.utils.files import textfile
 
 __reads__ = ("get_sys", "get_x")
 __changes__ = ("set_sys", "set_x")

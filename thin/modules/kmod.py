@@ -5,7 +5,7 @@ import re
 
 from thin import process
 from thin.exceptions import CommandExecutionError
-from thin.utils import textfile
+from thin.utils.files import textfile
 
 __usual__ = True
 __reads__ = ("available", "check_available", "lsmod", "mod_list", "is_loaded")
@@ -120,7 +120,7 @@ def load(mod, persist=False):
 
 def remove(mod, persist=False, comment=True):
     """
-    Unload a module; ``persist``: its line for the boot goes too, or is commented. Returns the names that are gone
+    Unload a module; ``persist``: also remove or comment its line for the boot. Returns the unloaded names
 
     CLI Example:
 
@@ -147,7 +147,7 @@ def _loaded():
 
 
 def _kept():
-    """The file of what is loaded at each boot."""
+    """The file of modules that are loaded at boot."""
     return "/etc/modules-load.d/salt_managed.conf" if "systemd" in __grains__ else "/etc/modules"
 
 

@@ -6,7 +6,7 @@ The functions for logical volumes are in linux_lvm_volumes.py.
 import os
 
 from thin import process
-from thin.utils import lvmrun
+from thin.utils.programs import lvmrun
 
 __virtualname__ = "lvm"
 __reads__ = ("version", "fullversion", "pvdisplay", "vgdisplay")
@@ -134,7 +134,7 @@ def pvdisplay(pvname="", real=False, quiet=False):
 
 def vgdisplay(vgname="", quiet=False):
     """
-    Return ``{name: {...}}`` of all volume groups, or of one; {} when there is none
+    Return ``{name: {...}}`` of all volume groups, or of one; {} if there is none
 
     vgname
         The volume group
@@ -194,7 +194,7 @@ def pvcreate(devices, override=True, force=True, **kwargs):
 
 def pvremove(devices, override=True, force=True):
     """
-    Make devices physical volumes no more; True, or what went wrong
+    Remove the LVM labels of devices; returns True, or the error
 
     devices
         A list, or a text with commas

@@ -2,7 +2,7 @@
 
 from thin import process
 from thin.log import getLogger
-from thin.utils import lvmrun
+from thin.utils.programs import lvmrun
 
 __virtualname__ = "lvm"
 __reads__ = ("lvdisplay",)
@@ -55,7 +55,7 @@ def __virtual__():
 
 def lvdisplay(lvname="", quiet=False):
     """
-    Return ``{device: {...}}`` of all logical volumes, or of one; {} when there is none
+    Return ``{device: {...}}`` of all logical volumes, or of one; {} if there is none
 
     lvname
         The logical volume's device, ``/dev/group/name``

@@ -1,8 +1,8 @@
-"""Services that are init scripts and nothing more: no tool says what starts at boot. Salt: modules/linux_service.py"""
+"""Services that are only init scripts: no tool reports which of them start at boot. Salt: modules/linux_service.py"""
 
 import os
 
-from thin.utils import initsystem
+from thin.utils.system import initsystem
 
 __virtualname__ = "service"
 __fits__ = {"init": ("sysvinit", "unknown", "upstart", "runit", "supervisord", "dumb-init", "tini")}  # any but systemd
@@ -20,7 +20,7 @@ def __virtual__():
 
 def run(name, action):
     """
-    Call the service's script with an action; whether that worked
+    Call the service's script with an action; whether it worked
 
     name
         the service's name
@@ -103,7 +103,7 @@ def status(name, sig=None):
 
 def start(name):
     """
-    Start the service; whether that worked
+    Start the service; whether it worked
 
     name
         the service's name
@@ -119,7 +119,7 @@ def start(name):
 
 def stop(name):
     """
-    Stop the service; whether that worked
+    Stop the service; whether it worked
 
     name
         the service's name
@@ -135,7 +135,7 @@ def stop(name):
 
 def restart(name):
     """
-    Restart the service; whether that worked
+    Restart the service; whether it worked
 
     name
         the service's name
@@ -151,7 +151,7 @@ def restart(name):
 
 def reload_(name):
     """
-    Make the service read its configuration again; whether that worked
+    Make the service read its configuration again; whether it worked
 
     name
         the service's name

@@ -4,7 +4,8 @@ Hashes go to chpasswd's standard input, never on a command line. ``root`` names 
 """
 
 from thin.exceptions import CommandExecutionError, SaltInvocationError
-from thin.utils import accounts, shacrypt
+from thin.utils.formats import shacrypt
+from thin.utils.system import accounts
 
 __virtualname__ = "shadow"
 __usual__ = True
@@ -33,7 +34,7 @@ def __virtual__():
 
 def default_hash():
     """
-    What stands in place of a hash where no password was ever set.
+    The placeholder for the hash of an account without a password.
 
     CLI Example:
 
@@ -67,7 +68,7 @@ def info(name, root=None):
 
 def list_users(root=None):
     """
-    The sorted names of all that have an entry.
+    The sorted names of all entries.
 
     root
         in another system's root folder
@@ -112,7 +113,7 @@ def gen_password(password, crypt_salt=None, algorithm="sha512"):
 
 
 def _crypt(password, salt, algorithm):
-    """What crypt(3) makes of it: asked by Perl, which every Debian and most others have; the password on its input."""
+    """The result of crypt(3), computed by Perl, which most systems have; the password is passed on stdin."""
     salt = salt or shacrypt.random_salt(22 if algorithm == "blowfish" else 2)
     setting = salt if algorithm == "crypt" or salt.startswith("$") else "$2b$12$" + salt
     words = "$s = <STDIN>; chomp $s; $p = <STDIN>; chomp $p; print crypt($p, $s) // ''"
@@ -125,7 +126,7 @@ def _crypt(password, salt, algorithm):
 
 def set_password(name, password, use_usermod=False, root=None):
     """
-    Set the hash of the user's password; whether that worked. Raises SaltInvocationError for what is no hash.
+    Set the hash of the user's password; whether it worked. Raises SaltInvocationError for an invalid hash.
 
     name
         the user's name
@@ -152,7 +153,7 @@ def set_password(name, password, use_usermod=False, root=None):
 
 def del_password(name, root=None):
     """
-    Let the user log in without a password; whether that worked.
+    Let the user log in without a password; whether it worked.
 
     name
         the user's name
@@ -216,7 +217,7 @@ def unlock_password(name, root=None):
 
 def set_inactdays(name, inactdays, root=None):
     """
-    Days after which an expired password locks the account (-1: never); whether that worked.
+    Days after which an expired password locks the account (-1: never); whether it worked.
 
     name
         the user's name
@@ -236,7 +237,7 @@ def set_inactdays(name, inactdays, root=None):
 
 def set_maxdays(name, maxdays, root=None):
     """
-    Days after which the password must be changed; whether that worked.
+    Days after which the password must be changed; whether it worked.
 
     name
         the user's name
@@ -256,7 +257,7 @@ def set_maxdays(name, maxdays, root=None):
 
 def set_mindays(name, mindays, root=None):
     """
-    Days before which the password cannot be changed; whether that worked.
+    Days before which the password cannot be changed; whether it worked.
 
     name
         the user's name
@@ -276,7 +277,7 @@ def set_mindays(name, mindays, root=None):
 
 def set_warndays(name, warndays, root=None):
     """
-    Days of warning before the password must be changed; whether that worked.
+    Days of warning before the password must be changed; whether it worked.
 
     name
         the user's name
@@ -296,7 +297,7 @@ def set_warndays(name, warndays, root=None):
 
 def set_date(name, date, root=None):
     """
-    The day of the last change: days since 1970 or YYYY-MM-DD; whether that worked.
+    The day of the last change: days since 1970 or YYYY-MM-DD; whether it worked.
 
     name
         the user's name
@@ -316,7 +317,7 @@ def set_date(name, date, root=None):
 
 def set_expire(name, expire, root=None):
     """
-    The day on which the account ends (-1: never): days since 1970 or YYYY-MM-DD; whether that worked.
+    The day on which the account ends (-1: never): days since 1970 or YYYY-MM-DD; whether it worked.
 
     name
         the user's name

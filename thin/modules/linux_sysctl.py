@@ -7,7 +7,7 @@ import re
 
 from thin import process
 from thin.exceptions import CommandExecutionError
-from thin.utils import safepath, sysctlconf, textfile
+from thin.utils.files import safepath, sysctlconf, textfile
 
 __virtualname__ = "sysctl"
 __usual__ = True

@@ -10,7 +10,7 @@ import re
 
 from thin import process
 from thin.exceptions import CommandExecutionError
-from thin.utils import textfile
+from thin.utils.files import textfile
 
 __virtualname__ = "locale"
 __usual__ = True

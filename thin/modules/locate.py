@@ -29,7 +29,7 @@ def version():
 
 def stats():
     """
-    Return what the database holds: ``{database: path, words: number}``
+    Return statistics of the database: ``{database: path, words: number}``
 
     CLI Example:
 
@@ -49,7 +49,7 @@ def stats():
 
 def updatedb():
     """
-    Make the database anew; what updatedb says, as lines
+    Update the database; returns the output of updatedb as lines
 
     CLI Example:
 

@@ -115,7 +115,7 @@ def _number(text):
 
 
 def _parsed(path):
-    """What a file says. Paths of a block that stand on lines of their own before its brace belong to it as well."""
+    """The parsed file. Paths on separate lines before a brace belong to its block."""
     found, block, paths, waiting = {}, None, [], []
     script, lines = None, []
     with open(path, encoding="utf-8", errors="surrogateescape") as handle:

@@ -7,7 +7,10 @@ import os
 
 from thin import process
 from thin.exceptions import CommandExecutionError
-from thin.utils import brewout, data, pkgholds, pkgrun, pkgspec
+from thin.utils import data
+from thin.utils.outputs import brewout
+from thin.utils.packages import pkgholds, pkgspec
+from thin.utils.programs import pkgrun
 
 __virtualname__ = "pkg"
 __fits__ = {"os": ("MacOS",)}
@@ -39,7 +42,7 @@ def __virtual__():
 
 def homebrew_prefix():
     """
-    Return Homebrew's folder, None where there is none
+    Return Homebrew's folder, or None
 
     CLI Example:
 
@@ -104,7 +107,7 @@ def version(*names, **kwargs):
 
 def latest_version(*names, **kwargs):
     """
-    Return the version that an install or upgrade would bring, "" where it is there; ``{name: version}`` of several
+    Return the version that an install or upgrade would give, "" if none is newer; ``{name: version}`` of several
 
     refresh : True
         Update the lists first.
@@ -168,7 +171,7 @@ def list_upgrades(refresh=True, include_casks=False, options=None, **kwargs):
 
 def info_installed(*names, **kwargs):
     """
-    Return ``{name: what brew knows of it}``
+    Return ``{name: data of brew}``
 
     options
         Further options of ``brew info``.
@@ -290,7 +293,7 @@ uninstall = remove
 
 def purge(name=None, pkgs=None, options=None, **kwargs):
     """
-    Remove formulae or casks; there is nothing beyond that to be purged
+    Remove formulae or casks, as ``remove`` does
 
     CLI Example:
 
@@ -370,7 +373,7 @@ def _brew():
 
 
 def _json(args):
-    from thin.utils import serial
+    from thin.utils.files import serial
 
     try:
         return serial.loads(_checked(args)["stdout"])

@@ -9,7 +9,7 @@ import os
 
 from thin.exceptions import CommandExecutionError
 from thin.log import getLogger
-from thin.utils import initsystem
+from thin.utils.system import initsystem
 
 __virtualname__ = "service"
 __fits__ = {"kernel": ("Darwin",)}
@@ -354,7 +354,7 @@ def stop(name, runas=None):
 
 def restart(name, runas=None):
     """
-    Unload the service where it is loaded, and load it; raises CommandExecutionError
+    Unload the service if it is loaded, and load it; raises CommandExecutionError
 
     name
         its label, or the path or name of its file
@@ -437,7 +437,7 @@ def _console():
 
 
 def _as(name, runas):
-    """As whom an agent's state is asked for."""
+    """The user for queries about an agent."""
     if runas or not _is_agent(name):
         return runas
     import pwd

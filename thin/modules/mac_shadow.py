@@ -6,7 +6,7 @@ macOS takes a password as it is, not as a hash. It goes to dscl's standard input
 import pwd
 
 from thin.exceptions import CommandExecutionError, SaltInvocationError
-from thin.utils import macos
+from thin.utils.programs import macos
 
 __virtualname__ = "shadow"
 __fits__ = {"kernel": ("Darwin",)}
@@ -59,7 +59,7 @@ def __virtual__():
 
 def info(name):
     """
-    Return what is known of the user's password and account; all "" for no such user
+    Return data about the user's password and account; all "" for a missing user
 
     name
         the user's name
@@ -91,7 +91,7 @@ def info(name):
 
 def get_account_created(name):
     """
-    Return when the account was made, as ``YYYY-MM-DD HH:MM:SS``; "0" when that is not known
+    Return the creation time of the account, as ``YYYY-MM-DD HH:MM:SS``; "0" if it is unknown
 
     name
         the user's name
@@ -107,7 +107,7 @@ def get_account_created(name):
 
 def get_last_change(name):
     """
-    Return when the password was set, as ``YYYY-MM-DD HH:MM:SS``; "0" when that is not known
+    Return the time of the last password change, as ``YYYY-MM-DD HH:MM:SS``; "0" if it is unknown
 
     name
         the user's name
@@ -208,7 +208,7 @@ def get_expire(name):
 
 def set_maxdays(name, days):
     """
-    Set after how many days the password must be changed; whether that worked
+    Set after how many days the password must be changed; whether it worked
 
     name
         the user's name
@@ -227,7 +227,7 @@ def set_maxdays(name, days):
 
 def set_mindays(name, days):
     """
-    Return False: macOS knows no such thing
+    Return False: not supported by macOS
 
     name
         the user's name
@@ -245,7 +245,7 @@ def set_mindays(name, days):
 
 def set_inactdays(name, days):
     """
-    Return False: macOS knows no such thing
+    Return False: not supported by macOS
 
     name
         the user's name
@@ -263,7 +263,7 @@ def set_inactdays(name, days):
 
 def set_warndays(name, days):
     """
-    Return False: macOS knows no such thing
+    Return False: not supported by macOS
 
     name
         the user's name
@@ -281,7 +281,7 @@ def set_warndays(name, days):
 
 def set_change(name, date):
     """
-    Say by when there must be another password; whether that worked
+    Say by when there must be another password; whether it worked
 
     name
         the user's name
@@ -300,7 +300,7 @@ def set_change(name, date):
 
 def set_expire(name, date):
     """
-    Say when the account ends; whether that worked
+    Say when the account ends; whether it worked
 
     name
         the user's name
@@ -337,7 +337,7 @@ def set_password(name, password):
 
 def del_password(name):
     """
-    Take the user's password away: nobody can log in with one; whether that worked
+    Remove the user's password, which disables logins with one; whether it worked
 
     name
         the user's name
@@ -365,7 +365,7 @@ def _passwd(name, password):
 
 
 def _ask(name, command, **options):
-    """What a command says. Raises CommandExecutionError: for a user who is not there, with those words."""
+    """The output of a command. Raises CommandExecutionError, also for a missing user."""
     try:
         said = macos.ask(__salt__, command, **options)
     except CommandExecutionError as exc:

@@ -1,6 +1,6 @@
 """Kernel parameters of macOS, in force and in /etc/sysctl.conf. Salt: modules/mac_sysctl.py"""
 
-from thin.utils import sysctlconf, textfile
+from thin.utils.files import sysctlconf, textfile
 
 __virtualname__ = "sysctl"
 __fits__ = {"kernel": ("Darwin",)}
@@ -45,7 +45,7 @@ def show(config_file=False):
     Return ``{name: value}`` of the parameters in force, or of those in a file
 
     config_file
-        the file; [] when there is none, None when it cannot be read
+        the file; [] if there is none, None when it cannot be read
 
     CLI Example:
 

@@ -4,7 +4,7 @@ Salt: modules/mac_system.py
 """
 
 from thin.exceptions import SaltInvocationError
-from thin.utils import macos
+from thin.utils.programs import macos
 
 __virtualname__ = "system"
 __fits__ = {"kernel": ("Darwin",)}
@@ -48,7 +48,7 @@ def __virtual__():
 
 def halt(at_time=None):
     """
-    Halt the machine; whether that could be said
+    Halt the machine; returns whether the command worked
 
     at_time
         when, in the words of at(1); now unless given
@@ -64,7 +64,7 @@ def halt(at_time=None):
 
 def shutdown(at_time=None):
     """
-    Halt the machine; whether that could be said
+    Shut the machine down; returns whether the command worked
 
     at_time
         when, in the words of at(1); now unless given
@@ -80,7 +80,7 @@ def shutdown(at_time=None):
 
 def sleep(at_time=None):
     """
-    Put the machine to sleep; whether that could be said
+    Put the machine to sleep; returns whether the command worked
 
     at_time
         when, in the words of at(1); now unless given
@@ -96,7 +96,7 @@ def sleep(at_time=None):
 
 def restart(at_time=None):
     """
-    Restart the machine; whether that could be said
+    Restart the machine; returns whether the command worked
 
     at_time
         when, in the words of at(1); now unless given
@@ -407,7 +407,7 @@ def _do(*words):
 
 
 def _confirmed(wanted, ask):
-    """Whether what is asked for is so; the system takes a moment."""
+    """Whether the setting has the wanted value, after some attempts."""
     import time
 
     for turn in range(5):

@@ -1,7 +1,7 @@
 """Date, time, time zone and time server of macOS, by systemsetup(8). Salt: modules/mac_timezone.py"""
 
 from thin.exceptions import SaltInvocationError
-from thin.utils import macos
+from thin.utils.programs import macos
 
 __virtualname__ = "timezone"
 __fits__ = {"kernel": ("Darwin",)}
@@ -47,7 +47,7 @@ def get_date():
 
 def set_date(date):
     """
-    Set the date; True. Raises SaltInvocationError for what is no date
+    Set the date; True. Raises SaltInvocationError for an invalid date
 
     date
         month, day and year with ``:`` or ``/`` between them
@@ -76,7 +76,7 @@ def get_time():
 
 def set_time(time):
     """
-    Set the time; True. Raises SaltInvocationError for what is no time
+    Set the time; True. Raises SaltInvocationError for an invalid time
 
     time
         ``HH:MM`` or ``HH:MM:SS``
@@ -134,7 +134,7 @@ def get_offset():
 
 def list_zones():
     """
-    Return the names of all zones that the system knows
+    Return the names of all time zones
 
     CLI Example:
 
@@ -147,7 +147,7 @@ def list_zones():
 
 def set_zone(time_zone):
     """
-    Set the time zone; whether that worked. Raises SaltInvocationError for one that there is not
+    Set the time zone; whether it worked. Raises SaltInvocationError for one that there is not
 
     time_zone
         the zone's name
@@ -229,7 +229,7 @@ def get_time_server():
 
 def set_time_server(time_server="time.apple.com"):
     """
-    Set the time server; whether that worked
+    Set the time server; whether it worked
 
     time_server
         its name
@@ -249,7 +249,7 @@ def set_time_server(time_server="time.apple.com"):
 
 def get_hwclock():
     """
-    Return False: there is nothing to be said about it
+    Return False: not supported by macOS
 
     CLI Example:
 
@@ -262,7 +262,7 @@ def get_hwclock():
 
 def set_hwclock(clock):
     """
-    Return False: nothing can be set
+    Return False: not supported by macOS
 
     clock
         without meaning here

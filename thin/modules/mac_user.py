@@ -166,7 +166,7 @@ def add(name, uid=None, gid=None, groups=None, home=None, shell=None, fullname=N
 
 def delete(name, remove=False, force=False, **kwargs):
     """
-    Delete a user; whether that worked, or there was none
+    Delete a user; whether it worked, or there was none
 
     name
         the user's name
@@ -195,7 +195,7 @@ def delete(name, remove=False, force=False, **kwargs):
 
 def rename(name, new_name):
     """
-    Give the user another name; whether that worked. Raises CommandExecutionError when the new name is taken
+    Give the user another name; whether it worked. Raises CommandExecutionError when the new name is taken
 
     name
         the user's name
@@ -218,7 +218,7 @@ def rename(name, new_name):
 
 def chuid(name, uid):
     """
-    Change the user's number; whether that worked. Files keep the old one
+    Change the user's number; whether it worked. Files keep the old one
 
     name
         the user's name
@@ -236,7 +236,7 @@ def chuid(name, uid):
 
 def chgid(name, gid):
     """
-    Change the number of the user's primary group; whether that worked
+    Change the number of the user's primary group; whether it worked
 
     name
         the user's name
@@ -254,7 +254,7 @@ def chgid(name, gid):
 
 def chshell(name, shell):
     """
-    Change the user's login shell; whether that worked
+    Change the user's login shell; whether it worked
 
     name
         the user's name
@@ -272,7 +272,7 @@ def chshell(name, shell):
 
 def chhome(name, home, **kwargs):
     """
-    Change the user's home; whether that worked. Files stay where they are
+    Change the user's home; whether it worked. Files are not moved
 
     name
         the user's name
@@ -292,7 +292,7 @@ def chhome(name, home, **kwargs):
 
 def chfullname(name, fullname):
     """
-    Write down what the user is called in full; whether that worked
+    Set the user's full name; whether it worked
 
     name
         the user's name
@@ -314,7 +314,7 @@ def chfullname(name, fullname):
 
 def chgroups(name, groups, append=False):
     """
-    Set the user's groups beside the primary one; whether that worked
+    Set the user's supplementary groups; whether it worked
 
     name
         the user's name
@@ -419,5 +419,5 @@ def _dscl(action, path, *words):
 
 
 def _flush():
-    """The C library answers from a cache until it is told."""
+    """Clear the directory cache of the C library."""
     __salt__["cmd.run_all"](["dscacheutil", "-flushcache"], python_shell=False, ignore_retcode=True)

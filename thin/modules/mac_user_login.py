@@ -3,7 +3,7 @@
 import os
 
 from thin.exceptions import CommandExecutionError
-from thin.utils import safepath
+from thin.utils.files import safepath
 
 __virtualname__ = "user"
 __fits__ = {"kernel": ("Darwin",)}
@@ -24,7 +24,7 @@ def __virtual__():
 
 def get_auto_login():
     """
-    Return the name of the user who is logged in when the machine starts; False for nobody
+    Return the user who is logged in automatically at start; False for none
 
     CLI Example:
 
@@ -66,7 +66,7 @@ def enable_auto_login(name, password):
 
 def disable_auto_login():
     """
-    Log nobody in when the machine starts; whether that is so now
+    Disable the automatic login; whether it is disabled
 
     CLI Example:
 

@@ -79,7 +79,7 @@ def write(path, attribute, value, **kwargs):
 
 def delete(path, attribute):
     """
-    Remove an attribute of a file; whether it is gone
+    Remove an attribute of a file; whether it was removed
 
     path
         The file
@@ -98,7 +98,7 @@ def delete(path, attribute):
 
 def clear(path):
     """
-    Remove all attributes of a file; whether they are gone
+    Remove all attributes of a file; whether they were removed
 
     path
         The file

@@ -8,7 +8,7 @@ import re
 
 from thin.exceptions import CommandExecutionError
 from thin.log import getLogger
-from thin.utils import osutil, safepath
+from thin.utils.files import osutil, safepath
 
 __virtualname__ = "macdefaults"
 __reads__ = ("read", "cast_value_to_vtype")
@@ -84,7 +84,7 @@ def write(domain, key, value, vtype=None, user=None, key_separator=None, dict_me
 
 def read(domain, key, user=None, key_separator=None):
     """
-    Return a preference, None when there is none
+    Return a preference, None if there is none
 
     domain
         Such as com.apple.Finder
@@ -106,7 +106,7 @@ def read(domain, key, user=None, key_separator=None):
 
 def delete(domain, key, user=None, key_separator=None):
     """
-    Remove a preference; what cmd.run_all returns, None when there is none
+    Remove a preference; what cmd.run_all returns, None if there is none
 
     domain
         Such as com.apple.Finder

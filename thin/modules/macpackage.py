@@ -4,7 +4,7 @@ import glob
 import os
 import re
 
-from thin.utils import osutil, textfile
+from thin.utils.files import osutil, textfile
 
 __virtualname__ = "macpackage"
 __reads__ = ("installed_pkgs", "get_pkg_id", "get_mpkg_ids")
@@ -47,7 +47,7 @@ def install(pkg, target="LocalSystem", store=False, allow_untrusted=False):
 
 def install_app(app, target="/Applications/"):
     """
-    Copy an application; what rsync says, which is nothing when it works
+    Copy an application; returns the output of rsync, which is empty on success
 
     app
         Its folder, ``.app``
@@ -69,7 +69,7 @@ def install_app(app, target="/Applications/"):
 
 def uninstall_app(app):
     """
-    Remove an application; whether that worked
+    Remove an application; whether it worked
 
     app
         Its folder
@@ -85,7 +85,7 @@ def uninstall_app(app):
 
 def mount(dmg):
     """
-    Attach a disk image, for reading; what hdiutil says, and where it is mounted
+    Attach a disk image read-only; returns the output of hdiutil, and the mount point
 
     dmg
         Its path
@@ -134,7 +134,7 @@ def installed_pkgs():
 
 def get_pkg_id(pkg):
     """
-    Return the ids of what is in a package
+    Return the ids of the packages in a file
 
     pkg
         Its path, which may have wildcards

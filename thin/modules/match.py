@@ -260,7 +260,7 @@ def search_by(lookup, tgt_type="compound", minion_id=None):
 
 def ifelse(*args, **kwargs):
     """
-    Return the value behind the first expression that matches the target; the last argument when none does
+    Return the value after the first expression that matches the target; the last argument if none does
 
     CLI Example:
 

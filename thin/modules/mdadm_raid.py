@@ -5,7 +5,7 @@ import re
 
 from thin import process
 from thin.exceptions import CommandExecutionError
-from thin.utils import textfile
+from thin.utils.files import textfile
 
 __virtualname__ = "raid"
 __func_alias__ = {"list_": "list"}
@@ -41,7 +41,7 @@ def list_():
 
 def detail(device="/dev/md0"):
     """
-    Return what mdadm knows of an array: ``{raid_level, state, ..., members: {number: {...}}}``
+    Return data about an array: ``{raid_level, state, ..., members: {number: {...}}}``
 
     device
         The array
@@ -74,7 +74,7 @@ def detail(device="/dev/md0"):
 
 def destroy(device):
     """
-    Stop an array, and take what makes its devices members of it away from them; whether it is gone
+    Stop an array, and erase the metadata of its devices; returns whether it was removed
 
     Its lines in mdadm.conf go too.
 
@@ -104,7 +104,7 @@ def destroy(device):
 
 def stop():
     """
-    Stop all arrays that nobody uses; whether that worked
+    Stop all unused arrays; whether it worked
 
     CLI Example:
 
@@ -146,7 +146,7 @@ def create(name, level, devices, metadata="default", test_mode=False, **kwargs):
 
 def save_config():
     """
-    Keep all arrays in mdadm.conf, and make the initial ramdisk anew where it has a copy of that
+    Write all arrays to mdadm.conf, and rebuild the initial ramdisk if it contains a copy
 
     CLI Example:
 
@@ -200,7 +200,7 @@ def assemble(name, devices, test_mode=False, **kwargs):
 
 def examine(device, quiet=False):
     """
-    Return what a device says of the array that it is a member of: ``{MD_LEVEL, MD_UUID, ...}``, {} when it is none
+    Return the metadata of a device in an array: ``{MD_LEVEL, MD_UUID, ...}``, {} if it is in none
 
     device
         The device
@@ -219,7 +219,7 @@ def examine(device, quiet=False):
 
 def add(name, device):
     """
-    Add a device to an array; whether that worked
+    Add a device to an array; whether it worked
 
     name
         The array

@@ -1,6 +1,6 @@
 """
-The mine, for modules and states on a target: what it tells of itself. What others told is the controller's to answer,
-for command lines, SLS, pillar and templates
+The mine, for modules and states on a target: values of this target. Values of others are available only on the
+controller, for command lines, SLS, pillar and templates
 """
 
 from thin import link
@@ -60,7 +60,7 @@ def send(name, *args, **kwargs):
 
 def update(clear=False, mine_functions=None):
     """
-    Call what ``mine_functions`` of options and pillar names, and keep that for others; None when that is nothing
+    Call the ``mine_functions`` of options and pillar, and store the results; returns None if there are none
 
     clear
         Forget all else that was kept
@@ -111,7 +111,7 @@ def flush():
 
 
 def _called(functions):
-    """The values by name; what fails is said and left out."""
+    """The values by name; failures are reported and omitted."""
     values = {}
     for name, given in functions.items():
         function, args, kwargs, whom, how = minevalues.parse(given)

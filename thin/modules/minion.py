@@ -1,4 +1,4 @@
-"""The minion's daemon, of which a target has none: each function says so. Salt: modules/minion.py"""
+"""The minion's daemon, which targets do not have: each function reports this. Salt: modules/minion.py"""
 
 from thin.utils import nomaster
 

@@ -157,7 +157,7 @@ def shadow_hash(crypt_salt=None, password=None, algorithm="sha512"):
         pushsalt run '*' random.shadow_hash Qm7xV2hs 'correct horse' sha256
     """
     from thin.exceptions import SaltInvocationError
-    from thin.utils import shacrypt
+    from thin.utils.formats import shacrypt
 
     password = get_str() if password is None else password
     try:

@@ -4,9 +4,9 @@ import os
 import re
 
 from thin.exceptions import CommandExecutionError, CommandNotFoundError
-from thin.utils import fstab as table
-from thin.utils import textfile
+from thin.utils.files import textfile
 from thin.utils.files.arguments import cachedir
+from thin.utils.formats import fstab as table
 
 __usual__ = True
 __reads__ = (
@@ -164,7 +164,7 @@ def mount(name, device=False, mkmnt=False, fstype="", opts="defaults", user=None
 
 def remount(name, device, mkmnt=False, fstype="", opts="defaults", user=None):
     """
-    Mount anew, with other options; what is not mounted yet is mounted. True, or what mount(8) says against it
+    Mount again, with other options; mounts also a file system that is not mounted. True, or the error of mount(8)
 
     CLI Example:
 
@@ -247,7 +247,7 @@ def swapon(name, priority=None):
 
 def swapoff(name):
     """
-    Use a swap device or file no more; whether that worked, None if it was not in use
+    Stop using a swap device or file; whether it worked, None if it was not in use
 
     CLI Example:
 
@@ -280,7 +280,7 @@ def read_mount_cache(name):
 
 
 def write_mount_cache(real_name, device, mkmnt, fstype, mount_opts):
-    """Keep how this was mounted: an option that is then gone from a state asks for a remount."""
+    """Store the options of this mount: if one is later removed from the state, a remount is needed."""
     entry = {"device": device, "fstype": fstype, "mkmnt": mkmnt, "opts": mount_opts}
     return _cache(dict(_cached(), **{real_name: entry}))
 
@@ -293,7 +293,7 @@ def delete_mount_cache(real_name):
 
 def get_mount_from_path(path):
     """
-    Return the mount point under which a path lies
+    Return the mount point of the file system that contains a path
 
     CLI Example:
 
@@ -309,7 +309,7 @@ def get_mount_from_path(path):
 
 def get_device_from_path(path):
     """
-    Return the device on which a path lies, None if there is none
+    Return the device of the file system that contains a path, None if there is none
 
     CLI Example:
 

@@ -3,8 +3,8 @@
 import os
 
 from thin.exceptions import CommandExecutionError
-from thin.utils import fstab as table
-from thin.utils import textfile
+from thin.utils.files import textfile
+from thin.utils.formats import fstab as table
 
 __virtualname__ = "mount"
 __reads__ = ("vfstab", "automaster", "filesystems")

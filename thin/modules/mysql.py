@@ -1,4 +1,4 @@
-"""MySQL and MariaDB through their command-line client: queries, plugins, what a server says of itself.
+"""MySQL and MariaDB, with their command-line client: queries, plugins, status of the server.
 
 Databases are in mysql_databases.py, users and grants in mysql_accounts.py.
 Salt (until 3008): ``salt/modules/mysql.py``; then saltext-mysql.
@@ -12,8 +12,8 @@ too; with ``connection_default_file`` none of the options counts. Nothing else i
 import os
 
 from thin.log import getLogger
-from thin.utils import mysqlrun
-from thin.utils.mysqlrun import ident, text
+from thin.utils.formats.sqlwords import ident, text
+from thin.utils.programs import mysqlrun
 
 __reads__ = (
     "quote_identifier",
@@ -106,7 +106,7 @@ def _took(seconds):
 
 
 def _columns(server, query):
-    """The names of a query's columns when it has no rows, of which the client then says nothing."""
+    """The names of the columns of a query without rows, which the client does not print."""
     if not query.lstrip().upper().startswith("SELECT"):
         return ()
     try:
@@ -195,7 +195,7 @@ def version(**connection_args):
 
 def slave_lag(**connection_args):
     """
-    Return the seconds that a replica is behind; -1: it is none, -2: it does not replicate, -3: no answer
+    Return the lag of a replica in seconds; -1: not a replica, -2: not replicating, -3: no answer
 
     CLI Example:
 
@@ -213,7 +213,7 @@ def slave_lag(**connection_args):
 
 def free_slave(**connection_args):
     """
-    Make a replica a server of its own; returns ``promoted`` or ``failed``, empty text without an answer
+    Promote a replica; returns ``promoted`` or ``failed``, empty text without an answer
 
     CLI Example:
 
@@ -377,7 +377,7 @@ def plugin_add(name, soname=None, **connection_args):
 
 def plugin_remove(name, **connection_args):
     """
-    Remove a plugin; returns whether it is gone then
+    Remove a plugin; returns whether it was removed
 
     CLI Example:
 
@@ -389,7 +389,7 @@ def plugin_remove(name, **connection_args):
 
 
 def _plugin(name, there, sql, connection_args):
-    """Whether a plugin is there, or gone; ``sql`` is for one that is not so already."""
+    """Install or remove a plugin with ``sql``, unless it is already in that state; returns whether it is."""
     if not name:
         log.error("mysql: a plugin without a name")
     elif bool(plugin_status(name, **connection_args)) != there:
@@ -401,7 +401,7 @@ def _plugin(name, there, sql, connection_args):
 
 def plugin_status(name, **connection_args):
     """
-    Return how a plugin stands, such as ACTIVE; empty text when it is not there, or without an answer
+    Return the status of a plugin, such as ACTIVE; empty text if it does not exist, or without an answer
 
     CLI Example:
 

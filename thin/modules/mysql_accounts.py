@@ -1,4 +1,4 @@
-"""Users of MySQL and MariaDB, and what is granted to them: a part of ``mysql``. Salt (until 3008): modules/mysql.py
+"""Users of MySQL and MariaDB, and their grants: a part of ``mysql``. Salt (until 3008): modules/mysql.py
 
 All functions take ``connection_host`` and so on, as those in mysql.py do. Other arguments of many:
 
@@ -12,10 +12,11 @@ auth_plugin         how MySQL 8 stores the password (mysql_native_password)
 
 from thin.exceptions import SaltInvocationError
 from thin.log import getLogger
-from thin.utils import mysqlgrants, mysqlrun
 from thin.utils.data import is_true
-from thin.utils.mysqlgrants import account
-from thin.utils.mysqlrun import text
+from thin.utils.formats import mysqlgrants
+from thin.utils.formats.mysqlgrants import account
+from thin.utils.formats.sqlwords import text
+from thin.utils.programs import mysqlrun
 
 __virtualname__ = "mysql"
 __reads__ = ("user_list", "user_exists", "user_info", "tokenize_grant", "user_grants", "grant_exists")
@@ -37,7 +38,7 @@ def __virtual__():
 
 
 class _Server(object):
-    """A connection with what is known of the server: ``sql``, ``mariadb``, ``modern`` and ``version``."""
+    """A connection with properties of the server: ``sql``, ``mariadb``, ``modern`` and ``version``."""
 
     def __init__(self, connection_args, password=None, user=None):
         """``password`` of ``user``: to try when we log in as that user, who has just got a new one."""
@@ -65,7 +66,7 @@ class _Server(object):
         return "Password" if rows else "authentication_string"
 
     def plugin(self, user, host):
-        """How the account's password is stored; native when nobody knows."""
+        """The authentication plugin of the account; native if it is unknown."""
         rows = self.sql.rows("SELECT plugin FROM mysql.user WHERE %s" % _is(user, host))
         return rows[0][0] or NATIVE if rows else NATIVE
 
@@ -82,7 +83,7 @@ def _is(user, host):
 
 
 def _native(password):
-    """What PASSWORD() makes of it."""
+    """The result of PASSWORD()."""
     import hashlib
 
     return "*" + hashlib.sha1(hashlib.sha1(str(password).encode("utf-8")).digest()).hexdigest().upper()  # noqa: S324
@@ -147,7 +148,7 @@ def user_exists(
 
 def user_info(user, host="localhost", **connection_args):
     """
-    Return all columns that mysql.user has of an account; None when there is none, False without an answer
+    Return all columns that mysql.user has of an account; None if there is none, False without an answer
 
     CLI Example:
 
@@ -200,7 +201,7 @@ def user_create(
 
 
 def _identified(server, host, password, password_hash, allow_passwordless, unix_socket, auth_plugin, new):
-    """`` IDENTIFIED …`` of a statement; None when it cannot be, of which the error then says why."""
+    """`` IDENTIFIED …`` of a statement; None with an error message if it is not possible."""
     if is_true(unix_socket) and (new or is_true(allow_passwordless)):
         if host != "localhost":
             return _refused("Auth via unix_socket can be set only for host=localhost")
@@ -280,7 +281,7 @@ def user_chpass(
 
 def user_remove(user, host="localhost", **connection_args):
     """
-    Remove an account; False when there is none, or when it fails
+    Remove an account; False if there is none, or when it fails
 
     CLI Example:
 
@@ -312,7 +313,7 @@ def tokenize_grant(grant):
 
 def user_grants(user, host="localhost", **connection_args):
     """
-    Return the GRANT statements of an account, without passwords; False when there is none
+    Return the GRANT statements of an account, without passwords; False if there is none
 
     CLI Example:
 

@@ -4,8 +4,8 @@ All functions take ``connection_host`` and so on, as those in mysql.py do.
 """
 
 from thin.log import getLogger
-from thin.utils import mysqlrun
-from thin.utils.mysqlrun import ident, text
+from thin.utils.formats.sqlwords import ident, text
+from thin.utils.programs import mysqlrun
 
 __virtualname__ = "mysql"
 __reads__ = ("db_list", "db_get", "db_tables", "db_exists", "db_check")
@@ -39,7 +39,7 @@ def db_list(**connection_args):
 
 def db_get(name, **connection_args):
     """
-    Return ``{character_set, collate}`` of a database; {} when there is none, [] without an answer
+    Return ``{character_set, collate}`` of a database; {} if there is none, [] without an answer
 
     CLI Example:
 
@@ -76,7 +76,7 @@ def alter_db(name, character_set=None, collate=None, **connection_args):
 
 def db_tables(name, **connection_args):
     """
-    Return the names of the tables of a database; False when there is none
+    Return the names of the tables of a database; False if there is none
 
     CLI Example:
 
@@ -128,7 +128,7 @@ def db_create(name, character_set=None, collate=None, **connection_args):
 
 def db_remove(name, **connection_args):
     """
-    Remove a database; False when there is none, when it is the server's own, or when it fails
+    Remove a database; False if there is none, when it is the server's own, or when it fails
 
     CLI Example:
 

@@ -1,4 +1,4 @@
-"""Questions about IP networks. Salt: ``salt/modules/netaddress.py``, which wants a library that is not needed here."""
+"""Calculations with IP networks. Salt: ``salt/modules/netaddress.py``, which needs a library."""
 
 from thin.exceptions import SaltInvocationError
 
@@ -51,7 +51,7 @@ def cidr_netmask(cidr):
 
 def cidr_broadcast(cidr):
     """
-    Return the broadcast address of a network; the text None where there is none
+    Return the broadcast address of a network; the text None if there is none
 
     CLI Example:
 

@@ -10,7 +10,8 @@ import re
 
 from thin import process
 from thin.exceptions import CommandExecutionError
-from thin.utils import safepath, textfile, yamlout
+from thin.utils import yamlout
+from thin.utils.files import safepath, textfile
 
 __virtualname__ = "ip"
 __reads__ = ("netplan_active", "get_interface", "get_routes", "get_network_settings")
@@ -263,7 +264,7 @@ def _section_of(iface):
 
 
 def _renderer():
-    """Who does the work: what a file of the system says, networkd by default."""
+    """The renderer in the system's files, networkd by default."""
     for name in sorted(os.listdir(FOLDER)):
         if name.endswith((".yaml", ".yml")):
             for line in textfile.lines(os.path.join(FOLDER, name)):

@@ -4,7 +4,7 @@ Here are interfaces, addresses and names. network_ways.py has ways and connectio
 what else other programs tell.
 """
 
-from thin.utils import interfaces as links
+from thin.utils.system import interfaces as links
 
 #: What only computes.
 __controller__ = ("calc_net", "convert_cidr", "ip_in_subnet", "iphexval", "is_loopback", "is_private", "reverse_ip")
@@ -383,7 +383,7 @@ def fqdns():
 
 def mod_hostname(hostname):
     """
-    Give the machine another name, now and at boot, and in ``/etc/hosts``; whether that worked
+    Give the machine another name, now and at boot, and in ``/etc/hosts``; whether it worked
 
     CLI Example:
 
@@ -394,7 +394,7 @@ def mod_hostname(hostname):
     import os
 
     from thin import process
-    from thin.utils import textfile
+    from thin.utils.files import textfile
 
     if not hostname:
         return False
@@ -416,7 +416,7 @@ def mod_hostname(hostname):
 
 def _kept_at_boot(hostname):
     """Where other systems than Linux keep the name; whether that could be written."""
-    from thin.utils import textfile
+    from thin.utils.files import textfile
 
     kernel = __grains__.get("kernel")
     if kernel in ("FreeBSD", "DragonFly"):

@@ -1,4 +1,4 @@
-"""Sockets, ways through the network, name servers' answers, wake-up calls and buffers. Salt: modules/network.py
+"""Sockets, routes to hosts, DNS answers, wake-on-LAN and buffers. Salt: modules/network.py
 
 The functions of ``network`` that ask other programs; the rest of it is in network.py.
 """
@@ -208,7 +208,7 @@ def _rows_of_netstat(text):
 
 
 def _rows_of_ss(text):
-    """As netstat's rows; the owner and inode are 0, the program "", where ss says nothing of them."""
+    """Rows in netstat's format; owner and inode are 0, the program "", if ss does not report them."""
     found = []
     for line in text.splitlines():
         words = line.split()
@@ -254,7 +254,7 @@ def _with_owners(rows, sockstat):
 
 
 def _hop(line):
-    """One line of traceroute, of Linux' and of the BSDs'; {} for what is neither."""
+    """One line of traceroute, on Linux or BSD; {} for other lines."""
     count = re.match(r"\s*(\d+)\s", line)
     if not count:
         return {}

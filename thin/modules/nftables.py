@@ -7,7 +7,7 @@ Firewall rules with nftables' command nft. Salt: ``salt/modules/nftables.py``.
 
 from thin import process
 from thin.call_state import INTERNAL
-from thin.utils import nftrules
+from thin.utils.formats import nftrules
 
 __reads__ = ("version", "build_rule", "get_rule_handle", "check", "check_chain", "check_table", "get_policy")
 __changes__ = (
@@ -172,7 +172,7 @@ def new_table(table, family="ipv4"):
 
 def delete_table(table, family="ipv4"):
     """
-    Take away a table with all that is in it
+    Delete a table with its content
 
     CLI Example:
 
@@ -226,7 +226,7 @@ def new_chain(table="filter", chain=None, table_type=None, hook=None, priority=N
 
 def delete_chain(table="filter", chain=None, family="ipv4"):
     """
-    Take away a chain, which no rule may jump to
+    Remove a chain, which no rule may jump to
 
     CLI Example:
 
@@ -273,7 +273,7 @@ def insert(table="filter", chain=None, position=None, rule=None, family="ipv4"):
 
 def delete(table, chain=None, position=None, rule=None, family="ipv4"):
     """
-    Take away a rule, given as text or by its handle (``position``)
+    Remove a rule, given as text or by its handle (``position``)
 
     CLI Example:
 
@@ -301,7 +301,7 @@ def delete(table, chain=None, position=None, rule=None, family="ipv4"):
 
 def flush(table="filter", chain="", family="ipv4"):
     """
-    Take away all rules of a chain, or of all chains of a table
+    Remove all rules of a chain, or of all chains of a table
 
     CLI Example:
 
@@ -336,7 +336,7 @@ def get_policy(table="filter", chain=None, family="ipv4"):
 
 def set_policy(table="filter", chain=None, policy=None, family="ipv4"):
     """
-    Say what becomes of packets that no rule of a chain with a hook takes: accept or drop; whether that worked
+    Say what becomes of packets that no rule of a chain with a hook takes: accept or drop; whether it worked
 
     CLI Example:
 
@@ -391,7 +391,7 @@ def _about(table, chain, family):
 
 
 def _lacking(table, chain, rule, family):
-    """What is wrong with the place of a rule, or None."""
+    """The error in the position of a rule, or None."""
     if not chain:
         return _ret(False, "Chain needs to be specified")
     if not rule:

@@ -5,7 +5,8 @@ Salt: ``salt/modules/nftables.py``.
 
 from thin import process
 from thin.exceptions import CommandExecutionError
-from thin.utils import nftrules, serial
+from thin.utils.files import serial
+from thin.utils.formats import nftrules
 
 __virtualname__ = "nftables"
 __reads__ = ("get_saved_rules", "list_tables", "get_rules", "get_rules_json")
@@ -91,7 +92,7 @@ def save(filename=None, family="ipv4"):
     """
     import os
 
-    from thin.utils import textfile
+    from thin.utils.files import textfile
 
     filename = filename or _conf()
     text = "#! nft -f\n"

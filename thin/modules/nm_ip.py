@@ -10,7 +10,7 @@ import re
 
 from thin import process
 from thin.exceptions import CommandExecutionError
-from thin.utils import safepath, textfile
+from thin.utils.files import safepath, textfile
 
 __virtualname__ = "ip"
 __reads__ = ("nm_managed", "get_interface", "get_routes", "get_network_settings")
@@ -200,7 +200,7 @@ def build_network_settings(**settings):
 
 def apply_network_settings(**settings):
     """
-    Have NetworkManager read its files anew
+    Make NetworkManager reload its files
 
     CLI Example:
 
@@ -215,7 +215,7 @@ def apply_network_settings(**settings):
 
 def up(iface, iface_type=None):
     """
-    Have NetworkManager read its files anew and bring an interface up
+    Make NetworkManager reload its files, and activate an interface
 
     CLI Example:
 

@@ -1,10 +1,10 @@
-"""The module ``service`` of a system that has nothing to start services with, such as a container without an init.
+"""The module ``service`` of a system without an init system, such as a container.
 
 There is no service then: none is available, none runs, and starting one is an error that says why.
 """
 
 from thin.exceptions import CommandExecutionError
-from thin.utils import initsystem
+from thin.utils.system import initsystem
 
 __virtualname__ = "service"
 __fits__ = {"init": ("sysvinit", "unknown", "upstart", "runit", "supervisord", "dumb-init", "tini")}  # any but systemd
@@ -146,7 +146,7 @@ def disabled(name):
 
 def start(name):
     """
-    Fail: there is nothing that could start a service
+    Raise an error: there is no init system
 
     name
         a service's name
@@ -162,7 +162,7 @@ def start(name):
 
 def stop(name):
     """
-    Fail: there is nothing that could stop a service
+    Raise an error: there is no init system
 
     name
         a service's name
@@ -178,7 +178,7 @@ def stop(name):
 
 def restart(name):
     """
-    Fail: there is nothing that could restart a service
+    Raise an error: there is no init system
 
     name
         a service's name
@@ -194,7 +194,7 @@ def restart(name):
 
 def reload_(name):
     """
-    Fail: there is nothing that could reload a service
+    Raise an error: there is no init system
 
     name
         a service's name
@@ -210,7 +210,7 @@ def reload_(name):
 
 def enable(name, **kwargs):
     """
-    Fail: there is nothing that starts services at boot
+    Raise an error: there is no init system
 
     name
         a service's name
@@ -226,7 +226,7 @@ def enable(name, **kwargs):
 
 def disable(name, **kwargs):
     """
-    Fail: there is nothing that starts services at boot
+    Raise an error: there is no init system
 
     name
         a service's name

@@ -9,7 +9,7 @@ import re
 from thin import process
 from thin.exceptions import CommandExecutionError, SaltInvocationError
 from thin.log import getLogger
-from thin.utils import serial
+from thin.utils.files import serial
 
 log = getLogger(__name__)
 
@@ -60,7 +60,7 @@ def install(pkg=None, pkgs=None, dir=None, runas=None, registry=None, env=None, 
 
 def uninstall(pkg, dir=None, runas=None, env=None):
     """
-    Take away a package; whether that worked
+    Remove a package; whether it worked
 
     CLI Example:
 
@@ -76,7 +76,7 @@ def uninstall(pkg, dir=None, runas=None, env=None):
 
 def list_(pkg=None, dir=None, runas=None, env=None, depth=None):
     """
-    Return ``{package: {version, ...}}`` of what is installed, as npm reports it; ``depth``: of their packages, too
+    Return ``{package: {version, ...}}`` of installed packages, as reported by npm; ``depth``: with dependencies
 
     CLI Example:
 
@@ -115,7 +115,7 @@ def cache_clean(path=None, runas=None, env=None, force=False):
 
 def cache_list(path=None, runas=None, env=None):
     """
-    Return what is in npm's cache, as text
+    Return the content of npm's cache, as text
 
     CLI Example:
 

@@ -6,7 +6,8 @@ yaml, txt, pprint and raw.
 
 from thin.exceptions import CommandExecutionError
 from thin.log import getLogger
-from thin.utils import serial, yamlout
+from thin.utils import yamlout
+from thin.utils.files import serial
 
 __reads__ = ("out_format", "string_format", "html_format")
 

@@ -7,7 +7,9 @@ directory.
 import fnmatch
 
 from thin.exceptions import CommandExecutionError
-from thin.utils import data, pacmanversion, pkgrun, pkgspec
+from thin.utils import data
+from thin.utils.packages import pacmanversion, pkgspec
+from thin.utils.programs import pkgrun
 
 __virtualname__ = "pkg"
 __fits__ = {"os_family": ("Arch",)}
@@ -96,7 +98,7 @@ def version(*names, **kwargs):
 
 def latest_version(*names, **kwargs):
     """
-    Return the version that an install would bring, "" where nothing newer is there; ``{name: version}`` of several
+    Return the version that an install would give, "" if none is newer; ``{name: version}`` of several
 
     refresh : False
         Update the lists first.
@@ -196,7 +198,7 @@ def list_repo_pkgs(*args, **kwargs):
 
 
 def _offered(root=None):
-    """``[(repository, name, version)]`` of all that the lists have."""
+    """``[(repository, name, version)]`` of all packages in the lists."""
     rows = [line.split() for line in _run(["-Sl"], root)["stdout"].splitlines()]
     return [tuple(row[:3]) for row in rows if len(row) > 2]
 
@@ -298,7 +300,7 @@ def refresh_db(root=None, **kwargs):
 
 def install(name=None, refresh=False, sysupgrade=None, pkgs=None, sources=None, **kwargs):
     """
-    Install, up- and downgrade packages: ``{name: {old, new}}`` of all that changed
+    Install, upgrade and downgrade packages: ``{name: {old, new}}`` of all changes
 
     name
         A package; ``version`` is its version.
@@ -435,7 +437,7 @@ def _uninstall(option, name, pkgs, root):
 
 def file_list(*packages, **kwargs):
     """
-    Return ``{errors: [lines], files: [paths]}`` of the packages, or of all that are installed
+    Return ``{errors: [lines], files: [paths]}`` of the packages, or of all installed ones
 
     CLI Example:
 
@@ -449,7 +451,7 @@ def file_list(*packages, **kwargs):
 
 def file_dict(*packages, **kwargs):
     """
-    Return ``{errors: [lines], packages: {name: [paths]}}`` of the packages, or of all that are installed
+    Return ``{errors: [lines], packages: {name: [paths]}}`` of the packages, or of all installed ones
 
     CLI Example:
 

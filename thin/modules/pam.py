@@ -3,7 +3,7 @@
 import re
 
 from thin.log import getLogger
-from thin.utils import textfile
+from thin.utils.files import textfile
 
 __reads__ = ("read_file",)
 

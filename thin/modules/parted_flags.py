@@ -1,7 +1,7 @@
 """Flags of partitions and disks, by parted: a part of ``partition``. Salt: modules/parted_partition.py"""
 
 from thin import process
-from thin.utils import partedwords
+from thin.utils.system import partedwords
 
 __virtualname__ = "partition"
 __func_alias__ = {"set_": "set"}

@@ -7,7 +7,7 @@ import re
 
 from thin import process
 from thin.exceptions import CommandExecutionError
-from thin.utils import partedwords
+from thin.utils.system import partedwords
 
 __virtualname__ = "partition"
 __func_alias__ = {"list_": "list"}
@@ -206,7 +206,7 @@ def set_id(device, minor, system_id):
 
 def system_types():
     """
-    Return the types of partitions that sfdisk knows: ``{type: word}``
+    Return the partition types of sfdisk: ``{type: word}``
 
     CLI Example:
 
@@ -292,7 +292,7 @@ def mkpart(device, part_type, fs_type=None, start=None, end=None):
 
 def mkpartfs(device, part_type, fs_type=None, start=None, end=None):
     """
-    Make a partition, as ``partition.mkpart`` does; parted makes file systems no more
+    Make a partition, as ``partition.mkpart`` does; parted no longer creates file systems
 
     device, part_type, fs_type, start, end
         As there

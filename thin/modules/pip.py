@@ -10,7 +10,7 @@ import sys
 
 from thin.exceptions import CommandExecutionError, CommandNotFoundError
 from thin.log import getLogger
-from thin.utils import pep440
+from thin.utils.packages import pep440
 
 __func_alias__ = {"list_": "list"}
 __usual__ = True
@@ -76,7 +76,7 @@ def _run(bin_env, words, cwd=None, user=None, env_vars=None):
 
 
 def version(bin_env=None, cwd=None, user=None):
-    """pip's own version. Raises CommandNotFoundError where there is no pip."""
+    """pip's own version. Raises CommandNotFoundError without pip."""
     done = _run(bin_env, ["--version"], cwd, user)
     if done["retcode"] != 0:
         raise CommandNotFoundError("Could not find a `pip` binary")
@@ -85,7 +85,7 @@ def version(bin_env=None, cwd=None, user=None):
 
 
 def list_(prefix=None, bin_env=None, user=None, cwd=None, env_vars=None, **kwargs):
-    """``{normalized name: version}`` of what is installed, of all whose names begin with ``prefix``."""
+    """``{normalized name: version}`` of installed packages whose names begin with ``prefix``."""
     packages = _listed(bin_env, ["list", "--format=json"], cwd, user, env_vars)
     start = normalize(prefix) if prefix else ""
     found = {normalize(one["name"]): one["version"] for one in packages}
@@ -93,7 +93,7 @@ def list_(prefix=None, bin_env=None, user=None, cwd=None, env_vars=None, **kwarg
 
 
 def _listed(bin_env, words, cwd, user, env_vars=None):
-    from thin.utils import serial
+    from thin.utils.files import serial
 
     done = _run(bin_env, words, cwd, user, env_vars)
     if done["retcode"] != 0:
@@ -105,7 +105,7 @@ def _listed(bin_env, words, cwd, user, env_vars=None):
 
 
 def freeze(bin_env=None, user=None, cwd=None, use_vt=False, env_vars=None, **kwargs):
-    """What is installed, as lines of a requirements file."""
+    """The installed packages as lines of a requirements file."""
     done = _run(bin_env, ["freeze", "--all"], cwd, user, env_vars)
     if done["retcode"] != 0:
         raise CommandExecutionError(done["stderr"], info=done)
@@ -113,7 +113,7 @@ def freeze(bin_env=None, user=None, cwd=None, use_vt=False, env_vars=None, **kwa
 
 
 def list_freeze_parse(prefix=None, bin_env=None, user=None, cwd=None, env_vars=None, **kwargs):
-    """``{normalized name: version}`` as ``pip freeze`` tells it: of what is installed from a repository, its URL."""
+    """``{normalized name: version}`` from ``pip freeze``; the version of a package from a repository is its URL."""
     found = {"pip": version(bin_env, cwd)}
     for line in freeze(bin_env=bin_env, user=user, cwd=cwd, env_vars=env_vars, **kwargs):
         if line.startswith(("-f", "#", "-e hg+not trust")):
@@ -133,7 +133,7 @@ def list_freeze_parse(prefix=None, bin_env=None, user=None, cwd=None, env_vars=N
 
 
 def list_upgrades(bin_env=None, user=None, cwd=None):
-    """``{name: "version [kind of file]"}`` of what has a newer version."""
+    """``{name: "version [kind of file]"}`` of packages with a newer version."""
     found = _listed(bin_env, ["list", "--outdated", "--format=json"], cwd, user)
     return {one["name"]: "%s [%s]" % (one["latest_version"], one["latest_filetype"]) for one in found}
 
@@ -300,7 +300,7 @@ def uninstall(
 
 
 def upgrade(bin_env=None, user=None, cwd=None, use_vt=False):
-    """Upgrade all that has a newer version: ``{"changes": {name: {"old", "new"}}, "result", "comment"}``."""
+    """Upgrade all packages: ``{"changes": {name: {"old", "new"}}, "result", "comment"}``."""
     ret = {"changes": {}, "result": True, "comment": ""}
     before = list_(bin_env=bin_env, user=user, cwd=cwd)
     for name in list_upgrades(bin_env, user, cwd):

@@ -4,7 +4,7 @@ import fnmatch
 import os
 
 from thin.exceptions import CommandExecutionError, SaltInvocationError
-from thin.utils import pkgspec
+from thin.utils.packages import pkgspec
 
 __usual__ = True
 __reads__ = (
@@ -33,7 +33,7 @@ def pack_sources(sources, normalize=True):
         pushsalt run '*' pkg_resource.pack_sources '[{"app": "salt://app/app_2.1_all.deb"}]'
     """
     if isinstance(sources, str):
-        from thin.utils import serial
+        from thin.utils.files import serial
 
         try:
             sources = serial.elsewhere("deserialize", "yaml", sources, {})
@@ -148,7 +148,7 @@ def stringify(pkgs):
 
 def version_clean(verstr):
     """
-    The version without what the provider adds to it; as it is where the provider has no such thing.
+    The version without additions of the provider; unchanged if the provider has none.
 
     CLI Example:
 
@@ -176,7 +176,7 @@ def version_compare(ver1, oper, ver2, ignore_epoch=False):
 
 def check_extra_requirements(pkgname, pkgver):
     """
-    Whether the provider's own conditions (use flags, say) hold; True where it has none.
+    Whether the provider's own conditions (such as use flags) hold; True if it has none.
 
     CLI Example:
 
@@ -215,7 +215,7 @@ def format_pkg_list(packages, versions_as_list, attr):
 
 def format_version(epoch, version, release):
     """
-    ``epoch:version-release`` without what is missing.
+    ``epoch:version-release`` without missing parts.
 
     CLI Example:
 

@@ -5,7 +5,10 @@ directory to change root to) or ``root`` (another system's root directory). Lock
 shows pkg's own output in pkgng_tools.py.
 """
 
-from thin.utils import data, pkgngout, pkgngrun, pkgrun, pkgspec
+from thin.utils import data
+from thin.utils.outputs import pkgngout
+from thin.utils.packages import pkgspec
+from thin.utils.programs import pkgngrun, pkgrun
 
 __virtualname__ = "pkg"
 __parts__ = ("pkgng_locks", "pkgng_tools")
@@ -126,7 +129,7 @@ info = version
 
 def latest_version(*names, **kwargs):
     """
-    Return the version that an install would bring, "" where nothing newer is there; ``{name: version}`` of several
+    Return the version that an install would give, "" if none is newer; ``{name: version}`` of several
 
     names
         Names, or origins such as ``devel/git``.
@@ -258,7 +261,7 @@ def install(
     **kwargs,
 ):
     """
-    Install packages: ``{name: {old, new}}`` of all that changed
+    Install packages: ``{name: {old, new}}`` of all changes
 
     name
         A package or an origin; ``version`` is its version.

@@ -1,10 +1,12 @@
-"""Packages that pkg leaves as they are, because they are locked: the part of ``pkg`` beside pkgng.py.
+"""Packages that are locked against changes: a part of ``pkg``. Salt: modules/pkgng.py
 
 Salt: modules/pkgng.py
 """
 
 from thin.exceptions import CommandExecutionError
-from thin.utils import pkgholds, pkgngout, pkgngrun
+from thin.utils.outputs import pkgngout
+from thin.utils.packages import pkgholds
+from thin.utils.programs import pkgngrun
 
 __virtualname__ = "pkg"
 __fits__ = {"os": ("FreeBSD",), "kernel": ("DragonFly",)}

@@ -1,4 +1,4 @@
-"""Housekeeping of FreeBSD's pkg, in its own words: the part of ``pkg`` beside pkgng.py. Salt: modules/pkgng.py
+"""Maintenance commands of FreeBSD's pkg, with their output: a part of ``pkg``. Salt: modules/pkgng.py
 
 All functions but the first two take ``jail``, ``chroot`` or ``root``, as those of pkgng.py do.
 """
@@ -6,7 +6,8 @@ All functions but the first two take ``jail``, ``chroot`` or ``root``, as those 
 import os
 
 from thin.exceptions import CommandExecutionError
-from thin.utils import pkgngout, pkgngrun
+from thin.utils.outputs import pkgngout
+from thin.utils.programs import pkgngrun
 
 __virtualname__ = "pkg"
 __fits__ = {"os": ("FreeBSD",), "kernel": ("DragonFly",)}
@@ -112,7 +113,7 @@ def restore(file_name, jail=None, chroot=None, root=None):
 
 def audit(jail=None, chroot=None, root=None):
     """
-    Return what is known of holes in the installed packages
+    Return known vulnerabilities of the installed packages
 
     CLI Example:
 
@@ -144,7 +145,7 @@ def clean(jail=None, chroot=None, root=None, clean_all=False, dryrun=False):
 
 def autoremove(jail=None, chroot=None, root=None, dryrun=False):
     """
-    Remove what was installed for others and is needed no longer
+    Remove dependencies that are no longer needed
 
     dryrun
         Only say so.
@@ -237,7 +238,7 @@ def search(
     prefix=False,
 ):
     """
-    Return what the repositories have of this name
+    Return the packages of the repositories with this name
 
     exact, glob, regex, pcre
         What the name is.
@@ -314,7 +315,7 @@ def fetch(
 
 def updating(name, jail=None, chroot=None, root=None, filedate=None, filename=None):
     """
-    Return what the ports' UPDATING has about a package
+    Return the entries of the ports' UPDATING for a package
 
     filedate
         Only what is newer, as YYYYMMDD.

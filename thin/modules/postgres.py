@@ -17,8 +17,8 @@ import os
 
 from thin.exceptions import CommandExecutionError, SaltInvocationError
 from thin.log import getLogger
-from thin.utils import psql
-from thin.utils.psql import ident, text
+from thin.utils.programs import psql
+from thin.utils.programs.psql import ident, text
 
 __reads__ = ("version", "db_list", "db_exists", "tablespace_list", "tablespace_exists", "datadir_exists")
 __changes__ = (

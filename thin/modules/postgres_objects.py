@@ -5,9 +5,9 @@ named ``db_user``, ``db_password``, ``db_host`` and ``db_port``, and ``user`` is
 """
 
 from thin.log import getLogger
-from thin.utils import psql
-from thin.utils.debversion import compare
-from thin.utils.psql import ident
+from thin.utils.packages.debversion import compare
+from thin.utils.programs import psql
+from thin.utils.programs.psql import ident
 
 __virtualname__ = "postgres"
 __reads__ = (
@@ -66,7 +66,7 @@ def available_extensions(user=None, host=None, port=None, maintenance_db=None, p
 
 def installed_extensions(user=None, host=None, port=None, maintenance_db=None, password=None, runas=None):
     """
-    Return ``{extension: {extname, extversion, schema_name, …}}`` of what is installed in the database
+    Return ``{extension: {extname, extversion, schema_name, …}}`` of the database
 
     CLI Example:
 
@@ -232,7 +232,7 @@ def drop_extension(
     runas=None,
 ):
     """
-    Remove an extension; returns whether it is gone
+    Remove an extension; returns whether it was removed
 
     if_exists
         one that is missing is no error
@@ -329,7 +329,7 @@ def schema_create(dbname, name, owner=None, user=None, db_user=None, db_password
 
 def schema_remove(dbname, name, user=None, db_user=None, db_password=None, db_host=None, db_port=None):
     """
-    Remove an empty schema; False when there is none, or when it fails
+    Remove an empty schema; False if there is none, or when it fails
 
     CLI Example:
 

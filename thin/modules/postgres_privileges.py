@@ -16,8 +16,8 @@ import re
 
 from thin.exceptions import SaltInvocationError
 from thin.log import getLogger
-from thin.utils import psql
-from thin.utils.psql import ident, role, text
+from thin.utils.programs import psql
+from thin.utils.programs.psql import ident, role, text
 
 __virtualname__ = "postgres"
 __reads__ = ("privileges_list", "has_privileges")

@@ -13,8 +13,9 @@ groups          list, or text with commas, of the roles that it becomes a member
 """
 
 from thin.log import getLogger
-from thin.utils import pgpass, psql
-from thin.utils.psql import ident, text
+from thin.utils.formats import pgpass
+from thin.utils.programs import psql
+from thin.utils.programs.psql import ident, text
 
 __virtualname__ = "postgres"
 __reads__ = ("user_list", "role_get", "user_exists")
@@ -95,7 +96,7 @@ def role_get(
     name, user=None, host=None, port=None, maintenance_db=None, password=None, runas=None, return_password=False
 ):
     """
-    Return what ``user_list`` has of one role; None when there is none, or no answer
+    Return what ``user_list`` has of one role; None if there is none, or no answer
 
     CLI Example:
 
@@ -192,7 +193,7 @@ def user_update(
     runas=None,
 ):
     """
-    Change what is given of a user; False when there is none, or when it fails
+    Change the given properties of a user; False if it does not exist, or on failure
 
     CLI Example:
 
@@ -221,7 +222,7 @@ def user_update(
 
 def user_remove(username, user=None, host=None, port=None, maintenance_db=None, password=None, runas=None):
     """
-    Remove a user; False when there is none, or when it fails
+    Remove a user; False if there is none, or when it fails
 
     CLI Example:
 
@@ -299,7 +300,7 @@ def group_update(
     runas=None,
 ):
     """
-    Change what is given of a group; False when there is none, or when it fails
+    Change the given properties of a group; False if it does not exist, or on failure
 
     CLI Example:
 
@@ -326,7 +327,7 @@ def group_update(
 
 def group_remove(groupname, user=None, host=None, port=None, maintenance_db=None, password=None, runas=None):
     """
-    Remove a group; False when there is none, or when it fails
+    Remove a group; False if there is none, or when it fails
 
     CLI Example:
 

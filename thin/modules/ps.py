@@ -8,7 +8,7 @@ import os
 import re
 
 from thin.exceptions import CommandExecutionError, SaltInvocationError
-from thin.utils import procfs
+from thin.utils.system import procfs
 
 __reads__ = ("top", "get_pid_list", "proc_info", "pgrep", "status", "psaux", "lsof", "netstat", "ss")
 __changes__ = ("kill_pid", "pkill")
@@ -81,7 +81,7 @@ def get_pid_list():
 
 def proc_info(pid, attrs=None):
     """
-    Return what is known of a process as a dict
+    Return data about a process as a dict
 
     pid
         its number

@@ -6,7 +6,7 @@ Names, units and shapes are those of the library psutil, as in ps.py.
 import os
 
 from thin.exceptions import SaltInvocationError
-from thin.utils import procfs
+from thin.utils.system import procfs
 
 __virtualname__ = "ps"
 __reads__ = (
@@ -202,7 +202,7 @@ def disk_usage(path):
 
 def disk_partition_usage(all=False):
     """
-    Return what ``disk_partitions`` gives, and beside it what ``disk_usage`` says of each
+    Return ``disk_partitions`` with the ``disk_usage`` of each
 
     all
         as for ``disk_partitions``
@@ -221,7 +221,7 @@ def network_io_counters(interface=None):
     Return the bytes, packets and errors since the start: ``{"bytes_sent", "bytes_recv", "packets_sent", …}``
 
     interface
-        of this one alone (False where there is none); else of all together
+        of this one alone (False if there is none); else of all together
 
     CLI Example:
 
@@ -235,10 +235,10 @@ def network_io_counters(interface=None):
 
 def disk_io_counters(device=None):
     """
-    Return what was read and written since the start: ``{"read_count", "write_count", "read_bytes", …}``
+    Return the amounts read and written since the start: ``{"read_count", "write_count", "read_bytes", …}``
 
     device
-        of this disk or partition alone (False where there is none); else of all disks together
+        of this disk or partition alone (False if there is none); else of all disks together
 
     CLI Example:
 

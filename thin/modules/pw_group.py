@@ -59,7 +59,7 @@ def getent(refresh=False, root=None):
 
 def add(name, gid=None, system=False, root=None, non_unique=False, local=False):
     """
-    Add a group; whether that worked
+    Add a group; whether it worked
 
     name
         the group's name
@@ -87,7 +87,7 @@ def add(name, gid=None, system=False, root=None, non_unique=False, local=False):
 
 def delete(name, root=None, local=False):
     """
-    Delete a group; whether that worked
+    Delete a group; whether it worked
 
     name
         the group's name
@@ -107,7 +107,7 @@ def delete(name, root=None, local=False):
 
 def chgid(name, gid, root=None, non_unique=False):
     """
-    Change the group's number; whether that worked. Files keep the old one
+    Change the group's number; whether it worked. Files keep the old one
 
     name
         the group's name
@@ -132,7 +132,7 @@ def chgid(name, gid, root=None, non_unique=False):
 
 def adduser(name, username, root=None):
     """
-    Make the user a member of the group; whether that worked
+    Make the user a member of the group; whether it worked
 
     name
         the group's name
@@ -152,7 +152,7 @@ def adduser(name, username, root=None):
 
 def deluser(name, username, root=None):
     """
-    Take the user out of the group; whether that worked, or was so
+    Take the user out of the group; whether it worked, or was so
 
     name
         the group's name
@@ -174,7 +174,7 @@ def deluser(name, username, root=None):
 
 def members(name, members_list, root=None):
     """
-    Make just these users the members of the group; whether that worked
+    Make just these users the members of the group; whether it worked
 
     name
         the group's name

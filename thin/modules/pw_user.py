@@ -9,7 +9,7 @@ import os
 import pwd
 
 from thin.exceptions import CommandExecutionError
-from thin.utils import accounts
+from thin.utils.system import accounts
 
 __virtualname__ = "user"
 __fits__ = {"kernel": ("FreeBSD", "DragonFly")}
@@ -162,7 +162,7 @@ def add(
     **kwargs,
 ):
     """
-    Add a user; whether that worked.
+    Add a user; whether it worked.
 
     name
         the user's name
@@ -212,7 +212,7 @@ def add(
 
 def delete(name, remove=False, force=False, **kwargs):
     """
-    Delete a user, with ``remove`` also the home; whether that worked.
+    Delete a user, with ``remove`` also the home; whether it worked.
 
     name
         the user's name
@@ -232,7 +232,7 @@ def delete(name, remove=False, force=False, **kwargs):
 
 def rename(name, new_name):
     """
-    Give the user another name; whether that worked. Raises CommandExecutionError when the new name is taken.
+    Give the user another name; whether it worked. Raises CommandExecutionError when the new name is taken.
 
     name
         the user's name
@@ -253,7 +253,7 @@ def rename(name, new_name):
 
 def chuid(name, uid):
     """
-    Change the user's number; whether that worked.
+    Change the user's number; whether it worked.
 
     name
         the user's name
@@ -271,7 +271,7 @@ def chuid(name, uid):
 
 def chgid(name, gid):
     """
-    Change the user's primary group, given by number or name; whether that worked.
+    Change the user's primary group, given by number or name; whether it worked.
 
     name
         the user's name
@@ -289,7 +289,7 @@ def chgid(name, gid):
 
 def chshell(name, shell):
     """
-    Change the user's login shell; whether that worked.
+    Change the user's login shell; whether it worked.
 
     name
         the user's name
@@ -327,7 +327,7 @@ def chhome(name, home, persist=False):
 
 def chgroups(name, groups, append=False):
     """
-    Set the user's other groups, or with ``append`` add these; whether that worked.
+    Set the user's other groups, or with ``append`` add these; whether it worked.
 
     name
         the user's name
@@ -351,7 +351,7 @@ def chgroups(name, groups, append=False):
 
 def chloginclass(name, loginclass):
     """
-    Change the user's login class; whether that worked.
+    Change the user's login class; whether it worked.
 
     name
         the user's name
@@ -371,7 +371,7 @@ def chloginclass(name, loginclass):
 
 def chfullname(name, fullname):
     """
-    Write down what the user is called in full; whether that worked.
+    Set the user's full name; whether it worked.
 
     name
         the user's name
@@ -389,7 +389,7 @@ def chfullname(name, fullname):
 
 def chroomnumber(name, roomnumber):
     """
-    Write down the room where the user sits; whether that worked.
+    Write down the room where the user sits; whether it worked.
 
     name
         the user's name
@@ -407,7 +407,7 @@ def chroomnumber(name, roomnumber):
 
 def chworkphone(name, workphone):
     """
-    Write down the user's telephone at work; whether that worked.
+    Write down the user's telephone at work; whether it worked.
 
     name
         the user's name
@@ -425,7 +425,7 @@ def chworkphone(name, workphone):
 
 def chhomephone(name, homephone):
     """
-    Write down the user's telephone at home; whether that worked.
+    Write down the user's telephone at home; whether it worked.
 
     name
         the user's name

@@ -37,7 +37,7 @@ def install(runas=None, path=None):
 
 def update(runas=None, path=None):
     """
-    Update pyenv, with git; whether that worked
+    Update pyenv, with git; whether it worked
 
     runas
         The user for whom
@@ -246,7 +246,7 @@ def _works(command, runas):
 
 
 def _pyenv(args, runas, env=None):
-    """What cmd.run_all returns; where there is no pyenv, that it failed."""
+    """The return of cmd.run_all; a failure without pyenv."""
     if not is_installed(runas):
         return {"retcode": 127, "stdout": "", "stderr": "pyenv is not installed"}
     env = dict(env or {}, PYENV_ROOT=_path(runas))

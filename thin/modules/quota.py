@@ -49,7 +49,7 @@ def report(mount):
 
 def set_(device, **kwargs):
     """
-    Set the limits of a user or group; what they are then: ``{"User: name": {...}}``
+    Set the limits of a user or group; returns the new limits: ``{"User: name": {...}}``
 
     device
         The mount point

@@ -9,7 +9,7 @@ import os
 
 from thin import process
 from thin.exceptions import CommandExecutionError
-from thin.utils import rabbitrun
+from thin.utils.programs import rabbitrun
 
 __reads__ = (
     "list_users",
@@ -101,7 +101,7 @@ def vhost_exists(name, runas=None):
 
 def add_user(name, password=None, runas=None):
     """
-    Add a user, without a password when none is given; returns ``{Added: what rabbitmqctl said}``
+    Add a user, without a password if none is given; returns ``{Added: output of rabbitmqctl}``
 
     CLI Example:
 
@@ -122,7 +122,7 @@ def add_user(name, password=None, runas=None):
 
 def delete_user(name, runas=None):
     """
-    Delete a user; returns ``{Deleted: what rabbitmqctl said}``
+    Delete a user; returns ``{Deleted: output of rabbitmqctl}``
 
     CLI Example:
 
@@ -135,7 +135,7 @@ def delete_user(name, runas=None):
 
 def change_password(name, password, runas=None):
     """
-    Change a user's password; returns ``{Password Changed: what rabbitmqctl said}``
+    Change a user's password; returns ``{Password Changed: output of rabbitmqctl}``
 
     CLI Example:
 
@@ -148,7 +148,7 @@ def change_password(name, password, runas=None):
 
 def clear_password(name, runas=None):
     """
-    Leave a user without a password; returns ``{Password Cleared: what rabbitmqctl said}``
+    Remove the password of a user; returns ``{Password Cleared: output of rabbitmqctl}``
 
     CLI Example:
 
@@ -174,7 +174,7 @@ def check_password(name, password, runas=None):
 
 def add_vhost(vhost, runas=None):
     """
-    Add a virtual host; returns ``{Added: what rabbitmqctl said}``
+    Add a virtual host; returns ``{Added: output of rabbitmqctl}``
 
     CLI Example:
 
@@ -187,7 +187,7 @@ def add_vhost(vhost, runas=None):
 
 def delete_vhost(vhost, runas=None):
     """
-    Delete a virtual host; returns ``{Deleted: what rabbitmqctl said}``
+    Delete a virtual host; returns ``{Deleted: output of rabbitmqctl}``
 
     CLI Example:
 
@@ -200,7 +200,7 @@ def delete_vhost(vhost, runas=None):
 
 def set_permissions(vhost, user, conf=".*", write=".*", read=".*", runas=None):
     """
-    Set what a user may configure, write and read in a virtual host
+    Set the permissions of a user to configure, write and read in a virtual host
 
     conf, write, read
         regular expressions of the names of queues and exchanges
@@ -242,7 +242,7 @@ def list_user_permissions(name, runas=None):
 
 def set_user_tags(name, tags, runas=None):
     """
-    Make these the tags of a user: a list, or one; returns ``{Tag(s) set: what rabbitmqctl said}``
+    Set the tags of a user: a list, or one; returns ``{Tag(s) set: output of rabbitmqctl}``
 
     CLI Example:
 
@@ -298,7 +298,7 @@ def join_cluster(host, user="rabbit", ram_node=None, runas=None):
 
 def stop_app(runas=None):
     """
-    Stop the application; the node goes on
+    Stop the application; the node keeps running
 
     CLI Example:
 
@@ -324,7 +324,7 @@ def start_app(runas=None):
 
 def reset(runas=None):
     """
-    Make the node a new one: all that it holds is gone
+    Reset the node: all its data is removed
 
     CLI Example:
 

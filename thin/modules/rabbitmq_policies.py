@@ -5,7 +5,8 @@ What ``runas`` means is said in rabbitmq.py.
 
 from thin import process
 from thin.exceptions import SaltInvocationError
-from thin.utils import rabbitrun, serial
+from thin.utils.files import serial
+from thin.utils.programs import rabbitrun
 
 __virtualname__ = "rabbitmq"
 __reads__ = (
@@ -102,7 +103,7 @@ def set_policy(vhost, name, pattern, definition, priority=None, runas=None, appl
 
 def delete_policy(vhost, name, runas=None):
     """
-    Delete a policy; returns ``{Deleted: what rabbitmqctl said}``
+    Delete a policy; returns ``{Deleted: output of rabbitmqctl}``
 
     CLI Example:
 
@@ -141,7 +142,7 @@ def list_available_plugins(runas=None):
 
 def list_enabled_plugins(runas=None):
     """
-    Return the names of the plugins that are enabled, by somebody or because others need them
+    Return the names of enabled plugins, including those that others require
 
     CLI Example:
 
@@ -173,7 +174,7 @@ def plugin_is_enabled(name, runas=None):
 
 def enable_plugin(name, runas=None):
     """
-    Enable a plugin; returns ``{Enabled: what rabbitmq-plugins said}``
+    Enable a plugin; returns ``{Enabled: output of rabbitmq-plugins}``
 
     CLI Example:
 
@@ -186,7 +187,7 @@ def enable_plugin(name, runas=None):
 
 def disable_plugin(name, runas=None):
     """
-    Disable a plugin; returns ``{Disabled: what rabbitmq-plugins said}``
+    Disable a plugin; returns ``{Disabled: output of rabbitmq-plugins}``
 
     CLI Example:
 

@@ -7,7 +7,7 @@ Salt (until 3007): modules/redismod.py; then saltext-redis. Hashes, lists and se
 host is a Unix socket.
 """
 
-from thin.utils import resp
+from thin.utils.programs import resp
 
 __virtualname__ = "redis"
 __reads__ = (

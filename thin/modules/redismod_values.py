@@ -3,7 +3,7 @@
 What ``host``, ``port``, ``db`` and ``password`` default to is said in redismod.py.
 """
 
-from thin.utils import resp
+from thin.utils.programs import resp
 
 __virtualname__ = "redis"
 __reads__ = (

@@ -4,7 +4,7 @@ from thin.utils import nomaster
 
 __reads__ = ("get_jid", "get_fun", "get_jids", "get_minions")
 
-_JOBS = "the controller keeps each run's returns, see the option `keep_jobs` and `pushsalt jobs`"
+_JOBS = "the controller keeps the returns of each job (option keep_jobs_seconds): see `pushsalt jobs list`"
 
 
 def get_jid(returner, jid):

@@ -10,8 +10,9 @@ import os
 from thin import process
 from thin.exceptions import CommandExecutionError
 from thin.log import getLogger
-from thin.utils import ifacewords as check
-from thin.utils import ifcfg, serial, textfile
+from thin.utils.files import serial, textfile
+from thin.utils.formats import ifacewords as check
+from thin.utils.formats import ifcfg
 
 log = getLogger(__name__)
 

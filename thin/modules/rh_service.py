@@ -5,7 +5,7 @@
 
 import os
 
-from thin.utils import initsystem
+from thin.utils.system import initsystem
 
 __virtualname__ = "service"
 __fits__ = {"init": ("sysvinit", "unknown", "upstart", "runit", "supervisord", "dumb-init", "tini")}  # any but systemd
@@ -170,7 +170,7 @@ def disabled(name):
 
 def start(name):
     """
-    Start the service; whether that worked
+    Start the service; whether it worked
 
     name
         the service's name
@@ -186,7 +186,7 @@ def start(name):
 
 def stop(name):
     """
-    Stop the service; whether that worked
+    Stop the service; whether it worked
 
     name
         the service's name
@@ -202,7 +202,7 @@ def stop(name):
 
 def restart(name):
     """
-    Restart the service; whether that worked
+    Restart the service; whether it worked
 
     name
         the service's name
@@ -218,7 +218,7 @@ def restart(name):
 
 def reload_(name):
     """
-    Make the service read its configuration again; whether that worked
+    Make the service read its configuration again; whether it worked
 
     name
         the service's name
@@ -234,7 +234,7 @@ def reload_(name):
 
 def enable(name, **kwargs):
     """
-    Start the service at boot; whether that worked
+    Start the service at boot; whether it worked
 
     name
         the service's name
@@ -250,7 +250,7 @@ def enable(name, **kwargs):
 
 def disable(name, **kwargs):
     """
-    Do not start the service at boot; whether that worked
+    Do not start the service at boot; whether it worked
 
     name
         the service's name
@@ -266,7 +266,7 @@ def disable(name, **kwargs):
 
 def delete(name, **kwargs):
     """
-    Make chkconfig forget the service; whether that worked
+    Make chkconfig forget the service; whether it worked
 
     name
         the service's name

@@ -7,7 +7,10 @@ import os
 
 from thin import process
 from thin.exceptions import CommandExecutionError, SaltInvocationError
-from thin.utils import pkgrun, rpmout, rpmversion, safepath
+from thin.utils.files import safepath
+from thin.utils.outputs import rpmout
+from thin.utils.packages import rpmversion
+from thin.utils.programs import pkgrun
 
 __virtualname__ = "lowpkg"
 __fits__ = {
@@ -413,7 +416,7 @@ def import_gpg_key(key, root=None):
 
         pushsalt run '*' lowpkg.import_gpg_key /etc/pki/rpm-gpg/RPM-GPG-KEY-example
     """
-    from thin.utils import osutil
+    from thin.utils.files import osutil
 
     path = None
     try:

@@ -8,7 +8,9 @@ import os
 
 from thin import process
 from thin.exceptions import CommandExecutionError
-from thin.utils import data, pkgrun, rpmout, yumrun
+from thin.utils import data
+from thin.utils.outputs import rpmout
+from thin.utils.programs import pkgrun, yumrun
 
 __virtualname__ = "pkg"
 __fits__ = {

@@ -4,7 +4,7 @@ import os
 
 from thin import process
 from thin.exceptions import CommandExecutionError, SaltInvocationError
-from thin.utils import osutil, textfile
+from thin.utils.files import osutil, textfile
 
 __reads__ = ("version", "config")
 __changes__ = ("rsync",)

@@ -9,7 +9,8 @@ starting it by itself. Other names of services are in runit_links.py.
 import os
 
 from thin.log import getLogger
-from thin.utils import initsystem, runitdirs, safepath
+from thin.utils.files import safepath
+from thin.utils.system import initsystem, runitdirs
 
 __virtualname__ = "runit"
 __parts__ = ("runit_links",)
@@ -275,7 +276,7 @@ def add_svc_avail_path(path):
 
 def start(name):
     """
-    Start the service; whether that worked
+    Start the service; whether it worked
 
     name
         the service's name
@@ -291,7 +292,7 @@ def start(name):
 
 def stop(name):
     """
-    Stop the service; whether that worked
+    Stop the service; whether it worked
 
     name
         the service's name
@@ -307,7 +308,7 @@ def stop(name):
 
 def restart(name):
     """
-    Restart the service; whether that worked
+    Restart the service; whether it worked
 
     name
         the service's name
@@ -323,7 +324,7 @@ def restart(name):
 
 def full_restart(name):
     """
-    Restart the service; whether that worked
+    Restart the service; whether it worked
 
     name
         the service's name
@@ -339,7 +340,7 @@ def full_restart(name):
 
 def reload_(name):
     """
-    Make the service read its configuration again; whether that worked
+    Make the service read its configuration again; whether it worked
 
     name
         the service's name
@@ -355,7 +356,7 @@ def reload_(name):
 
 def enable(name, start=False, **kwargs):
     """
-    Let runit watch the service, and start it at boot; whether that worked
+    Let runit watch the service, and start it at boot; whether it worked
 
     name
         the service's name
@@ -399,7 +400,7 @@ def enable(name, start=False, **kwargs):
 
 def disable(name, stop=False, **kwargs):
     """
-    Do not start the service at boot: it gets a file ``down``; whether that worked
+    Do not start the service at boot: it gets a file ``down``; whether it worked
 
     name
         the service's name
@@ -425,7 +426,7 @@ def disable(name, stop=False, **kwargs):
 
 def remove(name):
     """
-    Stop the service and let runit watch it no more; whether that worked
+    Stop the service and let runit watch it no more; whether it worked
 
     name
         the service's name

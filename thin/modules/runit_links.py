@@ -5,7 +5,7 @@ Salt: modules/runit.py
 
 import os
 
-from thin.utils import initsystem, runitdirs
+from thin.utils.system import initsystem, runitdirs
 
 __virtualname__ = "runit"
 __reads__ = ("get_svc_alias", "get_svc_broken_path")

@@ -1,6 +1,6 @@
 """The module ``service`` of a machine whose init is runit: each function is that of the module ``runit``."""
 
-from thin.utils import initsystem
+from thin.utils.system import initsystem
 
 __virtualname__ = "service"
 __fits__ = {"init": ("runit",)}

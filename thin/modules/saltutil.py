@@ -1,4 +1,5 @@
-"""What Salt's minion fetches by hand: users' own modules travel with the job, grains and pillar are made anew for each.
+"""Functions that synchronize a Salt minion: in pushsalt, users' modules are sent with the job, and grains and pillar
+are collected and compiled for each run.
 
 Each ``sync_*`` answers with what is in force; the controller knows. saltutil_refresh.py has the functions that have
 nothing to do here, saltutil_jobs.py those for jobs and for a master. Salt: ``salt/modules/saltutil.py``.
@@ -355,7 +356,7 @@ def list_extmods():
 
 def clear_cache():
     """
-    Remove the files that are kept on the target between runs; whether that worked
+    Remove the files that are stored on the target between runs; whether it worked
 
     CLI Example:
 
@@ -366,7 +367,7 @@ def clear_cache():
     import os
 
     from thin.log import getLogger
-    from thin.utils import safetree
+    from thin.utils.files import safetree
     from thin.utils.files.arguments import cachedir
 
     top = cachedir(__opts__)

@@ -1,4 +1,4 @@
-"""Jobs that run, of which a target has none but the one that asks, and what needs a master: a part of ``saltutil``.
+"""Running jobs, of which a target has only the current one, and functions that need a master: a part of ``saltutil``.
 
 Salt: ``salt/modules/saltutil.py``.
 """
@@ -31,7 +31,7 @@ _OTHERS = "run it from the controller, `pushsalt run TARGET FUNCTION`; for data 
 
 def running():
     """
-    Return an empty list: a target runs one job at a time, and whoever asks is that one
+    Return an empty list: a target runs only the job that calls this function
 
     CLI Example:
 
@@ -76,7 +76,7 @@ def find_job(jid):
 
 def find_cached_job(jid):
     """
-    Return that no job is kept on a target
+    Report that no jobs are stored on a target
 
     jid
         The job
@@ -168,7 +168,7 @@ def kill_all_jobs():
 
 def clear_job_cache(hours=24):
     """
-    Return True: no jobs are kept on a target
+    Return True: no jobs are stored on a target
 
     hours
         Older ones

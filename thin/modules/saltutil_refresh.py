@@ -1,4 +1,4 @@
-"""Functions that have nothing to do, since each run begins with all anew: a part of ``saltutil``.
+"""Functions without effect, since each run loads everything: a part of ``saltutil``.
 
 Salt: ``salt/modules/saltutil.py``.
 """
@@ -84,7 +84,7 @@ def refresh_matchers(*args, **kwargs):
 
 def refresh_resources(*args, **kwargs):
     """
-    Return True: resources are told of whenever their manager is reached
+    Return True: resources are discovered when their manager is reached
 
     CLI Example:
 
@@ -110,7 +110,7 @@ def pillar_refresh(*args, **kwargs):
 
 def update(version=None):
     """
-    Return that there is nothing to update: the runtime travels with each run
+    Report that there is nothing to update: the runtime is sent with each run
 
     version
         As in Salt

@@ -10,7 +10,8 @@ import os
 from thin import process
 from thin.exceptions import CommandExecutionError
 from thin.log import getLogger
-from thin.utils import safepath, serial, timers
+from thin.utils.files import safepath, serial
+from thin.utils.formats import timers
 
 log = getLogger(__name__)
 
@@ -258,7 +259,7 @@ def run_job(name, force=False):
 
 def enable_job(name, **kwargs):
     """
-    Put a job into force; ``test`` changes nothing
+    Enable a job; ``test`` changes nothing
 
     CLI Example:
 
@@ -271,7 +272,7 @@ def enable_job(name, **kwargs):
 
 def disable_job(name, **kwargs):
     """
-    Take a job out of force, without removing it; ``test`` changes nothing
+    Disable a job, without removing it; ``test`` changes nothing
 
     CLI Example:
 
@@ -310,7 +311,7 @@ def disable(**kwargs):
 
 def reload_():
     """
-    Let systemd read the jobs anew
+    Make systemd reload the jobs
 
     CLI Example:
 
@@ -324,7 +325,7 @@ def reload_():
 
 def save(**kwargs):
     """
-    Nothing to do: jobs are kept as soon as they are added
+    Without effect: jobs are stored when they are added
 
     CLI Example:
 
@@ -403,7 +404,7 @@ def _files(name, job):
 
 
 def _as_written(name, job):
-    from thin.utils import textfile
+    from thin.utils.files import textfile
 
     return all(textfile.read(path) == text for path, text in _files(name, job).items())
 

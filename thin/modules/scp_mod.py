@@ -1,4 +1,4 @@
-"""Copies by scp. Salt: modules/scp_mod.py, which needs Python packages for it; here it is the program of OpenSSH.
+"""Copies with OpenSSH's scp. Salt: modules/scp_mod.py, which needs Python packages.
 
 It never asks: keys and known hosts must be there, and passwords cannot be given.
 """
@@ -21,7 +21,7 @@ def __virtual__():
 
 def get(remote_path, local_path="", recursive=False, preserve_times=False, **kwargs):
     """
-    Copy from another machine to here; None. Raises an error when that fails
+    Copy a file from another machine to this one; returns None. Raises an error on failure
 
     remote_path
         What is copied
@@ -48,7 +48,7 @@ def get(remote_path, local_path="", recursive=False, preserve_times=False, **kwa
 
 def put(files, remote_path=None, recursive=False, preserve_times=False, saltenv="base", **kwargs):
     """
-    Copy from here to another machine; None. Raises an error when that fails
+    Copy a file from this machine to another one; returns None. Raises an error on failure
 
     files
         A path or a URL, ``salt://`` too, or a list of them

@@ -4,7 +4,7 @@ import os
 
 from thin import process
 from thin.exceptions import CommandExecutionError
-from thin.utils import safepath
+from thin.utils.files import safepath
 
 __func_alias__ = {"ls_": "ls"}
 __reads__ = ("ls",)

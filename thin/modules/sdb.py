@@ -15,7 +15,7 @@ _CHARS = "abcdefghijklmnopqrstuvwxyz0123456789!@#$%^&*(-_=+)"
 
 def get(uri, strict=False):
     """
-    Return the value of a URI; what is no ``sdb://`` URI of a profile is its own answer
+    Return the value of a URI; text that is not an ``sdb://`` URI of a profile is returned unchanged
 
     A command line sees it masked, unless it says ``unmask=True``.
 
@@ -38,7 +38,7 @@ def get(uri, strict=False):
 
 def set_(uri, value):
     """
-    Set the value of a URI; False for what is no URI of a profile
+    Set the value of a URI; False if the text is not a URI of a profile
 
     uri
         ``sdb://profile/key``
@@ -56,7 +56,7 @@ def set_(uri, value):
 
 def delete(uri):
     """
-    Delete the value of a URI; False for what is no URI of a profile
+    Delete the value of a URI; False if the text is not a URI of a profile
 
     uri
         ``sdb://profile/key``
@@ -72,7 +72,7 @@ def delete(uri):
 
 def get_or_set_hash(uri, length=8, chars=_CHARS):
     """
-    Return the value of a URI; where there is none, a random text that is made and set, once for all that ask
+    Return the value of a URI; if there is none, set and return a random text
 
     uri
         ``sdb://profile/key``

@@ -9,7 +9,7 @@ import re
 
 from thin import process
 from thin.exceptions import CommandExecutionError, SaltInvocationError
-from thin.utils import osutil, safepath, textfile
+from thin.utils.files import osutil, safepath, textfile
 
 __reads__ = ("selinux_fs_path", "getenforce", "getconfig", "getsebool", "list_sebool", "getsemod", "list_semod")
 __changes__ = ("setenforce", "setsebool", "setsebools", "setsemod", "install_semod", "remove_semod")
@@ -107,7 +107,7 @@ def setenforce(mode):
 
 def getsebool(boolean):
     """
-    Return ``{State, Default, Description}`` of a boolean, {} when there is none of that name
+    Return ``{State, Default, Description}`` of a boolean, {} if there is none of that name
 
     boolean
         Its name
@@ -123,7 +123,7 @@ def getsebool(boolean):
 
 def setsebool(boolean, value, persist=False):
     """
-    Set a boolean; whether that worked
+    Set a boolean; whether it worked
 
     boolean
         Its name
@@ -143,7 +143,7 @@ def setsebool(boolean, value, persist=False):
 
 def setsebools(pairs, persist=False):
     """
-    Set several booleans at once; whether that worked
+    Set several booleans at once; whether it worked
 
     pairs
         ``{name: value}``
@@ -181,7 +181,7 @@ def list_sebool():
 
 def getsemod(module):
     """
-    Return ``{Enabled, Version}`` of a policy module, {} when there is none of that name
+    Return ``{Enabled, Version}`` of a policy module, {} if there is none of that name
 
     module
         Its name
@@ -197,7 +197,7 @@ def getsemod(module):
 
 def setsemod(module, state):
     """
-    Enable or disable a policy module; whether that worked
+    Enable or disable a policy module; whether it worked
 
     module
         Its name
@@ -218,7 +218,7 @@ def setsemod(module, state):
 
 def install_semod(module_path):
     """
-    Install a policy module from a file; whether that worked
+    Install a policy module from a file; whether it worked
 
     module_path
         A path here, or a ``salt://`` URL
@@ -244,7 +244,7 @@ def install_semod(module_path):
 
 def remove_semod(module):
     """
-    Remove a policy module; whether that worked
+    Remove a policy module; whether it worked
 
     module
         Its name

@@ -141,7 +141,7 @@ def fcontext_delete_policy(name, filetype=None, sel_type=None, sel_user=None, se
 
 def fcontext_policy_is_applied(name, recursive=False):
     """
-    Return what restorecon would change, as it says it: nothing when all labels are right
+    Return the changes that restorecon would make, as its output: empty if all labels are right
 
     name
         A path

@@ -13,7 +13,7 @@ __reads__ = ("renderer", "serialize", "deserialize", "file_exists", "dir_exists"
 
 def renderer(path=None, string=None, default_renderer="jinja|yaml", **kwargs):
     """
-    Return what a file or a text gives, rendered
+    Return the rendered content of a file or text
 
     path
         A ``salt://`` URL, or a path below the file roots
@@ -77,7 +77,7 @@ def serialize(serializer, obj, **mod_kwargs):
 
         pushsalt run '*' slsutil.serialize json '{port: 8080}'
     """
-    from thin.utils import serial
+    from thin.utils.files import serial
 
     return serial.elsewhere("serialize", serializer, obj, mod_kwargs)
 
@@ -99,7 +99,7 @@ def deserialize(serializer, stream_or_string, **mod_kwargs):
 
         pushsalt run '*' slsutil.deserialize json '{"port": 8080}'
     """
-    from thin.utils import serial
+    from thin.utils.files import serial
 
     return serial.elsewhere("deserialize", serializer, stream_or_string, mod_kwargs)
 

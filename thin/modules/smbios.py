@@ -1,4 +1,4 @@
-"""What the machine's firmware says of it, by dmidecode. Salt: modules/smbios.py"""
+"""Data of the firmware about the machine, from dmidecode. Salt: modules/smbios.py"""
 
 import re
 
@@ -17,7 +17,7 @@ def __virtual__():
 
 def get(string, clean=True):
     """
-    Return one of the strings of dmidecode -s, None when it says nothing
+    Return one of the strings of dmidecode -s, or None
 
     string
         Such as system-serial-number

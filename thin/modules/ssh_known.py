@@ -1,4 +1,4 @@
-"""Hosts that ssh knows (known_hosts): functions of Salt's ``ssh`` module. Salt: ``salt/modules/ssh.py``.
+"""Entries of known_hosts: functions of the ``ssh`` module. Salt: ``salt/modules/ssh.py``.
 
 ``config`` is the path of the file: below the user's home where it is not absolute; without a user, that of all users.
 What cannot be done is returned as ``{"status": "error", "error": why}``.
@@ -8,7 +8,8 @@ import os
 
 from thin import process
 from thin.exceptions import CommandExecutionError, CommandNotFoundError
-from thin.utils import authkeys, osutil, safepath, textfile
+from thin.utils.files import osutil, safepath, textfile
+from thin.utils.formats import authkeys
 
 __virtualname__ = "ssh"
 __usual__ = True
@@ -20,7 +21,7 @@ PORT = 22
 
 def get_known_host_entries(user, hostname, config=None, port=None, fingerprint_hash_type=None):
     """
-    Return ``[{hostname, key, enc, fingerprint}]`` of a host; None when it is not known
+    Return ``[{hostname, key, enc, fingerprint}]`` of a host; None if it has no entry
 
     CLI Example:
 
@@ -92,7 +93,7 @@ def set_known_host(
     fingerprint_hash_type=None,
 ):
     """
-    Let a host be known by its key, else by those that it gives, of which one has to have the fingerprint
+    Add a host with the given key, or with its current keys, one of which must have the fingerprint
 
     Returns ``{status: exists, keys}`` or ``{status: updated, old, new}``, these as get_known_host_entries gives them.
 
@@ -137,7 +138,7 @@ def set_known_host(
 
 def rm_known_host(user=None, hostname=None, config=None, port=None):
     """
-    Forget a host: ``{status: removed, comment: what ssh-keygen said}``
+    Remove a host: ``{status: removed, comment: output of ssh-keygen}``
 
     CLI Example:
 
@@ -157,7 +158,7 @@ def rm_known_host(user=None, hostname=None, config=None, port=None):
 
 def hash_known_hosts(user=None, config=None):
     """
-    Hash all names in the file: ``{status: updated, comment: what ssh-keygen said}``
+    Hash all names in the file: ``{status: updated, comment: output of ssh-keygen}``
 
     CLI Example:
 
@@ -234,7 +235,7 @@ def _kind(enc):
 
 
 def _is_of(kind, enc):
-    """Whether a key's type in the file is the one that was asked for."""
+    """Whether the type of a key in the file is the requested one."""
     return not enc or kind in (enc, _kind(enc)) or (enc in ("e", "ecdsa") and kind.startswith("ecdsa-"))
 
 
@@ -257,7 +258,7 @@ def _check_links(path):
 
 
 def _owner(user):
-    """``{uid, gid}`` of what is made for the user; {} where it is not ours to say."""
+    """``{uid, gid}`` of files for the user; {} if they cannot be set."""
     account = __salt__["user.info"](user) if user and os.geteuid() == 0 else None
     return {"uid": account["uid"], "gid": account["gid"]} if account else {}
 
@@ -282,7 +283,7 @@ def _write(path, user, drop, more):
 
 
 def _rewrite(words, path, user):
-    """Have ssh-keygen make the file anew, with the mode it had; returns what it said."""
+    """Make ssh-keygen rewrite the file, and keep its mode; returns the output."""
     from thin.utils.files import edit
 
     _check_links(path)

@@ -6,7 +6,7 @@ Keys and certificates are given as text, as bytes, or as the path of a file. Pas
 import os
 
 from thin.exceptions import CommandExecutionError, SaltInvocationError
-from thin.utils import safepath
+from thin.utils.files import safepath
 from thin.utils.pki import policies, shown, ssh, sshdraft
 
 __reads__ = (
@@ -49,7 +49,7 @@ def create_certificate(ca_server=None, signing_policy=None, path=None, overwrite
     not_before, not_after, ttl
         ``YYYY-mm-dd HH:MM:SS`` in UTC; or how long from now, like 12h (a day for users, 30 for hosts by default)
     critical_options, extensions
-        Dicts of names and values, True where there is none to it
+        Dicts of names and values, True if there is none to it
     copypath
         Also write it to this directory as ``SERIAL.crt``
 
@@ -212,7 +212,7 @@ def get_signing_policy(signing_policy, ca_server=None):
 
 def read_certificate(certificate):
     """
-    Return what a certificate says: ``cert_type``, ``valid_principals``, ``key_id``, ``key_type``, ``serial_number``,
+    Return the data of a certificate: ``cert_type``, ``valid_principals``, ``key_id``, ``key_type``, ``serial_number``,
     ``not_before``, ``not_after``, ``public_key``, ``issuer_public_key``, ``critical_options``, ``extensions`` …
 
     CLI Example:
@@ -254,7 +254,7 @@ def _fingerprints(blob):
 
 def sign_remote_certificate(signing_policy, kwargs, get_signing_policy_only=False, **more_kwargs):
     """
-    Return ``{data: certificate (bytes), errors: [text]}``, signed by a policy that is configured here
+    Return ``{data: certificate (bytes), errors: [text]}``, signed according to a configured policy
 
     kwargs
         Arguments of ``ssh_pki.create_certificate``

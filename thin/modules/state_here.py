@@ -65,7 +65,7 @@ def low(data, test=None, **kwargs):
 
 
 def _run(chunk, test):
-    """The run is one of its own: its requisites see none of the outer one, which does not tell of its states."""
+    """A run with its own requisites: it does not see those of the outer run, and its states are not reported."""
     from thin.engine import Engine
 
     before = __opts__.get("test", False)

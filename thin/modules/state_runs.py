@@ -110,7 +110,7 @@ def event(tagmatch="*", count=-1, quiet=False, sock_dir=None, pretty=False, node
 
 def clear_cache():
     """
-    Return an empty list: no compiled states are kept on a target
+    Return an empty list: no compiled states are stored on a target
 
     CLI Example:
 

@@ -9,7 +9,8 @@ import time as _time
 
 from thin.exceptions import CommandExecutionError
 from thin.log import getLogger
-from thin.utils import counters, procfs
+from thin.utils.outputs import counters
+from thin.utils.system import procfs
 
 __func_alias__ = {"time_": "time"}
 __usual__ = True
@@ -58,7 +59,7 @@ def __virtual__():
 
 def all_status():
     """
-    Return everything that this module knows, by the functions' names; it is a lot
+    Return the results of all functions of this module, by name
 
     CLI Example:
 
@@ -188,7 +189,7 @@ def cpustats():
 
 def cpuinfo():
     """
-    Return what the system says of its processor; of several, of the last one
+    Return the system's data about its last processor
 
     CLI Example:
 
@@ -381,7 +382,7 @@ def master(master=None, connected=True):
 
 def ping_master(master):
     """
-    Return whether a Salt master answers: always False, since a target talks to none
+    Return False: a target has no connection to a Salt master
 
     master
         the master's name
@@ -432,7 +433,7 @@ def _proc(path):
 
 
 def _iso(seconds):
-    """A time without a zone, as datetime writes it: with microseconds, where there are some."""
+    """A time without a zone, in the format of datetime: with microseconds if there are some."""
     from datetime import datetime, timezone
 
     return datetime.fromtimestamp(seconds, timezone.utc).replace(tzinfo=None).isoformat()

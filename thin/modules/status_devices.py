@@ -7,7 +7,8 @@ import os
 
 from thin.exceptions import CommandExecutionError
 from thin.log import getLogger
-from thin.utils import counters, procfs
+from thin.utils.outputs import counters
+from thin.utils.system import procfs
 
 __virtualname__ = "status"
 __usual__ = True

@@ -82,7 +82,7 @@ def remove(name, user=None, conf_file=None, bin_env=None):
 
 def reread(user=None, conf_file=None, bin_env=None):
     """
-    Read the configuration anew, and return what differs
+    Reload the configuration, and return the differences
 
     CLI Example:
 
@@ -95,7 +95,7 @@ def reread(user=None, conf_file=None, bin_env=None):
 
 def update(user=None, conf_file=None, bin_env=None, name=None):
     """
-    Read the configuration anew, and add, remove and restart what differs: all, or one group
+    Reload the configuration, and add, remove and restart programs that differ: all, or one group
 
     CLI Example:
 
@@ -152,7 +152,7 @@ def custom(command, user=None, conf_file=None, bin_env=None):
 
 def options(name, conf_file=None):
     """
-    Return what the configuration says about a program
+    Return the configuration of a program
 
     CLI Example:
 

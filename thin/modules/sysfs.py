@@ -4,7 +4,7 @@ import os
 import stat
 
 from thin.log import getLogger
-from thin.utils import safepath
+from thin.utils.files import safepath
 
 __reads__ = ("attr", "read", "target", "interfaces")
 __changes__ = ("write",)
@@ -18,7 +18,7 @@ def __virtual__():
 
 def attr(key, value=None):
     """
-    Return an attribute, or set it; of a directory its path, False for what is not there
+    Return or set an attribute; returns the path of a directory, False if it does not exist
 
     CLI Example:
 
@@ -36,7 +36,7 @@ def attr(key, value=None):
 
 def write(key, value):
     """
-    Set an attribute; whether that worked
+    Set an attribute; whether it worked
 
     CLI Example:
 
@@ -58,7 +58,7 @@ def write(key, value):
 
 def read(key, root=""):
     """
-    Return an attribute as a number or text, all of a directory as a dict; False where there is nothing to read
+    Return an attribute as a number or text, those of a directory as a dict; False if none can be read
 
     key
         Its path, or a list of paths below ``root``
@@ -106,7 +106,7 @@ def _value(path):
 
 def target(key, full=True):
     """
-    Return the real path behind a name in /sys, False without one; ``full=False``: its last part only
+    Return the real path of a name in /sys, or False; ``full=False``: only its last component
 
     CLI Example:
 

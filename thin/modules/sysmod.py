@@ -1,4 +1,4 @@
-"""What functions there are, and what they take and say of themselves. Salt: ``salt/modules/sysmod.py``.
+"""Lists of functions, their arguments and documentation. Salt: ``salt/modules/sysmod.py``.
 
 It tells of the target's own modules; the controller adds the functions that only it can answer.
 """
@@ -148,7 +148,7 @@ def state_argspec(module=""):
 
 def reload_modules():
     """
-    Return True: modules are loaded anew for each session
+    Return True: modules are loaded for each session
 
     CLI Example:
 
@@ -161,7 +161,7 @@ def reload_modules():
 
 def runner_doc(*args):
     """
-    Return {}: there are no runners here
+    Return {}: there are no runners
 
     args
         Names
@@ -177,7 +177,7 @@ def runner_doc(*args):
 
 def runner_argspec(module=""):
     """
-    Return {}: there are no runners here
+    Return {}: there are no runners
 
     module
         A name
@@ -193,7 +193,7 @@ def runner_argspec(module=""):
 
 def list_runners(*args):
     """
-    Return an empty list: there are no runners here
+    Return an empty list: there are no runners
 
     args
         Names
@@ -209,7 +209,7 @@ def list_runners(*args):
 
 def list_runner_functions(*args, **kwargs):
     """
-    Return an empty list: there are no runners here
+    Return an empty list: there are no runners
 
     args, kwargs
         Names
@@ -225,7 +225,7 @@ def list_runner_functions(*args, **kwargs):
 
 def returner_doc(*args):
     """
-    Return {}: there are no returners here
+    Return {}: there are no returners
 
     args
         Names
@@ -241,7 +241,7 @@ def returner_doc(*args):
 
 def returner_argspec(module=""):
     """
-    Return {}: there are no returners here
+    Return {}: there are no returners
 
     module
         A name
@@ -257,7 +257,7 @@ def returner_argspec(module=""):
 
 def list_returners(*args):
     """
-    Return an empty list: there are no returners here
+    Return an empty list: there are no returners
 
     args
         Names
@@ -273,7 +273,7 @@ def list_returners(*args):
 
 def list_returner_functions(*args, **kwargs):
     """
-    Return an empty list: there are no returners here
+    Return an empty list: there are no returners
 
     args, kwargs
         Names
@@ -289,7 +289,7 @@ def list_returner_functions(*args, **kwargs):
 
 def list_renderers(*args):
     """
-    Return the names of the renderers that are run for a target; the controller knows of all
+    Return the renderers that a target can request from the controller
 
     args
         Globs of names
@@ -311,7 +311,7 @@ def list_renderers(*args):
 
 def renderer_doc(*args):
     """
-    Return {}: the controller knows the renderers
+    Return {}: renderers are on the controller
 
     args
         Names

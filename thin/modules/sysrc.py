@@ -52,7 +52,7 @@ def get(**kwargs):
 
 def set_(name, value, **kwargs):
     """
-    Set a variable; ``{file: {variable: value}}`` of what is set now. Raises CommandExecutionError
+    Set a variable; returns ``{file: {variable: value}}`` with the new value. Raises CommandExecutionError
 
     name
         the variable
@@ -82,7 +82,7 @@ def set_(name, value, **kwargs):
 
 def remove(name, **kwargs):
     """
-    Remove a variable: ``NAME removed``. Raises CommandExecutionError when there is none
+    Remove a variable: ``NAME removed``. Raises CommandExecutionError if there is none
 
     name
         the variable

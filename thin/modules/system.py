@@ -8,7 +8,7 @@ import os
 import re
 
 from thin.exceptions import CommandExecutionError, SaltInvocationError
-from thin.utils import textfile
+from thin.utils.files import textfile
 
 __usual__ = True
 __reads__ = (
@@ -218,7 +218,7 @@ def set_system_date(newdate, utc_offset=None):
 
 def set_system_date_time(years=None, months=None, days=None, hours=None, minutes=None, seconds=None, utc_offset=None):
     """
-    Set the clock; what is not given stays as it is. True, or CommandExecutionError in the words of ``date``.
+    Set the clock; parts that are not given are not changed. True, or CommandExecutionError with the error of ``date``.
 
     years
         the year
@@ -286,7 +286,7 @@ def has_settable_hwclock():
 
 def get_computer_desc():
     """
-    The description (``PRETTY_HOSTNAME`` of /etc/machine-info); False when there is none.
+    The description (``PRETTY_HOSTNAME`` of /etc/machine-info); False if there is none.
 
     CLI Example:
 
@@ -310,7 +310,7 @@ def get_computer_desc():
 
 def set_computer_desc(desc):
     """
-    Set the description; whether that worked.
+    Set the description; whether it worked.
 
     desc
         the description

@@ -11,7 +11,7 @@ Lists of units and their properties are in systemd_units.py.
 import os
 
 from thin.exceptions import CommandExecutionError
-from thin.utils import initsystem, units
+from thin.utils.system import initsystem, units
 
 __virtualname__ = "service"
 __parts__ = ("systemd_units",)
@@ -215,7 +215,7 @@ def start(name, no_block=False, unmask=False, unmask_runtime=False):
 
 def stop(name, no_block=False):
     """
-    Stop the service; whether that worked.
+    Stop the service; whether it worked.
 
     name
         the unit's name; without a type it is a service
@@ -278,7 +278,7 @@ def reload_(name, no_block=False, unmask=False, unmask_runtime=False):
 
 def force_reload(name, no_block=True, unmask=False, unmask_runtime=False):
     """
-    Reload the service where it can, else restart it. Raises CommandExecutionError in systemctl's words.
+    Reload the service if it supports that, otherwise restart it. Raises CommandExecutionError with systemctl's error.
 
     name
         the unit's name; without a type it is a service
@@ -324,7 +324,7 @@ def enable(name, no_block=False, unmask=False, unmask_runtime=False, root=None, 
 
 def disable(name, no_block=False, root=None, **kwargs):
     """
-    Do not start the service at boot; whether that worked.
+    Do not start the service at boot; whether it worked.
 
     name
         the unit's name; without a type it is a service

@@ -4,7 +4,7 @@ Salt: modules/systemd_service.py
 """
 
 from thin.exceptions import CommandExecutionError
-from thin.utils import initsystem, units
+from thin.utils.system import initsystem, units
 
 __virtualname__ = "service"
 __reads__ = ("get_all", "get_running", "get_enabled", "get_disabled", "get_static", "show", "execs")
@@ -28,7 +28,7 @@ def _systemctl(*words, **options):
 
 def get_all(root=None):
     """
-    The sorted names of all units that have a file, and of the init scripts beside them.
+    The sorted names of all units with a file, and of init scripts.
 
     root
         in another system's root folder
@@ -127,7 +127,7 @@ def show(name, root=None):
 
 def execs(root=None):
     """
-    ``{name: path}`` of what the services start.
+    ``{name: path}`` of the programs of services.
 
     root
         in another system's root folder
@@ -144,7 +144,7 @@ def execs(root=None):
 
 def firstboot(locale=None, locale_message=None, keymap=None, timezone=None, hostname=None, machine_id=None, root=None):
     """
-    Set what a system asks for at its first start, by systemd-firstboot; raises CommandExecutionError in its words
+    Set the values of systemd-firstboot; raises CommandExecutionError with its error
 
     locale
         the locale (LANG)

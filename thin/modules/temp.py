@@ -2,7 +2,7 @@
 
 import os
 
-from thin.utils import osutil, safepath
+from thin.utils.files import osutil, safepath
 
 __changes__ = ("dir", "file")
 

@@ -1,4 +1,4 @@
-"""Functions to try things out with: answers, arguments, errors, versions. Salt: ``salt/modules/test.py``.
+"""Functions for tests: answers, arguments, errors, versions. Salt: ``salt/modules/test.py``.
 
 Which options and modules a target has is in testoptions.py.
 """

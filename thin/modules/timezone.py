@@ -9,7 +9,7 @@ import re
 
 from thin import process
 from thin.exceptions import CommandExecutionError, SaltInvocationError
-from thin.utils import safepath, textfile
+from thin.utils.files import safepath, textfile
 
 __usual__ = True
 __reads__ = ("get_zone", "get_zonecode", "get_offset", "list_zones", "zone_compare", "get_hwclock")
@@ -83,7 +83,7 @@ def get_offset():
 
 def list_zones():
     """
-    Return the names of all zones that the system knows, sorted
+    Return the sorted names of all time zones
 
     CLI Example:
 
@@ -281,7 +281,7 @@ def _setting(path, key):
 
 
 def _set_line(path, pattern, line):
-    """Change a setting where it is; files without it need none."""
+    """Change an existing setting; a file without it is not changed."""
     text = textfile.read(path) or ""
     changed = re.sub("(?m)" + pattern, lambda _: line, text)
     if changed != text:

@@ -10,7 +10,7 @@ import os
 
 from thin.exceptions import CommandExecutionError
 from thin.log import getLogger
-from thin.utils import safepath
+from thin.utils.files import safepath
 from thin.utils.pki import build, caindex, given, keys, load, openssl, pem
 
 __reads__ = (
@@ -85,7 +85,7 @@ def ca_exists(ca_name, cacert_path=None, ca_filename=None):
 
 def maybe_fix_ssl_version(ca_name, cacert_path=None, ca_filename=None):
     """
-    Nothing to do: certificates of a wrong version, as they were made in 2014, are not made here
+    Without effect: it repairs certificates of old versions of Salt
 
     CLI Example:
 
@@ -214,8 +214,8 @@ def create_ca(
 
 def get_extensions(cert_type):
     """
-    Return ``{csr: {name: value}, cert: …}``, the extensions of certificates of a type: server, client, or what the
-    pillar has at ``tls.extensions``
+    Return ``{csr: {name: value}, cert: …}``, the extensions for a type of certificate: server, client, or the pillar at
+    ``tls.extensions``
 
     CLI Example:
 

@@ -1,4 +1,4 @@
-"""Whether certificates are good: what they say, whether an authority stands behind them, and revoking them.
+"""Validity of certificates: their data, verification by an authority, and revocation.
 
 A part of ``tls`` beside tls.py, which says what the arguments mean. Salt: ``salt/modules/tls.py``.
 """
@@ -96,7 +96,7 @@ def cert_info(cert, digest="sha256"):
 
 def create_empty_crl(ca_name, cacert_path=None, ca_filename=None, crl_file=None, digest="sha256"):
     """
-    Create a revocation list of an authority, with nothing in it: ``crl.pem`` beside it by default
+    Create an empty revocation list of an authority, by default ``crl.pem`` in its folder
 
     CLI Example:
 

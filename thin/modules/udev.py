@@ -1,4 +1,4 @@
-"""Devices as udev knows them, by udevadm. Salt: modules/udev.py"""
+"""Devices in udev's database, with udevadm. Salt: modules/udev.py"""
 
 from thin import process
 from thin.exceptions import CommandExecutionError, SaltInvocationError
@@ -12,7 +12,7 @@ def __virtual__():
 
 def info(dev):
     """
-    Return all that udev knows of a device: ``{P: path, N: name, S: links, E: {property: value}}``
+    Return udev's data about a device: ``{P: path, N: name, S: links, E: {property: value}}``
 
     dev
         The device, or its path in /sys
@@ -94,7 +94,7 @@ def links(dev):
 
 def exportdb(subsystems=None):
     """
-    Return what udev knows of all devices: a list of what ``udev.info`` returns
+    Return udev's data about all devices: a list of results of ``udev.info``
 
     subsystems
         Only of these subsystems, a list

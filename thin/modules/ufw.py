@@ -136,7 +136,7 @@ def add_rule(rule):
 
 def delete_rule(rule):
     """
-    Take away a rule, given as it was added, without its comment; returns what ufw says
+    Remove a rule, given as it was added, without its comment; returns what ufw says
 
     CLI Example:
 
@@ -149,7 +149,7 @@ def delete_rule(rule):
 
 def would_add(rule):
     """
-    Whether a rule is lacking, or there with another comment; asks ufw and changes nothing
+    Whether a rule is missing, or has another comment; changes nothing
 
     CLI Example:
 
@@ -163,7 +163,7 @@ def would_add(rule):
 
 def would_delete(rule):
     """
-    Whether there is such a rule to take away; asks ufw and changes nothing
+    Whether the rule exists; changes nothing
 
     CLI Example:
 
@@ -171,7 +171,7 @@ def would_delete(rule):
 
         pushsalt run '*' ufw.would_delete 'allow 22/tcp'
     """
-    from thin.utils import textfile
+    from thin.utils.files import textfile
 
     # What ufw says then is the same for rules that do not exist. It prints the tables that it would leave.
     for table in run("--dry-run", "delete", *_words(rule)).split("*filter")[1:]:
@@ -184,7 +184,7 @@ def would_delete(rule):
 
 def reload():
     """
-    Read the configuration anew
+    Reload the configuration
 
     CLI Example:
 
@@ -197,7 +197,7 @@ def reload():
 
 def run(*args):
     """
-    Call ufw with these words and return what it says; a failure raises CommandExecutionError
+    Run ufw with these words and return its output; a failure raises CommandExecutionError
 
     CLI Example:
 
@@ -231,7 +231,7 @@ def _words(rule):
 
 def _default(chain):
     """From the configuration: ufw prints it only while it is active."""
-    from thin.utils import textfile
+    from thin.utils.files import textfile
 
     for line in textfile.lines("/etc/default/ufw"):
         key, _, value = line.strip().partition("=")

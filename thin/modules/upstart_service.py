@@ -3,7 +3,7 @@
 The module only says so. Salt: modules/upstart_service.py
 """
 
-from thin.utils import initsystem
+from thin.utils.system import initsystem
 
 __virtualname__ = "service"
 __fits__ = {"init": ("upstart",)}

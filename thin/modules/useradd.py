@@ -9,7 +9,7 @@ import os
 import pwd
 
 from thin.exceptions import CommandExecutionError
-from thin.utils import accounts
+from thin.utils.system import accounts
 
 __virtualname__ = "user"
 __parts__ = ("useradd_about",)
@@ -152,8 +152,8 @@ def add(
     local=False,
 ):
     """
-    Add a user; whether that worked, with all groups (in Salt also where it has not got them). ``usergroup``: with a
-    group of the same name, or (False) without.
+    Add a user; returns whether it worked, including all groups (in Salt also without them). ``usergroup``: with (or, if
+    False, without) a group of the same name.
 
     name
         the user's name
@@ -237,7 +237,7 @@ def add(
 
 def delete(name, remove=False, force=False, root=None, local=False):
     """
-    Delete a user, with ``remove`` also the home; whether that worked. ``force``: even while logged in.
+    Delete a user, with ``remove`` also the home; whether it worked. ``force``: even while logged in.
 
     name
         the user's name
@@ -267,7 +267,7 @@ def delete(name, remove=False, force=False, root=None, local=False):
 
 def rename(name, new_name, root=None):
     """
-    Give the user another name; whether that worked. Raises CommandExecutionError when the new name is taken.
+    Give the user another name; whether it worked. Raises CommandExecutionError when the new name is taken.
 
     name
         the user's name
@@ -291,7 +291,7 @@ def rename(name, new_name, root=None):
 
 def chuid(name, uid, root=None):
     """
-    Change the user's number; whether that worked.
+    Change the user's number; whether it worked.
 
     name
         the user's name
@@ -311,7 +311,7 @@ def chuid(name, uid, root=None):
 
 def chgid(name, gid, root=None):
     """
-    Change the user's primary group, given by number or name; whether that worked.
+    Change the user's primary group, given by number or name; whether it worked.
 
     name
         the user's name
@@ -331,7 +331,7 @@ def chgid(name, gid, root=None):
 
 def chshell(name, shell, root=None):
     """
-    Change the user's login shell; whether that worked.
+    Change the user's login shell; whether it worked.
 
     name
         the user's name
@@ -373,7 +373,7 @@ def chhome(name, home, persist=False, root=None):
 
 def chgroups(name, groups, append=False, root=None):
     """
-    Set the user's other groups, or with ``append`` add these; whether that worked.
+    Set the user's other groups, or with ``append`` add these; whether it worked.
 
     name
         the user's name

@@ -1,9 +1,9 @@
-"""What is written down about a user: full name, room and telephones, and login classes, which there are none of.
+"""Comment fields of users: full name, room and telephone numbers. Login classes are not supported.
 
 A part of ``user`` beside useradd.py. Salt: modules/useradd.py
 """
 
-from thin.utils import accounts
+from thin.utils.system import accounts
 
 __virtualname__ = "user"
 __usual__ = True
@@ -22,7 +22,7 @@ def __virtual__():
 
 def chfullname(name, fullname, root=None):
     """
-    Write down what the user is called in full; whether that worked.
+    Set the user's full name; whether it worked.
 
     name
         the user's name
@@ -42,7 +42,7 @@ def chfullname(name, fullname, root=None):
 
 def chroomnumber(name, roomnumber, root=None):
     """
-    Write down the room where the user sits; whether that worked.
+    Write down the room where the user sits; whether it worked.
 
     name
         the user's name
@@ -62,7 +62,7 @@ def chroomnumber(name, roomnumber, root=None):
 
 def chworkphone(name, workphone, root=None):
     """
-    Write down the user's telephone at work; whether that worked.
+    Write down the user's telephone at work; whether it worked.
 
     name
         the user's name
@@ -82,7 +82,7 @@ def chworkphone(name, workphone, root=None):
 
 def chhomephone(name, homephone, root=None):
     """
-    Write down the user's telephone at home; whether that worked.
+    Write down the user's telephone at home; whether it worked.
 
     name
         the user's name
@@ -102,7 +102,7 @@ def chhomephone(name, homephone, root=None):
 
 def chother(name, other, root=None):
     """
-    Change what else the comment field says; whether that worked.
+    Change what else the comment field says; whether it worked.
 
     name
         the user's name
@@ -122,7 +122,7 @@ def chother(name, other, root=None):
 
 def chloginclass(name, loginclass, root=None):
     """
-    False: there are no login classes here.
+    False: login classes are not supported.
 
     name
         the user's name
@@ -142,7 +142,7 @@ def chloginclass(name, loginclass, root=None):
 
 def get_loginclass(name):
     """
-    False: there are no login classes here.
+    False: login classes are not supported.
 
     name
         the user's name

@@ -9,7 +9,7 @@ import re
 import sys
 
 from thin.exceptions import CommandExecutionError
-from thin.utils import safepath
+from thin.utils.files import safepath
 
 __virtualname__ = "virtualenv"
 __usual__ = True
@@ -60,7 +60,7 @@ def create(
     saltenv="base",
     **kwargs,
 ):
-    """Make a virtual environment: the return of cmd.run_all. What a failure left behind is removed.
+    """Make a virtual environment: the return of cmd.run_all. An incomplete one is removed.
 
     ``python``: the interpreter that it is for. ``pip``: install pip where the program brings none. ``symlinks`` and
     ``upgrade`` are venv's alone, ``extra_search_dir`` and ``never_download`` virtualenv's. ``kwargs``: cmd.run_all's.
@@ -120,7 +120,7 @@ def get_site_packages(venv):
 
 
 def get_distribution_path(venv, distribution):
-    """Path of the folder that an installed distribution lies in."""
+    """Path of the folder of an installed distribution."""
     return _ask(venv, _DISTRIBUTION, distribution)
 
 
@@ -130,7 +130,7 @@ def get_resource_path(venv, package=None, resource=None):
 
 
 def get_resource_content(venv, package=None, resource=None):
-    """What a package's data file has."""
+    """The content of a package's data file."""
     return _ask(venv, _RESOURCE + "sys.stdout.write(open(path).read())", package, resource)
 
 

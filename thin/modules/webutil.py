@@ -16,7 +16,7 @@ def __virtual__():
 
 def useradd(pwfile, user, password, opts="", runas=None):
     """
-    Add a user to a password file, or change the password; the file is made where it is not there
+    Add a user to a password file, or change the password; a missing file is created
 
     opts
         Letters of htpasswd's options (n, d, s, p, B …)

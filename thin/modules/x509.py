@@ -382,7 +382,7 @@ def get_signing_policy(signing_policy, ca_server=None):
 
 def sign_remote_certificate(signing_policy, kwargs, get_signing_policy_only=False, **more_kwargs):
     """
-    Return ``{data: certificate as DER, errors: [text]}``, signed by a policy that is configured here
+    Return ``{data: certificate as DER, errors: [text]}``, signed according to a configured policy
 
     kwargs
         Arguments of ``x509.create_certificate``

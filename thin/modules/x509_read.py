@@ -102,7 +102,7 @@ def get_public_key(key, passphrase=None, asObj=None):
 
 def read_certificate(certificate):
     """
-    Return what a certificate says: ``version``, ``key_type``, ``key_size``, ``serial_number``, ``fingerprints``,
+    Return the data of a certificate: ``version``, ``key_type``, ``key_size``, ``serial_number``, ``fingerprints``,
     ``subject``, ``issuer``, ``not_before``, ``not_after``, ``public_key``, ``extensions``, ``signature_algorithm`` …
 
     CLI Example:
@@ -137,7 +137,7 @@ def read_certificate(certificate):
 
 def read_certificates(glob_path):
     """
-    Return ``{path: what the certificate says}`` of the files that match a pattern
+    Return ``{path: data of the certificate}`` of the files that match a pattern
 
     CLI Example:
 
@@ -150,7 +150,7 @@ def read_certificates(glob_path):
 
 def read_crl(crl):
     """
-    Return what a revocation list says: ``issuer``, ``last_update``, ``next_update``, ``revoked_certificates``,
+    Return the data of a revocation list: ``issuer``, ``last_update``, ``next_update``, ``revoked_certificates``,
     ``extensions``, ``signature_algorithm``
 
     CLI Example:
@@ -178,7 +178,7 @@ def read_crl(crl):
 
 def read_csr(csr):
     """
-    Return what a request says: ``key_type``, ``key_size``, ``subject``, ``public_key_hash``, ``extensions`` …
+    Return the data of a request: ``key_type``, ``key_size``, ``subject``, ``public_key_hash``, ``extensions`` …
 
     CLI Example:
 
@@ -245,7 +245,7 @@ def verify_signature(certificate, signing_pub_key=None, signing_pub_key_passphra
 
 
 def _about(certificate):
-    """{path, cn} where there are."""
+    """{path, cn}, each if available."""
     ret = {"path": certificate} if given.is_file(certificate) else {}
     name = load.certificate(certificate).subject.first(oids.NAME_ATTRS["CN"])
     return dict(ret, cn=name) if name is not None else ret

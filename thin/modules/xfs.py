@@ -6,7 +6,7 @@ import time
 
 from thin import process
 from thin.exceptions import CommandExecutionError
-from thin.utils import textfile
+from thin.utils.files import textfile
 
 __reads__ = ("info", "inventory", "devices", "estimate")
 __changes__ = ("dump", "prune_dump", "mkfs", "modify", "defragment")
@@ -86,7 +86,7 @@ def dump(device, destination, level=0, label=None, noerase=None):
 
 def inventory():
     """
-    Return what xfsrestore knows of all dumps, as nested dicts, with ``restore_status``
+    Return xfsrestore's data about all dumps, as nested dicts, with ``restore_status``
 
     CLI Example:
 
@@ -111,7 +111,7 @@ def inventory():
 
 def prune_dump(sessionid):
     """
-    Forget a dump; what was known of it
+    Remove a dump from the inventory; returns its data
 
     sessionid
         Its session

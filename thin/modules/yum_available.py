@@ -1,9 +1,12 @@
-"""What repositories offer, and what an upgrade brings: the part of ``pkg`` beside yumpkg.py. Salt: modules/yumpkg.py"""
+"""Packages in repositories, and upgrades: a part of ``pkg``. Salt: modules/yumpkg.py"""
 
 import fnmatch
 
 from thin.exceptions import CommandExecutionError
-from thin.utils import data, dnfout, pkgrun, rpmout, rpmversion, yumrun
+from thin.utils import data
+from thin.utils.outputs import dnfout, rpmout
+from thin.utils.packages import rpmversion
+from thin.utils.programs import pkgrun, yumrun
 
 __virtualname__ = "pkg"
 __fits__ = {
@@ -28,7 +31,7 @@ def __virtual__():
 
 def latest_version(*names, **kwargs):
     """
-    Return the version that an install would bring, "" where nothing newer is there; ``{name: version}`` of several
+    Return the version that an install would give, "" if none is newer; ``{name: version}`` of several
 
     refresh : True
         Update the lists first.

@@ -1,9 +1,11 @@
-"""Groups of packages, advisories, held packages: the part of ``pkg`` beside yumpkg.py. Salt: modules/yumpkg.py"""
+"""Groups of packages, advisories, held packages: a part of ``pkg``. Salt: modules/yumpkg.py"""
 
 import os
 
 from thin.exceptions import CommandExecutionError, SaltInvocationError
-from thin.utils import dnfout, pkgholds, pkgrun, yumrun
+from thin.utils.outputs import dnfout
+from thin.utils.packages import pkgholds
+from thin.utils.programs import pkgrun, yumrun
 
 __virtualname__ = "pkg"
 __fits__ = {
@@ -185,7 +187,7 @@ def list_patches(refresh=False, **kwargs):
 
 def list_installed_patches(**kwargs):
     """
-    Return those advisories of which all packages are installed, as list_patches has them
+    Return advisories of which all packages are installed, in the format of list_patches
 
     CLI Example:
 
@@ -210,7 +212,7 @@ def services_need_restart(**kwargs):
         raise CommandExecutionError("dnf or dnf5 is required to list outdated services.")
     if not os.path.isdir("/run/systemd/system"):
         raise CommandExecutionError("systemd is required to list outdated services.")
-    from thin.utils import unitof
+    from thin.utils.system import unitof
 
     found = {unitof.service(pid) for pid in dnfout.restarting(_run(["--quiet", "needs-restarting"])["stdout"])}
     return sorted(name for name in found if name)

@@ -1,4 +1,4 @@
-"""Repositories of yum and dnf: the part of ``pkg`` beside yumpkg.py. Salt: modules/yumpkg.py
+"""Repositories of yum and dnf: a part of ``pkg``. Salt: modules/yumpkg.py
 
 A repository is named by its id, the section of a .repo file.
 """
@@ -6,7 +6,8 @@ A repository is named by its id, the section of a .repo file.
 import os
 
 from thin.exceptions import CommandExecutionError, SaltInvocationError
-from thin.utils import pkgrun, repofile, safepath, yumrun
+from thin.utils.files import repofile, safepath
+from thin.utils.programs import pkgrun, yumrun
 
 __virtualname__ = "pkg"
 __fits__ = {
@@ -51,7 +52,7 @@ def list_repos(basedir=None, **kwargs):
 
 def get_repo(repo, basedir=None, **kwargs):
     """
-    Return ``{key: value}`` of a repository, {} where there is none
+    Return ``{key: value}`` of a repository, or {}
 
     CLI Example:
 
@@ -66,7 +67,7 @@ def get_repo(repo, basedir=None, **kwargs):
 
 def del_repo(repo, basedir=None, **kwargs):
     """
-    Take a repository away, and its file when it was alone in it. Returns what was done, in words
+    Remove a repository, and its file if it has no other. Returns a message
 
     CLI Example:
 
@@ -90,7 +91,7 @@ def del_repo(repo, basedir=None, **kwargs):
 
 def mod_repo(repo, basedir=None, **kwargs):
     """
-    Make a repository be as the arguments say, adding it where there is none: ``{path: {id: {key: value}}}`` of its file
+    Change a repository as given by the arguments, or add it: ``{path: {id: {key: value}}}`` of its file
 
     baseurl, mirrorlist, metalink
         Where it is: one of these. Naming one takes away the others.

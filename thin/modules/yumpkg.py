@@ -1,7 +1,8 @@
 """Packages by dnf, dnf5, tdnf or yum: installing, upgrading, removing, downloading. Salt: modules/yumpkg.py
 
 What is installed is told by rpm_packages.py, what can be had by yum_available.py; groups, advisories and holds are in
-yum_groups.py, repositories in yum_repos.py. Nothing here ever asks, and locks are waited for (thin/utils/yumrun.py).
+yum_groups.py, repositories in yum_repos.py. Nothing here ever asks, and locks are waited for
+(thin/utils/programs/yumrun.py).
 
 Most functions take ``fromrepo`` (only these repositories), ``enablerepo``, ``disablerepo``, ``disableexcludes``,
 ``branch`` and ``setopt``.
@@ -13,7 +14,11 @@ import os
 
 from thin import process
 from thin.exceptions import CommandExecutionError, SaltInvocationError
-from thin.utils import data, pkgrun, pkgspec, rpmout, rpmversion, safepath, yumrun
+from thin.utils import data
+from thin.utils.files import safepath
+from thin.utils.outputs import rpmout
+from thin.utils.packages import pkgspec, rpmversion
+from thin.utils.programs import pkgrun, yumrun
 
 __virtualname__ = "pkg"
 __parts__ = ("yum_available", "yum_groups", "yum_repos")
@@ -43,7 +48,7 @@ def list_downloaded(**kwargs):
 
         pushsalt run '*' pkg.list_downloaded
     """
-    from thin.utils import pkgfiles
+    from thin.utils.programs import pkgfiles
 
     folders = ("dnf5", "libdnf5") if yumrun.program() == "dnf5" else (yumrun.program(),)
     found = {}
@@ -136,7 +141,7 @@ def install(
     **kwargs,
 ):
     """
-    Install, up- and downgrade packages: ``{name: {old, new}}`` of all that changed
+    Install, upgrade and downgrade packages: ``{name: {old, new}}`` of all changes
 
     name
         A package; ``version`` is its version.
@@ -320,7 +325,7 @@ def remove(name=None, pkgs=None, **kwargs):
 
 def purge(name=None, pkgs=None, **kwargs):
     """
-    Remove packages; there is nothing beyond that to be purged
+    Remove packages, as ``remove`` does
 
     CLI Example:
 
@@ -401,7 +406,7 @@ def _grouped(items, installed, reinstall, ignore_epoch, list_pkgs):
 
 
 def _held():
-    """The names of held packages; none where nothing can be held."""
+    """The names of held packages; none if holding is not supported."""
     try:
         return __salt__["pkg.list_holds"](full=False)
     except SaltInvocationError:

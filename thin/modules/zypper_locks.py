@@ -1,10 +1,11 @@
-"""Packages that zypper holds: the part of ``pkg`` beside zypperpkg.py. Salt: modules/zypperpkg.py"""
+"""Packages that zypper holds: a part of ``pkg``. Salt: modules/zypperpkg.py"""
 
 import os
 
 from thin import process
 from thin.exceptions import CommandExecutionError
-from thin.utils import pkgholds, pkgspec, zypprun
+from thin.utils.packages import pkgholds, pkgspec
+from thin.utils.programs import zypprun
 
 __virtualname__ = "pkg"
 __fits__ = {"os_family": ("Suse",)}
@@ -115,7 +116,7 @@ def list_holds(pattern=None, full=True, root=None, **kwargs):
 
 def clean_locks(root=None):
     """
-    Take away the locks that no package fits: ``{removed: how many}``
+    Remove the locks that no package fits: ``{removed: how many}``
 
     CLI Example:
 

@@ -1,11 +1,12 @@
-"""Repositories of zypper: the part of ``pkg`` beside zypperpkg.py. Salt: modules/zypperpkg.py
+"""Repositories of zypper: a part of ``pkg``. Salt: modules/zypperpkg.py
 
 A repository is named by its alias, the section of a .repo file.
 """
 
 from thin import process
 from thin.exceptions import CommandExecutionError
-from thin.utils import repofile, zypprun
+from thin.utils.files import repofile
+from thin.utils.programs import zypprun
 
 __virtualname__ = "pkg"
 __fits__ = {"os_family": ("Suse",)}
@@ -54,7 +55,7 @@ def _value(text):
 
 def get_repo(repo, root=None, **kwargs):
     """
-    Return ``{alias, name, enabled, baseurl, …}`` of a repository, {} where there is none
+    Return ``{alias, name, enabled, baseurl, …}`` of a repository, or {}
 
     CLI Example:
 
@@ -84,7 +85,7 @@ def del_repo(repo, root=None, **kwargs):
 
 def mod_repo(repo, **kwargs):
     """
-    Make a repository be as the arguments say, adding it where there is none: what get_repo has of it
+    Change a repository as given by the arguments, or add it; returns the result of get_repo
 
     baseurl, mirrorlist, url
         Where it is; a new repository must have one of these.
@@ -147,7 +148,7 @@ def _add(repo, kwargs, known, root):
 
 
 def _settings(values):
-    """What a repository that is made anew keeps of the old one."""
+    """The settings that a recreated repository keeps."""
     kept = {key: values[key] for key in ("enabled", "gpgcheck", "priority", "name") if values.get(key) is not None}
     if "autorefresh" in values:
         kept["refresh"] = values["autorefresh"]

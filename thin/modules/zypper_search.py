@@ -1,10 +1,11 @@
-"""Searching, patterns, products and patches: the part of ``pkg`` beside zypperpkg.py. Salt: modules/zypperpkg.py"""
+"""Searching, patterns, products and patches: a part of ``pkg``. Salt: modules/zypperpkg.py"""
 
 import os
 
 from thin import process
 from thin.exceptions import CommandExecutionError
-from thin.utils import data, pkgrun, zypprun
+from thin.utils import data
+from thin.utils.programs import pkgrun, zypprun
 
 __virtualname__ = "pkg"
 __fits__ = {"os_family": ("Suse",)}
@@ -145,7 +146,7 @@ def _by_capability(name, root):
 
 def list_patterns(refresh=False, root=None):
     """
-    Return ``{pattern: {installed, summary}}`` of all that can be seen
+    Return ``{pattern: {installed, summary}}`` of all visible patterns
 
     CLI Example:
 
@@ -254,7 +255,8 @@ def list_products(all=False, refresh=False, root=None):
 
 def list_included(includes, root=None):
     """
-    Return what is installed beside packages, as list_pkgs keeps it: ``{"kind:name": [{version, release, arch, …}]}``
+    Return installed items other than packages, in the format of list_pkgs: ``{"kind:name": [{version, release, arch,
+    …}]}``
 
     includes
         Kinds: product, pattern, patch.

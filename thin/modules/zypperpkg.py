@@ -2,14 +2,16 @@
 
 What is installed is told by rpm_packages.py; searching, patterns, products and patches are in zypper_search.py,
 locks in zypper_locks.py, repositories in zypper_repos.py. Nothing here ever asks, and other processes' locks are waited
-for (thin/utils/zypprun.py).
+for (thin/utils/programs/zypprun.py).
 
 Every function takes ``root``: another system's root directory.
 """
 
 from thin import process
 from thin.exceptions import CommandExecutionError, SaltInvocationError
-from thin.utils import data, pkgrun, pkgspec, rpmversion, zypprun
+from thin.utils import data
+from thin.utils.packages import pkgspec, rpmversion
+from thin.utils.programs import pkgrun, zypprun
 
 __virtualname__ = "pkg"
 __parts__ = ("zypper_locks", "zypper_repos", "zypper_search")
@@ -42,7 +44,7 @@ def __virtual__():
 
 def latest_version(*names, **kwargs):
     """
-    Return the version that an install would bring, "" where nothing newer is there; ``{name: version}`` of several
+    Return the version that an install would give, "" if none is newer; ``{name: version}`` of several
 
     refresh : True
         Update the lists first.
@@ -155,7 +157,7 @@ def list_downloaded(root=None, **kwargs):
 
         pushsalt run '*' pkg.list_downloaded
     """
-    from thin.utils import pkgfiles
+    from thin.utils.programs import pkgfiles
 
     return pkgfiles.downloaded((root or "") + CACHE, __salt__["lowpkg.bin_pkg_info"])
 
@@ -240,7 +242,7 @@ def install(
     **kwargs,
 ):
     """
-    Install, up- and downgrade packages: ``{name: {old, new}}`` of all that changed
+    Install, upgrade and downgrade packages: ``{name: {old, new}}`` of all changes
 
     name
         A package, or ``pattern:name``, ``product:name``.
@@ -419,7 +421,7 @@ def remove(name=None, pkgs=None, root=None, **kwargs):
 
 def purge(name=None, pkgs=None, root=None, **kwargs):
     """
-    Remove packages; there is nothing beyond that to be purged
+    Remove packages, as ``remove`` does
 
     CLI Example:
 

@@ -1,4 +1,4 @@
-"""Which program a generic name stands for. Salt (until 3007): states/alternatives.py"""
+"""The program that a generic name refers to. Salt (until 3007): states/alternatives.py"""
 
 __func_alias__ = {"set_": "set"}
 __usual__ = True
@@ -30,7 +30,9 @@ def install(name, link, path, priority):
 
 
 def remove(name, path):
-    """The name cannot stand for the path. changes: ``{path: what it stands for now}``; {} when nothing is left."""
+    """The path is not an alternative of the name. changes: ``{path: the path that it refers to now}``, {} if none is
+    left.
+    """
     ret = {"name": name, "path": path, "result": True, "changes": {}, "comment": ""}
     if __salt__["alternatives.check_exists"](name, path):
         if __opts__["test"]:
@@ -50,7 +52,7 @@ def remove(name, path):
 
 
 def auto(name):
-    """The name stands for the path of the highest priority. changes: ``{result: what the program said}``."""
+    """The name refers to the alternative with the highest priority. changes: ``{result: output of the program}``."""
     ret = {"name": name, "result": True, "changes": {}, "comment": ""}
     shown = __salt__["alternatives.display"](name).splitlines() or [""]
     if shown[0].endswith(_AUTO):
@@ -64,7 +66,7 @@ def auto(name):
 
 
 def set_(name, path):
-    """The name stands for the path, one of those that it can stand for. changes: ``{path: path}``."""
+    """The name refers to the path, which is one of its alternatives. changes: ``{path: path}``."""
     ret = {"name": name, "path": path, "result": True, "changes": {}, "comment": ""}
     if __salt__["alternatives.check_installed"](name, path):
         return _with(ret, True, "Alternative for %s already set to %s" % (name, path))

@@ -3,8 +3,7 @@
 import os
 
 from thin.exceptions import SaltException
-from thin.utils import safepath
-from thin.utils.files import atomic, owner
+from thin.utils.files import atomic, owner, safepath
 
 
 def __virtual__():

@@ -1,6 +1,6 @@
 """Configurations of Apache on Debian and its kin. Salt (until 3007): states/apache_conf.py; then saltext-apache"""
 
-from thin.utils import apachestates
+from thin.utils.programs import apachestates
 
 
 def __virtual__():

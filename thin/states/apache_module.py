@@ -1,6 +1,6 @@
 """Modules of Apache on Debian and its kin, and SUSE. Salt (until 3007): states/apache_module.py; then saltext-apache"""
 
-from thin.utils import apachestates
+from thin.utils.programs import apachestates
 
 
 def __virtual__():

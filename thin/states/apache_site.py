@@ -1,6 +1,6 @@
-"""Sites of Apache on Debian and its kin. Salt (until 3007): states/apache_site.py; then saltext-apache"""
+"""Sites of Apache on Debian and similar systems. Salt (until 3007): states/apache_site.py; then saltext-apache"""
 
-from thin.utils import apachestates
+from thin.utils.programs import apachestates
 
 
 def __virtual__():

@@ -50,7 +50,7 @@ def disabled(name):
 
 
 def loaded(name):
-    """The profiles of a file are loaded, in any mode; they are loaded anew when what this watches has changed.
+    """The profiles of a file are loaded, in any mode; they are reloaded if a watched state changed.
 
     name
         The path or name of a file
@@ -70,7 +70,7 @@ def loaded(name):
 
 
 def mod_watch(name, sfun=None, **kwargs):
-    """What is watched has changed: the profiles are loaded anew."""
+    """A watched state changed: the profiles are reloaded."""
     ret = {"name": name, "result": True, "changes": {}, "comment": ""}
     if sfun == "disabled":
         return disabled(name)

@@ -1,6 +1,6 @@
 """Archives taken apart into a directory. Salt: states/archive.py
 
-How an archive is chosen, fetched and verified is in thin/utils/archivesource.py.
+How an archive is chosen, fetched and verified is in thin/utils/archives/archivesource.py.
 """
 
 import errno
@@ -8,8 +8,8 @@ import os
 import stat
 
 from thin.exceptions import CommandExecutionError
-from thin.utils import archivemembers
-from thin.utils.archivesource import Done, Source
+from thin.utils.archives import archivemembers
+from thin.utils.archives.archivesource import Done, Source
 
 __usual__ = True
 
@@ -55,7 +55,7 @@ def extracted(
     allow_outside=False,
     **kwargs,
 ):
-    """All that is in the archive is in the directory ``name``, which is made when it is missing.
+    """The content of the archive is in the directory ``name``, which is created if it is missing.
 
     It is extracted where a path of it is missing there, with ``overwrite`` always, with ``source_hash_update`` when the
     archive's digest is another than the last time; never where ``if_missing`` exists. Where something of another kind
@@ -91,7 +91,7 @@ def extracted(
 
 
 class _Job(Source):
-    """One extraction: the arguments as attributes, and what is learned on the way."""
+    """One extraction: the arguments and intermediate results as attributes."""
 
     def __init__(self, ret, arguments, kwargs):
         super(_Job, self).__init__(ret, arguments, __salt__, __states__, __opts__, __env__)
@@ -108,7 +108,7 @@ class _Job(Source):
         if self.ahead is not None:
             self.ahead.__exit__()
         if self.copy:
-            from thin.utils import safepath
+            from thin.utils.files import safepath
 
             try:
                 safepath.unlink(self.copy)
@@ -116,7 +116,7 @@ class _Job(Source):
                 pass
 
     def look(self):
-        """What is in the archive, what of it is there, and whether to extract it."""
+        """Read the content of the archive, compare it with the directory, and decide whether to extract."""
         if self.archive_format == "zip" and not self.password:
             try:
                 locked = __salt__["archive.is_encrypted"](self.cached, saltenv=__env__)
@@ -181,9 +181,10 @@ class _Job(Source):
         )
 
     def _contents_ahead(self):
-        """The contents of an archive that is read once: where it is going to be extracted, that is done meanwhile, into
-        a folder of its own (thin/utils/tarpass.py). None for other archives."""
-        from thin.utils import archivefiles, tarpass
+        """The contents of an archive that is read once: if it will be extracted, this is done at the same time, into a
+        separate folder (thin/utils/archives/tarpass.py). None for other archives.
+        """
+        from thin.utils.archives import archivefiles, tarpass
 
         with archivefiles.located(self.cached, self.cached):
             one = tarpass.fitting(
@@ -214,7 +215,8 @@ class _Job(Source):
         return found is None or bool(found and found != kind and (self.force or self.clean))
 
     def _kind(self, path):
-        """What there is at a path of the archive: dir, file, link; None for nothing, "" where that cannot be said.
+        """The type of file at a path of the archive: dir, file, link; None if there is none, "" if it cannot be
+        determined.
 
         Raises OSError."""
         try:
@@ -310,7 +312,7 @@ class _Job(Source):
         if not os.path.isdir(self.name):
             __states__["file.directory"](self.name, user=self.user, makedirs=True)
             self.created = True
-        from thin.utils import safepath
+        from thin.utils.files import safepath
 
         try:
             self.files = self._extract()
@@ -323,9 +325,11 @@ class _Job(Source):
             raise
 
     def _hold(self):
-        """Copy what another user can change, so that what is checked is what is extracted; whether that was done."""
-        from thin.utils import ownfolders, safepath
-        from thin.utils.files import arguments, atomic
+        """Copy an archive that another user can change, so that the checked bytes are extracted.
+
+        Returns whether it was copied.
+        """
+        from thin.utils.files import arguments, atomic, ownfolders, safepath
 
         if self.copy or not ownfolders.alterable(self.match):
             return False
@@ -383,7 +387,7 @@ class _Job(Source):
         return ", due to absence of one or more files/dirs" if self.missing else ""
 
     def own(self):
-        """The owner and group of what was extracted, whenever."""
+        """Set the owner and group of extracted files, also of earlier runs."""
         self.lost, self.failed = [], []
         if not self.user and not self.group:
             return
@@ -408,7 +412,7 @@ class _Job(Source):
             self._own_file(os.path.join(self.name, file), file)
 
     def _own_file(self, path, shown):
-        from thin.utils import safepath
+        from thin.utils.files import safepath
 
         try:
             with safepath.at(path) as place, place.pin() as pinned:

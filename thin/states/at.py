@@ -97,7 +97,7 @@ def absent(name, jobid=None, **kwargs):
 
 def watch(name, timespec, tag=None, user=None, job=None, unique_tag=False):
     """
-    A job is added when what is watched changes; the arguments are those of ``at.present``
+    A job is added if a watched state changed; the arguments are those of ``at.present``
 
     .. code-block:: yaml
 
@@ -110,7 +110,7 @@ def watch(name, timespec, tag=None, user=None, job=None, unique_tag=False):
 
 
 def mod_watch(name, **kwargs):
-    """What is watched has changed: ``watch`` adds its job."""
+    """A watched state changed: ``watch`` adds its job."""
     if kwargs.pop("sfun", None) != "watch":
         return {"name": name, "changes": {}, "result": False, "comment": ""}
     return present(name, **{key: value for key, value in kwargs.items() if not key.startswith("__")})

@@ -1,7 +1,9 @@
 """Settings in configuration files, by augtool(1). Salt (until 3007): states/augeas.py"""
 
 from thin.exceptions import CommandExecutionError, SaltInvocationError
-from thin.utils import augtool, textfile, unified
+from thin.utils import unified
+from thin.utils.files import textfile
+from thin.utils.programs import augtool
 
 
 def change(name, context=None, changes=None, lens=None, load_path=None, **kwargs):

@@ -345,7 +345,7 @@ def _reinterpreted(state):
 def _loads(text):
     if text.lstrip()[:1] not in tuple('{["-0123456789tfnNI'):
         raise ValueError("no JSON")
-    from thin.utils import serial
+    from thin.utils.files import serial
 
     return serial.loads(text)
 

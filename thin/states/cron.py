@@ -6,7 +6,7 @@ the command is the same. ``identifier: null`` goes by the command alone.
 
 import os
 
-from thin.utils import crontab
+from thin.utils.formats import crontab
 
 __usual__ = True
 
@@ -94,8 +94,8 @@ def file(
     backup="",
     **kwargs,
 ):
-    """The file ``name`` (salt://) is the whole of the user's crontab; without ``replace`` only where there is none."""
-    from thin.utils import osutil, textfile
+    """The user's crontab equals the file ``name`` (salt://); without ``replace`` only if the user has none."""
+    from thin.utils.files import osutil, textfile
 
     ret = {"changes": {}, "comment": "", "name": name, "result": True}
     try:

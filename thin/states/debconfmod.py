@@ -1,4 +1,4 @@
-"""Answers to the questions of Debian's packages, given before they are installed. Salt: states/debconfmod.py"""
+"""Answers to the questions of Debian packages, set before installation. Salt: states/debconfmod.py"""
 
 from thin.exceptions import CommandExecutionError
 
@@ -45,7 +45,7 @@ def set_(name, data, **kwargs):
 
 
 def set_file(name, source, template=None, context=None, defaults=None, **kwargs):
-    """The questions in a file are answered, always anew. ``template``, ``context``, ``defaults``: render it."""
+    """The answers in a file are set, each time. ``template``, ``context``, ``defaults``: render it."""
     ret = {"name": name, "changes": {}, "result": True, "comment": ""}
     for given, word in ((context, "Context"), (defaults, "Defaults")):
         if given is not None and not isinstance(given, dict):

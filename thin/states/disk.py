@@ -7,7 +7,7 @@ __monitor__ = ["status"]
 
 def status(name, maximum=None, minimum=None, absolute=False, free=False):
     """
-    The space used on a file system lies between these numbers
+    The used space of a file system is between these limits
 
     name
         Where it is mounted, or any directory

@@ -1,7 +1,7 @@
 """Containers. Salt (until 3007): ``salt/states/docker_container.py``."""
 
 from thin.exceptions import CommandExecutionError, SaltException
-from thin.utils import dockernets, dockerwords
+from thin.utils.formats import dockernets, dockerwords
 
 __any_arguments__ = True  # data, or words of a program: no name is misspelt for sure
 
@@ -25,7 +25,7 @@ def running(
     **kwargs,
 ):
     """
-    There is a container, made of this image with these settings, and it runs; one made otherwise is replaced.
+    A container of this image with these settings runs; one with other settings is replaced.
 
     Whether it was made otherwise shows a second container, which is made for that and taken away again.
 
@@ -102,7 +102,7 @@ def run(
     **kwargs,
 ):
     """
-    A container is made, run to its end, and what it printed is in the changes.
+    A container is created and run to its end; its output is in the changes.
 
     name
         The container.
@@ -231,7 +231,7 @@ def absent(name, force=False):
 
 
 def mod_watch(name, sfun=None, **kwargs):
-    """A change in what is watched: the container is replaced, gets a signal, or is restarted."""
+    """A watched state changed: the container is replaced, gets a signal, or is restarted."""
     if sfun == "running":
         action = kwargs.get("watch_action", "force")
         if action == "force":

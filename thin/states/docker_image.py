@@ -121,7 +121,7 @@ def absent(name=None, images=None, force=False):
 
 
 def mod_watch(name, sfun=None, **kwargs):
-    """A change in what is watched: the image is fetched, built or taken in anew."""
+    """A watched state changed: the image is pulled, built or loaded again."""
     if sfun == "present":
         return present(name, **dict(kwargs, force=True))
     words = "watch requisite is not implemented for %s" % sfun

@@ -1,7 +1,7 @@
 """Networks of containers. Salt (until 3007): ``salt/states/docker_network.py``."""
 
 from thin.exceptions import CommandExecutionError, SaltException
-from thin.utils import dockernets, dockerwords
+from thin.utils.formats import dockernets, dockerwords
 
 __any_arguments__ = True  # data, or words of a program: no name is misspelt for sure
 
@@ -20,7 +20,7 @@ def present(
     **kwargs,
 ):
     """
-    There is a network, with these properties; one that has others is made anew.
+    The network exists with these properties; one with other properties is replaced.
 
     name
         The network.
@@ -106,7 +106,7 @@ def _found(name):
 
 
 def _containers(ret, names):
-    """Those of the containers that run; what is wrong with the others becomes a warning."""
+    """The running ones of these containers; problems with the others become warnings."""
     found, missing, stopped = [], [], []
     for name in names:
         try:
@@ -128,7 +128,7 @@ def _remove(ret, name):
 
 
 def _connect(ret, network, name, before):
-    """Put a container into the network, the way it was in it before if it was. What is wrong with that, or None."""
+    """Connect a container to the network, with its former settings if it was connected. Returns the error, or None."""
     how = {}
     if before:
         how = dockernets.again(dockernets.of_container(before).get(network) or {}, before)

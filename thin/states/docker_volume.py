@@ -1,7 +1,7 @@
 """Volumes of containers. Salt (until 3007): ``salt/states/docker_volume.py``."""
 
 from thin.exceptions import CommandExecutionError
-from thin.utils import dockerwords
+from thin.utils.formats import dockerwords
 
 
 def __virtual__():

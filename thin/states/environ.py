@@ -1,4 +1,4 @@
-"""Environment variables of this run and of what it starts. Salt: states/environ.py"""
+"""Environment variables of this run and of the programs that it starts. Salt: states/environ.py"""
 
 import os
 

@@ -36,7 +36,7 @@ fire_master = send
 
 def wait(name, sfun=None, data=None):
     """
-    An event is sent when what is watched changes
+    An event is sent if a watched state changed
 
     .. code-block:: yaml
 

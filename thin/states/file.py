@@ -1,4 +1,4 @@
-"""Files, directories and links of the target: here files made of sources, and whole trees. Salt: salt.states.file.
+"""Files from sources, and whole trees. Salt: salt.states.file.
 
 The functions have Salt's arguments, changes and comments. How it is done is in thin/utils/files/, a module for each
 purpose, imported when a state first needs it. file_append.py, file_data.py, file_edit.py, file_more.py and
@@ -10,8 +10,7 @@ import os
 
 from thin.exceptions import CommandExecutionError, SaltInvocationError
 from thin.log import getLogger
-from thin.utils import safepath
-from thin.utils.files import owner
+from thin.utils.files import owner, safepath
 from thin.utils.files.arguments import cachedir
 from thin.utils.files.states import accumulated, chunk_tag, failed, preflight, state_return, user_of
 
@@ -24,7 +23,7 @@ log = getLogger(__name__)
 
 
 def _web_cache(source):
-    """Where a copy of a web source is kept, None for other sources."""
+    """The path of the cached copy of a web source, None for other sources."""
     from thin.utils.files import sources
 
     if not source or sources.scheme(source) not in sources.REMOTE:
@@ -151,7 +150,7 @@ def managed(
 
 
 def _misused(name, source, given, keep_mode):
-    """What is wrong with the arguments; nothing if they go together. ``given``: how many say the contents."""
+    """The error in the arguments, or None. ``given``: the number of arguments that define the contents."""
     contents = "'contents', 'contents_pillar', or 'contents_grains'"
     if not name:
         return "Destination file name is required"
@@ -165,7 +164,7 @@ def _misused(name, source, given, keep_mode):
 
 
 class _Source(object):
-    """Called, it gives what a file shall hold by its source: found, verified, rendered."""
+    """A callable that returns the wanted contents from a source: found, verified, rendered."""
 
     def __init__(self, name, source, digest, rendering, trust, signature, verify_ssl, use_etag, wish, keep_mode):
         self._name, self._source, self._trust, self._signature = name, source, trust, signature
@@ -206,7 +205,7 @@ class _Source(object):
 
 
 def _given(contents, pillar_keys, grains_keys, delimiter, allow_empty, template, context, defaults, seen, **options):
-    """What the file shall hold by ``contents``, ``contents_pillar`` or ``contents_grains``."""
+    """The wanted contents from ``contents``, ``contents_pillar`` or ``contents_grains``."""
     from thin.utils.files import given, sources
 
     def render(text):
@@ -243,7 +242,7 @@ def _verified(trust, source_hash, signature, verify_ssl):
 
 
 def _wish(user, group, mode, backup="", **options):
-    """What managed files shall be like, with what the minion's options say about all of them."""
+    """The wanted properties of managed files, with the minion options for all files."""
     from thin.utils.files import managed as core
 
     return core.Wish(
@@ -258,14 +257,14 @@ def _wish(user, group, mode, backup="", **options):
 
 
 def _arguments():
-    """What file.managed knows, which it does not hand on to a template."""
+    """The arguments of file.managed, which are not passed to a template."""
     from thin.utils import args
 
     return args.spec(managed).args
 
 
 def _seen(template, *given):
-    """The names that a template sees. Raises CommandExecutionError."""
+    """The variables of a template. Raises CommandExecutionError."""
     from thin.utils.files import names
 
     try:
@@ -282,7 +281,7 @@ def _rendered(source, template, context, defaults, fetched, seen):
 
 
 def _converge(name, ret, content, wish, replace, from_source, check_cmd=None, tmp_dir=None, tmp_ext=""):
-    """The return of managing one file; ``content()`` gives what it shall hold, when that is needed."""
+    """The return of managing one file; ``content()`` returns the wanted contents when they are needed."""
     from thin import link
     from thin.utils.files import content as contents_of
     from thin.utils.files import managed as core
@@ -337,7 +336,7 @@ def _holds(name, content):
 
 
 def _forget(source):
-    """Keep no copy of a source here (``keep_source: false``)."""
+    """Remove the cached copy of a source (``keep_source: false``)."""
     from thin import link
     from thin.utils.files import sources
 
@@ -451,7 +450,7 @@ def recurse(
 
 
 def _directory_made(name, user, group, mode):
-    """Words about why there is no directory, or nothing: it is there, or made, or (in a dry run) could be."""
+    """The reason why there is no directory; None if it exists, was created, or (in a dry run) would be created."""
     if os.path.isdir(name):
         return ""
     if os.path.exists(name):

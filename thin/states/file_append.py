@@ -1,10 +1,12 @@
-"""States that put texts, given or rendered from sources, into a file: at its end, at its beginning, between markers.
+"""States that insert texts, given or rendered from sources, into a file: at its end, at its beginning, or between
+markers.
 
 A part of ``file``; ``accumulated`` collects such texts. Salt: salt.states.file.
 """
 
 import os
 
+from thin import detail
 from thin.exceptions import CommandExecutionError, SaltInvocationError
 from thin.utils.files.states import accumulated as accumulators
 from thin.utils.files.states import chunk_tag, edited, failed, make_way_to, not_editable, state_return, texts
@@ -157,9 +159,9 @@ def _opened_for_text(
         words = not_editable(name)
         if words:
             touched = __states__["file.touch"](name, makedirs=makedirs)
-            if __opts__["test"]:
+            if __opts__["test"] and (touched["result"] is False or not detail.on()):
                 return touched, None, None
-            if not_editable(name):
+            if not __opts__["test"] and not_editable(name):
                 return failed(ret, words), None, None
         if source or sources:
             chunks = _rendered_sources(source, sources, template, defaults, context)
@@ -167,6 +169,8 @@ def _opened_for_text(
             return failed(ret, "No text found to %s. Nothing %sed" % (what, what)), None, None
         else:
             chunks = texts(text)
+        if words and __opts__["test"]:  # a plan wants to know what there will be
+            return touched, b"", chunks
         size = os.path.getsize(name)
         return ret, edit.read(name) if limit is None or size <= limit else size, chunks
     except (CommandExecutionError, OSError) as exc:
@@ -248,7 +252,7 @@ def blockreplace(
     insert_before_match=None,
     insert_after_match=None,
 ):
-    """What stands between two marker lines: ``content``, what accumulators were charged with, and rendered sources."""
+    """The text between two marker lines: ``content``, texts of accumulators, and rendered sources."""
     from thin.utils.files import blocks
 
     name = os.path.expanduser(name)
@@ -285,7 +289,7 @@ def blockreplace(
 
 
 def accumulated(name, filename, text, **kwargs):
-    """Charge an accumulator with texts for the file that a required file state manages; changes nothing by itself."""
+    """Add texts to an accumulator for the file that a required file state manages; this changes no file."""
     ret = state_return(name)
     if not name:
         return failed(ret, "Must provide name to file.accumulated")

@@ -1,4 +1,4 @@
-"""States for data written down as a file, and for what is encoded: a part of ``file``. Salt: salt.states.file."""
+"""States for files with serialized or encoded data: a part of ``file``. Salt: salt.states.file."""
 
 import os
 
@@ -132,12 +132,11 @@ def _manage_data(ret, name, contents, encoding, encoding_errors, check_cmd, tmp_
 
 
 def decode(name, encoded_data=None, contents_pillar=None, encoding_type="base64", checksum="md5"):
-    """A file with what stands in base64. changes: {"old", "new"} digests."""
+    """A file with decoded base64 data. changes: {"old", "new"} digests."""
     import base64
     import binascii
 
-    from thin.utils import safepath
-    from thin.utils.files import atomic, hashes
+    from thin.utils.files import atomic, hashes, safepath
 
     ret = state_return(name)
     if not (encoded_data or contents_pillar):

@@ -2,8 +2,9 @@
 
 import os
 
+from thin import detail
 from thin.exceptions import CommandExecutionError, SaltInvocationError
-from thin.utils import safepath
+from thin.utils.files import safepath
 from thin.utils.files.states import chunk_tag, edited, failed, not_editable, state_return
 
 __virtualname__ = "file"
@@ -143,6 +144,9 @@ def _commented(name, regex, char, backup, cmnt, want, have, absent, missing):
             ret["changes"][name] = "updated"
             ret["comment"] = "File %s is set to be updated" % name
             ret["result"] = None
+            if detail.on():
+                old = edit.read(name)
+                detail.diff(name, edit.line_diff(old, blocks.commented(old, regex, char, cmnt)[2]))
             return ret
         old = edit.read(name)
         blocks.comment_line(name, regex, char, cmnt, backup)

@@ -1,11 +1,10 @@
-"""States for times, copies, names, nodes, and sources kept here: a part of ``file``. Salt: salt.states.file."""
+"""States for times, copies, names, device nodes and cached sources: a part of ``file``. Salt: salt.states.file."""
 
 import os
 import stat
 
 from thin.exceptions import CommandExecutionError
-from thin.utils import safepath
-from thin.utils.files import owner
+from thin.utils.files import owner, safepath
 from thin.utils.files.states import failed, link_owner, make_way_to, state_return, user_of
 
 __virtualname__ = "file"
@@ -122,7 +121,7 @@ def copy_(
 
 
 def _copied(source, name, st):
-    """Copy, and give the copy the owner of what we make there and the mode of the source; what it is like then."""
+    """Copy, and set the wanted owner and the mode of the source; returns the properties of the copy."""
     from thin.utils.files import copying, walk
 
     if os.path.isdir(source) or not os.path.isfile(name):
@@ -151,12 +150,12 @@ def shortcut(
     user=None,
     **kwargs,
 ):
-    """Shortcuts are a matter of Windows; here the state fails, as it does with Salt."""
+    """Shortcuts exist only on Windows: the state fails, as in Salt on other systems."""
     return failed(state_return(name), "Shortcuts are only supported on Windows")
 
 
 def rename(name, source, force=False, makedirs=False, **kwargs):
-    """What is at ``source`` moved to ``name``. changes: {name: source}."""
+    """The file at ``source`` is moved to ``name``. changes: {name: source}."""
     from thin.utils.files import walk
 
     name, source = (os.path.expandvars(os.path.expanduser(path)) for path in (name, source))

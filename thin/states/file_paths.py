@@ -1,4 +1,4 @@
-"""States for what is at a path: a directory, a link, nothing; and for what is old there: a part of ``file``.
+"""States for directories, links, and the absence of files, and for removing old files: a part of ``file``.
 
 Salt: salt.states.file.
 """
@@ -6,8 +6,7 @@ Salt: salt.states.file.
 import os
 
 from thin.exceptions import CommandExecutionError
-from thin.utils import safepath
-from thin.utils.files import owner
+from thin.utils.files import owner, safepath
 from thin.utils.files.states import failed, link_owner, make_way_to, preflight, state_return, user_of
 
 __virtualname__ = "file"
@@ -198,7 +197,7 @@ def absent(name, **kwargs):
 
 
 def exists(name, **kwargs):
-    """True when something is at ``name``; changes nothing."""
+    """True if ``name`` exists; changes nothing."""
     name = os.path.expanduser(name)
     if not name:
         return failed(state_return(name), "Must provide name to file.exists")
@@ -208,7 +207,7 @@ def exists(name, **kwargs):
 
 
 def missing(name, **kwargs):
-    """True when nothing is at ``name``; changes nothing."""
+    """True if ``name`` does not exist; changes nothing."""
     name = os.path.expanduser(name)
     if not name:
         return failed(state_return(name), "Must provide name to file.missing")

@@ -7,7 +7,7 @@ def __virtual__():
 
 def check(name, port=None, **kwargs):
     """
-    A connection can be made. Nothing is ever changed; a dry run does not try.
+    A connection can be made. Changes nothing; a dry run does not connect.
 
     name
         The other machine: a name or an address.

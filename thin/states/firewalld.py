@@ -149,7 +149,7 @@ def service(name, ports=None, protocols=None):
 
 
 class _Zone(object):
-    """A zone that is brought to what is wanted; what differs goes into ``changes``. ``test``: only that."""
+    """Changes a zone as wanted; differences are collected in ``changes``. ``test``: only compares."""
 
     def __init__(self, name, changes, test):
         self.name, self.changes, self.test = name, changes, test
@@ -205,7 +205,7 @@ class _Zone(object):
         self._differ("port_fwd", now, wanted, prune, change, _shown)
 
     def _differ(self, what, now, wanted, prune, change, shown=lambda each: each):
-        """Change what is to be added and, if the others go, taken away; then it stands in the changes."""
+        """Add missing values, and with ``prune`` remove the others; both are recorded in the changes."""
         new = [each for number, each in enumerate(wanted) if each not in now and each not in wanted[:number]]
         old = [each for each in now if each not in wanted] if prune else []
         for each in new + old:
@@ -215,7 +215,7 @@ class _Zone(object):
             self.changes[what] = {"old": [shown(each) for each in now], "new": [shown(each) for each in after]}
 
     def _now(self, function, nothing):
-        """What a function says of the zone; of one that a dry run does not make: nothing."""
+        """The result of a function for the zone; empty for a zone that a dry run does not create."""
         if self.new and self.test:
             return nothing
         return __salt__["firewalld." + function](self.name, permanent=True)

@@ -1,4 +1,4 @@
-"""Ruby's packages and where they come from, with gem. Salt (until 3007): ``salt/states/gem.py``."""
+"""Ruby gems and their sources. Salt (until 3007): ``salt/states/gem.py``."""
 
 import re
 
@@ -143,7 +143,7 @@ def _present(name, which):
 
 
 def _met(versions, version):
-    """Why nothing needs to be done, or ""."""
+    """The reason why no change is needed, or ""."""
     if not versions:
         return ""
     if version is None:
@@ -155,7 +155,7 @@ def _met(versions, version):
 
 
 def _compare(one, sign, other):
-    """Whether a version stands so to another, number by number."""
+    """Whether the comparison of two versions holds, number by number."""
     first, second = [[int(part) if part.isdigit() else -1 for part in text.strip().split(".")] for text in (one, other)]
     size = max(len(first), len(second))
     first, second = first + [0] * (size - len(first)), second + [0] * (size - len(second))

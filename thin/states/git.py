@@ -4,8 +4,8 @@ git_clones.py and git_settings.py have the other functions of the same Salt modu
 """
 
 from thin.exceptions import CommandExecutionError
-from thin.utils.gitjob import Job
-from thin.utils.gitwords import Done, equal, failed, is_digest, joined, reason, short
+from thin.utils.formats.gitwords import Done, equal, failed, is_digest, joined, reason, short
+from thin.utils.programs.gitjob import Job
 
 __usual__ = True
 
@@ -149,7 +149,10 @@ class _Latest(Job):
         return self.branch is not None and self.branch != self.local_branch
 
     def look(self):
-        """Where the checkout stands; what an update would be (fast_forward: None where only a fetch can tell)."""
+        """The current revision of the checkout, and the kind of update.
+
+        fast_forward: None if only a fetch can tell.
+        """
         self.branches, self.tags = self.git("list_branches"), set(self.git("list_tags"))
         self.local_rev, self.local_branch = self.tried("revision"), self.tried("current_branch")
         if not self.bare and self.wanted is None and self.local_rev is not None:
@@ -196,7 +199,7 @@ class _Latest(Job):
             return ""
 
     def _stay(self, where):
-        """End here when the branch is not to be moved."""
+        """Return here if the branch must not be moved."""
         if self.same or self.update_head or self.switching():
             return
         words = (
@@ -211,7 +214,7 @@ class _Latest(Job):
         return self.git("merge_base", refs=[self.base_rev, self.wanted], is_ancestor=True, ignore_retcode=True)
 
     def _have(self):
-        """Whether the wanted commit is here, and the remote's name for it still means it."""
+        """Whether the wanted commit is available, and the remote's ref still points to it."""
         if self.wanted is None:
             return False
         if self.kind == "sha1" and self.base_rev is not None and self.base_rev.startswith(self.wanted):
@@ -262,7 +265,7 @@ class _Latest(Job):
         raise failed(words, self.comments)
 
     def set_remote(self):
-        from thin.utils import gitrun
+        from thin.utils.programs import gitrun
 
         url = self.remotes.get(self.remote, {}).get("fetch")
         if url == self.name:
@@ -291,7 +294,7 @@ class _Latest(Job):
             self.say("Remote '%s' changed from %s to %s", self.remote, gitrun.redact(url), gitrun.redact(self.name))
 
     def plan_upstream(self):
-        """What is to be done about the branch that the local one follows: words, and options for git branch."""
+        """The change of the upstream branch: a text, and options for git branch."""
         self.tracking_words, self.tracking_opts = "", None
         new_branch = self.branch is not None and self.branch not in self.branches
         if self.upstream and self.tracking != self.upstream:
@@ -303,7 +306,7 @@ class _Latest(Job):
             self.tracking_words, self.tracking_opts = "unset", ["--unset-upstream"]
 
     def foresee(self):
-        """A dry run ends here."""
+        """End of a dry run."""
         if not self.test:
             return
         actions = [] if self.have else ["Remote '%s' would be fetched" % self.remote]
@@ -336,7 +339,7 @@ class _Latest(Job):
         self.up_to_date(actions)
 
     def bring(self):
-        """Fetch what is missing, tags included."""
+        """Fetch missing objects, including tags."""
         if self.tracking_opts is not None and self.local_branch is None:
             words = (
                 "Cannot set/unset upstream tracking branch, local HEAD refers to nonexistent branch. This may have "

@@ -1,10 +1,10 @@
-"""Clones that are not updated, and checkouts of one commit: a part of ``git`` beside git.py. Salt: states/git.py"""
+"""Clones that are not updated, and checkouts of one commit: a part of ``git``. Salt: states/git.py"""
 
 import os
 
 from thin.exceptions import CommandExecutionError
-from thin.utils.gitjob import Job
-from thin.utils.gitwords import Done, failed, is_digest, joined
+from thin.utils.formats.gitwords import Done, failed, is_digest, joined
+from thin.utils.programs.gitjob import Job
 
 __virtualname__ = "git"
 __usual__ = True

@@ -1,9 +1,9 @@
-"""git's settings, and repositories that are made: the part of ``git`` beside git.py. Salt: states/git.py"""
+"""git's settings, and the creation of repositories: a part of ``git``. Salt: states/git.py"""
 
 import os
 
 from thin.exceptions import CommandExecutionError
-from thin.utils.gitwords import joined, reason
+from thin.utils.formats.gitwords import joined, reason
 
 __virtualname__ = "git"
 __usual__ = True
@@ -106,7 +106,7 @@ def config_set(name, value=None, multivar=None, repo=None, user=None, password=N
 
 
 def config_unset(name, value_regex=None, repo=None, user=None, password=None, output_encoding=None, **kwargs):
-    """No key that matches ``name`` is set, or none of its values that match; ``all``: also where there are several."""
+    """No key that matches ``name`` is set, or none of its values that match; ``all``: also if there are several."""
     ret = {"name": name, "changes": {}, "result": True, "comment": "No matching keys are set"}
     every = kwargs.pop("all", False)
     how, problem = _place(repo, user, output_encoding, kwargs)
@@ -151,7 +151,7 @@ def config_unset(name, value_regex=None, repo=None, user=None, password=None, ou
 
 
 def _place(repo, user, output_encoding, kwargs):
-    """(arguments that say where a setting is, what is wrong with them)."""
+    """(arguments that select the configuration file, error)."""
     everywhere = kwargs.pop("global", False)
     unknown = sorted(key for key in kwargs if not key.startswith("__"))
     problem = None

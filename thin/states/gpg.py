@@ -121,7 +121,10 @@ class _Job(object):
         self.skip_keyserver, self.text, self.maxage = skip_keyserver, text, maxage
 
     def ensure(self, keyid, old, said, changes):
-        """Have the key, and a fresh one; what is to be told is added to ``said``. Returns the state's result."""
+        """Ensure that the key is present and up to date; messages are appended to ``said``.
+
+        Returns the state's result.
+        """
         expired = bool(old and old.get("expired"))
         stale = self._expired_subkeys(old)
         if old and not expired and not stale:

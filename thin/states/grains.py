@@ -9,7 +9,7 @@ _ABSENT = object()
 
 
 def exists(name, delimiter=":"):
-    """There is such a grain; nothing is changed."""
+    """The grain exists; changes nothing."""
     name = name.replace(delimiter, ":")
     if __salt__["grains.get"](name, _ABSENT) is _ABSENT:
         return _ret(name, False, "Grain does not exist")
@@ -33,7 +33,7 @@ def present(name, value, delimiter=":", force=False):
 
 
 def list_present(name, value, delimiter=":"):
-    """The list has this value, or all of these; the list is made where there is none."""
+    """The list contains this value, or all of these; it is created if it is missing."""
     name = name.replace(delimiter, ":")
     grain = __salt__["grains.get"](name)
     if grain and not isinstance(grain, list):
@@ -109,7 +109,7 @@ def absent(name, destructive=False, delimiter=":", force=False):
 
 
 def append(name, value, convert=False, delimiter=":"):
-    """The list that is there has this value; with ``convert``, what is no list becomes one."""
+    """The existing list contains this value; with ``convert``, another value becomes a list."""
     name = name.replace(delimiter, ":")
     grain = __salt__["grains.get"](name, None)
     if not grain and name not in __grains__:

@@ -157,7 +157,7 @@ def _info(name, local):
 
 
 def _complaint():
-    """What the command that failed said, for the end of a comment."""
+    """The output of the failed command, for the end of a comment."""
     words = __context__.pop("group.complaint", "")
     return ": %s" % words if words else ""
 

@@ -110,7 +110,7 @@ def _each_gone(how, section, options, where, lines):
 
 
 def sections_present(name, sections=None, separator="=", encoding=None):
-    """The sections are in the file, empty where they were not.
+    """The sections exist; missing ones are created empty.
 
     changes: ``{section: {"before": None, "after": {}}}``.
     """

@@ -154,7 +154,7 @@ def flush(name, family="ipv4", **kwargs):
 
 
 def _given(entry, kwargs):
-    """(the set, what is lacking)."""
+    """(the set, the missing arguments)."""
     if not entry:
         return None, "ipset entry must be specified"
     return kwargs.get("set_name"), "" if kwargs.get("set_name") else "ipset set_name must be specified"

@@ -126,7 +126,7 @@ def delete(name, table="filter", family="ipv4", **kwargs):
     family
         ipv4 or ipv6.
     position
-        Take away the rule of this number, whatever it is.
+        Remove the rule of this number, whatever it is.
     save
         True: write the rules where they are loaded from at boot; text: to this file.
     rules
@@ -274,7 +274,7 @@ def _rule_there(name, table, family, kwargs, letter, words):
 
 
 def _built(name, table, family, options, letter):
-    """(chain, rule, the whole command for people, what is wrong with them)."""
+    """(chain, rule, complete command for people, error)."""
     chain = options.get("chain")
     if not chain:
         return None, "", "", "chain is needed: the chain that the rule is in"
@@ -298,7 +298,7 @@ def _rules(tables):
 
 
 def _kept(ret, options, family, words, out=None):
-    """Save the rules if that is asked for, and say so."""
+    """Save the rules if this is wanted, and add it to the comment."""
     if options.get("save"):
         said = __salt__["iptables.save"](filename=_file(options), family=family)
         ret["comment"] = words + (said if out is None else out)
@@ -310,7 +310,7 @@ def _file(options):
 
 
 def _each(state, name, family, rules):
-    """Each of the rules by itself; the files that any of them wants are written at the end, once."""
+    """Apply each rule separately; files are written once, at the end."""
     ret, done, files = _ret(name), [], {}
     for rule in rules:
         rule = {key: value for key, value in rule.items() if key not in ("rules", "__agg__")}

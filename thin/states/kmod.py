@@ -83,7 +83,7 @@ def _wanted(name, mods):
 
 
 def _do(ret, mods, act, verb, past):
-    """Each module in turn, but for those that came or went along with another."""
+    """Each module in turn, except those that were loaded or unloaded with another."""
     good, bad, failed = [], [], []
     for mod in mods:
         done = [mod] if mod in ret["changes"] else act(mod)

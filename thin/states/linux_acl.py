@@ -159,7 +159,7 @@ def list_absent(name, acl_type, acl_names=None, recurse=False):
 
 
 def _look(ret, name, acl_type, recurse):
-    """What there is to compare with; None, and why in ``ret``, for nothing.
+    """The data for the comparison; None, with the reason in ``ret``, if it cannot be read.
 
     That is: what getfacl tells, the kind of the entries, whether they are defaults, ``{name: octal}`` of those that
     the file has.

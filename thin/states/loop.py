@@ -1,4 +1,4 @@
-"""Waiting until a function returns what is wanted. Salt: ``salt/states/loop.py``."""
+"""Waiting until a function returns an expected value. Salt: ``salt/states/loop.py``."""
 
 import operator
 import time
@@ -50,7 +50,7 @@ def until(name, m_args=None, m_kwargs=None, condition=None, period=1, timeout=60
 
 def until_no_eval(name, expected, compare_operator="eq", timeout=60, period=1, init_wait=0, args=None, kwargs=None):
     """
-    A function is called until it returns what is expected
+    A function is called until it returns the expected value
 
     name
         The function, with ``args`` and ``kwargs``

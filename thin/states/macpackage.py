@@ -12,7 +12,7 @@ import glob
 import os
 import re
 
-from thin.utils import safepath
+from thin.utils.files import safepath
 
 __virtualname__ = "macpackage"
 

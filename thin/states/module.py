@@ -152,7 +152,7 @@ def _alias(word):
 
 
 def _succeeded(value):
-    """False when the value is False, or a dict says so with ``result: False`` or a ``retcode``, at any depth."""
+    """False if the value is False, or contains ``result: False`` or a ``retcode`` other than 0, at any depth."""
     if isinstance(value, bool):
         return value
     if not isinstance(value, dict):

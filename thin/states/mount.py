@@ -3,7 +3,7 @@
 import os
 import re
 
-from thin.utils import mountopts
+from thin.utils.formats import mountopts
 
 __usual__ = True
 
@@ -30,7 +30,7 @@ def mounted(
     bind_mount_copy_active_opts=True,
     **kwargs,
 ):
-    """This device is mounted here, with these options (a list, or one text with commas).
+    """The device is mounted at this path, with these options (a list, or a text with commas).
 
     ``persist``: it stands in ``config``, too, found there by ``match_on``. ``mount: false``: only that. ``mkmnt`` makes
     the mount point. Options that the kernel does not show cannot be compared: ``hidden_opts`` and
@@ -98,7 +98,9 @@ def mounted(
 
 
 def unmounted(name, device=None, config="/etc/fstab", persist=False, user=None, **kwargs):
-    """Nothing is mounted here. ``persist``: it is gone from ``config``, too, of any device or the one given."""
+    """Nothing is mounted at this path. ``persist``: it is also removed from ``config``, for any device or the given
+    one.
+    """
     ret = {"name": name, "changes": {}, "result": True, "comment": ""}
     if not name:
         return dict(ret, result=False, comment="Must provide name to mount.unmounted")
@@ -135,7 +137,7 @@ def unmounted(name, device=None, config="/etc/fstab", persist=False, user=None, 
 
 
 def swap(name, persist=True, config="/etc/fstab"):
-    """This device or file is used as swap. ``persist``: it stands in ``config``, too."""
+    """The device or file is used as swap. ``persist``: it has an entry in ``config``, too."""
     ret = {"name": name, "changes": {}, "result": True, "comment": ""}
     used = __salt__["mount.swaps"]()
     device = name
@@ -186,7 +188,8 @@ def fstab_present(
     not_change=False,
     fs_mount=True,
 ):
-    """The device ``name`` stands in ``config``, as itself or by its ``mount_by`` (label, uuid, partlabel, partuuid).
+    """``config`` has an entry for the device ``name``, by its path or by ``mount_by`` (label, uuid, partlabel,
+    partuuid).
 
     A new entry is mounted, if ``mount``; one that differs is written anew, unless ``not_change``.
     """
@@ -251,7 +254,7 @@ def fstab_absent(name, fs_file, mount_by=None, config="/etc/fstab"):
 
 
 def mod_watch(name, user=None, **kwargs):
-    """What is watched has changed: ``mounted`` mounts it anew."""
+    """A watched state changed: ``mounted`` mounts the file system again."""
     ret = {"name": name, "changes": {}, "result": True, "comment": ""}
     if kwargs["sfun"] != "mounted":
         ret["comment"] = "Watch not supported in %s at this time" % kwargs["sfun"]
@@ -285,7 +288,7 @@ def _numbered(opt):
 
 
 def _real_device(device, opts, active, here, copy):
-    """``(what the kernel says is mounted, options, whether it is a bind that is there)``; None for an unknown label."""
+    """``(device in the kernel's table, options, whether it is an existing bind mount)``; None for an unknown label."""
     if device.startswith("/"):
         if "bind" in opts and here is not None:
             return _bound(device, opts, active, here, copy)
@@ -307,7 +310,7 @@ def _real_device(device, opts, active, here, copy):
 
 
 def _bound(device, opts, active, here, copy):
-    """A bind shows the device of the file system in which its source lies, with that one's options."""
+    """The device and options of a bind mount are those of the file system of its source."""
     source = _escaped(device)
     if here["device"].startswith("/"):
         while source not in active and source != "/":
@@ -331,7 +334,7 @@ def _gone(gone):
 
 
 def _anew(ret, place, device, mkmnt, fstype, opts, why):
-    """Mount with other options; whether that worked. Some file systems have to be unmounted for it."""
+    """Mount with other options; whether it worked. Some file systems have to be unmounted for it."""
     how = {"mkmnt": mkmnt, "fstype": fstype, "opts": opts}
     words = "because options (%s) changed" % why
     if fstype not in ("nfs", "cvfs") and not fstype.startswith("fuse"):
@@ -377,7 +380,7 @@ def _other_device(ret, device, real_device, devices, regexes, place, user):
 
 
 def _mount(ret, name, place, device, mkmnt, fstype, opts, user):
-    """Mount what is not; whether to go on."""
+    """Mount the file system if it is not mounted; returns whether to continue."""
     there = os.path.exists(name)
     if __opts__["test"]:
         ret["result"] = None
@@ -421,7 +424,7 @@ def _not_mounted(ret, name, mkmnt, user):
 
 
 def _persisted(ret, said, name, mount):
-    """Say what was, or would be, done in fstab."""
+    """Add the change of fstab, or the planned change, to the return."""
     if said == "present":
         ret["comment"] += ". Entry already exists in the fstab."
     elif not __opts__["test"]:

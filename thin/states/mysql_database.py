@@ -3,7 +3,7 @@
 ``connection_host``, ``connection_user``, ``connection_pass`` and so on tell how to connect; see the module ``mysql``.
 """
 
-from thin.utils.mysqlrun import pop_error
+from thin.utils.programs.mysqlrun import pop_error
 
 
 def __virtual__():

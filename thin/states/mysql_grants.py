@@ -5,7 +5,7 @@
 ``connection_pass`` and so on tell how to connect; see the module ``mysql``.
 """
 
-from thin.utils.mysqlrun import pop_error
+from thin.utils.programs.mysqlrun import pop_error
 
 
 def __virtual__():
@@ -48,7 +48,7 @@ def present(
 
 
 def _revoke_all(database, user, host, grant_option, escape, connection_args):
-    """Take away what the account has on just this database or table."""
+    """Revoke all privileges of the account on exactly this database or table."""
     for line in __salt__["mysql.user_grants"](user, host, **connection_args) or ():
         found = __salt__["mysql.tokenize_grant"](line)
         if found["database"].replace("`", "").replace("\\", "") == database:

@@ -8,9 +8,8 @@ without it the comment has it. ``overwrite: false``: nothing is run when the gra
 
 import os
 
-from thin.utils import safepath
-from thin.utils.files import atomic, owner
-from thin.utils.mysqlrun import pop_error
+from thin.utils.files import atomic, owner, safepath
+from thin.utils.programs.mysqlrun import pop_error
 
 
 def __virtual__():
@@ -88,7 +87,7 @@ def _start(name, database, client_flags, check_db_exists, connection_args):
 
 
 def _due(ret, output, grain, key, overwrite):
-    """The return, with ``done`` when nothing is to be run."""
+    """The return; ``done`` is set if the query must not be run."""
     if output == "grain":
         if grain is None:
             return dict(ret, result=False, comment="Error: output type 'grain' needs the grain parameter\n", done=True)

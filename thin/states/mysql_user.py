@@ -4,7 +4,7 @@
 """
 
 from thin.utils.data import is_true
-from thin.utils.mysqlrun import pop_error
+from thin.utils.programs.mysqlrun import pop_error
 
 
 def __virtual__():

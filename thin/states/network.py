@@ -8,7 +8,7 @@ The module ``ip`` of the system writes the configuration: ``/etc/network/interfa
 from thin import process
 from thin.exceptions import CommandExecutionError, CommandNotFoundError
 from thin.log import getLogger
-from thin.utils import interfaces
+from thin.utils.system import interfaces
 from thin.utils.unified import unified
 
 __any_arguments__ = True  # data, or words of a program: no name is misspelt for sure
@@ -190,7 +190,7 @@ def _switch(ret, name, kind, enabled, was_up):
 
 def _enslave(ret, name, slaves):
     """Add the members that the bond lacks."""
-    from thin.utils import textfile
+    from thin.utils.files import textfile
 
     wanted = slaves if isinstance(slaves, list) else slaves.split()
     present = "".join(textfile.lines("/sys/class/net/%s/bonding/slaves" % name)).split()

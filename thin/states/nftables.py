@@ -246,7 +246,7 @@ def table_present(name, family="ipv4", **kwargs):
 
 def table_absent(name, family="ipv4", **kwargs):
     """
-    There is no table of this name; all that is in it goes with it.
+    The table does not exist; its content is removed with it.
 
     name
         The table.
@@ -266,7 +266,7 @@ def table_absent(name, family="ipv4", **kwargs):
 
 
 def _begun(name, family, kwargs):
-    """(return, table, chain, rule): a return that failed says what is wrong with the arguments."""
+    """(return, table, chain, rule): a failed return has the error in the arguments."""
     ret = _ret(name)
     options = {key: value for key, value in kwargs.items() if key not in INTERNAL}
     table, chain = options.pop("table", "filter"), options.pop("chain", None)

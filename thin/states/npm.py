@@ -88,7 +88,7 @@ def removed(name, dir=None, user=None):
 
 def bootstrap(name, user=None, silent=True):
     """
-    What the ``package.json`` of a folder wants is installed there.
+    The dependencies of the ``package.json`` in a folder are installed there.
 
     name
         The folder.
@@ -143,7 +143,7 @@ def cache_cleaned(name=None, user=None, force=False):
 
 
 def _found(pkg, present, user):
-    """``name@version`` of the installed package that is what is wanted, or None."""
+    """``name@version`` of an installed package that satisfies the requirement, or None."""
     pkg = pkg.strip()
     if "://" in pkg and not pkg.startswith("file:"):
         place = pkg.split("://")[1]

@@ -1,7 +1,7 @@
 """Python packages installed, removed or up to date, by pip. Salt: states/pip_state.py"""
 
 from thin.exceptions import CommandExecutionError, CommandNotFoundError
-from thin.utils import pep440
+from thin.utils.packages import pep440
 
 __virtualname__ = "pip"
 __usual__ = True
@@ -174,7 +174,7 @@ def _packages(ret, wanted, where, options):
 
 
 def _is_met(one, name, conditions, have, where, options):
-    """Words that say so where nothing is to be done, else None."""
+    """A comment if no change is needed, otherwise None."""
     if options["ignore_installed"] or options["force_reinstall"] or name not in have:
         return None
     there = "Python package %s was already installed" % one
@@ -272,7 +272,7 @@ def removed(
 
 
 def uptodate(name, bin_env=None, user=None, cwd=None, use_vt=False):
-    """All that is installed in ``bin_env`` is the newest. changes: ``{name: {"old", "new"}}``."""
+    """All packages in ``bin_env`` have their newest version. changes: ``{name: {"old", "new"}}``."""
     ret = _ret(name, False, "Failed to update.")
     try:
         if not __salt__["pip.list_upgrades"](bin_env=bin_env, user=user, cwd=cwd):

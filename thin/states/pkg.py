@@ -9,7 +9,8 @@ installed; ``refresh: False`` prevents it, ``refresh: True`` asks for it each ti
 """
 
 from thin.exceptions import CommandExecutionError, SaltInvocationError
-from thin.utils import nested, pkgplan, pkgspec
+from thin.utils import nested
+from thin.utils.packages import pkgplan, pkgspec
 
 __usual__ = True
 
@@ -170,7 +171,7 @@ def mod_aggregate(low, chunks, running):
 
 
 def mod_beacon(name, **kwargs):
-    """With ``beacon: True`` Salt would have a beacon watch the packages; there is no minion here that could."""
+    """Salt's ``beacon: True`` makes a beacon watch the packages; pushsalt has no process on the target to do this."""
     if kwargs.get("sfun") not in ("installed", "removed"):
         words = "pkg.%s does not work with the mod_beacon state function" % kwargs.get("sfun")
         return pkgplan.ret(name, False, words)
@@ -180,7 +181,7 @@ def mod_beacon(name, **kwargs):
 
 
 def mod_watch(name, **kwargs):
-    """A change in what is watched: the state itself once more."""
+    """A watched state changed: the state is run again."""
     sfun = kwargs.pop("sfun", None)
     if sfun in ("purged", "latest", "removed", "installed"):
         return __states__["pkg." + sfun](name, **kwargs)
@@ -200,7 +201,7 @@ def _wanted(name, version, pkgs, sources, normalize):
 
 
 def _look(wanted, are_sources, reinstall, ignore_epoch, allow_updates, kwargs):
-    """The plan from what is there now."""
+    """The plan, from the current state of the packages."""
     current = __salt__["pkg.list_pkgs"](versions_as_list=True, **kwargs)
     purging = __salt__["pkg.list_pkgs"](purge_desired=True, **kwargs)
     plan = pkgplan.plan(
@@ -221,7 +222,7 @@ def _look(wanted, are_sources, reinstall, ignore_epoch, allow_updates, kwargs):
 
 
 def _carry_out(plan, are_sources, options):
-    """Do what the plan says, in one transaction: the changes."""
+    """Carry out the plan in one transaction; returns the changes."""
     changes, targets = {}, dict(plan.install, **plan.reinstall)
     if targets:
         kind = "sources" if are_sources else "pkgs"
@@ -302,7 +303,9 @@ def _foretell(name, plan, sources, ignore_epoch, altered):
 
 
 def _installable(targets, ignore_epoch):
-    """``{name: version}`` that an install of ``{name: version, condition or None}`` would bring, as far as is known."""
+    """``{name: version}`` that installing ``{name: version, condition or None}`` would give, as far as can be
+    determined.
+    """
     plain = [pkg for pkg, number in targets.items() if not number]
     exact = [pkg for pkg, number in targets.items() if number]
     found = {}

@@ -1,6 +1,6 @@
 """Packages that stay at their version, and those that do not. The rest of Salt's ``pkg`` states is in pkg.py."""
 
-from thin.utils import pkgplan, pkgspec
+from thin.utils.packages import pkgplan, pkgspec
 
 __virtualname__ = "pkg"
 __usual__ = True

@@ -1,7 +1,7 @@
 """Packages at their newest version. The rest of Salt's ``pkg`` states is in pkg.py."""
 
 from thin.exceptions import CommandExecutionError, SaltInvocationError
-from thin.utils import pkgplan, pkgspec
+from thin.utils.packages import pkgplan, pkgspec
 
 __virtualname__ = "pkg"
 __usual__ = True

@@ -1,7 +1,7 @@
 """Packages that are not installed. The rest of Salt's ``pkg`` states is in pkg.py."""
 
 from thin.exceptions import CommandExecutionError
-from thin.utils import pkgplan, pkgspec
+from thin.utils.packages import pkgplan, pkgspec
 
 __virtualname__ = "pkg"
 __usual__ = True
@@ -35,7 +35,7 @@ def removed(name, version=None, pkgs=None, normalize=True, ignore_epoch=None, **
 
 def purged(name, version=None, pkgs=None, normalize=True, ignore_epoch=None, **kwargs):
     """
-    The packages and their configuration are gone
+    The packages and their configuration are removed
 
     name
         A package, if there is no ``pkgs``.

@@ -6,9 +6,106 @@
 import os
 
 from thin.exceptions import CommandExecutionError, SaltInvocationError
-from thin.utils import safepath
+from thin.utils.files import safepath
 
 __any_arguments__ = True  # what stands in the file of a repository, too
+#: what means something here and in the modules of packages, and the keys of files for dnf
+__known_arguments__ = (
+    "file",
+    "comps",
+    "architectures",
+    "dist",
+    "disabled",
+    "enabled",
+    "comments",
+    "clean_file",
+    "consolidate",
+    "key_url",
+    "key_text",
+    "keyid",
+    "keyid_ppa",
+    "keyserver",
+    "aptkey",
+    "allow_insecure_key",
+    "refresh",
+    "refresh_db",
+    "signedby",
+    "trusted",
+    "ppa",
+    "ppa_auth",
+    "copr",
+    "uri",
+    "uris",
+    "type",
+    "line",
+    "repo",
+    "saltenv",
+    "humanname",
+    "baseurl",
+    "mirrorlist",
+    "metalink",
+    "gpgcheck",
+    "pkg_gpgcheck",
+    "repo_gpgcheck",
+    "gpgkey",
+    "gpgcakey",
+    "priority",
+    "cost",
+    "exclude",
+    "excludepkgs",
+    "include",
+    "includepkgs",
+    "module_hotfixes",
+    "skip_if_unavailable",
+    "sslverify",
+    "sslcacert",
+    "sslcacertdir",
+    "sslclientcert",
+    "sslclientkey",
+    "sslverifystatus",
+    "username",
+    "password",
+    "proxy",
+    "proxy_username",
+    "proxy_password",
+    "proxy_auth_method",
+    "proxy_sslverify",
+    "proxy_sslcacert",
+    "proxy_sslclientcert",
+    "proxy_sslclientkey",
+    "metadata_expire",
+    "metadata_expire_filter",
+    "mirrorlist_expire",
+    "bandwidth",
+    "throttle",
+    "timeout",
+    "retries",
+    "minrate",
+    "ip_resolve",
+    "deltarpm",
+    "deltarpm_percentage",
+    "deltarpm_metadata_percentage",
+    "enablegroups",
+    "enabled_metadata",
+    "fastestmirror",
+    "failovermethod",
+    "keepalive",
+    "keepcache",
+    "http_caching",
+    "user_agent",
+    "countme",
+    "max_parallel_downloads",
+    "mdpolicy",
+    "mddownloadpolicy",
+    "protect",
+    "autorefresh",
+    "cache",
+    "gpgautoimport",
+    "basedir",
+    "strict_config",
+    "root",
+    "path",
+)
 __usual__ = True
 
 #: what the state system says about a state, not about its repository
@@ -110,7 +207,7 @@ def managed(name, ppa=None, copr=None, aptkey=True, **kwargs):
 
 
 def _misused(enabled, disabled, insecure, kwargs):
-    """What is wrong with the arguments; nothing if they can be."""
+    """The error in the arguments, or None."""
     if "pkg.get_repo" not in __salt__:
         return "Repo management not implemented on this platform"
     if "repo" in kwargs:
@@ -129,7 +226,7 @@ _FORESEEN = (
 
 
 def absent(name, **kwargs):
-    """The repository is not there; with ``keyid`` its key is gone, too.
+    """The repository does not exist; with ``keyid`` its key is removed, too.
 
     apt: ``name`` is the whole line, architectures included, or what it has of a longer one.
     """
@@ -235,13 +332,13 @@ def _same_line(wanted, line, kwargs):
 
 
 def _joined(given):
-    from thin.utils import aptsources
+    from thin.utils.files import aptsources
 
     return aptsources.comments(given)
 
 
 def _without_slash(name):
-    from thin.utils import aptsources
+    from thin.utils.files import aptsources
 
     return aptsources.without_slash(name)
 

@@ -1,6 +1,6 @@
-"""Clusters of PostgreSQL on Debian and its kin. Salt: states/postgres_cluster.py"""
+"""Clusters of PostgreSQL on Debian and similar systems. Salt: states/postgres_cluster.py"""
 
-from thin.utils.psql import last_error
+from thin.utils.programs.psql import last_error
 
 
 def __virtual__():
@@ -51,7 +51,7 @@ def present(
 
 
 def absent(version, name):
-    """There is no such cluster; its server is stopped, its data is gone. changes: ``{name: Absent}``."""
+    """The cluster does not exist; its server is stopped and its data removed. changes: ``{name: Absent}``."""
     full = "%s/%s" % (version, name)
     ret = {"name": name, "changes": {}, "result": True, "comment": ""}
     if not __salt__["postgres.cluster_exists"](version, name):

@@ -5,7 +5,7 @@
 """
 
 from thin.exceptions import CommandExecutionError
-from thin.utils.psql import last_error
+from thin.utils.programs.psql import last_error
 
 
 def __virtual__():

@@ -1,7 +1,7 @@
 """Data directories of PostgreSQL. Salt: states/postgres_initdb.py"""
 
 from thin.exceptions import CommandExecutionError
-from thin.utils.psql import last_error
+from thin.utils.programs.psql import last_error
 
 
 def __virtual__():

@@ -3,7 +3,7 @@
 ``user`` is the account to run psql as; ``db_user``, ``db_password``, ``db_host`` and ``db_port`` tell how to connect.
 """
 
-from thin.utils.psql import last_error
+from thin.utils.programs.psql import last_error
 
 
 def __virtual__():

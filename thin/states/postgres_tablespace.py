@@ -4,7 +4,7 @@
 ``maintenance_db`` tell how to connect.
 """
 
-from thin.utils.psql import last_error
+from thin.utils.programs.psql import last_error
 
 
 def __virtual__():

@@ -4,7 +4,7 @@
 ``maintenance_db`` tell how to connect, and default to the options ``postgres.user`` and so on.
 """
 
-from thin.utils import pgroles
+from thin.utils.programs import pgroles
 
 
 def __virtual__():

@@ -1,7 +1,7 @@
 """Policies of RabbitMQ. Salt: states/rabbitmq_policy.py"""
 
 from thin.exceptions import CommandExecutionError
-from thin.utils import serial
+from thin.utils.files import serial
 
 
 def __virtual__():

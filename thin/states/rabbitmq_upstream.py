@@ -3,7 +3,7 @@
 import re
 
 from thin.exceptions import CommandExecutionError
-from thin.utils import serial
+from thin.utils.files import serial
 
 
 def __virtual__():

@@ -13,7 +13,7 @@ def __virtual__():
 
 
 def string(name, value, expire=None, expireat=None, **connection_args):
-    """The key has this text. changes: ``{name: Value updated}``, and what is said of its end, which is set each time.
+    """The key has this text. changes: ``{name: Value updated}``; the expiry is set each time.
 
     ``expire``: seconds until it is deleted; ``expireat``: the UNIX time of that, which outweighs it.
     """
@@ -58,7 +58,7 @@ def absent(name, keys=None, **connection_args):
 
 
 def slaveof(name, sentinel_host=None, sentinel_port=None, sentinel_password=None, **connection_args):
-    """The server is a replica of the master ``name``, of which a sentinel knows. changes: ``{old, new}``.
+    """The server is a replica of the master ``name``, whose address a sentinel provides. changes: ``{old, new}``.
 
     ``sentinel_host``, ``sentinel_port``, ``sentinel_password``: the sentinel. On the master itself nothing is done.
     """

@@ -1,4 +1,4 @@
-"""What Salt's minion fetches by a state: here it is in force before a run begins, so that there is nothing to do.
+"""States that synchronize a Salt minion: in pushsalt everything is synchronized before a run, so they change nothing.
 
 Salt: ``salt/states/saltutil.py``.
 """

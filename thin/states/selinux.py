@@ -135,7 +135,7 @@ def module(name, module_state="Enabled", version="any", **opts):
 
 
 def module_install(name):
-    """The policy module of a file is installed, each time anew.
+    """The policy module of a file is installed, each time.
 
     name
         A path on the target, or a ``salt://`` URL
@@ -149,7 +149,7 @@ def module_install(name):
 
 
 def module_remove(name):
-    """The policy module is removed; it is an error when there is none.
+    """The policy module is removed; it is an error if there is none.
 
     name
         The module

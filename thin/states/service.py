@@ -251,7 +251,7 @@ def unmasked(name, runtime=False):
 
 def mod_watch(name, sfun=None, sig=None, reload=False, full_restart=False, init_delay=None, force=False, **kwargs):
     """
-    A change in what is watched: the service of ``running`` is restarted, that of ``dead`` is stopped
+    A watched state changed: the service of ``running`` is restarted, that of ``dead`` is stopped
 
     name
         the service's name
@@ -295,7 +295,7 @@ def mod_watch(name, sfun=None, sig=None, reload=False, full_restart=False, init_
 
 def mod_beacon(name, **kwargs):
     """
-    Nothing is watched: beacons belong to a minion that stays resident, and there is none
+    Without effect: beacons need a resident minion
 
     name
         the service's name
@@ -337,7 +337,7 @@ def _one_look():
 
 
 def _ready(ret, kwargs, would):
-    """The final return when there is nothing to work with, else None."""
+    """The final return if the service cannot be managed, otherwise None."""
     name = ret["name"]
     if "enabled" in kwargs:
         words = 'Service %s uses non-existent option "enabled".  Perhaps "enable" option was intended?' % name
@@ -356,7 +356,7 @@ def _ready(ret, kwargs, would):
 
 
 def _boot(ret, enable, was_enabled, runs, result, kwargs):
-    """``ret`` with what ``enable`` asks for done; ``was_enabled``: what is known of it (None: look)."""
+    """``ret`` after ``enable`` was carried out; ``was_enabled``: the known status (None: read it)."""
     if enable is True and not was_enabled:
         ret.update(_toggle(ret["name"], True, runs, result, kwargs))
     elif enable is False and was_enabled is not False:
@@ -425,7 +425,7 @@ def _missing(name):
 
 
 def _complaint():
-    """What the command that failed said, or why there is nothing to command, for the end of a comment."""
+    """The output of the failed command, or the reason why there was none, for the end of a comment."""
     words = __context__.pop("service.complaint", "")
     return ": %s" % words if words else ""
 

@@ -5,7 +5,7 @@ A key is written whole (``[options] type key [comment]``) or as ``key [comment]`
 """
 
 from thin.exceptions import CommandExecutionError
-from thin.utils import authkeys
+from thin.utils.formats import authkeys
 
 __usual__ = True
 

@@ -1,4 +1,4 @@
-"""Hosts that ssh knows. Salt: states/ssh_known_hosts.py"""
+"""Entries of known_hosts. Salt: states/ssh_known_hosts.py"""
 
 import os
 
@@ -19,7 +19,7 @@ def present(
     timeout=5,
     fingerprint_hash_type=None,
 ):
-    """The host is known by this key, or by those that it gives now, one of which has this fingerprint.
+    """known_hosts has this key of the host, or its current keys, one of which has this fingerprint.
 
     changes: ``{old, new}``, lists of ``{hostname, key, enc, fingerprint}``; ``old`` is None for a host not known yet.
     """
@@ -62,7 +62,7 @@ def present(
 
 
 def absent(name, user=None, config=None):
-    """The host is not known. changes: ``{old: what was known, new: None}``."""
+    """known_hosts has no key of the host. changes: ``{old: removed keys, new: None}``."""
     ret = {"name": name, "changes": {}, "result": True, "comment": ""}
     config = _config(user, config)
     if not user and not os.path.isabs(config):

@@ -8,7 +8,7 @@ import os
 
 from thin.call_state import INTERNAL
 from thin.exceptions import CommandExecutionError, SaltInvocationError
-from thin.utils import safepath
+from thin.utils.files import safepath
 from thin.utils.pki import given, ssh, sshdraft
 from thin.utils.pki.managed import Found, Managed, split
 
@@ -42,7 +42,7 @@ def certificate_managed(
     key_id=None,
     **kwargs,
 ):
-    """This certificate is in the file; it is made anew when less than ``ttl_remaining`` is left of it.
+    """The certificate is in the file; it is renewed if less than ``ttl_remaining`` is left.
 
     The arguments are those of the function ``ssh_pki.create_certificate`` and of ``file.managed``.
 

@@ -1,4 +1,4 @@
-"""States that do nothing and hold values for the renderer ``stateconf``. Salt: ``salt/states/stateconf.py``."""
+"""States without effect that hold values for the renderer ``stateconf``. Salt: ``salt/states/stateconf.py``."""
 
 __any_arguments__ = True  # data, or words of a program: no name is misspelt for sure
 

@@ -5,7 +5,7 @@ __monitor__ = ["loadavg", "process"]
 
 def loadavg(name, maximum=None, minimum=None):
     """
-    A load average (``1-min``, ``5-min``, ``15-min``) lies between these numbers
+    A load average (``1-min``, ``5-min``, ``15-min``) is between these limits
 
     .. code-block:: yaml
 

@@ -88,7 +88,7 @@ def dead(name, user=None, conf_file=None, bin_env=None, **kwargs):
 
 
 def mod_watch(name, restart=True, update=False, user=None, conf_file=None, bin_env=None, **kwargs):
-    """What is watched has changed: the program is restarted."""
+    """A watched state changed: the program is restarted."""
     return running(name, restart=restart, update=update, user=user, conf_file=conf_file, bin_env=bin_env)
 
 
@@ -120,7 +120,7 @@ def _foreseen(ret, name, mine):
 
 
 def _judged(said, words):
-    """What the return says after supervisorctl said this."""
+    """The return after this output of supervisorctl."""
     if "ERROR" in said and not ("already started" in said or "already active" in said):
         return {"comment": said, "result": False}
     return {"comment": words}

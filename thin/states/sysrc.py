@@ -47,7 +47,7 @@ def managed(name, value, **kwargs):
 
 def absent(name, **kwargs):
     """
-    Nobody sets the variable
+    The variable is not set
 
     name
         the variable

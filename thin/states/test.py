@@ -80,7 +80,7 @@ def fail_with_changes(name, **kwargs):
 
 def configurable_test_state(name, changes=True, result=True, comment="", warnings=None, allow_test_mode_failure=False):
     """
-    Return what is asked for
+    Return the given result and changes
 
     name
         A unique text

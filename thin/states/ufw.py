@@ -118,7 +118,7 @@ def deny(
     comment=None,
 ):
     """
-    Packets are dropped; the rule stands before the others. Arguments: as ``allow``.
+    Packets are dropped; the rule is inserted before the others. Arguments: as ``allow``.
     """
     return _rule(name, "deny", app, interface, protocol, from_addr, from_port, to_addr, to_port, comment)
 
@@ -152,7 +152,7 @@ def reject(
     comment=None,
 ):
     """
-    Packets are refused with an answer; the rule stands before the others. Arguments: as ``allow``.
+    Packets are rejected with a response; the rule is inserted before the others. Arguments: as ``allow``.
     """
     return _rule(name, "reject", app, interface, protocol, from_addr, from_port, to_addr, to_port, comment)
 
@@ -250,7 +250,7 @@ def _rule(name, method, app, interface, protocol, from_addr, from_port, to_addr,
 
 
 def _about(app, interface, protocol, from_addr, from_port, to_addr, to_port):
-    """The words that say which packets a rule is about. A ``*`` is what is not said."""
+    """The words that select the packets of a rule. A ``*`` means that a word is not given."""
     app, to_port = [None if value is None or _bare(value) == "*" else _bare(value) for value in (app, to_port)]
     if app is not None:
         return ["from", _bare(from_addr or "any"), "to", _bare(to_addr or "any"), "app", app]
@@ -264,7 +264,7 @@ def _about(app, interface, protocol, from_addr, from_port, to_addr, to_port):
 
 
 def _bare(value):
-    """Without the quotes that formulas put around what they hand to a shell."""
+    """The text without quotes that formulas add for a shell."""
     return str(value).strip().strip("\"'").strip()
 
 

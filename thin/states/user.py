@@ -8,7 +8,8 @@ user_absent.py takes accounts away.
 import os
 
 from thin.exceptions import CommandExecutionError, SaltInvocationError
-from thin.utils import accounts, safepath
+from thin.utils.files import safepath
+from thin.utils.system import accounts
 
 __usual__ = True
 
@@ -67,7 +68,7 @@ def present(
     local=False,
 ):
     """
-    The account exists and is as described; what is not given stays as it is
+    The account exists with these properties; properties that are not given are not changed
 
     name
         the user's name
@@ -295,7 +296,7 @@ def _refuse(change, user, allow_uid, allow_gid):
 
 
 def _group_change(name, user, gid, wanted):
-    """The sorted names of the groups that the user is to have beside the primary one, or None to leave them.
+    """The sorted names of the wanted supplementary groups, or None to leave them unchanged.
 
     Groups are compared by number, since several names may have the same one. The group with the user's own name is
     never taken away.
@@ -441,7 +442,7 @@ def _shadow(name):
 
 
 def _unsupported(ret, wanted, loginclass, for_windows):
-    """Say which arguments mean nothing on this system, and take them out of what is wanted."""
+    """Report arguments that have no meaning on this system, and remove them."""
     words = "The argument '%s' is %s and has no effect here"
     warnings = [words % (key, "for Windows") for key in sorted(for_windows) if for_windows[key] is not None]
     for key, _, _ in _AGES:
@@ -468,7 +469,7 @@ def _number(value):
 
 
 def _complaint():
-    """What the command that failed said, for the end of a comment."""
+    """The output of the failed command, for the end of a comment."""
     words = __context__.pop("user.complaint", "")
     return ": %s" % words if words else ""
 

@@ -1,7 +1,7 @@
 """User accounts that do not exist. The rest of Salt's ``user`` states is in user.py."""
 
 from thin.exceptions import CommandExecutionError, SaltInvocationError
-from thin.utils import accounts
+from thin.utils.system import accounts
 
 __virtualname__ = "user"
 __usual__ = True
@@ -48,7 +48,7 @@ def _info(name, local):
 
 
 def _complaint():
-    """What the command that failed said, for the end of a comment."""
+    """The output of the failed command, for the end of a comment."""
     words = __context__.pop("user.complaint", "")
     return ": %s" % words if words else ""
 

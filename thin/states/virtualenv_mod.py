@@ -3,7 +3,7 @@
 import os
 
 from thin.exceptions import CommandExecutionError, CommandNotFoundError
-from thin.utils import pep440
+from thin.utils.packages import pep440
 
 __virtualname__ = "virtualenv"
 __usual__ = True
@@ -105,7 +105,7 @@ def _failed(name, how):
 
 
 def _installed(ret, name, user, how):
-    """The return once pip has installed what is wanted."""
+    """The return after pip has installed the requirements."""
     try:
         before = set(__salt__["pip.freeze"](bin_env=name, user=user))
         done = __salt__["pip.install"](bin_env=name, user=user, **how)
@@ -125,7 +125,7 @@ manage = managed
 
 
 def _requirements(given):
-    """The files as paths here; None when one that must come from the file server is not there."""
+    """Local paths of the files; None if one is missing on the file server."""
     paths = []
     for one in given.split(",") if isinstance(given, str) else given or ():
         one = one.strip()

@@ -40,7 +40,7 @@ def certificate_managed(
     pkcs12_friendlyname=None,
     **kwargs,
 ):
-    """This certificate is in the file; it is made anew ``days_remaining`` (90) days before it expires.
+    """The certificate is in the file; it is renewed ``days_remaining`` (90) days before it expires.
 
     The arguments are those of the function ``x509.create_certificate`` and of ``file.managed``. Where only the
     encoding, the appended certificates or the friendly name differ, the certificate stays. changes: ``created``,
@@ -103,7 +103,7 @@ def certificate_managed(
 
 
 def _examined(path, policy, wanted, encoding, append_certs, days_remaining, container):
-    """The Found of a certificate's file; ``key`` is the private key that belongs to what is wanted."""
+    """The Found of a certificate's file; ``key`` is the private key for the wanted certificate."""
     import datetime
 
     try:
@@ -150,7 +150,7 @@ def crl_managed(
     extensions=None,
     **kwargs,
 ):
-    """This revocation list is in the file; it is made anew ``days_remaining`` (30) days before the next one is due.
+    """The revocation list is in the file; it is renewed ``days_remaining`` (30) days before the next one is due.
 
     The arguments are those of the function ``x509.create_crl`` and of ``file.managed``. ``cRLNumber: auto`` among the
     extensions counts up. changes: ``created``, ``replaced``, ``expiration``, ``encoding``, ``digest``,

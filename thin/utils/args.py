@@ -7,7 +7,7 @@ _VARARGS, _KEYWORDS = 0x04, 0x08
 
 class Spec(object):
     """``args``: positional names in order; ``defaults``: tuple of the last ones' values; ``varargs``, ``keywords``:
-    name of ``*args`` and ``**kwargs`` or None; ``kwonly``: {name: default} with REQUIRED where there is none.
+    name of ``*args`` and ``**kwargs`` or None; ``kwonly``: {name: default} with REQUIRED if there is none.
     """
 
     def __init__(self, args, varargs, keywords, defaults, kwonly):

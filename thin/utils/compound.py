@@ -85,7 +85,7 @@ def _negated(rest, depth):
 
 
 def _inner(rest, depth):
-    """What is between parentheses; the first of them is gone already."""
+    """The expression between parentheses; the opening one was already removed."""
     if depth == MAX_DEPTH:
         raise ValueError("has more than %d levels of parentheses" % MAX_DEPTH)
     if rest and rest[-1] == ")":
@@ -172,7 +172,7 @@ def _group(name, nodegroups, above, missing):
 
 
 def _as_list(words):
-    """One word for a list of ids or alternatives; None for what is an expression already."""
+    """One word for a list of ids or alternatives; None for an expression."""
     if any(word in OPERATORS or "*" in word or (word[1:2] == "@" and "A" <= word[0] <= "Z") for word in words):
         return None
     regex = any(letter in word for word in words for letter in "([{\\?}])")

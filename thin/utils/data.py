@@ -7,7 +7,7 @@ DELIMITER = ":"
 
 
 def traverse_dict_and_list(data, key, default=None, delimiter=DELIMITER):
-    """What is at the path ``key`` (``a:b:0``): keys of dicts, indexes of lists; ``default`` when there is nothing.
+    """The value at the path ``key`` (``a:b:0``) of dict keys and list indexes, or ``default``.
 
     In a list, a name is looked for in the dicts that it holds. ``key`` may be a list of names, or one number.
     """
@@ -176,7 +176,7 @@ def filter_by(lookup_dict, lookup, traverse, merge=None, default="default", base
 
 
 def compare_dicts(old=None, new=None):
-    """``{key: {"old": …, "new": …}}`` of the keys that differ; what is not there is ``""``."""
+    """``{key: {"old": …, "new": …}}`` of the keys that differ; a missing value is ``""``."""
     old, new = old or {}, new or {}
     ret = {}
     for key in list(old) + [key for key in new if key not in old]:
@@ -186,14 +186,14 @@ def compare_dicts(old=None, new=None):
 
 
 def compare_lists(old=None, new=None):
-    """``{"old": items gone, "new": items added}``, each only when there are any."""
+    """``{"old": removed items, "new": added items}``, each only if there are any."""
     old, new = old or [], new or []
     both = {"new": [item for item in new if item not in old], "old": [item for item in old if item not in new]}
     return {key: both[key] for key in both if both[key]}
 
 
 def recursive_diff(old, new, ignore_missing_keys=False):
-    """``{"old": …, "new": …}`` reduced to what differs, at any depth; ``{}`` when nothing does."""
+    """``{"old": …, "new": …}`` reduced to the differences, at any depth; ``{}`` if there are none."""
     if isinstance(old, Mapping) and isinstance(new, Mapping):
         left, right = {}, {}
         for key in list(old) + [key for key in new if key not in old]:
@@ -242,7 +242,7 @@ def is_dictlist(data):
 
 
 def is_true(value=None):
-    """Whether a value means yes: a number over 0, the text ``true``, or what Python takes for true."""
+    """Whether a value means yes: a number over 0, the text ``true``, or a true value in Python."""
     try:
         value = float(value)
     except (TypeError, ValueError):
@@ -253,7 +253,7 @@ def is_true(value=None):
 
 
 def decode(data):
-    """The data with every bytes in it as text, at any depth; what is no UTF-8 stays bytes."""
+    """The data with all bytes decoded to text, at any depth; bytes that are not UTF-8 stay."""
     if isinstance(data, bytes):
         try:
             return data.decode("utf-8")

@@ -1,4 +1,4 @@
-"""What a declaration of resources says about which of the things that there are count, and by which ids."""
+"""Selection of resources by a declaration, and their ids."""
 
 from thin import log
 from thin.exceptions import CommandExecutionError
@@ -8,7 +8,7 @@ OPTIONS = ("resource_ids", "include", "exclude", "id_format")
 
 
 class Wanted(object):
-    """The choice among things with names. ``said`` is the declaration, for whatever else the type understands.
+    """The selection from named things. ``said`` is the declaration, for further keys of the type.
 
     ``resource_ids``: names that count, whether they are found or not; ``include`` and ``exclude``: globs over those
     that are found (default: all, but none where names are declared); ``id_format``: a resource's id, in which
@@ -49,7 +49,7 @@ class Wanted(object):
         return value
 
     def of(self, found):
-        """The names that count, sorted: the declared ones, and those of ``found`` that were asked for."""
+        """The selected names, sorted: the declared ones, and those of ``found`` that match."""
         from fnmatch import fnmatchcase
 
         chosen = set(self.declared)

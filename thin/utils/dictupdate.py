@@ -20,7 +20,7 @@ class AggregatedSequence(list, Aggregate):
 
 
 class InOrder(dict):
-    """A mapping that was written in an SLS: YAML that is made of it keeps its order, where that of others is sorted."""
+    """A mapping from an SLS: in YAML it keeps its order, while other mappings are sorted."""
 
     def copy(self):
         return InOrder(self)
@@ -47,7 +47,7 @@ def in_order(value):
 
 
 def copy_containers(value):
-    """The value with its own dicts and lists, at any depth; what they hold is shared."""
+    """A copy of all dicts and lists of the value, at any depth; other values are shared."""
     if isinstance(value, Aggregate):
         kind = AggregatedMap if isinstance(value, dict) else AggregatedSequence
         return kind(copy_containers(dict(value) if isinstance(value, dict) else list(value)))
@@ -81,7 +81,7 @@ def update(dest, upd, recursive_update=True, merge_lists=False, strict=False):
 
 
 def merge(obj_a, obj_b, strategy="smart", renderer="yaml", merge_lists=False):
-    """A new mapping of both. ``obj_b`` wins where they disagree; ``obj_a`` is not changed.
+    """A new mapping of both. Values of ``obj_b`` override; ``obj_a`` is not changed.
 
     ``recurse`` merges in depth, ``overwrite`` by top-level keys; ``aggregate`` so too but joins marked values;
     ``list`` gives ``[a, b]`` for keys that both have; ``smart`` is ``aggregate`` for the renderer yamlex, else
@@ -120,7 +120,7 @@ def merge_aggregate(obj_a, obj_b):
 
 
 def aggregate(obj_a, obj_b, level=False):
-    """Both values as one where they are marked, else ``obj_b``.
+    """Both values joined if they are marked, otherwise ``obj_b``.
 
     ``level`` marks them by itself: True at any depth, a number in so many levels from here.
     """

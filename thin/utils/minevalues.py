@@ -1,4 +1,4 @@
-"""What ``mine_functions`` says of one name, and how a value is kept that is not for everybody. For both sides."""
+"""Parsing of ``mine_functions``, and the storage format of values with limited access. For both sides."""
 
 ACL_ID = "__saltmine_acl__"
 ACL_DATA = "__data__"
@@ -17,7 +17,7 @@ def parse(given):
 
 
 def wrapped(value, allow_tgt=None, allow_tgt_type=None):
-    """The value as it is kept, as Salt keeps it; one that looks as if it were wrapped already is a value too."""
+    """The value in Salt's storage format; a value that resembles the format is wrapped, too."""
     if not allow_tgt:
         return {ACL_DATA: value, ACL_ID: 1} if isinstance(value, dict) and ACL_ID in value else value
     kept = {ACL_DATA: value, ACL_ID: 1, "allow_tgt": allow_tgt}

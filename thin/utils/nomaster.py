@@ -1,8 +1,8 @@
-"""What a minion asks of its master, where there is none: the error that says so, and what to do instead."""
+"""Errors of functions that need a master, with a replacement."""
 
 from thin.exceptions import CommandExecutionError
 
 
 def refuse(name, instead):
-    """Raise CommandExecutionError for the function ``name``; ``instead`` is a clause, of what does it here."""
+    """Raise CommandExecutionError for the function ``name``; ``instead`` names the replacement."""
     raise CommandExecutionError("%s needs a Salt master and its minions, which pushsalt has not: %s" % (name, instead))

@@ -54,7 +54,7 @@ def argspecs(functions, pattern):
 
 
 def argspec(function):
-    """One of ``argspecs``. Arguments by keyword alone come behind the others, as in Salt."""
+    """One of ``argspecs``. Keyword-only arguments follow the others, as in Salt."""
     shape = signatures.spec(function)
     only = list(shape.kwonly)
     defaults = list(shape.defaults) + [

@@ -29,7 +29,7 @@ def unified(old, new, old_name="", new_name="", context=3, end="\n"):
 
 
 def _changes(old, new):
-    """Yield ``(old from, old to, new from, new to)`` of each place where they differ, in order."""
+    """Yield ``(old from, old to, new from, new to)`` of each difference, in order."""
     at, to = 0, 0
     for i, j, size in matching.blocks(old, new) + [(len(old), len(new), 0)]:
         if at < i or to < j:

@@ -37,7 +37,7 @@ def split(text):
 
 
 def quoted(text, at, quote, escapes):
-    """(what stands between the quotes, where it goes on) of a text whose opening quote is before ``at``.
+    """(the text between the quotes, the position after it) of a text whose opening quote is before ``at``.
 
     With ``escapes`` a backslash escapes the quote and itself.
     """

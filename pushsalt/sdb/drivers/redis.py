@@ -17,7 +17,7 @@ from typing import Any
 
 from pushsalt.sdb import MAX_BYTES, Trouble, seconds
 from pushsalt.sdb.bounded import within
-from thin.utils import resp
+from thin.utils.programs import resp
 
 __func_alias__ = {"set_": "set"}
 

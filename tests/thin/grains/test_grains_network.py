@@ -5,7 +5,7 @@ import subprocess
 import pytest
 
 from thin.grains import network
-from thin.utils import netlink
+from thin.utils.system import netlink
 
 
 @pytest.mark.skipif(not shutil.which("ip"), reason="there is no ip program to compare with")

@@ -6,7 +6,7 @@ import pytest
 import yaml
 
 from thin.grains import bsd, macos, storage
-from thin.utils import ifconfig
+from thin.utils.outputs import ifconfig
 
 CASES = yaml.safe_load((Path(__file__).parents[2] / "cases/thin/grains_other.yaml").read_text(encoding="utf-8"))
 
@@ -90,7 +90,7 @@ def test_other_kernels_are_collected_by_these(monkeypatch, tmp_path):
     import os
 
     from thin.grains import collect
-    from thin.utils import netlink
+    from thin.utils.system import netlink
 
     monkeypatch.setattr(os, "uname", lambda: ("FreeBSD", "box", "14.1-RELEASE", "FreeBSD 14.1", "amd64"))
     monkeypatch.setattr("thin.grains.bsd.which", lambda name: None)

@@ -18,7 +18,7 @@ import pytest
 
 from tests.thin.modules.test_archive_hostile import HOSTILE, Bed, entry, needs_root, put, tarred
 from tests.thin.test_old_pythons import pythons
-from thin.utils import tarpass
+from thin.utils.archives import tarpass
 
 ROOT = Path(__file__).parents[3]
 

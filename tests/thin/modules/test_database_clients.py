@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from thin.utils import pgpass
+from thin.utils.formats import pgpass
 
 CLIENT = """#!{python} -IS
 import json, os, sys

@@ -109,7 +109,7 @@ def test_asked_for_variables(keys, want, states, monkeypatch):
 
 def test_apt_is_told_nothing_of_needrestart(make_loaders):
     """Which services are restarted is for the states to say, else for needrestart's own configuration."""
-    from thin.utils import aptrun
+    from thin.utils.programs import aptrun
 
     loaders = make_loaders()
     told = aptrun.run(loaders.modules["cmd.run_all"], loaders.opts, ["env"])["stdout"]

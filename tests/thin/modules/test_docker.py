@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.thin import fakedocker
-from thin.utils import dockerwords
+from thin.utils.formats import dockerwords
 
 
 class Bed:

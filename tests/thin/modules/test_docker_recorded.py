@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from thin.exceptions import CommandExecutionError, SaltInvocationError
-from thin.utils import dockernets, dockerwords
+from thin.utils.formats import dockernets, dockerwords
 
 TOLD = json.loads((Path(__file__).parents[2] / "cases/thin/docker-20.10.24.json").read_text())
 CONTAINERS = {about["Name"].lstrip("/"): about for about in TOLD["containers"]}

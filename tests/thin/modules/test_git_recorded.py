@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.beds import steps
-from thin.utils import gitrun
+from thin.utils.programs import gitrun
 
 pytestmark = pytest.mark.skipif(not shutil.which("git"), reason="needs git")
 

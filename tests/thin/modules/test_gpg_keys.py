@@ -10,7 +10,7 @@ import pytest
 from thin import runtime
 from thin.exceptions import CommandExecutionError, SaltInvocationError
 from thin.loader import Loaders
-from thin.utils import gnupg
+from thin.utils.programs import gnupg
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(not shutil.which("gpg"), reason="gpg is not there")]
 

@@ -8,7 +8,7 @@ import pytest
 from tests.beds import sshd
 from tests.thin import filebed
 from thin import link
-from thin.utils import authkeys
+from thin.utils.formats import authkeys
 
 KEY = "AAAAC3NzaC1lZDI1NTE5AAAAIOMqqnkVzrm0SdG6UOoqKLsabgH5C9okWi0dh2l9GKJl"
 OTHER = "AAAAC3NzaC1lZDI1NTE5AAAAIJgbhpgLQzxMxlQRMqVTSfMLCKjbg/jrlvn47bYcKcLf"

@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from thin.modules import netplan_ip, nm_ip
-from thin.utils import debianifaces
+from thin.utils.formats import debianifaces
 
 HERE = Path(__file__).resolve().parents[2]
 LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)

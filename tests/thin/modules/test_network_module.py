@@ -8,7 +8,8 @@ import subprocess
 
 import pytest
 
-from thin.utils import interfaces, routes
+from thin.utils.outputs import routes
+from thin.utils.system import interfaces
 
 FOUR = """default via 10.9.0.254 dev va
 10.8.0.9 dev va proto kernel scope link src 10.8.0.1

@@ -9,7 +9,7 @@ import pytest
 
 from thin import process
 from thin.exceptions import CommandExecutionError
-from thin.utils import commands, gitrun
+from thin.utils.programs import commands, gitrun
 
 pytestmark = pytest.mark.slow
 

@@ -93,7 +93,7 @@ def test_recorded(name, make_loaders, tmp_path, monkeypatch):
         (tmp_path / path).chmod(0o755 if text.startswith("#!") else 0o644)
     accounts(monkeypatch, case)
     if "manager" in case:
-        monkeypatch.setattr("thin.utils.initsystem.manager", lambda grains: case["manager"])
+        monkeypatch.setattr("thin.utils.system.initsystem.manager", lambda grains: case["manager"])
     programs = Programs(case)
     wrong = []
     for number, step in enumerate(case["steps"]):

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from thin.utils import procfs
+from thin.utils.system import procfs
 
 
 @pytest.fixture

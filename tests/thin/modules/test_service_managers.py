@@ -3,7 +3,7 @@
 import pytest
 
 from thin.engine import Engine
-from thin.utils import initsystem
+from thin.utils.system import initsystem
 
 LINUX = {"kernel": "Linux", "os": "Ubuntu"}
 

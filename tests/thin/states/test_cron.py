@@ -7,7 +7,7 @@ import pytest
 
 from tests.thin import filebed
 from thin import link
-from thin.utils import crontab
+from thin.utils.formats import crontab
 
 TEXT = """MAILTO=x
 5 5 * * * /bin/old

@@ -9,7 +9,7 @@ import pytest
 from tests.beds.project import ROOT
 from tests.thin.filebed import Bed
 from thin import link
-from thin.utils import places
+from thin.utils.files import places
 
 root_only = pytest.mark.skipif(os.geteuid() != 0, reason="owners can only be changed by root")
 

@@ -9,7 +9,8 @@ import pytest
 from thin import link, runtime
 from thin.exceptions import CommandExecutionError
 from thin.loader import Loaders
-from thin.utils import augtool, timers
+from thin.utils.formats import timers
+from thin.utils.programs import augtool
 
 
 def loaders(test=False, **pillar):

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import pytest
 
 from thin.exceptions import CommandExecutionError
-from thin.utils import interfaces
+from thin.utils.system import interfaces
 
 LINK = {"inet": [{"address": "192.0.2.5", "netmask": "255.255.255.0", "broadcast": "192.0.2.255", "label": "eth0:1"}]}
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from thin.utils import debversion, pkgplan
+from thin.utils.packages import debversion, pkgplan
 
 HERE = {"one": ["1.0-1"], "epoch": ["2:1.5-1"], "kernel": ["6.1", "6.5"]}
 

@@ -8,7 +8,7 @@ import pytest
 from tests.thin import filebed
 from thin import link
 from thin.exceptions import CommandExecutionError
-from thin.utils import authkeys
+from thin.utils.formats import authkeys
 
 KEYS = "# ours\nssh-ed25519 AAAAC3NzaC1l a b\nno-pty ssh-rsa AAAAB3NzaC1yc2EA me@x\n"
 USER = pwd.getpwuid(os.geteuid()).pw_name

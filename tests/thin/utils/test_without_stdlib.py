@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 
 from thin import slots
 from thin.modules import hashutil
-from thin.utils import matching, osutil, unified, words
-from thin.utils.files import copying, edit
+from thin.utils import matching, unified, words
+from thin.utils.files import copying, edit, osutil
 
 LINES = st.lists(st.sampled_from(["a\n", "b\n", "c\n", "\n", "  }\n", "end"]), max_size=60)
 #: what the shell's words are made of

@@ -96,7 +96,7 @@ def grains():
 
 def grains_refresh():
     """
-    Return the same, looked for anew
+    Return the grains, collected again
     """
     _look()
     return grains()
@@ -112,14 +112,14 @@ def ping():
 
 def shutdown(opts):
     """
-    Forget what was found
+    Discard the collected data
     """
     __context__.pop(_CONTEXT, None)
 
 
 def enter():
     """
-    Return the words behind which a command runs in the current container
+    Return the words that run a command in the current container
 
     It ends with status 97 and a line on stderr when the container does not run.
     """
@@ -142,7 +142,7 @@ def _current():
 
 
 def _look():
-    """id -> what is known of it: a dict with ``name`` and, where there is one, the rest of _SEEN."""
+    """id -> data of the container: a dict with ``name`` and, if available, the other keys of _SEEN."""
     state = _state()
     wanted = state["wanted"]
     running = _cli("ps", "-q", "--no-trunc").split() if state["engine"] and wanted.looks else []
@@ -162,13 +162,13 @@ def _look():
 
 
 def _format():
-    """A pod's own container, which has nothing in it, is left out where there can be one."""
+    """The format of the list; a pod's infra container is excluded if the engine has pods."""
     podman = os.path.basename(_state()["engine"]) == "podman"
     return "{{if not .IsInfra}}%s{{end}}" % _FORMAT if podman else _FORMAT
 
 
 def _reader(found):
-    """Reads the container's files: from its root where that can be seen from here, else by one command in it."""
+    """Reads files of the container: from its root if that is accessible, otherwise with one command in it."""
     root = "/proc/%s/root" % found["pid"]
     if os.path.isdir(root + "/etc"):
         return outside.reader(root)
@@ -180,7 +180,7 @@ def _reader(found):
 
 
 def _cli(*words, partly=False):
-    """What the engine prints. ``partly``: it may have had no answer for some of it."""
+    """The output of the engine. ``partly``: some of the output may be missing."""
     engine = _state()["engine"]
     done = process.run([engine] + list(words), env=dict(os.environ, LC_ALL="C"), timeout=60)
     if done.retcode and not partly:

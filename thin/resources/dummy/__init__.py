@@ -24,7 +24,7 @@ SAFE = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789
 
 
 def init(opts):
-    """Once, before anything else is asked."""
+    """Called once, before any other function."""
     __context__["dummy_resource"] = True
 
 
@@ -45,7 +45,7 @@ def grains():
 
 
 def grains_refresh():
-    """The same: nothing is kept of them."""
+    """The grains; they are not cached."""
     return grains()
 
 
@@ -83,7 +83,7 @@ def service_stop(name):
 
 
 def service_restart(name):
-    """Restart a service, which changes nothing."""
+    """Restart a service, without any effect."""
     return True
 
 
@@ -93,7 +93,7 @@ def package_list():
 
 
 def package_status(name):
-    """``{name: version}`` of a package, None when there is none."""
+    """``{name: version}`` of a package, None if there is none."""
     packages = _load()["packages"]
     return {name: packages[name]} if name in packages else None
 
@@ -145,7 +145,7 @@ def _path():
 
 
 def _load():
-    """``{"id", "services", "packages"}``; as new when nothing is kept, or nothing that can be read."""
+    """``{"id", "services", "packages"}`` from the file; defaults if there is none that can be read."""
     from thin import wire
 
     msgpack = wire.msgpack()

@@ -1,4 +1,4 @@
-"""Resources of type http_api: endpoints that speak JSON over HTTP, asked by their manager.
+"""Resources of type http_api: HTTP endpoints with JSON, which their manager queries.
 
 Declared in pillar, each by its id; what all have in common may stand beside ``resource_ids``:
 
@@ -21,7 +21,7 @@ Token and headers go to this server and nowhere else: not into logs, messages or
 """
 
 from thin.exceptions import CommandExecutionError
-from thin.utils import serial
+from thin.utils.files import serial
 
 OPTIONS = ("url", "token", "headers", "ping", "grains", "timeout", "ca_bundle", "verify_ssl")
 #: Seconds to wait for the server, and bytes that it may answer.
@@ -32,7 +32,7 @@ PLAIN = "/:@!$&'()*+,;=-._~%?"
 
 
 def init(opts):
-    """Understand what is declared; of an endpoint that makes no sense, each question to it says why."""
+    """Parse the declaration; for an invalid endpoint, each request raises the reason."""
     key = opts.get("resource_pillar_key") or "resources"
     declared = dict(opts["pillar"].get(key, {}).get("http_api") or {})
     endpoints = declared.pop("resource_ids", None) or {}
@@ -52,12 +52,12 @@ def initialized():
 
 
 def discover(opts):
-    """The ids that are declared. No server is asked: one that is down is there all the same."""
+    """The declared ids. No server is queried: an endpoint that is down is still a resource."""
     return list(__context__["http_api"])
 
 
 def grains():
-    """The URL, and what the server says of itself where ``grains`` names a path."""
+    """The URL, and the response at the path that ``grains`` of the declaration names."""
     endpoint = _current()
     found = {"url": endpoint["url"]}
     if endpoint.get("grains"):
@@ -69,12 +69,12 @@ def grains():
 
 
 def grains_refresh():
-    """The same: nothing is kept here."""
+    """The grains; they are not cached."""
     return grains()
 
 
 def ping():
-    """Whether the server answers, and not with an error."""
+    """Whether the server responds without an error."""
     return "error" not in query(_current().get("ping") or "", raise_error=False)
 
 
@@ -84,7 +84,7 @@ def shutdown(opts):
 
 
 def query(path="", method="GET", data=None, params=None, raise_error=True):
-    """``{"status": number, "data": what the JSON means, or text}``; ``error`` too where that is not to be raised."""
+    """``{"status": number, "data": parsed JSON, or text}``; also ``error`` if it is not raised."""
     try:
         import urllib.error
         import urllib.parse
@@ -127,7 +127,7 @@ def _current():
 
 
 def _endpoint(common, said):
-    """The settings of one endpoint, with all headers; what it says itself wins."""
+    """The settings of one endpoint with all headers; its own override the common ones."""
     own = {"url": said} if isinstance(said, str) else said
     if not isinstance(own, dict):
         raise CommandExecutionError("an endpoint is a URL, or a mapping with `url`")

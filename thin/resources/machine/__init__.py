@@ -104,7 +104,7 @@ def grains():
 
 def grains_refresh():
     """
-    Return the same, looked for anew
+    Return the grains, collected again
     """
     _look()
     return grains()
@@ -122,14 +122,14 @@ def ping():
 
 def shutdown(opts):
     """
-    Forget what was found
+    Discard the collected data
     """
     __context__.pop(_CONTEXT, None)
 
 
 def enter():
     """
-    Return the words behind which a command runs in the current machine or chroot, as root
+    Return the words that run a command in the current machine or chroot, as root
 
     It ends with status 97 and a line on stderr when there is no way in.
     """
@@ -150,7 +150,7 @@ def _current():
 
 
 def _look():
-    """id -> what is known of it: ``name``, ``kind``, ``root`` for people, ``files``: where it can be read, if so."""
+    """id -> data of the machine: ``name``, ``kind``, ``root`` for people, ``files``: a readable root, if any."""
     state = __context__[_CONTEXT]
     wanted = state["wanted"]
     names = _listed(partly=not wanted.looks)
@@ -182,7 +182,7 @@ def _machine(name, shown):
 
 
 def _listed(partly=False):
-    """Names of the containers that machined knows."""
+    """Names of the containers of machined."""
     text = _machinectl("list", "--no-legend", "--full", partly=partly)
     rows = [line.split() for line in text.splitlines()]
     return [row[0] for row in rows if len(row) > 1 and row[1] == "container"]
@@ -201,7 +201,7 @@ def _shown(names):
 
 
 def _images():
-    """Names of what lies in the folder of machines, running or not."""
+    """Names of the machines in /var/lib/machines, running or not."""
     try:
         entries = os.listdir(IMAGES)
     except OSError:
@@ -211,7 +211,7 @@ def _images():
 
 
 def _machinectl(*words, partly=False):
-    """What machinectl prints; nothing where there is none, or no systemd. ``partly``: a failure is no answer."""
+    """The output of machinectl; empty without machinectl or systemd. ``partly``: a failure is not an answer."""
     program = process.which("machinectl")
     if program is None:
         return ""
@@ -223,7 +223,7 @@ def _machinectl(*words, partly=False):
 
 
 def _nodename(found):
-    """A machine is called like its name, until a system that is booted in it takes that of its own file."""
+    """The node name of a machine: its name, or that of its own hostname file if a system is booted in it."""
     own = outside.read(found["files"], "/etc/hostname").split() if found["files"] else []
     try:
         with open("/proc/%s/comm" % found["leader"], encoding="utf-8") as stream:

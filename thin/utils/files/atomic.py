@@ -13,9 +13,8 @@ import errno
 import os
 import stat
 
-from thin.utils import safepath
-from thin.utils.files import owner
-from thin.utils.osutil import ONLY_COPY
+from thin.utils.files import owner, safepath
+from thin.utils.files.osutil import ONLY_COPY
 
 PIECE = 1 << 18
 ACL = "system.posix_acl_access"
@@ -28,7 +27,7 @@ class Torn(OSError):
 
 
 class _Unstopped(object):
-    """Signals that stop the worker wait until what is begun is done. Its supervisor kills it seconds after them."""
+    """Delays signals that stop the worker until an operation is complete. Its supervisor kills it seconds later."""
 
     def __enter__(self):
         if hasattr(signal, "pthread_sigmask"):
@@ -98,13 +97,13 @@ def append(path, data):
 
 
 def _spool(place):
-    """(descriptor, name) of a temporary file: beside the file, else wherever one can be had (then it is a path)."""
+    """(descriptor, name) of a temporary file: in the same folder, or in another one (then it is a path)."""
     try:
         return place.temporary()
     except OSError as exc:
         if exc.errno not in (errno.EACCES, errno.EPERM, errno.EROFS):
             raise
-    from thin.utils import osutil
+    from thin.utils.files import osutil
 
     return osutil.mkstemp()
 
@@ -221,7 +220,7 @@ def _attributes_of(descriptor):
 
 
 def _default_context(path):
-    """A file moved into place has the context of where it was made; restorecon gives it that of its name."""
+    """Set the SELinux context for the new name with restorecon: a moved file keeps that of its former place."""
     try:
         with open("/sys/fs/selinux/enforce", encoding="utf-8") as enforce:
             if enforce.read().strip() != "1":
@@ -267,7 +266,7 @@ def makedirs(path, user=None, group=None, mode=None):
 
 
 def mkdir(path, user=None, group=None, mode=None):
-    """Make one directory. The mode is exact where one is given, else what the umask leaves."""
+    """Make one directory. A given mode is set exactly; the default depends on the umask."""
     with safepath.at(path) as place:
         place.mkdir(0o777 if mode is None else 0o700)
         with place.pin() as pinned:

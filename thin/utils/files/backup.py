@@ -6,8 +6,7 @@ import re
 import stat
 import time
 
-from thin.utils import safepath
-from thin.utils.files import atomic
+from thin.utils.files import atomic, safepath
 
 STAMP = "%a_%b_%d_%H:%M:%S_%Y"
 SUFFIX = re.compile(r"_(\w{3}_\w{3}_\d\d_\d\d:\d\d:\d\d_\d{6}_\d{4})$")

@@ -27,7 +27,7 @@ def replace(
     insert_before_match=None,
     insert_after_match=None,
 ):
-    """``text`` with ``content`` between the markers; without them the block is added where that is asked for.
+    """``text`` with ``content`` between the markers; without markers the block is added if requested.
 
     Raises CommandExecutionError when there is no place for it, or no end. Salt: ``file.blockreplace``.
     """
@@ -89,7 +89,7 @@ def replace_in_file(
     insert_before_match=None,
     insert_after_match=None,
 ):
-    """``file.blockreplace``: the unified diff (True when it is not to be shown); "" or False when nothing changes."""
+    """``file.blockreplace``: the unified diff (True if it is not shown); "" or False without changes."""
     import os
 
     from thin.utils.files import diff, edit
@@ -127,7 +127,7 @@ def replace_in_file(
 
 
 def comment_pattern(regex, char="#", cmnt=True):
-    """The expression that finds what is to become a comment, or to be none any more."""
+    """The expression for lines to comment or uncomment."""
     core, end = regex.lstrip("^").rstrip("$"), "$" if regex.endswith("$") else ""
     if cmnt:
         return "%s(%s)%s" % ("^" if regex.startswith("^") else "", core, end)
@@ -138,8 +138,7 @@ def comment_line(path, regex, char="#", cmnt=True, backup=".bak"):
     """Comment lines out or back in. The diff of those lines, False when none matched. Salt: ``file.comment_line``."""
     import os
 
-    from thin.utils import safepath
-    from thin.utils.files import diff, edit
+    from thin.utils.files import diff, edit, safepath
 
     real = safepath.real(os.path.expanduser(path))
     if not os.path.isfile(real):
@@ -147,6 +146,19 @@ def comment_line(path, regex, char="#", cmnt=True, backup=".bak"):
     data = edit.read(real)
     if diff.is_binary(data[:512]):
         raise SaltInvocationError("Cannot perform string replacements on a binary file: %s" % real)
+    old, new, content = commented(data, regex, char, cmnt)
+    if not old:
+        return False
+    edit.commit(real, content, backup)
+    return diff.of_lines(
+        *([line.encode("utf-8", "surrogateescape").decode("utf-8", "replace") for line in side] for side in (old, new))
+    )
+
+
+def commented(data, regex, char="#", cmnt=True):
+    """``(lines that match, the same commented out or back in, all bytes then)``."""
+    from thin.utils.files import edit
+
     search = edit.compiled(comment_pattern(regex, char, cmnt)).match
     old, new, lines = [], [], []
     for line in lines_of(data.decode("utf-8", "surrogateescape")):
@@ -155,9 +167,4 @@ def comment_line(path, regex, char="#", cmnt=True, backup=".bak"):
             line = char + line if cmnt else line.lstrip(char)
             new.append(line)
         lines.append(line)
-    if not old:
-        return False
-    edit.commit(real, "".join(lines).encode("utf-8", "surrogateescape"), backup)
-    return diff.of_lines(
-        *([line.encode("utf-8", "surrogateescape").decode("utf-8", "replace") for line in side] for side in (old, new))
-    )
+    return old, new, "".join(lines).encode("utf-8", "surrogateescape")

@@ -1,4 +1,4 @@
-"""What a managed file shall hold, known by digest as long as that is enough.
+"""The wanted content of a managed file; its digest alone is used as long as possible.
 
 Each kind has ``hash_type`` and ``hsum`` (what to compare an existing file with), ``pieces()`` (the bytes, fetched on
 first use) and ``read()``. Comparing costs no transfer; only what differs is fetched.
@@ -47,7 +47,7 @@ class LocalFile(object):
 
     @property
     def known(self):
-        """Whether its digest is known without its bytes."""
+        """Whether the digest is known without reading the bytes."""
         return self._hsum is not None
 
     @property
@@ -57,7 +57,7 @@ class LocalFile(object):
         return self._hsum
 
     def fetched(self):
-        """The path of the bytes. Raises Failed when they are not what the digest says."""
+        """The path of the bytes. Raises Failed if they do not match the digest."""
         if self._words:
             found = hashes.file_hash(self.path, self.hash_type)
             if found != self._hsum:
@@ -73,7 +73,7 @@ class LocalFile(object):
 
 
 class Fetched(LocalFile):
-    """A source elsewhere. ``fetch()`` gives the path of a local copy, or None when the source is gone."""
+    """A remote source. ``fetch()`` returns the path of a local copy, or None if the source does not exist."""
 
     def __init__(self, name, fetch, source_sum=None, words=None):
         LocalFile.__init__(self, None, source_sum, words)
@@ -96,7 +96,7 @@ def same(content, path):
 
 
 def read_file(path):
-    from thin.utils import safepath
+    from thin.utils.files import safepath
 
     return safepath.read(path)
 
@@ -108,7 +108,7 @@ def _read(path):
 
 def spooled(content):
     """The path of a private temporary file with these bytes; manage_file and its like take it away."""
-    from thin.utils import osutil
+    from thin.utils.files import osutil
 
     descriptor, path = osutil.mkstemp(suffix=SPOOL)
     with os.fdopen(descriptor, "wb") as target:
@@ -117,8 +117,8 @@ def spooled(content):
 
 
 def unspool(path):
-    """Take away what ``spooled`` made; any other path stays."""
-    from thin.utils import safepath
+    """Remove what ``spooled`` made; any other path stays."""
+    from thin.utils.files import safepath
 
     if path and os.path.basename(path).startswith(".pushsalt-") and path.endswith(SPOOL):
         safepath.unlink(path)

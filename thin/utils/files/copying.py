@@ -5,8 +5,7 @@ import os
 import stat
 
 from thin.exceptions import CommandExecutionError, SaltInvocationError
-from thin.utils import safepath, safetree
-from thin.utils.files import atomic, walk
+from thin.utils.files import atomic, safepath, safetree, walk
 
 
 def copy(src, dst, recurse=False, remove_existing=False):

@@ -1,10 +1,8 @@
-"""Data as text and back, for file.serialize. What the standard library cannot write here, the controller writes."""
+"""Serialization for file.serialize. The controller serializes formats that the standard library cannot write."""
 
 from thin import link
 from thin.exceptions import CommandExecutionError
-from thin.utils import serial
-
-BUILTIN = ("json", "configparser", "plist", "python")
+from thin.utils.files import serial
 
 
 def flat(options):

@@ -2,7 +2,7 @@
 
 import os
 
-from thin.utils import safepath
+from thin.utils.files import safepath
 
 #: Bytes (of lists of lines: characters) of either side up to which two texts are compared line by line.
 LIMIT = 2 * 1024 * 1024
@@ -112,7 +112,7 @@ def of_lines(old, new, joint=""):
 
 
 def matters(diff, ignore_ordering=False, ignore_whitespace=False, ignore_comment_characters=None):
-    """False when a unified diff has nothing but what is to be ignored: moved lines, white space, comments."""
+    """False if a unified diff contains only ignored differences: moved lines, white space, comments."""
     if diff.startswith(TOO_LARGE[:14]):
         return True
     comments = ignore_comment_characters or []

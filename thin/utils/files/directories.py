@@ -1,17 +1,17 @@
-"""The parts of ``file.directory``: what is in its way, making it, what below it differs, and setting that."""
+"""Steps of ``file.directory``: removing an obstacle, creation, comparison of the content, and changes."""
 
 import os
 import stat
 
-from thin.utils import safepath
-from thin.utils.files import owner, walk
+from thin.utils.files import owner, safepath, walk
 
 REMOVED = {"removed": "Removed due to clean"}
 
 
 def make_way(name, ret, force, backupname, allow_symlink, test):
-    """Take away, or rename to ``backupname``, what is no directory at ``name``. Notes it in ``ret``; words when it
-    may not."""
+    """Remove, or rename to ``backupname``, a file at ``name`` that is no directory. Recorded in ``ret``; returns an
+    error if it is not allowed.
+    """
     link = os.path.islink(name)
     if not (os.path.isfile(name) or (link and (force or not allow_symlink))):
         return ""
@@ -113,7 +113,7 @@ def predicted(name, ret, found, removed):
 
 
 def converge(name, ret, found, removed, silent, children_only, follow_symlinks):
-    """Set what differs, take away what is unwanted, and say what came of it."""
+    """Change what differs, remove unwanted files, and set the return."""
     words = []
     ret["changes"].update(found)
     ret["changes"].update((path, REMOVED) for path in removed)

@@ -1,17 +1,15 @@
-"""Editing what a file says: substitutions, text at its end or beginning. Pure on bytes; ``commit`` writes the
-result."""
+"""Edits of file contents: substitutions, text at the end or beginning. Pure on bytes; ``commit`` writes the result."""
 
 import os
 import re
 import sys
 
 from thin.exceptions import CommandExecutionError, SaltInvocationError
-from thin.utils import safepath
-from thin.utils.files import atomic, diff, large
+from thin.utils.files import atomic, diff, large, safepath
 
 
 def regex_flags(flags):
-    """The number behind Salt's flags: a number, a flag's name (``MULTILINE``), or a list of names."""
+    """The number of Salt's flags: a number, a flag's name (``MULTILINE``), or a list of names."""
     if isinstance(flags, int):
         return int(flags)
     names = [flags] if isinstance(flags, str) else flags
@@ -107,7 +105,7 @@ class Substitution(object):
             yield end, end, (b"" if data[-1:] in (b"", self.newline) else self.newline) + self.line + self.newline
 
     def measured(self, data):
-        """Yield the sizes of ``data`` and of the new content as text; nothing when they are equal."""
+        """Yield the sizes of ``data`` and of the new content as text; none if they are equal."""
         size, differs = len(data), False
         for start, end, new in self.edits(data):
             size += len(new) - (end - start)
@@ -159,7 +157,7 @@ def replace_in_file(
     backslash_literal=False,
     encoding=None,
 ):
-    """``file.replace``: the unified diff (True when it is not to be shown); "" or False when nothing is to change."""
+    """``file.replace``: the unified diff (True if it is not shown); "" or False without changes."""
     if append_if_not_found and prepend_if_not_found:
         raise SaltInvocationError("Only one of append and prepend_if_not_found is permitted")
     real = _editable(path, ignore_if_missing)
@@ -263,7 +261,7 @@ def add_lines(data, lines):
 
 
 def addition(path, lines):
-    """The bytes that ``add_lines`` puts behind those of a file. Raises OSError."""
+    """The bytes that ``add_lines`` appends to a file. Raises OSError."""
     with open(path, "rb", opener=safepath.opener) as source:
         source.seek(max(0, source.seek(0, os.SEEK_END) - 1))
         return (b"\n" if source.read(1) not in (b"", b"\n") else b"") + add_lines(b"", lines)
@@ -358,7 +356,8 @@ def read(path):
 
 
 def commit(path, data, backup=None, keep_inode=False):
-    """Write the edited content; owner and mode stay. ``backup`` is a suffix for a copy of the old one beside it.
+    """Write the edited content; owner and mode stay. ``backup`` is a suffix for a copy of the old file in the same
+    folder.
 
     Follows links. Raises CommandExecutionError with the reason; the file is as it was then.
     """

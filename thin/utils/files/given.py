@@ -1,4 +1,4 @@
-"""What a file shall hold when that stands in the state itself, in pillar or in grains."""
+"""The wanted content of a file from the state, from pillar or from grains."""
 
 from thin.exceptions import CommandExecutionError
 from thin.utils.files import content
@@ -8,7 +8,7 @@ _NO_VALUE = object()
 
 
 def looked_up(salt, contents=None, pillar_keys=None, grains_keys=None, delimiter=":"):
-    """(value, the words for it in errors) of what was given of these. Raises CommandExecutionError for a missing key.
+    """(value, its name in errors) of the given argument. Raises CommandExecutionError for a missing key.
 
     ``salt`` has the functions ``pillar.get`` and ``grains.get``. Of a list of keys, the values are lines.
     """

@@ -28,7 +28,7 @@ def file_hash(path, form="sha256", chunk_size=1 << 18):
 
 
 def at_once(path, flags):
-    """For ``open``: a named pipe that somebody puts in the place of a file keeps nobody waiting."""
+    """An opener that does not block on a named pipe in the place of a file."""
     return os.open(path, flags | os.O_NONBLOCK)
 
 

@@ -1,9 +1,9 @@
-"""File attributes (lsattr, chattr) and SELinux contexts: looked at and set only where a state asks for them."""
+"""File attributes (lsattr, chattr) and SELinux contexts, used only if a state sets them."""
 
 import os
 import subprocess
 
-from thin.utils import safepath
+from thin.utils.files import safepath
 
 SELINUX = "security.selinux"
 PARTS = ("seuser", "serole", "setype", "serange")
@@ -12,7 +12,7 @@ SHORT = {"seuser": "user", "serole": "role", "setype": "type", "serange": "range
 
 
 def run(*argv, **options):
-    """(exit status, output) of a program; 127 when it is not there. ``cwd``: where it runs."""
+    """(exit status, output) of a program; 127 if it does not exist. ``cwd``: its working directory."""
     try:
         process = subprocess.Popen(
             argv,
@@ -30,7 +30,7 @@ def run(*argv, **options):
 
 
 def lsattr(path):
-    """{path: [letters]} as Salt gives it, or None where there is no lsattr or the file system has no attributes."""
+    """{path: [letters]} in Salt's format, or None without lsattr or attributes of the file system."""
     status, output = run("lsattr", "-d", path)
     if status:
         return None
@@ -67,7 +67,7 @@ def missing_attributes(path, wanted):
 
 
 def context(path):
-    """[user, role, type, range] of the file's SELinux context, or None where there is none."""
+    """[user, role, type, range] of the file's SELinux context, or None if there is none."""
     try:
         raw = os.getxattr(path, SELINUX, follow_symlinks=False)
     except (AttributeError, OSError):

@@ -8,8 +8,7 @@ import errno
 import os
 
 from thin import waiting
-from thin.utils import safepath
-from thin.utils.files import atomic, diff
+from thin.utils.files import atomic, diff, safepath
 
 
 def is_large(path):

@@ -142,7 +142,7 @@ def change(path, content=None, match=None, mode=None, location=None, before=None
         raise CommandExecutionError('Unknown mode: "%s"' % mode)
     if mode != "delete" and content is None:
         raise CommandExecutionError('Content can only be empty if mode is "delete"')
-    from thin.utils import safepath
+    from thin.utils.files import safepath
 
     old = safepath.read(path).decode("utf-8", "surrogateescape")
     lines = split(old)
@@ -166,8 +166,8 @@ def edit_file(
     test=False,
 ):
     """``file.line``: the unified diff (True when it is not to be shown), False when nothing is to change."""
-    from thin.utils import safepath
     from thin.utils.files import edit as edits
+    from thin.utils.files import safepath
 
     path = safepath.real(os.path.expanduser(path))
     if not os.path.isfile(path):

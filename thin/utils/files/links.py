@@ -25,7 +25,7 @@ def refusal(name, user, group, target=None):
 
 
 def ownership(path):
-    """(user, group) of the link itself, by name where there is one."""
+    """(user, group) of the link itself, by name if possible."""
     from thin.utils.files import owner
 
     st = os.lstat(path)
@@ -53,7 +53,7 @@ def own(path, user, group):
 def make(target, path, force=False, atomic=False, follow_symlinks=True):
     """Make ``path`` a link to ``target``. True; raises SaltInvocationError, CommandExecutionError. Salt:
     ``file.symlink``."""
-    from thin.utils import safepath
+    from thin.utils.files import safepath
 
     if not os.path.isabs(path):
         raise SaltInvocationError("Link path must be absolute: %s" % path)
@@ -78,7 +78,7 @@ def make(target, path, force=False, atomic=False, follow_symlinks=True):
 
 
 def _swap(target, path):
-    from thin.utils import safepath
+    from thin.utils.files import safepath
 
     with safepath.at(path) as place:
         temp = place.beside(".pushsalt-%s" % os.urandom(12).hex())
@@ -136,7 +136,7 @@ def foretell(ret, name, target, force, user, group, exists, makedirs):
 
 
 def settle(ret, name, user, group):
-    """The return for a link that leads where it shall: its owners are set."""
+    """The return for a link with the right target: its owners are set."""
     from thin.utils.files.states import failed
 
     if owned(name, user, group):
@@ -150,8 +150,8 @@ def settle(ret, name, user, group):
 
 
 def move_aside(name, target, backupname, force):
-    """Rename what is in a link's way to its backup name; words when that cannot be."""
-    from thin.utils import safepath
+    """Rename an obstacle to its backup name; returns the error if that fails."""
+    from thin.utils.files import safepath
 
     if not os.path.isabs(backupname):
         if backupname != os.path.basename(backupname):

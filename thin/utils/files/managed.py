@@ -3,8 +3,8 @@
 import os
 import stat
 
-from thin.utils import safepath
-from thin.utils.files import atomic, owner
+from thin import detail
+from thin.utils.files import atomic, owner, safepath
 from thin.utils.files import content as contents_of
 from thin.utils.files.content import Failed
 
@@ -79,6 +79,7 @@ def predict(name, content, wish):
     """
     st = owner.look(name, wish.follow_symlinks)
     if st is None:
+        _note_new(name, content, wish)
         if not wish.new_file_diff or content is None:
             return {"newfile": name}, True
         text, _ = describe_change(None, content, wish)
@@ -92,6 +93,8 @@ def predict(name, content, wish):
             raise Failed(NO_FILE % name)
         elif not contents_of.same(content, name):
             changes["diff"], matters = describe_change(name, content, wish)
+            if detail.on() and wish.show_changes and not wish.obfuscate:
+                _note(name, changes["diff"], name, content)
         elif stat.S_ISLNK(st.st_mode):
             changes["diff"], matters = REPLACES_LINK, True
         st = target
@@ -101,6 +104,28 @@ def predict(name, content, wish):
 
         changes.update(labels.predict(name, wish.attrs, wish.selinux))
     return changes, matters
+
+
+def _note_new(name, content, wish):
+    """Tell a plan of a file that would be made: its lines, or its digest; and of a source that is no file."""
+    if not detail.on():
+        return
+    path = getattr(content, "path", None)
+    if path and os.path.isdir(path):
+        detail.need("path", path, "%s is a directory" % path)
+    elif content is not None and wish.show_changes and not wish.obfuscate:
+        _note(name, describe_change(None, content, wish)[0], None, content)
+
+
+def _note(name, text, old, content):
+    """Tell a plan of the difference of one file; of one that has no lines to show, the digests."""
+    detail.diff(name, text)
+    if not text.startswith("--- "):
+        from thin.utils.files import hashes
+
+        new = hashes.data_hash(content.read()) if isinstance(content, contents_of.Data) else None
+        new = new or hashes.file_hash(content.fetched(), "sha256")
+        detail.digests(name, None if old is None else hashes.file_hash(old, "sha256"), new)
 
 
 def foretell(name, content, wish, ret):
@@ -122,7 +147,7 @@ def foretell(name, content, wish, ret):
 
 
 def keep_content(name, ret, wish, test):
-    """The state's return for a file that exists and keeps what it holds (``replace: false``)."""
+    """The state's return for a file that exists and keeps its content (``replace: false``)."""
     wish.backup = ""
     if test:
         before = owner.mode_text(owner.found(name, wish.follow_symlinks))
@@ -244,7 +269,7 @@ def _write(path, content, wish, mode=None):
 
 
 def settle(name, wish, ret):
-    """Set owner, mode, attributes and context of an existing file, whatever it holds. Raises OSError if it is gone."""
+    """Set owner, mode, attributes and context of an existing file. Raises OSError if it no longer exists."""
     st = owner.found(name, wish.follow_symlinks)
     link = stat.S_ISLNK(st.st_mode)
     _settle(name, owner.drift(st, wish.user, wish.group, None if link else wish.mode), wish, ret)

@@ -1,4 +1,4 @@
-"""The names that a managed file's template sees besides those of every template. Both sides compute them alike."""
+"""The variables of a managed file's template, in addition to those of every template. Both sides compute them."""
 
 from thin.utils.files import owner
 

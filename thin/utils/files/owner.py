@@ -75,7 +75,7 @@ def uid_to_user(uid):
 
 
 def gid_to_group(gid):
-    """The group's name, or the gid itself when there is none."""
+    """The group's name, or the gid itself if there is none."""
     try:
         return grp.getgrgid(int(gid)).gr_name
     except (KeyError, AttributeError, OverflowError):
@@ -212,7 +212,7 @@ def stats(path, hash_type=None, follow_symlinks=True):
 def chown(path, user, group, follow_symlinks=True):
     """Set the owner. Returns None, or Salt's words about an unknown user or group; nothing is set then. Raises
     OSError."""
-    from thin.utils import safepath
+    from thin.utils.files import safepath
 
     uid, gid, errors = _ids(user, group)
     if not errors:
@@ -222,7 +222,7 @@ def chown(path, user, group, follow_symlinks=True):
 
 def chown_tree(path, user, group):
     """As ``chown`` for all below and with a folder, links themselves."""
-    from thin.utils import safetree
+    from thin.utils.files import safetree
 
     uid, gid, errors = _ids(user, group)
     if not errors:
@@ -245,7 +245,7 @@ def enforce(path, wanted, follow_symlinks=True, written=None, near=None):
     ``safepath.Refused`` among them: also where the file is not the one that was ``written`` (its stat result).
 
     ``near``: a ``safepath.Near`` of the caller, who has many paths."""
-    from thin.utils import safepath
+    from thin.utils.files import safepath
 
     follow = follow_symlinks and os.path.exists(path)  # a link that leads nowhere is changed itself
     way = near or safepath

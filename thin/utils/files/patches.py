@@ -4,7 +4,7 @@ import os
 import subprocess
 
 from thin.exceptions import CommandExecutionError
-from thin.utils import safepath
+from thin.utils.files import safepath
 
 FORBIDDEN = ("-N", "--forward", "-r", "--reject-file", "-o", "--output")
 
@@ -34,7 +34,7 @@ def options(text, strip=None):
 
 
 def run(name, patch, words):
-    """patch(1) on a file or directory, in the shape of ``cmd.run_all``. CommandExecutionError when there is none.
+    """patch(1) on a file or directory, in the shape of ``cmd.run_all``. CommandExecutionError if there is none.
 
     It works in the open folder, where it follows no links, and says the file's whole path all the same."""
     whole = os.path.isdir(name)
@@ -92,7 +92,7 @@ def apply(ret, name, patch, words, strip, reject_file, test):
 
 def _rejects(name, patch, words, reject_file):
     """Write what does not fit; patch(1) does so only where it writes what fits, too."""
-    from thin.utils import osutil
+    from thin.utils.files import osutil
 
     descriptor, unwanted = osutil.mkstemp()
     os.close(descriptor)

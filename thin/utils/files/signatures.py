@@ -6,8 +6,7 @@ What does not stand the check is not kept: neither the file nor its signatures, 
 import os
 
 from thin.exceptions import CommandExecutionError
-from thin.utils import safepath
-from thin.utils.files import sources
+from thin.utils.files import safepath, sources
 
 
 def checker(signature, functions, opts, saltenv, verify_ssl=True, *trust, **more_trust):

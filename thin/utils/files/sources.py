@@ -7,8 +7,7 @@ import stat
 
 from thin import link
 from thin.exceptions import CommandExecutionError
-from thin.utils import safepath
-from thin.utils.files import content, hashes
+from thin.utils.files import content, hashes, safepath
 from thin.utils.files.urls import redact
 
 REMOTE = ("http", "https", "ftp")
@@ -39,12 +38,6 @@ def scheme(source):
 def _is_plugged(kind):
     """Whether the controller is asked for sources of this scheme, as for those of the file server."""
     return kind not in ("", "file", "salt") and kind not in REMOTE
-
-
-def is_remote(source):
-    """True when any of the source(s) comes by http, https or ftp."""
-    items = source if isinstance(source, (list, tuple)) else [source]
-    return any(scheme(next(iter(item)) if isinstance(item, dict) and item else item) in REMOTE for item in items)
 
 
 def local_path(source):
@@ -123,7 +116,7 @@ def _hash_list(source_hash, saltenv, verify_ssl):
 
 
 def fetch(source, saltenv, verify_ssl=True, have=(), cache=None, use_etag=False):
-    """The path of a local copy of any source, or None when there is none. Raises CommandExecutionError, LinkError."""
+    """The path of a local copy of any source, or None if there is none. Raises CommandExecutionError, LinkError."""
     kind = scheme(source)
     if kind == "salt" or _is_plugged(kind):
         return link.file(source, saltenv, have)

@@ -2,6 +2,7 @@
 
 import os
 
+from thin import detail
 from thin.exceptions import CommandExecutionError
 from thin.log import getLogger
 from thin.utils.files import owner
@@ -43,6 +44,7 @@ def _check_user(opts, user, group):
     words = owner.missing_owners(user, group)
     if words and opts["test"]:
         log.warning("%s", words)
+        detail.need("user", str(user or group), words)
         return ""
     return words
 

@@ -4,7 +4,7 @@ import os
 import time
 
 from thin.exceptions import CommandExecutionError, SaltInvocationError
-from thin.utils import safepath
+from thin.utils.files import safepath
 
 
 def seconds(value):

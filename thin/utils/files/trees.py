@@ -237,7 +237,7 @@ class Outcome(object):
             self._ret["changes"][path] = one["changes"]
 
     def cleared(self, path, kind, replacement):
-        """Take away what is of the wrong kind at ``path``. False when a dry run says no more about it."""
+        """Remove what is of the wrong kind at ``path``. False when a dry run says no more about it."""
         if self._test:
             self.add(
                 path, {"result": None, "changes": {}, "comment": "Replacing %s%s with a %s" % (kind, path, replacement)}
@@ -247,7 +247,7 @@ class Outcome(object):
         return True
 
     def clean(self, paths):
-        """Take away what does not belong here."""
+        """Remove what does not belong here."""
         if self._test:
             if paths:
                 self._ret["result"] = self._ret["result"] and None

@@ -89,7 +89,7 @@ def is_child(path, directory):
 
 
 def remove(path):
-    """Take away a file, a link or a whole directory. True when something was there. Raises OSError."""
-    from thin.utils import safepath
+    """Remove a file, a link or a whole directory. True when something was there. Raises OSError."""
+    from thin.utils.files import safepath
 
     return safepath.remove(path)

@@ -3,8 +3,7 @@
 import os
 
 from thin.exceptions import CommandExecutionError
-from thin.utils import osutil, safepath
-from thin.utils.files import atomic
+from thin.utils.files import atomic, osutil, safepath
 from thin.utils.files.urls import redact
 
 TIMEOUT = 60

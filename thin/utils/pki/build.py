@@ -1,4 +1,4 @@
-"""What is to be signed, made of Salt's arguments: drafts of certificates, requests and revocation lists.
+"""Drafts of certificates, requests and revocation lists from Salt's arguments, to be signed.
 
 A draft can be compared with what is there before it is signed. Salt: ``salt.utils.x509``.
 """
@@ -323,7 +323,7 @@ def serial(value=None):
 
 
 def with_policy(policy, kwargs):
-    """The arguments of a certificate with those of a signing policy, which nobody overrides. A new dict."""
+    """The arguments of a certificate, overridden by those of a signing policy. A new dict."""
     if not policy:
         return kwargs
     policy, kwargs = oids.short(dict(policy)), oids.short(dict(kwargs))

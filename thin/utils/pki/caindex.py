@@ -1,11 +1,11 @@
-"""The files of a small certificate authority in a directory (``tls``): where they lie, its names, and its index.
+"""The files of a small certificate authority in a directory (``tls``): paths, names, and index.
 
 The index has a line for each certificate, as openssl's own authority has it.
 """
 
 # ruff: noqa: E741 - the name of an argument is Salt's
 from thin.exceptions import CommandExecutionError
-from thin.utils import safepath
+from thin.utils.files import safepath
 from thin.utils.pki import names, oids
 
 SHORT = "%y%m%d%H%M%SZ"
@@ -31,7 +31,7 @@ def subject(C, ST, L, O, OU, CN, emailAddress):
 
 
 def parts(name):
-    """``{attribute: value}`` of a name, with the arguments' names for what they stand for."""
+    """``{attribute: value}`` of a name, with the names of the arguments."""
     return {_NAMES.get(number, number): value for rdn in name.rdns for number, value in rdn}
 
 
@@ -47,7 +47,7 @@ def write(path, data, mode):
 
 def lines(path):
     """The lines of an index; [] without one."""
-    from thin.utils import textfile
+    from thin.utils.files import textfile
 
     return textfile.lines(path)
 
@@ -67,7 +67,7 @@ def note(base, ca_name, certificate):
 
 
 def revoked(index):
-    """[(serial number, date)] of what the index says is revoked."""
+    """[(serial number, date)] of the revoked certificates in the index."""
     import datetime
 
     found = [line.split("\t") for line in lines(index) if line.startswith("R\t")]

@@ -29,14 +29,14 @@ class Item(object):
         self.tag, self.body, self.raw = tag, body, raw
 
     def __iter__(self):
-        """What a constructed value holds."""
+        """The elements of a constructed value."""
         rest = self.body
         while rest:
             item, rest = _next(rest)
             yield item
 
     def items(self, *tags):
-        """What it holds, as a list. ``tags``: what this is allowed to be itself. Raises ValueError."""
+        """The elements as a list. ``tags``: allowed tags of the value itself. Raises ValueError."""
         self.expect(*tags or (SEQUENCE,))
         return list(self)
 
@@ -140,7 +140,7 @@ def set_of(*parts):
 
 
 def context(number, *parts):
-    """A constructed value with a context tag: EXPLICIT, or what IMPLICIT makes of a sequence."""
+    """A constructed value with a context tag: EXPLICIT, or an IMPLICIT sequence."""
     return tlv(0xA0 | number, *parts)
 
 
@@ -176,7 +176,7 @@ def flags(numbers):
 
 
 def oid(dotted):
-    """Raises ValueError for what is no object identifier."""
+    """Raises ValueError for an invalid object identifier."""
     numbers = [int(part) for part in dotted.split(".")]
     if len(numbers) < 2 or numbers[0] > 2 or min(numbers) < 0 or (numbers[0] < 2 and numbers[1] > 39):
         raise ValueError("no object identifier: %s" % dotted)

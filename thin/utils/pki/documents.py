@@ -14,7 +14,7 @@ class InvalidVersion(ValueError):
 
 
 class Signed(object):
-    """What has a signature: ``raw`` and ``tbs`` (what was signed) as DER."""
+    """A signed structure: ``raw`` and ``tbs`` (the signed part) as DER."""
 
     kind = None
 

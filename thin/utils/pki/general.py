@@ -80,7 +80,7 @@ def _uri(value):
 
 
 def ascii_domain(value, dot=False, wildcard=False):
-    """A domain as it stands in certificates. ``dot``: it may begin with one; ``wildcard``: with ``*.``."""
+    """A domain in the form for certificates. ``dot``: it may begin with one; ``wildcard``: with ``*.``."""
     lead = ""
     if value.startswith("."):
         if not dot:

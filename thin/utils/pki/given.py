@@ -13,7 +13,7 @@ log = getLogger(__name__)
 
 
 class DeserializationError(SaltInvocationError):
-    """This is not what it should be."""
+    """The data does not have the expected type."""
 
 
 class CertDeserializationError(DeserializationError):
@@ -106,7 +106,7 @@ def one(value, kinds, problem):
 
 
 def each(pattern, read):
-    """{path: what ``read`` makes of it} of the files that match and that can be read so."""
+    """{path: result of ``read``} of the matching files that can be read."""
     import glob
 
     found = {}

@@ -1,4 +1,4 @@
-"""Private and public keys: read, made, encoded. What is encrypted, openssl decrypts and encrypts.
+"""Private and public keys: read, generated, encoded. openssl decrypts and encrypts.
 
 ``PublicKey.spki`` and ``PrivateKey.pkcs8`` are DER (SubjectPublicKeyInfo, PrivateKeyInfo).
 """
@@ -99,7 +99,7 @@ def _as_pkcs8(data):
 
 
 def _public_of(pkcs8):
-    """The SubjectPublicKeyInfo that stands in a private key; None where it has to be computed."""
+    """The SubjectPublicKeyInfo in a private key; None if it has to be computed."""
     _, algorithm, secret = der.read(pkcs8).items()[:3]
     kind = oids.KEY_TYPES.get(algorithm.items()[0].oid())
     if kind == "rsa":
@@ -247,7 +247,7 @@ def _private_pem(data, passphrase):
 
 
 def _opened(key, encrypted, passphrase):
-    """The key, or what openssl makes of the encrypted one."""
+    """The key, decrypted by openssl if necessary."""
     if key is not None:
         if passphrase is not None:
             raise given.SuperfluousPassword()

@@ -126,7 +126,7 @@ def public_key(value, passphrase=None):
 
 
 def bundle(certificates):
-    """PKCS#7 (DER) with these certificates (DER) and nothing else."""
+    """PKCS#7 (DER) with only these certificates (DER)."""
     content = der.sequence(
         der.integer(1), der.set_of(), der.sequence(der.oid(_DATA)), der.context(0, *certificates), der.set_of()
     )

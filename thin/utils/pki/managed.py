@@ -7,7 +7,7 @@ binary encodings are written here, since ``contents`` are text.
 import os
 
 from thin.exceptions import CommandExecutionError, SaltInvocationError
-from thin.utils import safepath
+from thin.utils.files import safepath
 
 _FILE_ARGS = (
     "user",
@@ -45,8 +45,9 @@ def split(kwargs, internal):
 
 
 class Found(object):
-    """What an examination of the file says: ``current`` (None: nothing of use), ``changes``, and whether it is
-    ``replaced`` by something of another kind."""
+    """The result of examining the file: ``current`` (None: not usable), ``changes``, and whether it is ``replaced`` by
+    another kind.
+    """
 
     def __init__(self, current=None, changes=None, replaced=False):
         self.current, self.changes, self.replaced = current, changes or {}, replaced
@@ -132,7 +133,7 @@ class Managed(object):
             self.opts["test"] = before
 
     def with_sub(self, sub):
-        """The return, with that of file.managed beside it."""
+        """The return, with that of file.managed added."""
         low = {"name": self.name, "state": "file", "__id__": self.low.get("__id__", self.name), "fun": "managed"}
         self.ret.setdefault("sub_state_run", []).append(dict(sub, low=low))
         return self.ret

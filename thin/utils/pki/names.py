@@ -47,7 +47,7 @@ class Name(object):
         return next((value for rdn in self.rdns for other, value in rdn if other == number), None)
 
     def parts(self):
-        """{C, ST, …: first value} of what has a short name in arguments."""
+        """{C, ST, …: first value} of the attributes with a short name in arguments."""
         found = {}
         for short in oids.NAME_ORDER:
             value = self.first(oids.NAME_ATTRS[short])

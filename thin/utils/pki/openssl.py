@@ -4,7 +4,7 @@ import os
 
 from thin import process
 from thin.exceptions import CommandExecutionError
-from thin.utils import osutil, safepath
+from thin.utils.files import osutil, safepath
 
 MISSING = "The program openssl is not installed here, and is needed for this: install the package openssl"
 
@@ -24,7 +24,7 @@ def run(argv, stdin=b"", secrets=None):
 
 
 def output(argv, stdin=b"", secrets=None):
-    """What it writes (bytes). Raises CommandExecutionError with its words when it fails."""
+    """Its output (bytes). Raises CommandExecutionError with its error."""
     done = run(argv, stdin, secrets)
     if done.retcode:
         raise CommandExecutionError("openssl %s failed: %s" % (argv[0], said(done)))
@@ -38,7 +38,7 @@ def said(done):
 
 
 class Files(object):
-    """A directory of our own for files that are no secrets, gone after the block. ``add(name, data)`` gives a path."""
+    """A private directory for files without secrets, removed after the block. ``add(name, data)`` returns a path."""
 
     def __enter__(self):
         self.folder = osutil.mkdtemp()

@@ -3,7 +3,7 @@
 import os
 
 from thin.exceptions import CommandExecutionError, SaltInvocationError
-from thin.utils import safepath
+from thin.utils.files import safepath
 
 #: encodings of requests and of revocation lists
 PLAIN = ("der", "pem")

@@ -1,4 +1,4 @@
-"""PEM: DER in base64 between two lines that say what it is."""
+"""PEM: DER in base64 between two lines that name its type."""
 
 import re
 

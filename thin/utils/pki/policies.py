@@ -14,7 +14,7 @@ REMOTE = (
 
 
 def allowed(find, name, given, salt):
-    """``(a copy of the policy, "")`` for one that who asks may use, else ``(None, why not)``.
+    """``(a copy of the policy, "")`` if the target may use it, otherwise ``(None, reason)``.
 
     ``find(name)`` gives the policy, {} without it. ``given`` are the arguments of who asks, with ``__pub_id``: a
     policy's ``minions``, a glob or a compound expression, must match it. Of what fails, who asks gets no details.

@@ -1,4 +1,4 @@
-"""Extensions as Salt's ``read_certificate`` and its like show them: dicts with ``critical`` and what the value says."""
+"""Extensions in the format of Salt's ``read_certificate``: dicts with ``critical`` and the value."""
 
 from thin.utils.pki import der, extensions, general, names, oids
 

@@ -60,7 +60,7 @@ def sign(key, data, digest):
 
 
 def signed(key, tbs, digest):
-    """The DER of what was signed, with its signature: that of a certificate, a request or a list."""
+    """The signed structure with its signature as DER: a certificate, a request or a list."""
     return der.sequence(tbs, algorithm(key, digest), der.bits(sign(key, tbs, digest)))
 
 

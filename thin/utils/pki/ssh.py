@@ -1,4 +1,4 @@
-"""Keys and certificates of OpenSSH: read here, made, signed and checked by ssh-keygen(1).
+"""Keys and certificates of OpenSSH: read in Python; generated, signed and verified by ssh-keygen(1).
 
 Passphrases go to its stdin, in a session of its own, where it finds no terminal to ask at. Keys that it works on lie in
 a directory that only we can enter, in memory where there is such a place.
@@ -8,7 +8,7 @@ import os
 
 from thin import process
 from thin.exceptions import CommandExecutionError, SaltInvocationError
-from thin.utils import osutil, safepath
+from thin.utils.files import osutil, safepath
 from thin.utils.pki import given, pem
 
 MISSING = "The program ssh-keygen is not installed here, and is needed for this: install the package openssh-client"
@@ -43,7 +43,7 @@ class SuperfluousPassword(given.SuperfluousPassword):
 
 
 class Wire(object):
-    """Reads SSH's wire format. Raises ValueError where it ends too early."""
+    """Reads SSH's wire format. Raises ValueError for truncated data."""
 
     def __init__(self, data):
         self.data, self.at = data, 0
@@ -117,7 +117,7 @@ class Private(object):
 
 
 class Certificate(object):
-    """What a certificate says, and ``text``, its line."""
+    """The data of a certificate, and ``text``, its line."""
 
     def __init__(self, blob):
         wire = Wire(blob)
@@ -152,7 +152,7 @@ def _options(data):
 
 
 class Folder(object):
-    """A directory for keys, gone after the block."""
+    """A directory for keys, removed after the block."""
 
     def __enter__(self):
         self.path = osutil.mkdtemp(_MEMORY if os.path.isdir(_MEMORY) and os.access(_MEMORY, os.W_OK) else None)
@@ -206,7 +206,7 @@ def load(value):
 
 
 def load_private(value, passphrase=None):
-    """The Private. Raises SaltInvocationError about its passphrase, CommandExecutionError for what is no key."""
+    """The Private. Raises SaltInvocationError for its passphrase, CommandExecutionError for an invalid key."""
     if isinstance(value, Private):
         return value
     data = load(value)

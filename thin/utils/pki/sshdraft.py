@@ -138,7 +138,7 @@ def _word(value):
 
 
 def _wanted(options):
-    """{name: value}: True stands for one without a value, what is false is left out."""
+    """{name: value}: True means an option without a value; false values are omitted."""
     return {name: "" if value is True else str(value) for name, value in (options or {}).items() if value}
 
 

@@ -3,7 +3,7 @@
 import contextlib
 import os
 
-from thin.utils import safepath
+from thin.utils.files import safepath
 
 
 @contextlib.contextmanager

@@ -6,7 +6,7 @@ import os
 import stat
 
 from thin.exceptions import CommandExecutionError, FileLockError, MinionError
-from thin.utils import safepath, safetree
+from thin.utils.files import safepath, safetree
 
 TEMPFILE_PREFIX = "__salt.tmp."
 REMOTE_PROTOS = ("http", "https", "ftp", "swift", "s3")
@@ -261,7 +261,7 @@ def normalize_mode(mode):
 
 
 def human_size_to_bytes(human_size):
-    """Bytes of ``10M``. Raises ValueError for what is no size."""
+    """Bytes of ``10M``. Raises ValueError for an invalid size."""
     import re
 
     match = re.match(r"([0-9]+)([a-zA-Z]?)", str(human_size))

@@ -1,11 +1,11 @@
 """JSON, whose texts may be bytes. Salt: ``salt/utils/json.py``."""
 
-from thin.utils import serial
+from thin.utils.files import serial
 from thin.wire import _plain
 
 
 def loads(s, **kwargs):
-    """Raises ValueError for what is no JSON."""
+    """Raises ValueError for an invalid JSON."""
     kwargs.pop("encoding", None)
     kwargs.pop("_json_module", None)
     return serial.loads(s.decode("utf-8") if isinstance(s, (bytes, bytearray)) else s, **kwargs)
@@ -29,7 +29,7 @@ def dump(obj, fp, **kwargs):
 
 
 def find_json(s):
-    """The first JSON value in a text that has other lines around it. Raises ValueError when there is none."""
+    """The first JSON value in a text that has other lines around it. Raises ValueError if there is none."""
     import json
 
     decoder = json.JSONDecoder()

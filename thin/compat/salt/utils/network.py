@@ -3,7 +3,7 @@
 import ipaddress
 import socket
 
-from thin.utils import interfaces as _interfaces
+from thin.utils.system import interfaces as _interfaces
 
 
 def _address(value, kind=None):
@@ -27,7 +27,7 @@ def is_ipv6(ip_addr):
 
 
 def is_loopback(ip_addr):
-    """Raises ValueError for what is no address."""
+    """Raises ValueError for an invalid address."""
     return ipaddress.ip_address(ip_addr).is_loopback
 
 

@@ -5,7 +5,7 @@ import re
 
 from salt.utils import data, versions
 
-from thin.utils import safepath
+from thin.utils.files import safepath
 
 
 def rtag(opts):

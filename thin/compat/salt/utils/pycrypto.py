@@ -3,7 +3,7 @@
 import os
 import string
 
-from thin.utils import shacrypt
+from thin.utils.formats import shacrypt
 
 HAS_CRYPT = True
 HAS_RANDOM = True

@@ -22,7 +22,7 @@ def JINJA(src, from_str=False, to_str=False, context=None, tmplpath=None, **kws)
     """``{"result", "data"}``: the text with ``to_str``, else the path of a temporary file with it."""
     import os
 
-    from thin.utils import osutil
+    from thin.utils.files import osutil
 
     context = dict(kws, **(context or {}))
     try:

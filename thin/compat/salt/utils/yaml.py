@@ -1,7 +1,7 @@
 """YAML by PyYAML where the target has it, else by the controller. Salt: ``salt/utils/yaml.py``."""
 
 from thin.exceptions import SaltException
-from thin.utils import serial
+from thin.utils.files import serial
 
 try:
     import yaml as _yaml

@@ -6,7 +6,7 @@ __reads__ = ("list_pkgs", "version")
 
 
 def list_pkgs():
-    """``{name: version}`` of what is installed"""
+    """Return ``{name: version}`` of the installed packages"""
     return __resource_funcs__["dummy.package_list"]()
 
 

@@ -1,4 +1,4 @@
-"""Ask an endpoint. Paths are below the URL that is declared of it; what is sent and answered is JSON."""
+"""Requests to an endpoint. Paths are relative to the declared URL; requests and responses are JSON."""
 
 #: what templates cannot call in a dry run
 __changes__ = ("post", "put", "patch", "delete", "query")
@@ -7,7 +7,7 @@ __reads__ = ("get", "find")
 
 def get(path="", **params):
     """
-    What the endpoint says at a path
+    Get a path; returns the response
 
     path
         Below the endpoint's URL.
@@ -25,7 +25,7 @@ def get(path="", **params):
 
 def post(path="", data=None):
     """
-    Send data to a path; what the endpoint answers
+    Post data to a path; returns the response
 
     CLI Example:
 
@@ -37,22 +37,22 @@ def post(path="", data=None):
 
 
 def put(path="", data=None):
-    """Put data at a path; what the endpoint answers"""
+    """Put data at a path; returns the response"""
     return query(path, "PUT", data)
 
 
 def patch(path="", data=None):
-    """Change what is at a path; what the endpoint answers"""
+    """Patch the data at a path; returns the response"""
     return query(path, "PATCH", data)
 
 
 def delete(path=""):
-    """Delete what is at a path; what the endpoint answers"""
+    """Delete the data at a path; returns the response"""
     return query(path, "DELETE")
 
 
 def find(path=""):
-    """What is at a path; None when there is nothing (404, 410)"""
+    """Get a path; returns None if it does not exist (404, 410)"""
     found = __resource_funcs__["http_api.query"](path, raise_error=False)
     if found["status"] in (404, 410):
         return None
@@ -60,5 +60,5 @@ def find(path=""):
 
 
 def query(path="", method="GET", data=None, params=None):
-    """Any request; what the endpoint answers. An error of the endpoint is raised as CommandExecutionError"""
+    """Send any request; returns the response. An error response raises CommandExecutionError"""
     return __resource_funcs__["http_api.query"](path, method, data, params)["data"]

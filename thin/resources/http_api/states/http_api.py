@@ -47,7 +47,7 @@ def present(name, data, replace=False, show_changes=True):
 
 def absent(name):
     """
-    There is nothing at this path
+    Ensure that the path does not exist
 
     name
         The path below the endpoint's URL.

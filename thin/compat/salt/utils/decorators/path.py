@@ -13,7 +13,7 @@ def which(exe):
 
 
 def which_bin(exes):
-    """Refuses calls where there is none of these programs."""
+    """Refuses calls if there is none of these programs."""
     return _needs(lambda: path.which_bin(exes), "None of provided binaries(%s) was found in $PATH." % list(exes))
 
 

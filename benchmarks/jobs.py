@@ -1,0 +1,123 @@
+"""What the record of jobs costs.
+
+    python benchmarks/jobs.py [list] [returns] [targets]
+
+``list``: ``pushsalt jobs list`` over 10,000 kept jobs, the whole process (below 200 ms). ``returns``: 5,000 returns, of
+``test.ping`` and of 50 states each, told to a recorder as a job does (below 1 s in all). ``targets``: a job on 100
+local targets with the record and without it, in turns (below 3 %).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+from pushsalt.jobs import database, record
+from pushsalt.jobs.jid import new_jid
+from pushsalt.jobs.model import JobEnd, JobStart
+from pushsalt.jobs.prune import Bounds
+from pushsalt.model import TargetReturn
+from pushsalt.redact import Redactor
+from pushsalt.run.observers import Observers
+
+
+def states(count: int = 50) -> dict[str, Any]:
+    """The return of a target whose states are in order."""
+    return {
+        f"file_|-/etc/app/{number}.conf_|-/etc/app/{number}.conf_|-managed": {
+            "name": f"/etc/app/{number}.conf",
+            "changes": {},
+            "result": True,
+            "comment": f"The file /etc/app/{number}.conf is in the correct state",
+            "__sls__": "app",
+            "__id__": f"/etc/app/{number}.conf",
+            "__run_num__": number,
+            "start_time": "12:00:00.000000",
+            "duration": 1.25,
+        }
+        for number in range(count)
+    }
+
+
+def listed(folder: Path) -> None:
+    connection = database.open_database(database.path_of(folder))
+    connection.execute("BEGIN")
+    for _ in range(10_000):
+        job = JobStart(new_jid(), "state.apply", ["web"], user="me", ids=("web1", "web2"), start=time.time())
+        record._begin(connection, job)
+        record._ended(connection, job.jid, JobEnd(0, "done", time.time()))
+    connection.execute("COMMIT")
+    connection.close()
+    for words in ([], ["--out", "json"], ["--limit", "20"]):
+        took = []
+        for _ in range(9):
+            began = time.perf_counter()
+            argv = [sys.executable, "-m", "pushsalt", "--cache-dir", str(folder), "jobs", "list", *words]
+            subprocess.run(argv, check=True, stdout=subprocess.DEVNULL, cwd=folder)
+            took.append(time.perf_counter() - began)
+        print(
+            f"jobs list {' '.join(words)}: median {statistics.median(took) * 1000:.0f} ms, least {min(took) * 1000:.0f}"
+        )
+
+
+async def returned(folder: Path) -> None:
+    ids = [f"web{number}" for number in range(5000)]
+    for name, results in (
+        ("test.ping", [TargetReturn(id, True, phases={"connect": 0.1, "run": 0.2}) for id in ids]),
+        ("50 states", [TargetReturn(id, states(), "states", phases={"connect": 0.1, "run": 0.2}) for id in ids]),
+    ):
+        for at_a_time in (1, 50):
+            path = database.path_of(folder / f"{name} {at_a_time}")
+            path.parent.parent.mkdir()
+            observers = Observers(record.JobRecord(path, print, Bounds()), [], Redactor())
+            began, used = time.perf_counter(), time.process_time()
+            await observers.job_begins(JobStart(new_jid(), "state.apply", ids=ids, start=time.time()))
+            for number in range(0, len(ids), at_a_time):
+                await observers.returned(results[number : number + at_a_time])
+            await observers.job_ends()
+            took, cpu = time.perf_counter() - began, time.process_time() - used
+            size = path.stat().st_size
+            print(f"5,000 returns of {name}, {at_a_time} at a time: {took:.2f} s, CPU {cpu:.2f} s, {size} bytes")
+
+
+def targets(folder: Path) -> None:
+    hosts = {f"t{number}": {"transport": "local", "thin_dir": str(folder / f"t{number}")} for number in range(100)}
+    (folder / "inventory.yaml").write_text(json.dumps({"hosts": hosts}))
+    took: dict[str, list[float]] = {"true": [], "false": []}
+    for number in range(11):
+        for kept, times in took.items():
+            (folder / "pushsalt.yaml").write_text(f"job_cache: {kept}\n")
+            began = time.perf_counter()
+            argv = [sys.executable, "-m", "pushsalt", "--cache-dir", str(folder / kept), "run", "*", "test.ping"]
+            subprocess.run(argv, check=True, stdout=subprocess.DEVNULL, cwd=folder)
+            if number:
+                times.append(time.perf_counter() - began)
+    with_it, without = (statistics.median(took[kept]) for kept in ("true", "false"))
+    print(
+        f"100 targets: {with_it:.2f} s with the record, {without:.2f} s without: {(with_it / without - 1) * 100:+.1f} %"
+    )
+
+
+def main(wanted: list[str]) -> None:
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        if not wanted or "list" in wanted:
+            (folder / "list").mkdir()
+            listed(folder / "list")
+        if not wanted or "returns" in wanted:
+            (folder / "returns").mkdir()
+            asyncio.run(returned(folder / "returns"))
+        if not wanted or "targets" in wanted:
+            (folder / "targets").mkdir()
+            targets(folder / "targets")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

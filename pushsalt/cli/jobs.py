@@ -1,0 +1,271 @@
+"""``pushsalt jobs``: what was done, on which targets, and how it ended."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from pushsalt.cli.answer import write, write_data
+from pushsalt.cli.app import Actions, Command
+from pushsalt.cli.opt import Opt
+from pushsalt.cli.options import GLOBAL, JOB, OUTPUT, PILLAR, Given, takes
+from pushsalt.cli.stdio import TERMINAL
+from pushsalt.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from pushsalt.api import Client
+    from pushsalt.jobs.jobs import Jobs, KeptJob
+    from pushsalt.model import TargetReturn
+
+EXAMPLES = """
+pushsalt jobs list --since 2h --failed
+pushsalt jobs show last
+pushsalt jobs show 20261126 --failed --out json
+pushsalt jobs diff 20261126101500000000 last
+pushsalt jobs resume last
+pushsalt jobs prune --older 30d
+"""
+SHOWN = (
+    Opt("limit", ("--limit",), "The newest so many.", metavar="N"),
+    Opt("since", ("--since",), "That began within so long (2h, 30d), or since a date.", metavar="TIME"),
+    Opt("fun", ("--fun",), "Of functions that match.", metavar="GLOB"),
+    Opt("of_target", ("--target",), "On this target.", metavar="ID"),
+    Opt("failed", ("--failed",), "That did not end well on all targets.", "flag"),
+)
+PARTS = (
+    Opt("failed", ("--failed",), "Only returns that are not good, and ids without one.", "flag"),
+    Opt("changed", ("--changed",), "Only returns with a state that changed something.", "flag"),
+    Opt("of_target", ("--target",), "Only of targets that match, as with -C.", metavar="EXPR"),
+)
+PRUNED = (
+    Opt("older", ("--older",), "Jobs that began so long ago: 30d, 12h.", metavar="TIME"),
+    Opt("keep", ("--keep",), "All but the newest so many.", metavar="N"),
+)
+
+app = typer.Typer(cls=Actions, rich_markup_mode=None, add_completion=False, no_args_is_help=True, epilog=EXAMPLES)
+_JID = typer.Argument(metavar="JID", help="A JID, the beginning of one, or `last`.")
+
+
+def _client(given: Given) -> Client:
+    from pushsalt.cli.client import Watcher, open_client
+
+    client, _ = open_client(given, TERMINAL.get(), Watcher())
+    return client
+
+
+@app.callback()
+def jobs() -> None:
+    """What was done: each job of apply, run and the like, with its returns.
+
+    Jobs are kept for a day unless the configuration says otherwise (keep_jobs_seconds).
+    """
+
+
+@app.command("list", cls=Command)
+@takes(SHOWN, OUTPUT, GLOBAL)
+def list_(given: Given) -> int:
+    """The kept jobs, newest first."""
+    from pushsalt.jobs import times
+
+    limit = _number("--limit", given.limit)
+    try:
+        since = None if given.since is None else times.since(given.since)
+    except ValueError:
+        raise UsageError(f"--since: {given.since!r} is no time", "for example 2h, 30d, or 2026-11-26") from None
+    found = _kept(given).list(
+        limit=limit, since=since, fun=given.fun, target=given.of_target, failed=bool(given.failed)
+    )
+    out = TERMINAL.get().stdout
+    if given.out in (None, "rich"):
+        out.write(_escaped(map(_line, found)))
+    elif given.out == "json" and not out.is_terminal:
+        from json import dumps
+
+        out.write(dumps([job.as_row() for job in found]) + "\n", utf8=True)  # ten thousand rows in no time
+    else:
+        write_data(given, [job.as_row() for job in found])
+    return 0
+
+
+@app.command("show", cls=Command)
+@takes(PARTS, OUTPUT, GLOBAL)
+def show(given: Given, jid: Annotated[str, _JID]) -> int:
+    """The returns of a job, as the command itself has shown them."""
+    from pushsalt.cli.returns import Returns
+    from pushsalt.jobs.jobs import document
+
+    client = _client(given)
+    job = client.jobs.get(jid)
+    returns = _wanted(given, client, job, client.jobs.returns(job))
+    if given.out not in (None, "rich"):
+        write_data(given, document(job, returns))
+        return 0
+    TERMINAL.get().stdout.write(_escaped(_head(job, returns)))
+    if returns:
+        test = bool(job.detail.get("options", {}).get("test"))
+        elapsed = (job.end or job.start) - job.start
+        Returns(client, given, TERMINAL.get(), test=test).write(returns, elapsed)
+    return 0
+
+
+@app.command("diff", cls=Command)
+@takes(OUTPUT, GLOBAL)
+def diff(
+    given: Given,
+    first: Annotated[str, typer.Argument(metavar="JID", help="The one.")],
+    second: Annotated[str, typer.Argument(metavar="JID", help="The other.")],
+) -> int:
+    """What differs between two jobs, per target and state: result, changed or not, changes."""
+    from pushsalt.jobs.difference import difference, lines
+
+    kept = _client(given).jobs
+    found = difference(*(kept.returns(kept.get(word)) for word in (first, second)))
+    write(given, found, lines(found) or ["no difference"])
+    return 0
+
+
+@app.command("resume", cls=Command)
+@takes(PILLAR, JOB, GLOBAL)
+def resume(given: Given, jid: Annotated[str, _JID]) -> int:
+    """Do the job where it has no good return yet, and show all its returns."""
+    from pushsalt.cli.again import resume as go_on
+
+    return go_on(given, jid)
+
+
+@app.command("export", cls=Command)
+@takes(GLOBAL)
+def export(
+    given: Given, jids: Annotated[list[str], typer.Argument(metavar="JID ...", help="JIDs, or their beginnings.")]
+) -> int:
+    """Jobs with their returns, one JSON document a line."""
+    from pushsalt.jobs.jobs import document
+    from pushsalt.outputters.json import dumps
+
+    kept = _client(given).jobs
+    found = [kept.get(jid) for jid in jids]
+    for job in found:
+        TERMINAL.get().stdout.write(dumps(_plain(document(job, kept.returns(job)))) + "\n", utf8=True)
+    return 0
+
+
+@app.command("prune", cls=Command)
+@takes(PRUNED, OUTPUT, GLOBAL)
+def prune(given: Given) -> int:
+    """Remove jobs: those beyond --older and --keep, or with neither those beyond the configuration's bounds."""
+    from pushsalt.jobs import times
+    from pushsalt.run.jobrecord import bounds_of
+
+    try:
+        seconds = None if given.older is None else times.seconds(given.older)
+    except ValueError:
+        raise UsageError(f"--older: {given.older!r} is no time", "for example 30d or 12h") from None
+    number = None if given.keep is None else _number("--keep", given.keep, zero=True)
+    client = _client(given)
+    if seconds is None and number is None:
+        gone = client.jobs.prune(bounds_of(client.project.config.opts))
+    else:
+        gone = client.jobs.prune_beyond(seconds=seconds, number=number)
+    write(given, gone, [f"{len(gone)} jobs removed"])
+    return 0
+
+
+def _kept(given: Given) -> Jobs:
+    """The record alone: no inventory, and nothing that could connect."""
+    from pushsalt.cli.client import configured_log
+    from pushsalt.config import CliOverrides, load_config
+    from pushsalt.jobs.jobs import Jobs
+
+    configured_log(given, TERMINAL.get())
+    settings = given.settings()
+    return Jobs(load_config(settings.config, cli=CliOverrides(cache_dir=settings.cache_dir)).cache_dir)
+
+
+def _escaped(lines: Iterable[str]) -> str:
+    """The lines as text, without control characters."""
+    from pushsalt.display.safe import escape
+
+    return escape("".join([line.replace("\n", "\\n").replace("\t", "\\t") + "\n" for line in lines]))
+
+
+def _plain(value: Any) -> Any:
+    from pushsalt.display.safe import plain
+
+    return plain(value)
+
+
+def _number(flag: str, text: str | None, *, zero: bool = False) -> int | None:
+    if text is None:
+        return None
+    if not (text.isascii() and text.isdigit() and len(text) < 10 and (zero or int(text))):
+        raise UsageError(f"{flag}: {text!r} is not a whole number{'' if zero else ' above 0'}")
+    return int(text)
+
+
+def _line(job: KeptJob) -> str:
+    wrong = [f"{number} {word}" for number, word in ((job.failed, "failed"), (job.unanswered, "unanswered")) if number]
+    counts = f"{job.targets} target{'' if job.targets == 1 else 's'}" + (f" ({', '.join(wrong)})" if wrong else "")
+    words = " ".join([job.fun, *map(str, job.arg), *(f"{key}={value}" for key, value in job.kwarg.items())])
+    return f"{job.jid}  {_local(job.start)}  {job.state:<11}  {job.user}  {words}  on {job.tgt}: {counts}"
+
+
+def _local(moment: float) -> str:
+    """A time for people, in their own time zone."""
+    return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(moment))
+
+
+def _head(job: KeptJob, returns: dict[str, TargetReturn]) -> list[str]:
+    """What is known of the job, for people."""
+    detail, origin = job.detail, job.detail.get("origin") or {}
+    came_from = f", from {origin['from']}" if origin.get("from") else ""
+    lines = [
+        _line(job),
+        f"    by {job.user} on {origin.get('host', 'an unknown host')} in {origin.get('folder', '')}{came_from}",
+    ]
+    if detail.get("words"):
+        lines.append(f"    pushsalt {' '.join(map(str, detail['words']))}")
+    revision = detail.get("git")
+    if revision:
+        lines.append(f"    project at {revision['revision']}" + (", with changes" if revision.get("dirty") else ""))
+    if job.end is not None:
+        lines.append(f"    ended {_local(job.end)}, exit code {job.exit_code}")
+    missing = [id for id in job.ids if id not in returns]
+    if missing and len(returns) + len(missing) == job.targets:
+        lines.append(f"    no return of: {', '.join(missing[:20])}{' …' if len(missing) > 20 else ''}")
+    return lines
+
+
+def _wanted(given: Given, client: Client, job: KeptJob, returns: dict[str, TargetReturn]) -> dict[str, TargetReturn]:
+    """The returns that the options leave."""
+    if given.failed:
+        returns = {id: ret for id, ret in returns.items() if ret.exit_code}
+    if given.changed:
+        returns = {id: ret for id, ret in returns.items() if _has_changed(ret)}
+    if given.of_target:
+        ids = _matching(client, given.of_target, job.ids)
+        returns = {id: ret for id, ret in returns.items() if id in ids}
+    return returns
+
+
+def _has_changed(result: TargetReturn) -> bool:
+    states = result.ret if result.shape == "states" and isinstance(result.ret, dict) else {}
+    return any(isinstance(ret, dict) and ret.get("changes") for ret in states.values())
+
+
+def _matching(client: Client, expr: str, ids: list[str]) -> set[str]:
+    """The ids of a job that an expression means; a glob means those that have left the inventory, too."""
+    from fnmatch import fnmatchcase
+
+    from pushsalt.api import Selection
+    from pushsalt.errors import NoTargetError
+
+    if "@" not in expr and " " not in expr:
+        return {id for id in ids if fnmatchcase(id, expr)}
+    try:
+        return set(client.target(Selection(expr, "compound")))
+    except NoTargetError:
+        return set()

@@ -1,0 +1,51 @@
+"""Options of ``apply`` and ``run`` that write reports to files."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pushsalt.cli.opt import Opt, rows
+from pushsalt.errors import UsageError
+
+if TYPE_CHECKING:
+    from pushsalt.run.observers import JobObserver
+
+REPORTS = rows(
+    "Output",
+    Opt("junit", ("--junit",), "Write JUnit XML to this file: a suite for each target.", metavar="FILE"),
+    Opt(
+        "summary",
+        ("--summary",),
+        "Write a summary in Markdown to this file, and to the one of GITHUB_STEP_SUMMARY.",
+        metavar="FILE",
+    ),
+)
+
+
+def reports(values: Mapping[str, Any]) -> list[JobObserver]:
+    """The reports that these options want. Raises UsageError for files that cannot be written."""
+    found: list[JobObserver] = []
+    paths = {opt.flags[0]: Path(values[opt.name]) for opt in REPORTS if values.get(opt.name) is not None}
+    if not paths:
+        return found
+    from pushsalt.reports.files import check_place
+
+    for flag, path in paths.items():
+        if not values[flag[2:]]:
+            raise UsageError(f"{flag}: the name of the file is empty", hint=f"{flag} FILE")
+        check_place(path, flag)
+    if len({path.absolute() for path in paths.values()}) < len(paths):
+        raise UsageError(f"{' and '.join(paths)} name the same file", hint="name two files")
+    if "--junit" in paths:
+        from pushsalt.reports.junit import JUnit
+
+        found.append(JUnit(paths["--junit"]))
+    if "--summary" in paths:
+        from pushsalt.reports.summary import Summary
+
+        step = os.environ.get("GITHUB_STEP_SUMMARY")
+        found.append(Summary(paths["--summary"], Path(step) if step else None))
+    return found

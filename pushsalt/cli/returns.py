@@ -1,0 +1,138 @@
+"""Prints returns: of a job that runs, and of one that is kept."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
+
+from pushsalt import outputters
+from pushsalt.cli import stdio
+from pushsalt.cli.options import state_output
+from pushsalt.cli.ownvalues import own_values
+from pushsalt.model import TargetReturn
+
+if TYPE_CHECKING:
+    from pushsalt.api import Client
+    from pushsalt.cli.options import Given
+
+log = logging.getLogger(__name__)
+
+#: Makes the command line that repeats a job on these ids.
+Again = Callable[[Sequence[str]], str]
+#: Makes what is written of the data of all returns.
+Document = Callable[[dict[str, Any], dict[str, TargetReturn]], Any]
+
+
+class Hides(Protocol):
+    """What hides secrets in the output."""
+
+    def answer(self, value: Any) -> Any: ...
+
+
+class Returns:
+    """Writes returns by the outputter that was asked for. ``unmask``: secrets are shown."""
+
+    def __init__(
+        self,
+        client: Client,
+        given: Given,
+        terminal: stdio.Terminal,
+        *,
+        unmask: bool = False,
+        test: bool = False,
+        again: Again | None = None,
+        looks: bool = False,
+        document: Document | None = None,
+        hides: Hides | None = None,
+    ) -> None:
+        """``looks``: whether a value was masked is looked for. Raises CommandError for an unknown outputter or mode."""
+        self._looks = looks
+        self._document = document
+        self._client = client
+        self._given = given
+        self._terminal = terminal
+        self._unmask = unmask
+        self._test = test
+        self._again = again
+        self._mode = state_output(given.state_output)
+        self._outputter = outputter_named(given.out, client)
+        self._redactor = client.redactor()
+        self._hides: Hides = hides or self._redactor
+        #: some value was masked
+        self.masked = False
+
+    @property
+    def at_once(self) -> bool:
+        """Whether each return is written when it comes."""
+        return outputters.streams(self._outputter)
+
+    def write(self, results: dict[str, TargetReturn], elapsed: float = 0.0) -> None:
+        """Write some returns; ``elapsed``: seconds of the whole job."""
+        from pushsalt.redact import has_mask
+
+        mode, client, given = self._mode, self._client, self._given
+        data = {id: result.ret if self._unmask else self._hides.answer(result.ret) for id, result in results.items()}
+        self.masked = self.masked or (self._looks and has_mask(data))
+        data = self._document(data, results) if self._document else data
+        pieces = outputters.pieces(
+            self._outputter,
+            data,
+            returns=results,
+            color=self._terminal.color,
+            terminal=self._terminal.stdout.is_terminal,
+            verbose=given.verbose or 0,
+            elapsed=elapsed,
+            test=self._test,
+            opts={**client.project.config.opts, **({"state_output": mode} if mode else {})},
+            state_output=mode or _configured_mode(client),
+            full_diff=bool(given.full_diff),
+            again=self._again,
+            own=lambda id: own_values(client.project, id),
+        )
+        for piece in pieces:
+            self._terminal.stdout.write(piece, utf8=given.out not in (None, "rich"))
+
+    def explain(self, results: dict[str, TargetReturn]) -> None:
+        """Say on stderr what the format of stdout leaves out."""
+        if self._given.out == "quiet":
+            _say_failures(results, self._redactor.text)
+        elif self._given.out not in (None, "rich"):
+            _explain(results)
+
+
+def _configured_mode(client: Client) -> str:
+    """``state_output`` of the configuration, if it is there: its default is not that of the usual outputter."""
+    config = client.project.config
+    return str(config.opts["state_output"]) if "state_output" in config.given else ""
+
+
+def outputter_named(name: str | None, client: Client) -> outputters.Outputter:
+    """The outputter of --out: a shipped one, or one of the configuration."""
+    if name is None or name in outputters.CHOICES:
+        return outputters.load(name or outputters.CHOICES[0])
+    from pushsalt.plugins import folders
+
+    return outputters.load(name, folders("outputters", client.project.config.opts))
+
+
+def _explain(results: dict[str, TargetReturn]) -> None:
+    """Write places and hints of errors, which formats for programs leave out. Equal errors of targets share a line."""
+    said: dict[str, list[str]] = {}
+    for result in results.values():
+        for text in result.ret if result.shape == "errors" else ():
+            explanation = getattr(text, "explanation", text)
+            if explanation != text:
+                said.setdefault(explanation, []).append(result.id)
+    for explanation, ids in said.items():
+        more = f" and {len(ids) - 3} more" if len(ids) > 3 else ""
+        log.error("%s%s: %s", ", ".join(ids[:3]), more, explanation)
+
+
+def _say_failures(results: dict[str, TargetReturn], redact: Callable[[str], str]) -> None:
+    """If stdout gets no output, write the failures to stderr, one line per target."""
+    from pushsalt.cli.progress import failure_text
+
+    for result in results.values():
+        if result.exit_code:
+            stdio.print_error(redact(f"{result.id}: {failure_text(result)}"))

@@ -1,0 +1,201 @@
+"""Returns that did not arrive, on disk: a folder per returner below ``returns`` of the cache folder.
+
+An item is a file of JSON, ``<nanoseconds>-<attempts>-<random>.json``, 0600 in folders 0700: its kind, key, profile and
+arguments, which are redacted. One command at a time sends them, by a lock on the folder; all may add. When the folder
+has more bytes than it may have, the oldest go.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import json
+import os
+import secrets
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Final
+
+from pushsalt import regular
+from pushsalt.privatefolder import private_dir
+
+#: seconds after which an item is given up
+LONGEST: Final = 7 * 86400
+_MOST_ATTEMPTS: Final = 999
+#: functions that an item may name
+_KINDS: Final = ("save_load", "returner", "event_return")
+
+
+@dataclass(frozen=True)
+class Item:
+    """One call of a returner. ``kind`` is the name of the function, ``text`` its arguments, a list as JSON.
+
+    ``key`` is the same each time that it is sent. ``attempts``: calls that failed. ``path``: its file in the spool.
+    """
+
+    kind: str
+    key: str
+    text: str
+    attempts: int = 0
+    path: Path | None = None
+
+    @property
+    def arguments(self) -> list[Any]:
+        """A copy of the arguments for one call."""
+        found: list[Any] = json.loads(self.text)
+        return found
+
+
+def folder_name(name: str, profile: str) -> str:
+    """The folder of a returner; a profile may have any name."""
+    return f"{name}@{hashlib.sha256(profile.encode()).hexdigest()[:16]}" if profile else name
+
+
+def waiting(cache_dir: Path) -> list[tuple[str, str]]:
+    """The returners (name, profile) that have items, by their oldest ones."""
+    found: list[tuple[str, str]] = []
+    top = cache_dir / "returns"
+    try:
+        folders = sorted(private_dir(top).iterdir()) if top.is_dir() else []
+    except OSError:  # somebody else's; `add` says so
+        return found
+    for folder in folders:
+        path = next((path for path in _listed(folder)), None)
+        row = _read(path) if path is not None else None
+        if row is not None:
+            name, profile = str(row.get("name")), str(row.get("profile") or "")
+            if folder_name(name, profile) == folder.name:
+                found.append((name, profile))
+    return found
+
+
+class Spool:
+    """The items of one returner. Methods raise OSError, also if the folder is somebody else's."""
+
+    def __init__(self, cache_dir: Path, name: str, profile: str, most: int) -> None:
+        """``most``: bytes that its items may have."""
+        self._top = cache_dir / "returns"
+        self.folder = self._top / folder_name(name, profile)
+        self._named = {"name": name, "profile": profile}
+        self._most = most
+        self._size: int | None = None
+        self._lock: int | None = None
+        #: items that were given up for lack of room, or for their age
+        self.lost = 0
+
+    def add(self, item: Item) -> None:
+        """Keep an item."""
+        row = {**self._named, "kind": item.kind, "key": item.key, "text": item.text}
+        data = json.dumps(row).encode()
+        self._make_room(len(data))
+        name = f"{time.time_ns():020}-{min(item.attempts, _MOST_ATTEMPTS):03}-{secrets.token_hex(4)}.json"
+        aside = self.folder / f".{name}"
+        descriptor = os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        try:
+            with os.fdopen(descriptor, "wb") as file:
+                file.write(data)
+            aside.rename(self.folder / name)
+        except BaseException:
+            aside.unlink(missing_ok=True)
+            raise
+        self._size = (self._size or 0) + len(data)
+
+    def claim(self) -> bool:
+        """Whether this process may send the items; another one may be at it."""
+        if not self.folder.is_dir():
+            return False
+        private_dir(self._top)
+        private_dir(self.folder)
+        flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+        descriptor = os.open(self.folder / ".lock", flags, 0o600)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            os.close(descriptor)
+            return False
+        self._lock = descriptor
+        return True
+
+    def items(self) -> Iterator[Item]:
+        """All items, oldest first, for the process that has claimed them. Damaged and very old ones are removed."""
+        oldest = time.time_ns() - LONGEST * 10**9
+        for path in _listed(self.folder):
+            row = _read(path)
+            at, _, rest = path.name.partition("-")
+            if row is None or int(at) < oldest:
+                self.lost += 1
+                path.unlink(missing_ok=True)
+                continue
+            yield Item(str(row["kind"]), str(row["key"]), str(row["text"]), int(rest.partition("-")[0]), path)
+
+    @staticmethod
+    def attempted(item: Item) -> Item:
+        """Note one more attempt."""
+        if item.path is None:
+            return replace(item, attempts=item.attempts + 1)
+        at, _, token = item.path.name.split("-")
+        new = item.path.with_name(f"{at}-{min(item.attempts + 1, _MOST_ATTEMPTS):03}-{token}")
+        item.path.rename(new)
+        return replace(item, attempts=item.attempts + 1, path=new)
+
+    @staticmethod
+    def done(item: Item) -> None:
+        """Forget an item."""
+        if item.path is not None:
+            item.path.unlink(missing_ok=True)
+
+    def close(self) -> None:
+        """Let others send."""
+        if self._lock is not None:
+            os.close(self._lock)
+            self._lock = None
+
+    def _make_room(self, size: int) -> None:
+        private_dir(self._top)
+        private_dir(self.folder)
+        if self._size is None or self._size + size > self._most:
+            found = [(path, _size(path)) for path in _listed(self.folder)]
+            total = sum(each for _, each in found)
+            for path, each in found:
+                if total + size <= self._most:
+                    break
+                path.unlink(missing_ok=True)
+                total -= each
+                self.lost += 1
+            self._size = total
+        if size > self._most:
+            raise OSError(f"an item of {size} bytes is more than `return_spool_size` allows")
+
+
+def _listed(folder: Path) -> list[Path]:
+    """The files of items, oldest first."""
+    try:
+        names = sorted(os.listdir(folder))  # noqa: PTH208 - half the time
+    except OSError:
+        return []
+    return [folder / name for name in names if _is_item(name)]
+
+
+def _is_item(name: str) -> bool:
+    parts = name.removesuffix(".json").split("-")
+    return name.endswith(".json") and len(parts) == 3 and parts[0].isdigit() and parts[1].isdigit()
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except OSError:
+        return 0
+
+
+def _read(path: Path) -> Mapping[str, Any] | None:
+    """The row of a file; None if it is damaged."""
+    try:
+        row = json.loads(regular.read_bytes(path))
+        good = all(isinstance(row[key], str) for key in ("name", "kind", "key", "text"))
+        good = good and row["kind"] in _KINDS
+        return row if good and isinstance(json.loads(row["text"]), list) else None
+    except (OSError, ValueError, TypeError, KeyError, RecursionError):
+        return None

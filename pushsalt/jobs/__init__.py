@@ -1,0 +1,1 @@
+"""The record of jobs: what each command did on its targets, kept on the controller."""

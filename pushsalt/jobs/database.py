@@ -1,0 +1,194 @@
+"""The file of the record: opened, made, migrated, put aside when it is damaged. SQLite, private to its user.
+
+One file, ``jobs/jobs.sqlite3`` below the cache folder, in WAL mode: several commands write to it at once. A commit
+survives the end of the process at any point; a power cut may cost the last ones, never the file.
+
+``PRAGMA user_version`` is the version of the tables; ``MIGRATIONS`` leads from each version to the next.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import sqlite3
+import stat
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+from pushsalt.privatefolder import private_dir
+
+FOLDER: Final = "jobs"
+NAME: Final = "jobs.sqlite3"
+#: Seconds to wait for another command that writes.
+PATIENCE: Final = 5.0
+
+MIGRATIONS: Final = (
+    """
+    CREATE TABLE jobs (
+        jid TEXT PRIMARY KEY, fun TEXT NOT NULL, arg TEXT NOT NULL, kwarg TEXT NOT NULL, tgt TEXT NOT NULL,
+        tgt_type TEXT NOT NULL, user TEXT NOT NULL, start REAL NOT NULL, end REAL, state TEXT NOT NULL,
+        exit_code INTEGER, targets INTEGER NOT NULL, returned INTEGER NOT NULL DEFAULT 0,
+        failed INTEGER NOT NULL DEFAULT 0, unanswered INTEGER NOT NULL DEFAULT 0, size INTEGER NOT NULL DEFAULT 0,
+        mark TEXT NOT NULL, detail BLOB NOT NULL
+    ) WITHOUT ROWID;
+    CREATE TABLE returns (
+        jid TEXT NOT NULL, id TEXT NOT NULL, ret BLOB NOT NULL, retcode INTEGER NOT NULL, exit_code INTEGER NOT NULL,
+        shape TEXT NOT NULL, kind TEXT NOT NULL, more BLOB NOT NULL, size INTEGER NOT NULL, time REAL NOT NULL
+    );
+    CREATE UNIQUE INDEX returns_by_job ON returns (jid, id);
+    CREATE TABLE meta (key TEXT PRIMARY KEY, value REAL) WITHOUT ROWID;
+    """,
+)
+VERSION: Final = len(MIGRATIONS)
+
+
+class NotUsableError(Exception):
+    """The record cannot be used; the message says why, for people. ``hint``: what to do."""
+
+    def __init__(self, message: str, hint: str = "") -> None:
+        super().__init__(message)
+        self.hint = hint
+
+
+class NewerVersionError(NotUsableError):
+    """The file was written by a newer pushsalt."""
+
+
+class DamagedError(NotUsableError):
+    """The file is no data base, or its content contradicts itself."""
+
+
+def path_of(cache_dir: Path) -> Path:
+    return cache_dir / FOLDER / NAME
+
+
+def open_database(path: Path) -> sqlite3.Connection:
+    """The data base, made or migrated when needed. Raises NotUsableError, DamagedError among them."""
+    with _explained(path):
+        private_dir(path.parent)
+        _make_private(path)
+        connection = _connect(path)
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+            _prepare(connection, path)
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+
+def open_to_read(path: Path) -> sqlite3.Connection | None:
+    """The data base as it is, None if there is none; one that cannot be written can be read. Raises NotUsableError."""
+    if not path.exists():
+        return None
+    if os.access(path, os.W_OK) and os.access(path.parent, os.W_OK):
+        return open_database(path)
+    with _explained(path):
+        connection = sqlite3.connect(f"{path.resolve().as_uri()}?immutable=1", uri=True, check_same_thread=False)
+        found = _version_of(connection, path)
+        if found < VERSION:
+            connection.close()
+            raise NotUsableError(f"{path} has tables of an older version, and cannot be written", "check its mode")
+        return connection
+
+
+def put_aside(path: Path, sees_damage: type[DamagedError] = DamagedError) -> Path | None:
+    """Move a damaged data base away, with its journal; None if another command has done so already.
+
+    Raises NotUsableError if it cannot be moved.
+    """
+    with _explained(path):
+        lock = os.open(path.with_suffix(".lock"), os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            try:
+                connection = open_database(path)
+            except sees_damage:
+                pass
+            else:
+                sound = _is_sound(connection)
+                connection.close()
+                if sound:
+                    return None
+            aside = path.with_name(f"{path.name}.damaged-{time.strftime('%Y%m%d%H%M%S', time.gmtime())}")
+            for end in ("-wal", "-shm", ""):
+                with contextlib.suppress(FileNotFoundError):
+                    path.with_name(path.name + end).rename(aside.with_name(aside.name + end))
+            return aside
+        finally:
+            os.close(lock)
+
+
+def _is_sound(connection: sqlite3.Connection) -> bool:
+    try:
+        found: str = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
+        return found == "ok"
+    except sqlite3.DatabaseError:
+        return False
+
+
+def _make_private(path: Path) -> None:
+    """Make the file before SQLite does, which would let others read it; its journal gets the same mode."""
+    try:
+        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600))
+    except FileExistsError:
+        found = path.lstat()
+        if not stat.S_ISREG(found.st_mode) or found.st_uid != os.geteuid():
+            raise PermissionError(1, f"{path} is no regular file of its user") from None
+        if found.st_mode & 0o077:
+            path.chmod(0o600)
+
+
+def _connect(path: Path) -> sqlite3.Connection:
+    connection = sqlite3.connect(path, timeout=PATIENCE, isolation_level=None, check_same_thread=False)
+    for words in ("synchronous = NORMAL", "secure_delete = ON", "auto_vacuum = INCREMENTAL", "trusted_schema = OFF"):
+        connection.execute(f"PRAGMA {words}")
+    return connection
+
+
+def _prepare(connection: sqlite3.Connection, path: Path) -> None:
+    if _version_of(connection, path) == VERSION:
+        return
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        found = _version_of(connection, path)  # another command may have been faster
+        for script in MIGRATIONS[found:]:
+            for statement in filter(str.strip, script.split(";")):
+                connection.execute(statement)
+        connection.execute(f"PRAGMA user_version = {VERSION}")
+        connection.execute("COMMIT")
+    except BaseException:
+        with contextlib.suppress(sqlite3.Error):
+            connection.execute("ROLLBACK")
+        raise
+
+
+def _version_of(connection: sqlite3.Connection, path: Path) -> int:
+    found = int(connection.execute("PRAGMA user_version").fetchone()[0])
+    if found > VERSION:
+        raise NewerVersionError(
+            f"{path} was written by a newer pushsalt (version {found} of its tables; this one knows {VERSION})",
+            "use that pushsalt, or another --cache-dir",
+        )
+    return found
+
+
+@contextlib.contextmanager
+def _explained(path: Path) -> Iterator[None]:
+    """Turns errors of the file system and of SQLite into NotUsableError."""
+    try:
+        yield
+    except OSError as exc:
+        raise NotUsableError(f"{exc.strerror or exc}: {path.parent}", "check the cache folder") from None
+    except sqlite3.Error as exc:
+        raise trouble(exc, path) from None
+
+
+def trouble(exc: sqlite3.Error, path: Path) -> NotUsableError:
+    """The error for people. SQLite has its own class for what is no data base, or damaged."""
+    if type(exc) is sqlite3.DatabaseError or "malformed" in str(exc):
+        return DamagedError(f"{path} is damaged ({exc})")
+    return NotUsableError(f"{path}: {exc}", "check the free space and the mode of the cache folder")

@@ -1,0 +1,84 @@
+"""What differs between two jobs: per target, and per state of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from pushsalt.model import TargetReturn
+
+#: Of a state's return, what two runs are compared by: times and numbers differ each time.
+_COMPARED = ("result", "changes", "comment")
+
+
+def difference(old: Mapping[str, TargetReturn], new: Mapping[str, TargetReturn]) -> dict[str, dict[str, Any]]:
+    """Target -> what differs, of those in which something does.
+
+    ``{"states": {tag: {"result": [old, new], "changed": [bool, bool], "changes": [old, new], "comment": [old, new]}}}``
+    has of each state only what differs, and None for the side that has no such state; other returns are ``{"return":
+    [old, new]}``; a target that one job has no return of is ``{"only": "old" or "new"}``.
+    """
+    found: dict[str, dict[str, Any]] = {}
+    for id in dict.fromkeys((*old, *new)):
+        if id not in old or id not in new:
+            found[id] = {"only": "new" if id in new else "old"}
+            continue
+        one, other = _states(old[id]), _states(new[id])
+        if one is None or other is None:
+            if old[id].ret != new[id].ret:
+                found[id] = {"return": [old[id].ret, new[id].ret]}
+            continue
+        states = {tag: _of_state(one.get(tag), other.get(tag)) for tag in dict.fromkeys((*one, *other))}
+        states = {tag: said for tag, said in states.items() if said}
+        if states:
+            found[id] = {"states": states}
+    return found
+
+
+def _states(result: TargetReturn) -> dict[str, Any] | None:
+    return result.ret if result.shape == "states" and isinstance(result.ret, dict) else None
+
+
+def _of_state(old: Any, new: Any) -> dict[str, Any]:
+    one, other = old if isinstance(old, dict) else None, new if isinstance(new, dict) else None
+    pairs = {
+        key: [None if one is None else one.get(key), None if other is None else other.get(key)] for key in _COMPARED
+    }
+    pairs["changed"] = [None if side is None else bool(side.get("changes")) for side in (one, other)]
+    found = {key: pair for key, pair in pairs.items() if pair[0] != pair[1]}
+    return found or ({"result": pairs["result"]} if (one is None) != (other is None) else {})
+
+
+def lines(found: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    """The same for people, a line for each state."""
+    said: list[str] = []
+    for id, what in found.items():
+        if "only" in what:
+            said.append(f"{id}: only in the {'first' if what['only'] == 'old' else 'second'} job")
+        elif "return" in what:
+            said.append(f"{id}: {_short(what['return'][0])} -> {_short(what['return'][1])}")
+        else:
+            said.append(f"{id}:")
+            said += [f"    {tag.replace('_|-', ' ')}: {_of_pairs(pairs)}" for tag, pairs in what["states"].items()]
+    return said
+
+
+def _of_pairs(pairs: Mapping[str, list[Any]]) -> str:
+    words = []
+    for key in ("result", "changed"):
+        if key in pairs:
+            words.append(f"{key} {_word(pairs[key][0])} -> {_word(pairs[key][1])}")
+    if "changes" in pairs and "changed" not in pairs:
+        words.append("other changes")
+    if not words:
+        words.append(f"comment {_short(pairs['comment'][0])} -> {_short(pairs['comment'][1])}")
+    return ", ".join(words)
+
+
+def _word(value: Any) -> str:
+    return {True: "true", False: "false", None: "none"}.get(value, str(value))
+
+
+def _short(value: Any) -> str:
+    text = " ".join(str(value).split())
+    return text if len(text) <= 120 else f"{text[:117]}…"

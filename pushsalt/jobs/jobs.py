@@ -1,0 +1,302 @@
+"""The kept jobs, read: ``pushsalt jobs`` and ``client.jobs``."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import sqlite3
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from fnmatch import fnmatchcase
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+from pushsalt.errors import CommandError
+from pushsalt.jobs import database, encoding, prune
+from pushsalt.jobs.alive import is_gone, mark_of
+from pushsalt.jobs.difference import difference
+from pushsalt.jobs.jid import DIGITS
+from pushsalt.jobs.times import iso
+from pushsalt.model import Explained, TargetReturn
+
+#: The beginning of a JID that stands for it has at least so many digits.
+SHORTEST: Final = 4
+_COLUMNS: Final = (
+    "jid, fun, arg, kwarg, tgt, tgt_type, user, start, end, state, exit_code, targets, returned, failed, unanswered,"
+    " size, mark"
+)
+
+
+class JobError(CommandError):
+    """A job that cannot be found, read or resumed."""
+
+
+class KeptJob(NamedTuple):
+    """A job of the record. ``start`` and ``end``: seconds since the epoch; ``detail`` is read by ``Jobs.get`` only."""
+
+    jid: str
+    fun: str
+    arg: list[Any]
+    kwarg: dict[str, Any]
+    tgt: str
+    tgt_type: str
+    user: str
+    start: float
+    end: float | None
+    state: str
+    exit_code: int | None
+    targets: int
+    failed: int
+    unanswered: int
+    size: int
+    detail: dict[str, Any]
+
+    @property
+    def ids(self) -> list[str]:
+        return list(self.detail.get("ids", ()))
+
+    def as_row(self) -> dict[str, Any]:
+        """The object of ``jobs list --out json``."""
+        return {
+            "jid": self.jid,
+            "fun": self.fun,
+            "arg": self.arg,
+            "kwarg": self.kwarg,
+            "tgt": self.tgt,
+            "tgt_type": self.tgt_type,
+            "user": self.user,
+            "start": iso(self.start),
+            "end": None if self.end is None else iso(self.end),
+            "state": self.state,
+            "exit_code": self.exit_code,
+            "targets": self.targets,
+            "failed": self.failed,
+            "unanswered": self.unanswered,
+        }
+
+
+#: In ``Jobs``, ``list`` is a method.
+Jids = list[str]
+
+
+class Jobs:
+    """The record of jobs below a cache folder. Methods raise JobError for a record that cannot be used."""
+
+    def __init__(self, cache_dir: Path) -> None:
+        self.path = database.path_of(cache_dir)
+
+    def list(
+        self,
+        *,
+        limit: int | None = None,
+        since: float | None = None,
+        fun: str | None = None,
+        target: str | None = None,
+        failed: bool = False,
+    ) -> list[KeptJob]:
+        """The jobs, newest first. ``since``: seconds since the epoch; ``fun``: a glob; ``target``: an id; ``failed``:
+        only those that did not end well on all targets."""
+        where, values = ["1"], []
+        if since is not None:
+            where.append("start >= ?")
+            values.append(since)
+        found: list[KeptJob] = []
+        with self._reading() as connection:
+            if connection is None:
+                return []
+            for row in connection.execute(
+                f"SELECT {_COLUMNS} FROM jobs WHERE {' AND '.join(where)} ORDER BY jid DESC", values
+            ):
+                if limit is not None and len(found) >= limit:
+                    break
+                if fun is not None and not fnmatchcase(row[1], fun):
+                    continue
+                job = _job(row)
+                if failed and not (job.failed or job.unanswered or job.state in ("interrupted", "lost")):
+                    continue
+                if target is not None and target not in self._ids(connection, job.jid):
+                    continue
+                found.append(job)
+        return found
+
+    @staticmethod
+    def _ids(connection: sqlite3.Connection, jid: str) -> Sequence[str]:
+        (detail,) = connection.execute("SELECT detail FROM jobs WHERE jid = ?", (jid,)).fetchone()
+        ids: list[str] = encoding.unpack(detail).get("ids", [])
+        return ids
+
+    def find(self, word: str) -> str:
+        """The JID that a word stands for: itself, ``last``, or its beginning. Raises JobError."""
+        word = str(word).strip()
+        with self._reading() as connection:
+            if word == "last":
+                row = connection.execute("SELECT max(jid) FROM jobs").fetchone() if connection is not None else None
+                if row is None or row[0] is None:
+                    raise JobError("no job is kept here yet", "jobs are kept in the folder that --cache-dir names")
+                return str(row[0])
+            if not re.fullmatch(r"[0-9]{1,20}", word):
+                raise JobError(f"{word!r} is no JID", "a JID has twenty digits; `last` and its beginning stand for one")
+            if len(word) < SHORTEST:
+                raise JobError(f"{word!r} is too short for a JID", f"write at least {SHORTEST} of its first digits")
+            query = "SELECT jid FROM jobs WHERE jid >= ? AND jid < ? ORDER BY jid DESC LIMIT 4"
+            end = f"{word}:"  # the character behind 9
+            rows = [row[0] for row in connection.execute(query, (word, end))] if connection is not None else []
+        if not rows:
+            what = "no kept job has the JID" if len(word) == DIGITS else "no kept job has a JID that begins with"
+            raise JobError(f"{what} {word}", "pushsalt jobs list shows what is kept; the job may be of another cache")
+        if len(rows) > 1:
+            more = " …" if len(rows) > 3 else ""
+            raise JobError(f"{word} is the beginning of several JIDs: {', '.join(rows[:3])}{more}", "write more digits")
+        return str(rows[0])
+
+    def get(self, word: str) -> KeptJob:
+        """One job, with all that is known of it. Raises JobError."""
+        jid = self.find(word)
+        with self._reading() as connection:
+            query = f"SELECT {_COLUMNS}, detail FROM jobs WHERE jid = ?"
+            row = connection.execute(query, (jid,)).fetchone() if connection is not None else None
+            if row is None:
+                raise JobError(f"the job {jid} was just removed", "pushsalt jobs list shows what is kept")
+            return _job(row[:-1], encoding.unpack(row[-1]))
+
+    def returns(self, job: KeptJob) -> dict[str, TargetReturn]:
+        """The kept returns, in the order of the job's ids, as the command gave them."""
+        with self._reading() as connection:
+            assert connection is not None
+            query = "SELECT id, ret, exit_code, shape, more, retcode FROM returns WHERE jid = ?"
+            found = {row[0]: _return(row) for row in connection.execute(query, (job.jid,))}
+        order = {id: number for number, id in enumerate(job.ids)}
+        return dict(sorted(found.items(), key=lambda item: order.get(item[0], len(order))))
+
+    def document(self, word: str) -> dict[str, Any]:
+        """The object of ``jobs show --out json``. Raises JobError."""
+        job = self.get(word)
+        return document(job, self.returns(job))
+
+    def diff(self, first: str, second: str) -> dict[str, dict[str, Any]]:
+        """What differs between two jobs: see ``pushsalt.jobs.difference``."""
+        return difference(*(self.returns(self.get(word)) for word in (first, second)))
+
+    def prune(self, bounds: prune.Bounds) -> Jids:
+        """Remove what is beyond the bounds; returns the JIDs."""
+        with self._writing() as connection:
+            return prune.prune(connection, bounds)
+
+    def prune_beyond(self, *, seconds: float | None = None, number: int | None = None) -> Jids:
+        """Remove jobs that are older, and all but the newest ``number``; returns their JIDs."""
+        return self.prune(prune.Bounds(seconds=seconds, number=number))
+
+    def claim(self, job: KeptJob) -> None:
+        """Make this process the one that goes on with a job. Raises JobError if another one is at it."""
+        with self._writing() as connection:
+            connection.execute("BEGIN IMMEDIATE")
+            state, mark = connection.execute("SELECT state, mark FROM jobs WHERE jid = ?", (job.jid,)).fetchone()
+            if state == "running" and not is_gone(mark):
+                connection.execute("ROLLBACK")
+                raise JobError(
+                    f"the job {job.jid} is still running, in process {mark.split(' ')[2]} on {mark.split(' ')[0]}",
+                    "wait for its end",
+                )
+            connection.execute(
+                "UPDATE jobs SET state = 'running', mark = ?, end = NULL, exit_code = NULL WHERE jid = ?",
+                (mark_of(os.getpid()), job.jid),
+            )
+            connection.execute("COMMIT")
+
+    def release(self, job: KeptJob) -> None:
+        """Give a claimed job back as it was, unless it has ended since."""
+        with self._writing() as connection:
+            connection.execute(
+                "UPDATE jobs SET state = ?, end = ?, exit_code = ? WHERE jid = ? AND state = 'running'",
+                ("interrupted" if job.state == "lost" else job.state, job.end, job.exit_code, job.jid),
+            )
+
+    @contextmanager
+    def _reading(self) -> Iterator[sqlite3.Connection | None]:
+        with _explained(self.path):
+            connection = database.open_to_read(self.path)
+            try:
+                yield connection
+            finally:
+                if connection is not None:
+                    connection.close()
+
+    @contextmanager
+    def _writing(self) -> Iterator[sqlite3.Connection]:
+        with _explained(self.path):
+            connection = database.open_database(self.path)
+            try:
+                yield connection
+            finally:
+                connection.close()
+
+
+def document(job: KeptJob, returns: dict[str, TargetReturn]) -> dict[str, Any]:
+    """A job and these of its returns, by Salt's names."""
+    return {**job.as_row(), "Minions": job.ids, "Result": results(job, returns)}
+
+
+def results(job: KeptJob, returns: dict[str, TargetReturn]) -> dict[str, dict[str, Any]]:
+    """Kept returns by Salt's names."""
+    return {
+        id: {
+            "return": ret.ret,
+            "retcode": ret.retcode,
+            "success": ret.exit_code == 0,
+            "jid": job.jid,
+            "fun": job.fun,
+            "id": id,
+            "phases": ret.phases,
+        }
+        for id, ret in returns.items()
+    }
+
+
+@contextmanager
+def _explained(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except database.DamagedError as exc:
+        raise JobError(str(exc), "the next command that does something puts it aside and begins a new one") from None
+    except database.NotUsableError as exc:
+        raise JobError(str(exc), exc.hint or "check the cache folder") from None
+    except (sqlite3.Error, ValueError) as exc:
+        raise JobError(f"{path}: {exc}", "move it away: a new one is made") from None
+
+
+def _job(row: tuple[Any, ...], detail: dict[str, Any] | None = None) -> KeptJob:
+    jid, fun, arg, kwarg, tgt, tgt_type, user, start, end, state, code, targets, returned, failed, unanswered = row[:15]
+    if state == "running" and is_gone(row[16]):
+        state = "lost"
+    if state != "running":
+        unanswered += max(0, targets - returned)
+    return KeptJob(
+        *(jid, fun, _value(arg), _value(kwarg), tgt, tgt_type, user, start, end, state, code),
+        *(targets, failed, unanswered, row[15], detail or {}),
+    )
+
+
+@lru_cache(maxsize=1024)
+def _value(text: str) -> Any:
+    """The value of a JSON text; many jobs have the same arguments."""
+    return json.loads(text)
+
+
+def _return(row: tuple[Any, ...]) -> TargetReturn:
+    id, data, exit_code, shape, rest, retcode = row
+    ret, more = encoding.unpack(data), encoding.unpack(rest)
+    if shape == "errors" and isinstance(more.get("explained"), list):
+        ret = [Explained(text, why) for text, why in zip(ret, more["explained"], strict=False)]
+    return TargetReturn(
+        *(id, ret, shape, exit_code),
+        phases=more.get("phases") or {},
+        round_trips=more.get("round_trips") or 0,
+        warnings=more.get("warnings") or [],
+        events=more.get("events") or [],
+        salt=more.get("salt") or "",
+        retcode=retcode,
+        changes=bool(more.get("changes")),
+        check=more.get("check") or "",
+    )

@@ -1,0 +1,56 @@
+"""Removes old jobs: those beyond an age, a number, or a size in all. Jobs that run are kept."""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from dataclasses import dataclass
+from typing import Final
+
+from pushsalt.jobs.alive import is_gone
+
+#: Seconds between two times that commands prune by themselves.
+EVERY: Final = 3600.0
+_PAGES: Final = 2000
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """``seconds``: of age; ``size``: bytes of all jobs; ``number`` of jobs. None: no bound."""
+
+    seconds: float | None = None
+    size: int | None = None
+    number: int | None = None
+
+
+def prune(connection: sqlite3.Connection, bounds: Bounds, now: float | None = None) -> list[str]:
+    """Remove jobs until the bounds hold, the oldest first; returns their jids. Raises sqlite3.Error."""
+    now = time.time() if now is None else now
+    gone, total = [], 0
+    rows = connection.execute("SELECT jid, start, size, state, mark FROM jobs ORDER BY jid DESC").fetchall()
+    for number, (jid, start, size, state, mark) in enumerate(rows):
+        total += size
+        beyond = (
+            (bounds.seconds is not None and start < now - bounds.seconds)
+            or (bounds.size is not None and total > bounds.size and number > 0)
+            or (bounds.number is not None and number >= bounds.number)
+        )
+        if beyond and (state != "running" or is_gone(mark)):
+            gone.append(jid)
+    if gone:
+        connection.execute("BEGIN IMMEDIATE")
+        connection.executemany("DELETE FROM returns WHERE jid = ?", [(jid,) for jid in gone])
+        connection.executemany("DELETE FROM jobs WHERE jid = ?", [(jid,) for jid in gone])
+        connection.execute("COMMIT")
+        connection.execute(f"PRAGMA incremental_vacuum({_PAGES})").fetchall()
+    return gone
+
+
+def prune_when_due(connection: sqlite3.Connection, bounds: Bounds, now: float | None = None) -> list[str]:
+    """The same, at most once in ``EVERY`` seconds. Raises sqlite3.Error."""
+    now = time.time() if now is None else now
+    last = connection.execute("SELECT value FROM meta WHERE key = 'pruned'").fetchone()
+    if last is not None and 0 <= now - last[0] < EVERY:
+        return []
+    connection.execute("INSERT OR REPLACE INTO meta VALUES ('pruned', ?)", (now,))
+    return prune(connection, bounds, now)

@@ -1,0 +1,50 @@
+"""The options and targets of a step's job, from the arguments of ``salt.state`` and ``salt.function``."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from pushsalt.errors import UsageError
+from pushsalt.job import RolloutOptions, Selection
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pushsalt.job import JobOptions
+
+
+def options(of_orchestration: JobOptions, given: Mapping[str, Any]) -> JobOptions:
+    """The options of a job: those of the orchestration without its pillar and dry run, with the step's rollout.
+
+    Whether states run dry is said by the step, by the argument ``test`` of the function.
+    """
+    plain = RolloutOptions()
+    by = given.get("batch_by") or ()
+    wait = given.get("batch_wait")
+    return replace(
+        of_orchestration,
+        test=False,
+        pillar=None,
+        saltenv=None,
+        pillarenv=None,
+        unknown_states_run=True,
+        batch=str(given["batch"]) if given.get("batch") else None,
+        batch_wait=None if wait is None else float(wait),
+        batch_safe_limit=plain.batch_safe_limit,
+        batch_by=tuple(map(str, by)) if isinstance(by, list | tuple) else (str(by),),
+        max_fail=str(given["max_fail"]) if given.get("max_fail") is not None else None,
+        fail_fast=bool(given.get("failhard")),
+        batch_check=given.get("batch_check"),
+        confirm=False,
+    )
+
+
+def selection(tgt: Any, tgt_type: str, subset: Any = None) -> Selection:
+    """The targets of a step. Raises UsageError for a ``subset`` that is no number."""
+    expr = ",".join(map(str, tgt)) if isinstance(tgt, list) else str(tgt)
+    try:
+        number = int(subset) if subset else None
+    except (TypeError, ValueError):
+        raise UsageError(f"subset: {subset!r} is not a number of targets") from None
+    return Selection(expr, "list" if isinstance(tgt, list) else tgt_type, subset=number)

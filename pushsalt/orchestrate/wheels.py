@@ -1,0 +1,34 @@
+"""Salt's wheel functions that have a meaning here: the ids of the inventory are the accepted keys.
+
+There are no keys to accept, reject or delete: those functions are refused, and say so.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from pushsalt.errors import FunctionError
+
+if TYPE_CHECKING:
+    from pushsalt.run.project import Project
+
+_ACCEPTED: Final = frozenset({"acc", "accepted", "minions"})
+_STATES: Final = {"pre": "minions_pre", "un": "minions_pre", "unaccepted": "minions_pre", "rej": "minions_rejected"}
+_MORE: Final = {"rejected": "minions_rejected", "den": "minions_denied", "denied": "minions_denied"}
+
+
+def call(project: Project, name: str, kwargs: dict[str, Any]) -> Any:
+    """The value of a wheel function. Raises FunctionError for others than ``key.list_all`` and ``key.list``."""
+    ids = list(project.inventory.targets)
+    if name == "key.list_all":
+        return {"minions_pre": [], "minions_rejected": [], "minions_denied": [], "minions": ids, "local": []}
+    if name == "key.list":
+        match = str(kwargs.get("match", "all"))
+        if match in _ACCEPTED:
+            return {"minions": ids}
+        if match in _STATES or match in _MORE:
+            return {(_STATES | _MORE)[match]: []}
+        return call(project, "key.list_all", {})
+    hint = "key.list and key.list_all list the ids of the inventory"
+    message = f"'{name}' is not available: targets are reached by ssh and have no keys of Salt; {hint}"
+    raise FunctionError("unknown_function", message, hint, "KeyError")

@@ -1,0 +1,42 @@
+"""The notes that a target sends with its returns (thin.detail), reduced to what has the right shape.
+
+A target is not trusted: whatever else it sends is left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+_PATHS: Final = ("real", "missing", "blocked")
+_FLAGS: Final = ("asked", "own", "dangling")
+
+
+def clean(sent: Any) -> dict[str, Any]:
+    """The valid notes of one state."""
+    if not isinstance(sent, Mapping):
+        return {}
+    found: dict[str, Any] = {name: True for name in _FLAGS if sent.get(name)}
+    for name in _PATHS:
+        if isinstance(path := sent.get(name), str) and path.startswith("/"):
+            found[name] = path
+    for name, valid in (("diffs", _is_text), ("digests", _is_pair)):
+        given = sent.get(name)
+        if isinstance(given, Mapping):
+            found[name] = {path: value for path, value in given.items() if isinstance(path, str) and valid(value)}
+    given = sent.get("needs")
+    if isinstance(given, list):
+        found["needs"] = [need for need in given if _is_need(need)]
+    return found
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str)
+
+
+def _is_pair(value: Any) -> bool:
+    return isinstance(value, list) and len(value) == 2 and all(isinstance(side, str | None) for side in value)
+
+
+def _is_need(value: Any) -> bool:
+    return isinstance(value, list) and len(value) == 3 and all(isinstance(part, str) for part in value)

@@ -1,0 +1,42 @@
+"""The revision of a project: the commit that its git repository has checked out, read from its files."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+
+def revision(folder: Path) -> str:
+    """The commit of the repository that a folder is in; empty if it is in none."""
+    for place in (folder, *folder.parents):
+        if (place / ".git").exists():
+            try:
+                return _head(place / ".git")
+            except (OSError, UnicodeDecodeError):
+                return ""
+    return ""
+
+
+def _head(git: Path) -> str:
+    if git.is_file():  # of a worktree
+        git = git.parent / git.read_text().partition("gitdir:")[2].strip()
+    head = (git / "HEAD").read_text().strip()
+    name = head.partition("ref: ")[2]
+    if not name:
+        return head
+    common = git / (git / "commondir").read_text().strip() if (git / "commondir").is_file() else git
+    if (common / name).is_file():
+        return (common / name).read_text().strip()
+    for line in (common / "packed-refs").read_text().splitlines():
+        commit, _, ref = line.partition(" ")
+        if ref == name:
+            return commit
+    return ""
+
+
+def lock_digest(folder: Path) -> str:
+    """SHA-256 of ``pushsalt.lock`` in a folder; empty if there is none."""
+    try:
+        return hashlib.sha256((folder / "pushsalt.lock").read_bytes()).hexdigest()
+    except OSError:
+        return ""

@@ -1,0 +1,34 @@
+"""Finds and hides the bodies of private keys in PEM, wherever they stand."""
+
+from __future__ import annotations
+
+import re
+import string
+
+from pushsalt.counterparts import MASK
+
+#: in each text with a private key
+IN_KEYS = "PRIVATE KEY-----"
+#: a private key in PEM: its begin, and its body up to its end, also where that is cut off
+KEY = re.compile(
+    r"(-----BEGIN ((?:[A-Z0-9]+ )*PRIVATE KEY)-----)"
+    r"(?:(?:(?!-----BEGIN ).)+?(?=-----END \2-----)|(?:(?:\\[rn]|[\s+-])*[A-Za-z0-9+/=]{16,}(?![^\s\\]))+)",
+    re.S,
+)
+
+
+def hide_keys(text: str) -> str:
+    """The text with MASK for the lines of each private key."""
+    return KEY.sub(_without_body, text) if IN_KEYS in text else text
+
+
+def _without_body(found: re.Match[str]) -> str:
+    """A private key with MASK for its lines; in a diff, with the sign of the last one."""
+    body = found[0][len(found[1]) :]
+    end = "\n" if "\n" in body else "\\n" if "\\n" in body else ""
+    if not end:
+        return found[1] + MASK
+    last = body.rpartition(end)[2]
+    if last.strip("+- \t"):  # cut off
+        return f"{found[1]}{end}{body.partition(end)[2][:1].strip(string.ascii_letters)}{MASK}"
+    return f"{found[1]}{end}{last}{MASK}{end}{last}"

@@ -1,0 +1,119 @@
+"""What the record keeps of a project at the time of a job: its revision in git, the lock file, git remotes, runtime."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from pushsalt.lazy import is_made
+
+if TYPE_CHECKING:
+    from pushsalt.run.project import Project
+
+log = logging.getLogger(__name__)
+
+#: Seconds for git to look at the working tree: a slow disk is not waited for.
+_PATIENCE: Final = 5.0
+#: Refs of a remote that are kept; one with more has them from those that its configuration names.
+_MOST_REFS: Final = 200
+
+
+def project_facts(project: Project) -> dict[str, Any]:
+    """The facts, for the ``detail`` of a job. Runs git, so it is called in a thread."""
+    from pushsalt.git.project import lock_path
+
+    config = project.config
+    found: dict[str, Any] = {"runtime": project.runtime.sha, "version": _version()}
+    if config.path is not None:
+        found["config"] = str(config.path)
+        revision = _revision(config.path.parent)
+        if revision is not None:
+            found["git"] = revision
+    lock = lock_path(config)
+    if lock is not None:
+        digest = _digest(lock)
+        if digest:
+            found["lock"] = digest
+    if is_made(project, "remotes"):
+        found["pins"] = _pins(project)
+    return found
+
+
+def differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
+    """What differs in a project since a job, for people."""
+    found = []
+    old, new = before.get("git") or {}, now.get("git") or {}
+    if old.get("revision") != new.get("revision"):
+        found.append(f"the project was at {_short(old)}, and is at {_short(new)}")
+    elif old.get("dirty") or new.get("dirty"):
+        words = {(True, True): "had and has", (True, False): "had", (False, True): "has"}
+        said = words[bool(old.get("dirty")), bool(new.get("dirty"))]
+        found.append(f"the project {said} changes that are not committed (at {_short(new)})")
+    if before.get("lock") != now.get("lock"):
+        found.append("pushsalt.lock is another; git remotes are taken at the revisions of the job")
+    if before.get("runtime") != now.get("runtime"):
+        found.append(f"pushsalt itself is another ({before.get('version', 'unknown')}, now {now.get('version')})")
+    return found
+
+
+def _short(revision: Mapping[str, Any]) -> str:
+    return str(revision.get("revision", ""))[:12] or "no revision of git"
+
+
+def _version() -> str:
+    from pushsalt import __version__
+
+    return __version__
+
+
+def _digest(path: Path) -> str:
+    try:
+        return hashlib.sha256(path.read_bytes()).hexdigest()
+    except OSError:
+        return ""
+
+
+def _revision(folder: Path) -> dict[str, Any] | None:
+    """``revision`` and ``dirty`` of the repository that a folder is in; None if it is in none, or git is not there."""
+    folder = folder.resolve()
+    if not any((place / ".git").exists() for place in (folder, *folder.parents)):
+        return None
+    from pushsalt.git import GitError
+    from pushsalt.git.process import git_argv, run
+
+    try:
+        # No program that the repository's own configuration names is run.
+        words = git_argv("-C", str(folder), config={"core.fsmonitor": "false", "core.hooksPath": "/dev/null"})
+        head = run([*words, "rev-parse", "--verify", "--quiet", "HEAD"], silence=_PATIENCE, total=_PATIENCE)
+        if head.code:
+            return None
+        status = run([*words, "status", "--porcelain", "--ignore-submodules=all"], silence=_PATIENCE, total=_PATIENCE)
+    except (GitError, OSError) as exc:
+        log.debug("the project's revision is unknown: %s", exc)
+        return None
+    dirty = None if status.code else bool(status.out.strip())
+    return {"revision": head.out.decode("ascii", "replace").strip(), "dirty": dirty}
+
+
+def _pins(project: Project) -> dict[str, dict[str, str]]:
+    """URL -> ref -> commit of the git remotes, as a lock file has them."""
+    from pushsalt.git.note import BRANCHES
+    from pushsalt.git.project import configured
+
+    found: dict[str, dict[str, str]] = {}
+    remotes = project.remotes
+    for remote in configured(project.config):
+        url = remote.address.url
+        note = remotes.mirror(remote).note
+        refs = {}
+        if note is not None:
+            named = {*remote.named_refs(), remote.base}
+            for name, (commit, _) in note.refs.items():
+                public = f"refs/heads/{name[len(BRANCHES) :]}" if name.startswith(BRANCHES) else name
+                if len(note.refs) <= _MOST_REFS or public.split("/", 2)[2] in named:
+                    refs[public] = commit
+        found.setdefault(url, {}).update({**refs, **(remotes.lock.refs(url) or {})})
+    return found

@@ -1,0 +1,74 @@
+"""The recorder of a job, and what it is told beside the returns."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
+
+from pushsalt.errors import TargetError
+from pushsalt.jobs.database import path_of
+from pushsalt.jobs.prune import Bounds
+from pushsalt.jobs.record import JobRecord
+from pushsalt.run.facts import project_facts
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from pushsalt.job import Job
+    from pushsalt.run.project import Project
+
+#: Seconds that the end of a job waits for what git says of the project.
+_PATIENCE: Final = 2.0
+#: Targets whose secrets are looked for before a job begins; those of all are hidden at its end.
+_LOOKED_AT: Final = 200
+
+
+def recorder(project: Project, *, resumes: bool = False) -> JobRecord | None:
+    """The recorder of a job of this project; None with ``job_cache: false``."""
+    opts = project.config.opts
+    if not opts["job_cache"]:
+        return None
+    warn: Callable[[str], None] = partial(project.reporter.warning, None)
+    return JobRecord(path_of(project.config.cache_dir), warn, bounds_of(opts), resumes=resumes)
+
+
+def bounds_of(opts: Mapping[str, Any]) -> Bounds:
+    """The bounds of the record by the configuration. Salt: ``keep_jobs_seconds: 0`` keeps all."""
+    seconds = opts["keep_jobs_seconds"]
+    if "keep_jobs" in opts and seconds == 86400:
+        seconds = int(opts["keep_jobs"]) * 3600
+    return Bounds(seconds=seconds or None, size=opts["keep_jobs_size"] or None)
+
+
+def hide_kept(project: Project, job: Job, ids: Sequence[str]) -> None:
+    """Hide the secrets of the cached pillar of targets, if the words of a job may have some."""
+    if job.kind not in ("call", "raw") or not (job.args or job.kwargs):
+        return
+    for id in ids[:_LOOKED_AT]:
+        with contextlib.suppress(TargetError):
+            project.hide_kept(project.target(id))
+
+
+class Facts:
+    """Finds out what the record keeps of the project, while targets are connected to."""
+
+    def __init__(self, project: Project, record: JobRecord | None) -> None:
+        self._record = record
+        self._task: asyncio.Task[dict[str, Any]] | None = None
+        if record is not None:
+            self._task = asyncio.create_task(asyncio.to_thread(project_facts, project), name="facts of the project")
+            self._task.add_done_callback(self._known)
+
+    def _known(self, task: asyncio.Task[dict[str, Any]]) -> None:
+        if self._record is not None and not task.cancelled() and task.exception() is None:
+            self._record.about(task.result())
+
+    async def settled(self) -> None:
+        """Waits a little while for them."""
+        if self._task is not None and not self._task.done():
+            with contextlib.suppress(asyncio.TimeoutError, Exception):
+                await asyncio.wait_for(self._task, _PATIENCE)
+            await asyncio.sleep(0)  # its callback

@@ -1,0 +1,81 @@
+"""What the record and other observers are told of a job when it begins."""
+
+from __future__ import annotations
+
+import getpass
+import os
+import socket
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any
+
+from pushsalt.job import Job, JobOptions, Selection
+from pushsalt.jobs.model import JobStart
+
+if TYPE_CHECKING:
+    from pushsalt.redact import Redactor
+
+
+def job_start(job: Job, selection: Selection, ids: Sequence[str], words: Sequence[str], redactor: Redactor) -> JobStart:
+    """The job, which has a jid, on these targets. ``words``: those of the command line.
+
+    Values that are secret by their key, in keyword arguments and in the pillar of the command, are hidden from here on.
+    """
+    redactor.add_pillar(job.kwargs)
+    redactor.add_pillar(job.options.pillar)
+    hide = redactor.data
+    return JobStart(
+        jid=job.jid,
+        fun=job.fun,
+        arg=hide(_salt_args(job)),
+        kwarg=hide(dict(job.kwargs)),
+        tgt=redactor.text(selection.expr),
+        tgt_type=selection.tgt_type,
+        user=user_name(),
+        ids=tuple(ids),
+        start=time.time(),
+        kind=job.kind,
+        options=hide(_options(job.options)),
+        words=[redactor.text(word) for word in words],
+        origin=_origin(os.environ),
+    )
+
+
+def user_name() -> str:
+    """The name of the user who runs this process; its number, if it has none."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return str(os.getuid())
+
+
+def _salt_args(job: Job) -> list[Any]:
+    """The arguments of the function as Salt has them: the SLS names of ``apply`` are one, files of ``cp`` are texts."""
+    if job.kind == "apply":
+        return [",".join(map(str, job.args))] if job.args else []
+    if job.kind == "copy":
+        return [job.args[0].source]
+    return list(job.args)
+
+
+def _options(options: JobOptions) -> dict[str, Any]:
+    plain = type(options)()
+    return {
+        each.name: getattr(options, each.name)
+        for each in fields(options)
+        if getattr(options, each.name) != getattr(plain, each.name)
+    }
+
+
+def _origin(environ: Mapping[str, str]) -> dict[str, Any]:
+    """Where the command runs, and from where its user is logged in, if by SSH."""
+    found: dict[str, Any] = {"host": socket.gethostname(), "pid": os.getpid()}
+    try:
+        found["folder"] = os.getcwd()  # noqa: PTH109
+    except OSError:
+        found["folder"] = ""
+    came_from = environ.get("SSH_CONNECTION", "").split()
+    if came_from:
+        found["from"] = came_from[0]
+    return found

@@ -1,0 +1,129 @@
+"""Which targets may begin now: in order, so many at a time, and no two of one value at once. Pure.
+
+``Window`` is Salt's way of batches: whenever a target is done, the next one begins. ``batches`` makes groups, of which
+each is wholly done before the next one begins.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict, deque
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from fractions import Fraction
+from heapq import heapify, heappop, heappush
+from math import ceil
+from typing import Final
+
+from pushsalt.errors import UsageError
+
+#: id -> what no two targets at work may have in common
+Values = Mapping[str, Collection[str]]
+
+_SIZE: Final = re.compile(r"\s*(\d{1,9})(?:\.(\d{1,6}))?\s*(%?)\s*", re.ASCII)
+
+
+class Size:
+    """A number of targets, or a percentage of all: ``5``, ``25%``, ``2.5%``."""
+
+    def __init__(self, text: str, flag: str, example: str) -> None:
+        """Raises UsageError, which names the flag, for anything else, 0 and more than 100 %."""
+        found = _SIZE.fullmatch(text)
+        number = Fraction(f"{found[1]}.{found[2] or 0}") if found else Fraction(0)
+        self.is_share = bool(found and found[3])
+        if found and (number == 0 or (self.is_share and number > 100)):
+            raise UsageError(f"{flag}: {text!r} is out of range: at least 1 target, at most 100%", hint=example)
+        if not found or (not self.is_share and number != int(number)):
+            raise UsageError(f"{flag}: {text!r} is neither a number of targets nor a percentage", hint=example)
+        self.text = text.strip()
+        self._number = number / 100 if self.is_share else number
+
+    def of(self, total: int) -> int:
+        """So many of ``total``, rounded down, at least 1: never more targets at a time than asked for. Salt: Batch."""
+        return max(1, int(self._number * total)) if self.is_share else int(self._number)
+
+    def at_least(self, total: int) -> int:
+        """The least number that is no smaller share of ``total``, at least 1."""
+        return max(1, ceil(self._number * total)) if self.is_share else int(self._number)
+
+
+def parse_steps(text: str) -> list[Size]:
+    """The sizes of ``1,10%,50%``. Raises UsageError."""
+    return [
+        Size(part, "--batch", "for example --batch 10, --batch 25% or --batch 1,10%,50%") for part in text.split(",")
+    ]
+
+
+class Window:
+    """The ids of a job that have not begun, and those at work."""
+
+    def __init__(self, ids: Iterable[str], width: int, values: Values | None = None) -> None:
+        """At most ``width`` are at work at a time, and none of them have a value in common."""
+        self._width = width
+        self._queues: dict[frozenset[str], deque[tuple[int, str]]] = defaultdict(deque)
+        for number, id in enumerate(ids):
+            self._queues[frozenset(values.get(id, ()) if values else ())].append((number, id))
+        #: the first id of each queue that may begin, as far as is known; a blocked queue waits for one of its values
+        self._ready = [(queue[0][0], key) for key, queue in self._queues.items()]
+        heapify(self._ready)
+        self._blocked: dict[str, list[frozenset[str]]] = {}
+        self._taken: set[str] = set()
+        self._at_work: dict[str, frozenset[str]] = {}
+        self.waiting = sum(map(len, self._queues.values()))
+
+    def next(self) -> str | None:
+        """The next id that may begin, now at work; None if none may at present."""
+        if len(self._at_work) >= self._width:
+            return None
+        while self._ready:
+            _, key = heappop(self._ready)
+            blocker = next((value for value in key if value in self._taken), None)
+            if blocker is not None:
+                self._blocked.setdefault(blocker, []).append(key)
+                continue
+            _, id = self._queues[key].popleft()
+            self._taken |= key
+            self._at_work[id] = key
+            self._requeue(key)
+            self.waiting -= 1
+            return id
+        return None
+
+    def free(self, id: str) -> None:
+        """The id is done: others may take its place."""
+        key = self._at_work.pop(id)
+        self._taken -= key
+        for value in key:
+            for blocked in self._blocked.pop(value, ()):
+                self._requeue(blocked)
+
+    def rest(self) -> list[str]:
+        """The ids that did not begin, in order; they are taken out."""
+        left = sorted(item for queue in self._queues.values() for item in queue)
+        self._queues.clear()
+        self._ready.clear()
+        self._blocked.clear()
+        self.waiting = 0
+        return [id for _, id in left]
+
+    def _requeue(self, key: frozenset[str]) -> None:
+        queue = self._queues[key]
+        if queue:
+            heappush(self._ready, (queue[0][0], key))
+
+
+def batches(ids: Sequence[str], sizes: Sequence[int], values: Values | None = None) -> list[list[str]]:
+    """The ids in batches of these sizes, the last of which repeats; no batch has two targets of one value.
+
+    A batch is smaller than its size where there are not as many different values.
+    """
+    window = Window(ids, len(ids) + 1, values)
+    found: list[list[str]] = []
+    while window.waiting:
+        size = sizes[min(len(found), len(sizes) - 1)]
+        batch: list[str] = []
+        while len(batch) < size and (id := window.next()) is not None:
+            batch.append(id)
+        for id in batch:
+            window.free(id)
+        found.append(batch)
+    return found

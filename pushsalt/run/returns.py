@@ -1,0 +1,56 @@
+"""The returners of a job: which there are, and waiting for them at its end."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final
+
+from pushsalt.job import Job
+
+if TYPE_CHECKING:
+    from pushsalt.delivery.delivery import Delivery
+    from pushsalt.run.project import Project
+
+#: seconds for returners once the work was stopped; less than the command has then
+_WHEN_STOPPED: Final = 3.0
+_OPTIONS: Final = ("return", "event_return", "ext_job_cache")
+
+
+def open_delivery(project: Project, job: Job) -> Delivery | None:
+    """What sends the job's returns, if anything is to be sent, or was kept by a former command.
+
+    Raises UsageError for a returner that the command names and that is not there.
+    """
+    opts, options = project.config.opts, job.options
+    cache_dir = project.config.cache_dir
+    named = options.returners or any(opts.get(name) for name in _OPTIONS)
+    if job.kind == "clean" or not (named or (cache_dir / "returns").is_dir()):
+        return None
+    from pushsalt.delivery.delivery import Delivery, wanted
+
+    made = Delivery(
+        opts,
+        wanted(opts, options.returners, options.return_config),
+        cache_dir=cache_dir,
+        redactor=project.redactor,
+        sdb=lambda: project.sdb,
+    )
+    return made if made or made.warnings else None
+
+
+async def finish(delivery: Delivery | None, project: Project, *, stopped: bool) -> None:
+    """Wait, for a bounded time, until all is sent or kept, and say what was not sent."""
+    if delivery is None:
+        return
+    import asyncio
+
+    try:
+        await asyncio.to_thread(delivery.wait, _WHEN_STOPPED if stopped else None)
+    finally:
+        delivery.hurry()
+        _say(project, delivery.warnings)
+
+
+def _say(project: Project, warnings: Sequence[str]) -> None:
+    for text in warnings:
+        project.reporter.warning(None, project.redactor.text(text))

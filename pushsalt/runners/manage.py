@@ -1,0 +1,64 @@
+"""Which targets answer. Salt: ``salt/runners/manage.py``; here each is connected to."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from pushsalt.errors import EXIT_NO_ANSWER
+from pushsalt.job import Selection
+from pushsalt.orchestrate import rollouts
+
+if TYPE_CHECKING:
+    from pushsalt.model import TargetReturn
+    from pushsalt.orchestrate.runnercalls import Run
+
+
+def _asked(run: Run, tgt: str, tgt_type: str, fun: str = "test.ping") -> dict[str, TargetReturn]:
+    options = rollouts.options(run.options, {})
+    found: dict[str, TargetReturn] = run.wait(run.client.run_async(Selection(tgt, tgt_type), fun, [], {}, options))
+    return found
+
+
+def status(
+    run: Run, tgt: str = "*", tgt_type: str = "glob", timeout: Any = None, **kwargs: Any
+) -> dict[str, list[str]]:
+    """``up`` and ``down``: ids that answer, and those that do not."""
+    found = _asked(run, tgt, tgt_type)
+    down = sorted(id for id, result in found.items() if result.exit_code == EXIT_NO_ANSWER)
+    return {"up": sorted(set(found) - set(down)), "down": down}
+
+
+def up(run: Run, tgt: str = "*", tgt_type: str = "glob", timeout: Any = None, **kwargs: Any) -> list[str]:
+    """The ids that answer."""
+    return status(run, tgt, tgt_type)["up"]
+
+
+def down(run: Run, tgt: str = "*", tgt_type: str = "glob", timeout: Any = None, **kwargs: Any) -> list[str]:
+    """The ids that do not answer."""
+    return status(run, tgt, tgt_type)["down"]
+
+
+def present(run: Run, tgt: str = "*", tgt_type: str = "glob", **kwargs: Any) -> list[str]:
+    """The ids that answer."""
+    return up(run, tgt, tgt_type)
+
+
+alived = present
+
+
+def not_present(run: Run, tgt: str = "*", tgt_type: str = "glob", **kwargs: Any) -> list[str]:
+    """The ids that do not answer."""
+    return down(run, tgt, tgt_type)
+
+
+not_alived = not_present
+
+
+def versions(run: Run, **kwargs: Any) -> dict[str, Any]:
+    """The ids that answer, by the version of Salt's interface that they run (``grains['saltversion']``)."""
+    found = _asked(run, "*", "glob", "test.version")
+    by_version: dict[str, Any] = {}
+    for id, result in sorted(found.items()):
+        key = "Minion offline" if result.exit_code == EXIT_NO_ANSWER else str(result.ret)
+        by_version.setdefault(key, []).append(id)
+    return by_version

@@ -1,0 +1,294 @@
+"""Jobs by whole commands: kept, listed, shown, compared, exported, removed, done again; bad input and faults."""
+
+import json
+import os
+import signal
+import sqlite3
+import time
+
+import pytest
+
+from tests.beds.project import Project
+
+HOSTS = {
+    "here": {"transport": "local"},
+    "there": {"transport": "local"},
+    "paper": {"transport": "offline"},
+}
+STATES = {
+    "salt/fine.sls": "fine:\n  test.succeed_with_changes: []\nsame:\n  test.succeed_without_changes: []\n",
+    "salt/mark.sls": "/nowhere/{{ grains.id }}:\n  test.nop: []\n",
+}
+
+
+@pytest.fixture
+def project(tmp_path):
+    made = Project(tmp_path, HOSTS)
+    made.files(STATES)
+    return made
+
+
+def jobs(project, *words):
+    done = project.run("jobs", *words, "--out", "json")
+    assert done.code == 0, done.err
+    return json.loads(done.out)
+
+
+def test_a_job_is_kept_listed_and_shown(project):
+    jid_file = project.folder / "jid"
+    first = project.json("apply", "*", "fine", "--jid-file", str(jid_file), "--wait-lock", "60")
+    assert first.code == 3
+    second = project.json("-v", "run", "here", "test.arg", "1", "a=b")
+    [newer, older] = jobs(project, "list")
+    jid = jid_file.read_text().strip()
+    assert older["jid"] == jid and len(jid) == 20
+    assert f"job {newer['jid']}" in second.err
+    assert (older["fun"], older["arg"], older["tgt"], older["tgt_type"]) == ("state.apply", ["fine"], "*", "glob")
+    assert (older["state"], older["exit_code"], older["targets"], older["failed"], older["unanswered"]) == (
+        "done",
+        3,
+        3,
+        0,
+        1,
+    )
+    assert (newer["arg"], newer["kwarg"], newer["exit_code"]) == ([1], {"a": "b"}, 0)
+    assert set(older) == {
+        *("jid", "fun", "arg", "kwarg", "tgt", "tgt_type", "user", "start", "end", "state", "exit_code"),
+        *("targets", "failed", "unanswered"),
+    }
+    assert older["start"].endswith("Z") and older["start"] < older["end"]
+    document = jobs(project, "show", jid)
+    assert set(document) == {*older, "Minions", "Result"}
+    assert sorted(document["Minions"]) == ["here", "paper", "there"]
+    assert {id: result["return"] for id, result in document["Result"].items()} == first.data
+    result = document["Result"]["here"]
+    assert set(result) == {"return", "retcode", "success", "jid", "fun", "id", "phases"}
+    assert (result["retcode"], result["success"], result["jid"], result["id"]) == (0, True, jid, "here")
+    assert document["Result"]["paper"]["success"] is False
+    assert jobs(project, "show", "last")["jid"] == newer["jid"]
+    assert project.run("jobs", "export", jid, "last").out.count("\n") == 2
+    assert json.loads(project.run("jobs", "export", jid).out) == document
+
+
+def test_show_prints_as_the_command_and_takes_parts(project):
+    said = project.run("apply", "here,there", "fine", "-L", "--wait-lock", "60")
+    shown = project.run("jobs", "show", "last")
+    assert "by " in shown.out and "exit code 0" in shown.out
+    assert next(line for line in said.out.splitlines() if "fine" in line) in shown.out
+    project.json("apply", "*", "fine", "--wait-lock", "60")
+    assert set(jobs(project, "show", "last", "--failed")["Result"]) == {"paper"}
+    assert set(jobs(project, "show", "last", "--changed")["Result"]) == {"here", "there"}
+    assert set(jobs(project, "show", "last", "--target", "h*")["Result"]) == {"here"}
+    assert set(jobs(project, "show", "last", "--target", "not paper and not here")["Result"]) == {"there"}
+
+
+def test_list_takes_filters(project):
+    project.run("run", "here", "test.ping")
+    project.run("run", "paper", "cmd.run", "true")
+    project.run("grains", "here")
+    assert [job["fun"] for job in jobs(project, "list")] == ["grains.items", "cmd.run", "test.ping"]
+    assert [job["fun"] for job in jobs(project, "list", "--limit", "1")] == ["grains.items"]
+    assert [job["fun"] for job in jobs(project, "list", "--failed")] == ["cmd.run"]
+    assert [job["fun"] for job in jobs(project, "list", "--fun", "test.*")] == ["test.ping"]
+    assert [job["fun"] for job in jobs(project, "list", "--target", "paper")] == ["cmd.run"]
+    assert jobs(project, "list", "--since", "1h") == jobs(project, "list")
+    assert jobs(project, "list", "--since", "2100-01-01") == []
+    assert len(project.run("jobs", "list").out.splitlines()) == 3
+
+
+def test_diff_says_what_differs_per_state(project):
+    project.run("apply", "here", "fine")
+    project.write(
+        "salt/fine.sls", "fine:\n  test.fail_without_changes: []\nsame:\n  test.succeed_without_changes: []\n"
+    )
+    project.run("apply", "here", "fine")
+    newer, older = jobs(project, "list")
+    found = jobs(project, "diff", older["jid"], newer["jid"])
+    changed = found["here"]["states"]
+    assert {tag.split("_|-")[1]: set(said) >= {"result"} for tag, said in changed.items()} == {"fine": True}
+    assert "result true -> false" in project.run("jobs", "diff", older["jid"], "last").out or len(changed) == 2
+    assert project.run("jobs", "diff", "last", "last").out == "no difference\n"
+
+
+def test_prune_removes_what_is_beyond(project):
+    for _ in range(3):
+        project.run("run", "paper", "grains.items")
+    newest = jobs(project, "list")[0]["jid"]
+    assert len(jobs(project, "prune", "--keep", "1")) == 2
+    assert [job["jid"] for job in jobs(project, "list")] == [newest]
+    assert jobs(project, "prune", "--older", "1h") == []
+    assert jobs(project, "prune", "--older", "0s") == [newest]
+    assert jobs(project, "list") == []
+
+
+def test_no_secret_reaches_the_record(project):
+    project.write("pillar/top.sls", "base:\n  '*': [db]\n")
+    project.write("pillar/db.sls", "db_password: pillar-s3cret-1\n")
+    project.run("run", "here", "pillar.items")  # from here on the secrets are known
+    project.run("run", "here", "cmd.run", "echo pillar-s3cret-1")
+    project.run("apply", "here", "fine", "--pillar", '{"api_token": "overr1de-s3cret"}')
+    project.run("run", "here", "test.kwarg", "password=argument-s3cret")
+    project.run("run", "here", "pillar.items", "unmask=True")
+    folder = project.cache / "jobs"
+    assert (folder.stat().st_mode & 0o777, (folder / "jobs.sqlite3").stat().st_mode & 0o777) == (0o700, 0o600)
+    for jid in [job["jid"] for job in jobs(project, "list")]:
+        text = project.run("jobs", "show", jid, "--out", "json").out + project.run("jobs", "show", jid).out
+        assert "s3cret" not in text
+
+
+def test_job_cache_false_keeps_nothing(tmp_path):
+    project = Project(tmp_path, HOSTS, job_cache=False)
+    assert project.run("run", "here", "test.ping").code == 0
+    assert jobs(project, "list") == []
+    assert not (project.cache / "jobs").exists()
+
+
+def test_a_killed_command_is_lost_and_keeps_what_was_shown(project):
+    process = project.start("run", "paper,here", "-L", "cmd.run", "sleep 30", "--out", "ndjson")
+    line = process.stdout.readline()
+    assert json.loads(line)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    for stream in (process.stdin, process.stdout, process.stderr):
+        if stream is not None:
+            stream.close()
+    [job] = jobs(project, "list")
+    assert (job["state"], job["exit_code"], job["end"], job["targets"]) == ("lost", None, None, 2)
+    document = jobs(project, "show", "last")
+    assert {id: result["return"] for id, result in document["Result"].items()} == json.loads(line)
+
+
+def test_rerun_failed_does_the_same_where_it_failed(project):
+    marker = project.folder / "marker"
+    command = f"echo $((1+1)) >> {project.folder}/count; test -e {marker}"
+    assert project.json("run", "here,paper", "-L", "cmd.run", command).code == 3
+    marker.write_text("")
+    [failed] = jobs(project, "list")
+    again = project.json("run", "--rerun-failed")
+    assert sorted(again.data) == ["here", "paper"]
+    [newest, *_] = jobs(project, "list")
+    assert newest["jid"] != failed["jid"]
+    assert (newest["fun"], newest["arg"], newest["targets"]) == ("cmd.run", [command], 2)
+    third = project.json("run", "--rerun-failed", newest["jid"][:18])
+    assert sorted(third.data) == ["paper"], "here ended well the second time"
+
+
+def test_resume_goes_on_with_the_same_job(project):
+    project.write("salt/due.sls", f"{project.folder}/go:\n  file.exists: []\n")
+    assert project.json("apply", "here,there", "-L", "due", "--wait-lock", "60").code == 2
+    [before] = jobs(project, "list")
+    project.write("go", "")
+    done = project.json("jobs", "resume", "last")
+    assert done.code == 0, done.err
+    assert sorted(done.data) == ["here", "there"]
+    [after] = jobs(project, "list")
+    assert (after["jid"], after["state"], after["exit_code"], after["failed"]) == (before["jid"], "done", 0, 0)
+    again = project.json("jobs", "resume", "last")
+    assert (again.code, sorted(again.data)) == (0, ["here", "there"])
+    assert "nothing to do" in project.run("apply", "--rerun-failed").err
+
+
+def test_a_secret_pillar_is_asked_for_again(project):
+    project.write("salt/pill.sls", "{{ pillar['api_token'] }}:\n  test.fail_without_changes: []\n")
+    words = ("apply", "here", "pill", "--pillar", '{"api_token": "overr1de-s3cret", "plain": 1}')
+    assert project.json(*words).code == 2
+    asked = project.run("apply", "--rerun-failed")
+    assert asked.code == 1
+    assert "api_token" in asked.err and "--pillar" in asked.err
+    assert project.json("apply", "--rerun-failed", "--pillar", '{"api_token": "overr1de-s3cret"}').code == 2
+
+
+@pytest.mark.parametrize(
+    "words, said",
+    [
+        (("show", "20991231235959000000"), "no kept job has the JID 20991231235959000000"),
+        (("show", "2099"), "no kept job has a JID that begins with 2099"),
+        (("show", "209"), "too short"),
+        (("show", "web1"), "is no JID"),
+        (("show", "2" * 21), "is no JID"),
+        (("resume", "20991231235959000000"), "no kept job"),
+        (("diff", "last", "1999"), "no kept job"),
+        (("list", "--since", "soon"), "--since"),
+        (("list", "--limit", "0"), "--limit"),
+        (("prune", "--older", "-1"), "--older"),
+        (("prune", "--keep", "x"), "--keep"),
+    ],
+)
+def test_bad_words_are_errors(project, words, said):
+    project.run("run", "paper", "grains.items")
+    done = project.run("jobs", *words)
+    assert (done.code, "Traceback" in done.err) == (1, False)
+    assert said in done.err
+
+
+def test_an_ambiguous_beginning_names_the_jobs(project):
+    for _ in range(2):
+        project.run("run", "paper", "grains.items")
+    done = project.run("jobs", "show", "20")
+    assert done.code == 1
+    found = [job["jid"] for job in jobs(project, "list")]
+    done = project.run("jobs", "show", found[0][:4])
+    assert done.code == 1
+    assert all(jid in done.err for jid in found)
+
+
+def test_the_record_of_an_empty_cache(project):
+    assert jobs(project, "list") == []
+    done = project.run("jobs", "show", "last")
+    assert done.code == 1
+    assert "no job is kept" in done.err
+
+
+def test_a_newer_data_base_is_not_touched(project):
+    project.run("run", "paper", "grains.items")
+    path = project.cache / "jobs" / "jobs.sqlite3"
+    with sqlite3.connect(path) as connection:
+        connection.execute("PRAGMA user_version = 99")
+    connection.close()
+    done = project.run("run", "paper", "grains.items")
+    assert done.code == 0
+    assert "not kept" in done.err and "newer pushsalt" in done.err
+    listed = project.run("jobs", "list")
+    assert listed.code == 1
+    assert "newer pushsalt" in listed.err
+
+
+@pytest.mark.parametrize("damage", [b"no data base at all" * 1000, None])
+def test_a_damaged_data_base_is_put_aside(project, damage):
+    project.run("run", "paper", "grains.items")
+    path = project.cache / "jobs" / "jobs.sqlite3"
+    if damage is None:
+        data = bytearray(path.read_bytes())
+        data[4096:] = os.urandom(len(data) - 4096)
+        damage = bytes(data)
+    for end in ("-wal", "-shm"):
+        path.with_name(path.name + end).unlink(missing_ok=True)
+    path.write_bytes(damage)
+    done = project.run("run", "paper", "grains.items")
+    assert done.code == 0
+    assert "begins anew" in done.err and "damaged" in done.err
+    assert [each for each in path.parent.iterdir() if ".damaged-" in each.name]
+    assert len(jobs(project, "list")) == 1
+
+
+def test_a_read_only_cache_is_said_and_the_run_goes_on(project):
+    """Root may write anywhere: a file stands where the folder would be."""
+    project.cache.mkdir(exist_ok=True)
+    (project.cache / "jobs").write_text("in the way")
+    done = project.json("run", "paper", "grains.items")
+    assert (done.code, "paper" in done.data) == (0, True)
+    assert done.err.count("the job is not kept") == 1
+
+
+def test_two_resumes_at_once_are_one(project):
+    assert project.json("run", "here", "cmd.run", "sleep 5; exit 3").code == 2
+    first = project.start("jobs", "resume", "last", "--out", "json")
+    deadline = time.monotonic() + 30
+    while jobs(project, "list")[0]["state"] != "running" and time.monotonic() < deadline:
+        time.sleep(0.05)
+    second = project.run("jobs", "resume", "last")
+    assert second.code == 1
+    assert "still running, in process" in second.err
+    assert project.finish(first).code == 2
+    [job] = jobs(project, "list")
+    assert (job["state"], job["exit_code"]) == ("done", 2)

@@ -1,0 +1,58 @@
+"""``pushsalt wait`` over real sshds."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+
+import pytest
+
+from tests.beds.project import Project
+from tests.beds.sshd import free_port
+
+pytestmark = pytest.mark.sshd
+
+
+def test_a_target_that_answers(project):
+    done = project().json("wait", "t*", "--for", "ssh", "--timeout", "30")
+    assert done.code == 0
+    assert {id: found["for"] for id, found in done.data.items()} == {"t1": "ssh", "t2": "ssh", "t3": "ssh"}
+
+
+@pytest.mark.parametrize("what", ["ssh", "reboot"])
+def test_a_target_that_comes_up(project, bed, what):
+    """Nobody was there when the wait began."""
+    server = bed.targets["t1"].process
+    os.kill(server.pid, signal.SIGSTOP)
+    try:
+        process = project(t1={**bed.targets["t1"].host(), "timeout": 1}).start(
+            "wait", "t1", "--for", what, "--timeout", "60", "--out", "json"
+        )
+        with pytest.raises(subprocess.TimeoutExpired):
+            process.wait(4)
+    finally:
+        os.kill(server.pid, signal.SIGCONT)
+    done = Project.finish(process)
+    assert done.code == 0 and done.data["t1"]["for"] == what and done.data["t1"]["seconds"] > 2
+
+
+def test_a_target_that_does_not_come_up(project, bed):
+    host = {**bed.targets["t1"].host(), "port": free_port()}
+    done = project(t1=host).json("wait", "t1", "--timeout", "2")
+    error = done.error("t1")
+    assert done.code == 3 and error["kind"] == "connection_refused"
+    assert "not reachable after 2 s" in error["message"]
+
+
+def test_a_target_that_is_not_restarted(project):
+    done = project().json("wait", "t1", "--for", "reboot", "--timeout", "3")
+    error = done.error("t1")
+    assert done.code == 3 and error["kind"] == "timeout" and "was not restarted within 3 s" in error["message"]
+
+
+def test_what_cannot_be_waited_for(project):
+    done = project().run("wait", "t1", "--for", "rain")
+    assert done.code == 1 and "--for takes ssh or reboot, not 'rain'" in done.err
+    away = project(t9={"transport": "offline"}).json("wait", "t9", "--timeout", "1")
+    assert away.error("t9")["kind"] == "offline"

@@ -1,0 +1,264 @@
+"""The record: written as it happens, read back as it was; full disks, other writers, damage, old and new tables."""
+
+import asyncio
+import os
+import resource
+import sqlite3
+import time
+from dataclasses import replace
+
+import pytest
+
+from pushsalt.jobs import database, encoding
+from pushsalt.jobs.alive import is_gone, mark_of
+from pushsalt.jobs.database import path_of
+from pushsalt.jobs.difference import difference, lines
+from pushsalt.jobs.jid import new_jid
+from pushsalt.jobs.jobs import JobError, Jobs
+from pushsalt.jobs.model import JobEnd, JobStart
+from pushsalt.jobs.prune import Bounds, prune_when_due
+from pushsalt.jobs.record import JobRecord
+from pushsalt.jobs.times import seconds, since
+from pushsalt.model import Explained, TargetReturn
+
+
+def start(ids=("a", "b"), **more):
+    return JobStart(new_jid(), "test.ping", ids=ids, start=time.time(), user="me", **more)
+
+
+def keep(folder, job, *returns, end=None, bounds=None):
+    """A job with these returns; what was said of it."""
+    said = []
+    record = JobRecord(path_of(folder), said.append, bounds or Bounds())
+
+    async def work():
+        record.job_begins(job)
+        await record.committed()
+        for each in returns:
+            record.target_returned(each)
+        await record.committed()
+        if end is not None:
+            record.job_ends(end)
+            await record.committed()
+
+    asyncio.run(work())
+    return said
+
+
+def ended(code=0):
+    return JobEnd(code, "done", time.time())
+
+
+def test_a_job_is_read_as_it_was_written(tmp_path):
+    value = {
+        "text": "\ud800 é",
+        "bytes": b"a\xff",
+        "number": 2**70,
+        "none": None,
+        "nan": float("inf"),
+        1: {"x": {3, 1}},
+    }
+    errors = [Explained("short", "long, with a place"), Explained("other", "other")]
+    job = start(arg=["x", 1], kwarg={"k": [True]}, options={"timeout": 5.0}, words=["run"], origin={"host": "h"})
+    first = TargetReturn("b", value, phases={"run": 0.5}, warnings=["w"], events=[{"tag": "t", "data": {}}], retcode=0)
+    assert keep(tmp_path, job, first, TargetReturn("a", errors, "errors", 2), end=ended(2)) == []
+    jobs = Jobs(tmp_path)
+    kept = jobs.get(job.jid)
+    assert (kept.arg, kept.kwarg, kept.ids, kept.state, kept.exit_code) == (
+        ["x", 1],
+        {"k": [True]},
+        ["a", "b"],
+        "done",
+        2,
+    )
+    assert (kept.failed, kept.unanswered, kept.detail["options"]) == (1, 0, {"timeout": 5.0})
+    found = jobs.returns(kept)
+    assert list(found) == ["a", "b"], "in the order of the job"
+    assert found["b"].ret == {**{str(key): item for key, item in value.items()}, "bytes": "a\ufffd", "1": {"x": [1, 3]}}
+    assert (found["b"].phases, found["b"].warnings, found["b"].events) == (first.phases, first.warnings, first.events)
+    assert [text.explanation for text in found["a"].ret] == ["long, with a place", "other"]
+
+
+def test_any_value_can_be_kept():
+    deep = []
+    for _ in range(100_000):
+        deep = [deep]
+    for value in (deep, {(1, 2): b"x", b"k": object}, {1.5: {None: set()}}):
+        encoding.unpack(encoding.pack(value))
+
+
+def test_a_process_that_is_gone_leaves_a_lost_job(tmp_path):
+    job = start()
+    keep(tmp_path, job, TargetReturn("a", True))
+    jobs = Jobs(tmp_path)
+    assert jobs.get(job.jid).state == "running"
+    child = os.fork()
+    if not child:
+        os._exit(0)
+    mark = mark_of(child)
+    os.waitpid(child, 0)
+    assert is_gone(mark) and not is_gone(mark_of(os.getpid()))
+    with database.open_database(jobs.path) as connection:
+        connection.execute("UPDATE jobs SET mark = ?", (mark,))
+    connection.close()
+    kept = jobs.get(job.jid)
+    assert (kept.state, kept.end, kept.exit_code, kept.unanswered) == ("lost", None, None, 1)
+    jobs.claim(kept)
+    with pytest.raises(JobError, match="still running, in process"):
+        jobs.claim(kept)
+    jobs.release(kept)
+    assert jobs.get(job.jid).state == "interrupted"
+
+
+def test_a_resumed_job_is_judged_as_a_whole(tmp_path):
+    job = start()
+    keep(tmp_path, job, TargetReturn("a", 1, exit_code=2), end=JobEnd(130, "interrupted", time.time()))
+    jobs = Jobs(tmp_path)
+    assert (jobs.get(job.jid).failed, jobs.get(job.jid).unanswered) == (1, 1)
+
+    async def resumed(*returns):
+        record = JobRecord(jobs.path, print, Bounds(), resumes=True)
+        record.job_begins(replace(job, ids=[each.id for each in returns]))
+        for each in returns:
+            record.target_returned(each)
+        record.job_ends(ended(max(each.exit_code for each in returns)))
+        await record.committed()
+
+    asyncio.run(resumed(TargetReturn("b", 1)))
+    kept = jobs.get(job.jid)
+    assert (kept.state, kept.exit_code, kept.failed, kept.unanswered) == ("done", 2, 1, 0)
+    asyncio.run(resumed(TargetReturn("a", 2)))
+    kept = jobs.get(job.jid)
+    assert (kept.state, kept.exit_code, kept.failed, kept.unanswered) == ("done", 0, 0, 0)
+    assert jobs.returns(kept)["a"].ret == 2
+
+
+def test_a_full_disk_is_said_once(tmp_path):
+    job = start(ids=[str(number) for number in range(40)])
+    returns = [TargetReturn(id, os.urandom(30_000).hex()) for id in job.ids]
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, hard))
+    try:
+        said = keep(tmp_path, job, *returns, end=ended())
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert len(said) == 1
+    assert "the job is not kept" in said[0]
+
+
+def test_another_writer_is_waited_for_only_a_while(tmp_path, monkeypatch):
+    keep(tmp_path, start(), end=ended())
+    monkeypatch.setattr(database, "PATIENCE", 0.05)
+    other = sqlite3.connect(path_of(tmp_path), isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    [said] = keep(tmp_path, start(), TargetReturn("a", 1), end=ended())
+    other.execute("ROLLBACK")
+    other.close()
+    assert "not kept" in said and "locked" in said
+
+
+def test_several_write_at_once(tmp_path):
+    children = []
+    for _ in range(4):
+        child = os.fork()
+        if not child:
+            code = 1
+            try:
+                for _ in range(5):
+                    code = len(keep(tmp_path, start(), TargetReturn("a", 1), TargetReturn("b", 1), end=ended()))
+            finally:
+                os._exit(code)
+        children.append(child)
+    assert [os.waitpid(child, 0)[1] for child in children] == [0] * 4
+    found = Jobs(tmp_path).list()
+    assert len(found) == 20 and {job.state for job in found} == {"done"}
+
+
+def test_links_and_foreign_files_are_refused(tmp_path):
+    (tmp_path / "jobs").mkdir(mode=0o700)
+    (tmp_path / "elsewhere").write_bytes(b"")
+    path_of(tmp_path).symlink_to(tmp_path / "elsewhere")
+    [said] = keep(tmp_path, start(), end=ended())
+    assert "not kept" in said
+    assert (tmp_path / "elsewhere").read_bytes() == b""
+
+
+def test_a_folder_that_others_can_write_to_is_refused(tmp_path):
+    (tmp_path / "jobs").mkdir()
+    (tmp_path / "jobs").chmod(0o777)
+    [said] = keep(tmp_path, start(), end=ended())
+    assert "written to by others" in said
+
+
+def test_an_older_version_is_migrated(tmp_path):
+    path = path_of(tmp_path)
+    path.parent.mkdir(mode=0o700)
+    sqlite3.connect(path).close()
+    path.chmod(0o644)
+    assert keep(tmp_path, start(), end=ended()) == []
+    assert path.stat().st_mode & 0o777 == 0o600
+    connection = sqlite3.connect(path)
+    assert connection.execute("PRAGMA user_version").fetchone() == (database.VERSION,)
+    connection.close()
+
+
+def test_bounds_remove_the_oldest_and_no_job_that_runs(tmp_path):
+    old = replace(start(), start=time.time() - 90_000)
+    keep(tmp_path, old, end=ended())
+    running = replace(start(), start=time.time() - 90_000)
+    keep(tmp_path, running)
+    new = start()
+    keep(tmp_path, new, TargetReturn("a", os.urandom(5000).hex()), end=ended(), bounds=Bounds(seconds=86400))
+    jobs = Jobs(tmp_path)
+    assert {job.jid for job in jobs.list()} == {old.jid, running.jid, new.jid}, "it was pruned less than an hour ago"
+    connection = database.open_database(jobs.path)
+    assert prune_when_due(connection, Bounds(seconds=86400), time.time() + 4000) == [old.jid]
+    connection.close()
+    newest = start()
+    keep(tmp_path, newest, end=ended())
+    assert jobs.prune(Bounds(size=2000)) == [new.jid]
+    assert {job.jid for job in jobs.list()} == {running.jid, newest.jid}
+
+
+def state(result, changes=None, comment=""):
+    return {"result": result, "changes": changes or {}, "comment": comment, "duration": time.time()}
+
+
+def test_the_difference_of_two_jobs():
+    old = {
+        "a": TargetReturn("a", {"t1": state(True), "t2": state(True, {"x": 1}), "gone": state(True)}, "states"),
+        "b": TargetReturn("b", 1),
+        "c": TargetReturn("c", {"t": state(True)}, "states"),
+    }
+    new = {
+        "a": TargetReturn("a", {"t1": state(False), "t2": state(True)}, "states"),
+        "b": TargetReturn("b", 2),
+        "c": TargetReturn("c", {"t": state(True)}, "states"),
+        "d": TargetReturn("d", 2),
+    }
+    found = difference(old, new)
+    assert set(found) == {"a", "b", "d"}
+    states = found["a"]["states"]
+    assert states["t1"] == {"result": [True, False]}
+    assert states["t2"] == {"changes": [{"x": 1}, {}], "changed": [True, False]}
+    assert states["gone"]["result"] == [True, None]
+    assert found["b"] == {"return": [1, 2]}
+    assert found["d"] == {"only": "new"}
+    assert "    t1: result true -> false" in lines(found)
+    assert "b: 1 -> 2" in lines(found)
+
+
+def test_times_as_people_write_them():
+    assert [seconds(text) for text in ("90", "15m", "2h", "1.5h", "30d", "1w")] == [
+        90,
+        900,
+        7200,
+        5400,
+        2592000,
+        604800,
+    ]
+    assert since("2h", now=10_000.0) == 2800
+    assert since("1970-01-01T00:00:10Z") == 10
+    for text in ("", "-1", "h", "1y", "soon"):
+        with pytest.raises(ValueError):
+            since(text)

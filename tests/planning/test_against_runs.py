@@ -1,0 +1,133 @@
+"""A mark is what the next run does: plans of random states are compared with the run that follows."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pushsalt.api import Client, JobOptions, Selection, Settings
+from tests.planning.trees import BINARY, prepare, tree
+
+#: Random trees of states; more by the environment.
+EXAMPLES = int(os.environ.get("PLAN_EXAMPLES", "40"))
+SEED = os.environ.get("SEED", "0")
+PARTS = 4
+HERE = Selection("here")
+
+
+@dataclass
+class Bed:
+    """A project with one target, this machine."""
+
+    folder: Path
+
+    def __post_init__(self) -> None:
+        for name in ("salt/tree/sub", "pillar"):
+            (self.folder / name).mkdir(parents=True)
+        self.write(
+            "pushsalt.yaml", json.dumps({"file_roots": {"base": ["salt"]}, "pillar_roots": {"base": ["pillar"]}})
+        )
+        self.write("inventory.yaml", json.dumps({"hosts": {"here": {"transport": "local"}}}))
+        self.write("salt/plain.txt", "one\ntwo\nthree\n")
+        self.write("salt/words.jinja", "{{ grains.id }} and {{ name }}\n")
+        self.write("salt/asks.jinja", "{{ salt['file.file_exists'](path) }}\n")
+        (self.folder / "salt/binary").write_bytes(BINARY + b"more")
+        self.write("salt/tree/one", "one of a tree\n")
+        self.write("salt/tree/sub/two", "two\n")
+        self.client = Client(Settings(config=self.folder, cache_dir=self.folder / "cache"))
+
+    def write(self, name: str, text: str) -> None:
+        (self.folder / name).write_text(text)
+
+    def plan(self, sls: str) -> Any:
+        return self._only(self.client.apply(HERE, [sls], JobOptions(test=True, plan=True)))
+
+    def apply(self, sls: str) -> Any:
+        return self._only(self.client.apply(HERE, [sls]))
+
+    def _only(self, returns: dict[str, Any]) -> Any:
+        return returns["here"].ret
+
+
+@pytest.fixture(scope="module")
+def bed(tmp_path_factory: pytest.TempPathFactory, monkeypatch_module: pytest.MonkeyPatch) -> Iterator[Bed]:
+    folder = tmp_path_factory.mktemp("plans")
+    monkeypatch_module.setenv("HOME", str(folder))
+    monkeypatch_module.setenv("XDG_RUNTIME_DIR", "")
+    yield Bed(folder)
+
+
+@pytest.fixture(scope="module")
+def monkeypatch_module() -> Iterator[pytest.MonkeyPatch]:
+    with pytest.MonkeyPatch.context() as patch:
+        yield patch
+
+
+def wrong(planned: dict[str, Any], returns: dict[str, Any], after: dict[str, str | None]) -> list[str]:
+    """Where the plan is not what the run did. ``after``: tag -> the text of the state's file, if it was the last that
+    changed it."""
+    found = []
+    for state in planned["states"]:
+        ret = returns.get(state["tag"], {"changes": {}, "result": None, "comment": "not reached"})
+        changed = bool(ret["changes"])
+        if state["comment"].startswith("It would fail: ") and ret["result"] is False:
+            changed = changed and state["changes"] != ret["changes"]  # a state may say what it failed to change
+        if (state["mark"] == "none" and changed) or (state["mark"] == "will" and not changed):
+            found.append(f"{state}\n  the run: {ret}")
+        diff = ret["changes"].get("diff") if isinstance(ret["changes"], dict) else None
+        if state["mark"] == "will" and isinstance(diff, str) and diff.startswith("---") and diff != state["diff"]:
+            found.append(f"another diff: {state}\n  the run: {ret}")
+        if state["mark"] == "will" and diff == "New file" and after.get(state["tag"]) is not None:
+            lines = after[state["tag"]].splitlines(keepends=True)
+            if [row[1:] for row in (state["diff"] or "").split("\n")[3:] if row] != [row.rstrip("\n") for row in lines]:
+                found.append(f"another content: {state}\n  the file: {after[state['tag']]!r}")
+    missing = [tag for tag in returns if tag not in {state["tag"] for state in planned["states"]}]
+    return found + [f"not in the plan: {tag}: {returns[tag]}" for tag in missing if returns[tag]["changes"]]
+
+
+@pytest.mark.parametrize("part", range(PARTS))
+def test_random_trees(bed: Bed, tmp_path: Path, part: int) -> None:
+    counts = dict.fromkeys(("none", "will", "may", "unknown"), 0)
+    problems: list[str] = []
+    for at in range(part, EXAMPLES, PARTS):
+        rng = random.Random(f"{SEED}.{at}")
+        top = tmp_path / f"top{at}"
+        prepare(top, rng)
+        data = tree(top, rng)
+        bed.write(f"salt/r{at}.sls", json.dumps(data, indent=1))
+        before = sorted((str(path), path.lstat().st_mtime_ns) for path in top.rglob("*"))
+        planned = bed.plan(f"r{at}")
+        if isinstance(planned, list):  # a requisite makes a circle
+            continue
+        assert before == sorted((str(path), path.lstat().st_mtime_ns) for path in top.rglob("*")), "a plan changed it"
+        returns = bed.apply(f"r{at}")
+        found = wrong(planned, returns, _texts(returns))
+        problems += [f"tree {at} of seed {SEED}: {text}" for text in found]
+        for mark in counts:
+            counts[mark] += planned["counts"][mark]
+    assert not problems, "\n\n".join(problems)
+    assert all(counts[mark] for mark in ("none", "will", "may")), counts
+
+
+def _texts(returns: dict[str, Any]) -> dict[str, str | None]:
+    """tag -> the text of its file now, for states whose file no later state may have changed."""
+    ordered = sorted(returns.items(), key=lambda item: item[1]["__run_num__"])
+    texts: dict[str, str | None] = {}
+    for at, (tag, ret) in enumerate(ordered):
+        path = Path(str(ret["name"]))
+        later = any(other["changes"] for _, other in ordered[at + 1 :])
+        if (
+            not later
+            and path.is_absolute()
+            and path.is_file()
+            and "\0" not in (text := path.read_text(errors="replace"))
+        ):
+            texts[tag] = text
+    return texts

@@ -1,0 +1,186 @@
+"""``pushsalt plan -o FILE.plan`` and ``pushsalt apply FILE.plan``: what was planned, and nothing else."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.beds.project import Project
+from tests.planning.test_planfile import IDENTITY, RECIPIENT
+
+SECRET = "correct-horse-battery-1"
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Project:
+    found = Project(tmp_path, {"here": {"transport": "local"}, "away": {"transport": "offline"}})
+    found.files({"pillar/top.sls": "base: {'*': [p]}\n", "pillar/p.sls": f"password: {SECRET}\n"})
+    return found
+
+
+@pytest.fixture
+def top(tmp_path: Path) -> Path:
+    (tmp_path / "top").mkdir()
+    return tmp_path / "top"
+
+
+def states(project: Project, data: dict[str, Any], name: str = "s") -> None:
+    project.write(f"salt/{name}.sls", json.dumps(data))
+
+
+def planned(project: Project, *words: str) -> str:
+    done = project.run("plan", "here", "s", "-o", "a.plan", "--out", "quiet", *words)
+    assert done.code == 0, done.err
+    return "a.plan"
+
+
+def everything(project: Project, top: Path) -> None:
+    """States of all kinds of sources."""
+    project.files({"salt/plain": "plain\n", "salt/tree/one": "1\n", "salt/tree/sub/two": "2\n", "salt/blob": b"\0\1"})
+    project.write("salt/asks.jinja", "{{ salt['file.file_exists']('/etc/passwd') }} {{ pillar.password }}\n")
+    project.write("salt/run.sh", '#!/bin/sh\necho ran > "$1"\n')
+    states(
+        project,
+        {
+            f"{top}/plain": {"file.managed": [{"source": "salt://plain"}]},
+            f"{top}/blob": {"file.managed": [{"source": "salt://blob"}]},
+            f"{top}/asks": {"file.managed": [{"source": "salt://asks.jinja"}, {"template": "jinja"}]},
+            f"{top}/tree": {"file.recurse": [{"source": "salt://tree"}]},
+            f"{top}/text": {"file.managed": [{"contents_pillar": "password"}]},
+            f"{top}/json": {"file.serialize": [{"dataset": {"a": 1}}, {"serializer": "json"}]},
+            "script": {"cmd.script": [{"name": "salt://run.sh"}, {"args": f"{top}/ran"}, {"creates": f"{top}/ran"}]},
+        },
+    )
+
+
+def texts(top: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(top)): path.read_bytes() for path in top.rglob("*") if path.is_file()}
+
+
+def test_the_plan_and_nothing_else(project: Project, top: Path) -> None:
+    """All that the plan needs is in it: the tree may change, or be gone."""
+    everything(project, top)
+    file = planned(project)
+    assert SECRET.encode() not in (project.folder / file).read_bytes()
+    for path in sorted((project.folder / "salt").rglob("*"), reverse=True):
+        path.unlink() if path.is_file() else path.rmdir()
+    project.write("pillar/p.sls", "password: another-password\n")
+    done = project.json("apply", file)
+    assert done.code == 0, done.out + done.err
+    assert all(ret["result"] is True and ret["changes"] for ret in done.data["here"].values())
+    found = texts(top)
+    assert found["asks"] == f"True {SECRET}\n".encode()
+    assert (found["plain"], found["blob"], found["text"].strip()) == (b"plain\n", b"\0\1", SECRET.encode())
+    assert (found["tree/one"], found["tree/sub/two"], found["ran"]) == (b"1\n", b"2\n", b"ran\n")
+    assert SECRET not in done.out + done.err
+
+
+def test_a_target_that_is_not_as_it_was(project: Project, top: Path) -> None:
+    everything(project, top)
+    file = planned(project)
+    (top / "plain").write_text("by somebody else\n")
+    before = texts(top)
+    done = project.json("apply", file)
+    assert done.code == 2
+    error = done.error("here")
+    assert error["kind"] == "plan_stale" and "--accept-drift" in error["hint"]
+    assert f"file.managed {top}/plain" in error["message"]
+    assert "+plain" in error["message"] and "-by somebody else" in error["message"], "both sides are shown"
+    assert texts(top) == before, "nothing was changed"
+    assert project.run("apply", file, "--accept-drift").code == 0
+    assert texts(top)["plain"] == b"plain\n"
+
+
+def test_a_plan_that_was_applied_is_stale(project: Project, top: Path) -> None:
+    states(project, {f"{top}/f": {"file.managed": [{"contents": "x"}]}})
+    file = planned(project)
+    assert project.run("apply", file).code == 0
+    assert project.json("apply", file).error("here")["kind"] == "plan_stale"
+
+
+def test_a_plan_of_no_change(project: Project, top: Path) -> None:
+    states(project, {f"{top}/f": {"file.managed": [{"contents": "x"}]}})
+    assert project.run("apply", "here", "s").code == 0
+    file = planned(project, "--detailed-exitcode")
+    assert project.run("apply", file, "--detailed-exitcode").code == 0
+    assert project.run("apply", file).code == 0
+
+
+def test_sealed_to_a_recipient(project: Project, top: Path) -> None:
+    states(project, {f"{top}/f": {"file.managed": [{"contents": "x"}]}})
+    file = planned(project, "--recipient", RECIPIENT)
+    missing = project.run("apply", file)
+    assert missing.code == 1 and "age_identity" in missing.err
+    project.write("keys.txt", f"# for CI\n{IDENTITY}\n").chmod(0o600)
+    settings = json.loads((project.folder / "pushsalt.yaml").read_text())
+    project.write("pushsalt.yaml", json.dumps({**settings, "age_identity": "keys.txt"}))
+    project.variables["XDG_STATE_HOME"] = str(project.folder / "other-state")
+    assert project.run("apply", file).code == 0
+    assert (top / "f").read_text() == "x\n"
+
+
+def test_what_is_refused(project: Project, top: Path) -> None:
+    states(project, {f"{top}/f": {"file.managed": [{"contents": "x"}]}})
+    file = planned(project)
+    for words in (
+        ("apply", file, "s"),
+        ("apply", file, "--test"),
+        ("apply", file, "-L"),
+        ("apply", file, "--pillar", "{}"),
+    ):
+        done = project.run(*words)
+        assert done.code == 1 and "plan" in done.err, words
+    assert project.run("plan", "here", "s", "-o", "noplan").code == 1
+    assert project.run("plan", "here", "s", "--recipient", RECIPIENT).code == 1
+    assert project.run("plan", "here", "s", "-o", "b.plan", "--recipient", "age1x").code == 1
+    assert project.run("apply", "here", "s", "--accept-drift").code == 1
+    assert project.run("apply", file, "--max-age", "soon").code == 1
+    old = project.run("apply", file, "--max-age", "0")
+    assert old.code == 1 and "--max-age" in old.err
+    assert not (top / "f").exists()
+    assert project.run("apply", file, "--max-age", "1h").code == 0
+
+
+def test_another_inventory(project: Project, top: Path) -> None:
+    states(project, {f"{top}/f": {"file.managed": [{"contents": "x"}]}})
+    file = planned(project)
+    hosts = {"here": {"host": "127.0.0.1", "port": 1}, "away": {"transport": "offline"}}
+    project.write("inventory.yaml", json.dumps({"hosts": hosts}))
+    assert project.json("apply", file).error("here")["kind"] == "plan_stale"
+    project.write("inventory.yaml", json.dumps({"hosts": {"away": {"transport": "offline"}}}))
+    gone = project.run("apply", file)
+    assert gone.code == 1 and "here" in gone.err
+    assert not (top / "f").exists()
+
+
+def test_own_modules_that_have_changed(project: Project, top: Path) -> None:
+    text = "def done(name):\n    return {'name': name, 'changes': {}, 'result': True, 'comment': ''}\n"
+    project.write("salt/_states/mine.py", text)
+    states(project, {"a": {"mine.done": []}})
+    file = planned(project)
+    assert project.run("apply", file).code == 0
+    project.write("salt/_states/mine.py", text + "# other\n")
+    assert project.json("apply", file).error("here")["kind"] == "plan_stale"
+
+
+def test_targets_that_could_not_be_planned(project: Project, top: Path) -> None:
+    states(project, {f"{top}/f": {"file.managed": [{"contents": "x"}]}})
+    assert project.run("plan", "*", "s", "-o", "a.plan").code == 3
+    done = project.json("apply", "a.plan")
+    assert done.code == 0 and set(done.data) == {"here"}
+    assert "away could not be planned" in done.err
+
+
+def test_the_revision_and_the_lock_file(project: Project, top: Path) -> None:
+    states(project, {f"{top}/f": {"file.managed": [{"contents": "x"}]}})
+    git = project.folder / ".git"
+    (git / "refs/heads").mkdir(parents=True)
+    (git / "HEAD").write_text("ref: refs/heads/main\n")
+    (git / "refs/heads/main").write_text("a" * 40 + "\n")
+    file = planned(project)
+    (git / "refs/heads/main").write_text("b" * 40 + "\n")
+    done = project.run("apply", file)
+    assert done.code == 0 and "revision has changed" in done.err

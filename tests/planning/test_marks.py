@@ -1,0 +1,187 @@
+"""Marks of states from chunks and their returns, and what is looked at and changed by function."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pushsalt.planning.footprints import RULES, of
+from pushsalt.planning.marks import MOST, UNKNOWN, Marked, marks
+from thin.requisites import tag_of
+
+ROOT = Path(__file__).parents[2]
+WOULD: dict[str, Any] = {"result": None, "changes": {"diff": "x"}, "comment": ""}
+SAME: dict[str, Any] = {"result": True, "changes": {}, "comment": ""}
+FAILS: dict[str, Any] = {"result": False, "changes": {}, "comment": "no"}
+NOT_RUN = {"__state_ran__": False}
+
+
+def chunk(id: str, function: str, /, **arguments: Any) -> dict[str, Any]:
+    state, _, fun = function.partition(".")
+    return {"state": state, "fun": fun, "__id__": id, "name": id, "__sls__": "s", **arguments}
+
+
+def marked(*states: tuple[dict[str, Any], dict[str, Any]], details: Any = None, **more: Any) -> dict[str, Marked]:
+    """id -> mark, of chunks with their returns in the order of the run."""
+    returns = {tag_of(low): {**ret, "__run_num__": number} for number, (low, ret) in enumerate(states)}
+    by_id = {low["__id__"]: tag_of(low) for low, _ in states}
+    notes = {by_id[id]: found for id, found in (details or {}).items()}
+    found = marks([low for low, _ in states], returns, notes, **more)
+    return {each.tag.split("_|-")[1]: each for each in found}
+
+
+def words(found: dict[str, Marked]) -> dict[str, str]:
+    return {id: each.mark for id, each in found.items()}
+
+
+def test_by_themselves() -> None:
+    found = marked(
+        (chunk("/a", "file.managed"), WOULD),
+        (chunk("/b", "file.managed"), SAME),
+        (chunk("/c", "file.managed"), FAILS),
+    )
+    assert words(found) == {"/a": "will", "/b": "none", "/c": "none"}
+    assert not any(each.because for each in found.values())
+
+
+@pytest.mark.parametrize("requisite", ["require", "watch", "onchanges", "onfail", "require_any", "prereq"])
+def test_a_requisite_on_what_changes(requisite: str) -> None:
+    low = chunk("b", "test.nop", **{requisite: [{"file": "/a"}]})
+    found = marked((chunk("/a", "file.managed"), WOULD), (low, SAME))
+    assert found["b"].mark == "may"
+    assert found["b"].because == [tag_of(chunk("/a", "file.managed"))]
+
+
+def test_a_requisite_on_what_does_not() -> None:
+    low = chunk("b", "cmd.run", onchanges=[{"file": "/a"}])
+    found = marked((chunk("/a", "file.managed"), SAME), (low, {**SAME, **NOT_RUN}))
+    assert words(found) == {"/a": "none", "b": "none"}
+
+
+def test_what_is_looked_at() -> None:
+    found = marked(
+        (chunk("/etc/a", "file.managed"), WOULD),
+        (chunk("/etc/b", "file.managed"), WOULD),
+        (chunk("other", "file.append", name="/etc/a"), SAME),
+        (chunk("/etc", "file.recurse"), SAME),
+        (chunk("nothing", "test.nop"), SAME),
+        (chunk("Europe/Vienna", "timezone.system"), SAME),
+    )
+    assert words(found) == {
+        "/etc/a": "will",
+        "/etc/b": "will",
+        "other": "may",
+        "/etc": "may",
+        "nothing": "none",
+        "Europe/Vienna": "may",
+    }
+    assert len(found["/etc"].because) == 3, "what may change counts too"
+
+
+def test_a_package_may_bring_anything() -> None:
+    found = marked((chunk("nginx", "pkg.installed"), WOULD), (chunk("/etc/nginx.conf", "file.managed"), WOULD))
+    assert words(found) == {"nginx": "will", "/etc/nginx.conf": "may"}
+
+
+@pytest.mark.parametrize(
+    ("function", "arguments", "mark"),
+    [
+        ("cmd.run", {}, "unknown"),
+        ("cmd.run", {"creates": "/x"}, "will"),
+        ("cmd.run", {"unless": "false", "stateful": True}, "unknown"),
+        ("module.run", {}, "unknown"),
+        ("http.query", {}, "unknown"),
+    ],
+)
+def test_commands(function: str, arguments: dict[str, Any], mark: str) -> None:
+    found = marked((chunk("a", function, **arguments), WOULD))
+    assert found["a"].mark == mark
+    assert bool(found["a"].why) == (mark == "unknown")
+
+
+def test_a_guard_keeps_it_from_running() -> None:
+    found = marked((chunk("a", "cmd.run", unless="true"), {**SAME, "skip_watch": True}))
+    assert found["a"].mark == "none"
+
+
+def test_modules_of_ones_own() -> None:
+    found = marked((chunk("a", "own.done"), WOULD), details={"a": {"own": True}})
+    assert found["a"].mark == "unknown"
+    assert "__dry_run__" in found["a"].why
+
+
+def test_what_is_missing_and_who_brings_it() -> None:
+    missing = {"/d/f": {"missing": "/d"}}
+    alone = marked((chunk("/d/f", "file.managed"), WOULD), details=missing)
+    assert (alone["/d/f"].mark, alone["/d/f"].fails) == ("none", True)
+    both = marked((chunk("/d", "file.directory"), WOULD), (chunk("/d/f", "file.managed"), WOULD), details=missing)
+    assert words(both) == {"/d": "will", "/d/f": "may"}
+    made = marked((chunk("/d/f", "file.managed", makedirs=True), WOULD), details=missing)
+    assert made["/d/f"].mark == "will"
+    user = {"/f": {"needs": [["user", "app", "User app is not available"]]}}
+    assert marked((chunk("/f", "file.managed", user="app"), WOULD), details=user)["/f"].fails
+    app = (chunk("app", "user.present"), WOULD), (chunk("/f", "file.managed", user="app"), WOULD)
+    assert words(marked(*app, details=user)) == {"app": "will", "/f": "may"}
+
+
+def test_what_fails_is_no_ground_for_reactions() -> None:
+    found = marked(
+        (chunk("/d/f", "file.managed"), WOULD),
+        (chunk("b", "cmd.run", onchanges=[{"file": "/d/f"}]), WOULD),
+        details={"/d/f": {"missing": "/d"}},
+    )
+    assert words(found) == {"/d/f": "none", "b": "may"}
+
+
+def test_failhard() -> None:
+    hard = chunk("/a", "file.managed", failhard=True)
+    assert words(marked((hard, WOULD), (chunk("/b", "file.managed"), WOULD))) == {"/a": "will", "/b": "may"}
+    found = marked((hard, FAILS), (chunk("/b", "file.managed"), WOULD))
+    assert words(found) == {"/a": "none", "/b": "none"}
+    assert "failhard" in found["/b"].why
+
+
+def test_reactions_at_the_end() -> None:
+    low = chunk("b", "cmd.wait", listen=[{"file": "/a"}])
+    found = marked((chunk("/a", "file.managed"), WOULD), (low, SAME))
+    assert found["listener_b"].mark == "may"
+    assert found["listener_b"].because == [tag_of(chunk("/a", "file.managed"))]
+    assert "listener_b" not in marked((chunk("/a", "file.managed"), SAME), (low, SAME))
+
+
+def test_what_the_run_did_not_come_to() -> None:
+    first, second = chunk("/a", "file.managed"), chunk("/b", "file.managed")
+    found = marks([first, second], {tag_of(first): {**SAME, "__run_num__": 0}}, {})
+    assert [each.mark for each in found] == ["none", "unknown"]
+
+
+def test_states_at_work_beside() -> None:
+    """A parallel state may change something while one before it in the list still looks."""
+    beside = chunk("beside", "file.managed", name="/a", parallel=True)
+    found = marked((chunk("/a", "file.append"), SAME), (beside, WOULD))
+    assert found["/a"].mark == "may"
+
+
+def test_many_reasons_are_cut() -> None:
+    many = [(chunk(f"/d/{number}", "file.managed"), WOULD) for number in range(MOST + 5)]
+    found = marked(*many, (chunk("/d", "file.recurse"), SAME))
+    assert len(found["/d"].because) == MOST
+    assert "5 more" in found["/d"].why
+
+
+def test_links_and_templates() -> None:
+    low = chunk("/link/f", "file.managed", template="jinja", source="salt://x")
+    assert of(low, {"real": "/real/f"}).reads.paths >= {"/link/f", "/real/f"}
+    assert of(low, {"asked": True}).reads.everything
+    assert not of(low, {}).reads.everything
+    assert of({**low, "onlyif": "true"}, {}).reads.everything
+    assert of({**low, "contents": "__slot__:salt:test.echo(x)"}, {}).reads.everything
+
+
+def test_the_page_has_the_functions() -> None:
+    text = (ROOT / "docs/plan.md").read_text()
+    named = set(re.findall(r"`([\w*]+\.[\w*]+)`", text))
+    assert set(RULES) | set(UNKNOWN) <= named

@@ -1,0 +1,64 @@
+"""What pushsalt and its tests import is declared in pyproject.toml."""
+
+import ast
+import importlib.metadata
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+TEXT = (ROOT / "pyproject.toml").read_text()
+#: imports of tests that have no distribution: programs of tests import each other, and real Salt runs in its own Python
+NONE = {"salt", "scripts", "tests"}
+#: modules whose names do not lead to their distributions where these are not installed
+DISTRIBUTIONS = {"git": "gitpython", "nacl": "pynacl", "yaml": "pyyaml", "tomli": "tomli"}
+#: what pushsalt imports where it is asked for
+EXTRAS = ("mako", "nacl", "toml", "jmespath", "timelib", "keyring", "postgres", "mysql", "redis")
+
+
+def declared(*names):
+    """The distributions, in lower case, of ``dependencies`` and of extras."""
+    found = set()
+    for name in names:
+        table = re.search(rf"^{name} = \[(.*?)\]$", TEXT, re.MULTILINE | re.DOTALL)[1]
+        found |= {word.lower() for word in re.findall(r'"([\w.-]+)', table)}
+    return found
+
+
+def foreign(top):
+    """{module: one file that imports it} of what is neither Python's nor the project's."""
+    found = {}
+    for path in sorted((ROOT / top).rglob("*.py")):
+        names = set()
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Import):
+                names |= {alias.name for alias in node.names}
+            elif isinstance(node, ast.ImportFrom):
+                names.add(node.module)
+        beside = {other.stem for other in path.parent.iterdir()}
+        for name in {name.split(".")[0] for name in names} - sys.stdlib_module_names - {"pushsalt", "thin"} - beside:
+            found.setdefault(name, path.relative_to(ROOT).as_posix())
+    return found
+
+
+def distribution(module):
+    known = importlib.metadata.packages_distributions().get(module)
+    return known[0].lower() if known else DISTRIBUTIONS.get(module, module)
+
+
+@pytest.mark.parametrize("module,path", sorted(foreign("pushsalt").items()))
+def test_what_pushsalt_imports_is_declared(module, path):
+    assert distribution(module) in declared("dependencies", *EXTRAS), path
+
+
+@pytest.mark.parametrize("module,path", sorted(foreign("tests").items()))
+def test_what_tests_import_is_declared(module, path):
+    wanted = declared("dependencies", *EXTRAS, "test", "test-servers")
+    assert module in NONE or distribution(module) in wanted, path
+
+
+def test_what_is_declared_is_read():
+    assert {"asyncssh", "cryptography", "markupsafe"} <= declared("dependencies")
+    assert declared("nacl") == {"pynacl"}

@@ -1,0 +1,317 @@
+"""What a file keeps when its content changes: owner, mode, ACL, attributes; and its inode where Salt keeps it."""
+
+import os
+import resource
+import signal
+import stat
+import struct
+
+import pytest
+
+from tests.thin.filebed import Bed
+from thin import link
+from thin.exceptions import CommandExecutionError
+from thin.utils.files import atomic, edit, large, osutil
+
+root_only = pytest.mark.skipif(os.geteuid() != 0, reason="gives files to other users")
+NOBODY = 65534
+OWNER, USER, GROUP, MASK, OTHER = 1, 2, 4, 16, 32
+
+
+def acl(*entries):
+    return struct.pack("<I", 2) + b"".join(struct.pack("<HHI", *entry) for entry in entries)
+
+
+#: user::rw-, user:7:rw-, group::r--, mask::rw-, other::---: the mode says 0660, the group may only read
+GUARDED = acl((OWNER, 6, 2**32 - 1), (USER, 6, 7), (GROUP, 4, 2**32 - 1), (MASK, 6, 2**32 - 1), (OTHER, 0, 2**32 - 1))
+PLAIN = acl((OWNER, 6, 2**32 - 1), (GROUP, 4, 2**32 - 1), (OTHER, 4, 2**32 - 1))
+
+
+@pytest.fixture
+def bed(tmp_path):
+    made = Bed(tmp_path / "bed")
+    before = link.connect(made.link)
+    yield made
+    link.connect(before)
+
+
+@pytest.fixture
+def guarded(bed):
+    path = bed.file("guarded", "old\n")
+    try:
+        os.setxattr(path, atomic.ACL, GUARDED)
+        os.setxattr(path, "user.note", b"kept")
+    except OSError as exc:
+        pytest.skip(f"no ACLs here: {exc}")
+    return path
+
+
+def attributes(path):
+    return {name: os.getxattr(path, name) for name in os.listxattr(path)}
+
+
+def as_nobody(function):
+    """The exit status of a child that is ``nobody``: what the function returns, 99 where it raises."""
+    pid = os.fork()
+    if pid == 0:
+        status = 99
+        try:
+            os.setgroups([])
+            os.setgid(NOBODY)
+            os.setuid(NOBODY)
+            status = function()
+        finally:
+            os._exit(status)
+    return os.WEXITSTATUS(os.waitpid(pid, 0)[1])
+
+
+@pytest.mark.parametrize(
+    "fun, words",
+    [
+        ("managed", {"contents": "new"}),
+        ("managed", {"contents": "new", "mode": "0660"}),
+        ("line", {"mode": "replace", "match": "old", "content": "new"}),
+        ("replace", {"pattern": "old", "repl": "new"}),
+        ("append", {"text": "new"}),
+    ],
+)
+def test_a_write_keeps_acl_and_attributes(bed, guarded, fun, words):
+    before = attributes(guarded)
+    ret = bed.state(fun, name=guarded, **words)
+    assert ret["result"] is True and ret["changes"], ret
+    with open(guarded, encoding="utf-8") as handle:
+        assert "new" in handle.read()
+    assert attributes(guarded) == before
+    assert stat.S_IMODE(os.stat(guarded).st_mode) == 0o660
+
+
+def test_a_mode_limits_the_acl(bed, guarded):
+    bed.state("managed", name=guarded, contents="new", mode="0640")
+    assert stat.S_IMODE(os.stat(guarded).st_mode) == 0o640
+    entries = [struct.unpack_from("<HHI", attributes(guarded)[atomic.ACL], at) for at in range(4, 44, 8)]
+    assert (USER, 6, 7) in entries and [perm for tag, perm, _ in entries if tag == MASK] == [4]
+
+
+def test_a_default_acl_gives_an_old_file_nothing(bed, guarded):
+    path = bed.file("folder/plain", "old\n", 0o644)
+    os.setxattr(os.path.dirname(path), "system.posix_acl_default", GUARDED)
+    bed.state("managed", name=path, contents="new")
+    assert attributes(path) == {} and stat.S_IMODE(os.stat(path).st_mode) == 0o644
+
+
+@root_only
+def test_capabilities_do_not_pass_on_to_other_bytes(bed):
+    path = bed.file("ping", "old\n", 0o755)
+    capability = struct.pack("<IIIII", 0x02000001, 1 << 13, 0, 0, 0)
+    try:
+        os.setxattr(path, "security.capability", capability)
+    except OSError as exc:
+        pytest.skip(f"no capabilities here: {exc}")
+    bed.state("managed", name=path, contents="new")
+    assert "security.capability" not in attributes(path)
+
+
+@pytest.mark.parametrize(
+    "fun, words",
+    [
+        ("append", {"text": "new"}),
+        ("prepend", {"text": "new"}),
+        ("replace", {"pattern": "a", "repl": "new"}),
+        ("keyvalue", {"key": "a", "value": "new"}),
+    ],
+)
+def test_edits_keep_the_inode_as_salt(bed, fun, words):
+    path = bed.file("f", "a=1\n" * 3, 0o640)
+    inode = os.stat(path).st_ino
+    ret = bed.state(fun, name=path, **dict(words, **({} if fun in ("append", "prepend") else {"show_changes": False})))
+    assert ret["result"] is True, ret
+    with open(path, encoding="utf-8") as handle:
+        assert "new" in handle.read()
+    assert (os.stat(path).st_ino, stat.S_IMODE(os.stat(path).st_mode)) == (inode, 0o640)
+
+
+@pytest.mark.parametrize(
+    "fun, words", [("managed", {"contents": "new"}), ("line", {"mode": "replace", "match": "a", "content": "new"})]
+)
+def test_whole_files_are_new_ones_as_in_salt(bed, fun, words):
+    path = bed.file("f", "a\n")
+    os.link(path, bed.path("other"))
+    bed.state(fun, name=path, **words)
+    assert bed.snapshot()["other"][3] == "a\n"
+
+
+def test_module_functions_keep_the_inode(bed):
+    path = bed.file("f", "a")
+    inode = os.stat(path).st_ino
+    bed.call("file.append", path, "b")
+    bed.call("file.prepend", path, "0")
+    bed.call("file.replace", path, "a", "A", backup=False)
+    assert bed.snapshot()["f"][3] == "0\nA\nb\n"
+    bed.call("file.write", path, "w")
+    assert (bed.snapshot()["f"][3], os.stat(path).st_ino) == ("w\n", inode)
+
+
+@root_only
+@pytest.mark.parametrize(
+    "fun, words",
+    [
+        ("append", {"text": "new"}),
+        ("replace", {"pattern": "a", "repl": "new", "backup": False}),
+        ("keyvalue", {"key": "a", "value": "new"}),
+    ],
+)
+def test_a_file_of_ones_own_in_a_folder_that_is_not(bed, tmp_path, fun, words):
+    for folder in (tmp_path, *tmp_path.parents):
+        if not os.stat(folder).st_mode & 1:
+            os.chmod(folder, 0o711)
+    for folder in (bed.folder, bed.target):
+        os.chmod(folder, 0o755)
+    path = bed.file("f", "a=1\n")
+    os.chown(path, NOBODY, NOBODY)
+    assert as_nobody(lambda: 0 if bed.state(fun, name=path, **words)["result"] else 1) == 0
+    assert "new" in bed.snapshot()["f"][3]
+    assert os.listdir(bed.target) == ["f"]
+
+
+def test_a_file_that_cannot_grow_stays_as_it_is(bed):
+    path, limits = bed.file("f", "old\n"), resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (64, limits[1]))
+    try:
+        with pytest.raises(CommandExecutionError):
+            edit.commit(path, b"x" * 100, keep_inode=True)
+        with pytest.raises(CommandExecutionError):
+            edit.extend(path, b"x" * 100)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert (bed.snapshot()["f"][3], os.listdir(bed.target)) == ("old\n", ["f"])
+
+
+def test_where_the_whole_content_is_when_writing_broke_off(bed, monkeypatch):
+    path, write = bed.file("f", "old " * 100), os.write
+
+    def torn(descriptor, data):
+        if os.fstat(descriptor).st_ino == inode:
+            raise OSError(5, "Input/output error")
+        return write(descriptor, data)
+
+    inode = os.stat(path).st_ino
+    monkeypatch.setattr(os, "write", torn)
+    with pytest.raises(CommandExecutionError) as caught:
+        edit.commit(path, b"new\n", keep_inode=True)
+    [spare] = set(os.listdir(bed.target)) - {"f"}
+    assert bed.path(spare) in str(caught.value)
+    assert bed.snapshot()[spare][3] == "new\n"
+
+
+def stopped_in(path, number, work):
+    """What a child died of that got a signal after the first byte into ``path``, in ``work``."""
+    inode, write = os.stat(path).st_ino, os.write
+
+    def slow(descriptor, data):
+        if os.fstat(descriptor).st_ino != inode:
+            return write(descriptor, data)
+        write(descriptor, data[:1])
+        os.kill(os.getpid(), number)
+        return 1
+
+    pid = os.fork()
+    if pid == 0:
+        try:
+            os.setsid()
+            os.write = slow
+            work()
+        finally:
+            os._exit(99)
+    return pid, os.WTERMSIG(os.waitpid(pid, 0)[1])
+
+
+@pytest.mark.parametrize(
+    "work, content",
+    [
+        (lambda path: edit.commit(path, b"new\n", keep_inode=True), "new\n"),
+        (lambda path: atomic.append(path, b"new\n"), "old " * 9 + "new\n"),
+    ],
+)
+def test_a_write_that_is_begun_is_done_before_the_worker_stops(bed, work, content):
+    path = bed.file("f", "old " * 9)
+    assert stopped_in(path, signal.SIGTERM, lambda: work(path))[1] == signal.SIGTERM
+    assert (bed.snapshot()["f"][3], os.listdir(bed.target)) == (content, ["f"])
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+def test_a_file_that_was_made_longer_is_written_or_has_a_whole_copy(bed, number):
+    path = bed.file("f", "old")
+
+    pid = os.fork()
+    if pid == 0:
+        try:
+            os.setsid()
+            room = os.posix_fallocate
+            os.posix_fallocate = lambda *words: (room(*words), os.kill(os.getpid(), number))
+            edit.commit(path, b"new and longer\n", keep_inode=True)
+        finally:
+            os._exit(99)
+    assert os.WTERMSIG(os.waitpid(pid, 0)[1]) == number
+    [mode] = [mode for mode, _, _, content in bed.snapshot().values() if content == "new and longer\n"]
+    if number == signal.SIGKILL:
+        assert mode == "100400"
+    else:
+        assert os.listdir(bed.target) == ["f"]
+
+
+@root_only
+def test_the_whole_copy_outlives_a_killed_worker(bed, tmp_path, monkeypatch):
+    for folder in (tmp_path, *tmp_path.parents):
+        if not os.stat(folder).st_mode & 1:
+            os.chmod(folder, 0o711)
+    os.chmod(bed.folder, 0o755)
+    spools = tmp_path / "spools"
+    spools.mkdir()
+    spools.chmod(0o1777)
+    monkeypatch.setenv("TMPDIR", str(spools))
+    path = bed.file("f", "old " * 9)
+    os.chown(path, NOBODY, NOBODY)
+
+    def work():
+        os.setgroups([])
+        os.setgid(NOBODY)
+        os.setuid(NOBODY)
+        osutil.mkstemp()
+        atomic.write(path, b"new\n", keep_inode=True)
+
+    pid, cause = stopped_in(path, signal.SIGKILL, work)
+    assert (cause, len(os.listdir(spools))) == (signal.SIGKILL, 2)
+    osutil.sweep(pid)
+    [spare] = spools.iterdir()
+    assert spare.read_text() == "new\n"
+
+
+@pytest.mark.parametrize("mapped", [True, False])
+def test_append_does_not_read_a_large_file_whole(bed, monkeypatch, mapped):
+    monkeypatch.setattr(edit, "WINDOW", 1 << 20)
+    if not mapped:
+        monkeypatch.setattr(large, "is_large", lambda path: False)
+    lines = b"".join(b"line %d of many that are here\n" % number for number in range(200_000))
+    path = bed.file("log", lines + b"the last\n   words   of\nit all")
+    size = os.path.getsize(path)
+    monkeypatch.setattr(edit, "read", lambda path: pytest.fail("it is read whole"))
+    for text in ("line 0 of many that are here", "line 123456 of  many", "the last words\nof it\nall"):
+        ret = bed.state("append", name=path, text=text)
+        assert (ret["changes"] == {}) is (text != "line 123456 of  many"), (text, ret)
+    wanted = bed.state("append", test=True, name=path, text=["line 5 of many that are here", "and", "more"])
+    assert (wanted["result"], os.path.getsize(path)) == (None, size + len("\nline 123456 of  many\n"))
+    done = bed.state("append", name=path, text=["line 5 of many that are here", "and", "more"])
+    assert (done["comment"], done["changes"]["diff"]) == ("Appended 2 lines", wanted["changes"]["diff"])
+    with open(path, "rb") as stream:
+        data = stream.read()
+    assert data == lines + b"the last\n   words   of\nit all\nline 123456 of  many\nand\nmore\n"
+
+
+def test_windows_overlap_by_lines(bed, monkeypatch):
+    monkeypatch.setattr(edit, "WINDOW", 1 << 19)
+    monkeypatch.setattr(edit, "AGAIN", 4096)
+    monkeypatch.setattr(large, "is_large", lambda path: False)  # as where no file can be mapped
+    lines = b"".join(b"%d\n" % number for number in range(400_000))
+    path = bed.file("numbers", lines)
+    texts = ["\n".join(str(number) for number in range(first, first + 50)) for first in range(0, 399_000, 5_000)]
+    assert edit.lacking(path, [*texts, "no such line"]) == ["no such line"]

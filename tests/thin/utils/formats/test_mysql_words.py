@@ -1,0 +1,175 @@
+"""What the client of MySQL writes, GRANT statements, scripts and option files: pure functions."""
+
+import pytest
+
+from thin.utils.formats import mysqlgrants
+from thin.utils.programs import mysqlrun
+
+XML = """<?xml version="1.0"?>
+
+<resultset statement="select 1 &lt; 2" xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance">
+  <row>
+\t<field name="a&amp;b">1</field>
+\t<field name="b" xsi:nil="true" />
+\t<field name="c">x&lt;row&gt;&amp;lt;&quot;
+two</field>
+\t<field name="d"></field>
+  </row>
+  <row>
+\t<field name="a&amp;b">2</field>
+\t<field name="b">NULL</field>
+\t<field name="c">y</field>
+\t<field name="d">z</field>
+  </row>
+</resultset>
+<?xml version="1.0"?>
+
+<resultset statement="select 1 from dual where 1=0" xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance"></resultset>
+"""
+
+
+def test_results_of_several_statements():
+    rows = (("1", None, 'x<row>&lt;"\ntwo', ""), ("2", "NULL", "y", "z"))
+    assert mysqlrun._parsed(XML) == [(("a&b", "b", "c", "d"), rows), ((), ())]
+    assert mysqlrun._parsed("") == []
+
+
+@pytest.mark.parametrize(
+    "said, words, connected",
+    [
+        ("ERROR 1045 (28000): Access denied\n", "MySQL Error 1045: Access denied", False),
+        ("ERROR 2002 (HY000): Can't connect (115)\n", "MySQL Error 2002: Can't connect (115)", False),
+        ("--\nselec\n--\n\nERROR 1064 (42000) at line 3: You have\n", "MySQL Error 1064: You have", True),
+        ("mariadb: unknown\n option", "MySQL Error: mariadb: unknown option", False),
+    ],
+)
+def test_errors(said, words, connected):
+    assert mysqlrun._brief(said) == (words, connected)
+
+
+@pytest.mark.parametrize(
+    "grant, want",
+    [
+        (
+            "GRANT SELECT, LOCK TABLES ON `my``db`.* TO 'o''x'@'localhost' WITH GRANT OPTION",
+            {"user": "o'x", "host": "localhost", "grant": ["SELECT", "LOCK TABLES"], "database": "`my``db`.*"},
+        ),
+        (
+            "GRANT SELECT (`a`, `b`), UPDATE ON `d`.`TO` TO `u`@`%`",
+            {
+                "user": "u",
+                "host": "%",
+                "grant": ["SELECT", "SELECT.a", "SELECT.b", "UPDATE"],
+                "database": "`d`.`TO`",
+            },
+        ),
+        (
+            "GRANT ALL PRIVILEGES ON *.* TO 'u'@'10.%' IDENTIFIED BY PASSWORD '*AB' REQUIRE SSL",
+            {"user": "u", "host": "10.%", "grant": ["ALL PRIVILEGES"], "database": "*.*"},
+        ),
+        ("GRANT `role` TO `u`@`%`", {"user": "u", "host": "%", "grant": ["`role`"], "database": ""}),
+        ("nonsense", {"user": "", "host": "", "grant": [], "database": ""}),
+    ],
+)
+def test_grants_read(grant, want):
+    assert mysqlgrants.tokens(grant) == want
+
+
+@pytest.mark.parametrize(
+    "args, sql",
+    [
+        (("select ,insert", "my_db.*", "u", "h"), r"GRANT SELECT, INSERT ON `my\_db`.* TO 'u'@'h'"),
+        (("SELECT (a,B)", "my_db.t`x", "o'x", "%"), "GRANT SELECT (a, B) ON `my_db`.`t``x` TO 'o''x'@'%'"),
+        (("all", "*.*", "u", "h", True), "GRANT ALL PRIVILEGES ON *.* TO 'u'@'h' WITH GRANT OPTION"),
+        (("usage", "d.*", "u", "h", False, False), "GRANT USAGE ON d.* TO 'u'@'h'"),
+        (
+            ("usage", "*.*", "u", "h", False, True, [{"ssl": True}, {"x509": False}, {"Cipher": "a'b"}]),
+            "GRANT USAGE ON *.* TO 'u'@'h' REQUIRE SSL AND CIPHER 'a''b'",
+        ),
+    ],
+)
+def test_grants_written(args, sql):
+    assert mysqlgrants.statement(*args) == sql
+
+
+@pytest.mark.parametrize("grant", ["SELECT; DROP", "SELECT ON *.* TO x --", "", "SELECT (a;b)", "SELECT,"])
+def test_what_is_no_privilege_is_refused(grant):
+    with pytest.raises(ValueError, match="Invalid grant"):
+        mysqlgrants.statement(grant, "*.*", "u", "h")
+
+
+SHOWN = [
+    "GRANT USAGE ON *.* TO `u`@`h`",
+    r"GRANT SELECT, INSERT ON `my\_db`.* TO `u`@`h` WITH GRANT OPTION",
+    "GRANT SELECT (`a`), UPDATE ON `my_db`.`t` TO `u`@`h`",
+    "GRANT ALL PRIVILEGES ON `all`.* TO `u`@`h`",
+    "GRANT BINLOG MONITOR ON *.* TO `u`@`h`",
+]
+
+
+@pytest.mark.parametrize(
+    "grant, database, option, want",
+    [
+        ("select", "my_db.*", False, True),
+        ("insert,select", "my_db.*", True, True),
+        ("delete", "my_db.*", False, False),
+        ("all", "my_db.*", False, False),
+        ("update", "my_db.t", False, True),
+        ("update", "my_db.t", True, False),
+        ("select (A)", "my_db.t", False, True),
+        ("select (a, b)", "my_db.t", False, False),
+        ("all privileges", "all.*", False, True),
+        ("trigger", "all.*", False, True),
+        ("replication client", "*.*", False, True),
+        ("usage", "other.*", False, False),
+    ],
+)
+def test_what_is_held(grant, database, option, want):
+    version = "10.11.6-MariaDB-0+deb12u1"
+    assert mysqlgrants.holds(SHOWN, grant, database, "u", "h", option, version) is want
+    assert not mysqlgrants.holds(SHOWN, grant, database, "u", "other", option, version)
+
+
+def test_all_of_mysql_8_is_many():
+    line = "GRANT %s ON *.* TO `u`@`h`"
+    shown = [line % ", ".join(sorted(mysqlgrants.ALL_OF_MYSQL8))]
+    assert mysqlgrants.holds(shown, "ALL", "*.*", "u", "h", False, "8.0.36")
+    assert not mysqlgrants.holds([line % "SELECT, UPDATE"], "ALL", "*.*", "u", "h", False, "8.0.36")
+
+
+@pytest.mark.parametrize(
+    "script, want",
+    [
+        ("select 1; select ';' ;\n", ["select 1", "select ';'"]),
+        ("-- a; b\nselect 1 # c;\n, 2", ["select 1  \n, 2"]),
+        ('/* a; */ select `x;y`, "a\\";"; /*! keep; */;', ['select `x;y`, "a\\";"', "/*! keep; */"]),
+        ("delimiter //\nbegin a; b; end//\nDELIMITER ;\nselect 'delimiter'", ["begin a; b; end", "select 'delimiter'"]),
+        ("select 5--1", ["select 5--1"]),
+        (";;\n", []),
+    ],
+)
+def test_statements_of_a_script(script, want):
+    assert mysqlrun.statements(script) == want
+
+
+def test_option_files(tmp_path):
+    (tmp_path / "more").mkdir()
+    (tmp_path / "more" / "a.cnf").write_text("[client]\nport=3307\n")
+    (tmp_path / "more" / "a.txt").write_text("[client]\nport=1\n")
+    path = tmp_path / "my.cnf"
+    path.write_text(
+        f"# c\n[client]\nuser = frank # who\npassword = 'a#b'\nssl_ca=/ca\n!includedir {tmp_path}/more\n"
+        "[mysqld]\nuser=mysql\n[mine]\nhost=h\npassword=x\\sy\n"
+    )
+    want = {"user": "frank", "pass": "a#b", "ssl-ca": "/ca", "port": "3307"}
+    assert mysqlrun._from_file(path, None) == want
+    assert mysqlrun._from_file(path, "mine") == dict(want, host="h", **{"pass": "x y"})
+    assert mysqlrun._from_file(tmp_path / "missing", None) == {}
+
+
+def test_names_that_are_quoted_already():
+    database = r"`foo\_%%`.*"
+    sql = mysqlgrants.statement("all", database, "u", "h", False, False)
+    assert sql == r"GRANT ALL PRIVILEGES ON `foo\_%`.* TO 'u'@'h'"
+    shown = [r"GRANT ALL PRIVILEGES ON `foo\_%`.* TO `u`@`h`"]
+    assert mysqlgrants.holds(shown, "all", database, "u", "h", False, "10.11.6-MariaDB", False)

@@ -1,0 +1,86 @@
+"""The protocol of Redis against a server in this process, which answers what the test gives it."""
+
+import socket
+import threading
+
+import pytest
+
+from thin.utils.programs import resp
+
+
+@pytest.fixture
+def server():
+    """Answers with the given bytes, then closes; ``asked`` is what it was sent."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        asked: list[bytes] = []
+        threads: list[threading.Thread] = []
+
+        def answer(data):
+            def serve():
+                connection, _ = listener.accept()
+                with connection:
+                    asked.append(connection.recv(65536))
+                    connection.sendall(data)
+
+            threads.append(threading.Thread(target=serve))
+            threads[-1].start()
+            return resp.Client("127.0.0.1", listener.getsockname()[1])
+
+        yield answer, asked
+        for thread in threads:
+            thread.join()
+
+
+@pytest.mark.parametrize(
+    "data, want",
+    [
+        (b"+OK\r\n", "OK"),
+        (b":-7\r\n", -7),
+        (b"$6\r\na\r\n\xc3\xa9b\r\n", "a\r\néb"),
+        (b"$0\r\n\r\n", ""),
+        (b"$-1\r\n", None),
+        (b"*-1\r\n", None),
+        (b"*0\r\n", []),
+        (b"*3\r\n$1\r\na\r\n:1\r\n*1\r\n$-1\r\n", ["a", 1, [None]]),
+    ],
+)
+def test_answers(server, data, want):
+    answer, asked = server
+    with answer(data) as client:
+        assert client("GET", "é", 5) == want
+    assert asked == [b"*3\r\n$3\r\nGET\r\n$2\r\n\xc3\xa9\r\n$1\r\n5\r\n"]
+
+
+@pytest.mark.parametrize(
+    "data, error",
+    [
+        (b"-ERR no such command\r\n", resp.ResponseError),
+        (b"", resp.ConnectionError),
+        (b"$6\r\nab", resp.ConnectionError),
+        (b":many\r\n", resp.ConnectionError),
+        (b"HTTP/1.1 400 Bad Request\r\n", resp.ConnectionError),
+        (b"*1\r\n" * 99 + b":1\r\n", resp.ConnectionError),
+    ],
+)
+def test_failures_say_where(server, data, error):
+    answer, _ = server
+    with answer(data) as client, pytest.raises(error, match=r"Redis at 127\.0\.0\.1:"):
+        client("PING")
+
+
+def test_nobody_there():
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+    with pytest.raises(resp.ConnectionError, match="cannot be reached"):
+        resp.Client("127.0.0.1", port)
+
+
+def test_information():
+    text = "# Server\r\nredis_version:7.0.15\r\nport:6379\r\nload:0.5\r\ndb0:keys=1,expires=0\r\nx:a,b\r\n"
+    assert resp.information(text) == {
+        "redis_version": "7.0.15",
+        "port": 6379,
+        "load": 0.5,
+        "db0": {"keys": 1, "expires": 0},
+        "x": "a,b",
+    }

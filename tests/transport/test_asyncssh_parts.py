@@ -1,0 +1,76 @@
+"""The private parts of asyncssh that pushsalt/transport uses are as it expects them.
+
+A new asyncssh that changes one of them fails here, with its name, and not somewhere in a login. pyproject.toml admits
+no version 3.
+"""
+
+import ast
+import inspect
+from pathlib import Path
+
+import asyncssh
+import pytest
+from asyncssh.config import SSHClientConfig, SSHConfig
+from asyncssh.public_key import CERT_TYPE_USER, decode_ssh_certificate
+
+TRANSPORT = Path(__file__).resolve().parents[2] / "pushsalt" / "transport"
+#: methods and class attributes of SSHClientConfig, with the arguments of methods
+PARTS = {
+    "_handlers": None,
+    "_conditionals": None,
+    "_set_string": ["self", "option", "args"],
+    "_match": ["self", "option", "args"],
+    "_error": ["self", "reason"],
+}
+#: what an instance has
+FIELDS = {"_path", "_line_no", "_matching", "_options", "_orig_host", "_local_user"}
+
+
+def private_names():
+    """Names with a leading underscore that pushsalt's subclass of SSHClientConfig uses, and does not define itself."""
+    tree = ast.parse((TRANSPORT / "sshconfig.py").read_text())
+    config = next(node for node in tree.body if isinstance(node, ast.ClassDef) and node.name == "_Config")
+    used = {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute) and node.attr.startswith("_")}
+    own = {node.name for node in config.body if isinstance(node, ast.FunctionDef)}
+    own |= {"_target", "_depth", "_careful"}
+    return {name for name in used - own if not name.startswith("__")}
+
+
+def config():
+    return SSHClientConfig(None, False, False, False, "ann", "host.example", "host.example", 22)
+
+
+def test_every_private_part_that_is_used_is_listed():
+    assert private_names() <= {*PARTS, *FIELDS}
+
+
+@pytest.mark.parametrize("name", sorted(PARTS))
+def test_a_part_of_the_class_is_as_expected(name):
+    found = getattr(SSHClientConfig, name)
+    if PARTS[name] is not None:
+        assert [*inspect.signature(found).parameters] == PARTS[name]
+
+
+def test_handlers_are_pairs_of_an_option_and_a_function():
+    assert {"host", "match", "include", "proxyjump", "identityfile"} <= set(SSHClientConfig._handlers)
+    for option, handler in SSHClientConfig._handlers.values():
+        assert isinstance(option, str)
+        assert [*inspect.signature(handler).parameters] == ["self", "option", "args"]
+
+
+def test_an_instance_has_the_fields():
+    assert set(vars(config())) >= FIELDS
+    assert "_conditionals" in vars(SSHConfig) | vars(SSHClientConfig)
+
+
+def test_a_certificate_tells_its_end():
+    key = asyncssh.generate_private_key("ssh-ed25519")
+    made = key.generate_user_certificate(key, "id", valid_before="+1h")
+    decoded = decode_ssh_certificate(made.public_data)
+    assert CERT_TYPE_USER == 1
+    assert decoded._valid_before > 1_700_000_000
+
+
+def test_received_data_goes_through_a_method_that_can_be_put_before():
+    found = inspect.signature(asyncssh.SSHClientConnection.data_received)
+    assert [*found.parameters] == ["self", "data", "datatype"]

@@ -1,0 +1,258 @@
+"""What a run keeps of its frames while it may outlive its connection: memory first, then a folder of its own.
+
+The folder is ``jobs/JID-KEY`` in the private directory, 0700. KEY comes from the controller's key for this target: who
+only knows a JID finds nothing. In it are::
+
+    frames   b"PSKEPT1\\n", then records: 4 bytes number of the frame, then the frame in the downward form of thin.wire
+    end      there once nothing follows
+    s        the socket of the supervisor, while it lives (thin.surviving)
+
+On disk are returns, events and the last error, never questions, which may have pillar in them. Nothing is written while
+the connection holds, unless memory becomes short; the folder goes when the controller has all, or after a week.
+"""
+
+import os
+import stat
+import time
+
+from thin.boot import mac, private
+
+JOBS, FRAMES, END, SOCKET = "jobs", "frames", "end", "s"
+#: Bytes of frames that are kept in memory, and in the file.
+MEMORY, LIMIT = 4 * 1024 * 1024, 128 * 1024 * 1024
+#: Seconds after which nobody will come for it.
+LIFE = 7 * 24 * 3600
+MARK = b"PSKEPT1\n"
+
+_HEAD = 9
+#: Beginnings of messages, after the byte that says how many fields a map has: what a return is made of.
+_RETURNS = tuple(b"\xa1k" + bytes([0xA0 + len(word)]) + word for word in (b"state", b"event", b"ret", b"exc", b"error"))
+
+
+def name(state, jid=None):
+    """The name of the folder of a job. Raises ValueError for what is no JID."""
+    jid = state["job"] if jid is None else jid
+    if not (isinstance(jid, str) and jid.isdigit() and len(jid) <= 40):
+        raise ValueError("%r is no JID" % (jid,))
+    return "%s-%s" % (jid, mac(state["key"], b"job " + jid.encode("ascii")).hex()[:24])
+
+
+def folder(dir_fd, name, make=False):
+    """A descriptor of the job's folder. Raises OSError: FileNotFoundError, or that it is not ours alone."""
+    if make:
+        _make(JOBS, dir_fd)
+    jobs = private(JOBS, dir_fd)
+    try:
+        if make:
+            _make(name, jobs)
+        return private(name, jobs)
+    finally:
+        os.close(jobs)
+
+
+def _make(name, dir_fd):
+    try:
+        os.mkdir(name, 0o700, dir_fd=dir_fd)
+    except FileExistsError:
+        pass
+
+
+def has_ended(fd):
+    """Whether the run has left all that there will be."""
+    try:
+        os.stat(END, dir_fd=fd, follow_symlinks=False)
+    except OSError:
+        return False
+    return True
+
+
+def ended(state):
+    """The JIDs of this controller whose runs have ended, and wait to be collected."""
+    try:
+        jobs = private(JOBS, state["dir_fd"])
+    except OSError:
+        return []
+    found = []
+    try:
+        for entry in sorted(os.listdir(jobs)):
+            jid = entry.partition("-")[0]
+            if jid.isdigit() and len(jid) <= 40 and entry == name(state, jid):
+                try:
+                    fd = private(entry, jobs)
+                except OSError:
+                    continue
+                if has_ended(fd):
+                    found.append(jid)
+                os.close(fd)
+    finally:
+        os.close(jobs)
+    return found
+
+
+def remove(dir_fd, name):
+    """Remove the folder of a job, and that of all when it was the last."""
+    try:
+        jobs = private(JOBS, dir_fd)
+    except OSError:
+        return
+    try:
+        _remove(jobs, name)
+    finally:
+        os.close(jobs)
+    try:
+        os.rmdir(JOBS, dir_fd=dir_fd)
+    except OSError:
+        pass
+
+
+def _remove(jobs, name):
+    try:
+        fd = private(name, jobs)
+    except OSError:
+        return
+    try:
+        for entry in os.listdir(fd):
+            os.unlink(entry, dir_fd=fd)
+    except OSError:
+        pass
+    finally:
+        os.close(fd)
+    try:
+        os.rmdir(name, dir_fd=jobs)
+    except OSError:
+        pass
+
+
+def prune(dir_fd):
+    """Remove what nobody came for in a week."""
+    try:
+        jobs = private(JOBS, dir_fd)
+    except OSError:
+        return
+    try:
+        for entry in os.listdir(jobs):
+            try:
+                found = os.stat(entry, dir_fd=jobs, follow_symlinks=False)
+            except OSError:
+                continue
+            if stat.S_ISDIR(found.st_mode) and found.st_mtime < time.time() - LIFE:
+                _remove(jobs, entry)
+    finally:
+        os.close(jobs)
+
+
+def is_return(frame):
+    """Whether a frame is part of a return: such frames go to disk."""
+    return frame[:1] == b"M" and frame[5] & 0xF0 == 0x80 and frame[6:].startswith(_RETURNS)
+
+
+class Spool(object):
+    """The frames of a run, numbered from 0. Raises OSError when there can be no folder."""
+
+    def __init__(self, dir_fd, name):
+        self._dir_fd, self._name = dir_fd, name
+        prune(dir_fd)
+        self.fd = folder(dir_fd, name, make=True)
+        for entry in os.listdir(self.fd):  # of a run that was killed
+            os.unlink(entry, dir_fd=self.fd)
+        self.frames = []  # each is bytes, or its (offset, size) in the file, or None: a question of long ago
+        self._memory = 0
+        self._file = None
+        self._size = 0
+        self._seen = 0  # frames before this one need not be looked at again
+        self._oldest = 0
+        self.trouble = None  # why nothing can be written
+
+    @property
+    def full(self):
+        """Whether there is more than may be kept."""
+        return self._size > LIMIT
+
+    def add(self, frame):
+        """Keep a frame, in the downward form."""
+        self.frames.append(frame)
+        self._memory += len(frame)
+        if self._file is not None or self._memory > MEMORY:
+            self.write()
+
+    def write(self):
+        """Write what is kept to disk, and go on so from now on."""
+        if self.trouble is not None:
+            return
+        try:
+            if self._file is None:
+                self._file = self._open(FRAMES, os.O_RDWR | os.O_APPEND)
+                self._append(MARK)
+            for number in range(self._seen, len(self.frames)):
+                frame = self.frames[number]
+                if is_return(frame):
+                    self._append(number.to_bytes(4, "big") + frame)
+                    self.frames[number] = (self._size - len(frame), len(frame))
+                    self._memory -= len(frame)
+                self._seen = number + 1
+        except OSError as exc:
+            self.trouble = exc
+        while self._memory > MEMORY and self._oldest < self._seen:
+            frame = self.frames[self._oldest]
+            if isinstance(frame, bytes):  # a question: it was answered long ago
+                self._memory -= len(frame)
+                self.frames[self._oldest] = None
+            self._oldest += 1
+
+    def _open(self, name, flags):
+        flags |= os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+        return os.open(name, flags, 0o600, dir_fd=self.fd)
+
+    def _append(self, data):
+        view = memoryview(data)
+        while view:
+            written = os.write(self._file, view)
+            self._size += written
+            view = view[written:]
+
+    def since(self, number):
+        """The frames from this one on."""
+        for frame in self.frames[max(0, number) :]:
+            if isinstance(frame, tuple):
+                frame = os.pread(self._file, frame[1], frame[0])
+            if frame is not None:
+                yield frame
+
+    def finish(self, last=None):
+        """All is there, and ``last``, a frame that ends it, if there is one: on disk, or ``trouble`` says why not."""
+        self.write()
+        if self.trouble is not None:
+            return
+        try:
+            if last is not None:
+                self._append(len(self.frames).to_bytes(4, "big") + last)
+            os.fsync(self._file)
+            os.unlink(SOCKET, dir_fd=self.fd)
+            os.close(self._open(END, os.O_WRONLY))
+            os.fsync(self.fd)
+        except OSError as exc:
+            self.trouble = exc
+
+    def remove(self):
+        remove(self._dir_fd, self._name)
+
+
+def read(fd, number):
+    """``(number, frame)`` of what a run has left in this folder, from that number on; what was cut off is left out."""
+    try:
+        found = os.open(FRAMES, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK, dir_fd=fd)
+    except OSError:
+        return
+    with os.fdopen(found, "rb") as stream:
+        if not stat.S_ISREG(os.fstat(found).st_mode) or stream.read(len(MARK)) != MARK:
+            return
+        while True:
+            head = stream.read(_HEAD)
+            if len(head) < _HEAD:
+                return
+            size = int.from_bytes(head[5:], "big")
+            payload = stream.read(size) if size <= LIMIT else b""
+            if len(payload) < size:
+                return
+            if int.from_bytes(head[:4], "big") >= number:
+                yield int.from_bytes(head[:4], "big"), head[4:] + payload

@@ -1,0 +1,3 @@
+from thin.loader import Loader
+
+def functions(loader: Loader, name: str, count: int) -> list[str]: ...

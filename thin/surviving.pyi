@@ -1,0 +1,18 @@
+from socket import socket
+from typing import Any
+
+from thin import relay
+
+MARGIN: int
+MOST: int
+REPORT: int
+COLLECT: int
+TERM_GRACE: float
+HEARD: float
+
+def divide(state: dict[str, Any], channel: Any, lock_fd: int | None) -> Any: ...
+
+class Surviving(relay.Relay):
+    def __init__(self, channel: Any, sock: socket, err: int, pid: int, state: dict[str, Any]) -> None: ...
+
+def resume(channel: Any, state: dict[str, Any]) -> Any: ...

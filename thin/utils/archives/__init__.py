@@ -1,0 +1,1 @@
+"""Archives: their members listed, checked, extracted and written."""

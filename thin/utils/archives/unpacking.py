@@ -1,0 +1,357 @@
+"""Extracts archives in a private folder, and moves the result into place through open directories.
+
+    with unpacking.Stage(dest) as stage:
+        ...  # a program that runs in stage.folder and extracts into stage.name
+        stage.check("a.tar", allow_setid=False, ...)
+        stage.place(explicit)
+
+The stage is a folder 0700 within ``dest`` (or above it, if that is still to be made), so that what is in it only needs
+to be renamed. Programs get there by its
+open folder, never by its path: whoever owns ``dest`` can move the stage away and put something in its place. What came
+out is looked at again before any of it is placed, because a program may read an archive otherwise than we do.
+
+    .pushsalt-extract-<random>/      0700, ours, locked while in use
+        <random>/                    what the archive has; its owner and mode may be those of the archive's "."
+"""
+
+import errno
+import os
+import stat
+
+from thin.utils.archives import archivemembers
+from thin.utils.files import osutil, safepath
+from thin.utils.files.places import A_LINK, LISTED, NOFOLLOW, named
+from thin.utils.programs.commands import OpenFolder
+
+PREFIX = ".pushsalt-extract-"
+#: Levels of folders that an archive may have: each is two open folders here.
+DEPTH = 200
+_COPIED = 1 << 18
+
+
+class Held(object):
+    """What is to be moved, in the open folder ``tree``, and where to: the open folder ``dest``, of ``path``. The stage
+    is in ``base``."""
+
+    def __init__(self, path):
+        self.path = path
+        self.base = self.dest = self.tree = None
+        self.times = None  # of ``dest``, when it is left
+        self.folders = {}  # path below ``tree`` -> stat, as it was before any of it was moved
+
+    def check(self, name, **allowed):
+        """The words that refuse what came out of the archive ``name``, or "". ``allowed``: as ``refusal``'s."""
+        wrong, names = [], {}
+        inherited = os.fstat(self.base).st_mode & stat.S_ISGID
+        for path, found in self._all(self.tree, "", DEPTH):
+            kind = stat.S_IFMT(found.st_mode)
+            if kind == stat.S_IFDIR:
+                bits = archivemembers.special_bits(found.st_mode & ~inherited)
+            else:
+                if found.st_nlink > 1:
+                    same = names.setdefault(found.st_ino, [found.st_nlink, path])
+                    same[0] -= 1
+                bits = archivemembers.special_bits(found.st_mode) if kind == stat.S_IFREG else ""
+            if kind in archivemembers.SPECIAL:
+                wrong.append((path, "is %s" % archivemembers.SPECIAL[kind], "allow_devices"))
+            elif bits:
+                wrong.append((path, "has the " + bits, "allow_setid"))
+        for left, path in names.values():
+            if left:
+                wrong.append((path, "is a hard link to a file outside of it", "allow_outside"))
+        return archivemembers.sentence(name, [fault for fault in wrong if not allowed.get(fault[2])])
+
+    def _all(self, descriptor, path, depth):
+        """Yield (path, stat) of everything in an open folder."""
+        for name in sorted(os.listdir(descriptor)):
+            inner = path + "/" + name if path else name
+            found = os.lstat(name, dir_fd=descriptor)
+            yield inner, found
+            if not stat.S_ISDIR(found.st_mode):
+                continue
+            if not depth:
+                raise OSError(errno.ENAMETOOLONG, "The archive has more than %d levels of directories" % DEPTH, inner)
+            self.folders[inner] = found
+            if os.geteuid():  # not root: we must get in, whatever mode the archive has
+                os.chmod(name, 0o700, dir_fd=descriptor)
+            below = os.open(name, LISTED, dir_fd=descriptor)
+            try:
+                for pair in self._all(below, inner, depth - 1):
+                    yield pair
+            finally:
+                os.close(below)
+
+    def look(self):
+        """As ``check``, for what may hold anything."""
+        for _ in self._all(self.tree, "", DEPTH):
+            pass
+
+    def place(self, explicit=(), owners=True):
+        """Move all into the folder. ``explicit``: the paths of folders that get mode (and owner and time: ``owners``)
+        of the archive even if they are there already; "" is ``dest`` itself. Raises OSError, Refused."""
+        _Placing(self, frozenset(explicit), owners).run()
+
+
+class Stage(Held):
+    """``folder``: where programs run; ``name``: what they extract into, relative to it; ``inside``: that folder itself.
+    ``check`` or ``look`` come before ``place`` where there may be folders. Raises OSError.
+
+    ``anew``: ``dest`` is removed and made again before ``place``. For that, and if it is not there yet, the stage is in
+    the next folder above it that is there."""
+
+    def __init__(self, dest, anew=False):
+        super(Stage, self).__init__(dest)
+        self._above = os.path.dirname(dest.rstrip("/")) if anew else dest
+        while not os.path.isdir(self._above) and self._above not in ("", "/"):
+            self._above = os.path.dirname(self._above.rstrip("/"))
+        self.outer = None
+        self._own = PREFIX + os.urandom(12).hex()
+        self.name = os.urandom(12).hex()
+
+    def __enter__(self):
+        try:
+            with safepath.at(self._above, follow=True) as place:
+                self.base = place.enter()
+            if self._above == self.path:
+                self.dest = os.dup(self.base)
+            self._sweep()
+            os.mkdir(self._own, 0o700, dir_fd=self.base)
+            self.outer = os.open(self._own, LISTED, dir_fd=self.base)
+            found = os.fstat(self.outer)
+            if found.st_uid != os.geteuid() or found.st_mode & 0o077:
+                raise safepath.Refused("'%s' was exchanged by another user while it was extracted to" % self.path)
+            _locked(self.outer)
+            os.mkdir(self.name, dir_fd=self.outer)
+            self.tree = os.open(self.name, LISTED, dir_fd=self.outer)
+        except OSError as exc:
+            self.__exit__()
+            raise exc if isinstance(exc, safepath.Refused) else named(exc, self.path)
+        self.folder = OpenFolder(self.outer, self.path)
+        self.inside = OpenFolder(self.tree, self.path)
+        return self
+
+    def place(self, explicit=(), owners=True):
+        if self.dest is None:
+            with safepath.at(self.path, follow=True) as place:
+                self.dest = place.enter()
+        super(Stage, self).place(explicit, owners)
+
+    def __exit__(self, *exc):
+        if self.outer is not None:
+            _clear(self.outer)
+            os.close(self.outer)
+        if self.tree is not None:
+            os.close(self.tree)
+        if self.base is not None:
+            try:
+                os.rmdir(self._own, dir_fd=self.base)
+            except OSError:
+                pass  # moved away by the owner of the folder: it is empty
+            os.close(self.base)
+        if self.dest is not None:
+            if self.times:
+                os.utime(self.dest, ns=self.times)  # path: an open folder
+            os.close(self.dest)
+        self.base = self.dest = self.outer = self.tree = None
+
+    def _sweep(self):
+        """Remove stages of those who were killed."""
+        for name in os.listdir(self.base):
+            if name.startswith(PREFIX):
+                try:
+                    descriptor = os.open(name, LISTED, dir_fd=self.base)
+                except OSError:
+                    continue
+                found = os.fstat(descriptor)
+                if found.st_uid == os.geteuid() and not found.st_mode & 0o077 and _locked(descriptor):
+                    _clear(descriptor)
+                    try:
+                        os.rmdir(name, dir_fd=self.base)
+                    except OSError:
+                        pass
+                os.close(descriptor)
+
+
+def move(source, dest):
+    """Move all that is in our own folder ``source`` into the folder ``dest``, by open folders. It is made if it is
+    missing, and gets the owner and mode of ``source``. Raises OSError, Refused."""
+    held = Held(dest)
+    try:
+        with safepath.at(dest, follow=True) as place:
+            if place.look() is None:
+                place.mkdir(0o700)
+            held.dest = place.enter()
+        held.tree = os.open(source, LISTED)
+        held.look()
+        held.place([""])
+    finally:
+        for descriptor in (held.dest, held.tree):
+            if descriptor is not None:
+                os.close(descriptor)
+
+
+def _locked(descriptor):
+    """Lock the folder against removal; False if another process has the lock, which ends with its holder."""
+    import fcntl
+
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as exc:
+        return exc.errno not in (errno.EWOULDBLOCK, errno.EAGAIN, errno.EACCES)
+    return True
+
+
+def _clear(descriptor):
+    """Empty a stage."""
+    for name in os.listdir(descriptor):
+        try:
+            if os.geteuid():
+                _open_up(descriptor, name)
+            osutil.rmtree(name, ignore_errors=True, dir_fd=descriptor)
+        except OSError:
+            pass
+
+
+def _open_up(above, name):
+    """Let us, who are not root, into a folder of a stage and into those in it, whatever modes the archive has."""
+    os.chmod(name, 0o700, dir_fd=above)
+    inner = os.open(name, LISTED, dir_fd=above)
+    try:
+        for entry in os.listdir(inner):
+            if stat.S_ISDIR(os.lstat(entry, dir_fd=inner).st_mode):
+                _open_up(inner, entry)
+    finally:
+        os.close(inner)
+
+
+class _Placing(object):
+    """The moving of a stage into its folder."""
+
+    def __init__(self, stage, explicit, owners):
+        self.stage, self.explicit, self.owners = stage, explicit, owners
+
+    def run(self):
+        stage, known = self.stage, os.fstat(self.stage.tree)
+        self._folder("", stage.tree, stage.dest)
+        if "" in self.explicit:
+            self._dress(stage.dest, known, False)
+            stage.times = (known.st_atime_ns, known.st_mtime_ns) if self.owners else None
+
+    def _folder(self, path, source, dest):
+        """Move the content of the open folder ``source`` into ``dest``; ``path`` is their path within the archive."""
+        for name in sorted(os.listdir(source)):
+            inner = path + "/" + name if path else name
+            found = os.lstat(name, dir_fd=source)
+            try:
+                if stat.S_ISDIR(found.st_mode):
+                    self._subfolder(inner, name, source, dest)
+                else:
+                    _move(name, source, dest, found)
+            except safepath.Refused:
+                raise
+            except OSError as exc:
+                raise exc if exc.filename and str(exc.filename).startswith("/") else named(exc, self._shown(inner))
+
+    def _shown(self, path):
+        return os.path.join(self.stage.path, path)
+
+    def _subfolder(self, path, name, source, dest):
+        known = self.stage.folders[path]
+        try:
+            os.mkdir(name, 0o700, dir_fd=dest)
+            made = True
+        except FileExistsError:
+            made = False
+        below = None
+        ours = os.open(name, LISTED, dir_fd=source)
+        try:
+            below = self._open(path, name, dest)
+            self._folder(path, ours, below)
+            if made or path in self.explicit:
+                self._dress(below, known, made)
+        finally:
+            os.close(ours)
+            if below is not None:
+                os.close(below)
+
+    def _open(self, path, name, dest):
+        """The folder in ``dest``; a link to a folder is followed if no other user can change it."""
+        try:
+            return os.open(name, LISTED, dir_fd=dest)
+        except OSError as exc:
+            if exc.errno not in A_LINK + (errno.ENOTDIR,):
+                raise
+        if not stat.S_ISLNK(os.lstat(name, dir_fd=dest).st_mode):
+            raise OSError(errno.ENOTDIR, "What is there is no directory", self._shown(path))
+        with safepath.at(self._shown(path), follow=True) as place:
+            return place.enter()
+
+    def _dress(self, descriptor, known, made):
+        """Owner before mode: a change of owner clears setuid and setgid."""
+        now = os.fstat(descriptor)
+        if (made or self.owners) and (now.st_uid, now.st_gid) != (known.st_uid, known.st_gid):
+            os.fchown(descriptor, known.st_uid, known.st_gid)
+        if stat.S_IMODE(os.fstat(descriptor).st_mode) != stat.S_IMODE(known.st_mode):
+            os.fchmod(descriptor, stat.S_IMODE(known.st_mode))
+        if made or self.owners:
+            os.utime(descriptor, ns=(known.st_atime_ns, known.st_mtime_ns))
+
+
+def _move(name, source, dest, found):
+    """Rename a file, link or device from the temporary folder over an existing one in ``dest``, as tar would replace
+    it.
+    """
+    try:
+        os.rename(name, name, src_dir_fd=source, dst_dir_fd=dest)
+    except (IsADirectoryError, FileExistsError):
+        os.rmdir(name, dir_fd=dest)  # an empty one gives way
+        os.rename(name, name, src_dir_fd=source, dst_dir_fd=dest)
+    except OSError as exc:
+        if exc.errno != errno.EXDEV:
+            raise
+        _carry(name, source, dest, found)
+
+
+def _carry(name, source, dest, found):
+    """As ``_move``, onto another file system that is mounted in the folder."""
+    new = ".pushsalt-" + os.urandom(12).hex()
+    try:
+        if stat.S_ISREG(found.st_mode):
+            _copied(name, source, new, dest, found)
+        else:
+            if stat.S_ISLNK(found.st_mode):
+                os.symlink(os.readlink(name, dir_fd=source), new, dir_fd=dest)
+            else:
+                os.mknod(new, found.st_mode, found.st_rdev, dir_fd=dest)
+            os.chown(new, found.st_uid, found.st_gid, dir_fd=dest, follow_symlinks=False)
+            os.utime(new, ns=(found.st_atime_ns, found.st_mtime_ns), dir_fd=dest, follow_symlinks=False)
+        try:
+            os.rename(new, name, src_dir_fd=dest, dst_dir_fd=dest)
+        except (IsADirectoryError, FileExistsError):
+            os.rmdir(name, dir_fd=dest)
+            os.rename(new, name, src_dir_fd=dest, dst_dir_fd=dest)
+    except BaseException:
+        try:
+            os.unlink(new, dir_fd=dest)
+        except OSError:
+            pass
+        raise
+
+
+def _copied(name, source, new, dest, found):
+    content = os.open(name, os.O_RDONLY | NOFOLLOW, dir_fd=source)
+    try:
+        descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL | NOFOLLOW, 0o600, dir_fd=dest)
+        try:
+            for piece in iter(lambda: os.read(content, _COPIED), b""):
+                while piece:
+                    piece = piece[os.write(descriptor, piece) :]
+            now = os.fstat(descriptor)
+            if (now.st_uid, now.st_gid) != (found.st_uid, found.st_gid):
+                os.fchown(descriptor, found.st_uid, found.st_gid)
+            os.fchmod(descriptor, stat.S_IMODE(found.st_mode))
+            os.utime(descriptor, ns=(found.st_atime_ns, found.st_mtime_ns))
+        finally:
+            os.close(descriptor)
+    finally:
+        os.close(content)

@@ -1,0 +1,145 @@
+"""INI files with their comments and order: read, changed, written. Salt: modules/ini_manage.py
+
+A ``Section`` is a dict of options (text) and of sections; comments and lines that are neither are kept in it under
+names that begin with ``#``. The file as a whole is one, with the options that stand before any section.
+"""
+
+import os
+import re
+
+from thin.utils.files import safepath
+
+_HEADER = re.compile(r"^\s*\[(.+?)\]\s*$", re.MULTILINE)
+_COMMENT = re.compile(r"^\s*[#;]\s*(.*)")
+_INDENTED = re.compile(r"(\s+)(.*)")
+
+
+class Section(dict):
+    """Options in order. ``separator``: the text between key and value, written with blanks around it."""
+
+    def __init__(self, separator="=", no_spaces=False):
+        super(Section, self).__init__()
+        self.separator = separator
+        self.no_spaces = no_spaces
+        self.option = re.compile(r"(\s*)(.+?)\s*(\%s)\s*(.*)\s*" % separator)
+
+    def read(self, text):
+        """Take up the lines of a section. A line that is indented more than its option belongs to the value."""
+        text = text.strip("\n")
+        indent = ""
+        for line in text.split("\n") if text else ():
+            if _COMMENT.match(line):
+                self._keep("#comment", line)
+                continue
+            deeper = _INDENTED.match(line)
+            if deeper and deeper.group(1).replace("\t", "    ") > indent and self:
+                last = list(self)[-1]
+                self[last] += "\n" + line
+                continue
+            found = self.option.match(line)
+            if found:
+                indent = found.group(1).replace("\t", "    ")
+                self[found.group(2)] = found.group(4)
+            else:
+                self._keep("#unknown", line)
+
+    def _keep(self, name, line):
+        self[name + str(sum(key.startswith(name) for key in self) + 1)] = line
+
+    def change(self, wanted):
+        """Set options, and options in sections; returns changes as ``{key: {"before", "after"}}``, nested alike.
+
+        An option that is there as a comment takes that comment's place.
+        """
+        changes = {}
+        for key, value in wanted.items():
+            if isinstance(value, dict):
+                if not isinstance(self.get(key), Section):
+                    self[key] = Section(self.separator, self.no_spaces)
+                    self[key].change(value)
+                    changes[key] = {"before": None, "after": dict(self[key])}
+                elif value:
+                    inner = self[key].change(value)
+                    if inner:
+                        changes[key] = inner
+                continue
+            value = str(value)
+            if key not in self:
+                changes[key] = {"before": None, "after": value}
+                self._insert(key, value)
+            elif self[key] != value:
+                changes[key] = {"before": self[key], "after": value}
+                self[key] = value
+        return changes
+
+    def _insert(self, key, value):
+        items = list(self.items())
+        for at, (name, line) in enumerate(items):
+            found = self.option.match(line.lstrip("#")) if name.startswith("#comment") else None
+            if found and found.group(2) == key:
+                items[at] = key, value
+                self.clear()
+                self.update(items)
+                return
+        self[key] = value
+
+    def lines(self):
+        """Yield the lines, each with its end; the sections come after the options."""
+        separator = " " if not self.separator.strip(" ") else self.separator.strip()
+        if separator != " " and not self.no_spaces:
+            separator = " %s " % separator
+        for key, value in self.items():
+            if key.startswith("#"):
+                yield value + "\n"
+            elif not isinstance(value, Section):
+                yield "%s%s%s\n" % (key, separator, value)
+        for key, value in self.items():
+            if isinstance(value, Section):
+                yield "\n[%s]\n" % key
+                for line in value.lines():
+                    yield line
+
+    def plain(self):
+        """The options and sections as a dict, without the comments."""
+        return {
+            key: value.plain() if isinstance(value, Section) else value
+            for key, value in self.items()
+            if not key.startswith("#")
+        }
+
+
+class File(Section):
+    """An INI file; one that does not exist is empty. Raises OSError, UnicodeError, LookupError."""
+
+    def __init__(self, path, separator="=", encoding=None, no_spaces=False):
+        super(File, self).__init__(separator, no_spaces)
+        self.path = path
+        self.encoding = encoding or "utf-8"
+        if not os.path.exists(path):
+            return
+        with open(path, encoding=self.encoding, opener=safepath.opener) as stream:
+            parts = _HEADER.split("\n".join(stream.read().splitlines()))
+        self.read(parts[0])
+        for name, text in zip(parts[1::2], parts[2::2]):
+            if not isinstance(self.get(name), Section):
+                self[name] = Section(separator, no_spaces)
+            self[name].read(text)
+
+    def text(self):
+        """The whole file."""
+        text = "".join(self.lines())
+        return text[1:] if text.startswith("\n[") else text
+
+    def as_written(self):
+        """Whether the file is there, and is what ``write`` would make of it."""
+        if not os.path.exists(self.path):
+            return False
+        with open(self.path, encoding=self.encoding, newline="", opener=safepath.opener) as stream:
+            return stream.read() == self.text()
+
+    def write(self):
+        """Write all of it at once; owner and mode stay."""
+        from thin.utils.files import atomic, owner
+
+        mode = None if os.path.exists(self.path) else owner.mode_bits(owner.default_mode())
+        atomic.write(safepath.real(self.path), self.text().encode(self.encoding), mode=mode)

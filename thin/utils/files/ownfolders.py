@@ -1,0 +1,54 @@
+"""Whether other users can change what lies at a path: where they can, only what is held open stays what it is."""
+
+import os
+
+from thin.utils.files import safetree
+from thin.utils.files.places import closed, rulers
+
+
+def others_may_change(path, user=None):
+    """A folder, ``path`` or one on the way to it, in which another user than root, us and ``user`` can exchange what we
+    make; None if there is none."""
+    ours = _ours(user)
+    way = os.path.realpath(path)
+    while True:
+        found = os.lstat(way)
+        if not closed(found) and (found.st_uid not in ours or found.st_mode & 0o022):
+            return way
+        if way == "/":
+            return None
+        way = os.path.dirname(way)
+
+
+def changeable(path):
+    """A folder on the way to ``path``, or below it, in which another user can make or exchange anything; or None."""
+    above = others_may_change(os.path.dirname(os.path.realpath(path)))
+    if above:
+        return above
+    ours = _ours(None)
+    for folder in safetree.descend(path):
+        found = os.fstat(folder.fd)
+        if found.st_uid not in ours or found.st_mode & 0o022:
+            return folder.path
+    return None
+
+
+def alterable(path):
+    """Whether another user can change the content of the file, or put another one in its place."""
+    path = os.path.realpath(path)
+    found = os.lstat(path)
+    if found.st_uid not in _ours(None) or found.st_mode & 0o022:
+        return True
+    return others_may_change(os.path.dirname(path)) is not None
+
+
+def _ours(user):
+    uids = rulers() + (os.geteuid(),)
+    if user:
+        import pwd
+
+        try:
+            uids += (pwd.getpwnam(user).pw_uid,)
+        except KeyError:
+            pass  # who uses the name says so
+    return uids

@@ -1,0 +1,340 @@
+"""A name in an open folder, and one file whatever its name: what ``thin.utils.files.safepath`` works with."""
+
+import errno
+import os
+import stat
+
+from thin.exceptions import CommandExecutionError
+
+CLOEXEC = getattr(os, "O_CLOEXEC", 0)
+NOFOLLOW = getattr(os, "O_NOFOLLOW", 0)
+PATH = getattr(os, "O_PATH", 0)
+FOLDER = getattr(os, "O_DIRECTORY", 0) | CLOEXEC
+LISTED = os.O_RDONLY | os.O_NONBLOCK | FOLDER | NOFOLLOW
+#: what open says of a link that it shall not follow; EMLINK: FreeBSD
+A_LINK = (errno.ELOOP, errno.EMLINK)
+_NEW = os.O_RDWR | os.O_CREAT | os.O_EXCL | NOFOLLOW | CLOEXEC
+
+
+class Refused(CommandExecutionError, OSError):
+    """Root does not go this way. The text says which link or file, whose it is, and what to do."""
+
+    def __init__(self, message):
+        super(Refused, self).__init__(message)
+        self.errno = errno.ELOOP
+
+    def __str__(self):
+        return self.message
+
+
+def rulers():
+    """The uids that can change everything anyway: root, and the owner of the root folder."""
+    return 0, os.stat("/").st_uid
+
+
+def closed(found):
+    """True for a folder that nobody but root can change; of a sticky one: what root has in it."""
+    return found.st_uid in rulers() and (not found.st_mode & 0o022 or bool(found.st_mode & stat.S_ISVTX))
+
+
+def named(exc, path):
+    """The error with the path that it is about."""
+    exc.filename = path
+    return exc
+
+
+class Place(object):
+    """A name in an open folder. ``path`` is the path as it was given. No function follows a link that has the name.
+
+    All raise OSError with the path in it; Refused where a link was put in the way, and for files that another user may
+    have linked there (see ``guard``).
+    """
+
+    __slots__ = ("fd", "name", "path")
+
+    def __init__(self, fd, name, path):
+        self.fd = fd
+        self.name = name
+        self.path = path
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exc):
+        self.close()
+
+    def close(self):
+        if self.fd is not None:
+            os.close(self.fd)
+            self.fd = None
+
+    def _do(self, function, *args, **kwargs):
+        try:
+            return function(*args, **kwargs)
+        except OSError as exc:
+            if function is os.open and exc.errno in A_LINK:
+                raise self._swapped()
+            raise named(exc, self.path)
+
+    def _swapped(self):
+        return Refused("'%s' is a link, and it may not be followed here" % self.path)
+
+    def lstat(self):
+        return self._do(os.stat, self.name, dir_fd=self.fd, follow_symlinks=False)
+
+    def look(self):
+        """As ``lstat``, None when nothing is there."""
+        try:
+            return self.lstat()
+        except FileNotFoundError:
+            return None
+
+    def open(self, flags, mode=0o666):
+        """A descriptor; a file that is made gets ``mode`` less the umask. Writing is refused for what ``guard``
+        refuses."""
+        cut, flags = flags & os.O_TRUNC, flags & ~os.O_TRUNC
+        descriptor = self._do(os.open, self.name, flags | NOFOLLOW | CLOEXEC, mode, dir_fd=self.fd)
+        try:
+            if flags & (os.O_WRONLY | os.O_RDWR):
+                self.guard(os.fstat(descriptor))
+            if cut:
+                os.ftruncate(descriptor, 0)
+        except BaseException:
+            os.close(descriptor)
+            raise
+        return descriptor
+
+    def read(self):
+        """All bytes of the file. Raises OSError for a named pipe, which would keep us waiting."""
+        with os.fdopen(self.open_to_read(), "rb") as source:
+            return source.read()
+
+    def open_to_read(self):
+        descriptor = self.open(os.O_RDONLY | os.O_NONBLOCK)
+        kind = os.fstat(descriptor).st_mode
+        if stat.S_ISFIFO(kind) or stat.S_ISDIR(kind):
+            os.close(descriptor)
+            if stat.S_ISDIR(kind):
+                raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), self.path)
+            raise OSError(errno.EINVAL, "A named pipe, not a file", self.path)
+        os.set_blocking(descriptor, True)
+        return descriptor
+
+    def guard(self, found):
+        """Raise Refused for a file with several names in a folder that others can change, where the system lets
+        everybody give any file another name (``fs.protected_hardlinks`` is 0): it may be the system's."""
+        if os.geteuid() or not stat.S_ISREG(found.st_mode) or found.st_nlink < 2 or self.fd is None:
+            return
+        folder = os.fstat(self.fd)
+        if (closed(folder) and not folder.st_mode & 0o022) or _links_are_protected():
+            return
+        raise Refused(
+            "'%s' is a file with several names in a folder that other users can change: another user may have linked "
+            "it there. Set fs.protected_hardlinks to 1, or replace it by a copy" % self.path
+        )
+
+    def temporary(self, suffix="", prefix=".pushsalt-"):
+        """(descriptor, name) of a new empty file in this folder, 0600, whose name nobody can foresee."""
+        while True:
+            name = self.beside("%s%s%s" % (prefix, os.urandom(12).hex(), suffix)).name
+            try:
+                return self._do(os.open, name, _NEW, 0o600, dir_fd=self.fd), name
+            except FileExistsError:
+                continue
+
+    def take(self, temporary):
+        """Rename a name of this folder to this one."""
+        self._do(os.rename, temporary, self.name, src_dir_fd=self.fd, dst_dir_fd=self.fd)
+
+    def discard(self, temporary):
+        """Unlink a name of this folder; no error when that fails."""
+        try:
+            os.unlink(temporary, dir_fd=self.fd)
+        except OSError:
+            pass
+
+    def rename(self, other):
+        """Move to the place ``other``."""
+        try:
+            os.rename(self.name, other.name, src_dir_fd=self.fd, dst_dir_fd=other.fd)
+        except OSError as exc:
+            exc.filename, exc.filename2 = self.path, other.path
+            raise
+
+    def link(self, other):
+        """Give the file a second name at ``other``."""
+        try:
+            os.link(self.name, other.name, src_dir_fd=self.fd, dst_dir_fd=other.fd, follow_symlinks=False)
+        except OSError as exc:
+            exc.filename, exc.filename2 = self.path, other.path
+            raise
+
+    def unlink(self):
+        self._do(os.unlink, self.name, dir_fd=self.fd)
+
+    def rmdir(self):
+        self._do(os.rmdir, self.name, dir_fd=self.fd)
+
+    def mkdir(self, mode=0o777):
+        self._do(os.mkdir, self.name, mode, dir_fd=self.fd)
+
+    def mknod(self, mode, device=0):
+        self._do(os.mknod, self.name, mode, device, dir_fd=self.fd)
+
+    def symlink(self, target):
+        try:
+            os.symlink(target, self.name, dir_fd=self.fd)
+        except OSError as exc:
+            exc.filename, exc.filename2 = target, self.path
+            raise
+
+    def readlink(self):
+        return self._do(os.readlink, self.name, dir_fd=self.fd)
+
+    def utime(self, times=None, ns=None):
+        """Set the times of what is here, of a link itself too."""
+        given = {"ns": ns} if ns is not None else {"times": times}
+        self._do(os.utime, self.name, dir_fd=self.fd, follow_symlinks=False, **given)
+
+    def pin(self):
+        """The ``Pinned`` file, folder or link that has this name now."""
+        return Pinned(self)
+
+    def enter(self):
+        """A descriptor of the folder with this name, to list it and to open what is in it."""
+        return self._do(os.open, self.name, LISTED, dir_fd=self.fd)
+
+    def remove(self):
+        """Remove a file or link, or a folder with all in it. False when nothing is here."""
+        found = self.look()
+        if found is None:
+            return False
+        if self.name == ".":
+            raise OSError(errno.EINVAL, "Not a name in a folder", self.path)
+        if not stat.S_ISDIR(found.st_mode):
+            self.unlink()
+            return True
+        from thin.utils.files import osutil
+
+        try:
+            osutil.rmtree(self.name, dir_fd=self.fd)
+        except OSError as exc:
+            if exc.filename == self.name:
+                exc.filename = self.path
+            raise
+        return True
+
+    def beside(self, name):
+        """The place of another name in this folder, for as long as this one is open."""
+        head, _ = os.path.split(self.path)
+        inner = name if self.fd is not None else os.path.join(os.path.dirname(self.name), name)
+        return Lent(self.fd, inner, os.path.join(head, name))
+
+    def attributes(self):
+        """{name: value} of the extended attributes of what is here; empty where there are none. Linux."""
+        seen, found = self._seen(), {}
+        try:
+            names = os.listxattr(seen, follow_symlinks=False)
+        except (AttributeError, OSError):
+            return found
+        for name in names:
+            try:
+                found[name] = os.getxattr(seen, name, follow_symlinks=False)
+            except OSError:
+                continue  # not for us to read
+        return found
+
+    def set_attribute(self, name, value):
+        self._do(os.setxattr, self._seen(), name, value, follow_symlinks=False)
+
+    def _seen(self):
+        """A path of this name that nobody can lead elsewhere."""
+        return os.path.join(self.folder or os.path.dirname(self.path), os.path.basename(self.name))
+
+    @property
+    def folder(self):
+        """A path of the open folder, for a program that is to work in it; None if there is none."""
+        path = "/proc/self/fd/%d" % (-1 if self.fd is None else self.fd)
+        return path if os.path.isdir(path) else None
+
+
+class Lent(Place):
+    """A place in a folder that another one closes."""
+
+    __slots__ = ()
+
+    def close(self):
+        pass
+
+
+class Pinned(object):
+    """One file, folder or link, whatever name it gets meanwhile. ``with`` closes it."""
+
+    __slots__ = ("fd", "place")
+
+    def __init__(self, place):
+        self.place = place
+        self.fd = None
+        if PATH and place.fd is not None:
+            self.fd = place._do(os.open, place.name, PATH | NOFOLLOW | CLOEXEC, dir_fd=place.fd)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exc):
+        if self.fd is not None:
+            os.close(self.fd)
+            self.fd = None
+
+    def stat(self):
+        return os.fstat(self.fd) if self.fd is not None else self.place.lstat()
+
+    def expect(self, written):
+        """Raise Refused where this is not the file of a stat result: what somebody else put in its place shall not get
+        its owner and mode."""
+        if not os.path.samestat(self.stat(), written):
+            raise Refused("'%s' was exchanged by another user while it was written" % self.place.path)
+
+    def chown(self, uid, gid):
+        """Set the owners (-1: leave it), of a link those of the link itself."""
+        place = self.place
+        place.guard(self.stat())
+        if not self._do(os.chown, uid, gid):
+            place._do(os.chown, place.name, uid, gid, dir_fd=place.fd, follow_symlinks=False)
+
+    def chmod(self, mode):
+        """Set the mode in bits. Raises Refused for a link."""
+        found, place = self.stat(), self.place
+        if stat.S_ISLNK(found.st_mode):
+            raise place._swapped()
+        place.guard(found)
+        if self._do(os.chmod, mode):
+            return
+        if os.chmod in os.supports_follow_symlinks:
+            place._do(os.chmod, place.name, mode, dir_fd=place.fd, follow_symlinks=False)
+            return
+        descriptor = place.open(os.O_RDONLY | os.O_NONBLOCK)
+        try:
+            place._do(os.fchmod, descriptor, mode)
+        finally:
+            os.close(descriptor)
+
+    def _do(self, function, *args):
+        """Call it with a path that means this very file. False if there is none: no descriptor, or no /proc."""
+        if self.fd is None:
+            return False
+        try:
+            function("/proc/self/fd/%d" % self.fd, *args)
+        except FileNotFoundError:
+            return False
+        except OSError as exc:
+            raise named(exc, self.place.path)
+        return True
+
+
+def _links_are_protected():
+    try:
+        with open("/proc/sys/fs/protected_hardlinks", encoding="utf-8") as source:
+            return source.read().strip() != "0"
+    except OSError:
+        return False

@@ -1,0 +1,374 @@
+"""``pushsalt cp``: files and trees to and from a target. The controller writes what it fetches by the same ``Tree``.
+
+An entry is ``[path below the top ("" for the top itself), kind, what, mode in bits, size]``: kind ``f`` is a file
+(what: its SHA-256 or None), ``d`` a folder, ``l`` a link (what: where it leads), ``x`` what is none of these (what:
+which it is), ``e`` a folder that cannot be read (what: why). Parents come first.
+"""
+
+import os
+import stat
+
+from thin.boot import sha256
+from thin.exceptions import CommandExecutionError, SaltException
+from thin.utils.files import atomic, owner, safepath, safetree
+
+#: Entries in one answer.
+PAGE = 10000
+
+
+def resolved(path):
+    """The path as of the user's home, without a slash at its end."""
+    path = os.path.expanduser(path)
+    return os.path.join(os.path.expanduser("~"), path).rstrip("/") or "/"
+
+
+def top_of(path, name):
+    """Where what is called ``name`` ("": its content) goes to when ``path`` is named: into a folder that is there, or
+    that a slash at the end says, else to the path itself."""
+    found = resolved(path)
+    if name and (path.endswith("/") or path in ("", "~", ".") or os.path.isdir(found)):
+        return os.path.join(found, name)
+    return found
+
+
+class Tree(object):
+    """Writes below ``top``, through no link there. ``user``, ``group``, ``mode`` and ``dir_mode`` hold for all that is
+    written when they are given; else what is there keeps its own, and what is new has the mode of its entry.
+
+    Methods return words for what they changed (with ``test``: would change), "" when all is so already. They raise
+    OSError and CommandExecutionError.
+    """
+
+    def __init__(self, top, user=None, group=None, mode=None, dir_mode=None, test=False):
+        self.top = top
+        self.test = test
+        self._owner = (user, group)
+        self._seen = {}  # stat results of files whose content may be right: another one gets neither owner nor mode
+        self._modes = {"f": owner.normalize_mode(mode), "d": owner.normalize_mode(dir_mode)}
+        for each in self._modes.values():
+            if each is not None:
+                owner.mode_bits(each)
+        missing = owner.missing_owners(user, group)
+        if missing:
+            raise CommandExecutionError(missing.strip())
+
+    def path(self, name):
+        return os.path.join(self.top, name) if name else self.top
+
+    def at(self, name):
+        """The Place of an entry."""
+        if name:
+            return safepath.at(name, below=self.top)
+        return safepath.at(self.top, follow=True)
+
+    def lstat(self, name):
+        """What is there, or None."""
+        try:
+            with self.at(name) as place:
+                return place.look()
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+
+    def has(self, name, digest, size):
+        """Whether the file with these bytes is there."""
+        found = self.lstat(name)
+        if found is None or not stat.S_ISREG(found.st_mode) or found.st_size != size:
+            return False
+        return self.digest(name, keep=True) == digest
+
+    def digest(self, name, keep=False):
+        """SHA-256 of a file, None when it cannot be read. ``keep``: which file it was, for ``same``."""
+        try:
+            with self.at(name) as place, os.fdopen(place.open_to_read(), "rb") as source:
+                digest = sha256()
+                for piece in iter(lambda: source.read(atomic.PIECE), b""):
+                    digest.update(piece)
+                if keep:
+                    self._seen[name] = os.fstat(source.fileno())
+                return digest.hexdigest()
+        except OSError:
+            return None
+
+    def prepare(self):
+        """Make the folders that lead to the top."""
+        if not self.test:
+            safepath.makedirs(os.path.dirname(self.top) or ".")
+
+    def folder(self, name, mode):
+        found = self.lstat(name)
+        if found is None and not self.test:
+            try:
+                with self.at(name) as place:
+                    place.mkdir(0o700)
+            except FileExistsError:  # another copy into this folder made it meanwhile
+                found = self.lstat(name)
+        if found is not None:
+            if not stat.S_ISDIR(found.st_mode):
+                raise CommandExecutionError("%s is there, and is no folder" % self.path(name))
+            return self._dress(name, "d", found)
+        if not self.test:
+            self._dress(name, "d", self.lstat(name), "%04o" % (mode | 0o700))
+        return "new"
+
+    def file(self, name, mode, pieces):
+        """Write a file whose content differs; ``pieces()`` gives its bytes."""
+        self._seen.pop(name, None)
+        found = self._room(name)
+        if not self.test:
+            user, group = self._owner
+            wanted = self._modes["f"] or (None if found else "%04o" % mode)
+            with self.at(name) as place:
+                # before it has its name: what others put there afterwards gets neither owner nor mode
+                written = atomic.write_at(
+                    place,
+                    pieces(),
+                    None if user is None else owner.user_to_uid(user),
+                    None if group is None else owner.group_to_gid(group),
+                    None if wanted is None else owner.mode_bits(wanted),
+                )
+            _complain(owner.drift(written, user, group, self._modes["f"]))
+        return "content" if found else "new"
+
+    def take(self, name, part, mode, written):
+        """The same with a file beside it that has the content already, and is renamed; ``written``: its stat result."""
+        self._seen.pop(name, None)
+        found = self._room(name)
+        user, group = self._owner
+        wanted = self._modes["f"] or (owner.mode_text(found) if found else "%04o" % mode)
+        with self.at(name) as place:
+            with place.beside(part).pin() as pinned:
+                pinned.expect(written)
+                now = pinned.stat()
+                if found and (found.st_uid, found.st_gid) != (now.st_uid, now.st_gid):
+                    pinned.chown(found.st_uid, found.st_gid)
+                pinned.chmod(owner.mode_bits(wanted))
+                owner.dress(pinned, owner.drift(pinned.stat(), user, group, wanted))
+                left = owner.drift(pinned.stat(), user, group, wanted)
+            place.take(part)
+        _complain(left)
+        return "content" if found else "new"
+
+    def same(self, name):
+        """A file whose content is right."""
+        return self._dress(name, "f", self.lstat(name), seen=self._seen.pop(name, None))
+
+    def link(self, name, target):
+        for _ in range(10):
+            try:
+                return self._link(name, target)
+            except (FileExistsError, FileNotFoundError):  # another copy into this folder writes it, too: look again
+                pass
+        return self._link(name, target)
+
+    def _link(self, name, target):
+        found = self._in_the_way(name)
+        with self.at(name) if found else _Nothing() as place:
+            if found and stat.S_ISLNK(found.st_mode) and place.readlink() == target:
+                return ""
+        if not self.test:
+            with self.at(name) as place:
+                if found is not None:
+                    place.unlink()
+                place.symlink(target)
+        return "link"
+
+    def _room(self, name):
+        """The stat of the regular file that is there, or None."""
+        found = self._in_the_way(name)
+        return found if found is not None and stat.S_ISREG(found.st_mode) else None
+
+    def _in_the_way(self, name):
+        """The stat of what will be replaced, or None. Raises CommandExecutionError for what is no file and no link."""
+        found = self.lstat(name)
+        if found is not None and not (stat.S_ISREG(found.st_mode) or stat.S_ISLNK(found.st_mode)):
+            what = "a folder" if stat.S_ISDIR(found.st_mode) else "a %s" % owner.kind(found)
+            raise CommandExecutionError("%s is there, and is %s" % (self.path(name), what))
+        return found
+
+    def _dress(self, name, kind, found, mode=None, seen=None):
+        user, group = self._owner
+        wanted = owner.drift(found, user, group, self._modes[kind] or mode)
+        if wanted and not self.test:
+            with self.at(name) as place, place.pin() as pinned:
+                if seen is not None:
+                    pinned.expect(seen)
+                words = owner.dress(pinned, wanted)[1]
+            if words:
+                raise CommandExecutionError("; ".join(words))
+        return ", ".join(sorted(wanted))
+
+
+def _complain(left):
+    """Raise CommandExecutionError for what of owner and mode could not be set."""
+    if left:
+        raise CommandExecutionError("; ".join("Failed to change %s to %s" % item for item in left.items()))
+
+
+class _Nothing(object):
+    def __enter__(self):
+        return None
+
+    def __exit__(self, *exc):
+        pass
+
+
+# -- on the target -----------------------------------------------------------------------------------------------------
+
+
+class Transfers(object):
+    """What the session's messages ask for: ``what`` is the method's name, the other fields are its arguments.
+
+    ``controller`` has the bytes that come; ``need(list of [digest, part])`` says which have to.
+    """
+
+    def __init__(self, controller, store):
+        self._controller, self._store = controller, store
+        self._trees = {}
+        self._listed = []
+
+    def answer(self, message, need):
+        what = message["what"]
+        arguments = {key: value for key, value in message.items() if key not in ("k", "n", "what")}
+        if what == "put":
+            arguments["need"] = need
+        elif what not in ("top", "look", "more", "digests", "read"):
+            raise CommandExecutionError("there is no %r of files" % what)
+        return getattr(self, what)(**arguments)
+
+    # to the target
+
+    def top(self, path, name):
+        return top_of(path, name)
+
+    def put(self, top, entries, options, need):
+        """``changed``: {path: words}, ``failed``: {path: why}, ``same``: how many."""
+        tree = Tree(top, **options)
+        changed, failed, same, wanted = {}, {}, 0, []
+        tree.prepare()
+        missing = {}
+        for entry in entries:
+            if entry[1] != "f":
+                continue
+            try:
+                if not tree.has(entry[0], entry[2], entry[4]):
+                    missing[entry[0]] = entry[2]
+            except (OSError, CommandExecutionError):
+                pass  # said below
+        fetched = []
+        if missing and not tree.test:
+            wanted = self._controller.begin(wants=[[digest, None] for digest in missing.values()])
+            fetched = [digest for digest, _ in wanted]
+            if wanted:
+                need(wanted)
+        try:
+            for name, kind, what, mode, _size in entries:
+                try:
+                    words = self._put(tree, name, kind, what, mode, need if name in missing else None)
+                except (OSError, SaltException) as exc:
+                    failed[tree.path(name)] = _words(exc)
+                    continue
+                if words:
+                    changed[tree.path(name)] = words
+                else:
+                    same += 1
+        finally:
+            for digest in fetched:
+                self._store.remove(digest)
+            self._controller.end()
+        return {"changed": changed, "failed": failed, "same": same}
+
+    def _put(self, tree, name, kind, what, mode, need):
+        if kind == "d":
+            return tree.folder(name, mode)
+        if kind == "l":
+            return tree.link(name, what)
+        if need is None:
+            return tree.same(name)
+        if tree.test:
+            return tree.file(name, mode, None)
+        with self._opened(what, need) as source:
+            return tree.file(name, mode, lambda: iter(lambda: source.read(atomic.PIECE), b""))
+
+    def _opened(self, digest, need):
+        """The bytes that came. Another session of this user may have the same ones, and be done with them first."""
+        for _ in range(5):
+            path = self._controller.arrived(digest)
+            try:
+                if path is not None:
+                    return open(path, "rb")
+            except FileNotFoundError:
+                pass
+            wanted = self._controller.begin(wants=[[digest, None]])
+            if wanted:
+                need(wanted)
+        raise CommandExecutionError("it did not arrive")
+
+    # from the target
+
+    def look(self, path):
+        """``top``, ``kind`` of it, and how many entries there are: ``more`` gives them."""
+        top = resolved(path)
+        try:
+            found = os.stat(top)
+        except OSError as exc:
+            raise CommandExecutionError("%s: %s" % (top, exc.strerror))
+        if not stat.S_ISDIR(found.st_mode):
+            self._listed = [_entry("", found, lambda: "")]
+        else:
+            self._listed = [["", "d", None, stat.S_IMODE(found.st_mode), 0, 0]]
+            folders = {}
+
+            def unreadable(path, exc):
+                entry = folders.get(os.path.relpath(path, top))
+                if entry is not None:
+                    entry[1:3] = "e", _words(exc)
+
+            for folder in safetree.descend(top, failed=unreadable):
+                below = "" if folder.path == top else os.path.relpath(folder.path, top) + "/"
+                for name in sorted(folder.folders + folder.others):
+                    place = folder.place(name)
+                    try:
+                        entry = _entry(below + name, place.lstat(), place.readlink)
+                    except OSError:
+                        continue  # it is gone
+                    self._listed.append(entry)
+                    if entry[1] == "d":
+                        folders[below + name] = entry
+        self._trees[top] = Tree(top)
+        return {"top": top, "kind": self._listed[0][1], "count": len(self._listed)}
+
+    def more(self, begin):
+        """Entries from this number on; each has its time of change, in nanoseconds, besides."""
+        return self._listed[begin : begin + PAGE]
+
+    def digests(self, top, names):
+        return [self._trees[top].digest(name) for name in names]
+
+    def read(self, top, pieces):
+        """For each ``[name, offset, bytes]`` the bytes, or a text that says why not."""
+        found = []
+        for name, begin, size in pieces:
+            try:
+                with self._trees[top].at(name) as place, os.fdopen(place.open_to_read(), "rb") as source:
+                    source.seek(begin)
+                    found.append(source.read(size))
+            except (OSError, CommandExecutionError) as exc:
+                found.append(_words(exc))
+        return found
+
+
+def _entry(name, found, readlink):
+    mode = stat.S_IMODE(found.st_mode)
+    if stat.S_ISREG(found.st_mode):
+        return [name, "f", None, mode, found.st_size, found.st_mtime_ns]
+    if stat.S_ISDIR(found.st_mode):
+        return [name, "d", None, mode, 0, 0]
+    if stat.S_ISLNK(found.st_mode):
+        return [name, "l", readlink(), mode, 0, 0]
+    return [name, "x", next((word for test, word in owner.KINDS if test(found.st_mode)), "unknown"), mode, 0, 0]
+
+
+def _words(exc):
+    if isinstance(exc, OSError) and getattr(exc, "strerror", None):
+        return exc.strerror
+    return str(exc)

@@ -1,0 +1,1 @@
+"""Texts of configuration files, rules, accounts and options, as values and back. Pure."""

@@ -1,0 +1,110 @@
+"""A crontab as data, and its text: what Salt manages in it stands below a mark, what is above stays as it is.
+
+``{"pre": [line], "env": [{"name", "value"}], "crons": [job], "special": [job]}``; a job of ``crons`` has ``minute hour
+daymonth month dayweek``, one of ``special`` has ``spec`` (@daily); both have ``cmd``, ``comment``, ``identifier`` (None
+if there is none) and ``commented`` (switched off).
+"""
+
+MARK = "# Lines below here are managed by Salt, do not edit"
+OFF = "#DISABLED#"
+IDENTIFIER = "SALT_CRON_IDENTIFIER"
+TIMES = ("minute", "hour", "daymonth", "month", "dayweek")
+
+
+def parse(text):
+    """The crontab of a text; lines below the mark that are neither job, variable nor comment are left out."""
+    found = {"pre": [], "crons": [], "special": [], "env": []}
+    lines = text.splitlines()
+    if MARK not in lines:
+        found["pre"] = lines
+        return found
+    at = lines.index(MARK)
+    found["pre"] = lines[:at]
+    comment = identifier = None
+    for line in lines[at + 1 :]:
+        off = line.startswith(OFF)
+        line = line[len(OFF) :] if off else line
+        words = line.split(" ")
+        if line.startswith("#"):
+            said, marked, rest = line.lstrip("# ").partition(IDENTIFIER)
+            if marked:
+                said, identifier = said.rstrip(), rest[1:] or identifier
+            comment = said if comment is None else comment + "\n" + said
+            continue
+        about = {"identifier": identifier, "comment": comment, "commented": off}
+        if line.startswith("@"):
+            words = line.split()
+            if len(words) < 2:
+                continue
+            found["special"].append(dict(about, spec=words[0], cmd=" ".join(words[1:])))
+        elif line.find("=") > 0 and (" " not in line or line.index("=") < line.index(" ")):
+            name, _, value = line.partition("=")
+            found["env"].append({"name": name, "value": value})
+            continue
+        elif len(words) > 5:
+            found["crons"].append(dict(about, cmd=" ".join(words[5:]), **dict(zip(TIMES, words))))
+        else:
+            continue
+        comment = identifier = None
+    return found
+
+
+def text(tab):
+    """The text of a crontab."""
+    lines = tab["pre"] + [MARK] + ["%s=%s" % (env["name"], env["value"] or '""') for env in tab["env"]]
+    for job in tab["crons"] + tab["special"]:
+        if job["comment"] is not None or job["identifier"] is not None:
+            said = " " + job["comment"].rstrip().replace("\n", "\n# ") if job["comment"] else ""
+            lines.append("#%s%s" % (said, " %s:%s" % (IDENTIFIER, job["identifier"]) if job["identifier"] else ""))
+        when = [job["spec"]] if "spec" in job else [job[name] for name in TIMES]
+        lines.append("%s%s %s" % (OFF if job["commented"] is True else "", " ".join(when), job["cmd"]))
+    return "\n".join(lines) + "\n"
+
+
+def matched(job, command, identifier=None):
+    """Whether the job is the one that is meant: by its identifier; by its command where it has none."""
+    if job["identifier"]:
+        return bool(identifier) and str(job["identifier"]) == str(identifier)
+    return job["cmd"] == command
+
+
+def differs(old, new):
+    """Whether a job's value has to change; None and, mostly, ``random`` take what is there."""
+    return old != new and new is not None and (new != "random" or old in ("*", None))
+
+
+def wanted(times, spec, command, comment, commented, identifier):
+    """A job as it is wished; None in it takes what is there."""
+    job = {"cmd": command, "comment": comment, "commented": commented, "identifier": identifier or None}
+    if spec is not None:
+        job["spec"] = spec
+    else:
+        job.update((name, None if value is None else str(value).lower()) for name, value in zip(TIMES, times))
+    return job
+
+
+def drift(job, wish):
+    """Whether a job has to change to be as wished."""
+    return ("spec" in job) != ("spec" in wish) or any(differs(job.get(key), wish[key]) for key in wish)
+
+
+def merged(job, wish):
+    """The new job: what is wished, and what is there where that will do."""
+    return {key: wish[key] if differs(job.get(key), wish[key]) else job.get(key) for key in wish}
+
+
+def drawn(job):
+    """The job with a time for each that is to be by chance: ``random``, or a range ``a:b``."""
+    import random
+
+    ranges = {"minute": (0, 59), "hour": (0, 23), "month": (1, 12), "dayweek": (0, 6)}
+    out = dict(job)
+    for name in ("minute", "hour", "month", "dayweek"):
+        if job[name] == "random":
+            out[name] = str(random.randint(*ranges[name]))  # noqa: S311
+        elif job[name].count(":") == 1:
+            out[name] = str(random.randint(*sorted(int(end) for end in job[name].split(":"))))  # noqa: S311
+    if job["daymonth"] == "random":
+        last = 31 if out["month"] in "1 3 5 7 8 10 12".split() else 30 if out["month"] in "4 6 9 11".split() else 28
+        out["daymonth"] = str(random.randint(1, last))  # noqa: S311
+    return out

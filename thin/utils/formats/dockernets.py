@@ -1,0 +1,153 @@
+"""How containers are in networks, and what networks are like: as docker and podman show them, compared."""
+
+from thin.utils.formats import dockerwords
+
+_CHOSEN = ("IPAddress", "Gateway", "GlobalIPv6Address", "IPv6Gateway")
+
+
+def of_container(about):
+    """``{network: endpoint}`` of an inspected container: those that it is really in.
+
+    A container that runs and could not be put into a network has a record of it all the same, with nothing in it.
+    """
+    found = (about.get("NetworkSettings") or {}).get("Networks") or {}
+    if not (about.get("State") or {}).get("Running"):
+        return dict(found)
+    signs = ("EndpointID", "IPAddress", "GlobalIPv6Address")
+    return {name: one for name, one in found.items() if one and any(one.get(sign) for sign in signs)}
+
+
+def compare(first, second):
+    """``{network: {what: {old, new}}}`` of two inspected containers: aliases, links and addresses.
+
+    ``IPConfiguration`` is there where an address was or will be chosen by the engine and is not known.
+    """
+    old_ones, new_ones = of_container(first), of_container(second)
+    found = {}
+    for name in sorted(set(old_ones) | set(new_ones)):
+        old, new = old_ones.get(name), new_ones.get(name)
+        differ = _addresses(old, new)
+        for key, of in (("Aliases", _aliases), ("Links", _links)):
+            pair = {"old": of(first, old or {}), "new": of(second, new or {})}
+            if pair["old"] != pair["new"]:
+                differ[key] = pair
+        if differ:
+            found[name] = differ
+    return found
+
+
+def _aliases(about, endpoint):
+    own = (about["Id"][:12], (about.get("Config") or {}).get("Hostname"))
+    return sorted(alias for alias in endpoint.get("Aliases") or [] if alias not in own) or None
+
+
+def _links(about, endpoint):
+    return sorted(endpoint.get("Links") or []) or None
+
+
+def _addresses(old, new):
+    """What is unlike in two endpoints' addresses; None is an endpoint that does not exist."""
+    kinds = [
+        "not connected" if one is None else "static" if any((one.get("IPAMConfig") or {}).values()) else "automatic"
+        for one in (old, new)
+    ]
+    if kinds[0] == kinds[1] != "static":
+        return {}
+    found = {}
+    if "automatic" in kinds:
+        here = old if kinds[0] == "automatic" else new
+        for key in _CHOSEN:
+            if here.get(key):
+                found[key] = {"old": here[key], "new": None} if here is old else {"old": None, "new": here[key]}
+        if not found:
+            found["IPConfiguration"] = {"old": kinds[0], "new": kinds[1]}
+    fixed = [one["IPAMConfig"] if kind == "static" else None for one, kind in zip((old, new), kinds)]
+    if fixed[0] != fixed[1]:
+        found["IPAMConfig"] = {"old": fixed[0], "new": fixed[1]}
+    return found
+
+
+def chosen(endpoint):
+    """``{what: {old: None, new}}`` of the addresses that the engine chose."""
+    return {key: {"old": None, "new": endpoint[key]} for key in _CHOSEN if endpoint.get(key)}
+
+
+def again(endpoint, about):
+    """How to put a container into a network as it was: the settings of ``connect_container_to_network``."""
+    found = {"ipv4_address": endpoint.get("IPAddress"), "ipv6_address": endpoint.get("GlobalIPv6Address")}
+    found.update(aliases=_aliases(about, endpoint), links=_links(about, endpoint))
+    return {key: value for key, value in found.items() if value}
+
+
+def differences(network, settings):
+    """``{what: {old, new}}`` of an inspected network and one that would be made with these settings.
+
+    Addresses that the engine chose are good when none are asked for. What podman does not tell is not compared.
+    """
+    docker = "Attachable" in network
+    options = dict(dockerwords.merged(settings.get("options")), **dockerwords.merged(settings.get("driver_opts")))
+    made = {"Driver": settings.get("driver") or "bridge", "Labels": dockerwords.merged(settings.get("labels"))}
+    for key, name in (("Internal", "internal"), ("Attachable", "attachable"), ("EnableIPv6", "enable_ipv6")):
+        if name in settings or docker:
+            made[key] = dockerwords.true(settings.get(name))
+    found = {}
+    for key in sorted(made):
+        if key in network and (network[key] or made[key]) and network[key] != made[key]:
+            found[key] = {"old": network[key], "new": made[key]}
+    before = network.get("Options") or {}
+    for key in sorted(set(before) | set(options)):
+        if before.get(key) != options.get(key) and not key.endswith(".vxlanid_list"):
+            found.setdefault("Options", {})[key] = {"old": before.get(key), "new": options.get(key)}
+    ipam = _ipam(network.get("IPAM") or {}, settings, docker)
+    return dict(found, IPAM=ipam) if ipam else found
+
+
+def _ipam(before, settings, docker):
+    found = {}
+    driver = settings.get("ipam_driver") or "default"
+    if docker and (before.get("Driver") or "default") != driver:
+        found["Driver"] = {"old": before.get("Driver"), "new": driver}
+    options = dockerwords.merged(settings.get("ipam_opts"))
+    if docker and (before.get("Options") or {}) != options:
+        found["Options"] = {"old": before.get("Options"), "new": options}
+    old = [{key: value for key, value in pool.items() if value} for pool in before.get("Config") or []]
+    single = {key: settings[key] for key in dockerwords.POOL if key in settings}
+    new = [_shown(pool, docker) for pool in ([single] if single else []) + list(settings.get("ipam_pools") or [])]
+    if not new and len(old) == 1 and sorted(old[0]) == ["Gateway", "Subnet"]:
+        return found
+    if len(old) != len(new) or any(map(_unlike, sorted(old, key=_subnet), sorted(new, key=_subnet))):
+        found["Config"] = {"old": old, "new": new}
+    return found
+
+
+def _shown(pool, docker):
+    """An address pool's settings as docker shows them."""
+    names = [("Subnet", "subnet"), ("Gateway", "gateway")]
+    found = {key: str(pool[name]) for key, name in names if pool.get(name)}
+    span = pool.get("iprange") or pool.get("ip_range")
+    if span and docker:
+        found["IPRange"] = str(span)
+    others = pool.get("aux_addresses") or pool.get("aux_address")
+    if others and docker:
+        found["AuxiliaryAddresses"] = dockerwords.merged(others)
+    return found
+
+
+def _subnet(pool):
+    return pool.get("Subnet") or ""
+
+
+def _unlike(old, new):
+    """Whether two pools differ in more than a gateway that the engine chose: the first address."""
+    if len({"Gateway"} & set(old)) + len({"Gateway"} & set(new)) == 1 and _subnet(old):
+        import ipaddress
+
+        try:
+            first = ipaddress.ip_network(_subnet(old), strict=False)[1]
+            old, new = dict(old), dict(new)
+            gateway = old.pop("Gateway", None) or new.pop("Gateway", None)
+            if ipaddress.ip_address(gateway) != first:
+                return True
+        except (ValueError, IndexError):
+            return True
+    return old != new

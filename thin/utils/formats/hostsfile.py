@@ -1,0 +1,80 @@
+"""/etc/hosts as lines: who has which address. What is changed is one line; all others stay as they are written."""
+
+from collections import OrderedDict
+
+
+def parse(lines):
+    """``{address: {"aliases": [...], "comment": text}}`` in the file's order; lines of one address are joined.
+
+    Whole-line comments are ``{"comment-N": [line]}``, as Salt gives them; "comment" is there only where one is.
+    """
+    found, count = OrderedDict(), 0
+    for line in lines:
+        if line.strip().startswith("#"):
+            found["comment-%d" % count] = [line.strip()]
+            count += 1
+            continue
+        address, aliases, comment = fields(line)
+        if address is None:
+            continue
+        entry = found.setdefault(address, {"aliases": []})
+        entry["aliases"].extend(aliases)
+        if comment:
+            entry["comment"] = comment
+    return found
+
+
+def fields(line):
+    """``(address, aliases, comment or None)`` of a line; the address is None if there is none."""
+    text, mark, comment = line.partition("#")
+    words = text.split()
+    return (words[0] if words else None), words[1:], (comment.strip() or None) if mark else None
+
+
+def line(address, aliases, comment=None):
+    """A line, with its end."""
+    return "%s\t\t%s%s\n" % (address, " ".join(aliases), "\t\t# " + comment if comment else "")
+
+
+def add(lines, address, alias):
+    """The lines with this name at the first line of the address, or on a new one at the end."""
+    for at, (here, aliases, comment) in enumerate(map(fields, lines)):
+        if here == address:
+            return lines[:at] + [line(address, aliases + [alias], comment)] + lines[at + 1 :]
+    return _ended(lines) + [line(address, [alias])]
+
+
+def remove(lines, address, alias):
+    """The lines without this name at the address; lines that have no name then are gone."""
+    kept = []
+    for each in lines:
+        here, aliases, comment = fields(each)
+        if here != address or alias not in aliases:
+            kept.append(each)
+        elif set(aliases) != {alias}:
+            kept.append(line(address, [name for name in aliases if name != alias], comment))
+    return kept
+
+
+def replace(lines, address, aliases, comment=None):
+    """The lines with just these names for the address, on its first line; without names it is gone."""
+    new = [line(address, aliases, comment)] if aliases else []
+    kept, found = [], False
+    for each in lines:
+        if fields(each)[0] != address:
+            kept.append(each)
+        elif not found:
+            kept, found = kept + new, True
+    return kept if found or not new else _ended(kept) + new
+
+
+def comment(lines, address, text):
+    """The lines with this comment at every line of the address."""
+    return [
+        line(address, aliases, text) if here == address else each
+        for each, (here, aliases, _) in zip(lines, map(fields, lines))
+    ]
+
+
+def _ended(lines):
+    return lines[:-1] + [lines[-1] + "\n"] if lines and not lines[-1].endswith("\n") else lines

@@ -1,0 +1,65 @@
+"""Readers of what apk prints. Pure: text in, values out."""
+
+import re
+
+_PACKAGE = re.compile(r"(\S+)-(\d[^-\s]*-r\d+)")
+_STEP = re.compile(r"\(\d+/\d+\) Upgrading (\S+) \(\S+ -> (\S+)\)")
+
+
+def packages(text):
+    """``{name: version}`` of ``apk info -v``."""
+    found = {}
+    for line in text.splitlines():
+        match = _PACKAGE.match(line)
+        if match:
+            found[match.group(1)] = match.group(2)
+    return found
+
+
+def policies(text):
+    """``{name: [(version, [places])]}`` of ``apk policy``: from the oldest version to the newest, as apk has them."""
+    found, rows = {}, None
+    for line in text.splitlines():
+        bare = line.strip()
+        if line.endswith(" policy:"):
+            rows = found[line[: -len(" policy:")].strip()] = []
+        elif rows is not None and bare.endswith(":") and line.startswith("  ") and not line.startswith("    "):
+            rows.append((bare[:-1], []))
+        elif rows and bare:
+            rows[-1][1].append(bare)
+    order = {name: sorted(rows, key=lambda row: _key(row[0])) for name, rows in found.items()}
+    return order
+
+
+def repositories(places):
+    """The repositories that have a version, without the list of installed packages."""
+    return [place for place in places if not place.endswith("apk/db/installed")]
+
+
+def _key(version):
+    """Good enough an order for versions of one package, which are seldom more than two."""
+    numbers, _, revision = version.partition("-r")
+    return [int(run) for run in re.findall(r"\d+", numbers)], int(revision or 0)
+
+
+def upgrades(text):
+    """``{name: new version}`` of ``apk upgrade --simulate``."""
+    return {match.group(1): match.group(2) for match in map(_STEP.match, text.splitlines()) if match}
+
+
+def contents(text):
+    """The absolute paths of ``apk info --contents``."""
+    lines = [line.strip() for line in text.splitlines()]
+    return ["/" + line for line in lines if line and not line.endswith(" contains:")]
+
+
+def owner(text):
+    """The package's name of ``apk info --who-owns``, "" for none."""
+    match = re.search(r" is owned by (\S+)", text)
+    known = match and _PACKAGE.match(match.group(1))
+    return known.group(1) if known else match.group(1) if match else ""
+
+
+def name_of(word):
+    """The name in a word of the world file: ``nginx``, ``nginx=1.2-r0``, ``nginx@edge``, ``nginx>1``."""
+    return re.match(r"!?([^=<>~@]*)", word).group(1)

@@ -1,0 +1,1 @@
+"""Calls of programs and servers, and code that the calling modules share."""

@@ -1,0 +1,261 @@
+"""Runs SQL with MySQL's or MariaDB's command-line client: SQL on stdin, results as XML.
+
+The password is in the client's environment. No option file is read but the one that is asked for, and that one here:
+which groups count, and what outweighs what, differs between clients and libraries. What a failed statement said is
+kept in ``context[ERROR]`` until somebody takes it, in Salt's words: ``MySQL Error 1045: Access denied …``.
+"""
+
+import os
+import re
+
+from thin import process
+from thin.log import getLogger
+from thin.utils.formats.sqlwords import text
+
+log = getLogger(__name__)
+
+#: where the last failure's words are kept
+ERROR = "mysql.error"
+
+#: errors of the way to the server, not of a statement
+_NO_WAY = {1040, 1044, 1045, 1049, 1129, 1130, 1203, 1226, 1698}
+
+_GROUPS = ("client", "client-server", "client-mariadb")
+_MAX_INCLUDES = 10
+
+#: names in option files -> ours
+_OPTIONS = {
+    "host": "host",
+    "user": "user",
+    "password": "pass",
+    "pass": "pass",
+    "port": "port",
+    "socket": "unix_socket",
+    "database": "db",
+    "ssl-ca": "ssl-ca",
+    "ssl-cert": "ssl-cert",
+    "ssl-key": "ssl-key",
+    "ssl-capath": "ssl-capath",
+    "ssl-cipher": "ssl-cipher",
+}
+
+#: names after ``connection_``; use_unicode and conv are for Salt's Python driver, and mean nothing to the client
+_CONNECTION = ("host", "user", "pass", "port", "db", "unix_socket", "default_file", "default_group", "ssl", "charset")
+_CONNECTION += ("use_unicode", "conv")
+
+#: flags of a connection that mean something to the client; the others it has anyway
+_FLAGS = {"compress": "--compress", "local_files": "--local-infile=1", "ssl": "--ssl"}
+
+
+def client():
+    """Full path of the client, or None."""
+    return process.which("mariadb") or process.which("mysql")
+
+
+def pop_error(context):
+    """The last error, which is then cleared; None without one."""
+    return context.pop(ERROR, None)
+
+
+class Failure(Exception):
+    """A statement that failed. ``connected``: the server was reached, and let us in."""
+
+    def __init__(self, words, connected):
+        super(Failure, self).__init__(words)
+        self.connected = connected
+
+
+class Server(object):
+    """The connection to a server: ``connection_*`` of a call's arguments, otherwise the options ``mysql.*``.
+
+    With ``connection_default_file`` in the call nothing comes from the options.
+    """
+
+    def __init__(self, salt, context, given):
+        self._salt, self._context = salt, context
+        named = given.get("connection_default_file")
+        found = {}
+        for name in _CONNECTION:
+            value = given.get("connection_" + name)
+            if "connection_" + name not in given and not named:
+                value = salt["config.option"]("mysql." + name)
+            if value:
+                found[name] = value
+        known = _from_file(found["default_file"], found.get("default_group")) if "default_file" in found else {}
+        ssl = found.pop("ssl", None)
+        if isinstance(ssl, dict):
+            known.update(("ssl-%s" % str(key).replace("_", "-"), value) for key, value in ssl.items())
+        known.update(found)
+        self._password = known.get("pass")
+        words = [("host", "host"), ("user", "user"), ("port", "port"), ("unix_socket", "socket"), ("db", "database")]
+        words.append(("charset", "default-character-set"))
+        words += [(key, key) for key in sorted(known) if key.startswith("ssl-")]
+        self.argv = ["--%s=%s" % (word, known[key]) for key, word in words if known.get(key)]
+        for flag in given.get("client_flags") or ():
+            if str(flag).lower() in _FLAGS:
+                self.argv.append(_FLAGS[str(flag).lower()])
+
+    def results(self, sql, hide=()):
+        """``[(columns, rows)]`` of all statements that have rows; raises Failure. Rows are tuples of text and None.
+
+        ``hide``: secrets in the statements, which must not show in what is said about them.
+        """
+        self._context.pop(ERROR, None)
+        env = {"LC_ALL": "C"}
+        if self._password:
+            env["MYSQL_PWD"] = str(self._password)
+        argv = [
+            client() or "mysql",
+            "--no-defaults",
+            "--batch",
+            "--xml",
+            "--binary-mode",
+            "--default-character-set=utf8mb4",
+        ] + self.argv
+        # quiet: rows may be secret
+        done = self._salt["cmd.run_all"](
+            argv, python_shell=False, env=env, stdin=sql, stdin_raw_newlines=True, output_loglevel="quiet", rstrip=False
+        )
+        if done["retcode"] != 0:
+            words, connected = _brief(done["stderr"])
+            for secret in filter(None, hide):
+                words = words.replace(text(secret)[1:-1], "…").replace(str(secret), "…")
+            self._context[ERROR] = words
+            log.error("%s", words)
+            raise Failure(words, connected)
+        return _parsed(done["stdout"])
+
+    def rows(self, sql, hide=()):
+        """The rows of one query; None when it failed."""
+        try:
+            found = self.results(sql.rstrip(";") + ";\n", hide)
+        except Failure:
+            return None
+        return found[-1][1] if found else ()
+
+    def dicts(self, sql):
+        """The rows as ``[{column: text}]``; None when it failed."""
+        try:
+            found = self.results(sql.rstrip(";") + ";\n")
+        except Failure:
+            return None
+        return [dict(zip(columns, row)) for columns, rows in found for row in rows]
+
+    def execute(self, sql, hide=()):
+        """Whether a statement that has no rows went well."""
+        return self.rows(sql, hide) is not None
+
+
+def _brief(said):
+    """(error in Salt's words, whether the login worked) from the output of the client."""
+    found = re.search(r"ERROR (\d+) \([0-9A-Z]+\)(?: at line \d+)?(?: in file: '[^']*')?: (.*)", said, re.S)
+    if not found:
+        return "MySQL Error: %s" % " ".join(said.split()), False
+    number = int(found.group(1))
+    # 2000 and more are the client's own
+    return "MySQL Error %d: %s" % (number, found.group(2).strip()), number not in _NO_WAY and number < 2000
+
+
+_ENTITIES = {"lt": "<", "gt": ">", "amp": "&", "quot": '"', "apos": "'"}
+_FIELD = re.compile(r'<field name="([^"]*)"(?: xsi:nil="true" />|>(.*?)</field>)', re.S)
+
+
+def _plain(value):
+    return re.sub("&([a-z]+);", lambda found: _ENTITIES.get(found.group(1), found.group(0)), value)
+
+
+def _parsed(xml):
+    """``[(columns, rows)]`` of the client's output with ``--xml``, which escapes ``<`` and ``&`` in all values."""
+    found = []
+    for result in re.split(r"<resultset\b[^>]*>", xml)[1:]:
+        columns, rows = (), []
+        for row in result.split("<row>")[1:]:
+            fields = [(_plain(each.group(1)), each.group(2)) for each in _FIELD.finditer(row)]
+            columns = tuple(name for name, _ in fields)
+            rows.append(tuple(None if value is None else _plain(value) for _, value in fields))
+        found.append((columns, tuple(rows)))
+    return found
+
+
+def _from_file(path, group):
+    """What an option file says, by our names: its groups for all clients, then ``group``."""
+    groups = _read_options(str(path), {}, 0)
+    known = {}
+    for name in _GROUPS + ((group,) if group else ()):
+        for key, value in groups.get(name, ()):
+            if key in _OPTIONS:
+                known[_OPTIONS[key]] = value
+    return known
+
+
+def _read_options(path, groups, depth):
+    """{group: [(name, value)]} of an option file and those that it includes."""
+    try:
+        with open(os.path.expanduser(path), "rb") as handle:
+            lines = handle.read().decode("utf-8", "replace").splitlines()
+    except OSError as exc:
+        log.error("option file %s: %s", path, exc.strerror)
+        return groups
+    current = None
+    for line in map(str.strip, lines):
+        if line.startswith("[") and "]" in line:
+            current = groups.setdefault(line[1 : line.index("]")].strip(), [])
+        elif line.startswith("!include") and depth < _MAX_INCLUDES:
+            word, _, place = line.partition(" ")
+            for each in _included(word, place.strip()):
+                _read_options(each, groups, depth + 1)
+        elif line[:1] not in ("", "#", ";") and current is not None:
+            name, _, value = line.partition("=")
+            current.append((name.strip().replace("_", "-"), _value(value.strip())))
+    return groups
+
+
+def _included(word, place):
+    if word == "!include":
+        return [place]
+    try:
+        names = sorted(os.listdir(place))
+    except OSError:
+        return []
+    return [os.path.join(place, name) for name in names if name.endswith(".cnf")]
+
+
+def _value(value):
+    """A value without quotes and without a trailing comment."""
+    if value[:1] in ("'", '"') and value[0] in value[1:]:
+        value = value[1 : value.rindex(value[0])]
+    else:
+        value = value.partition("#")[0].rstrip()
+    escapes = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "s": " "}
+    return re.sub(r"\\(.)", lambda found: escapes.get(found.group(1), found.group(1)), value)
+
+
+def statements(script):
+    """The statements of a script as the client takes them: by ``;`` outside of texts, or what DELIMITER says."""
+    found, current, at, end, mark = [], [], 0, len(script), ";"
+    word = re.compile(
+        r"(?:'(?:[^'\\]|\\.|'')*'|\"(?:[^\"\\]|\\.|\"\")*\"|`(?:[^`]|``)*`|/\*.*?\*/"
+        r"|(?:--(?=\s|$)|#)[^\n]*)",
+        re.S,
+    )
+    told = re.compile(r"[ \t]*delimiter[ \t]+(\S+)[^\n]*(?:\n|$)", re.I)
+    while at < end:
+        if at == 0 or script[at - 1] == "\n":
+            order = told.match(script, at)
+            if order and not "".join(current).strip():
+                mark, at = order.group(1), order.end()
+                continue
+        if script.startswith(mark, at):
+            found.append("".join(current).strip())
+            current, at = [], at + len(mark)
+            continue
+        piece = word.match(script, at)
+        if piece and piece.group()[:1] in ("/", "-", "#") and not piece.group().startswith(("/*!", "/*+", "/*M!")):
+            current.append(" ")
+            at = piece.end()
+        else:
+            step = piece.group() if piece else script[at]
+            current.append(step)
+            at += len(step)
+    found.append("".join(current).strip())
+    return [each for each in found if each]

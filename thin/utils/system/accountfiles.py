@@ -1,0 +1,49 @@
+"""Changes to /etc/passwd, /etc/group and /etc/shadow themselves, for systems whose tools cannot make them (busybox).
+
+Each change holds the lock that the C library's ``lckpwdf`` takes, and a file is replaced as a whole or not at all.
+"""
+
+from thin.utils.files import safepath, textfile
+
+LOCK = "/etc/.pwd.lock"
+PASSWD, SHADOW, GROUP, GSHADOW = "/etc/passwd", "/etc/shadow", "/etc/group", "/etc/gshadow"
+
+
+def edit(path, name, fields):
+    """Set fields, ``{number from 0: text}``, of the entry with this name; whether there is one. Raises
+    CommandExecutionError when the file cannot be written."""
+    return _rewrite(path, lambda row: row[0] == name and [fields.get(at, text) for at, text in enumerate(row)])
+
+
+def replace_member(path, old, new):
+    """Write a user's new name wherever groups list the old one."""
+    last = 3
+
+    def renamed(row):
+        members = row[last].split(",") if len(row) > last else []
+        if old not in members:
+            return None
+        return row[:last] + [",".join(new if one == old else one for one in members)]
+
+    return _rewrite(path, renamed)
+
+
+def _rewrite(path, change):
+    """Each entry for which ``change(fields)`` gives new fields gets them; whether there was one."""
+    import fcntl
+    import os
+
+    with safepath.at(LOCK) as place:
+        lock = place.open(os.O_WRONLY | os.O_CREAT, 0o600)
+    try:
+        fcntl.lockf(lock, fcntl.LOCK_EX)
+        lines, found = [], False
+        for line in textfile.lines(path):
+            fields = change(line.rstrip("\n").split(":"))
+            found = found or bool(fields)
+            lines.append(":".join(fields) + "\n" if fields else line)
+        if found:
+            textfile.write(path, "".join(lines))
+        return found
+    finally:
+        os.close(lock)

@@ -1,0 +1,124 @@
+"""/etc/passwd, /etc/group and /etc/shadow as values: readers for another root, dates as shadow(5) has them.
+
+Also numbers of groups, and how the commands that change accounts are run.
+"""
+
+import os
+
+_SHADOW = ("lstchg", "min", "max", "warn", "inact", "expire")
+
+
+def has_busybox_tools(grains):
+    """Whether a Linux has no useradd but an adduser: busybox's, as Alpine and small images have it."""
+    from thin.utils.system.initsystem import FOLDERS
+
+    def installed(name):
+        return any(os.path.exists(os.path.join(folder, name)) for folder in FOLDERS)
+
+    return grains.get("kernel") == "Linux" and not installed("useradd") and installed("adduser")
+
+
+def rows(path, columns):
+    """The lines of an account file, split at colons; lines with fewer columns are skipped."""
+    with open(path, encoding="utf-8", errors="surrogateescape") as stream:
+        split = [line.rstrip("\n").split(":") for line in stream]
+    return [row for row in split if len(row) >= columns and row[0] and row[0][0] not in "+-#"]
+
+
+def users(root):
+    """The ``pwd.struct_passwd`` entries of the system below ``root``."""
+    import pwd
+
+    found = rows(os.path.join(root, "etc/passwd"), 7)
+    return [pwd.struct_passwd(row[:2] + [int(row[2]), int(row[3])] + row[4:7]) for row in found]
+
+
+def groups(root):
+    """The ``grp.struct_group`` entries of the system below ``root``."""
+    import grp
+
+    found = rows(os.path.join(root, "etc/group"), 4)
+    return [grp.struct_group(row[:2] + [int(row[2]), [name for name in row[3].split(",") if name]]) for row in found]
+
+
+def shadow(root):
+    """``{name: {"name", "passwd", "lstchg", "min", "max", "warn", "inact", "expire"}}`` in days; -1: not set."""
+    found = {}
+    for row in rows(os.path.join(root, "etc/shadow"), 2):
+        days = (row[2:8] + [""] * 6)[:6]
+        data = {key: int(value) if value else -1 for key, value in zip(_SHADOW, days)}
+        found[row[0]] = dict(data, name=row[0], passwd=row[1])
+    return found
+
+
+def group_names(name, gid, entries):
+    """The sorted names of all groups of a user: the primary one (``gid``) and those that list it."""
+    return sorted({entry.gr_name for entry in entries if entry.gr_gid == gid or name in entry.gr_mem})
+
+
+def gecos(text):
+    """``{"fullname", "roomnumber", "workphone", "homephone", "other"}`` of a comment field."""
+    fields = (text.split(",", 4) + [""] * 5)[:5]
+    return dict(zip(("fullname", "roomnumber", "workphone", "homephone", "other"), fields))
+
+
+def gecos_text(fields):
+    """The comment field for what ``gecos`` gives."""
+    order = ("fullname", "roomnumber", "workphone", "homephone", "other")
+    return ",".join(fields.get(key) or "" for key in order).rstrip(",")
+
+
+def days(value):
+    """A date of an SLS as days since 1970: a number, or ``YYYY-MM-DD``; anything else as it is."""
+    import datetime
+
+    text = str(value).strip()
+    if text.lstrip("-").isdigit():
+        return int(text)
+    try:
+        year, month, day = [int(part) for part in text[:10].split("-")]
+        return (datetime.date(year, month, day) - datetime.date(1970, 1, 1)).days
+    except ValueError:
+        return value
+
+
+def gid_of(group):
+    """The number of a group given by name or number; None for a name that is not there."""
+    import grp
+
+    if isinstance(group, int):
+        return group
+    try:
+        return grp.getgrnam(str(group)).gr_gid
+    except KeyError:
+        return None
+
+
+def as_date(value, kernel):
+    """Days since 1970, but on a BSD, whose expire is in seconds; ``kernel`` is the grain."""
+    if "BSD" not in str(kernel):
+        return days(value)
+    number = days(value)
+    return str(number * 86400 if isinstance(number, int) and "-" in str(value)[1:] else value)
+
+
+def root_option(root):
+    """The option for another system's root folder as a list; [] for this one."""
+    return ["-R", root] if root else []
+
+
+def change(salt, context, command, name):
+    """Run a command with a user's or group's name as its last word; whether it worked (see ``worked``)."""
+    return worked(context, run(salt, command + ["--", str(name)]))
+
+
+def worked(context, done):
+    """Whether a command worked; its error is stored in ``context["user.complaint"]``."""
+    if done["retcode"] != 0:
+        context["user.complaint"] = (done["stderr"] or done["stdout"]).strip()
+    return done["retcode"] == 0
+
+
+def run(salt, command):
+    """cmd.run_all's return of a command of accounts, in English; ``salt``: the execution functions."""
+    return salt["cmd.run_all"](command, python_shell=False, ignore_retcode=True, env={"LC_ALL": "C"})

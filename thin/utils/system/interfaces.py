@@ -1,0 +1,82 @@
+"""Network interfaces in the shape in which Salt's ``network`` functions give them, and questions about them.
+
+``ipaddress`` takes a while to load; what does without it does not load it.
+"""
+
+from thin.utils.system import netlink
+
+
+def table():
+    """``{name: {"up", "hwaddr", "parent", "inet", "inet6", "secondary"}}`` in the kernel's order.
+
+    Only "up" is always there. ``inet`` is a list of ``{"address", "netmask", "broadcast", "label"}``, ``inet6`` of
+    ``{"address", "prefixlen": text, "scope"}``, ``secondary`` of addresses like those with a ``type`` besides.
+    """
+    if not netlink.available():
+        from thin.grains.probe import Command, which
+        from thin.utils.outputs import ifconfig
+
+        program = which("ifconfig")
+        return ifconfig.table(Command([program, "-a"]).output()[1] if program else "")
+    found, by_index = {}, {}
+    for link in netlink.links():
+        entry = found[link["name"]] = by_index[link["index"]] = {"up": link["up"]}
+        entry.update({"parent": link["parent"]} if link["parent"] else {})
+        entry.update({"hwaddr": link["address"]} if link["address"] else {})
+    for each in netlink.addresses():
+        if each["index"] not in by_index:
+            continue
+        address = {"type": each["family"]} if each["secondary"] else {}
+        address["address"] = each["address"]
+        if each["family"] == "inet":
+            address.update(netmask=netmask(each["prefix"]), broadcast=each["broadcast"], label=each["label"])
+        else:
+            address.update(prefixlen=str(each["prefix"]), scope=each["scope"])
+        kind = "secondary" if each["secondary"] else each["family"]
+        by_index[each["index"]].setdefault(kind, []).append(address)
+    return found
+
+
+def netmask(prefix):
+    """The netmask of a prefix length of 1 to 32, as text; "" for any other."""
+    if not 1 <= prefix <= 32:
+        return ""
+    bits = (0xFFFFFFFF << (32 - prefix)) & 0xFFFFFFFF
+    return ".".join(str(bits >> shift & 255) for shift in (24, 16, 8, 0))
+
+
+def entries(family, found):
+    """The address entries of ``inet`` or ``inet6``, secondary ones after the others of the interface."""
+    ret = []
+    for data in found.values():
+        ret += data.get(family, [])
+        ret += [entry for entry in data.get("secondary", []) if entry["type"] == family]
+    return ret
+
+
+def chosen(names, found):
+    """The interfaces whose name fits one of ``names``: globs, as a list or as text with commas. None: all."""
+    if names is None:
+        return found
+    from fnmatch import fnmatch
+
+    globs = [glob.strip() for glob in names.split(",")] if isinstance(names, str) else [str(glob) for glob in names]
+    return {name: found[name] for name in found if any(fnmatch(name, glob) for glob in globs)}
+
+
+def addresses(family, names=None, include_loopback=False):
+    """The sorted addresses (text) of these interfaces."""
+    from ipaddress import ip_address
+
+    here = {ip_address(entry["address"]) for entry in entries(family, chosen(names, table()))}
+    return [str(address) for address in sorted(here) if include_loopback or not address.is_loopback]
+
+
+def networks(family, found, include_loopback=False):
+    """The set of networks (``ipaddress`` objects) that these interfaces are in."""
+    from ipaddress import ip_network
+
+    size = "netmask" if family == "inet" else "prefixlen"
+    pairs = [(entry["address"], entry[size]) for entry in entries(family, found) if entry[size]]
+    here = {ip_network("%s/%s" % pair, strict=False) for pair in pairs}
+    return {network for network in here if include_loopback or not network.is_loopback}

@@ -1,0 +1,462 @@
+"""Processes, processors, memory and counters as Linux shows them in /proc, by the names and units that psutil has.
+
+Times are seconds, sizes bytes. What another user's process does not show is None. Salt: what its module ``ps`` asks
+the library psutil, which a target need not have.
+"""
+
+import os
+
+STATUS = {
+    "R": "running",
+    "S": "sleeping",
+    "D": "disk-sleep",
+    "T": "stopped",
+    "t": "tracing-stop",
+    "Z": "zombie",
+    "X": "dead",
+    "x": "dead",
+    "K": "wake-kill",
+    "W": "waking",
+    "I": "idle",
+    "P": "parked",
+}
+CPU_FIELDS = (
+    "user",
+    "nice",
+    "system",
+    "idle",
+    "iowait",
+    "irq",
+    "softirq",
+    "steal",
+    "guest",
+    "guest_nice",
+)
+NET_FIELDS = (
+    ("bytes_sent", 8),
+    ("bytes_recv", 0),
+    ("packets_sent", 9),
+    ("packets_recv", 1),
+    ("errin", 2),
+    ("errout", 10),
+    ("dropin", 3),
+    ("dropout", 11),
+)
+#: name -> (column of /proc/diskstats after the device's name, factor)
+DISK_FIELDS = (
+    ("read_count", 0, 1),
+    ("write_count", 4, 1),
+    ("read_bytes", 2, 512),
+    ("write_bytes", 6, 512),
+    ("read_time", 3, 1),
+    ("write_time", 7, 1),
+    ("read_merged_count", 1, 1),
+    ("write_merged_count", 5, 1),
+    ("busy_time", 9, 1),
+)
+
+
+class Gone(Exception):
+    """There is no such process (any more)."""
+
+
+def read(path, default=None):
+    """The text of a file of /proc; ``default`` if it does not exist or is not readable."""
+    try:
+        with open(path, encoding="utf-8", errors="replace") as handle:
+            return handle.read()
+    except OSError:
+        return default
+
+
+def pids():
+    """The sorted numbers of all processes."""
+    return sorted(int(name) for name in os.listdir("/proc") if name.isdigit())
+
+
+def processes():
+    """A Process for each that runs now."""
+    for pid in pids():
+        try:
+            yield Process(pid)
+        except Gone:
+            continue
+
+
+def ticks():
+    """Clock ticks in a second."""
+    return float(os.sysconf("SC_CLK_TCK"))
+
+
+def boot_time():
+    """When the machine was started, in seconds since 1970."""
+    for line in (read("/proc/stat") or "").splitlines():
+        if line.startswith("btime "):
+            return int(line.split()[1])
+    return 0
+
+
+class Process(object):
+    """One process. Its ``stat`` is read once, the rest on demand. Raises Gone."""
+
+    def __init__(self, pid):
+        self.pid = int(pid)
+        text = read("/proc/%d/stat" % self.pid)
+        if not text:
+            raise Gone("process no longer exists (pid=%s)" % pid)
+        self.comm = text[text.index("(") + 1 : text.rindex(")")]
+        self.stat = text[text.rindex(")") + 2 :].split()
+
+    def _text(self, name, default=None):
+        return read("/proc/%d/%s" % (self.pid, name), default)
+
+    def _status(self):
+        rows = (line.partition(":") for line in (self._text("status") or "").splitlines())
+        return {row[0]: row[2].split() for row in rows}
+
+    def cmdline(self):
+        """The command line as a list; [] for a kernel thread."""
+        text = self._text("cmdline", "")
+        if not text:
+            return []
+        return text[:-1].split("\0") if text.endswith("\0") else text.split("\0" if "\0" in text else " ")
+
+    def name(self):
+        """The program's name: the kernel keeps 15 letters, the command line may have the rest."""
+        if len(self.comm) >= 15:
+            words = self.cmdline()
+            if words and os.path.basename(words[0]).startswith(self.comm):
+                return os.path.basename(words[0])
+        return self.comm
+
+    def status(self):
+        """``running``, ``sleeping``, ``zombie`` …"""
+        return STATUS.get(self.stat[0], "?")
+
+    def uids(self):
+        """[real, effective, saved] user numbers."""
+        found = self._status().get("Uid")
+        if found is None:
+            raise Gone("process no longer exists (pid=%d)" % self.pid)
+        return [int(number) for number in found[:3]]
+
+    def username(self):
+        """The name of the real user, or its number as text."""
+        import pwd
+
+        uid = self.uids()[0]
+        try:
+            return pwd.getpwuid(uid).pw_name
+        except KeyError:
+            return str(uid)
+
+    def cpu_times(self):
+        """``{"user", "system", "children_user", "children_system", "iowait"}``"""
+        names = ("user", "system", "children_user", "children_system")
+        found = dict(zip(names, [int(value) / ticks() for value in self.stat[11:15]]))
+        found["iowait"] = int(self.stat[39]) / ticks() if len(self.stat) > 39 else 0.0
+        return found
+
+    def create_time(self):
+        """When it was started, in seconds since 1970."""
+        return round(boot_time() + int(self.stat[19]) / ticks(), 2)
+
+    def memory_info(self):
+        """``{"rss", "vms", "shared", "text", "lib", "data", "dirty"}``"""
+        page = os.sysconf("SC_PAGE_SIZE")
+        found = [int(number) * page for number in (self._text("statm") or "0 " * 7).split()]
+        return dict(zip(("vms", "rss", "shared", "text", "lib", "data", "dirty"), found))
+
+    def as_dict(self, attrs=None):
+        """All properties, or ``attrs``; None for those that only its owner may read. ValueError: no such attribute."""
+        known = {name[4:] for name in dir(self) if name.startswith("_of_")}
+        unknown = [name for name in attrs or () if name not in known]
+        if unknown:
+            raise ValueError("invalid attr name%s %s" % ("s" if unknown[1:] else "", ", ".join(map(repr, unknown))))
+        found = {}
+        for name in attrs or sorted(known):
+            try:
+                found[name] = getattr(self, "_of_" + name)()
+            except (OSError, IndexError, KeyError):
+                found[name] = None
+        return found
+
+    # each attribute of ``as_dict``
+
+    def _of_pid(self):
+        return self.pid
+
+    def _of_ppid(self):
+        return int(self.stat[1])
+
+    def _of_name(self):
+        return self.name()
+
+    def _of_status(self):
+        return self.status()
+
+    def _of_cmdline(self):
+        return self.cmdline()
+
+    def _of_username(self):
+        return self.username()
+
+    def _of_uids(self):
+        return self.uids()
+
+    def _of_gids(self):
+        return [int(number) for number in self._status()["Gid"][:3]]
+
+    def _of_create_time(self):
+        return self.create_time()
+
+    def _of_cpu_times(self):
+        names = ("user", "system", "children_user", "children_system", "iowait")
+        found = self.cpu_times()
+        return [found[name] for name in names]
+
+    def _of_cpu_percent(self):
+        return 0.0  # of the time since the last question, and this is the first
+
+    def _of_cpu_num(self):
+        return int(self.stat[36])
+
+    def _of_cpu_affinity(self):
+        return sorted(os.sched_getaffinity(self.pid))
+
+    def _of_nice(self):
+        return int(self.stat[16])
+
+    def _of_num_threads(self):
+        return int(self.stat[17])
+
+    def _of_num_fds(self):
+        return len(os.listdir("/proc/%d/fd" % self.pid))
+
+    def _of_num_ctx_switches(self):
+        status = self._status()
+        return [int(status[name][0]) for name in ("voluntary_ctxt_switches", "nonvoluntary_ctxt_switches")]
+
+    def _of_memory_info(self):
+        found = self.memory_info()
+        return [found[name] for name in ("rss", "vms", "shared", "text", "lib", "data", "dirty")]
+
+    def _of_memory_percent(self):
+        return self.memory_info()["rss"] * 100.0 / (virtual_memory()["total"] or 1)
+
+    def _of_terminal(self):
+        return _terminals().get(int(self.stat[4]))
+
+    def _of_exe(self):
+        return os.readlink("/proc/%d/exe" % self.pid).split(" (deleted)")[0]
+
+    def _of_cwd(self):
+        return os.readlink("/proc/%d/cwd" % self.pid)
+
+    def _of_environ(self):
+        with open("/proc/%d/environ" % self.pid, encoding="utf-8", errors="replace") as handle:
+            pairs = [pair.partition("=") for pair in handle.read().split("\0")]
+        return {pair[0]: pair[2] for pair in pairs if pair[1]}
+
+    def _of_threads(self):
+        found = []
+        for name in sorted(os.listdir("/proc/%d/task" % self.pid), key=int):
+            text = self._text("task/%s/stat" % name)
+            if text:
+                fields = text[text.rindex(")") + 2 :].split()
+                found.append([int(name), int(fields[11]) / ticks(), int(fields[12]) / ticks()])
+        return found
+
+    def _of_io_counters(self):
+        with open("/proc/%d/io" % self.pid, encoding="utf-8") as handle:
+            rows = dict(line.split(": ") for line in handle.read().splitlines())
+        return [int(rows[name]) for name in ("syscr", "syscw", "read_bytes", "write_bytes", "rchar", "wchar")]
+
+    def _of_open_files(self):
+        found = []
+        for name in os.listdir("/proc/%d/fd" % self.pid):
+            try:
+                path = os.readlink("/proc/%d/fd/%s" % (self.pid, name))
+            except OSError:
+                continue
+            if path.startswith("/") and os.path.isfile(path):
+                rows = [line.split() for line in (self._text("fdinfo/" + name) or "").splitlines()]
+                info = {row[0]: row[1] for row in rows if len(row) > 1}
+                flags = int(info.get("flags:", "0"), 8)
+                found.append([path, int(name), int(info.get("pos:", 0)), _mode(flags), flags])
+        return found
+
+
+def _mode(flags):
+    mode = {os.O_RDONLY: "r", os.O_WRONLY: "w", os.O_RDWR: "w+"}.get(flags & os.O_ACCMODE, "r")
+    if flags & os.O_APPEND:
+        mode = mode.replace("w", "a", 1)
+    return mode.replace("w+", "r+")
+
+
+def _terminals():
+    import glob
+
+    found = {}
+    for path in glob.glob("/dev/tty*") + glob.glob("/dev/pts/*"):
+        try:
+            found.setdefault(os.stat(path).st_rdev, path)
+        except OSError:
+            continue
+    return found
+
+
+# The machine
+
+
+def cpu_times():
+    """``(all, [each])``: for the processors together, and for each, ``{field: seconds}`` since the start."""
+    each = []
+    for line in (read("/proc/stat") or "").splitlines():
+        if line.startswith("cpu"):
+            values = [int(value) / ticks() for value in line.split()[1:]]
+            each.append(dict(zip(CPU_FIELDS, values)))
+    return each[0] if each else {}, each[1:]
+
+
+def cpu_busy(before, after):
+    """The percentage of the time between two ``cpu_times`` in which the processor worked."""
+    passed = {name: max(0.0, after[name] - before[name]) for name in after}
+    whole = sum(passed.values()) - passed.get("guest", 0) - passed.get("guest_nice", 0)
+    idle = passed.get("idle", 0) + passed.get("iowait", 0)
+    return round((whole - idle) / whole * 100, 1) if whole > 0 else 0.0
+
+
+def _meminfo():
+    rows = (line.partition(":") for line in (read("/proc/meminfo") or "").splitlines())
+    return {row[0]: int(row[2].split()[0]) * 1024 for row in rows if row[2].split()}
+
+
+def virtual_memory():
+    """``{"total", "available", "percent", "used", "free", "active", "inactive", "buffers", "cached", …}``"""
+    info = _meminfo()
+    total, free = info.get("MemTotal", 0), info.get("MemFree", 0)
+    cached = info.get("Cached", 0) + info.get("SReclaimable", 0)
+    available = min(info.get("MemAvailable", free + cached), total)
+    used = total - available
+    return {
+        "total": total,
+        "available": available,
+        "percent": _percent(used, total),
+        "used": used,
+        "free": free,
+        "active": info.get("Active", 0),
+        "inactive": info.get("Inactive", 0),
+        "buffers": info.get("Buffers", 0),
+        "cached": cached,
+        "shared": info.get("Shmem", 0),
+        "slab": info.get("Slab", 0),
+    }
+
+
+def swap_memory():
+    """``{"total", "used", "free", "percent", "sin", "sout"}``"""
+    info = _meminfo()
+    total, free = info.get("SwapTotal", 0), info.get("SwapFree", 0)
+    rows = dict(line.split()[:2] for line in (read("/proc/vmstat") or "").splitlines())
+    return {
+        "total": total,
+        "used": total - free,
+        "free": free,
+        "percent": _percent(total - free, total),
+        "sin": int(rows.get("pswpin", 0)) * 4096,
+        "sout": int(rows.get("pswpout", 0)) * 4096,
+    }
+
+
+def partitions(everything=False):
+    """[{"device", "mountpoint", "fstype", "opts"}] of the mounts: those with a device, or all."""
+    known = {"zfs"}
+    for line in (read("/proc/filesystems") or "").splitlines():
+        if not line.startswith("nodev"):
+            known.add(line.strip())
+    found = []
+    for line in (read("/proc/self/mounts") or "").splitlines():
+        device, mountpoint, fstype, opts = [_unescaped(word) for word in line.split()[:4]]
+        device = "" if device == "none" else device
+        if everything or (device and fstype in known):
+            found.append({"device": device, "mountpoint": mountpoint, "fstype": fstype, "opts": opts})
+    return found
+
+
+def _unescaped(text):
+    for code, char in (("\\040", " "), ("\\011", "\t"), ("\\012", "\n"), ("\\134", "\\")):
+        text = text.replace(code, char)
+    return text
+
+
+def disk_usage(path):
+    """``{"total", "used", "free", "percent"}`` of the file system there. Raises OSError."""
+    found = os.statvfs(path)
+    total, free = found.f_blocks * found.f_frsize, found.f_bavail * found.f_frsize
+    used = total - found.f_bfree * found.f_frsize
+    return {"total": total, "used": used, "free": free, "percent": _percent(used, used + free)}
+
+
+def net_counters():
+    """``{interface: {"bytes_sent", "bytes_recv", "packets_sent", …}}``"""
+    found = {}
+    for line in (read("/proc/net/dev") or "").splitlines()[2:]:
+        name, _, rest = line.rpartition(":")
+        values = [int(value) for value in rest.split()]
+        found[name.strip()] = {field: values[at] for field, at in NET_FIELDS}
+    return found
+
+
+def disk_counters():
+    """``{device: {"read_count", "write_count", "read_bytes", …}}`` of disks and their partitions."""
+    found = {}
+    for line in (read("/proc/diskstats") or "").splitlines():
+        words = line.split()
+        if len(words) >= 14:
+            found[words[2]] = {name: int(words[3 + at]) * factor for name, at, factor in DISK_FIELDS}
+    return found
+
+
+def summed(counters):
+    """One dict of the sums of many."""
+    found = {}
+    for each in counters:
+        for name, value in each.items():
+            found[name] = found.get(name, 0) + value
+    return found
+
+
+def users(paths=("/run/utmp", "/var/run/utmp")):
+    """[{"name", "terminal", "host", "started", "pid"}] of who is logged in, from utmp."""
+    import struct
+
+    form = struct.Struct("=h2xi32s4s32s256shhiii16s20x")
+    for path in paths:
+        try:
+            with open(path, "rb") as handle:
+                data = handle.read()
+            break
+        except OSError:
+            continue
+    else:
+        return []
+    found = []
+    for at in range(0, len(data) - form.size + 1, form.size):
+        kind, pid, line, _, user, host, _, _, _, started, _, _ = form.unpack_from(data, at)
+        if kind == 7:  # USER_PROCESS
+            name, terminal, host = [part.split(b"\0")[0].decode("utf-8", "replace") for part in (user, line, host)]
+            found.append(
+                {
+                    "name": name,
+                    "terminal": terminal or None,
+                    "host": "localhost" if host in (":0", ":0.0") else host,
+                    "started": float(started),
+                    "pid": pid,
+                }
+            )
+    return found
+
+
+def _percent(part, whole):
+    return round(part * 100.0 / whole, 1) if whole else 0.0

@@ -1,0 +1,116 @@
+"""Units of systemd: their names, their files and the init scripts on a disk, and how systemctl is run.
+
+A name without a unit type means ``NAME.service``. ``root`` is the folder of another system, None for this one.
+"""
+
+import os
+
+ENVIRONMENT = {"LC_ALL": "C", "SYSTEMD_PAGER": "", "SYSTEMD_COLORS": "0"}
+
+#: the types that Salt lists; slices and scopes have names that end in their type, too
+LISTED_TYPES = ("service", "socket", "device", "mount", "automount", "swap", "target", "path", "timer")
+TYPES = LISTED_TYPES + ("slice", "scope")
+FOLDERS = ("/lib/systemd/system", "/usr/lib/systemd/system", "/etc/systemd/system")
+INIT_SCRIPTS = "/etc/init.d"
+RUNLEVELS = "/etc/rc[2-5].d"
+
+
+def full(name):
+    """The unit's own name, with its type."""
+    name = str(name)
+    return name if _has_type(name) else name + ".service"
+
+
+def _has_type(name):
+    return name.rpartition(".")[2] in TYPES and "." in name
+
+
+def listed(unit):
+    """Whether Salt lists units of this type."""
+    return unit.rpartition(".")[2] in LISTED_TYPES
+
+
+def shown(unit):
+    """Salt's name of a unit: without ``.service``, with any other type."""
+    return unit[: -len(".service")] if unit.endswith(".service") else unit
+
+
+def on_disk(root):
+    """Salt's names of the units that have files."""
+    found = set()
+    for folder in FOLDERS:
+        path = under(root, folder)
+        if not os.path.islink(path) and os.path.isdir(path):
+            found.update(shown(name) for name in os.listdir(path) if listed(name))
+    return found
+
+
+def init_scripts(units, root):
+    """The names of the init scripts that are no units."""
+    folder = under(root, INIT_SCRIPTS)
+    names = os.listdir(folder) if os.path.isdir(folder) else []
+    return {name for name in names if name not in units and os.access(os.path.join(folder, name), os.X_OK)}
+
+
+def started_scripts(root):
+    """The names of the init scripts that some multi-user runlevel starts."""
+    import glob
+
+    links = glob.glob(under(root, RUNLEVELS) + "/S[0-9][0-9]*")
+    return {os.path.basename(link)[3:] for link in links}
+
+
+def under(root, path):
+    """Where an absolute path of that system is in this one."""
+    return os.path.join(root, path.lstrip("/")) if root else path
+
+
+def every(root):
+    """Salt's names, sorted, of all units with a file, and of init scripts."""
+    found = on_disk(root)
+    return sorted(found | init_scripts(found, root))
+
+
+def properties(text):
+    """What ``systemctl show`` prints as ``{key: text}``; Before, After and Wants are lists, ExecStart a dict."""
+    found = {}
+    for line in text.splitlines():
+        key, _, value = line.partition("=")
+        if value.startswith("{"):
+            items = [item.partition("=") for item in value.strip("{} ").split(" ; ")]
+            found[key] = {item[0].strip(): item[2].strip() for item in items}
+        elif key in ("Before", "After", "Wants"):
+            found[key] = value.split()
+        else:
+            found[key] = value
+    return found
+
+
+def systemctl(salt, context, *words, **options):
+    """cmd.run_all's return of systemctl; a second word, or ``name``, is a unit unless it is an option.
+
+    ``options``: ``name``, ``no_block``, ``root``. What ``context["service.seen"]`` has is forgotten when it changes
+    something.
+    """
+    words, name = list(words), options.get("name")
+    if name is None and len(words) == 2 and not words[1].startswith("-"):
+        name = words.pop()
+    command = [program("systemctl") or "systemctl"]
+    command += ["--no-block"] if options.get("no_block") else []
+    command += ["--root", options["root"]] if options.get("root") else []
+    command += words + (["--", full(name)] if name is not None else [])
+    if not {"show", "is-enabled", "list-units", "list-unit-files"}.intersection(words):
+        context.get("service.seen", {}).clear()
+    return salt["cmd.run_all"](command, python_shell=False, ignore_retcode=True, env=ENVIRONMENT)
+
+
+def booted():
+    """Whether systemd started this system."""
+    return os.path.isdir("/run/systemd/system")
+
+
+def program(name):
+    """The path of a program, in PATH or the usual folders; None if it is not installed."""
+    folders = os.environ.get("PATH", "").split(os.pathsep) + ["/usr/bin", "/bin", "/usr/sbin", "/sbin"]
+    paths = [os.path.join(folder, name) for folder in folders if folder]
+    return next((path for path in paths if os.path.isfile(path) and os.access(path, os.X_OK)), None)
