@@ -111,7 +111,7 @@ def _state(ret: dict[str, Any]) -> dict[str, Any]:
         if comment.startswith(FAILED):  # Salt has them in a set
             shown["comment"] = FAILED + ", ".join(sorted(comment[len(FAILED) :].split(", ")))
         elif RAISED in comment:  # the frames are each one's own
-            shown["comment"] = re.sub(r"Traceback.*?^(\w+\.)*(\w+(: .*)?)$", r"... \2", comment, flags=re.S | re.M)
+            shown["comment"] = re.sub(r"Traceback.*?^(\w+\.)*(\w+(: [^\n]*)?)$", r"... \2", comment, flags=re.S | re.M)
     if isinstance(shown["changes"], dict) and "pid" in shown["changes"]:
         shown["changes"] = {**shown["changes"], "pid": 0}
     return shown
@@ -127,7 +127,7 @@ def difference(theirs: Any, ours: Any) -> str:
         # Salt stops at the first trouble in places where we go on: all that it says has to be said
         if not isinstance(ours, list):
             return f"Salt refuses it:\n  {theirs}\npushsalt does not:\n  {_brief(ours)}"
-        said = {re.sub(r"\n  in \S.*:\d+\Z", "", text) for text in ours}  # we name the file where Salt's words do not
+        said = {re.sub(r"(\n  in \S.*:\d+)+\Z", "", text) for text in ours}  # we name the file where Salt's words do not
         lacking = [text for text in theirs if text not in said]
         return f"not said: {lacking}\n     said: {ours}" if lacking else ""
     if isinstance(ours, list) and all(_never_called(text, theirs) for text in ours):
