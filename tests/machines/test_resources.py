@@ -7,6 +7,7 @@ import json
 import os
 import shutil
 import signal
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -243,8 +244,8 @@ def test_nothing_stays_after_clean(site: Site, found: dict[str, Any], before: di
     done = site.project.run("clean", "host*")
     assert done.code == 0, done.out + done.err
     with contextlib.suppress(AssertionError):
-        wait_until(lambda: site.processes() == before["processes"], 5)
-    assert site.processes() == before["processes"]
+        wait_until(lambda: not Counter(site.processes()) - Counter(before["processes"]), 5)
+    assert not Counter(site.processes()) - Counter(before["processes"])  # one of the start of the machine may have ended
     assert site.mounts() == before["mounts"]
     # what a state did stays
     assert site.files() - before["files"] == {str(inside(site.host, "m2") / "etc" / "motd")}

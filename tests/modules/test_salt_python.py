@@ -250,7 +250,7 @@ second:
     )
     for number in (1, 2):
         done = project.json("apply", "localhost", "it")
-        rets = {ret["__id__"]: ret for tag, ret in done.data["localhost"].items() if tag.startswith("zwait")}
+        rets = {tag.split("_|-")[1]: ret for tag, ret in done.data["localhost"].items() if tag.startswith("zwait")}
         assert rets["second"]["result"] is True, rets
         assert rets[f"{tmp_path}/program"]["result"] is (number == 2)
 
