@@ -1,4 +1,4 @@
-"""What is read is noted, whatever way Python, Jinja or a library reads it."""
+"""Reads are recorded, whether Python, Jinja or a library makes them."""
 
 # ruff: noqa: UP031, UP032, SIM300, C406, C416 - these are the ways to read
 
@@ -58,7 +58,7 @@ class ReadSource:
 
 
 def noted(read, data=None):
-    """The reads of a function that gets the mapping, and why its recording is spoiled."""
+    """The recorded reads of a function that receives the mapping, and why its recording is spoiled."""
     inputs = ReadSource(data)
     made = Recording(inputs, None, (), lambda: None)
     with recording(made):

@@ -11,7 +11,7 @@ FILES = sorted(path for kind in ("states", "modules") for path in (FOLDER / kind
 
 
 def signatures(tree):
-    """What a module's top level says: its functions without their bodies, its assignments."""
+    """The top level of a module: its functions without their bodies, its assignments."""
     found = []
     for node in tree.body:
         if isinstance(node, ast.FunctionDef):

@@ -1,4 +1,4 @@
-"""``--out highstate`` against the text that Salt's own outputter made of the same returns."""
+"""``--out highstate``, compared with the text of Salt's outputter for the same returns."""
 
 from __future__ import annotations
 

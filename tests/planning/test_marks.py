@@ -1,4 +1,4 @@
-"""Marks of states from chunks and their returns, and what is looked at and changed by function."""
+"""Marks of states from chunks and their returns, and the footprints of functions."""
 
 from __future__ import annotations
 
@@ -159,7 +159,7 @@ def test_what_the_run_did_not_come_to() -> None:
 
 
 def test_states_at_work_beside() -> None:
-    """A parallel state may change something while one before it in the list still looks."""
+    """A parallel state may change something while an earlier one of the list still looks."""
     beside = chunk("beside", "file.managed", name="/a", parallel=True)
     found = marked((chunk("/a", "file.append"), SAME), (beside, WOULD))
     assert found["/a"].mark == "may"

@@ -1,4 +1,4 @@
-"""``pushsalt plan`` as people and programs use it."""
+"""``pushsalt plan`` for people and programs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Returns are always well formed, whatever a state answers; hooks of state modules are called as Salt does."""
+"""Returns are always well-formed, whatever a state returns; hooks of state modules are called as in Salt."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``state.single`` and ``state.low`` as modules on the target call them."""
+"""``state.single`` and ``state.low``, called by modules on the target."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Answers for debconf, with stand-ins for its two commands that keep them in a file; environment variables."""
+"""Answers for debconf, with stand-ins for its two commands that use a file; environment variables."""
 
 import os
 
@@ -108,7 +108,7 @@ def test_asked_for_variables(keys, want, states, monkeypatch):
 
 
 def test_apt_is_told_nothing_of_needrestart(make_loaders):
-    """Which services are restarted is for the states to say, else for needrestart's own configuration."""
+    """States decide which services are restarted, else the configuration of needrestart."""
     from thin.utils.programs import aptrun
 
     loaders = make_loaders()

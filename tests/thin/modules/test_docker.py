@@ -1,4 +1,4 @@
-"""Containers, images, networks and volumes, with an engine that stands for docker."""
+"""Containers, images, networks and volumes, with an imitation of docker."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""http.query against a server of our own."""
+"""http.query with a local server."""
 
 from __future__ import annotations
 

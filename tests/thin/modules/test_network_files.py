@@ -1,4 +1,4 @@
-"""What the providers of the module ``ip`` write, and how they read it back."""
+"""Files that the providers of the module ``ip`` write, and how they parse them."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ FUNCTIONS = {
 
 @pytest.fixture
 def load(tmp_path: Path) -> Any:
-    """Loads a provider, below a root of its own."""
+    """Loads a provider, with a root folder of the test."""
 
     def provider(name: str, **functions: Any) -> Any:
         module = importlib.import_module(f"thin.modules.{name}")

@@ -1,4 +1,4 @@
-"""File states: what is fetched and what not, what a failure leaves behind, sources, and where we differ from Salt."""
+"""File states: which files are fetched, remains after a failure, sources, and differences from Salt."""
 
 import os
 import stat
@@ -28,7 +28,7 @@ def mode_of(path):
     return f"{stat.S_IMODE(os.lstat(path).st_mode):04o}"
 
 
-# -- what travels --
+# -- transfers
 
 
 def test_an_unchanged_file_is_not_fetched(bed):
@@ -61,7 +61,7 @@ def test_a_new_file_is_not_fetched_by_a_dry_run(bed):
 
 @pytest.mark.parametrize("fun", ["managed", "directory", "absent", "symlink"])
 def test_a_warm_run_imports_little(bed, fun):
-    """No-change states run without the execution module, subprocess, difflib, tempfile or shutil."""
+    """States without changes import neither the execution module nor subprocess, difflib, tempfile or shutil."""
     script = f"""
 import sys
 sys.path.insert(0, {str(ROOT)!r})
@@ -85,7 +85,7 @@ print(sorted(heavy & set(sys.modules)), "file.stats" in bed.loaders.modules._fun
 """
     import subprocess
 
-    # filebed itself needs some of these, so what was there before does not count
+    # filebed itself imports some of these, so earlier imports do not count
     run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
     assert run.stdout == "[] False\n", run.stdout + run.stderr
 
@@ -188,7 +188,7 @@ def test_a_list_of_hashes_is_searched_for_the_name(bed, kind):
 
 @pytest.fixture
 def web(tmp_path):
-    """A web server on loopback over a folder; ``web.url`` and the paths it was asked for."""
+    """A web server on loopback over a folder; ``web.url`` and the requested paths."""
     import http.server
     import threading
 
@@ -259,7 +259,7 @@ def test_a_missing_web_source_says_so_without_the_password(bed, web):
 
 
 def test_a_dry_run_tells_that_a_web_source_cannot_be_had(bed, web):
-    """With a digest, too: the file that is there already and has it needs no source."""
+    """With a digest, too; an existing file with this digest needs no source."""
     import hashlib
 
     url, digest = web.url + "/f.txt", hashlib.sha256(b"x\n").hexdigest()
@@ -275,7 +275,7 @@ def test_a_dry_run_tells_that_a_web_source_cannot_be_had(bed, web):
     assert (ret["result"], ret["changes"]) == (None, {"newfile": bed.path("new")})
 
 
-# -- managed, otherwise --
+# -- managed: other cases
 
 
 def test_rendered_text_touches_no_other_file(bed, monkeypatch):
@@ -503,7 +503,7 @@ def test_patch(bed):
     assert sorted(bed.snapshot()) == ["f"]
 
 
-# -- what is no file --
+# -- not a regular file
 
 
 @pytest.mark.parametrize("test", [True, False])

@@ -1,4 +1,4 @@
-"""What a package state has to do and how it tells of it, from values alone."""
+"""The steps and comments of a package state, computed from values."""
 
 import pytest
 
