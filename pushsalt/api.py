@@ -56,7 +56,7 @@ class Client:
         self._project: Project | None = None
         self._stop: tuple[asyncio.AbstractEventLoop, Stopping] | None = None
         self._stopped_with = EXIT_INTERRUPTED
-        #: are told of each job besides the record
+        #: observers of each job besides the record
         self.observers: list[JobObserver] = []
         #: whether jobs of this client are kept, if the configuration allows it
         self.keeps_jobs = True

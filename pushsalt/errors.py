@@ -114,7 +114,7 @@ class InventoryError(CommandError):
 
 
 class NoTargetError(CommandError):
-    """The target expression, ``words``, matches nothing; the hint names the nearest ids."""
+    """The target expression, ``words``, matches no target; the hint names the nearest ids."""
 
     def __init__(self, message: str, hint: str = "", words: str = "") -> None:
         super().__init__(message, hint)
@@ -141,7 +141,7 @@ class TargetError(PushsaltError):
 
 
 class PlanStale(TargetError):
-    """A target is not as it was when a plan was made: nothing was changed."""
+    """A target has changed since the plan was made: nothing was changed on it."""
 
     exit_code = EXIT_FAILED
 

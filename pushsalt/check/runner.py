@@ -212,7 +212,9 @@ def _worked(left: Sequence[tuple[_Task, str]], jobs: int) -> Iterator[tuple[_Tas
         # Wait for the end: if Python exits while a pool is closing, it may print a traceback.
         pool.shutdown()
     except BrokenProcessPool:
-        raise CommandError("a process of the check was killed", "memory may be short: try --jobs 1") from None
+        raise CommandError(
+            "a process of the check was killed", "there may be too little memory: try --jobs 1"
+        ) from None
     finally:
         pool.shutdown(wait=False, cancel_futures=True)
 

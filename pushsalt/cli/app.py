@@ -49,9 +49,9 @@ pushsalt apply 'web*' nginx --test          dry run: report what would change
 pushsalt apply 'web*'                       the highstate of top.sls
 """
 
-#: The options of a command that was not found, in the context's ``meta``.
+#: A key of the context's ``meta``: the options of a command that was not found.
 _MOVED = "pushsalt.moved"
-#: There, too: an option, and the name of a command that stands where its value is.
+#: A key of the context's ``meta``: an option, and the name of a command in place of its value.
 _AS_VALUE = "pushsalt.command_as_value"
 
 

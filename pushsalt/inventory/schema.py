@@ -50,7 +50,7 @@ class Source:
     vault: Vault = field(default_factory=Vault)
     #: whether the file is encrypted as a whole: the values in it are secrets then
     encrypted: bool = False
-    #: whether a file or folder beside it may be used; refused ones are added to the warnings
+    #: whether a file or folder next to it may be used; refused ones are added to the warnings
     beside: Callable[[Path, list[str]], bool] = lambda path, warnings: True
     #: returns the allowed transports; users' own only in files of the operator
     transports: Callable[[], Collection[str]] = lambda: TRANSPORTS
@@ -298,7 +298,7 @@ FIELDS: Final[Mapping[str, tuple[str, Parser]]] = {
     "pillar": ("pillar", values.mapping),
 }
 
-#: settings of salt-ssh rosters that are understood and need nothing done
+#: settings of salt-ssh rosters that are accepted and have no effect
 WITHOUT_EFFECT: Final[Mapping[str, str]] = {
     "cmd_umask": "what is written on the target is always private",
     "disable_wipe": "use `pushsalt clean` to remove the runtime",

@@ -1,7 +1,7 @@
 """What states look at and what they change: files, users, packages and the like, by function.
 
-A state is only sure to do what its dry run says if nothing that it looks at is changed by a state before it. ``of``
-tells both for a chunk. A function that no rule names looks at everything and changes everything; a rule may name too
+A state certainly does what its dry run reports only if no earlier state changes anything that it looks at. ``of``
+returns both for a chunk. A function without a rule looks at everything and changes everything; a rule may name too
 much, never too little.
 """
 
@@ -316,7 +316,7 @@ def _listed(value: Any) -> list[Any]:
 
 @dataclass
 class Written:
-    """What states before have changed or may have: who changed what."""
+    """What earlier states have changed or may have changed, and which."""
 
     _any: list[str] = field(default_factory=list)
     _all: list[str] = field(default_factory=list)

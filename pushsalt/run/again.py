@@ -33,7 +33,7 @@ class Repeated:
 
 
 def repeated(kept: KeptJob, returns: Mapping[str, TargetReturn], options: JobOptions) -> Repeated:
-    """The job again. ``options``: those of the command; what they set goes over that of the job.
+    """The job to run again. ``options``: those of the command, which override those of the job.
 
     Raises UsageError for a job that cannot be repeated, since its arguments were secret, or it is one of ``cp``.
     """

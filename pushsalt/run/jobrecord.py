@@ -1,4 +1,4 @@
-"""The recorder of a job, and what it is told beside the returns."""
+"""The recorder of a job, and the data that it gets besides the returns."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def hide_kept(project: Project, job: Job, ids: Sequence[str]) -> None:
 
 
 class Facts:
-    """Finds out what the record keeps of the project, while targets are connected to."""
+    """Collects the state of the project for the record, while targets are connected to."""
 
     def __init__(self, project: Project, record: JobRecord | None) -> None:
         self._record = record
