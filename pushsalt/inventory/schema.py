@@ -300,12 +300,12 @@ FIELDS: Final[Mapping[str, tuple[str, Parser]]] = {
 
 #: settings of salt-ssh rosters that are accepted and have no effect
 WITHOUT_EFFECT: Final[Mapping[str, str]] = {
-    "cmd_umask": "what is written on the target is always private",
+    "cmd_umask": "files on the target are always private",
     "disable_wipe": "use `pushsalt clean` to remove the runtime",
     "keepalive": "keepalives are always on",
     "keepalive_count_max": "keepalives are always on",
     "keepalive_interval": "keepalives are always on",
-    "mine": "`mine_functions` say what is collected, and `mine_enabled` of minion_opts whether",
+    "mine": "`mine_functions` lists what is collected, and `mine_enabled` of minion_opts enables it",
     "mods": "modules are sent as they are needed",
     "relenv": "the target's own Python is used",
     "remote_port_forwards": "ports are not forwarded",
