@@ -15,6 +15,8 @@ import pytest
 from pushsalt.api import Client, JobOptions, Selection, Settings
 from tests.planning.trees import BINARY, prepare, tree
 
+pytestmark = pytest.mark.slow  # each test runs whole commands
+
 #: Number of random trees; the environment can set more.
 EXAMPLES = int(os.environ.get("PLAN_EXAMPLES", "40"))
 SEED = os.environ.get("SEED", "0")

@@ -11,6 +11,8 @@ import pytest
 from tests.beds.project import Project
 from tests.planning.test_planfile import IDENTITY, RECIPIENT
 
+pytestmark = pytest.mark.slow  # each test runs whole commands
+
 SECRET = "correct-horse-battery-1"
 
 
