@@ -259,7 +259,7 @@ def _serve(sock, loaders, told):
     for kind in ("modules", "states", "utils"):
         target = getattr(loaders, kind)
         _drop_proxies(target)
-        behind[kind] = target._beyond = _Behind(kind, target, source).find
+        behind[kind] = target._beyond = _Fallback(kind, target, source).find
         target.reconsider()  # what refused for want of something may have it now
     frames = wire.Frames()
     while True:
@@ -337,7 +337,7 @@ def _mentioned(name):
     return _MENTIONS.get(name, [])
 
 
-class _Behind(object):
+class _Fallback(object):
     """Searches a function in Salt's modules if a loader does not have it."""
 
     def __init__(self, kind, target, source):

@@ -319,13 +319,13 @@ def _key(task: _Task, digests: dict[str, str]) -> str:
     subject = task.subject
     tree = digests.get(subject.root)
     if tree is None:
-        tree = digests[subject.root] = _digest([*subject.files, *_beside(subject)])
+        tree = digests[subject.root] = _digest([*subject.files, *_further_files(subject)])
     limits = sorted(task.limits[subject.root].engines) if subject.root in task.limits else None
     said = [__version__, _own_digest(), tree, asdict(subject), task.system, task.grains, task.pillar, limits]
     return hashlib.sha256(json.dumps(said, sort_keys=True, default=str).encode()).hexdigest()
 
 
-def _beside(subject: Subject) -> Iterator[str]:
+def _further_files(subject: Subject) -> Iterator[str]:
     """Further files that findings depend on: of other roots, pillar, users' modules, the configuration."""
     for root in (*subject.file_roots, *subject.pillar_roots):
         if root != subject.root or subject.project:

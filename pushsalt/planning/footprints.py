@@ -158,7 +158,7 @@ def _anything(chunk: Chunk) -> Footprint:
     return Footprint(EVERYTHING, EVERYTHING)
 
 
-def _nothing(chunk: Chunk) -> Footprint:
+def _no_effect(chunk: Chunk) -> Footprint:
     return Footprint(NOTHING, NOTHING)
 
 
@@ -239,10 +239,10 @@ def _named(*paths: str, trees: Iterable[str] = (), names: Iterable[str] = ()) ->
 
 #: Globs of functions -> their rule; the first one that fits.
 RULES: Final[dict[str, Rule]] = {
-    "test.*": _nothing,
-    "stateconf.*": _nothing,
-    "event.*": _nothing,
-    "file.accumulated": _nothing,
+    "test.*": _no_effect,
+    "stateconf.*": _no_effect,
+    "event.*": _no_effect,
+    "file.accumulated": _no_effect,
     "file.absent": _tree,
     "file.copy*": _from_tree,
     "file.cached": _anything,

@@ -258,7 +258,7 @@ def render_jinja(
         base, keep = _base_environment(*key), context.keep_code
         env = base.overlay()
         roots = (context.setting("file_roots") or {}).get(saltenv, ())
-        env.loader = TemplateLoader(context.fileserver or _beside(path), saltenv, sources, base, key, keep, roots)
+        env.loader = TemplateLoader(context.fileserver or _neighbours(path), saltenv, sources, base, key, keep, roots)
         env.concat = sources.join
         env.globals = {**base.globals, **names}
         code = _compile(base, key, body, name, path, keep)
@@ -296,7 +296,7 @@ class _PlainFile:
         return regular.read_bytes(self.path)
 
 
-def _beside(path: str) -> FileSource | None:
+def _neighbours(path: str) -> FileSource | None:
     folder = Path(path).parent
     return _Directory(folder) if path and folder.is_absolute() and folder.is_dir() else None
 

@@ -11,7 +11,7 @@ from pushsalt.job import Job, JobOptions, Selection
 from pushsalt.jobs.jobs import JobError, KeptJob
 from pushsalt.lazy import forget, is_made
 from pushsalt.redact import has_mask
-from pushsalt.run.facts import differences, project_facts
+from pushsalt.run.projectstate import differences, project_state
 from pushsalt.targeting.names import key_of
 
 if TYPE_CHECKING:
@@ -133,4 +133,4 @@ def unpin(project: Project) -> None:
 
 def said_differences(project: Project, kept: KeptJob) -> list[str]:
     """What differs in the project since the job."""
-    return differences(kept.detail, project_facts(project))
+    return differences(kept.detail, project_state(project))

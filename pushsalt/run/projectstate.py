@@ -21,7 +21,7 @@ _PATIENCE: Final = 5.0
 _MOST_REFS: Final = 200
 
 
-def project_facts(project: Project) -> dict[str, Any]:
+def project_state(project: Project) -> dict[str, Any]:
     """The state of the project, for the ``detail`` of a job. Runs git, so it is called in a thread."""
     from pushsalt.git.project import lock_path
 
