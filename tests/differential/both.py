@@ -127,7 +127,7 @@ def difference(theirs: Any, ours: Any) -> str:
         # Salt stops at the first trouble in places where we go on: all that it says has to be said
         if not isinstance(ours, list):
             return f"Salt refuses it:\n  {theirs}\npushsalt does not:\n  {_brief(ours)}"
-        said = {re.sub(r"(\n  in \S.*:\d+)+\Z", "", text) for text in ours}  # we name the file where Salt's words do not
+        said = {re.sub(r"(\n  in \S.*:\d+)+\Z", "", text) for text in ours}  # Salt does not name the file
         lacking = [text for text in theirs if text not in said]
         return f"not said: {lacking}\n     said: {ours}" if lacking else ""
     if isinstance(ours, list) and all(_never_called(text, theirs) for text in ours):
