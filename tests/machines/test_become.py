@@ -128,7 +128,7 @@ def done(bed: Bed) -> Done:
 
 
 @pytest.mark.parametrize("suite, id", [(suite, id) for suite in SUITES for id in cases(suite)])
-def test_who_one_is_then(done: Done, suite: str, id: str) -> None:
+def test_the_resulting_user(done: Done, suite: str, id: str) -> None:
     want = CASES[id][2]
     ret = done.data[f"{suite}-{id}"]
     if want.startswith("sudo_"):
@@ -150,7 +150,7 @@ def test_a_wrong_password_is_tried_once(bed: Bed, done: Done) -> None:
         assert len(wrong) <= len(tries) <= len(wrong) + len(without), told
 
 
-def test_it_is_nowhere_afterwards(bed: Bed, done: Done) -> None:
+def test_the_password_is_stored_nowhere(bed: Bed, done: Done) -> None:
     """Neither on the machines, memory file systems and journal included, nor on the controller."""
     assert not bed.found(done.out + done.err)
     for machine in bed.machines:

@@ -122,7 +122,7 @@ def test_they_are_found_and_selected(site: Site, found: dict[str, Any], expr: st
     assert selected(site, "-C", expr) == want.split()
 
 
-def test_what_is_seen_from_outside_is_what_is_there(site: Site, found: dict[str, dict[str, Any]]) -> None:
+def test_properties_seen_from_outside(site: Site, found: dict[str, dict[str, Any]]) -> None:
     assert {key: grains["id"] for key, grains in found.items()} == {key: key.split(":")[1] for key in ALL}
     machine, chroot, container = found["machine:m1"], found["machine:jail"], found["container:c1"]
     assert (machine["nodename"], machine["virtual"], machine["osfinger"]) == ("m1", "systemd-nspawn", "Debian-12")

@@ -86,7 +86,7 @@ def done(bed: Bed) -> Done:
 
 @pytest.mark.parametrize("suite", SUITES)
 @pytest.mark.parametrize("id", CASES)
-def test_who_one_is_then(done: Done, suite: str, id: str) -> None:
+def test_the_resulting_user(done: Done, suite: str, id: str) -> None:
     want = CASES[id][2]
     ret = done.data[f"{suite}-{id}"]
     if want.startswith("sudo_"):
@@ -106,7 +106,7 @@ def test_a_wrong_password_is_tried_once(bed: Bed, done: Done) -> None:
         assert told.count("authentication failure; ") == 2 and "more authentication failure" not in told
 
 
-def test_one_who_may_exits_with_0(bed: Bed) -> None:
+def test_permitted_users_exit_with_0(bed: Bed) -> None:
     """Only the others caused exit code 3; its states run as root, and create files of root."""
     for machine in bed.machines:
         done = bed.project.json("apply", f"{machine.suite}-right", "who")
@@ -125,7 +125,7 @@ def test_no_output_has_a_password(bed: Bed, out: str) -> None:
     assert not bed.found(done.err), done.err
 
 
-def test_it_is_nowhere_afterwards(bed: Bed, done: Done) -> None:
+def test_the_password_is_stored_nowhere(bed: Bed, done: Done) -> None:
     """Neither on the machines, memory file systems and journal included, nor on the controller."""
     assert not bed.found(done.out + done.err)
     inside = ("run", "tmp", "dev/shm", "var/tmp")

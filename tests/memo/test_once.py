@@ -72,7 +72,7 @@ def test_each_gets_his_own():
     assert render.times == 1
 
 
-def test_a_spoiled_rendering_is_done_each_time_but_only_behind_what_it_read():
+def test_a_spoiled_rendering_is_repeated_only_after_equal_reads():
     render = Counted(lambda inputs: spoil("chance") if inputs.pillar["a"] else "known")
     once = Once()
     for a in (1, 1, 0, 0, 1):
@@ -142,7 +142,7 @@ def test_a_function_that_raises_raises_again_and_is_not_asked_twice():
     assert inputs.asked == 1
 
 
-def test_what_is_not_used_goes_first():
+def test_unused_results_are_dropped_first():
     level = Level("big", size=lambda kept: 100)
     once = Once(max_size=1000)
     render = Counted(lambda inputs: inputs.pillar["a"])
@@ -155,7 +155,7 @@ def test_what_is_not_used_goes_first():
     assert render.times == 51
 
 
-def test_ways_without_an_end_do_not_pile_up(monkeypatch):
+def test_unfinished_paths_are_dropped(monkeypatch):
     monkeypatch.setattr(module, "MAX_NODES", 100)
 
     def fail(inputs):
@@ -198,7 +198,7 @@ def test_those_alike_wait_for_the_first():
     assert render.times == 1
 
 
-def test_nobody_waits_for_another_targets_answer():
+def test_no_thread_waits_for_another_targets_answer():
     """The answer for the first target arrives only after all others have ended."""
     others = threading.Semaphore(0)
 

@@ -226,7 +226,7 @@ def test_a_plain_copy_is_up_to_date():
     assert mapping.pop("y") == 2 and plain(mapping) == DATA
 
 
-def test_it_is_the_dict_that_it_stands_for():
+def test_it_equals_the_plain_dict():
     mapping = ReadSource().pillar
     assert isinstance(mapping, dict) and mapping == DATA and repr(mapping) == repr(DATA)
     assert json.dumps(mapping) == json.dumps(DATA) and yaml.safe_dump(plain(mapping)) == yaml.safe_dump(DATA)

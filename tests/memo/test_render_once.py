@@ -322,7 +322,7 @@ def rendered(world: World, id: str, function: str, **kwargs: object) -> list[int
 
 
 @pytest.mark.parametrize("function", ["state.show_lowstate", "state.highstate", "state.show_low_sls", "state.show_sls"])
-def test_what_is_alike_is_rendered_once(world: World, function: str) -> None:
+def test_equal_inputs_are_rendered_once(world: World, function: str) -> None:
     assert rendered(world, "t1", function)[1] == 1
     assert rendered(world, "t1", function) == [0, 0, 0]
     world.grains["t1"]["b"] = 2  # which no template reads
@@ -415,7 +415,7 @@ def test_it_can_be_turned_off(world: World) -> None:
     assert world.count("states") == 1
 
 
-def test_results_are_nobodys_to_change(world: World) -> None:
+def test_results_cannot_be_changed(world: World) -> None:
     first = world.minion("t1").call("state.show_lowstate", [], {})
     pillar = world.minion("t1").pillar
     pillar["p"]["x"] = "changed"

@@ -44,6 +44,6 @@ def test_outline(source):
 
 
 @pytest.mark.parametrize("read", [pysource.parse, pysource.outline])
-def test_what_is_no_python(read):
+def test_invalid_python(read):
     with pytest.raises(SyntaxError):
         read("def f(:\n    pass\n")

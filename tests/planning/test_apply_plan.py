@@ -80,7 +80,7 @@ def test_the_plan_and_nothing_else(project: Project, top: Path) -> None:
     assert SECRET not in done.out + done.err
 
 
-def test_a_target_that_is_not_as_it_was(project: Project, top: Path) -> None:
+def test_a_target_that_has_changed(project: Project, top: Path) -> None:
     everything(project, top)
     file = planned(project)
     (top / "plain").write_text("by somebody else\n")

@@ -96,7 +96,7 @@ def test_a_newer_version(tmp_path: Path) -> None:
         planfile.read(path, list)
 
 
-def test_what_is_no_plan(tmp_path: Path) -> None:
+def test_invalid_plan_files(tmp_path: Path) -> None:
     path = tmp_path / "a.plan"
     for data in (b"", b"something", b"pushsalt-plan\n", b"pushsalt-plan\n{}\nx", b"pushsalt-plan\n[]\n"):
         path.write_bytes(data)

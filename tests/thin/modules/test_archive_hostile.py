@@ -234,7 +234,7 @@ def test_what_is_allowed_is_extracted(bed: Bed) -> None:
 
 
 @pytest.mark.parametrize("options", [None, "-p"])
-def test_what_leaves_the_folder_does_so_when_it_is_allowed(bed: Bed, options: str | None) -> None:
+def test_members_outside_of_the_folder_need_a_permission(bed: Bed, options: str | None) -> None:
     source = tarred(bed.folder / "a.tar", [entry("a"), entry(f"{bed.secret}/x", data=b"1"), entry("../secret/y")])
     bed.out.mkdir()
     ret = bed.extracted(source, allow_outside=True, options=options)
@@ -263,7 +263,7 @@ def test_the_error_counts_what_it_does_not_name(bed: Bed) -> None:
     assert "'allow_setid' and 'allow_outside' to True" in comment
 
 
-def test_a_clean_with_names_that_lead_out_takes_nothing_away(bed: Bed) -> None:
+def test_clean_removes_nothing_outside_of_the_folder(bed: Bed) -> None:
     source = tarred(bed.folder / "a.tar", [entry("x"), entry("../secret/shadow", tarfile.DIRTYPE)])
     for more in ({"force": True}, {"clean": True}, {"clean_parent": True}, {"overwrite": True, "user": "root"}):
         bed.out.mkdir(exist_ok=True)
@@ -418,7 +418,7 @@ def test_a_planted_link_or_file_is_replaced_not_written_to(bed: Bed) -> None:
 
 @needs_root
 @pytest.mark.parametrize("options", [None, "-p", "--numeric-owner --overwrite"])
-def test_what_comes_of_it_is_what_tar_makes_of_it(bed: Bed, options: str | None) -> None:
+def test_results_equal_those_of_tar(bed: Bed, options: str | None) -> None:
     """Owners, modes, times, links and existing folders equal the results of the program itself."""
     made = bed.folder / "made"
     for folder in ("top/sub/deep", "top/empty"):
@@ -533,7 +533,7 @@ def test_a_source_that_others_can_change_is_copied_first(bed: Bed) -> None:
     assert not [path for path in (bed.folder / "cache").rglob("*") if path.is_file()]
 
 
-def test_a_stage_that_was_left_behind_is_taken_away(bed: Bed) -> None:
+def test_an_abandoned_stage_is_removed(bed: Bed) -> None:
     left = bed.out / ".pushsalt-extract-0123"
     (left / "big/deep").mkdir(parents=True)
     left.chmod(0o700)

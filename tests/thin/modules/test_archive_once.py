@@ -121,7 +121,7 @@ def test_the_command_that_decompresses_may_be_given(bed: Counted) -> None:
 
 
 @pytest.mark.parametrize("clean", [{"clean": True}, {"force": True}, {"clean_parent": True, "force": True}])
-def test_what_is_in_the_way_goes_before_it_comes(bed: Counted, clean: dict[str, bool]) -> None:
+def test_conflicting_files_are_removed_first(bed: Counted, clean: dict[str, bool]) -> None:
     source = packed(bed.folder / "a", TREE)
     (bed.out / "top/a").mkdir(parents=True)
     (bed.out / "mine").touch()
@@ -197,7 +197,7 @@ def test_nothing_of_a_hostile_member_gets_to_tar(
 
 
 @needs_root
-def test_what_tar_reads_otherwise_is_looked_at_before_it_is_placed(bed: Counted) -> None:
+def test_members_that_only_tar_sees_are_checked_before_they_are_placed(bed: Counted) -> None:
     tarred(bed.folder / "b.tar", [entry("su", mode=0o4755, data=b"x"), entry("pipe", tarfile.FIFOTYPE)])
     plain = Path(tarred(bed.folder / "a.tar", [entry("a", data=b"1")]))
     plain.write_bytes(plain.read_bytes() + (bed.folder / "b.tar").read_bytes())

@@ -201,7 +201,7 @@ def test_repositories_are_cloned_into_their_folder_alone(arena: Arena, monkeypat
 
 
 @pytest.mark.timeout(3000 if ROUNDS else 120)
-def test_an_environment_that_failed_is_taken_away_alone(arena: Arena) -> None:
+def test_only_a_failed_environment_is_removed(arena: Arena) -> None:
     """``virtualenv`` removes its folder after a program that created it and failed."""
     program = arena.base / "virtualenv"
     program.write_text(

@@ -107,7 +107,7 @@ def test_asked_for_variables(keys, want, states, monkeypatch):
     assert states().modules["environ.item"](keys, default="-") == want
 
 
-def test_apt_is_told_nothing_of_needrestart(make_loaders):
+def test_apt_gets_no_options_of_needrestart(make_loaders):
     """States decide which services are restarted, else the configuration of needrestart."""
     from thin.utils.programs import aptrun
 

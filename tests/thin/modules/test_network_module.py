@@ -101,7 +101,7 @@ def test_functions(make_loaders, function, args, value):
     assert make_loaders().modules["network." + function](*args) == value
 
 
-def test_an_interface_that_is_not_there_is_said(make_loaders):
+def test_a_missing_interface_is_reported(make_loaders):
     said = make_loaders().modules["network.hw_addr"]("nosuch0")
     assert said.startswith('Interface "nosuch0" not in available interfaces: "lo"')
 

@@ -173,7 +173,7 @@ def test_a_script_without_an_interpreter_says_why(make_loaders, tmp_path):
     assert make_loaders().modules["cmd.script_retcode"](str(script), args="x", cwd="/", template=None) == 1
 
 
-def test_a_program_that_stays_does_not_hold_the_command():
+def test_a_background_program_does_not_block_the_command():
     done = process.run(["/bin/sh", "-c", "echo begun; echo trouble >&2; sleep 600 & echo $!"], timeout=60)
     lines = done.stdout.decode().split()
     os.kill(int(lines[1]), 9)
@@ -204,7 +204,7 @@ def gone(pid):
 
 
 @pytest.mark.parametrize("merge", [True, False])
-def test_what_stays_may_go_on_talking(tmp_path, merge):
+def test_a_background_program_may_continue_to_write(tmp_path, merge):
     """More than a pipe's buffer, on both streams, after the end of the command; it is discarded."""
     talk = f"until [ -e {tmp_path}/go ]; do sleep 0.01; done; yes | head -c 300000; yes | head -c 300000 >&2; "
     talk += f"echo out; echo err >&2; echo well > {tmp_path}/new; mv {tmp_path}/new {tmp_path}/end"

@@ -40,7 +40,7 @@ def test_a_process_is_found_described_and_ended(ps, sleeper):
     assert ps["ps.kill_pid"](sleeper.pid) is False
 
 
-def test_what_is_no_process_or_attribute(ps):
+def test_missing_processes_and_attributes(ps):
     with pytest.raises(Exception, match="process no longer exists"):
         ps["ps.proc_info"](4194305)
     with pytest.raises(Exception, match="invalid attr name 'nonsense'"):

@@ -58,7 +58,7 @@ def test_each_change_is_one_command(users, function, args, kwargs, command):
     assert ran == [command]
 
 
-def test_what_is_so_already_or_fails(users):
+def test_unchanged_and_failing_states(users):
     modules, ran = users
     assert modules["user.chuid"](ROOT.pw_name, 0) and modules["user.chloginclass"]("root", "staff")
     assert ran == ["pw usershow -n root"]

@@ -72,7 +72,7 @@ def test_without_a_manager_nothing_can_be_done(make, bare):
         modules["service.start"]("web")
 
 
-def test_upstart_is_said_to_be_unsupported(make, monkeypatch):
+def test_upstart_is_reported_as_unsupported(make, monkeypatch):
     monkeypatch.setattr(initsystem, "manager", lambda grains: "upstart")
     grains = {"kernel": "Linux", "os": "Ubuntu", "init": "upstart"}
     assert "services under upstart are not supported" in run(make(grains=grains), "running")[2]

@@ -198,7 +198,7 @@ def test_keys_travel(home: Path, verify: Callable[..., Any], tmp_path: Path) -> 
     assert (ret["res"], ret["trust_level"]) == (True, "Undefined")
 
 
-def test_what_is_not_valid_has_no_trust() -> None:
+def test_invalid_signatures_are_not_trusted() -> None:
     status = """\
 [GNUPG:] NEWSIG
 [GNUPG:] GOODSIG AAAA Ann <a@example.org>

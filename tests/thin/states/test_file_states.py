@@ -360,7 +360,7 @@ def test_check_cmd_does_not_run_for_a_file_that_is_as_it_should_be(bed):
 
 
 @pytest.mark.parametrize("test", [False, True])
-def test_a_file_that_goes_away_meanwhile_is_a_failure_with_words(bed, monkeypatch, test):
+def test_a_file_that_disappears_is_a_failure_with_a_comment(bed, monkeypatch, test):
     path = bed.file("a.conf", "old\n")
     monkeypatch.setattr(os.path, "exists", lambda name: os.unlink(name) or True)
     ret = bed.state("managed", test=test, name=path, replace=False, mode="0600")
@@ -410,7 +410,7 @@ def test_clean_does_not_follow_links_out(bed):
     assert sorted(bed.snapshot()) == ["d", "outside", "outside/precious"]
 
 
-def test_absent_takes_the_link_and_not_what_it_leads_to(bed):
+def test_absent_removes_the_link_and_not_its_target(bed):
     bed.file("real/f")
     os.symlink("real", bed.path("link"))
     assert bed.state("absent", name=bed.path("link"))["comment"] == f"Removed file {bed.path('link')}"
@@ -446,7 +446,7 @@ def test_accumulated_texts_reach_blocks_and_templates(bed):
     assert bed.snapshot()["f"][3] == "{'acc': ['one', 'two']}"
 
 
-def test_an_accumulator_that_nobody_reads_is_refused(bed):
+def test_an_accumulator_without_reader_is_refused(bed):
     ret = bed.state("accumulated", name="acc", filename="/f", text="x")
     assert (ret["result"], ret["comment"]) == (False, "Orphaned accumulator acc in the.sls:the id")
 

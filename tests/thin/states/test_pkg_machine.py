@@ -52,7 +52,7 @@ def test_a_changed_configuration_file_stays(machine):
     assert (came[3], came[5]) == ("mine\n1.1", "v 1.2~rc1\n")
 
 
-def test_a_change_behind_the_back_is_seen(machine):
+def test_a_change_by_another_program_is_seen(machine):
     """The package list is cached between questions of a run, until dpkg's database changes."""
     script = (
         "import sys; sys.path.insert(0, '/opt/steps'); sys.dont_write_bytecode = True\n"
