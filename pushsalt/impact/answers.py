@@ -10,7 +10,7 @@ import hashlib
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final, cast
+from typing import Any, Final
 
 from pushsalt.errors import PushsaltError, StateError
 from pushsalt.fileserver.tree import tree
@@ -181,4 +181,4 @@ def _urls(value: Any) -> Iterator[str]:
         for item in value:
             yield from _urls(item)
     elif isinstance(value, Mapping):
-        yield from _urls(cast("list[Any]", list(value)))
+        yield from _urls(list(value))

@@ -75,7 +75,7 @@ def _diff(before: Content | None, after: Content | None) -> str:
     if None in texts:
         words = [f"sha256 {side.digest}" if side is not None else "nothing" for side in (before, after)]
         return f"binary: {words[0]} -> {words[1]}"
-    rows = difflib.unified_diff(*(text.splitlines(True) for text in texts if text is not None))
+    rows = difflib.unified_diff(str(texts[0]).splitlines(True), str(texts[1]).splitlines(True))
     return "".join(row if row.endswith("\n") else f"{row}\n\\ No newline at end of file\n" for row in rows)
 
 

@@ -15,7 +15,7 @@ from pushsalt.impact.differences import difference
 from pushsalt.impact.revisions import Repository, written
 from pushsalt.impact.side import Place, Side, settings_of
 from pushsalt.lazy import cached_property
-from pushsalt.memo.keys import NoKeyError
+from pushsalt.memo.keys import Key, NoKeyError
 from pushsalt.memo.tree import Once
 
 if TYPE_CHECKING:
@@ -162,7 +162,7 @@ class _Shared:
 
     def __init__(self, old: Side, new: Side) -> None:
         self._old, self._new = old, new
-        once, numbers = Once(), {}
+        once, numbers = Once(), dict[Key, int]()
         try:
             self._ground = old.ground() == new.ground()
         except NoKeyError:

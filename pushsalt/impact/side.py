@@ -1,8 +1,8 @@
 """One side of a comparison: a project with its own snapshot of all files, and its targets as they are compiled offline.
 
-Both sides share their memoized results (``pushsalt.memo``) if configuration and users' modules are equal: what has read
-the same on both sides is rendered once, and has one ``Answer`` for both. So that paths do not differ by the folder that a
-side is in, keys of options and files have ``Place.normal`` paths.
+Both sides share their memoized results (``pushsalt.memo``) if configuration and users' modules are equal: what reads
+the same on both sides is rendered once, and has one ``Answer`` for both. Keys of options and files have
+``Place.normal`` paths, which do not differ by the folder of the side.
 """
 
 from __future__ import annotations
@@ -193,8 +193,8 @@ class Side:
                 found = files.find(path, saltenv)
                 yield saltenv, path, found.digest() if found is not None else ""
         for folder in map(Path, self.project.config.opts.get("module_dirs") or ()):
-            for path in sorted(folder.rglob("*.py")):
-                yield "", str(self.place.normal(str(path))), hashlib.sha256(path.read_bytes()).hexdigest()
+            for file in sorted(folder.rglob("*.py")):
+                yield "", str(self.place.normal(str(file))), hashlib.sha256(file.read_bytes()).hexdigest()
 
     def targets(self) -> dict[str, Target]:
         """id -> target, of the inventory of this side; empty without an inventory."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import random
 import subprocess
 from pathlib import Path
@@ -83,7 +84,7 @@ def change(folder: Path, rng: random.Random) -> None:
         (folder / name).write_text(text)
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(int(os.environ.get("IMPACT_EXAMPLES", "6"))))
 def test_equal_to_rendering_everything(tmp_path: Path, seed: int) -> None:
     rng = random.Random(seed)
     folder = tmp_path / "project"
