@@ -10,6 +10,7 @@ import typer
 from pushsalt.cli.app import Command
 from pushsalt.cli.opt import Opt, rows
 from pushsalt.cli.options import GLOBAL, MATCHERS, Given, takes
+from pushsalt.cli.reports import REPORT, report_path, write_page
 from pushsalt.cli.stdio import TERMINAL
 from pushsalt.errors import EXIT_FAILED, NoTargetError, UsageError
 
@@ -39,7 +40,7 @@ OPTIONS = rows(
 
 
 @app.command(cls=Command, epilog=EXAMPLES)
-@takes(OPTIONS, MATCHERS, GLOBAL)
+@takes(OPTIONS, REPORT, MATCHERS, GLOBAL)
 def impact(
     given: Given,
     words: Annotated[
@@ -72,7 +73,7 @@ def show(given: Given, client: Client, found: Impact, pattern: re.Pattern[str] |
     from pushsalt.impact.differences import lines
     from pushsalt.planning.fingerprints import Fingerprints
 
-    out = TERMINAL.get().stdout
+    out, path = TERMINAL.get().stdout, report_path(given.report)
     data = Fingerprints(client.redactor()).answer(found.as_data())
     if given.out == "markdown":
         out.write(display.markdown(data, found.total), utf8=True)
@@ -80,6 +81,10 @@ def show(given: Given, client: Client, found: Impact, pattern: re.Pattern[str] |
         out.write(draw(display.lines(data, found.total, Detail(full_diff=True)), TERMINAL.get().color))
     else:
         write_data(given, data)
+    if path is not None:
+        from pushsalt.reports.others import impact_page
+
+        write_page(path, impact_page(data, found.total))
     fails = pattern is not None and any(
         pattern.search(row) for id, one in data["ids"].items() for row in lines(id, one)
     )
