@@ -32,8 +32,7 @@ OPTIONS = rows(
     Opt(
         "fail_on",
         ("--fail-on",),
-        "Exit with 2 if this regular expression is found in `ID added|changed|removed STATE`, `ID file PATH`, "
-        "`ID pillar KEY` or `ID unknown WHY`.",
+        "Exit with 2 if this regular expression is found in a line as `ID changed STATE` or `ID file PATH`.",
         metavar="REGEX",
     ),
 )
