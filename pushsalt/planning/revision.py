@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from pathlib import Path
 
-from pushsalt.regular import read_bytes, read_text
+from pushsalt import regular
 
 
 def revision(folder: Path) -> str:
@@ -21,15 +21,15 @@ def revision(folder: Path) -> str:
 
 def _head(git: Path) -> str:
     if git.is_file():  # of a worktree
-        git = git.parent / read_text(git).partition("gitdir:")[2].strip()
-    head = read_text(git / "HEAD").strip()
+        git = git.parent / regular.read_text(git).partition("gitdir:")[2].strip()
+    head = regular.read_text(git / "HEAD").strip()
     name = head.partition("ref: ")[2]
     if not name:
         return head
-    common = git / read_text(git / "commondir").strip() if (git / "commondir").is_file() else git
+    common = git / regular.read_text(git / "commondir").strip() if (git / "commondir").is_file() else git
     if (common / name).is_file():
-        return read_text(common / name).strip()
-    for line in read_text(common / "packed-refs").splitlines():
+        return regular.read_text(common / name).strip()
+    for line in regular.read_text(common / "packed-refs").splitlines():
         commit, _, ref = line.partition(" ")
         if ref == name:
             return commit
@@ -39,6 +39,6 @@ def _head(git: Path) -> str:
 def lock_digest(folder: Path) -> str:
     """SHA-256 of ``pushsalt.lock`` in a folder; empty if there is none."""
     try:
-        return hashlib.sha256(read_bytes(folder / "pushsalt.lock")).hexdigest()
+        return hashlib.sha256(regular.read_bytes(folder / "pushsalt.lock")).hexdigest()
     except OSError:
         return ""

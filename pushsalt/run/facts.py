@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from pushsalt import regular
 from pushsalt.lazy import is_made
-from pushsalt.regular import read_bytes
 
 if TYPE_CHECKING:
     from pushsalt.run.project import Project
@@ -72,7 +72,7 @@ def _version() -> str:
 
 def _digest(path: Path) -> str:
     try:
-        return hashlib.sha256(read_bytes(path)).hexdigest()
+        return hashlib.sha256(regular.read_bytes(path)).hexdigest()
     except OSError:
         return ""
 

@@ -1,4 +1,4 @@
-"""Words of others: every option of theirs is in the table, the program does what that says, the page says the same."""
+"""Options of salt, salt-ssh and Ansible: the table has each of them, the program follows it, and the page equals it."""
 
 import importlib.util
 import json
@@ -84,7 +84,7 @@ def test_no_word_is_two_things():
 
 @pytest.mark.parametrize("word, row", rows(TAKEN), ids=ids(rows(TAKEN)))
 def test_a_word_that_is_taken_is_ours(invoke, calls, tmp_path, monkeypatch, word, row):
-    monkeypatch.setattr("pushsalt.cli.asking._ask", lambda prompt, *more: prompt)  # nobody is there to type
+    monkeypatch.setattr("pushsalt.cli.asking._ask", lambda prompt, *more: prompt)  # there is no one to type
 
     def asked(*words):
         calls.clear()
