@@ -217,7 +217,7 @@ def pack(message):
 
 
 def _whole(text):
-    """The text, without halves of characters beyond 16 bits as JSON may have them; those of foreign bytes are others."""
+    """The text without halves of characters beyond 16 bits, as JSON may have them; bytes that are not UTF-8 stay."""
     try:
         text.encode("utf-8", "surrogateescape")
     except UnicodeEncodeError:
