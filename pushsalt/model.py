@@ -166,6 +166,7 @@ class TargetReturn:
     ``events`` are those that states with ``fire_event``, and the function ``event.send``, sent, in order, as Salt's
     event bus has them: ``{"tag": text, "data": {"ret": the state's return}}``, or the data that was sent. ``salt``: the
     version of the real Salt whose module gave the value, if so. ``check``: what a batch check found wrong afterwards.
+    ``left``: the run goes on on the target, and this is not its return.
     """
 
     id: str
@@ -180,6 +181,7 @@ class TargetReturn:
     retcode: int = 0
     changes: bool = False
     check: str = ""
+    left: bool = False
 
     @property
     def error_kind(self) -> str:
