@@ -389,10 +389,15 @@ class Client:
             await runner.close()
             await finish(delivery, project, stopped=stopping.requested.is_set())
             self.reporter.run_finished()
-        if runner.kept and record is not None and not job.resumes and not stopping.requested.is_set():
-            from pushsalt.run.latereturns import collect
+        if runner.kept and record is not None and not stopping.requested.is_set():
+            await self._collect(job, runner.kept)
 
-            await collect(self.jobs, self.within().stream_job, self.reporter, runner.kept)
+    async def _collect(self, job: Job, kept: dict[str, list[str]]) -> None:
+        """Collect what targets of this job keep of earlier ones: JID -> ids."""
+        from pushsalt.run.latereturns import collect
+
+        if not job.resumes:
+            await collect(self.jobs, self.within().stream_job, self.reporter, kept)
 
     def _wait(self, work: Coroutine[Any, Any, Result]) -> Result:
         """Run a coroutine to its end, also if the caller has a running event loop."""

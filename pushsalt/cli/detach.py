@@ -37,7 +37,7 @@ def leave_running(given: Given, terminal: Terminal, target: str, stream: Stream)
     given.job(DEFAULT_LEVEL)  # report invalid options before any file is read
     watcher = Watcher()
     client, level = open_client(given, terminal, watcher)
-    if not client.project.config.opts["job_cache"]:
+    if not client.project.config.opts.get("job_cache", True):
         hint = "set job_cache: true in the configuration, or leave --detach out"
         raise UsageError("--detach: jobs are not kept (job_cache: false), so nobody could wait for it", hint)
     client.words = sys.argv[1:]

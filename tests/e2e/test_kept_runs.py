@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
+import signal
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -67,9 +70,12 @@ class Site:
 
 
 @pytest.fixture
-def run(project: Callable[..., Project], bed: SshdBed) -> Site:
+def run(project: Callable[..., Project], bed: SshdBed) -> Iterator[Site]:
     home = bed.targets["t1"].home
-    return Site(site(project, home), home)
+    yield Site(site(project, home), home)
+    for pid in at_work(home):  # of a test that failed
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
 
 
 def test_a_killed_command_is_resumed_while_its_run_goes_on(run: Site) -> None:
