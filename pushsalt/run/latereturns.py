@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from pushsalt.errors import EXIT_NO_ANSWER, NoTargetError
 from pushsalt.job import Job, JobOptions, Selection
+from pushsalt.jobs.jid import is_jid
 from pushsalt.jobs.jobs import JobError
 from pushsalt.run.again import collecting
 
@@ -24,6 +25,8 @@ Stream = Callable[[Selection, Job], AsyncIterator["TargetReturn"]]
 async def collect(jobs: Jobs, stream: Stream, reporter: Reporter, kept: Mapping[str, Sequence[str]]) -> None:
     """Collect what these targets say to keep (JID -> ids), if the record has no answer of them, and nobody is at it."""
     for jid, ids in kept.items():
+        if not is_jid(jid):  # the target has said it
+            continue
         try:
             job = jobs.get(jid)
             lacking = _lacking(jobs, job, ids)
