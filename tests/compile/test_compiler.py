@@ -1,4 +1,4 @@
-"""What the compiler's methods give beside the language itself: shows, highstate, checks, places of problems."""
+"""Results of the compiler's methods besides the language itself: shows, highstate, checks, places of problems."""
 
 from __future__ import annotations
 
@@ -6,10 +6,12 @@ import pytest
 
 from pushsalt.compile import ArgSpec, StateCompiler, no_states_return
 from pushsalt.compile.low import tag_of
+from pushsalt.compile.source import Problem
+from pushsalt.errors import Position
 
 
 class Functions:
-    """State functions by name, as a target has them."""
+    """State functions by name, as a target reports them."""
 
     def __init__(self, **modules: dict[str, ArgSpec]) -> None:
         self.specs = {f"{module}.{name}": spec for module, specs in modules.items() for name, spec in specs.items()}
@@ -196,8 +198,8 @@ def test_state_arguments_are_no_function_arguments(compiler):
     "function, functions, key",
     [
         ("test.nop", FUNCTIONS, "watch"),  # has mod_watch
-        ("pkg.installed", FUNCTIONS, "require"),  # shipped without
-        ("service.running", FUNCTIONS, "watch"),  # not shipped: as Salt's own
+        ("pkg.installed", FUNCTIONS, "require"),  # shipped without mod_watch
+        ("service.running", FUNCTIONS, "watch"),  # not shipped: like Salt's own
         ("custom.run", FUNCTIONS, "require"),
         ("custom.run", Functions(custom={"run": NOP, "mod_watch": NOP}), "watch"),
         ("service.running", None, "watch"),
@@ -288,3 +290,11 @@ def test_hints_are_bounded(compiler):
     problems = compiler(files).sls(["a"]).problems
     assert len(problems) == 100
     assert 0 < sum(bool(problem.hint) for problem in problems) <= 20
+
+
+def test_a_place_that_is_met_twice_is_named_once():
+    """Two requisites of one line, such as those of two names of a state, may miss the same ID."""
+    place = Position("b.sls", 3)
+    problem = Problem("Cannot extend ID 'x'", where=(place, place, Position("b.sls", 9)))
+    assert str(problem.explained()) == "Cannot extend ID 'x'\n  in b.sls:3\n  in b.sls:9"
+    assert problem.explain() == "Cannot extend ID 'x'\n  in b.sls:3\n  in b.sls:9"
