@@ -19,7 +19,7 @@ DETACH = rows(
     Opt("detach", ("--detach",), "Print the JID and leave; the runs go on on the targets (jobs wait).", "flag"),
 )
 #: Options about what comes back, which nobody sees any more.
-_RETURNED = ("junit", "summary", "returners", "detailed_exitcode", "raw", "rerun_failed")
+_RETURNED = ("junit", "summary", "report", "returners", "detailed_exitcode", "raw", "rerun_failed")
 
 
 def leave_running(given: Given, terminal: Terminal, target: str, stream: Stream) -> int:
