@@ -56,12 +56,12 @@ class Client:
         self._project: Project | None = None
         self._stop: tuple[asyncio.AbstractEventLoop, Stopping] | None = None
         self._stopped_with = EXIT_INTERRUPTED
-        #: are told of each job besides the record
+        #: observers of each job besides the record
         self.observers: list[JobObserver] = []
         #: whether jobs of this client are kept, if the configuration allows it
         self.keeps_jobs = True
         #: is called with the JID of a job, before its first target is asked
-        self.on_begin: Callable[[str], None] = _nothing
+        self.on_begin: Callable[[str], None] = _ignore_jid
         #: the words of the command line, if there is one
         self.words: Sequence[str] = ()
         self._is_within = False
@@ -154,7 +154,7 @@ class Client:
         other.keeps_jobs = False
         other.project.redactor = self.project.redactor
         plain = JobOptions(**(options or JobOptions()).as_fields)  # without a rollout
-        options = replace(plain, test=False, returners=(), pillar=None, saltenv=None, pillarenv=None)
+        options = replace(plain, test=False, returners=(), pillar=None, saltenv=None, pillarenv=None, detach=False)
         everything = Selection("*", "compound")  # includes all resources, unlike a glob
         if not other.project.config.has_inventory:
             everything = replace(selection, refresh=False)
@@ -334,7 +334,7 @@ class Client:
         import asyncio  # slow to import, and not needed without connections, here and below
 
         from pushsalt.run.batchcheck import BatchCheck, asker
-        from pushsalt.run.jobrecord import Facts, hide_kept, recorder
+        from pushsalt.run.jobrecord import ProjectState, hide_kept, recorder
         from pushsalt.run.jobstart import job_start
         from pushsalt.run.observers import Observers
         from pushsalt.run.returns import finish, open_delivery
@@ -363,7 +363,7 @@ class Client:
         if course.check is not None and not job.options.test:
             ask = asker(project, job, course.check)
             check = BatchCheck(ask, course.check.text, course.check_timeout, course.width, project.redactor.text)
-        record = recorder(project, resumes=job.resumes) if self.keeps_jobs and not job.options.plan else None
+        record = recorder(project, job) if self.keeps_jobs and not job.options.plan else None
         others = [*self.observers, *([delivery] if delivery else [])]
         observers = Observers(record, others, project.redactor)
         rollout = Rollout(course, partial(run, runner), self.reporter, stopping, check, observers.returned)
@@ -375,20 +375,29 @@ class Client:
             if record is not None:
                 await runner.in_thread(partial(hide_kept, project, job, ids))
             await observers.job_begins(state())
-            facts = Facts(project, record)
+            project_state = ProjectState(project, record)
             self.on_begin(job.jid)
             async with aclosing(rollout.returns()) as returns:
                 async for result in returns:
                     yield result
             if record is not None:
                 record.restated(state())  # without the secrets that the targets' pillar has shown since
-            await facts.settled()
+            await project_state.settled()
         finally:
             self._stop = None
             await observers.job_ends(self._stopped_with if stopping.requested.is_set() else None)
             await runner.close()
             await finish(delivery, project, stopped=stopping.requested.is_set())
             self.reporter.run_finished()
+        if runner.kept and record is not None and not stopping.requested.is_set():
+            await self._collect(job, runner.kept)
+
+    async def _collect(self, job: Job, kept: dict[str, list[str]]) -> None:
+        """Collect what targets of this job keep of earlier ones: JID -> ids."""
+        from pushsalt.run.latereturns import collect
+
+        if not job.resumes:
+            await collect(self.jobs, self.within().stream_job, self.reporter, kept)
 
     def _wait(self, work: Coroutine[Any, Any, Result]) -> Result:
         """Run a coroutine to its end, also if the caller has a running event loop."""
@@ -416,7 +425,7 @@ class Client:
         return answers[0]
 
 
-def _nothing(jid: str) -> None:
+def _ignore_jid(jid: str) -> None:
     """Nobody asks for the JID."""
 
 

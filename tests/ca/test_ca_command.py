@@ -1,4 +1,4 @@
-"""`pushsalt ca` with the real ssh-keygen: who may sign what, for how long, and what is kept of it."""
+"""`pushsalt ca` with the real ssh-keygen: who may sign what, for how long, and what is recorded."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def made(tmp_path_factory):
     folder = tmp_path_factory.mktemp("made")
     project = CaProject(folder)
     project.good("init", "prod", "--role", "web", "--role", "db")
-    for path in (project.root / "keys").iterdir():  # as before, with a passphrase that takes less time to try
+    for path in (project.root / "keys").iterdir():  # as before, with a passphrase whose check takes less time
         if path.suffix != ".pub":
             words = ["-P", PASSPHRASE, "-N", PASSPHRASE, "-a", "1", "-f", str(path)]
             subprocess.run(["ssh-keygen", "-q", "-p", *words], check=True)
@@ -112,7 +112,7 @@ def test_options_of_a_user_certificate(project):
         (["--role", "web", "--env", "a-b"], "no name of an environment"),
     ],
 )
-def test_what_is_not_signed_for_a_user(project, words, said):
+def test_refused_user_certificates(project, words, said):
     key = project.key("alice")
     done = project.ca("sign-user", "--env", "prod", "--id", "alice", *words, f"{key}.pub")
     assert done.code == 1 and said in done.err and "hint: " in done.err
@@ -120,7 +120,7 @@ def test_what_is_not_signed_for_a_user(project, words, said):
     assert "sign-user" not in (project.root / "log.jsonl").read_text()
 
 
-def test_what_is_no_key_is_not_signed(project):
+def test_invalid_keys_are_not_signed(project):
     key = project.key("alice")
     both = project.write("both.pub", Path(f"{key}.pub").read_text() * 2)
     options = project.write("options.pub", 'command="x" ' + Path(f"{key}.pub").read_text())
@@ -136,7 +136,7 @@ def test_a_key_without_a_passphrase_never_signs(project, tmp_path):
     keygen(tmp_path / "open")
     done = project.ca("init", "dev", "--user-ca", str(tmp_path / "open"))
     assert done.code == 1 and "has no passphrase" in done.err
-    # nor one whose passphrase was taken away later
+    # nor a key whose passphrase was removed later
     argv = ["ssh-keygen", "-q", "-p", "-P", PASSPHRASE, "-N", "", "-f", str(project.root / "keys/prod_user")]
     subprocess.run(argv, check=True)
     key = project.key("alice")
@@ -153,7 +153,7 @@ def test_an_empty_passphrase_makes_no_authority(tmp_path):
 
 
 def test_passphrases_are_asked_for_on_the_terminal(tmp_path):
-    """Without any program for it; they are never shown."""
+    """Without a program that answers: the terminal prompts, and never shows them."""
     project = CaProject(tmp_path)
     project.more = {}
     pid, terminal = pty.fork()
@@ -164,7 +164,7 @@ def test_passphrases_are_asked_for_on_the_terminal(tmp_path):
     while True:
         try:
             piece = os.read(terminal, 4096)
-        except OSError:  # Linux: the other end is gone
+        except OSError:  # Linux: the other end is closed
             break
         said += piece
         if not piece:
@@ -179,7 +179,7 @@ def test_passphrases_are_asked_for_on_the_terminal(tmp_path):
     assert project.good("show")["problems"] == []
 
 
-def test_nobody_to_ask(project):
+def test_no_terminal_and_no_program_for_passphrases(project):
     project.more = {}
     key = project.key("alice")
     done = project.ca("sign-user", "--env", "prod", "--role", "web", "--id", "alice", f"{key}.pub")
@@ -194,7 +194,7 @@ def test_a_wrong_passphrase(project):
 
 
 def test_no_passphrase_in_arguments_environment_or_on_disk(project, tmp_path):
-    """A ssh-keygen of our own notes what it is given, and hands over to the real one."""
+    """A wrapper of ssh-keygen records its arguments, environment and input, and calls the real one."""
     shim = tmp_path / "bin"
     shim.mkdir()
     notes = tmp_path / "notes"
@@ -278,7 +278,7 @@ def test_an_id_does_not_lead_out_of_the_folder(project, id):
         ([], "whose keys are these?"),
     ],
 )
-def test_what_is_not_signed_for_a_host(project, words, said):
+def test_refused_host_certificates(project, words, said):
     key = project.key("host")
     done = project.ca("sign-host", "--env", "prod", *words, f"{key}.pub")
     assert done.code == 1 and said in done.err
@@ -320,13 +320,13 @@ def test_revoking_by_serial_key_id_and_file(project):
     assert project.good("show")["environments"]["prod"]["krl_version"] > 3
     assert [entry.get("reason") for entry in project.good("show", "prod") if entry["action"] == "revoke"][1] == "left"
     assert len(project.good("show", str(krl))["revoked"]) >= 3
-    for name, words in (("b", ["--id", "b"]), ("c", ["--id", "someone-else"])):  # the id, and the key
+    for name, words in (("b", ["--id", "b"]), ("c", ["--id", "someone-else"])):  # the id and the key
         done = project.ca("sign-user", "--env", "prod", "--role", "web", *words, str(project.folder / f"{name}.pub"))
         assert done.code == 1 and "is revoked in prod" in done.err
     project.good("sign-user", "--env", "prod", "--role", "web", "--id", "a", str(project.folder / "a.pub"))
 
 
-def test_what_is_not_known_is_revoked_only_when_asked_for_by_environment(project):
+def test_unknown_certificates_are_revoked_only_with_an_environment(project):
     for word in ("4711", "prod/user/nobody/web"):
         done = project.ca("revoke", word)
         assert done.code == 1 and "--env" in done.err
@@ -355,7 +355,7 @@ def test_a_list_that_is_gone_is_not_made_anew_once_something_was_revoked(project
     assert not krl.exists() and project.ca("show").code == 2
 
 
-def test_a_damaged_list_is_said_and_nothing_is_signed(project):
+def test_a_damaged_list_is_reported_and_nothing_is_signed(project):
     krl = project.root / "envs/prod/revoked.krl"
     krl.write_bytes(krl.read_bytes()[:20])
     key = project.key("alice")
@@ -390,7 +390,7 @@ def test_another_key_or_another_purpose_does_not_count_as_the_root(project, tmp_
         assert "does not carry the signature" in project.ca("sign-host", "--env", "prod", "--renew").err
 
 
-def test_an_older_manifest_that_comes_back(project):
+def test_a_restored_older_manifest(project):
     kept = {name: (project.root / name).read_bytes() for name in ("manifest.json", "manifest.json.sig")}
     project.good("init", "--renew")
     for name, data in kept.items():
@@ -407,7 +407,7 @@ def test_the_root_that_the_configuration_names(project):
 
 
 def test_an_offline_root(project, tmp_path):
-    """The root's private key is on another machine: only the manifest travels."""
+    """The root's private key is on another machine; only the manifest is transferred."""
     offline = CaProject(tmp_path / "offline")
     shutil.copytree(project.root, offline.root)
     (project.root / "keys/root").unlink()

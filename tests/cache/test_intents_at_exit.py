@@ -1,4 +1,4 @@
-"""The file of a process's intents goes with the process, also where its objects are not taken apart at the end."""
+"""A process removes its file of intents at its end, also if its objects are not finalized."""
 
 import subprocess
 import sys
@@ -19,6 +19,6 @@ if sys.argv[2] == "done":
 
 
 @pytest.mark.parametrize("what, left", [("done", 0), ("in the middle", 1)])
-def test_the_file_goes_unless_a_change_is_in_progress(tmp_path, what, left):
+def test_the_file_is_removed_unless_a_change_is_in_progress(tmp_path, what, left):
     subprocess.run([sys.executable, "-c", _PROCESS, str(tmp_path), what], check=True)
     assert len(list(tmp_path.glob("intent-*"))) == left

@@ -1,4 +1,4 @@
-"""The cache's files: private, atomic, checked; a damaged one is never an answer."""
+"""The cache's files: private, atomic, checked; a damaged one is never returned."""
 
 import logging
 import os
@@ -36,8 +36,8 @@ def test_an_unchanged_entry_is_not_written_again(tmp_path):
     first = entry.stat()
     assert bank.put("id", {"a": 1})
     assert entry.stat().st_ino == first.st_ino
-    assert entry.stat().st_mtime > 1  # it is as fresh as if it had been written
-    keep_open = entry.open()  # so that its number is not given to the next file
+    assert entry.stat().st_mtime > 1  # it counts as freshly written
+    keep_open = entry.open()  # so that the next file does not get its inode
     assert bank.put("id", {"a": 2})
     assert (entry.stat().st_ino != first.st_ino, bank.get("id")) == (True, {"a": 2})
     keep_open.close()
@@ -57,7 +57,7 @@ def test_every_flipped_or_cut_byte_is_absent(tmp_path):
     assert bank.get("id") == {"a": 1}
 
 
-def test_damage_is_said_once(tmp_path, caplog):
+def test_damage_is_reported_once(tmp_path, caplog):
     bank = Bank(tmp_path, "grains")
     bank.put("id", 1)
     [entry] = bank.path.iterdir()
@@ -68,7 +68,7 @@ def test_damage_is_said_once(tmp_path, caplog):
     assert len(caplog.records) == 1
 
 
-def test_unwritable_cache_is_said_and_survived(tmp_path, caplog):
+def test_an_unwritable_cache_is_reported_and_the_run_continues(tmp_path, caplog):
     (tmp_path / "grains").write_text("a file where the folder should be")
     bank = Bank(tmp_path, "grains")
     with caplog.at_level(logging.WARNING):

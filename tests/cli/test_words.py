@@ -1,4 +1,4 @@
-"""Words of others: every option of theirs is in the table, the program does what that says, the page says the same."""
+"""Options of salt, salt-ssh and Ansible: the table has each of them, the program follows it, and the page equals it."""
 
 import importlib.util
 import json
@@ -10,6 +10,7 @@ import pytest
 
 from pushsalt.api import Selection, Settings
 from pushsalt.cli.app import COMMANDS, command
+from pushsalt.cli.detach import DETACH
 from pushsalt.cli.options import GLOBAL, JOB, MATCHERS, RAW, RERUN, RETURNS, STATES
 from pushsalt.cli.reports import REPORTS
 from pushsalt.cli.rollouts import ROLLOUT
@@ -20,7 +21,7 @@ ROOT = Path(__file__).parents[2]
 THEIRS = json.loads((Path(__file__).parent / "cases" / "options_of_others.json").read_text())
 OURS = {
     flag: opt
-    for group in (GLOBAL, MATCHERS, STATES, RAW, RETURNS, RERUN, JOB, ROLLOUT, REPORTS)
+    for group in (GLOBAL, MATCHERS, STATES, RAW, RETURNS, RERUN, DETACH, JOB, ROLLOUT, REPORTS)
     for opt in group
     for flag in opt.flags
 }
@@ -84,7 +85,7 @@ def test_no_word_is_two_things():
 
 @pytest.mark.parametrize("word, row", rows(TAKEN), ids=ids(rows(TAKEN)))
 def test_a_word_that_is_taken_is_ours(invoke, calls, tmp_path, monkeypatch, word, row):
-    monkeypatch.setattr("pushsalt.cli.asking._ask", lambda prompt, *more: prompt)  # nobody is there to type
+    monkeypatch.setattr("pushsalt.cli.asking._ask", lambda prompt, *more: prompt)  # there is no one to type
 
     def asked(*words):
         calls.clear()

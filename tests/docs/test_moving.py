@@ -1,4 +1,4 @@
-"""From salt-ssh, from Ansible, in CI: what these pages show works, and what they name exists."""
+"""The examples of from-salt-ssh.md, from-ansible.md and ci.md work, and name existing files and options."""
 
 import json
 import os
@@ -24,12 +24,12 @@ def test_a_roster(page, project):
 
 
 def test_settings_without_effect(page):
-    rows = page("docs/from-salt-ssh.md").rows("## What a roster says and has no effect")
+    rows = page("docs/from-salt-ssh.md").rows("## Roster settings without effect")
     assert {row[0].strip("`"): row[1].lower() for row in rows} == {k: v.lower() for k, v in WITHOUT_EFFECT.items()}
 
 
 def test_commands_of_salt_ssh(page, project):
-    """Those of the right column that need no network."""
+    """The commands in the right column that need no network."""
     project.write("salt/nginx.sls", "nothing:\n  test.nop\n")
     project.write("salt/top.sls", "base: {'*': [nginx]}\n")
     assert "test_|-nothing_|-nothing_|-nop" in project.returns("run", "*", "state.apply", "nginx", "test=True")
