@@ -7,6 +7,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+
 from pushsalt.run.projectstate import _revision
 
 
