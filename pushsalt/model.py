@@ -180,6 +180,8 @@ class TargetReturn:
     retcode: int = 0
     changes: bool = False
     check: str = ""
+    #: the same without secrets, as observers got it, and the version of the redactor that made it
+    hidden: tuple[int, Any] | None = field(default=None, compare=False, repr=False)
 
     @property
     def error_kind(self) -> str:

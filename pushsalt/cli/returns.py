@@ -72,7 +72,7 @@ class Returns:
         from pushsalt.redact import has_mask
 
         mode, client, given = self._mode, self._client, self._given
-        data = {id: result.ret if self._unmask else self._hides.answer(result.ret) for id, result in results.items()}
+        data = {id: result.ret if self._unmask else self._hidden(result) for id, result in results.items()}
         self.masked = self.masked or (self._looks and has_mask(data))
         data = self._document(data, results) if self._document else data
         pieces = outputters.pieces(
@@ -92,6 +92,14 @@ class Returns:
         )
         for piece in pieces:
             self._terminal.stdout.write(piece, utf8=given.out not in (None, "rich"))
+
+    def _hidden(self, result: TargetReturn) -> Any:
+        """The return without secrets; a large one that observers got is not redacted again."""
+        if self._hides is self._redactor and result.shape == "states" and result.hidden is not None:
+            version, ret = result.hidden
+            if version == self._redactor.version:
+                return ret
+        return self._hides.answer(result.ret)
 
     def explain(self, results: dict[str, TargetReturn]) -> None:
         """Say on stderr what the format of stdout leaves out."""
