@@ -156,6 +156,12 @@ class Jobs:
         order = {id: number for number, id in enumerate(job.ids)}
         return dict(sorted(found.items(), key=lambda item: order.get(item[0], len(order))))
 
+    def ids_with_returns(self) -> Jids:
+        """The ids of all kept returns."""
+        with self._reading() as connection:
+            query = "SELECT DISTINCT id FROM returns ORDER BY id"
+            return [] if connection is None else [row[0] for row in connection.execute(query)]
+
     def document(self, word: str) -> dict[str, Any]:
         """The object of ``jobs show --out json``. Raises JobError."""
         job = self.get(word)
