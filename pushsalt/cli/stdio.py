@@ -46,8 +46,8 @@ class Stdout:
 
         Nothing is done if stdout was replaced, by a caller in the same process.
         """
-        found = sys.stdout
-        if self.trouble or self._own is not None or found is None or found is not sys.__stdout__ or found.fileno() != 1:
+        found = sys.__stdout__
+        if self.trouble or self._own is not None or found is None or sys.stdout is not found or found.fileno() != 1:
             return
         try:
             found.flush()
