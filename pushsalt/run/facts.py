@@ -48,6 +48,8 @@ def project_facts(project: Project) -> dict[str, Any]:
 
 def differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
     """What differs in a project since a job, for people."""
+    if "version" not in before:
+        return ["how the project was then is not known: git took too long, or the job was stopped"]
     found = []
     old, new = before.get("git") or {}, now.get("git") or {}
     if old.get("revision") != new.get("revision"):

@@ -198,16 +198,19 @@ def test_what_differs_in_the_project_since_is_said(project):
     git(*folder, "add", ".")
     git(*folder, *commit)
     old = git(*folder, "rev-parse", "HEAD")
-    assert project.json("run", "paper", "cmd.run", "true").code == 3
-    assert "since the job" not in project.run("run", "--rerun-failed").err
+    for _ in range(5):  # a job does not wait long for git
+        assert project.json("run", "paper", "cmd.run", "true").code == 3
+        if f"project at {old}" in project.run("jobs", "show", "last").out:
+            break
+    kept = jobs(project, "list")[0]["jid"]
+    assert "since the job" not in project.run("run", "--rerun-failed", kept).err
     project.write("salt/fine.sls", "other:\n  test.nop: []\n")
-    assert "has changes that are not committed" in project.run("run", "--rerun-failed").err
+    assert "has changes that are not committed" in project.run("run", "--rerun-failed", kept).err
     git(*folder, "add", ".")
     git(*folder, *commit)
     new = git(*folder, "rev-parse", "HEAD")
-    [*_, first] = jobs(project, "list")
-    said = project.run("run", "--rerun-failed", first["jid"]).err
-    assert f"since the job {first['jid']}: the project was at {old[:12]}, and is at {new[:12]}" in said
+    said = project.run("run", "--rerun-failed", kept).err
+    assert f"since the job {kept}: the project was at {old[:12]}, and is at {new[:12]}" in said
 
 
 @pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
