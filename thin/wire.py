@@ -142,7 +142,7 @@ UP = {
     "log": {"level": str, "text": str, "time": (int, float, _MAYBE)},
     "stderr": {"text": str},
 }
-#: The same of questions: each has a number besides.
+#: The same for questions, which also have a number.
 QUESTIONS = {
     "file": {"url": object, "saltenv": object, "have": (list, _MAYBE), "stat": object, "part": object},
     "files": {"files": list, "saltenv": object},
@@ -212,8 +212,17 @@ def pack(message):
     packb = msgpack().packb
     try:
         return packb(message, use_bin_type=True, default=_plain, unicode_errors="surrogateescape")
-    except (OverflowError, ValueError):  # integers beyond 64 bits, nesting without end
+    except (OverflowError, ValueError):  # integers beyond 64 bits, nesting without end, halves of characters
         return packb(_tame(message), use_bin_type=True, default=_plain, unicode_errors="surrogateescape")
+
+
+def _whole(text):
+    """The text without halves of characters beyond 16 bits, as JSON may have them; bytes that are not UTF-8 stay."""
+    try:
+        text.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:
+        text = "".join("\ufffd" if 0xD800 <= ord(c) < 0xDC80 or 0xDD00 <= ord(c) < 0xE000 else c for c in text)
+    return text
 
 
 def _tame(value, depth=0):
@@ -223,6 +232,10 @@ def _tame(value, depth=0):
         return {_tame(key, depth + 1): _tame(item, depth + 1) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
         return [_tame(item, depth + 1) for item in value]
+    if isinstance(value, str):
+        return _whole(value)
+    if isinstance(value, (set, frozenset)):
+        return _tame(_plain(value), depth)
     if isinstance(value, int) and not -(2**63) <= value < 2**64:
         return str(value)
     return value
@@ -291,7 +304,7 @@ class Frames(object):
             yield item
 
     def rest(self):
-        """Bytes that are no whole frame yet."""
+        """Bytes of an incomplete frame."""
         return bytes(self._buffer)
 
     def _next(self):

@@ -80,7 +80,7 @@ class Journal:
         return found
 
     def after(self, number: int, limit: int = 1000) -> list[Event]:
-        """The events behind this number, oldest first, at most so many."""
+        """The events after this number, oldest first, up to a limit."""
         if not self._path.exists():
             return []
         with closing(self._open()) as connection:

@@ -1,4 +1,4 @@
-"""The journal of events: order, bounds, several processes, private files."""
+"""The journal of events: order, limits, several processes, private files."""
 
 from __future__ import annotations
 

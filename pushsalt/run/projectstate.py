@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import logging
-import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -19,14 +18,12 @@ log = logging.getLogger(__name__)
 
 #: Seconds for git to look at the working tree: a slow disk is not waited for.
 _PATIENCE: Final = 5.0
-_OID: Final = "# branch.oid "
-_HASH: Final = re.compile(r"[0-9a-f]{40,64}")
 #: Refs of a remote that are kept; one with more has them from those that its configuration names.
 _MOST_REFS: Final = 200
 
 
-def project_facts(project: Project) -> dict[str, Any]:
-    """The facts, for the ``detail`` of a job. Runs git, so it is called in a thread."""
+def project_state(project: Project) -> dict[str, Any]:
+    """The state of the project, for the ``detail`` of a job. Runs git, so it is called in a thread."""
     from pushsalt.git.lockfile import lock_path
 
     config = project.config
@@ -87,29 +84,40 @@ def _revision(folder: Path) -> dict[str, Any] | None:
     folder = folder.resolve()
     if not any((place / ".git").exists() for place in (folder, *folder.parents)):
         return None
-    status = _git(folder, "status", "--porcelain=v2", "--branch", "--ignore-submodules=all")
-    lines = (status or b"").decode("utf-8", "replace").splitlines()
-    heads = [line.removeprefix(_OID) for line in lines if line.startswith(_OID)]
-    if heads:
-        dirty = any(not line.startswith("# ") for line in lines)
-        return {"revision": heads[0], "dirty": dirty} if _HASH.fullmatch(heads[0]) else None
-    head = _git(folder, "rev-parse", "--verify", "--quiet", "HEAD")  # the working tree is large, or its index damaged
-    return None if head is None else {"revision": head.decode("ascii", "replace").strip(), "dirty": None}
-
-
-def _git(folder: Path, *words: str) -> bytes | None:
-    """The output of git in a folder; None if it fails or takes long."""
     from pushsalt.git import GitError
     from pushsalt.git.process import git_argv, run
 
     try:
-        # No program that the repository's own configuration names is run.
-        argv = git_argv("-C", str(folder), config={"core.fsmonitor": "false", "core.hooksPath": "/dev/null"})
-        done = run([*argv, *words], silence=_PATIENCE, total=_PATIENCE)
+        # No program that the repository's own configuration names is run, filters of attributes among them.
+        own = {"core.fsmonitor": "false", "core.hooksPath": "/dev/null"}
+        words = git_argv("-C", str(folder), config=own)
+        head = run([*words, "rev-parse", "--verify", "--quiet", "HEAD"], silence=_PATIENCE, total=_PATIENCE)
+        if head.code:
+            return None
+        filters = _filters(words)
+        if any("=" in name for name in filters):  # no option of git can name it
+            return {"revision": _text(head.out), "dirty": None}
+        words = git_argv("-C", str(folder), config={**own, **filters})
+        status = run([*words, "status", "--porcelain", "--ignore-submodules=all"], silence=_PATIENCE, total=_PATIENCE)
     except (GitError, OSError) as exc:
         log.debug("the project's revision is unknown: %s", exc)
         return None
-    return None if done.code else done.out
+    dirty = None if status.code else bool(status.out.strip())
+    return {"revision": _text(head.out), "dirty": dirty}
+
+
+def _filters(words: Sequence[str]) -> dict[str, str]:
+    """The configuration that turns each filter of the repository off."""
+    from pushsalt.git.process import run
+
+    keys = r"^filter\..*\.(clean|smudge|process|required)$"
+    found = run([*words, "config", "-z", "--name-only", "--get-regexp", keys], silence=_PATIENCE, total=_PATIENCE)
+    names = filter(None, found.out.decode("utf-8", "surrogateescape").split("\0"))
+    return {name: "false" if name.endswith(".required") else "" for name in names}
+
+
+def _text(out: bytes) -> str:
+    return out.decode("ascii", "replace").strip()
 
 
 def _pins(project: Project) -> dict[str, dict[str, str]]:
