@@ -54,6 +54,8 @@ class Runner:
         self._width = width
         self.sources: LocalSources | None = None
         self.stopping = Stopping()
+        #: JID -> ids of targets that keep its return
+        self.kept: dict[str, list[str]] = {}
         #: answers the questions of an orchestration, of its own session on the controller
         self.steps: Callable[[str, list[Any], dict[str, Any]], Awaitable[Any]] | None = None
         self._kept = kept
