@@ -35,7 +35,7 @@ def project(tmp_path):
         record._begin(connection, start)
         record.put_return(connection, start.jid, TargetReturn("db", 1, exit_code=number % 4))
         if number % 3:
-            record._ended(connection, start.jid, JobEnd(number % 4, "done", time.time()))
+            record._ended(connection, start.jid, JobEnd(number % 4, "done", time.time()), only_whole=False)
         elif number % 2:
             connection.execute("UPDATE jobs SET mark = ? WHERE jid = ?", (f"{mark_of(1)}0", start.jid))
     connection.close()
