@@ -52,7 +52,7 @@ def listed(folder: Path) -> None:
     for _ in range(10_000):
         job = JobStart(new_jid(), "state.apply", ["web"], user="me", ids=("web1", "web2"), start=time.time())
         record._begin(connection, job)
-        record._ended(connection, job.jid, JobEnd(0, "done", time.time()))
+        record._ended(connection, job.jid, JobEnd(0, "done", time.time()), only_whole=False)
     connection.execute("COMMIT")
     connection.close()
     for words in ([], ["--out", "json"], ["--limit", "20"]):

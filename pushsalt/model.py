@@ -182,6 +182,8 @@ class TargetReturn:
     changes: bool = False
     check: str = ""
     left: bool = False
+    #: the same without secrets, as observers got it, and the version of the redactor that made it
+    hidden: tuple[int, Any] | None = field(default=None, compare=False, repr=False)
 
     @property
     def error_kind(self) -> str:

@@ -155,6 +155,11 @@ class Redactor:
         for text in texts(value):
             self._add(text)
 
+    @property
+    def version(self) -> int:
+        """A number that grows with each secret: what was redacted at the same one need not be redacted again."""
+        return len(self._values)
+
     def known(self) -> list[str]:
         """The secrets that were added, for a plan file."""
         return sorted({value for value, _ in self._values})

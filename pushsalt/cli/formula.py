@@ -139,8 +139,8 @@ def update(
 def remove(name: Annotated[str, typer.Argument(metavar="NAME|URL", help="Formula to remove.")], given: Given) -> int:
     """Remove a formula from gitfs_remotes and from the lock file."""
     from pushsalt.formula.edit import remove_remote
-    from pushsalt.git.lockfile import LockFile
-    from pushsalt.git.project import configured, lock_path
+    from pushsalt.git.lockfile import LockFile, lock_path
+    from pushsalt.git.project import configured
     from pushsalt.git.remotes import named
 
     project = _project(given)

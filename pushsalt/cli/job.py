@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 from pushsalt.cache.store import write_atomic
 from pushsalt.cli import stdio
 from pushsalt.cli.client import Watcher, open_client
-from pushsalt.cli.options import state_output
+from pushsalt.cli.options import state_output, state_verbose
 from pushsalt.cli.reports import reports
 from pushsalt.cli.returns import Document, Hides, Returns
 from pushsalt.errors import EXIT_CHANGES, EXIT_INTERRUPTED, EXIT_TERMINATED, TargetError, UsageError
@@ -74,6 +74,7 @@ def run_job(
     selection = given.selection(target)
     given.job(DEFAULT_LEVEL)  # report invalid options before any file is read
     state_output(given.state_output)
+    state_verbose(given.state_verbose)
     observers = reports(given.values)
     watcher = Watcher()
     client, level = open_client(given, terminal, watcher)
@@ -113,6 +114,7 @@ def watched(
     ``before``: returns that are written with them, in their order.
     """
     started = time.monotonic()
+    terminal.stdout.keep_to_itself()
     at_once = returns.at_once
     view = _view(given.out, terminal, client.redactor(), watcher, shared=at_once and terminal.stdout.is_terminal)
     with view:

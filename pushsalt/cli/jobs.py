@@ -83,18 +83,16 @@ def list_(given: Given) -> int:
         since = None if given.since is None else times.since(given.since)
     except ValueError:
         raise UsageError(f"--since: {given.since!r} is no time", "for example 2h, 30d, or 2026-11-26") from None
-    found = _kept(given).list(
-        limit=limit, since=since, fun=given.fun, target=given.of_target, failed=bool(given.failed)
-    )
+    kept = _kept(given)
+    wanted: dict[str, Any] = {"limit": limit, "since": since, "fun": given.fun, "target": given.of_target}
+    wanted["failed"] = bool(given.failed)
     out = TERMINAL.get().stdout
     if given.out in (None, "rich"):
-        out.write(_escaped(map(_line, found)))
+        out.write(_escaped(kept.lines(**wanted)))
     elif given.out == "json" and not out.is_terminal:
-        from json import dumps
-
-        out.write(dumps([job.as_row() for job in found]) + "\n", utf8=True)  # ten thousand rows in no time
+        out.write(kept.as_json(**wanted) + "\n", utf8=True)  # ten thousand rows in no time
     else:
-        write_data(given, [job.as_row() for job in found])
+        write_data(given, [job.as_row() for job in kept.list(**wanted)])
     return 0
 
 
@@ -227,13 +225,6 @@ def _number(flag: str, text: str | None, *, zero: bool = False) -> int | None:
     return int(text)
 
 
-def _line(job: KeptJob) -> str:
-    wrong = [f"{number} {word}" for number, word in ((job.failed, "failed"), (job.unanswered, "unanswered")) if number]
-    counts = f"{job.targets} target{'' if job.targets == 1 else 's'}" + (f" ({', '.join(wrong)})" if wrong else "")
-    words = " ".join([job.fun, *map(str, job.arg), *(f"{key}={value}" for key, value in job.kwarg.items())])
-    return f"{job.jid}  {_local(job.start)}  {job.state:<11}  {job.user}  {words}  on {job.tgt}: {counts}"
-
-
 def _local(moment: float) -> str:
     """A time for people, in their own time zone."""
     return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(moment))
@@ -244,7 +235,7 @@ def _head(job: KeptJob, returns: dict[str, TargetReturn]) -> list[str]:
     detail, origin = job.detail, job.detail.get("origin") or {}
     came_from = f", from {origin['from']}" if origin.get("from") else ""
     lines = [
-        _line(job),
+        job.line(),
         f"    by {job.user} on {origin.get('host', 'an unknown host')} in {origin.get('folder', '')}{came_from}",
     ]
     if detail.get("words"):

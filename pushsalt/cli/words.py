@@ -223,7 +223,7 @@ ROWS: Final = tuple(
         (_BOTH, "--no-color --no-colour", TAKEN, "--no-color"),
         (_BOTH, "--force-color --force-colour", ANSWERED, "FORCE_COLOR=1 pushsalt ..."),
         (_BOTH, "--state-output --state_output", TAKEN, "--state-output"),
-        (_BOTH, "--state-verbose --state_verbose", ANSWERED, "-vv, or `state_verbose: true` in pushsalt.yaml"),
+        (_BOTH, "--state-verbose --state_verbose", TAKEN, "--state-verbose"),
         (_SALT, "--output-diff", ANSWERED, "--state-output changes"),
         (_BOTH, "-s --static", IDLE, "results are shown together; --out ndjson writes each when it arrives"),
         (_SALT, "-p --progress", IDLE, "progress is always shown, on stderr"),

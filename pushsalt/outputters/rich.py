@@ -64,6 +64,8 @@ def output(
     elapsed: float | None = None,
     state_output: str = "",
     full_diff: bool = False,
+    state_verbose: bool | None = None,
+    state_tabular: Any = None,
     own: Own | None = None,
     again: Callable[[list[str]], str] | None = None,
     **kw: Any,
@@ -72,7 +74,10 @@ def output(
 
     ``own``: own values of a target (``display.alike``); ``again``: the command line for the same job on given ids.
     """
-    detail = highstate.Detail(verbose, state_output, full_diff)
+    detail = highstate.Detail(
+        *(verbose, state_output, full_diff, state_verbose),
+        state_tabular if isinstance(state_tabular, str) else bool(state_tabular),
+    )
     results = {id: _with_data(id, ret, returns) for id, ret in data.items()}
     groups: dict[Section, list[str]] = {}
     for id, result in results.items():

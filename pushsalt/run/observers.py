@@ -104,9 +104,12 @@ class Observers:
 
 def redacted(result: TargetReturn, redactor: Redactor) -> TargetReturn:
     """A return without secrets, as it is shown."""
+    version = redactor.version
+    ret = redactor.data(result.ret)
+    result.hidden = version, ret
     return replace(
         result,
-        ret=redactor.data(result.ret),
+        ret=ret,
         check=redactor.text(result.check),
         warnings=[redactor.text(text) for text in result.warnings],
         events=redactor.data(result.events) if result.events else [],

@@ -24,7 +24,7 @@ _MOST_REFS: Final = 200
 
 def project_state(project: Project) -> dict[str, Any]:
     """The state of the project, for the ``detail`` of a job. Runs git, so it is called in a thread."""
-    from pushsalt.git.project import lock_path
+    from pushsalt.git.lockfile import lock_path
 
     config = project.config
     found: dict[str, Any] = {"runtime": project.runtime.sha, "version": _version()}
@@ -45,6 +45,8 @@ def project_state(project: Project) -> dict[str, Any]:
 
 def differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
     """What differs in a project since a job, for people."""
+    if "version" not in before:
+        return ["how the project was then is not known: git took too long, or the job was stopped"]
     found = []
     old, new = before.get("git") or {}, now.get("git") or {}
     if old.get("revision") != new.get("revision"):

@@ -381,6 +381,37 @@ def test_a_silent_command_that_fails_has_its_exit_status():
     assert rich.output(data, returns=returns).startswith("a  exit status 3\n\nb  exit status 3\n    out\n")
 
 
+@pytest.mark.parametrize(
+    "options, unchanged",
+    [
+        ({}, False),
+        ({"state_verbose": True}, True),
+        ({"state_output": "full"}, True),
+        ({"state_output": "full", "state_verbose": False}, False),
+        ({"state_output": "terse", "state_verbose": False}, False),
+        ({"verbose": 2, "state_verbose": False}, True),
+    ],
+)
+def test_state_verbose_says_whether_unchanged_states_are_shown(options, unchanged):
+    shown = rich.output({"web1": {**PKG, **SAME}}, **options)
+    assert "pkg.installed" in shown
+    assert ("test.nop" in shown) == unchanged
+
+
+def test_state_tabular_is_the_row_of_a_state():
+    told = {"web1": {**PKG, **SAME, **FAILED, **PENDING}}
+    rows = rich.output(told, state_output="terse", state_tabular=True).splitlines()
+    assert "         pkg.installed  Changed   Name: nginx" in rows
+    assert any(row.strip().startswith("service.running    Failed") for row in rows)
+    assert any(row.strip().startswith("pkg.installed  Differs") for row in rows)
+    rows = rich.output(told, state_output="terse_id", state_tabular="{1} {2}.{3}={4}").splitlines()
+    assert "  web pkg.installed=Changed" in rows
+    rows = rich.output(told, state_output="mixed", state_tabular=True).splitlines()
+    assert "no such unit" in [row.strip() for row in rows], "a state that failed is shown whole"
+    assert "state_tabular: IndexError" in rich.output(told, state_output="terse", state_tabular="{99}")
+    assert rich.output(told, state_tabular=True) == rich.output(told), "for modes that leave a line of a state"
+
+
 COMMANDS = "x\n::set-output name=a::b\n\u3000::error::y\n##[group]z\n##vso[task.setvariable variable=a]b"
 
 
