@@ -67,6 +67,16 @@ class JobRecord:
         jid = self._jid
         self._steps.put(lambda to: _returned(to, jid, ret))
 
+    def step_begins(self, step: JobStart, name: str) -> None:
+        """The job of a step, which the orchestration calls ``name``."""
+        jid, value = self._jid, {"name": name, "fun": step.fun, "tgt": step.tgt}
+        self._steps.put(lambda to: _put_part(to, jid, "job", step.jid, value))
+
+    def state_returned(self, tag: str, ret: Any) -> None:
+        """The return of one state of an orchestration, before its end."""
+        jid = self._jid
+        self._steps.put(lambda to: _put_part(to, jid, "state", tag, ret))
+
     def job_ends(self, end: JobEnd) -> None:
         jid = self._jid
         self._steps.put(lambda to: _ended(to, jid, end))
@@ -277,6 +287,12 @@ def put_return(to: sqlite3.Connection, jid: str, result: TargetReturn) -> None:
     )
 
 
+def _put_part(to: sqlite3.Connection, jid: str, kind: str, key: str, value: Any) -> None:
+    data = encoding.pack(value)
+    to.execute("INSERT OR REPLACE INTO parts VALUES (?, ?, ?, ?)", (jid, kind, key, data))
+    to.execute("UPDATE jobs SET size = size + ? WHERE jid = ?", (len(data), jid))
+
+
 def _ended(to: sqlite3.Connection, jid: str, end: JobEnd) -> None:
     """The end of the job; of one that was resumed, other returns may be worse, or missing."""
     to.execute(
@@ -284,3 +300,4 @@ def _ended(to: sqlite3.Connection, jid: str, end: JobEnd) -> None:
         " max(:code, (SELECT coalesce(max(exit_code), 0) FROM returns WHERE returns.jid = jobs.jid)) WHERE jid = :jid",
         {"end": end.end, "state": end.state, "code": end.exit_code, "jid": jid},
     )
+    to.execute("DELETE FROM parts WHERE jid = ? AND kind = 'state'", (jid,))

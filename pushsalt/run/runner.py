@@ -56,6 +56,10 @@ class Runner:
         self.stopping = Stopping()
         #: answers the questions of an orchestration, of its own session on the controller
         self.steps: Callable[[str, list[Any], dict[str, Any]], Awaitable[Any]] | None = None
+        #: of an orchestration that goes on: returns of the run before, by tag; those states are not run again
+        self.done: dict[str, Any] = {}
+        #: is told of each return of a state: id, tag, return
+        self.on_state: Callable[[str, str, dict[str, Any]], None] | None = None
         self._kept = kept
         self.connecting = connect_options(project, job) if kept is None else kept.options
         self._within = within

@@ -312,6 +312,8 @@ class Work:
             dry = plan.fields["test"] or plan.fields["mock"]
             mined = [] if dry else mine.with_states(self.project, self.target, mine_functions)
             message = {"k": "run", **plan.fields, **({"detail": True} if self.options.plan else {})}
+            if self.runner.done:
+                message["done"] = self.runner.done
             await session.run(message, plan.blobs.__getitem__, [each.message() for each in mined])
             self._returned = True
         self.mined = mined, session.after
@@ -344,6 +346,8 @@ class Work:
                 self.details[message["tag"]] = clean(message["detail"])
             self.settle(said=message["ret"].get("result") is False)
             self.reporter.chunk_done(self.name, message["tag"], message["ret"])
+            if self.runner.on_state is not None:
+                self.runner.on_state(self.name, message["tag"], message["ret"])
         elif kind == "event":
             if "tag" in message:
                 self._kept(str(message["tag"]), message.get("data"))

@@ -1,0 +1,68 @@
+"""An orchestration as a job of the record: its steps, the returns of its states as they come, its end."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
+
+from pushsalt.job import Selection
+from pushsalt.jobs.model import JobStart
+from pushsalt.run.jobrecord import Facts, recorder
+from pushsalt.run.jobstart import job_start
+from pushsalt.run.observers import Observers
+
+if TYPE_CHECKING:
+    from pushsalt.job import Job
+    from pushsalt.model import TargetReturn
+    from pushsalt.orchestrate.jobs import Jobs
+
+#: The name of an orchestration's function in records and events. Salt's.
+FUN: Final = "runner.state.orchestrate"
+KIND: Final = "orchestrate"
+
+
+class Recorded:
+    """Tells the record and the observers of an orchestration. Begin with ``begins``, end with ``ends``."""
+
+    def __init__(self, client: Jobs, job: Job, id: str) -> None:
+        project = client.project
+        self._client = client
+        self._redactor = project.redactor
+        self._record = recorder(project, resumes=job.resumes) if client.keeps_jobs else None
+        self._observers = Observers(self._record, client.observers, project.redactor)
+        self._facts: Facts | None = None
+        self._state = partial(job_start, job, Selection(id, "list"), [id], client.words, project.redactor)
+
+    def _start(self) -> JobStart:
+        return replace(self._state(), kind=KIND, fun=FUN)
+
+    async def begins(self) -> None:
+        """It begins; it is kept then."""
+        start = self._start()
+        await self._observers.job_begins(start)
+        self._facts = Facts(self._client.project, self._record)
+        self._client.on_begin(start.jid)
+
+    def step(self, name: str, jid: str, fun: str, tgt: str) -> None:
+        """The job of a step begins."""
+        if self._record is not None:
+            self._record.step_begins(JobStart(jid, fun, tgt=self._redactor.text(tgt), start=time.time()), name)
+
+    def state(self, id: str, tag: str, ret: dict[str, Any]) -> None:
+        """A state has its return."""
+        if self._record is not None:
+            self._record.state_returned(self._redactor.text(tag), self._redactor.data(ret))
+
+    async def returned(self, result: TargetReturn) -> None:
+        """All states have theirs."""
+        await self._observers.returned([result])
+        if self._record is not None:
+            self._record.restated(self._start())  # without the secrets that pillar has shown since
+        if self._facts is not None:
+            await self._facts.settled()
+
+    async def ends(self, stopped_with: int | None) -> None:
+        """It ends; ``stopped_with``: the exit code of one that was stopped."""
+        await self._observers.job_ends(stopped_with)
