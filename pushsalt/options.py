@@ -257,7 +257,7 @@ _CONTROLLER: Final = _of(
         "reconnect",
         "number",
         60.0,
-        "Seconds for which a connection that breaks in a run of states is made again; 0: not.",
+        "Seconds for which a connection that breaks in a run of states is made again; 0: the run ends with it.",
     ),
     ("accept_new_host_keys", "bool", False, "Take unknown host keys into known_hosts; changed ones are refused."),
     ("return", "any", [], "Returners that get the return of every job's targets, beside those of `--return`."),

@@ -23,6 +23,14 @@ TIMEOUT: Final = 120.0
 _LOOK: Final = 0.2
 #: Most bytes of the output of an inventory program.
 MAX_BYTES: Final = 64 * 1024 * 1024
+_waiting_threads: Final[set[int]] = set()
+
+
+def holds_this_thread() -> bool:
+    """Whether this thread waits for a program of ``bounded``; a handler of signals may ask. No event loop runs then."""
+    import threading
+
+    return threading.get_ident() in _waiting_threads
 
 
 def run_program(argv: Sequence[str], *, input: bytes = b"", terminal: bool = False) -> Completed:
@@ -133,6 +141,7 @@ def bounded(argv: Sequence[str], most: int, seconds: float) -> Completed:
     """
     import selectors
     import subprocess
+    import threading
     import time
 
     end = time.monotonic() + seconds
@@ -142,6 +151,7 @@ def bounded(argv: Sequence[str], most: int, seconds: float) -> Completed:
         selectors.DefaultSelector() as waiting,
     ):
         try:
+            _waiting_threads.add(threading.get_ident())
             waiting.register(process.stdout, selectors.EVENT_READ, out)  # type: ignore[arg-type]
             waiting.register(process.stderr, selectors.EVENT_READ, err)  # type: ignore[arg-type]
             while waiting.get_map():
@@ -164,5 +174,6 @@ def bounded(argv: Sequence[str], most: int, seconds: float) -> Completed:
         except subprocess.TimeoutExpired:
             raise TimeoutError(f"{argv[0]} did not end in {seconds:g} seconds") from None
         finally:
+            _waiting_threads.discard(threading.get_ident())
             process.kill()
     return Completed(0 if len(out) > most else process.returncode, bytes(out), bytes(err))

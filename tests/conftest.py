@@ -1,15 +1,15 @@
-"""For all tests: the usual signals, whatever started us, a home that is not the user's, and no time limits of
-hypothesis, which measure the machine.
+"""Settings for all tests: default signals, a home that is not the user's, and no time limits of hypothesis, which would
+measure the machine.
 
-By default hypothesis draws the same examples everywhere, so that the suite fails for a change and not for a draw;
-``--hypothesis-profile new --hypothesis-seed N`` draws others, as ``.ci/run`` does. What it finds becomes an
+By default hypothesis draws the same examples everywhere, so that only a change makes the suite fail;
+``--hypothesis-profile new --hypothesis-seed N`` draws others, as ``.ci/run`` does. An example that fails becomes an
 ``@example`` of its test.
 
-Each process of a parallel run (pytest -n) has a home of its own: there runs of this machine on itself lock each other
-out.
+Each process of a parallel run (pytest -n) has a home of its own: runs of the same user on this machine would wait for
+each other's lock.
 
-A shell without job control starts what runs in the background with SIGINT ignored, nohup does so with SIGHUP, and
-children inherit that: what stops at Ctrl-C could not be tested there.
+A shell without job control starts background commands with SIGINT ignored, nohup with SIGHUP ignored, and children
+inherit that: tests of Ctrl-C would fail there.
 """
 
 import logging
@@ -36,13 +36,13 @@ REQUIRED = pytest.StashKey[set[str]]()
 
 
 def pytest_configure(config):
-    """What ``REQUIRE`` names is there, or nothing is run."""
+    """End the run if a requirement of ``REQUIRE`` is missing."""
     config.stash[REQUIRED] = required.required()
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item):
-    """A skip for the lack of something that is required is a failure."""
+    """Report a skip as a failure if a missing requirement caused it."""
     report = yield
     if report.skipped and not hasattr(report, "wasxfail"):
         path, line, text = report.longrepr
@@ -56,7 +56,7 @@ def pytest_runtest_makereport(item):
 
 @pytest.fixture(autouse=True)
 def log_level():
-    """Commands that run in this process set it, for good."""
+    """Restore the log level: commands that run in this process change it."""
     before = logging.getLogger().level
     yield
     logging.getLogger().setLevel(before)
@@ -64,9 +64,9 @@ def log_level():
 
 @pytest.fixture(scope="session", autouse=True)
 def user_folders():
-    """Compiled templates and the cache's key are kept in folders of the user; in some of these tests' own instead.
+    """Use temporary folders for compiled templates and the cache's key, which belong to the user's folders.
 
-    Machines' roots and packages stay where they are from one time to the next, and so do Python versions.
+    Roots and packages of machines, and Python versions, are kept between runs.
     """
     os.environ.setdefault("PUSHSALT_TEST_CACHE", str(machines.cache_dir()))
     os.environ.setdefault("PYENV_ROOT", str(Path.home() / ".pyenv"))

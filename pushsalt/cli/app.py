@@ -51,6 +51,8 @@ pushsalt apply 'web*'                       the highstate of top.sls
 
 #: The options of a command that was not found, in the context's ``meta``.
 _MOVED = "pushsalt.moved"
+#: There, too: an option, and the name of a command that stands where its value is.
+_AS_VALUE = "pushsalt.command_as_value"
 
 
 class _Lean:
@@ -139,7 +141,9 @@ class _Commands(_Help, TyperGroup):
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         if args and args[0].startswith("-"):
             own = {flag: not (param.is_flag or param.count) for param in self.params for flag in param.opts}
-            args, ctx.meta[_MOVED] = wordorder.options_after_command(args, own, self.list_commands(ctx))
+            commands = self.list_commands(ctx)
+            ctx.meta[_AS_VALUE] = wordorder.command_as_value(args, own, commands)
+            args, ctx.meta[_MOVED] = wordorder.options_after_command(args, own, commands)
         return super().parse_args(ctx, args)
 
 
@@ -161,7 +165,14 @@ class Group(_Commands):
         return _lean(command)
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        _known(args, self.list_commands(ctx), call=wordorder.call(args, ctx.meta.get(_MOVED, [])))
+        commands = self.list_commands(ctx)
+        option, name = ctx.meta.get(_AS_VALUE) or ("", "")
+        if option and args and args[0] not in commands:
+            text = f"there is no command: {option} took {name!r} as its value"
+            raise UsageError(
+                text, hint=words.other_meaning(option) or f"write a value after {option}, then the command"
+            )
+        _known(args, commands, call=wordorder.call(args, ctx.meta.get(_MOVED, [])))
         return super().resolve_command(ctx, args)
 
     def format_options(self, ctx: Any, formatter: Any) -> None:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Any
 
+from pushsalt.cli import words
 from pushsalt.cli.stdio import Terminal
+from pushsalt.errors import UsageError
 from pushsalt.events import BatchDone, Reporter
 from pushsalt.log import DEFAULT_LEVEL, configure, level_number
 from pushsalt.model import TargetReturn
@@ -82,7 +84,15 @@ class Watcher(Reporter):
 
 def configured_log(given: Given, terminal: Terminal) -> None:
     """Set up logging for a command that needs no client."""
-    configure(terminal.log, given.log_level or DEFAULT_LEVEL)
+    _configure(terminal, given.log_level or DEFAULT_LEVEL)
+
+
+def _configure(terminal: Terminal, level: str) -> None:
+    """Use this level of ``--log-level``. Raises UsageError, with what another tool means by ``-l``."""
+    try:
+        configure(terminal.log, level)
+    except UsageError as exc:
+        raise UsageError(exc.message, hint=f"{exc.hint}; {words.other_meaning('-l')}") from None
 
 
 def open_client(given: Given, terminal: Terminal, reporter: Reporter) -> tuple[Client, str]:
@@ -90,7 +100,7 @@ def open_client(given: Given, terminal: Terminal, reporter: Reporter) -> tuple[C
     from pushsalt.api import Client
 
     if given.log_level:
-        configure(terminal.log, given.log_level)
+        _configure(terminal, given.log_level)
     client = Client(given.settings(), reporter)
     project = client.project
     terminal.log.redactor = client.redactor()

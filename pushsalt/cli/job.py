@@ -29,6 +29,7 @@ from pushsalt.cli.returns import Document, Hides, Returns
 from pushsalt.errors import EXIT_CHANGES, EXIT_INTERRUPTED, EXIT_TERMINATED, TargetError, UsageError
 from pushsalt.log import DEFAULT_LEVEL
 from pushsalt.model import TargetReturn
+from pushsalt.programs import holds_this_thread
 
 if TYPE_CHECKING:
     from pushsalt.api import Client, JobOptions, Selection
@@ -223,6 +224,7 @@ class Work:
         for number in EXIT_OF_SIGNAL:
             if signal.getsignal(number) is not signal.SIG_IGN:  # nohup, or a job of a script in the background
                 loop.add_signal_handler(number, self._on_signal, number, stopped)
+                signal.signal(number, self._while_loop_waits)  # the loop learns of the signal all the same
         task = loop.create_task(self._read(make()))
         stop = loop.create_task(stopped.wait())
         await asyncio.wait({task, stop}, return_when=asyncio.FIRST_COMPLETED)
@@ -265,6 +267,13 @@ class Work:
                 self._again.set_result(None)
         else:
             leave(EXIT_OF_SIGNAL[number], self.watcher.view)
+
+    def _while_loop_waits(self, number: int, frame: object) -> None:
+        """Leave at once while an inventory program holds the event loop: nothing has begun on any target."""
+        if holds_this_thread():
+            self.signal = signal.Signals(number)
+            stdio.print_error(f"stopped by {self.signal.name} while a program of the inventory ran")
+            raise SystemExit(EXIT_OF_SIGNAL[self.signal])
 
     def _say_stopping(self) -> None:
         if self.watcher.view:

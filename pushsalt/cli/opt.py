@@ -70,7 +70,7 @@ def whole(flag: str, text: str | None) -> int | None:
     if text is None:
         return None
     if not is_count(text):
-        raise UsageError(f"{flag}: {text!r} is not a whole number above 0")
+        raise UsageError(f"{flag}: {text!r} is not a whole number above 0", hint=words.other_meaning(flag))
     return int(text)
 
 
@@ -87,5 +87,6 @@ def seconds(flag: str, text: str | None, *, zero: bool = False) -> float | None:
     except ValueError:
         value = -1.0
     if not (0 < value < 1e9 or (zero and value == 0)):
-        raise UsageError(f"{flag}: {text!r} is not a number of seconds{'' if zero else ' above 0'}")
+        said = f"{flag}: {text!r} is not a number of seconds{'' if zero else ' above 0'}"
+        raise UsageError(said, hint=words.other_meaning(flag))
     return value

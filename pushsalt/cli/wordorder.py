@@ -6,6 +6,7 @@ Options before the command that are not global are moved after it, where its par
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from itertools import pairwise
 
 from pushsalt.cli.opt import Opt
 from pushsalt.cli.options import GLOBAL, JOB, MATCHERS, RAW, RERUN, RETURNS, STATES
@@ -46,6 +47,21 @@ def options_after_command(
     if rest and rest[0] in commands:
         return [*kept, rest[0], *moved, *target, *rest[1:]], []
     return [*kept, *target, *rest], moved
+
+
+def command_as_value(args: list[str], own: Mapping[str, bool], commands: Collection[str]) -> tuple[str, str]:
+    """(option, command) where an option before the command took the command's name as its value; else empty texts.
+
+    ``own``: as for ``options_after_command``.
+    """
+    flags = {**_flags(GLOBAL, JOB, ROLLOUT, REPORTS, RETURNS, RERUN, MATCHERS, STATES, RAW), **own}
+    values = {flag for flag, has_value in flags.items() if has_value}
+    for word, after in pairwise(args):
+        if not word.startswith("-") or word == "--":
+            continue
+        if after in commands and takes_next(word, values):
+            return _flags_in(word, values)[-1], after
+    return "", ""
 
 
 def call(words: list[str], moved: list[str]) -> str:

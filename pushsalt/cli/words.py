@@ -283,6 +283,12 @@ def answer(word: str) -> tuple[str, str] | None:
     return ", ".join(row.tools for row in rows), "; ".join(hints)
 
 
+def other_meaning(word: str) -> str:
+    """The hint of an option of ours that means something else in another tool; empty for other words."""
+    rows = [row for row in ROWS if row.verb == OTHER and word in row.words.split()]
+    return "; ".join(dict.fromkeys(f"{word} {row.text}" for row in rows))
+
+
 _TAKEN: dict[str, list[str]] = {}
 for _row in ROWS:
     if _row.verb == TAKEN:

@@ -58,7 +58,7 @@ class Kind:
             lock=self.takes_lock,
             modules=self.wants_modules,
             clean=self.cleans,
-            survives=self.survives,
+            survives=self.survives and self.work.outlives,
         )
         await self.work.connect()
         first = await self.first()

@@ -145,9 +145,16 @@ class Work:
             jid=self.runner.jid,
         )
 
+    @property
+    def outlives(self) -> bool:
+        """Whether a run of this job outlives its connection: with ``reconnect: 0`` it ends with it."""
+        return bool(self.project.config.opts["reconnect"])
+
     async def connect(self) -> transport.Connection:
-        with self.phase("connect"):
-            self._connection = await self.runner.connect(self.target)
+        """The connection; made now, if there is none."""
+        if self._connection is None:
+            with self.phase("connect"):
+                self._connection = await self.runner.connect(self.target)
         return self._connection
 
     async def connect_again(self) -> transport.Connection:

@@ -1,4 +1,4 @@
-"""A project with an SSH CA, whose passphrases are answered by a program; agents and PKCS#11 tokens for it."""
+"""A project with an SSH CA whose passphrases a program answers, with agents and PKCS#11 tokens for it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SOFTHSM = "/usr/lib/softhsm/libsofthsm2.so"
 
 
 class CaProject(Project):
-    """``ca(...)`` runs ``pushsalt ca``; ``more`` is laid over the environment of every command."""
+    """``ca(...)`` runs ``pushsalt ca``; ``more`` is added to the environment of every command."""
 
     def __init__(self, folder: Path, hosts: Any = None, **config: Any) -> None:
         super().__init__(folder, hosts, **config)
@@ -42,13 +42,13 @@ class CaProject(Project):
         return self.run("ca", *words, timeout=timeout)
 
     def good(self, *words: str) -> Any:
-        """What it says as JSON; it must have worked."""
+        """Run ``pushsalt ca``, assert that it succeeded, and return its JSON output."""
         done = self.ca(words[0], "--out", "json", *words[1:])
         assert done.code == 0, done.err
         return Data(done.out)
 
     def key(self, name: str, kind: str = "ed25519") -> Path:
-        """A new key pair of a user; the private file."""
+        """Make a key pair of a user; returns the private file."""
         path = self.folder / name
         keygen(path, kind)
         return path
@@ -84,14 +84,16 @@ def add(socket: str, *words: str) -> None:
 
 
 def no_token() -> str:
-    """Why there is no PKCS#11 token here, or an empty text."""
+    """The reason why this machine cannot make a PKCS#11 token, or an empty text."""
     if not Path(SOFTHSM).exists() or shutil.which("pkcs11-tool") is None or shutil.which("softhsm2-util") is None:
         return "SoftHSM (softhsm2) and OpenSC's pkcs11-tool are not installed"
     return ""
 
 
 def token(folder: Path, pin: str, *labels: str) -> dict[str, str]:
-    """A software token with keys of these names; the environment that finds it. ``NAME.pub`` are in the folder."""
+    """Make a software token with keys of these names; returns the environment that finds it. ``NAME.pub`` are in the
+    folder.
+    """
     (folder / "tokens").mkdir()
     (folder / "softhsm2.conf").write_text(f"directories.tokendir = {folder / 'tokens'}\nlog.level = ERROR\n")
     env = {"SOFTHSM2_CONF": str(folder / "softhsm2.conf"), "PATH": "/usr/bin:/bin"}

@@ -1,7 +1,7 @@
 """Debian roots with the package managers of other systems, as Debian packages them, and repositories of small packages.
 
-Nothing is booted: a root is an overlay that thin runs in by chroot, in namespaces of its own, with the grains of the
-system that it stands for. What is slow (installing the tools, building the packages) is kept from run to run.
+Nothing is booted: a root is an overlay in which thin runs by chroot, in separate namespaces, with the grains of the
+system that it represents. Installed tools and built packages are kept between runs, since they take long.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ CASES = HERE.parent / "cases" / "thin" / "foreign"
 
 _RPM = ("createrepo-c", "rpm", "rpm2cpio", "cpio")
 _OTHERS = ("zypper", *_RPM, "pacman-package-manager", "makepkg", "libarchive-tools")
-#: what is installed for each; dnf's plug-ins and zypper cannot stand together
+#: what is installed in each root; the plug-ins of dnf conflict with zypper
 TOOLS = {"dnf": ("dnf", "dnf-plugins-core", *_RPM), "zypper": _OTHERS, "pacman": _OTHERS}
 GRAINS = {
     "dnf": {"os": "Rocky", "os_family": "RedHat", "osarch": "x86_64", "osmajorrelease": 9, "osrelease": "9.4"},
@@ -101,7 +101,7 @@ echo '{name} {version}' > %{{buildroot}}{file}
 
 REPOSITORY = "[{0}]\nname=Test {0}\nbaseurl=file:///srv/rpm/{0}\nenabled={1}\ngpgcheck=0\n"
 
-#: Debian's rpm wants to be told that it is meant when it installs; zypper calls it as everywhere else
+#: Debian's rpm refuses to install packages without this option; zypper calls rpm without it
 RPM_WRAPPER = """#!/bin/sh
 case " $* " in *" -U "*|*" -e "*|*" -i "*) exec /opt/rpm/rpm --force-debian "$@";; esac
 exec /opt/rpm/rpm "$@"
@@ -109,13 +109,13 @@ exec /opt/rpm/rpm "$@"
 
 
 def lacking() -> str:
-    """Why there can be no such roots here, or an empty text."""
+    """The reason why this machine cannot make such roots, or an empty text."""
     return missing() or ("" if shutil.which("unshare") else "not installed: unshare")
 
 
 @dataclass
 class Foreign:
-    """One root: ``take`` carries out steps (``tests/beds/steps.py``) in it, ``shell`` a command."""
+    """A root: ``take`` runs steps (``tests/beds/steps.py``) in it, ``shell`` a command."""
 
     root: Path
 
@@ -133,7 +133,7 @@ class Foreign:
         return done.stdout
 
     def take(self, steps: Sequence[dict[str, Any]]) -> list[Any]:
-        """What came of each step."""
+        """Run the steps; returns the outcome of each."""
         (self.root / "opt/steps/asked").write_text(repr(list(steps)), encoding="utf-8")
         text = self.shell("cd / && python3 -I -S /opt/steps/run_steps.py < /opt/steps/asked 2> /opt/steps/errors")
         came: list[Any] = ast.literal_eval(text.split("@@@", 1)[1])
@@ -148,7 +148,7 @@ _ENTER = (
 
 @contextlib.contextmanager
 def foreign(kind: str) -> Iterator[Foreign]:
-    """A root that stands for a system with this program (a key of GRAINS), of its own and gone afterwards."""
+    """A new root that represents a system with this program (a key of GRAINS); it is removed afterwards."""
     layer = _layer(TOOLS[kind])
     work = Path(tempfile.mkdtemp(prefix="pushsalt-foreign-"))
     for name in ("upper", "work", "merged"):
@@ -174,7 +174,9 @@ def _mounted(lower: Sequence[Path], upper: Path, work: Path, merged: Path) -> It
 
 
 def _layer(tools: Sequence[str]) -> Path:
-    """The upper folder of an overlay with the tools and the repositories; made once for what is written here."""
+    """The upper folder of an overlay with the tools and the repositories. It is made once for each content of this
+    file.
+    """
     recipe = "".join(inspect.getsource(part) for part in (_prepare, _rpms, _arch_packages))
     recipe += repr((tools, PACKAGES, COMPS, UPDATEINFO, SPEC, RPM_WRAPPER, base_root().name))
     layer = cache_dir() / f"layer-foreign-{hashlib.sha256(recipe.encode()).hexdigest()[:10]}"
@@ -205,7 +207,7 @@ def _prepare(bed: Foreign, tools: Sequence[str]) -> None:
     if "makepkg" in tools:
         _arch_packages(bed)
     (root / "etc/rpm").mkdir(exist_ok=True)
-    (root / "etc/rpm/macros").write_text("%_dbpath /var/lib/rpm\n")  # Debian's is in root's home
+    (root / "etc/rpm/macros").write_text("%_dbpath /var/lib/rpm\n")  # Debian's is in the home of root
     _rpms(bed)
     for repository in ("base", "extra"):
         extra = " -g comps.xml" if repository == "base" else ""
@@ -253,9 +255,9 @@ def _rpms(bed: Foreign) -> None:
 
 
 def _arch_packages(bed: Foreign) -> None:
-    """Packages of pacman are archives with a .PKGINFO; repo-add makes a repository of them."""
+    """Build packages of pacman (archives with a .PKGINFO) and a repository of them with repo-add."""
     for name, version, release, repository, requires, provides, file in PACKAGES:
-        version = version.replace("~", "")  # which pacman's versions cannot have
+        version = version.replace("~", "")  # versions of pacman cannot contain these characters
         tree = bed.root / "tmp/tree"
         (tree / file.lstrip("/")).parent.mkdir(parents=True)
         (tree / file.lstrip("/")).write_text(f"{name} {version}\n")

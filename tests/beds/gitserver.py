@@ -1,5 +1,6 @@
 """Git repositories made from a few texts, and servers for them on loopback: smart HTTP(S) with a password, a proxy, and
-servers that behave badly. ssh is tests.beds.sshd."""
+faulty servers. tests.beds.sshd has ssh.
+"""
 
 from __future__ import annotations
 
@@ -54,7 +55,8 @@ class Repo:
     def commit(
         self, files: Mapping[str, Any], branch: str = "master", *, fresh: bool = False, message: str = "change"
     ) -> str:
-        """The new commit. A file is a text, bytes, (mode, text) such as ``("120000", "target")``, or None: removed.
+        """Add a commit and return its id. A file is a text, bytes, a pair (mode, text) such as ``("120000",
+        "target")``, or None, which removes it.
 
         ``fresh``: a root commit, as after a force-push.
         """
@@ -96,10 +98,10 @@ class Repo:
 
 
 class Http:
-    """``git http-backend`` behind the standard library's server.
+    """``git http-backend`` behind the server of the standard library.
 
-    ``requests`` are the paths asked for; ``trouble`` is what it does instead of answering: silent, 500, drip, garbage,
-    or a URL that it redirects to.
+    ``requests`` are the requested paths. ``trouble`` replaces the answer: silent, 500, drip, garbage, or a URL that the
+    server redirects to.
     """
 
     def __init__(self, root: Path, *, login: tuple[str, str] | None = None, tls: Path | None = None) -> None:
@@ -186,7 +188,7 @@ class Http:
 
     def _backend(self, request: Any) -> None:
         path, _, query = request.path.partition("?")
-        path = path[path.index("/", 8) :] if path.startswith("http://") else path  # as a proxy is asked
+        path = path[path.index("/", 8) :] if path.startswith("http://") else path  # a request to a proxy
         body = request.rfile.read(int(request.headers.get("Content-Length") or 0))
         env = {
             **GIT_ENV,
@@ -246,7 +248,7 @@ def certificate(path: Path) -> Path:
 
 @contextlib.contextmanager
 def silent_port() -> Iterator[int]:
-    """A port that takes connections and says nothing."""
+    """A port that accepts connections and sends nothing."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         yield server.getsockname()[1]
 

@@ -1,8 +1,9 @@
-"""A target in the wrong hands: takes the place of Python there (``python:`` of the inventory), and answers as told.
+"""A hostile target: it replaces Python on the target (``python:`` of the inventory), and sends what a file says.
 
 ``HOSTILE`` names a JSON file: a list of frames that are sent after the hello, each ``[kind, payload]`` with the payload
-as a Python expression: a dict is sent as msgpack, bytes as they are. ``WAIT`` in their place waits for a frame of the
-controller, which is written to the file ``….heard``; ``STAY`` stays, whatever is said. At the end it waits for ``bye``.
+as a Python expression: a dict is sent as msgpack, bytes unchanged. ``WAIT`` waits for a frame of the controller, which
+is written to the file ``….heard``; ``STAY`` keeps the process whatever the controller sends. At the end it waits for
+``bye``.
 """
 
 import ast

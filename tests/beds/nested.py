@@ -1,7 +1,8 @@
-"""A booted machine with more behind it: machines of systemd-nspawn that boot in it, a chroot, and containers of podman.
+"""A booted machine that contains others: machines of systemd-nspawn that boot in it, a chroot, and containers of
+podman.
 
-It is what resources are tested with. Everything in it stands on the same Debian root; what is slow (installing podman,
-importing the image) is kept from run to run.
+Tests of resources use it. All of them use the same Debian root. Installing podman and importing the image take long, so
+both are kept between runs.
 """
 
 from __future__ import annotations
@@ -19,10 +20,10 @@ from tests.differential.layers import NSPAWN, _key, lower_dirs
 
 PACKAGES = ["podman", "systemd-container"]
 IMAGE = "localhost/debian:bookworm"
-#: machines that can be booted, and chroots: name -> where it is in the host
+#: machines that can be booted, and chroots: name -> path in the host
 MACHINES = {"m1": "/var/lib/machines/m1", "m2": "/var/lib/machines/m2"}
 CHROOTS = {"jail": "/srv/jail"}
-#: what would start with podman, and is not needed for it
+#: units that would start with podman and are not needed for it
 UNWANTED = (
     "cni-dhcp.service",
     "podman.service",
@@ -43,7 +44,7 @@ Delegate=yes
 ExecStart=/usr/bin/systemd-nspawn --quiet --keep-unit --boot --machine=%i --directory=/var/lib/machines/%i \
     --private-network --resolv-conf=off --timezone=off --link-journal=no --console=pipe
 """
-#: In a container nobody may make control groups, keyrings or kernel settings.
+#: A container cannot create control groups, keyrings or kernel settings.
 CONTAINERS_CONF = """[containers]
 cgroups = "disabled"
 default_sysctls = []
@@ -60,7 +61,7 @@ runroot = "/run/containers/storage"
 [storage.options]
 additionalimagestores = ["/srv/images"]
 """
-#: A root without what no program looks at.
+#: A root without the files that no program reads.
 IMPORT = (
     "tar -C /srv/base --exclude=./usr/share/doc --exclude=./usr/share/locale --exclude=./usr/share/man "
     "--exclude=./usr/share/i18n --exclude=./usr/include --exclude=./var/cache --exclude=./var/lib/apt -cf - . "
@@ -69,7 +70,9 @@ IMPORT = (
 
 
 class NestedBed(MachineBed):
-    """``boot`` gives a machine with the roots of MACHINES and CHROOTS in it; ``start`` boots those in there."""
+    """``boot`` returns a machine that contains the roots of MACHINES and CHROOTS; ``start`` boots the machines in
+    it.
+    """
 
     def _furnish(self, machine: Machine) -> None:
         super()._furnish(machine)
@@ -94,16 +97,16 @@ class NestedBed(MachineBed):
 
 
 def inside(machine: Machine, name: str) -> Path:
-    """The folder with all that was changed in one of the roots."""
+    """The folder that contains all changes of one of the roots."""
     return machine.folder / "inside" / name
 
 
 @contextlib.contextmanager
 def nested() -> Iterator[tuple[MachineBed, Machine]]:
-    """The bed and its one machine, host1, in which m1 and m2 have booted and the container c1 runs."""
+    """The bed and its machine, host1, in which the machines m1 and m2 and the container c1 run."""
     root, layer = base_root(), lower_dirs(PACKAGES)[0]
     with NestedBed(layers=[layer]) as bed:
-        store = bed.folder / "containers"  # podman cannot put an overlay on an overlay
+        store = bed.folder / "containers"  # podman cannot mount an overlay on an overlay
         store.mkdir()
         images = _images(layer, root)
         bed.options = ["--capability=all", f"--bind={store}:/var/lib/containers", f"--bind-ro={images}:/srv/images"]
@@ -115,11 +118,12 @@ def nested() -> Iterator[tuple[MachineBed, Machine]]:
         try:
             yield bed, machine
         finally:
-            machine.shell("podman rm --all --force --time 0", check=False)  # it would keep the machine from ending
+            # it would prevent the shutdown of the machine
+            machine.shell("podman rm --all --force --time 0", check=False)
 
 
 def _images(layer: Path, root: Path) -> Path:
-    """A store of podman with the image, imported from the root; made once for what is written here."""
+    """A store of podman with the image imported from the root. It is made once for each content of this file."""
     place = cache_dir() / f"images-{_key(IMPORT, layer.name, root.name)}"
     with _locked(place.with_suffix(".lock")):
         if place.exists():

@@ -1,4 +1,4 @@
-"""What runs on this machine, from /proc."""
+"""The processes of this machine, from /proc."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 
 
 def running(text: str | list[str], name: str = "cmdline") -> list[int]:
-    """Processes whose ``/proc/PID/cmdline`` (or ``environ``) has this text, or is just these words."""
+    """Processes whose ``/proc/PID/cmdline`` (or ``environ``) contains this text, or equals this list of words."""
     found = []
     for path in Path("/proc").glob("[0-9]*"):
         try:
@@ -27,7 +27,7 @@ def running(text: str | list[str], name: str = "cmdline") -> list[int]:
 
 
 def children(pid: int) -> list[int]:
-    """The processes that this one has started, and that live."""
+    """The living child processes of this process."""
     found = []
     for path in Path("/proc").glob("[0-9]*/stat"):
         with contextlib.suppress(OSError):
@@ -38,7 +38,7 @@ def children(pid: int) -> list[int]:
 
 
 def wait_until(what: Callable[[], object], seconds: float = 20) -> None:
-    """Wait until it is true; fails when it never is."""
+    """Wait until the condition is true; fails after a time limit."""
     end = time.monotonic() + seconds
     while not what():
         assert time.monotonic() < end, "it did not come to be"
@@ -46,7 +46,7 @@ def wait_until(what: Callable[[], object], seconds: float = 20) -> None:
 
 
 class Watch(threading.Thread):
-    """Looks at every process again and again while it is entered: ``seen`` has (what, name, command) of each find."""
+    """Inspects every process repeatedly while it is entered: ``seen`` has (what, name, command) of each find."""
 
     def __init__(self, words: dict[str, bytes]) -> None:
         super().__init__(daemon=True)

@@ -1,4 +1,4 @@
-"""A project folder and the real command line in it, as a person would use both; nothing of the user's own is read."""
+"""A project folder and the real command line in it, isolated from the user's own files."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Done:
 
     @cached_property
     def data(self) -> dict[str, Any]:
-        """What ``--out json`` wrote: strict JSON, one object."""
+        """The output of ``--out json``: strict JSON, one object."""
 
         def no_constant(name: str) -> None:
             raise AssertionError(f"{name} is no JSON")
@@ -40,7 +40,7 @@ class Done:
         return found
 
     def error(self, id: str) -> dict[str, Any]:
-        """The error object of a target; its three texts are never empty."""
+        """The error object of a target, whose three texts must not be empty."""
         ret = self.data[id]
         assert isinstance(ret, dict) and set(ret) == {"error"}, ret
         error: dict[str, Any] = ret["error"]
@@ -49,13 +49,13 @@ class Done:
 
 
 class Project:
-    """``pushsalt.yaml``, ``inventory.yaml``, ``salt/`` and ``pillar/`` in a folder, and a home beside them."""
+    """``pushsalt.yaml``, ``inventory.yaml``, ``salt/`` and ``pillar/`` in a folder, and a home next to them."""
 
     def __init__(self, folder: Path, hosts: Mapping[str, Any] | None = None, **config: Any) -> None:
         self.folder = folder / "project"
         self.home = folder / "home"
         self.cache = folder / "cache"
-        #: more variables of the environment
+        #: further environment variables
         self.variables: dict[str, str] = {}
         for path in (self.folder / "salt", self.folder / "pillar", self.home / ".ssh"):
             path.mkdir(parents=True, exist_ok=True)
@@ -65,7 +65,7 @@ class Project:
             self.write("inventory.yaml", json.dumps({"hosts": hosts}))
 
     def write(self, name: str, text: str | bytes) -> Path:
-        """A file of the project; folders are made."""
+        """Write a file of the project; folders are created."""
         path = self.folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(text if isinstance(text, bytes) else text.encode())
@@ -86,7 +86,7 @@ class Project:
         return [sys.executable, "-m", "pushsalt", *words]
 
     def start(self, *words: str, **more: Any) -> subprocess.Popen[bytes]:
-        """The command, begun; a process group of its own."""
+        """Start the command in a process group of its own."""
         return subprocess.Popen(
             self.argv(*words),
             env=self.environment,
@@ -98,7 +98,7 @@ class Project:
         )
 
     def run(self, *words: str, timeout: float = 60, **more: Any) -> Done:
-        """Run ``pushsalt words`` to its end. Nobody sees a traceback who did not ask for debug logs."""
+        """Run ``pushsalt words`` to its end. Asserts that no traceback is shown, except in debug logs."""
         return self.finish(self.start(*words, **more), timeout)
 
     @staticmethod
@@ -115,7 +115,7 @@ class Project:
         return done
 
     def json(self, *words: str, timeout: float = 60) -> Done:
-        """The same with ``--out json``; the command comes first."""
+        """Run with ``--out json``; the first word is the command."""
         return self.run(words[0], "--out", "json", *words[1:], timeout=timeout)
 
 

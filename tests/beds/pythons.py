@@ -1,7 +1,7 @@
-"""The Pythons of this machine that targets may have: pyenv's, those on PATH, and those that a variable names.
+"""The Pythons of this machine that targets may have: pyenv's, those in PATH, and those that a variable names.
 
-``PUSHSALT_TEST_PYTHONS=/opt/python3.6/bin/python3:/other/python3`` names programs that are found nowhere else.
-``python -m tests.beds.pythons 3.10`` prints the path of that one, or of the ``newest``.
+``PUSHSALT_TEST_PYTHONS=/opt/python3.6/bin/python3:/other/python3`` names programs in other places. ``python -m
+tests.beds.pythons 3.10`` prints the path of that one, or of the ``newest``.
 """
 
 from __future__ import annotations
@@ -12,13 +12,15 @@ import subprocess
 import sys
 from pathlib import Path
 
-#: the oldest Python that targets may have, and one that is new enough to count as a new one: Debian 13 has it
+#: the oldest Python that targets may have, and the lowest version that counts as new: Debian 13 has it
 OLDEST, NEW = "3.6", "3.13"
 
 
 @functools.cache
 def pythons() -> dict[str, str]:
-    """version (``3.6``) -> path of one that starts, from the oldest supported one on, in order; this one among them."""
+    """version (``3.6``) -> path of a Python that starts, from the oldest supported version on, in order; includes this
+    one.
+    """
     found = {"{}.{}".format(*sys.version_info[:2]): sys.executable}
     for path in _candidates():
         version = _version(path)
@@ -34,7 +36,7 @@ def ends() -> list[str]:
 
 
 def missing() -> str:
-    """Which of the oldest and a new Python is not there, and how to get it; an empty text when both are."""
+    """Which of the oldest and a new Python is missing, and how to install it; an empty text if both exist."""
     found = list(pythons())
     lacking = [] if OLDEST in found else [f"Python {OLDEST}"]
     if _order(found[-1]) < _order(NEW):
@@ -55,7 +57,7 @@ def _candidates() -> list[Path]:
 
 @functools.cache
 def _version(path: Path) -> str:
-    """What it says of itself, empty when it does not start."""
+    """The version that a program prints, or an empty text if it does not start."""
     if not os.access(path, os.X_OK):
         return ""
     words = [str(path), "-I", "-S", "-c", "import sys; print('%s.%s' % sys.version_info[:2])"]

@@ -1,4 +1,6 @@
-"""A throw-away copy of this machine's root, in which functions that claim to read are called (see ``run_reads``)."""
+"""A temporary copy of this machine's root, in which functions that are declared as reading are called (see
+``run_reads``).
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,7 @@ from typing import Any
 
 from tests.beds.steps import HERE, THIN
 
-#: In namespaces of its own: the root under a layer that goes with them, no network, no devices but harmless ones.
+#: Separate namespaces: the root below a temporary layer, no network, and only harmless devices.
 _ROOM = """
 set -e
 mount --make-rprivate /
@@ -41,7 +43,7 @@ exec chroot root "$PYTHON" -I /opt/reads/run_reads.py
 
 
 def python() -> str | None:
-    """A Python that lies on the root's own file system."""
+    """A Python on the file system of the root."""
     for path in (os.path.realpath(sys.executable), shutil.which("python3", path="/usr/bin")):
         if path and os.stat(path).st_dev == os.stat("/").st_dev:
             return path
@@ -49,7 +51,7 @@ def python() -> str | None:
 
 
 def missing() -> str:
-    """Why there can be no such root here, or nothing."""
+    """The reason why this machine cannot make such a root, or an empty text."""
     if os.geteuid() != 0:
         return "only root can mount"
     filesystems = Path("/proc/filesystems")
@@ -59,7 +61,7 @@ def missing() -> str:
 
 
 def call(asked: dict[str, Any], seconds: float) -> list[list[Any]]:
-    """``[module, function, what came of each call, paths that are different since]`` of each function, in order."""
+    """``[module, function, outcome of each call, paths that changed]`` of each function, in order."""
     with tempfile.TemporaryDirectory(prefix="pushsalt-reads-") as work:
         copied, place = Path(work, "copied"), Path(work, "place")
         place.mkdir()

@@ -1,7 +1,7 @@
-"""What must be there for a run to count: with ``REQUIRE=machines,sshd,pythons,salt`` a skip for its lack is a failure.
+"""Requirements of a test run: with ``REQUIRE=machines,sshd,pythons,salt`` a skip that one of them causes is a failure.
 
-``python -m tests.beds.required`` prints what `.ci/run` requires on this machine: machines where they can be booted at
-all, and the rest everywhere.
+``python -m tests.beds.required`` prints what `.ci/run` requires on this machine: machines if this machine can boot
+them, and all others.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from tests.beds import machines, pythons, sshd
 
 
 def no_salt() -> str:
-    """Why nothing can be compared with real Salt here, or an empty text."""
+    """The reason why no comparison with real Salt is possible, or an empty text."""
     named = os.environ.get("SALT_PYTHON")
     if not named:
         return "no real Salt to compare with: `make differential` installs it, or set SALT_PYTHON"
     return "" if os.access(named, os.X_OK) else f"SALT_PYTHON={named} is no program"
 
 
-#: what can be required: a function that gives the reason why it is not there. The words are markers of tests, too.
+#: requirement -> a function that returns the reason why it is missing. The words are also markers of tests.
 LACKING: dict[str, Callable[[], str]] = {
     "machines": machines.missing,
     "sshd": sshd.missing,
@@ -33,7 +33,7 @@ LACKING: dict[str, Callable[[], str]] = {
 
 
 def required() -> set[str]:
-    """The words of ``REQUIRE``. Raises pytest.UsageError for one that is not known, or that is not there."""
+    """The words of ``REQUIRE``. Raises pytest.UsageError for an unknown or a missing one."""
     words = set(filter(None, os.environ.get("REQUIRE", "").split(",")))
     unknown = sorted(words - LACKING.keys())
     if unknown:
@@ -45,10 +45,10 @@ def required() -> set[str]:
 
 
 def forbids(words: set[str], markers: Iterable[str], reason: str) -> str:
-    """The required word that a skip is about, or an empty text.
+    """The required word that caused a skip, or an empty text.
 
-    A skip is about what its reason says is missing, else about the markers of its test. ``optional`` marks tests that
-    need something more, which no package has.
+    The reason of the skip decides, else the markers of its test. ``optional`` marks tests that need something which no
+    package provides.
     """
     about = {word for word, lacking in LACKING.items() if reason and reason == lacking()}
     if not about and "optional" not in markers:

@@ -1,7 +1,7 @@
-"""The servers that returners send to, started on loopback and Unix sockets by the tests themselves.
+"""Servers for the tests of returners, started on loopback and Unix sockets by the tests themselves.
 
-They are Debian's, installed or unpacked into ``build/servers`` (``scripts/return_servers.sh``), and aiosmtpd. What is
-missing skips the tests that need it. None of them is the system's: each has a folder of the test's.
+They are Debian's, installed or unpacked into ``build/servers`` (``scripts/return_servers.sh``), and aiosmtpd. Tests
+whose server is missing are skipped. Services of the system are not used: each server has a folder of the test.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ CREATE TABLE salt_events (id BIGINT NOT NULL UNIQUE DEFAULT nextval('seq_salt_ev
 
 
 def program(*patterns: str) -> Path:
-    """A server's program, of ``build/servers`` or of the system, or a skip."""
+    """The path of a server's program, in ``build/servers`` or of the system; skips the test if there is none."""
     for top in (ROOT, Path("/")):
         for pattern in patterns:
             found = sorted(top.glob(pattern))
@@ -56,7 +56,7 @@ def program(*patterns: str) -> Path:
 
 
 def environment() -> dict[str, str]:
-    """With the libraries of what was unpacked."""
+    """The environment with the libraries of unpacked servers."""
     folders = [str(path) for pattern in ("usr/lib/*-linux-gnu", "lib/*-linux-gnu") for path in ROOT.glob(pattern)]
     return {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL": "C.UTF-8", "LD_LIBRARY_PATH": ":".join(folders)}
 
@@ -70,7 +70,7 @@ def _answers(where: tuple[str, int] | str) -> bool:
 
 
 def _as_nobody(folder: Path) -> list[str]:
-    """The words before a program that will not run as root; ``folder`` is given to that user."""
+    """The words that run a program which refuses to run as root; gives ``folder`` to that user."""
     if os.getuid():
         return []
     for path in (folder, *folder.parents):
@@ -159,7 +159,7 @@ def redis_server(folder: Path) -> Iterator[int]:
 
 @dataclass
 class SystemLog:
-    """rsyslog, with all messages as JSON in a file: ``tag``, ``severity``, ``facility``, ``text``."""
+    """rsyslog, which writes all messages as JSON to a file: ``tag``, ``severity``, ``facility``, ``text``."""
 
     socket: str
     port: int
@@ -171,7 +171,7 @@ class SystemLog:
 
 @contextlib.contextmanager
 def syslog_server(folder: Path) -> Iterator[SystemLog]:
-    """rsyslog on a Unix socket, and the same port of UDP and TCP."""
+    """Start rsyslog on a Unix socket, and on one port of UDP and TCP."""
     server = program("usr/sbin/rsyslogd")
     modules = next(path for path in sorted(server.parents[1].glob("lib/*-linux-gnu/rsyslog")))
     made = SystemLog(str(folder / "log"), free_port(), folder / "messages")
@@ -196,7 +196,9 @@ def syslog_server(folder: Path) -> Iterator[SystemLog]:
 
 @dataclass
 class Mail:
-    """aiosmtpd on loopback. ``mails``: what came, whole. ``login``: one is needed; ``refuse``: what is answered."""
+    """aiosmtpd on loopback. ``mails`` has the received messages; with ``login`` a login is required; ``refuse`` is the
+    answer.
+    """
 
     port: int = 0
     cafile: str = ""
@@ -207,7 +209,7 @@ class Mail:
 
 @contextlib.contextmanager
 def mail_server(tls: Any = None) -> Iterator[Mail]:
-    """``tls``: a context for STARTTLS, with which a login is needed."""
+    """``tls``: a context for STARTTLS; a login is required with it."""
     controller = pytest.importorskip("aiosmtpd.controller")
     from aiosmtpd.smtp import AuthResult
 
@@ -235,7 +237,7 @@ def mail_server(tls: Any = None) -> Iterator[Mail]:
 
 @dataclass
 class Hook:
-    """A web server that keeps what is posted. ``answers``: statuses of the next answers, then 200."""
+    """A web server that keeps the bodies of POST requests. ``answers``: statuses of the next answers, then 200."""
 
     url: str = ""
     posts: list[tuple[str, dict[str, str], bytes]] = field(default_factory=list)

@@ -1,6 +1,6 @@
-"""Rooms: a Debian root with some packages unpacked, in namespaces of its own, for programs that need no booted machine.
+"""Rooms: a Debian root with some packages unpacked, in separate namespaces, for programs that need no booted machine.
 
-The steps of a case file (see ``steps``) run there in one go; what they start ends with them.
+The steps of a case file (see ``steps``) run there in one process tree, which ends with them.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ from tests.beds.steps import HERE, THIN
 
 @dataclass
 class Room:
-    """A root; ``shell`` runs in it, with a process list of its own."""
+    """A root; ``shell`` runs a command in it, in a separate process namespace."""
 
     root: Path
 
     def take(self, asked: list[dict[str, Any]]) -> list[Any]:
-        """What came of each step."""
+        """Run the steps; returns the outcome of each."""
         return steps.take(self, asked)
 
     def shell(self, command: str) -> str:
-        """What the command prints. Raises AssertionError with all it said when it fails."""
+        """Return the output of the command. Raises AssertionError with all of its output if it fails."""
         apart = ["unshare", "--mount", "--pid", "--fork", "--kill-child", f"--mount-proc={self.root}/proc"]
         done = subprocess.run(
             [*apart, "chroot", str(self.root), "sh", "-c", command],

@@ -1,7 +1,7 @@
-"""Calls the functions that claim to read, in a throw-away root, and tells what each of them left on the disk.
+"""Calls functions that are declared as reading, in a temporary root, and reports which files each of them left.
 
-Started by ``reads`` in a root whose writable layer can be looked at: ``SEEN/upper`` has all that was written since the
-start, ``SEEN/lower`` what was there before. Reads ``calls.json`` beside it; prints a line of JSON for each function.
+``reads`` starts it in a root whose writable layer is readable: ``SEEN/upper`` has everything written since the start,
+``SEEN/lower`` the state before. It reads ``calls.json`` next to it, and prints a line of JSON for each function.
 """
 
 import base64
@@ -15,16 +15,16 @@ import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 UPPER, LOWER = os.path.join(HERE, "upper"), os.path.join(HERE, "lower")
-#: what a function may take, in seconds, and all of a module
+#: time limit of a function in seconds, and of a whole module
 ONE, MODULE = 4, 60
 
 
 class TooLong(BaseException):
-    """No function of ours catches it."""
+    """Raised at the time limit; no function of pushsalt catches it."""
 
 
 def look():
-    """Path -> what it is, of all that differs from the root as it was. What is a cache by its place is left out."""
+    """Path -> its kind and content, for everything that differs from the original root. Cache folders are left out."""
     found = {}
     for folder, folders, files in os.walk(UPPER):
         for name in folders + files:
@@ -55,7 +55,7 @@ def _facts(path):
 
 
 def call(function, args, kwargs):
-    """``returned``, or the class of what was raised."""
+    """Call a function; returns ``returned``, or the class of the exception."""
 
     def late(*_):
         raise TooLong
@@ -68,7 +68,9 @@ def call(function, args, kwargs):
             list(value)
         return "returned"
     except TooLong:
-        os.kill(-1, signal.SIGKILL)  # what it has started: nobody else is here but the first process, which is immune
+        # end the processes that it started: this namespace has only them and its first process, which signals do not
+        # end
+        os.kill(-1, signal.SIGKILL)
         return "too long"
     except (Exception, SystemExit) as exc:
         return type(exc).__name__
@@ -77,7 +79,9 @@ def call(function, args, kwargs):
 
 
 def generic(function, known, more):
-    """A value for each argument without default; with ``more`` for each that is empty by default, if one is known."""
+    """A value for each argument without a default; with ``more`` also for each with an empty default, where one is
+    known.
+    """
     import inspect
 
     args, kwargs = [], {}
@@ -94,7 +98,7 @@ def generic(function, known, more):
 
 
 def module(full, names, asked, before):
-    """Call the functions of one file; tell of each what came of its calls, and what is on the disk since."""
+    """Call the functions of one file, and report the outcome of each call and the files that changed since."""
     from thin import grains, loader, runtime
 
     opts = {"test": True, "id": "reads", "user": "root", "grains": {}, "pillar": {}, "saltenv": "base"}
@@ -118,7 +122,7 @@ def module(full, names, asked, before):
 
 
 def prepare(samples):
-    """Files that the samples name: texts, and what programs make of commands that may fail."""
+    """Create the files that the samples name: texts, and outputs of commands, which may fail."""
     for path, text in sorted(samples["files"].items()):
         os.makedirs(os.path.dirname(path), exist_ok=True)
         with open(path, "wb") as stream:

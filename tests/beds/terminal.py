@@ -1,4 +1,4 @@
-"""A command on a terminal of its own, where somebody types."""
+"""A command on a terminal of its own, with scripted input."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ from tests.beds.project import Done, Project
 
 
 def on_terminal(project: Project, words: Sequence[str], typed: Sequence[tuple[str, str]]) -> tuple[Done, str]:
-    """Run ``pushsalt words`` with a terminal to ask on; its streams are pipes. What came is given, and what was shown.
+    """Run ``pushsalt words`` with a terminal for prompts, and pipes for its streams. Returns its result and the
+    terminal's text.
 
-    ``typed``: when this is shown, that is typed.
+    ``typed``: prompt -> the text that is typed when the prompt appears.
     """
     master, slave = pty.openpty()
 

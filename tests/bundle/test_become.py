@@ -1,4 +1,4 @@
-"""What is taken for a question of su, doas and run0, and who is chosen of polkit's list."""
+"""Which lines count as prompts of su, doas and run0, and which entry of polkit's list is chosen."""
 
 import os
 import shutil
@@ -100,7 +100,8 @@ def test_one_does_not_become_who_one_is():
     assert one.become is None and not one.waits and "su" not in one.command(1)
 
 
-#: Take their words as the real ones do, and run the command; su of Linux, and of BSD, where -c before the user is else.
+#: Take arguments as the real programs do, and run the command: su of Linux, and of BSD, where -c before the user has
+#: another meaning.
 TOOLS = {
     "sudo": 'while [ "$1" != -- ]; do shift; done; shift; exec "$@"',
     "doas": '[ "$1 $2 $3" = "-u other --" ] && shift 3 && exec "$@"',

@@ -53,7 +53,7 @@ def test_the_index_is_the_one_that_is_found_on_disk(tmp_path):
 
 
 def test_a_target_has_busyboxs_commands_before_those_of_other_linuxes():
-    """Both files are for any Linux, and the first one with a function has it; what is usual stands first there."""
+    """Both files support any Linux, and the first one with a function provides it; usual modules come first."""
     contents = {name: path.read_bytes() for name, path in pack.members()}
     made = {}
     exec(pack._index(contents, pack.usual(contents)), made)
@@ -63,7 +63,7 @@ def test_a_target_has_busyboxs_commands_before_those_of_other_linuxes():
 
 
 def test_what_is_usual_is_whole_and_the_rest_is_in_the_other_archive():
-    """No usual module waits for the other archive because of what it imports."""
+    """No usual module imports anything from the other archive."""
     first, travelling = pack.build()
     more = zlib.decompress(travelling)
     names, texts, space = [], {}, {}
@@ -106,7 +106,7 @@ def test_what_is_usual_is_whole_and_the_rest_is_in_the_other_archive():
 
 @pytest.mark.slow
 def test_what_is_for_the_controller_alone_stays_here():
-    """Targets get empty lines in place of it: each function keeps its line, and nothing else is different."""
+    """In the archive for targets these functions are replaced by empty lines: all other functions keep their lines."""
     words = {
         "__usual__",
         "__controller__",
@@ -139,7 +139,7 @@ def test_what_is_for_the_controller_alone_stays_here():
 
 
 def _code(name, tree):
-    """All of it, but for the docstrings that nobody can ask for on a target."""
+    """The code, without docstrings that targets never read."""
     public = name.split("/")[1] in ("modules", "states", "resources")
     for node in ast.walk(tree):
         if isinstance(node, ast.FunctionDef | ast.ClassDef):
@@ -151,7 +151,7 @@ def _code(name, tree):
 
 
 def test_the_first_archive_stays_small():
-    """What every target is sent at first contact: more than this needs a reason. Now it is 450,000 bytes."""
+    """It is sent to every target at first contact, so a larger archive needs a reason. It has 450,000 bytes."""
     assert len(zlib.compress(pack.build()[0], 9)) < 500_000
 
 

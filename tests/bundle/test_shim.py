@@ -1,4 +1,4 @@
-"""The first stage's command: words that every login shell keeps, and what it says when it finds no Python."""
+"""The first stage's command: every login shell passes it on unchanged; its errors when no Python is found."""
 
 import re
 import shutil
@@ -29,7 +29,7 @@ def test_no_word_of_ours_has_what_a_shell_could_change(method):
     become = Become(METHODS[method], "root", asks=True, tty=True, mark="prompt-1:")
     for word in command(Target("t"), go=True, become=become):
         assert not re.search(r"['\\!\n\t]", word), word
-    # csh refuses words beyond a kilobyte or so in its old versions
+    # old versions of csh refuse words longer than about a kilobyte
     assert max(map(len, command(Target("t")))) < 1000
 
 
@@ -102,7 +102,7 @@ def test_the_report_counts_only_with_our_nonce(tmp_path):
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the next candidate is started by what /proc says")
 def test_a_python_that_is_too_old_gives_way_to_the_next(tmp_path, monkeypatch):
-    """A real old one can't be had everywhere: a variable makes the first of two take itself for one."""
+    """A real old Python is not installed everywhere: a variable makes the first of two report an old version."""
     monkeypatch.setattr(shim, "CANDIDATES", ("python3", "python3.8", "python3.7"))
     posing = shim._ONE_LINE.replace("sys.version_info<(3,6)", 'os.environ.pop("OLD",None)')
     assert posing != shim._ONE_LINE

@@ -1,4 +1,4 @@
-"""`pushsalt ca` with the real ssh-keygen: who may sign what, for how long, and what is kept of it."""
+"""`pushsalt ca` with the real ssh-keygen: who may sign what, for how long, and what is recorded."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def made(tmp_path_factory):
     folder = tmp_path_factory.mktemp("made")
     project = CaProject(folder)
     project.good("init", "prod", "--role", "web", "--role", "db")
-    for path in (project.root / "keys").iterdir():  # as before, with a passphrase that takes less time to try
+    for path in (project.root / "keys").iterdir():  # as before, with a passphrase whose check takes less time
         if path.suffix != ".pub":
             words = ["-P", PASSPHRASE, "-N", PASSPHRASE, "-a", "1", "-f", str(path)]
             subprocess.run(["ssh-keygen", "-q", "-p", *words], check=True)
@@ -136,7 +136,7 @@ def test_a_key_without_a_passphrase_never_signs(project, tmp_path):
     keygen(tmp_path / "open")
     done = project.ca("init", "dev", "--user-ca", str(tmp_path / "open"))
     assert done.code == 1 and "has no passphrase" in done.err
-    # nor one whose passphrase was taken away later
+    # nor a key whose passphrase was removed later
     argv = ["ssh-keygen", "-q", "-p", "-P", PASSPHRASE, "-N", "", "-f", str(project.root / "keys/prod_user")]
     subprocess.run(argv, check=True)
     key = project.key("alice")
@@ -153,7 +153,7 @@ def test_an_empty_passphrase_makes_no_authority(tmp_path):
 
 
 def test_passphrases_are_asked_for_on_the_terminal(tmp_path):
-    """Without any program for it; they are never shown."""
+    """Without a program that answers: the terminal prompts, and never shows them."""
     project = CaProject(tmp_path)
     project.more = {}
     pid, terminal = pty.fork()
@@ -164,7 +164,7 @@ def test_passphrases_are_asked_for_on_the_terminal(tmp_path):
     while True:
         try:
             piece = os.read(terminal, 4096)
-        except OSError:  # Linux: the other end is gone
+        except OSError:  # Linux: the other end is closed
             break
         said += piece
         if not piece:
@@ -194,7 +194,7 @@ def test_a_wrong_passphrase(project):
 
 
 def test_no_passphrase_in_arguments_environment_or_on_disk(project, tmp_path):
-    """A ssh-keygen of our own notes what it is given, and hands over to the real one."""
+    """A wrapper of ssh-keygen records its arguments, environment and input, and calls the real one."""
     shim = tmp_path / "bin"
     shim.mkdir()
     notes = tmp_path / "notes"
@@ -320,7 +320,7 @@ def test_revoking_by_serial_key_id_and_file(project):
     assert project.good("show")["environments"]["prod"]["krl_version"] > 3
     assert [entry.get("reason") for entry in project.good("show", "prod") if entry["action"] == "revoke"][1] == "left"
     assert len(project.good("show", str(krl))["revoked"]) >= 3
-    for name, words in (("b", ["--id", "b"]), ("c", ["--id", "someone-else"])):  # the id, and the key
+    for name, words in (("b", ["--id", "b"]), ("c", ["--id", "someone-else"])):  # the id and the key
         done = project.ca("sign-user", "--env", "prod", "--role", "web", *words, str(project.folder / f"{name}.pub"))
         assert done.code == 1 and "is revoked in prod" in done.err
     project.good("sign-user", "--env", "prod", "--role", "web", "--id", "a", str(project.folder / "a.pub"))
@@ -407,7 +407,7 @@ def test_the_root_that_the_configuration_names(project):
 
 
 def test_an_offline_root(project, tmp_path):
-    """The root's private key is on another machine: only the manifest travels."""
+    """The root's private key is on another machine; only the manifest is transferred."""
     offline = CaProject(tmp_path / "offline")
     shutil.copytree(project.root, offline.root)
     (project.root / "keys/root").unlink()

@@ -1,4 +1,4 @@
-"""Certificates of `pushsalt ca` before real sshds: who gets in, until when, and which hosts are believed."""
+"""Certificates of `pushsalt ca` with real sshds: which users get in, until when, and which hosts are accepted."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ pytestmark = [pytest.mark.sshd, pytest.mark.skipif(bool(sshd.missing()), reason=
 
 
 class Site:
-    """A CA whose keys an agent has, and a server of its environment prod that lets no plain key in."""
+    """A CA whose keys an agent has, and a server of its environment prod that accepts no plain key."""
 
     def __init__(self, folder: Path, socket: str) -> None:
         self.project = CaProject(folder)
@@ -61,7 +61,7 @@ class Site:
         return int(done[0]["serial"])
 
     def reload(self) -> None:
-        """The server, with its certificate as it is now."""
+        """Start the server again with its current certificate."""
         target = self.bed.targets.pop("web1")
         target.process.terminate()
         target.process.wait(5)
@@ -69,7 +69,7 @@ class Site:
         self.bed.wait()
 
     def know(self) -> None:
-        """Clients know what the CA says, and no host by itself."""
+        """Clients accept the hosts that the CA signed, and no others."""
         self.known_hosts.write_text("\n".join(self.project.good("show", "--known-hosts")) + "\n")
 
     def user(self, name: str, *words: str, role: str = "web") -> Path:
@@ -119,7 +119,7 @@ async def enter(site, key, options=None, **more):
 
 
 def end(key):
-    """When the certificate beside the key has ended for sure."""
+    """A time at which the certificate next to the key has expired."""
     return parse_certificate(Path(f"{key}-cert.pub").read_text()).valid_before + 1
 
 
@@ -130,7 +130,7 @@ async def refused(site, key, options=None, **more):
 
 
 async def test_a_certificate_of_the_right_role_and_no_other(site):
-    """The host is believed by its certificate alone, the user by a principal of the environment and role."""
+    """The host is accepted because of its certificate, the user because of a principal of the environment and role."""
     assert await enter(site, site.user("alice")) == b"here\n"
     other = await refused(site, site.user("bob", role="db"))
     assert other.kind == "auth_failed"
@@ -139,7 +139,7 @@ async def test_a_certificate_of_the_right_role_and_no_other(site):
 
 
 async def test_a_certificate_that_ended_and_one_that_was_renewed_while_connected(site):
-    """What is open goes on; the next connection of the same command reads the renewed certificate."""
+    """Open connections continue; the next connection of the same command uses the renewed certificate."""
     key = site.user("alice", "--valid", "8s")
     options = site.options()
     connection = await connect(site.target(key), options)
@@ -169,9 +169,9 @@ async def test_revoked_certificates(site):
 
 
 async def test_certificates_of_an_agent(site, tmp_path, monkeypatch):
-    """An agent's own, one beside the public half of its key, and its renewal, in the time of one command."""
+    """An agent's own certificate, one next to the public half of its key, and its renewal, within one command."""
     key = site.user("alice", "--valid", "8s")
-    with agent(tmp_path / "agent2", key) as socket:  # takes the certificate with the key
+    with agent(tmp_path / "agent2", key) as socket:  # removes the certificate with the key
         monkeypatch.setenv("SSH_AUTH_SOCK", socket)
         monkeypatch.setenv("HOME", str(tmp_path))
         ended = end(key)
@@ -183,7 +183,7 @@ async def test_certificates_of_an_agent(site, tmp_path, monkeypatch):
         await asyncio.sleep(max(0, ended - time.time()))
         assert (await refused(site, None, options, agent=True)).kind == "auth_failed"
         site.project.good("sign-user", "--env", "prod", "--role", "web", "--id", "alice", f"{key}.pub")
-        assert await enter(site, None, options, **only) == b"here\n"  # the new one lies beside KEY.pub
+        assert await enter(site, None, options, **only) == b"here\n"  # the new certificate is next to KEY.pub
         Path(f"{key}-cert.pub").rename(f"{aside}-cert.pub")
         add(socket, str(aside))
         assert await enter(site, None, options, agent=True) == b"here\n"
@@ -220,7 +220,7 @@ async def test_a_certificate_of_another_authority_is_no_known_host(site, tmp_pat
 
 
 async def test_a_host_that_is_known_by_itself_is_reached_when_its_certificate_ended(site):
-    """Else nobody could bring it a new one; a revoked key stays refused."""
+    """Otherwise a new certificate could not be installed on it; a revoked key is still refused."""
     key = site.user("alice")
     site.sign_host("127.0.0.1", "--valid", "1s")
     site.know()
@@ -234,7 +234,7 @@ async def test_a_host_that_is_known_by_itself_is_reached_when_its_certificate_en
 
 
 async def test_openssh_itself_agrees(site):
-    """The client that everybody has, with the folder's own known_hosts."""
+    """OpenSSH's own client accepts the same hosts with the known_hosts of the folder."""
     key = site.user("alice")
     known = site.project.root / "known_hosts"
     target = site.bed.targets["web1"]
@@ -250,7 +250,7 @@ async def test_openssh_itself_agrees(site):
 
 
 def test_host_keys_are_fetched_through_pushsalt_and_signed(site):
-    """`sign-host --target` asks the machine itself; the inventory says by which names it is called."""
+    """`sign-host --target` fetches the keys from the machine; the inventory has its names."""
     key = site.user("alice")
     host = {**site.bed.targets["web1"].host(), "priv": str(key), "agent": True}
     host["ssh_options"] = [f"UserKnownHostsFile={site.known_hosts}"]

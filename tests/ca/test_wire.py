@@ -1,4 +1,6 @@
-"""Keys and certificates are read strictly: what is cut, flipped or longer is an error, or says what it is."""
+"""Keys and certificates are parsed strictly: truncated, changed or extended ones are errors, or change the parsed
+value.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,7 @@ pytestmark = pytest.mark.skipif(bool(sshd.missing()), reason=sshd.missing() or "
 
 @pytest.fixture(scope="module")
 def lines(tmp_path_factory):
-    """A public key and a certificate of every kind that is quick to make."""
+    """A public key and a certificate of every kind that is fast to make."""
     folder = tmp_path_factory.mktemp("keys")
     found = []
     for kind in ("ed25519", "ecdsa", "rsa"):

@@ -1,4 +1,4 @@
-"""Grains on disk: the index answers what the files say, whatever happened to it."""
+"""Grains on disk: the index answers what the files contain, also after damage."""
 
 import os
 import subprocess

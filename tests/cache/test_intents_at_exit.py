@@ -1,4 +1,4 @@
-"""The file of a process's intents goes with the process, also where its objects are not taken apart at the end."""
+"""A process removes its file of intents at its end, also if its objects are not finalized."""
 
 import subprocess
 import sys

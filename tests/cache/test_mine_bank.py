@@ -1,4 +1,4 @@
-"""The mine on disk: each value with its age, and no change lost, whoever else makes one."""
+"""The mine on disk: each value with its age; concurrent changes are not lost."""
 
 import multiprocessing
 import os

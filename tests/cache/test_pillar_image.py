@@ -1,4 +1,4 @@
-"""The sealed image of pillar: it answers as the entries do, whatever became of them since it was made."""
+"""The sealed image of pillar: it answers what the entries contain, also if they changed since it was made."""
 
 import os
 import random
@@ -59,7 +59,7 @@ def ask(view, tgt_type, expr):
 
 
 def check(bank):
-    """All terms, against what the entries say."""
+    """Compare the answers to all terms with the entries."""
     entries = {key: value for key, value, _ in bank.entries()}
     view = bank.view()
     for tgt_type, expr in TERMS:
@@ -69,12 +69,12 @@ def check(bank):
 
 
 def image(bank):
-    """The bytes of what is made once, and of what is noted beside it."""
+    """The bytes of the image, and of its list of later changes."""
     return [path.read_bytes() for path in map(bank.images._file, ("all", "since")) if path.exists()]
 
 
 def settle(bank):
-    """As if nothing had happened for a while."""
+    """Set all times back, as if nothing had changed for a while."""
     os.utime(bank.path, ns=(0, time.time_ns() - 60 * 10**9))
 
 
@@ -113,14 +113,14 @@ def test_whatever_becomes_of_entries(make, full):
             if act < 0.5:
                 full.put(f"id{n}", pillar(pick.randrange(300)))
             elif act < 0.6:
-                full.path.joinpath(full._file(f"id{n}").name).unlink(missing_ok=True)  # by another hand
+                full.path.joinpath(full._file(f"id{n}").name).unlink(missing_ok=True)  # written by another program
             elif act < 0.8 and full._file(f"id{n}").exists():
                 os.utime(full._file(f"id{n}"), (pick.random() * 1e9,) * 2)
         check(make() if pick.random() < 0.5 else full)
 
 
 def test_an_entry_in_the_place_of_another_is_not_taken_for_it(full):
-    """The inode and the time of what it replaces, as a file system may give them again."""
+    """The file system may give a new file the inode and the time of the replaced one."""
     check(full)
     path = full._file("id3")
     before = path.stat()
@@ -128,7 +128,7 @@ def test_an_entry_in_the_place_of_another_is_not_taken_for_it(full):
     data = path.read_bytes()
     full.put("id3", pillar(3))
     check(full)
-    path.write_bytes(data)  # in place: the same inode
+    path.write_bytes(data)  # written in place: the same inode
     os.utime(path, ns=(before.st_mtime_ns + 1,) * 2)
     check(full)
 
@@ -138,9 +138,11 @@ def test_damage_is_never_an_answer(make, full, caplog):
     path = full._file("id6")
     path.write_bytes(path.read_bytes()[:-1] + b"!")
     full._file("id9").write_bytes(b"something else")
-    os.utime(full.path)  # damage alone does not change it: what was sound is known until something makes one look
+    # damage alone does not change the image: it answers from earlier entries until an entry is read
+    os.utime(full.path)
     view = make().view()
-    assert "id9" not in ask(view, "pillar", "role:web")  # id6 is known by its checksum, as it was when it was sound
+    # id6 is recognized by the checksum that it had before the damage
+    assert "id9" not in ask(view, "pillar", "role:web")
     for path in full.images.path.iterdir():
         path.write_bytes(path.read_bytes()[:-9] + b"123456789")
     bank = make()
@@ -197,5 +199,5 @@ def test_an_entry_that_was_read_is_renewed_without_opening_it_again(make):
     assert mine.renew("web1", first) and path.stat().st_mtime > 1
     assert mine.bytes_of("web1")
     os.utime(path, (1, 1))
-    another.put("web1", other)  # another controller's
+    another.put("web1", other)  # that of another controller
     assert not mine.renew("web1", first) and mine.get("web1") == other

@@ -1,4 +1,4 @@
-"""The resources of a project: an id has one type at a time, and damage costs what can be found again."""
+"""The resources of a project: an id has one type at a time, and damage loses only what can be discovered again."""
 
 import os
 import shutil

@@ -1,4 +1,4 @@
-"""Secrets in the cache: nobody reads them there, nobody exchanges them, and what cannot be opened is no answer."""
+"""Secrets in the cache: not readable there, not exchangeable, and an entry that cannot be decrypted is ignored."""
 
 import logging
 import os
@@ -40,7 +40,7 @@ def test_an_entry_of_another_id_key_or_bank_is_none(bank, tmp_path, caplog):
     bank.put("web1", {"a": 1})
     bank.put("web2", {"a": 2})
     sealed = super(SealedBank, bank).get("web1")
-    assert super(SealedBank, bank).put("web2", sealed)  # a sound file, of somebody else's secret
+    assert super(SealedBank, bank).put("web2", sealed)  # a valid file with the secret of another target
     assert bank.get("web2") is None
     assert caplog.messages == ["pillar: the entry of web2 was sealed with another key; it will be rebuilt"]
     assert SealedBank(tmp_path / "cache", "pillar", tmp_path / "other.key").get("web1") is None

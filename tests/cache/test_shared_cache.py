@@ -1,6 +1,6 @@
-"""Controllers that share a cache folder: whatever one was killed at, the disk refused, or a power loss took.
+"""Controllers that share a cache folder: after kills at any point, write errors of the disk, and power losses.
 
-The long way of the first test is ``torture_cache.py``, or PUSHSALT_TORTURE=seconds.
+``torture_cache.py`` runs longer, as does this test with PUSHSALT_TORTURE=seconds.
 """
 
 import importlib.util
@@ -22,7 +22,7 @@ SECONDS = float(os.environ.get("PUSHSALT_TORTURE", "3"))
 
 
 def agree(root):
-    """The index says what the files say, which is returned."""
+    """Assert that the index agrees with the files; returns their content."""
     bank = GrainBank(root)
     view = bank.view()
     files = {key: value["n"] for key, value, _ in bank.entries()}
@@ -91,7 +91,7 @@ print("done")
     ],
 )
 def test_killed_at_any_step(tmp_path, step, moments, what):
-    """A batch is there as a whole or not at all, and the next controller finds files and index at one."""
+    """A batch is stored whole or not at all, and for the next controller files and index agree."""
     for left in moments:
         bank = GrainBank(tmp_path)
         bank.put_many({f"h{n}": {"n": 1} for n in range(6)})
@@ -112,7 +112,7 @@ def test_killed_at_any_step(tmp_path, step, moments, what):
 
 @pytest.mark.parametrize("lost", ["end", "torn", "all", "more"])
 def test_a_power_loss_takes_the_end_of_the_index(tmp_path, monkeypatch, lost):
-    """Files are synced one by one, the log of the index is not: what it lost is put right from them, and said."""
+    """Files are synced one by one, the log of the index is not: its lost end is restored from them, with a warning."""
     bank = GrainBank(tmp_path)
     bank.put_many({f"h{n}": {"n": 1} for n in range(5)})
     log = bank.index_path / "log"
@@ -153,7 +153,7 @@ def test_a_power_loss_takes_the_index_of_resources(tmp_path, monkeypatch, lost):
 
 @pytest.fixture
 def small_disk(tmp_path):
-    """A file system of 600 KB, and how to fill it and to make room again."""
+    """A file system of 600 KB, with functions that fill it and free space."""
     place = tmp_path / "disk"
     place.mkdir()
     done = subprocess.run(
@@ -178,7 +178,7 @@ def filled(place):
 
 @pytest.mark.parametrize("kind", [ResourceIndex, GrainIndex])
 def test_an_index_on_a_full_disk(small_disk, kind):
-    """What was acknowledged stays, what was refused leaves nothing, and it goes on when there is room again."""
+    """Acknowledged writes are kept, refused ones leave nothing, and writes work again when there is space."""
 
     def put(index, n):
         if kind is ResourceIndex:
@@ -215,7 +215,7 @@ def test_an_index_on_a_full_disk(small_disk, kind):
 
 
 def test_a_cache_on_a_full_disk(small_disk, caplog):
-    """The index is not trusted with what it could not take."""
+    """The index is not used for entries that it could not store."""
     other = GrainBank(small_disk)
     other.put("h0", {"n": 0})
     kept = {}

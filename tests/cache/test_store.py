@@ -1,4 +1,4 @@
-"""The cache's files: private, atomic, checked; a damaged one is never an answer."""
+"""The cache's files: private, atomic, checked; a damaged one is never returned."""
 
 import logging
 import os
@@ -36,8 +36,8 @@ def test_an_unchanged_entry_is_not_written_again(tmp_path):
     first = entry.stat()
     assert bank.put("id", {"a": 1})
     assert entry.stat().st_ino == first.st_ino
-    assert entry.stat().st_mtime > 1  # it is as fresh as if it had been written
-    keep_open = entry.open()  # so that its number is not given to the next file
+    assert entry.stat().st_mtime > 1  # it counts as freshly written
+    keep_open = entry.open()  # so that the next file does not get its inode
     assert bank.put("id", {"a": 2})
     assert (entry.stat().st_ino != first.st_ino, bank.get("id")) == (True, {"a": 2})
     keep_open.close()

@@ -1,4 +1,4 @@
-"""Compiled templates between runs: kept in a folder that is the user's alone, and never trusted further than that."""
+"""Compiled templates between runs: stored in a folder that only the user can write to, and otherwise not loaded."""
 
 from __future__ import annotations
 
@@ -150,11 +150,11 @@ def test_where(env, want):
     assert folder(env) == (None if want is None else Path(want))
 
 
-# what rendering makes of it ------------------------------------------------------------------------------------------
+# use by rendering ----------------------------------------------------------------------------------------------------
 
 
 class Counting:
-    """A store in memory that counts."""
+    """A store in memory that counts its calls."""
 
     def __init__(self) -> None:
         self.kept: dict[str, bytes] = {}

@@ -1,13 +1,13 @@
 """Controllers that share a cache folder, killed by SIGKILL at random moments, while its indexes are damaged.
 
     python tests/cache/torture_cache.py --seconds 600 --seed 7
-    python tests/cache/torture_cache.py --seconds 600 --no-damage
 
-Two controllers write to all banks of targets and resources, two readers look, one tidies up; a damager flips bits of
-the indexes' files, cuts them, fills in zeros or removes them, while all are at work. Rules that must hold: what was
-acknowledged is there, in the files and in the index; what was under way is there as a whole or not at all; no reader
-sees an older state after a newer one, nor a part of a batch; and when all is quiet the indexes say what the files say.
-Each controller has names of its own, and some that both write to; it notes each write in a file of its own.
+Two controllers write to all banks of targets and resources, two readers read, one tidies up; a damager flips bits of
+the files of the indexes, cuts them, overwrites parts with zeros or removes them, all at the same time. `--no-damage`
+leaves it out. Rules: acknowledged writes are in the files and in the index; an unfinished write is there whole or not
+at all; no reader sees an older state after a newer one, nor a part of a batch; and at the end the indexes agree with
+the files. Each controller has names of its own, and some that both write to; it records each write in a file of its
+own.
 """
 
 import argparse
@@ -34,7 +34,7 @@ TOGETHER = 90  # more than an index keeps in its log
 
 
 class Cache:
-    """What a controller has of the shared folder."""
+    """The banks of a controller in the shared folder."""
 
     def __init__(self, root):
         root = Path(root)
@@ -45,7 +45,7 @@ class Cache:
         self.managers = Bank(root, "minion_resources")
         self.resources = ResourceBank(root)
 
-    # --- what a controller does, by number; each is acknowledged when it returns --------------------------------------
+    # --- writes of a controller, by number; each is acknowledged when it returns --------------------------------------
 
     def write(self, what, who, n):
         getattr(self, f"write_{what}")(who, n)
@@ -74,7 +74,7 @@ class Cache:
         assert self.mine.update("both", {who: n})
 
     def write_manage(self, who, n):
-        """As a discovery is taken in: what there is now, all at once, then without what was before."""
+        """Write what a discovery reports: the current resources in one batch, then the removal of former ones."""
         before = self.resources.by_manager(who)
         now = [("machine", f"{who}-{n}-{i}", who) for i in range(4)] + [("dummy", f"{who}-always", who)]
         kinds = {}
@@ -86,10 +86,10 @@ class Cache:
             if (kind, id, who) not in now:
                 self.resources.delete(kind, id)
 
-    # --- what is to be seen ------------------------------------------------------------------------------------------
+    # --- reads ------------------------------------------------------------------------------------------
 
     def numbers(self, who):
-        """The newest number of each kind of write; None for what is not known."""
+        """The newest number of each kind of write; None for an unknown one."""
 
         def number(value):
             return value.get("n") if isinstance(value, dict) else None
@@ -115,7 +115,7 @@ class Cache:
 
 
 def ask(bank, question):
-    """An answer of the index; once more when it met damage."""
+    """An answer of the index; asked again once after damage."""
     view = bank.view()
     if isinstance(bank, PillarBank):
         for _ in range(9):
@@ -147,7 +147,7 @@ WRITES = ("batch", "one", "both", "inside", "pillar", "mine", "manage", "delete"
 
 
 def control(root, who, notes):
-    """Go on where the last one of that name stopped."""
+    """Continue where the last process of that name stopped."""
     cache = Cache(root)
     n = Path(notes).read_text().count("begin") if os.path.exists(notes) else 0
     with open(notes, "ab", buffering=0) as stream:
@@ -189,11 +189,11 @@ def tidy(root):
         time.sleep(0.2)
 
 
-# --- the one who kills and harms -------------------------------------------------------------------------------------
+# --- the process that kills and damages -------------------------------------------------------------------------------
 
 
 def harm(root, rng):
-    """Damage a file of an index; which, and how."""
+    """Damage a file of an index; returns which, and how."""
     folders = ["grains-index", "grains-index", "resource_grains-index", "resources", "pillar-index"]
     folder = Path(root, rng.choice(folders))
     begins = ("log", "seg-") if folder.name != "pillar-index" else tuple("0123456789abcdef")
@@ -221,7 +221,7 @@ def harm(root, rng):
 
 
 def check(root, notes):
-    """Compare the cache with what the controllers were told. Returns how many writes were acknowledged."""
+    """Compare the cache with what the controllers recorded. Returns the number of acknowledged writes."""
     cache = Cache(root)
     acknowledged = 0
     for who in CONTROLLERS:
@@ -231,7 +231,7 @@ def check(root, notes):
             word, n, what = line.split()
             kind = "one" if what == "delete" else what
             value = None if what == "delete" else int(n)
-            # What was begun may have come to pass, until an acknowledged one lies over it.
+            # An unfinished write may be stored, unless a later acknowledged one replaced it.
             may[kind] = {value} if word == "done" else may.get(kind, {None}) | {value}
             acknowledged += word == "done"
         found = cache.numbers(who)
@@ -278,7 +278,7 @@ def torture(root, seconds, seed, damage=True):
     def alive():
         for place, one in running.items():
             status = one.poll()
-            # A file that is cut while somebody copies out of its mapping ends that process; nothing is answered.
+            # If a file is truncated while a process copies from its mapping, that process ends without an answer.
             if status is not None and not (damage and status == -signal.SIGBUS):
                 raise AssertionError(f"{roles[place][0]} ended: {(base / 'stderr').read_text()[-3000:]}")
 

@@ -1,4 +1,4 @@
-"""What is checked, what is not said, and how it is written."""
+"""What `check` examines, what it leaves out, and its output formats."""
 
 from __future__ import annotations
 
@@ -282,9 +282,9 @@ b: {test.nop: []}
     [
         ("os: Debian, Ubuntu\nos_family: Debian, Redhat\n", "Arch", "info"),
         ("os: [Debian]\nos_family: [Debian]\n", "Arch", "info"),
-        ("os_family: Debian\n", "Debian", "error"),  # one of those it claims is enough
+        ("os_family: Debian\n", "Debian", "error"),  # one of the claimed ones is enough
         ("os: Debian, Alpine\n", "Arch", "error"),
-        ("name: app\n", "Arch", "error"),  # it claims nothing
+        ("name: app\n", "Arch", "error"),  # it claims none
         ("os: {\n", "Arch", "error"),  # no YAML
     ],
 )
@@ -320,7 +320,7 @@ def test_grains_of_the_inventory_are_there(tmp_path: Path) -> None:
     (made / "inventory.yaml").write_text("hosts: {}")
     found = checked(tmp_path / "cache", made, config=made / "pushsalt.yaml").findings
     assert {(Path(each.path).name, each.code) for each in found} == {("a.sls", "PS102"), ("b.sls", "PS102")}
-    (made / "inventory.yaml").write_text("hosts: [")  # said by who needs the inventory
+    (made / "inventory.yaml").write_text("hosts: [")  # reported by the code that needs the inventory
     assert checked(tmp_path / "cache", made, config=made / "pushsalt.yaml").findings == found
 
 

@@ -1,4 +1,4 @@
-"""A sound formula has no finding; each fault that is put into it is found, in its file and line."""
+"""A correct formula has no finding; each fault that is inserted is found, with its file and line."""
 
 from __future__ import annotations
 

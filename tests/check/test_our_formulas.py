@@ -1,4 +1,4 @@
-"""The formulas in formulas/: nothing to find in them, on any system, with and without pillar."""
+"""The formulas in formulas/ have no findings, on any system, with and without pillar."""
 
 from __future__ import annotations
 

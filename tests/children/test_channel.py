@@ -1,4 +1,4 @@
-"""The channel between the command and one render process, as the command's side has it."""
+"""The command's end of the channel to a render process."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pushsalt.children.process import Child, Request
 
 
 class NoPool:
-    """What a process tells is of no interest here."""
+    """Ignores what a process reports."""
 
     def lost(self, child: Child) -> None:
         raise AssertionError("the channel was closed")
@@ -23,7 +23,7 @@ async def no_answer(question: dict[str, Any]) -> Any:
 
 
 class Ends:
-    """The command's side, and the messages that arrive at the other end."""
+    """The command's end, and the messages that arrive at the other end."""
 
     def __init__(self) -> None:
         ours, self.theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -57,7 +57,7 @@ class Ends:
 async def test_what_is_sent_in_one_turn_of_the_loop_arrives_whole_and_in_order() -> None:
     ends = Ends()
     ends.child.attach()
-    large = "x" * 3_000_000  # more than the socket takes at once
+    large = "x" * 3_000_000  # more than the socket's buffer takes
     for at in range(200):
         ends.child.send({"k": "call", "at": at, "text": large if at == 3 else ""})
     seen: list[dict[str, Any]] = []

@@ -1,4 +1,4 @@
-"""Rendering in processes of its own: what they know, what ends them, and what becomes of the others."""
+"""Render processes: what data they have, what ends them, and what happens to other targets then."""
 
 from __future__ import annotations
 
@@ -112,7 +112,9 @@ def test_what_cannot_be_interrupted_ends_with_its_process_and_the_others_go_on(
 
 
 def test_one_that_is_stuck_without_a_deadline_keeps_no_other_waiting(tmp_path: Path) -> None:
-    """No ``--timeout``: the command waits for that one until it is stopped, and all others have their results."""
+    """Without ``--timeout`` the command waits for that target until it is stopped, and all others have their
+    results.
+    """
     texts = {"salt/good.sls": "fine:\n  test.nop: []\n"}
     texts["salt/bad.sls"] = f"a: {REGEX}"
     texts["salt/pick.sls"] = "include: [{{ 'bad' if opts.id == 'evil' else 'good' }}]\n"
@@ -148,7 +150,7 @@ def test_when_all_processes_are_killed_the_work_begins_anew(tmp_path: Path) -> N
 
 
 def test_memory_that_is_kept_takes_none_from_those_who_follow(tmp_path: Path) -> None:
-    """Each target's pillar is kept for others: with little memory, a process is replaced in time."""
+    """Each target's pillar is cached for others: if memory is limited, a process is replaced before it runs out."""
     hosts = {f"h{at:02}": {**OFFLINE, "pillar": {"n": at}} for at in range(40)}
     sls = "{% set x = ['y' * 3000000] %}a{{ pillar.n }}:\n  test.nop:\n    - name: {{ x[0] }}{{ pillar.n }}\n"
     made = project(tmp_path, hosts, {"salt/web.sls": sls}, render_memory="64MiB")
@@ -170,9 +172,9 @@ def test_targets_that_wait_for_answers_let_others_render(tmp_path: Path) -> None
     assert {id: low[0]["__id__"] for id, low in done.data.items()} == dict.fromkeys(hosts, "ab")
 
 
-# --- what a process knows ----------------------------------------------------------------------------------------
+# --- what data a process has ----------------------------------------------------------------------------------------
 
-#: Looks at all that a process has: its environment, its modules, its objects.
+#: Inspects everything in a process: its environment, its modules, its objects.
 SEARCH = """#!py
 import gc, os, sys
 
@@ -237,7 +239,9 @@ def test_only_options_that_rendering_may_see_are_told(tmp_path: Path) -> None:
 
 
 def test_the_command_renders_nothing_itself(tmp_path: Path) -> None:
-    """Of a whole run, with pillar, a file's template and a text of the target's, no template engine is loaded here."""
+    """After a run with pillar, a template file and a text of the target, the command has not loaded a template
+    engine.
+    """
     file = f"{tmp_path}/out"
     sls = (
         f"{file}:\n  file.managed:\n    - source: salt://a.j2\n    - template: jinja\n"
@@ -266,7 +270,9 @@ def test_the_command_renders_nothing_itself(tmp_path: Path) -> None:
 
 
 def test_contents_of_foreign_values_are_rendered_with_that_targets_data_alone(tmp_path: Path) -> None:
-    """A grain in ``contents`` with ``template: jinja``: its text may look at its own target, and ask nobody else."""
+    """A grain in ``contents`` with ``template: jinja``: its text reads data of its own target only, and cannot ask
+    another.
+    """
     evil = "{{ pillar.own }} {{ salt['mine.get']('*', 'x') }}"
     hosts = {
         "it": {"transport": "local", "grains": {"evil": evil}, "pillar": {"own": "mine"}},
@@ -317,7 +323,7 @@ def test_jobs_of_one_client_see_changed_files_and_leave_no_process(tmp_path: Pat
 
 
 def test_the_values_of_a_pillar_come_before_all_that_only_names_them() -> None:
-    """Two threads of a process return at once: whichever is first has the values."""
+    """Two threads of a process return at the same time: the first one sends the values."""
     ours, theirs = socket.socketpair()
     child = Child(theirs)
     packed = threading.Event()

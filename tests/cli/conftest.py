@@ -24,7 +24,7 @@ class Result(NamedTuple):
 
 @pytest.fixture
 def calls():
-    """What the client was asked, in order."""
+    """The calls that the client received, in order."""
     fake_client.calls.clear()
     return fake_client.calls
 

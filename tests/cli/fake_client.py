@@ -104,7 +104,7 @@ class FakeClient:
             if stubborn:
                 await asyncio.sleep(delay)
             elif await self._stopped_within(delay):
-                return  # the rest has no return
+                return  # the others have no return
             phases = {"connect": 0.05, "grains": 0.01, "render": 0.1, "send": 0.002, "run": delay}
             warnings = ["the disk is nearly full"] if os.environ.get("FAKE_TARGET_WARNING") else []
             result = TargetReturn(id, ret, shape, code, phases, 4, warnings)

@@ -1,4 +1,4 @@
-"""``pushsalt cache``: what people see of what is kept."""
+"""``pushsalt cache``: output for people."""
 
 import json
 import os
@@ -29,7 +29,7 @@ def project(tmp_path):
 
 @pytest.fixture
 def run(invoke, project, tmp_path, monkeypatch):
-    monkeypatch.setattr(api, "Client", CLIENT)  # not the scripted one
+    monkeypatch.setattr(api, "Client", CLIENT)  # not the scripted client
     return lambda *words: invoke("-i", str(tmp_path / "inv.yaml"), "--cache-dir", str(tmp_path / "c"), "cache", *words)
 
 

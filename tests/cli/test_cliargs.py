@@ -1,4 +1,4 @@
-"""Words of ``run`` against a table of what Salt 3008 makes of the same words."""
+"""Arguments of ``run``, compared with a table of how Salt 3008 parses the same arguments."""
 
 import json
 from pathlib import Path

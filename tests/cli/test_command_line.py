@@ -1,4 +1,4 @@
-"""Words in, calls of the API out; returns in, text and exit code out."""
+"""Arguments become calls of the API; returns become text and an exit code."""
 
 import json
 from pathlib import Path
@@ -48,7 +48,7 @@ def test_every_job_option_reaches_the_client(invoke, calls):
 
 
 def test_the_line_that_runs_it_again_means_those_that_are_meant():
-    """The bare id of a resource may be that of an inventory id, or of another resource."""
+    """The bare id of a resource may equal that of an inventory id or of another resource."""
     words, plain = ["run", "test.ping"], str
     line = _again(Given(), words, [Name("d1", "dummy:d1"), "web1"], plain)
     assert line == "pushsalt run -L dummy:d1,web1 test.ping"

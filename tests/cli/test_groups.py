@@ -1,4 +1,6 @@
-"""Groups of an inventory are targets beside nodegroups: on the command line, in expressions, top files, templates."""
+"""Groups of an inventory are targets, as nodegroups are: on the command line, in expressions, top files and
+templates.
+"""
 
 from __future__ import annotations
 

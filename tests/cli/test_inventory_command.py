@@ -21,7 +21,7 @@ groups:
 
 @pytest.fixture
 def run(invoke, tmp_path, monkeypatch):
-    monkeypatch.setattr(api, "Client", CLIENT)  # not the scripted one
+    monkeypatch.setattr(api, "Client", CLIENT)  # not the scripted client
     (tmp_path / "inv.yaml").write_text(INVENTORY)
     return lambda *words: invoke(
         "-i", str(tmp_path / "inv.yaml"), "--cache-dir", str(tmp_path / "c"), "inventory", *words

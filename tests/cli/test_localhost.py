@@ -1,4 +1,4 @@
-"""The whole way with nothing in place of anything: this machine as the target."""
+"""Whole commands without stand-ins: this machine is the target."""
 
 import json
 import os
@@ -110,7 +110,7 @@ def test_a_project_that_is_not_trusted_is_no_reason_to_take_this_machine_or_anot
 
 
 def test_a_project_for_salt_ssh_needs_nothing_more(pushsalt, tmp_path):
-    """The layout of salt-ssh's own documentation: a Saltfile, a master configuration and a roster."""
+    """The layout of salt-ssh's documentation: a Saltfile, a master configuration and a roster."""
     (tmp_path / "conf").mkdir()
     (tmp_path / "Saltfile").write_text("salt-ssh: {config_dir: conf, ssh_user: ops, ssh_wipe: true}\n")
     (tmp_path / "conf/master").write_text("file_roots: {base: [/states]}\nssh_user: other\n")

@@ -1,4 +1,4 @@
-"""What only a whole process shows: signals, a closed or full stdout, a terminal, what is imported."""
+"""Behaviour of a whole process: signals, a closed or full stdout, a terminal, imports."""
 
 import json
 import os
@@ -99,7 +99,7 @@ def test_closed_stderr_and_stdin_do_no_harm():
 
 
 def on_terminal(*words, fleet, **more):
-    """Everything that a terminal receives from a command whose stdout and stderr it is."""
+    """Everything that a command writes to a terminal which is its stdout and stderr."""
     pid, terminal = pty.fork()
     if pid == 0:
         env = environment(FAKE_FLEET=json.dumps(fleet), TERM="xterm-256color", **more)
@@ -127,7 +127,7 @@ def test_live_view_on_a_terminal(state):
     assert "\x1b[32m+y\x1b[0m" in text  # the result, in colour
     assert "[bold]unit[/bold] \\x1b[2J" in text
     assert "\x1b]0;" not in text and "\x1b[2J" not in text
-    assert text.rstrip().endswith("1.6 s")  # the view is gone, the summary is last
+    assert text.rstrip().endswith("1.6 s")  # the view is removed, the summary is last
 
 
 def test_no_color_and_dumb_terminals():
@@ -138,7 +138,7 @@ def test_no_color_and_dumb_terminals():
     assert code == 0 and "web1: 1" in text
 
 
-#: What commands that connect to nothing do without.
+#: Modules that commands without connections do not import.
 CONNECTING = {"asyncio", "asyncssh", "cryptography", "rich", "pydantic", "git", "jinja2"}
 
 

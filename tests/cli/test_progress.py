@@ -1,4 +1,4 @@
-"""The live view as lines: the height of the terminal, batches, failures; and the lines where there is no terminal."""
+"""The live view as lines: the height of the terminal, batches, failures; and plain lines without a terminal."""
 
 from __future__ import annotations
 

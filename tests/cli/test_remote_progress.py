@@ -1,4 +1,4 @@
-"""The live view of git remotes that are being fetched."""
+"""The live view of git remotes during a fetch."""
 
 from __future__ import annotations
 

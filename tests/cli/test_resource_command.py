@@ -1,4 +1,4 @@
-"""pushsalt resource: what a person sees of what lies behind targets."""
+"""pushsalt resource: output about managed resources."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""``pushsalt target``: how --explain finds its id, and what is printed."""
+"""``pushsalt target``: how --explain finds its id, and the output."""
 
 import json
 
@@ -34,7 +34,7 @@ def test_explain_takes_an_id_only_beside_an_expression(line, same):
 
 @pytest.fixture
 def run(invoke, tmp_path, monkeypatch):
-    monkeypatch.setattr(api, "Client", CLIENT)  # not the scripted one
+    monkeypatch.setattr(api, "Client", CLIENT)  # not the scripted client
     inventory, cache = tmp_path / "inv.yaml", tmp_path / "cache"
     inventory.write_text("hosts: {host1: {transport: local}, web1: {}}")
     found = {"machine": {"m1": {"grains": {"os": "Debian"}}, "\x1bm2": {}, "m2": {}}, "dummy": {"m1": {}}}

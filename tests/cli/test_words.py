@@ -1,4 +1,4 @@
-"""Words of others: every option of theirs is in the table, the program does what that says, the page says the same."""
+"""Options of salt, salt-ssh and Ansible: the table has each of them, the program follows it, and the page equals it."""
 
 import importlib.util
 import json
@@ -84,7 +84,7 @@ def test_no_word_is_two_things():
 
 @pytest.mark.parametrize("word, row", rows(TAKEN), ids=ids(rows(TAKEN)))
 def test_a_word_that_is_taken_is_ours(invoke, calls, tmp_path, monkeypatch, word, row):
-    monkeypatch.setattr("pushsalt.cli.asking._ask", lambda prompt, *more: prompt)  # nobody is there to type
+    monkeypatch.setattr("pushsalt.cli.asking._ask", lambda prompt, *more: prompt)  # there is no one to type
 
     def asked(*words):
         calls.clear()
@@ -119,6 +119,37 @@ def test_a_word_that_is_answered(invoke, calls, word, row):
         assert (result.code, result.out, calls) == (1, "", [])
         assert result.err.startswith(f"error: {word} is an option of ")
         assert row.text in result.err.partition("\nhint: ")[2]
+
+
+@pytest.mark.parametrize(
+    "words, says",
+    [
+        (["apply", "web1", "--limit", "web"], "--limit selects the first N targets; limit the targets with TARGET"),
+        (["-l", "web", "run", "web1", "test.ping"], "-l is the log level; limit the targets with TARGET"),
+        (["run", "--timeout", "web", "web1", "test.ping"], "--timeout limits the job on a target; `timeout` in the"),
+    ],
+)
+def test_a_value_that_another_tool_means_is_answered(invoke, calls, words, says):
+    result = invoke(*words)
+    assert (result.code, result.out, calls) == (1, "", [])
+    assert says in result.err.partition("\nhint: ")[2]
+
+
+@pytest.mark.parametrize(
+    "words, said, hint",
+    [
+        (["-b", "run", "x"], "-b took 'run' as its value", "to become root: --sudo"),
+        (["-vb", "run", "web1", "test.ping"], "-b took 'run' as its value", "to become root: --sudo"),
+        (["-c", "apply", "web1"], "-c took 'apply' as its value", "the transport of a host is `transport`"),
+        (["-i", "run", "web1", "test.ping"], "-i took 'run' as its value", "-i names an inventory"),
+        (["--out", "run", "web1", "test.ping"], "--out took 'run' as its value", "write a value after --out"),
+    ],
+)
+def test_a_command_that_an_option_took_as_its_value(invoke, calls, words, said, hint):
+    result = invoke(*words)
+    assert (result.code, result.out, calls) == (1, "", [])
+    text, _, more = result.err.partition("\nhint: ")
+    assert text == f"error: there is no command: {said}" and hint in more
 
 
 def test_the_variables_that_an_answer_names_are_read():

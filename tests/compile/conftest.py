@@ -14,7 +14,7 @@ Files = dict[str, dict[str, Any]]
 
 
 class MemoryTree:
-    """A StateTree over data. Text that begins with ``!err`` is a file that cannot be rendered."""
+    """A StateTree over data. Text that begins with ``!err`` is a file that fails to render."""
 
     def __init__(self, files: Files, lines: dict[str, dict[str, int]] | None = None) -> None:
         self.files = files

@@ -1,4 +1,4 @@
-"""Arguments that functions with ``**kwargs`` take without knowing them: which are misspelt, which only do nothing."""
+"""Unknown arguments of functions with ``**kwargs``: which are misspelt, and which only have no effect."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ REFERENCE = [{"pkg": "nginx"}]
 
 
 def said(full: str, strict: str = "near", **given: Any) -> list[tuple[str, str, str]]:
-    """Level, rule and hint of what is said of one chunk among others."""
+    """Level, rule and hint of the findings about one chunk."""
     state, _, fun = full.partition(".")
     chunk = {"state": state, "fun": fun, "name": "/x", "__id__": "x", "__sls__": "s", "order": 1, **given}
     other = {"state": "pkg", "fun": "installed", "name": "nginx", "__id__": "nginx", "__sls__": "s", "order": 2}
@@ -43,16 +43,16 @@ def said(full: str, strict: str = "near", **given: Any) -> list[tuple[str, str, 
         ("pkg.removed", {"failhrad": True}, "failhard"),
         ("archive.extracted", {"source": "salt://x", "owerwrite": True}, "overwrite"),
         ("pkg.installed", {"ignore_epohc": True}, "ignore_epoch"),
-        # names that the module which the state calls puts together
+        # the state composes these names from the module that it calls
         ("mysql_user.present", {"conection_host": "db1"}, "connection_host"),
         ("mysql_user.present", {"connection_hots": "db1"}, "connection_host"),
         ("mysql_database.present", {"connection_defualt_file": "/x"}, "connection_default_file"),
-        # whose arguments may be keys of a file: near to those that are known
+        # arguments that may be keys of a file: similar to known ones
         ("pkgrepo.managed", {"fiel": "/etc/apt/sources.list.d/x.list"}, "file"),
         ("pkgrepo.managed", {"key_ulr": "https://example.org/key"}, "key_url"),
         ("pkgrepo.managed", {"gpgchek": 1}, "gpgcheck"),
         ("pkgrepo.absent", {"keydi": "1234"}, "keyid"),
-        # whose arguments are data: only what is near to a guard or a requisite, and looks like one
+        # arguments that are data: only what resembles a guard or a requisite is reported
         ("module.run", {"unles": "true"}, "unless"),
         ("test.nop", {"requre": REFERENCE}, "require"),
         ("test.nop", {"requre": ["nginx"]}, "require"),
@@ -78,7 +78,7 @@ def test_a_slip_is_an_error(full, given, near):
         ("pkg.installed", {"frobnicate": 1}, ""),
         ("cmd.run", {"frobnicate": 1}, ""),
         ("service.running", {"frobnicate": 1}, ""),
-        ("file.directory", {"make_dirs": True}, "makedirs"),  # Salt's formulas have such
+        ("file.directory", {"make_dirs": True}, "makedirs"),  # formulas for Salt have these
         ("cmd.run", {"run_as": "nobody"}, "runas"),
         ("file.managed", {"content": "x"}, "contents"),  # of file.blockreplace
     ],
@@ -95,7 +95,7 @@ def test_what_does_nothing_is_a_warning(full, given, near):
 @pytest.mark.parametrize(
     "full, given",
     [
-        ("file.managed", {"owner": "root", "file_mode": "0644"}),  # read by another name, and said by the state
+        ("file.managed", {"owner": "root", "file_mode": "0644"}),  # read under another name, and reported by the state
         ("file.directory", {"mode": "0755"}),
         ("file.serialize", {"formatter": "json"}),
         ("archive.extracted", {"source": "salt://x", "keep": True}),
@@ -105,7 +105,7 @@ def test_what_does_nothing_is_a_warning(full, given, near):
         ("pkgrepo.managed", {"humanname": "x", "gpgkey": "y", "sslverify": 1, "enabled_metadata": 1, "type": "rpm-md"}),
         ("pkgrepo.managed", {"own_key": "x", "cost": 1, "exclude": "a", "include": "b", "proxy_auth_method": "none"}),
         ("mysql_grants.present", {"connection_use_unicode": True, "connection_conv": {}, "connection_pass": "x"}),
-        ("file.absent", {"contents": "x", "mode": "0644"}),  # left from file.managed
+        ("file.absent", {"contents": "x", "mode": "0644"}),  # a remainder of file.managed
         ("module.run", {"test.arg": [{"match": ["a"]}], "batch": ["nginx"], "created": "now"}),
         ("test.nop", {"listen_on": ["0.0.0.0:80"], "use_it": [1]}),
         ("iptables.append", {"dport": 80, "sport": 81, "jump": "ACCEPT", "match": ["state"]}),
@@ -119,7 +119,7 @@ def test_what_means_something_passes(full, given):
 
 
 def test_what_is_not_known_is_let_alone():
-    """Users' own states, and Salt's, that take anything."""
+    """Users' own states, and Salt's, which take any argument."""
 
     class Functions(StateFunctions):
         def spec(self, name: str) -> ArgSpec | None:

@@ -1,4 +1,4 @@
-"""What the compiler's methods give beside the language itself: shows, highstate, checks, places of problems."""
+"""Results of the compiler's methods besides the language itself: shows, highstate, checks, places of problems."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pushsalt.compile.low import tag_of
 
 
 class Functions:
-    """State functions by name, as a target has them."""
+    """State functions by name, as a target reports them."""
 
     def __init__(self, **modules: dict[str, ArgSpec]) -> None:
         self.specs = {f"{module}.{name}": spec for module, specs in modules.items() for name, spec in specs.items()}
@@ -196,8 +196,8 @@ def test_state_arguments_are_no_function_arguments(compiler):
     "function, functions, key",
     [
         ("test.nop", FUNCTIONS, "watch"),  # has mod_watch
-        ("pkg.installed", FUNCTIONS, "require"),  # shipped without
-        ("service.running", FUNCTIONS, "watch"),  # not shipped: as Salt's own
+        ("pkg.installed", FUNCTIONS, "require"),  # shipped without mod_watch
+        ("service.running", FUNCTIONS, "watch"),  # not shipped: like Salt's own
         ("custom.run", FUNCTIONS, "require"),
         ("custom.run", Functions(custom={"run": NOP, "mod_watch": NOP}), "watch"),
         ("service.running", None, "watch"),

@@ -1,4 +1,4 @@
-"""Any requisites: what is required comes first, or there is a cycle, and then it is a real one."""
+"""Any requisites: required states come first; otherwise a real cycle is reported."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The SLS language, case by case: cases/*.yaml have SLS files and the lowstate or errors that Salt gives for them."""
+"""The SLS language, case by case: cases/*.yaml have SLS files, and the lowstate or errors of Salt."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The spool: bounded, private, in order; what is damaged or somebody else's is no item."""
+"""The spool: bounded, private, in order; damaged files and files of others are not items."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def test_who_has_items(tmp_path):
 
 
 class Target(Destination):
-    """Takes what ``fails`` does not say."""
+    """Accepts everything that ``fails`` does not name."""
 
     def __init__(self, fails=lambda id, times: False):
         super().__init__("mine", {}, redactor=Redactor(), sdb=lambda: None)

@@ -1,4 +1,4 @@
-"""``pushsalt demo`` as a whole: what it shows, and that nothing of it stays."""
+"""``pushsalt demo`` as a whole command: its output, and that it leaves nothing behind."""
 
 from __future__ import annotations
 

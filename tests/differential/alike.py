@@ -1,7 +1,7 @@
-"""Whether what real Salt returned and what pushsalt returned is the same, and if not, what is different, in words.
+"""Compares returns of real Salt and of pushsalt, and describes differences in words.
 
-Results and changes must be equal. Comments need not be equal in words: what Salt's comment names of the chunk's
-arguments and of the changes must be named in ours.
+Results and changes must be equal. Comments may differ in wording: arguments and changes of the chunk that Salt's
+comment names must also be named in ours.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ from tests.differential.casefiles import BLANK
 
 FAILED = "One or more requisite failed: "
 RAISED = "An exception occurred in this state: Traceback"
-#: of a chunk, what is no argument of its function
+#: keys of a chunk that are not arguments of its function
 INTERNAL = {"state", "fun", "order", "__sls__", "__env__", "__id__", "__pub_user", "__pub_jid"}
 #: differ from run to run
 BLANKED = ("pid",)
-#: lists that Salt makes of sets
+#: lists that Salt makes from sets
 UNORDERED = ("removed",)
 
 
 def blanked(value: Any, blank: Callable[[str], str]) -> Any:
-    """The value without what is volatile, in keys and values; bytes and tuples as JSON has them."""
+    """The value without volatile parts, in keys and values; bytes and tuples as in JSON."""
     if isinstance(value, str):
         return blank(value)
     if isinstance(value, dict):
@@ -48,7 +48,7 @@ def _blanked(key: Any, value: Any, blank: Callable[[str], str]) -> Any:
 def returns(
     theirs: Any, ours: Any, low: list[dict[str, Any]], blank: Callable[[str], str], refused: bool = False
 ) -> list[str]:
-    """What is different between two returns of a run of states; ``refused``: neither is expected to run any."""
+    """The differences between two returns of a run of states; ``refused``: neither program is expected to run any."""
     theirs, ours = blanked(theirs, blank), blanked(ours, blank)
     if not isinstance(theirs, dict) or "raised" in theirs or not isinstance(ours, dict) or "raised" in ours:
         return _refusals(theirs, ours, refused)
@@ -91,11 +91,11 @@ def _chunk(theirs: dict[str, Any], ours: dict[str, Any], low: dict[str, Any], bl
 
 
 def comments(theirs: Any, ours: Any, low: dict[str, Any], changes: Any, blank: Callable[[str], str]) -> list[str]:
-    """What Salt's comment names and ours does not."""
+    """Names in Salt's comment that are missing in ours."""
     if theirs == ours:
         return []
     want, got = _text(theirs), _text(ours)
-    if RAISED in want:  # Salt broke here: its words are no facts
+    if RAISED in want:  # Salt raised an exception: its text names nothing of the state
         return []
     if bool(want.strip()) != bool(got.strip()):
         return _unequal("comment", theirs, ours)
@@ -106,7 +106,7 @@ def comments(theirs: Any, ours: Any, low: dict[str, Any], changes: Any, blank: C
 
 
 def facts(comment: str, low: dict[str, Any], changes: Any, blank: Callable[[str], str]) -> Iterator[str]:
-    """What the comment names of a chunk's arguments and of its changes."""
+    """The arguments and changes of a chunk that a comment names."""
     values = {blank(text) for text in _leaves([value for key, value in low.items() if key not in INTERNAL])}
     known = {value for value in values if len(value) < 200 and BLANK not in value}
     values |= set(_leaves(changes, keys=True))
@@ -119,7 +119,9 @@ def facts(comment: str, low: dict[str, Any], changes: Any, blank: Callable[[str]
 
 
 def _says_something(word: str) -> bool:
-    """A word of an argument that would not be in a sentence anyhow: a path, a number, a name with a sign in it."""
+    """Whether a word of an argument would not occur in a sentence by chance: a path, a number, a name with a sign in
+    it.
+    """
     return bool(re.search(r"[/\d_.:@=-]", word)) and len(word) > 1 and BLANK not in word
 
 
@@ -149,7 +151,7 @@ def _text(comment: Any) -> str:
 
 
 def answers(theirs: Any, ours: Any, blank: Callable[[str], str]) -> list[str]:
-    """What is different between two answers of an execution function: ``ret``, or ``error`` and ``message``."""
+    """The differences between two answers of an execution function: ``ret``, or ``error`` and ``message``."""
     if "error" in theirs or "error" in ours:
         if theirs.get("error") == ours.get("error"):
             want, got = blank(str(theirs.get("message"))), blank(str(ours.get("message")))

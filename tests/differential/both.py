@@ -1,4 +1,4 @@
-"""One state tree run by real Salt and by pushsalt, and what of their answers must be equal."""
+"""Runs one state tree by real Salt and by pushsalt, and compares the answers."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ EXAMPLES = int(os.environ.get("EXAMPLES") or 300)
 
 STATES = Path(__file__).with_name("states")
 
-#: in each of our returns; Salt forgets them where a return is malformed or nothing was called
+#: in each of our returns; Salt omits them if a return is malformed or no function was called
 EVERY = ("__id__", "__sls__", "__run_num__", "name")
 
 #: differ from run to run
@@ -28,29 +28,30 @@ FAILED = "One or more requisite failed: "
 RAISED = "An exception occurred in this state: Traceback"
 CYCLE = "Recursive requisites were found: "
 
-#: an argument that a state does not take is an error before the run here, and in Salt when it calls the state, if ever
+#: an unknown argument is an error before the run in pushsalt; in Salt it is one when it calls the state, if it does
 UNKNOWN_ARGUMENT = re.compile(r"'\w+' is an invalid keyword argument for '(\w+)\.(\w+)' \(ID '(.+)' in SLS '.+'\)")
-#: Salt takes a function out of a guard when it calls it: the same guard at a listener's turn is an empty one
+#: Salt removes the function from a guard when it calls it: at a listener's turn the same guard is empty
 EMPTIED = "An exception occurred in this state: 'Changes' should be a dictionary."
 GUARDED = ("onlyif condition ", "unless condition ")
 NOT_CALLED = ("State was not run because ", FAILED, "Not called: ")
 
 
 class Both:
-    """A file root, real Salt in a process that stays, and a project whose only target is this machine."""
+    """A file root, real Salt in a permanent process, and a project whose only target is this machine."""
 
     def __init__(self, salt_python: Path, folder: Path) -> None:
         self.root = folder / "states"
         self._project = folder / "project"
         self._project.mkdir()
-        it = {"transport": "local", "thin_dir": str(folder / "thin")}  # others may run states here at the same time
+        # others may run states on this machine at the same time
+        it = {"transport": "local", "thin_dir": str(folder / "thin")}
         (self._project / "inventory.json").write_text(json.dumps({"hosts": {"it": it}}))
         self._place({})
         self.salt = RealSalt(salt_python, folder / "salt", self.root)
         self.salt.call("saltutil.sync_states")
 
     def run(self, tree: Tree) -> tuple[Any, Any]:
-        """What Salt gives for the tree, and what pushsalt gives; ``{"raised": text}`` where a call itself failed."""
+        """The answers of Salt and of pushsalt for the tree; ``{"raised": text}`` if a call itself failed."""
         self._place(tree.texts())
         self.salt.send(
             "state.apply", ",".join(tree.sls), test=tree.test, exclude=tree.exclude or None, opts=tree.opts or None
@@ -83,7 +84,7 @@ class Both:
         )
         kwargs = {"exclude": tree.exclude} if tree.exclude else {}
         options = JobOptions(test=tree.test)
-        logging.disable(logging.CRITICAL)  # what states that fail say would bury what is different
+        logging.disable(logging.CRITICAL)  # log output of failed states would hide the differences
         try:
             ret = client.run(Selection("it"), "state.apply", [",".join(tree.sls)], kwargs, options)["it"].ret
         finally:
@@ -95,7 +96,7 @@ class Both:
 
 
 def comparable(answer: Any) -> Any:
-    """The answer without what differs from run to run, in the order of the run."""
+    """The answer without volatile parts, in the order of the run."""
     if isinstance(answer, list):
         return [CYCLE if text.startswith(CYCLE) else text for text in answer]
     if not isinstance(answer, dict) or "raised" in answer:
@@ -108,9 +109,9 @@ def _state(ret: dict[str, Any]) -> dict[str, Any]:
     shown = {key: value for key, value in ret.items() if key not in TIMES}
     comment = shown["comment"]
     if isinstance(comment, str):
-        if comment.startswith(FAILED):  # Salt has them in a set
+        if comment.startswith(FAILED):  # Salt uses a set
             shown["comment"] = FAILED + ", ".join(sorted(comment[len(FAILED) :].split(", ")))
-        elif RAISED in comment:  # the frames are each one's own
+        elif RAISED in comment:  # stack frames differ
             shown["comment"] = re.sub(r"Traceback.*?^(\w+\.)*(\w+(: .*)?)$", r"... \2", comment, flags=re.S | re.M)
     if isinstance(shown["changes"], dict) and "pid" in shown["changes"]:
         shown["changes"] = {**shown["changes"], "pid": 0}
@@ -118,16 +119,16 @@ def _state(ret: dict[str, Any]) -> dict[str, Any]:
 
 
 def difference(theirs: Any, ours: Any) -> str:
-    """What is not equal, in words; nothing when all is."""
+    """The differences in words; an empty text if there are none."""
     theirs, ours = comparable(theirs), comparable(ours)
     if isinstance(theirs, dict) and "raised" in theirs:
-        # Salt itself broke: any answer with an end to it will do.
+        # Salt itself failed: any complete answer is accepted
         return ""
     if isinstance(theirs, list):
-        # Salt stops at the first trouble in places where we go on: all that it says has to be said
+        # Salt stops at the first error in places where pushsalt continues: each error of Salt's must be among ours
         if not isinstance(ours, list):
             return f"Salt refuses it:\n  {theirs}\npushsalt does not:\n  {_brief(ours)}"
-        said = {re.sub(r"\n  in \S.*:\d+\Z", "", text) for text in ours}  # we name the file where Salt's words do not
+        said = {re.sub(r"\n  in \S.*:\d+\Z", "", text) for text in ours}  # pushsalt names the file, Salt does not
         lacking = [text for text in theirs if text not in said]
         return f"not said: {lacking}\n     said: {ours}" if lacking else ""
     if isinstance(ours, list) and all(_never_called(text, theirs) for text in ours):
@@ -153,7 +154,7 @@ def difference(theirs: Any, ours: Any) -> str:
 
 
 def _never_called(refusal: str, theirs: dict[str, Any]) -> bool:
-    """Whether it is about an argument, and Salt had no cause to call a state which has it."""
+    """Whether it is about an argument of a state that Salt did not call."""
     about = UNKNOWN_ARGUMENT.fullmatch(refusal)
     if not about:
         return False

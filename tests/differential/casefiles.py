@@ -1,4 +1,4 @@
-"""Case files (``cases/README.md`` says what may stand in them), read and checked."""
+"""Reads and checks case files (``cases/README.md`` describes their keys)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import yaml
 
 CASES = Path(__file__).with_name("cases")
-#: the lines in which the cases that differ by design differ: {file: {title: [lines]}}
+#: the lines in which cases differ by design: {file: {title: [lines]}}
 DIFFERING = Path(__file__).with_name("differing.json")
 RUNS = ("test", "first", "second", "drift")
 BLANK = "<volatile>"
@@ -21,7 +21,7 @@ BLANK = "<volatile>"
 
 @dataclass(frozen=True)
 class Call:
-    """An execution function and what it is called with."""
+    """An execution function and its arguments."""
 
     fun: str
     args: list[Any] = field(default_factory=list)
@@ -30,7 +30,7 @@ class Call:
 
 @dataclass(frozen=True)
 class Case:
-    """One case; the words are those of the case file."""
+    """One case; the fields are the keys of the case file."""
 
     covers: list[str]
     title: str
@@ -49,11 +49,11 @@ class Case:
     differs: str = ""
     refused: bool = False
     ci: bool = False
-    #: what the case is, in short: another text is another case
+    #: a digest of the case: a changed case has another one
     digest: str = ""
 
     def blank(self, text: str) -> str:
-        """The text without what the case calls volatile."""
+        """The text without the patterns that the case declares volatile."""
         for one in self.volatile:
             pattern, instead = (one, BLANK) if isinstance(one, str) else one
             text = re.sub(pattern, instead, text)
@@ -65,7 +65,7 @@ C = TypeVar("C", bound=Case)
 
 @dataclass(frozen=True)
 class NotComparable:
-    """Functions that no case examines, why, and a command that shows so."""
+    """Functions that no case compares, the reason, and a command that demonstrates it."""
 
     functions: list[str]
     why: str
@@ -74,7 +74,7 @@ class NotComparable:
 
 @dataclass(frozen=True)
 class CaseFile:
-    """What one file says."""
+    """The content of one file."""
 
     path: Path
     packages: list[str] = field(default_factory=list)
@@ -93,7 +93,7 @@ class CaseFile:
 
 
 def load(path: Path) -> CaseFile:
-    """The case file. Raises ValueError that names what is wrong in it."""
+    """Load a case file. Raises ValueError for an error in it."""
     data = read(path)
     known(data, CaseFile, path.name)
     shared = {name: data.get(name) or [] for name in ("ignore", "volatile")}
@@ -115,12 +115,12 @@ def load_all() -> list[CaseFile]:
 
 
 def differing() -> dict[str, dict[str, list[str]]]:
-    """The lines that cases with `differs` are to show, by file and title."""
+    """The lines that cases with `differs` must show, by file and title."""
     return json.loads(DIFFERING.read_text(encoding="utf-8")) if DIFFERING.exists() else {}  # type: ignore[no-any-return]
 
 
 def read(path: Path) -> Any:
-    """What the YAML file holds. Raises ValueError that names the file."""
+    """Parse a YAML file. Raises ValueError that names the file."""
     try:
         return yaml.safe_load(path.read_text(encoding="utf-8")) or {}
     except yaml.YAMLError as exc:
@@ -136,7 +136,7 @@ def different_titles(cases: Sequence[Case], path: Path) -> None:
 
 
 def known(data: Any, kind: type, where: str) -> None:
-    """Raises ValueError when a mapping has keys that its dataclass does not."""
+    """Raises ValueError when a mapping has keys that are not fields of the dataclass."""
     names = {one.name for one in fields(kind)} - {"path", "digest"}
     if not isinstance(data, dict):
         raise ValueError(f"{where}: a mapping is wanted here, not {data!r}")
@@ -146,7 +146,7 @@ def known(data: Any, kind: type, where: str) -> None:
 
 
 def case(data: Any, shared: dict[str, list[Any]], where: str, kind: type[C]) -> C:
-    """A case of this kind, from its mapping. Raises ValueError that names what is wrong in it."""
+    """Make a case of this kind from a mapping. Raises ValueError for an error in it."""
     known(data, kind, where)
     given = {key: value for key, value in data.items() if value is not None}
     if bool(given.get("sls")) == bool(given.get("call")):

@@ -1,4 +1,4 @@
-"""Which files of a machine changed since a moment, from outside: its upper folder is looked at before and after."""
+"""Files of a machine that changed since a point in time, from outside: its upper folder is read before and after."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ import stat
 from pathlib import Path
 from typing import NamedTuple
 
-#: not compared, and why
+#: paths that are not compared, with the reason
 LEFT_OUT = {
-    # each side's own
+    # different on each side
     "/var/cache/salt": "Salt's own cache",
     "/etc/salt/pki": "Salt's own keys",
     "/etc/salt/minion_id": "Salt's own",
@@ -21,7 +21,7 @@ LEFT_OUT = {
     "/srv/reference": "what the bed mounts",
     "/srv/repository": "what the bed mounts",
     "/srv/roots": "what the bed mounts",
-    # hold times, or what happened rather than what is
+    # they contain times, or a history instead of a state
     "/var/log": "logs",
     "/run": "what runs, not what is kept; `look` can show it",
     "/proc": "the kernel's",
@@ -57,7 +57,7 @@ LEFT_OUT = {
 
 
 class Entry(NamedTuple):
-    """What is compared of a path; ``content`` is a file's digest, a link's target, or a device's number."""
+    """The compared properties of a path; ``content`` is a file's digest, a link's target, or a device's number."""
 
     kind: str
     mode: str
@@ -74,14 +74,14 @@ Snapshot = dict[str, tuple[int, ...]]
 
 
 def left_out(path: str) -> bool:
-    """Whether the path, or a folder above it, is not compared."""
+    """Whether the path, or a folder above it, is excluded."""
     parts = path.split("/")
     above = ["/".join(parts[:number]) for number in range(2, len(parts) + 1)]
     return any(fnmatch.fnmatchcase(one, pattern) for one in above for pattern in LEFT_OUT)
 
 
 def snapshot(upper: Path) -> Snapshot:
-    """Each path below the upper folder, as the machine names it, and what of it a change would change."""
+    """Each path below the upper folder, by its name in the machine, with the values that a change would affect."""
     found: Snapshot = {}
     _walk(str(upper), "", found)
     return found
@@ -99,16 +99,16 @@ def _walk(folder: str, prefix: str, found: Snapshot) -> None:
                 if entry.is_dir(follow_symlinks=False):
                     _walk(entry.path, path, found)
             except FileNotFoundError:
-                continue  # gone meanwhile: a service's temporary file
+                continue  # deleted meanwhile: a temporary file of a service
 
 
 def touched(before: Snapshot, after: Snapshot) -> set[str]:
-    """The paths that were made, written, or removed, and nothing that only its folder's times tell."""
+    """The paths that were created, written or removed; folders of which only the times changed are left out."""
     return {path for path in {*before, *after} if before.get(path) != after.get(path)}
 
 
 def entry(root: Path, path: str, content: bool = True) -> Entry:
-    """What is at the path in a machine's whole file system."""
+    """The entry at the path in a machine's whole file system."""
     place = f"{root}{path}"
     try:
         info = os.lstat(place)
@@ -143,7 +143,7 @@ def _digest(place: str) -> str:
 
 
 def _attributes(place: str) -> str:
-    """Access lists, capabilities and users' own attributes."""
+    """Access control lists, capabilities and user attributes."""
     try:
         names = os.listxattr(place, follow_symlinks=False)
         kept = [name for name in sorted(names) if name.startswith(("system.posix_acl", "security.capability", "user."))]
@@ -153,7 +153,7 @@ def _attributes(place: str) -> str:
 
 
 def text(root: Path, path: str) -> str | None:
-    """A file's content for showing, or nothing when it is no text of a readable size."""
+    """The content of a file for display; None if it is binary or too large."""
     try:
         data = Path(f"{root}{path}").read_bytes()
         return data.decode("utf-8") if len(data) < 100_000 else None

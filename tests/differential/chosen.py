@@ -1,8 +1,9 @@
-"""Which cases `.ci/run` compares with Salt: the fixed ones, those whose code changed since their record, and a share.
+"""Chooses the cases that `.ci/run` compares with Salt: fixed ones, those whose code changed since their record, and a
+share of the others.
 
-Machines and packages take time, so the changed cases and the share are bounded: whole files are taken, one after the
-other from a place that moves on with the day, as long as their cases fit in. ``DAY=2026-11-23`` takes those of that
-day, ``CHANGED=N`` and ``SHARE=N`` as many cases at most. What was left out is said.
+Machines and packages take time, so changed cases and the share are limited: they are taken file by file, beginning at a
+place that depends on the day. ``DAY=2026-11-23`` takes those of that day; ``CHANGED=N`` and ``SHARE=N`` are the limits.
+Cases that were left out are printed.
 """
 
 from __future__ import annotations
@@ -18,9 +19,9 @@ from tests.differential import code
 from tests.differential.casefiles import Case, CaseFile, load_all
 
 RECORD = Path(__file__).with_name("record.json")
-#: at most so many cases whose code changed, and so many of all others
+#: limits: cases whose code changed, and all other cases
 CHANGED, SHARE = 16, 8
-#: a machine is booted and packages are installed for a file: as many cases could run meanwhile
+#: the cost of a file's start (a machine is booted, packages are installed), in cases
 BOOT, PACKAGES = 2, 8
 
 Pick = tuple[CaseFile, Case]
@@ -28,7 +29,7 @@ Pick = tuple[CaseFile, Case]
 
 @dataclass(frozen=True)
 class Choice:
-    """What is run, and why; ``left_out`` are cases whose code changed and for which there was no room."""
+    """The chosen cases, with reasons; ``left_out`` are cases whose code changed and that exceed the limit."""
 
     day: datetime.date
     fixed: list[Pick]
@@ -40,7 +41,7 @@ class Choice:
         return id(pick[1]) in {id(case) for _, case in (*self.fixed, *self.changed, *self.share)}
 
     def words(self) -> list[str]:
-        """What to tell people."""
+        """A message that describes the choice."""
         lines = [
             f"compared with Salt: {len(self.fixed)} fixed cases, {len(self.changed)} of those whose code changed since "
             f"their record ({_files(self.changed)}), and of the others {len(self.share)} ({_files(self.share)}); "
@@ -53,24 +54,24 @@ class Choice:
 
 
 def today() -> datetime.date:
-    """The day that decides whose turn it is: ``DAY``, or today."""
+    """The day that determines the share: ``DAY``, or today."""
     named = os.environ.get("DAY")
     return datetime.date.fromisoformat(named) if named else datetime.datetime.now(datetime.timezone.utc).date()
 
 
 def recorded() -> dict[tuple[str, str, str], str]:
-    """The digest of the code that each case was last compared with, by file, title and digest of the case."""
+    """The digest of the code with which each case was last compared, by file, title and digest of the case."""
     cases = json.loads(RECORD.read_text(encoding="utf-8"))["cases"]
     return {(one["file"], one["title"], one["digest"]): one.get("code", "") for one in cases}
 
 
 def changed(file: CaseFile, case: Case, record: dict[tuple[str, str, str], str]) -> bool:
-    """Whether case or code are others than those in the record."""
+    """Whether the case or its code differs from the record."""
     return record.get((file.name, case.title, case.digest)) != code.digest(case)
 
 
 def choose(files: Iterable[CaseFile], day: datetime.date, most_changed: int = 0, share: int = 0) -> Choice:
-    """The cases of that day."""
+    """Choose the cases of that day."""
     most_changed = most_changed or int(os.environ.get("CHANGED") or CHANGED)
     share = share or int(os.environ.get("SHARE") or SHARE)
     files, record = list(files), recorded()
@@ -87,9 +88,9 @@ def choose(files: Iterable[CaseFile], day: datetime.date, most_changed: int = 0,
 
 
 def _fitting(picks: list[Pick], room: int, day: datetime.date, booted: set[str]) -> list[Pick]:
-    """Cases file by file, from the day's place on, until there is no room; of the last file a part.
+    """Cases file by file, from the day's place on, up to the limit; the last file may be taken in part.
 
-    The place moves on by seven files a day, and within a file by one case, so that in the end all have their turn.
+    The place advances by seven files a day, and by one case within a file, so that every case is compared in time.
     """
     if not picks:
         return []
@@ -108,14 +109,14 @@ def _fitting(picks: list[Pick], room: int, day: datetime.date, booted: set[str])
 
 
 def _start(file: CaseFile, booted: set[str]) -> int:
-    """What it costs before the first case of a file runs, in cases."""
+    """The cost of a file's start, in cases."""
     if file.name in booted:
         return 0
     return BOOT + (PACKAGES if file.packages or file.repository else 0)
 
 
 def _files(picks: list[Pick]) -> str:
-    """The names of the files, each with how many cases of it."""
+    """The names of the files, each with the number of its cases."""
     names = [file.name for file, _ in picks]
     return ", ".join(f"{name} {names.count(name)}" for name in dict.fromkeys(names)) or "none"
 

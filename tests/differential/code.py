@@ -1,7 +1,7 @@
-"""Which code of thin a case examines, as a digest: when it is another one than in the record, the case is run again.
+"""A digest of the code of thin that a case examines: a case whose digest differs from the record is compared again.
 
-That are the modules whose functions the case covers, the execution modules that those call, and what all of these
-import. Comments, docstrings and blank lines do not count, nor does the engine, which all cases would depend on.
+The code consists of the modules whose functions the case covers, the execution modules that they call, and their
+imports. Comments, docstrings and blank lines do not count. Neither does the engine, on which all cases would depend.
 """
 
 from __future__ import annotations
@@ -20,23 +20,23 @@ from thin import runtime
 
 #: a call of another module, as modules write it
 _CALLED = re.compile(r"""__salt__\[["']([\w]+)\.""")
-#: what the machines of the comparison are; a provider for other systems says so in ``__fits__``
+#: grains of the machines of the comparison; a provider for other systems names them in ``__fits__``
 _MACHINE = {"os_family": "Debian", "kernel": "Linux", "init": "systemd"}
 _LAYOUT = {tokenize.COMMENT, tokenize.NL, tokenize.ENCODING, tokenize.ENDMARKER}
 
 
 def files(case: Case) -> list[str]:
-    """The files of thin that the case depends on, as the archive names them (``thin/states/host.py``)."""
+    """The files of thin that the case depends on, by their names in the archive (``thin/states/host.py``)."""
     return sorted(_closure(*_modules(case)))
 
 
 def digest(case: Case) -> str:
-    """What the record keeps of the code."""
+    """The digest for the record."""
     return _digest(*_modules(case))
 
 
 def _modules(case: Case) -> tuple[str, frozenset[str]]:
-    """The kind of modules that a case examines, and their names."""
+    """The kind and the names of the modules that a case examines."""
     names = {one.split(".")[0] for one in [*case.covers, *(call.fun for call in case.call)]}
     return "modules" if case.call else "states", frozenset(names)
 
@@ -64,7 +64,7 @@ def _closure(kind: str, names: frozenset[str]) -> frozenset[str]:
 
 @functools.cache
 def _providers(kind: str, name: str) -> frozenset[str]:
-    """The files whose functions are called by that name on the machines of the comparison."""
+    """The files that provide a module of that name on the machines of the comparison."""
     stems = runtime.virtual_index(kind).get(name, [name])
     return frozenset(f"thin/{kind}/{stem}.py" for stem in stems if _fits(kind, stem) and _there(kind, stem))
 
@@ -95,8 +95,8 @@ def _meaning(file: str) -> str:
 
 
 def meaning(text: str) -> str:
-    """The Python text without comments, docstrings and empty lines, the same for every Python that reads it."""
-    return "".join("".join(_words(text)).split())  # tokens of f-strings are other ones since Python 3.12
+    """The Python text without comments, docstrings and empty lines, identical for every Python version."""
+    return "".join("".join(_words(text)).split())  # Python 3.12 has other tokens for f-strings
 
 
 def _words(text: str) -> Iterator[str]:

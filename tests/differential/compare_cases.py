@@ -25,16 +25,16 @@ from tests.differential.casefiles import CASES, DIFFERING, Case, CaseFile, diffe
 from tests.differential.pair import Pair
 from tests.differential.sidebyside import Bench, SetupError
 
-#: what came of each case that was run by hand, for `scripts/states_compared.py --record`
+#: outcomes of cases that were run by hand, for `scripts/states_compared.py --record`
 OUTCOMES = cache_dir() / "outcomes"
 
 
-#: what is wrong with a case that differs by design, until its lines are recorded
+#: the error of a case that differs by design, until its lines are recorded
 UNKNOWN, OTHERS = "nothing says which lines differ", "differs in other lines than it should"
 
 
 class Outcome(NamedTuple):
-    """What came of a case: whether that is as the case says, how to say so, and the lines that tell."""
+    """The outcome of a case: whether it is as expected, a message, and the lines of difference."""
 
     good: bool
     words: str
@@ -42,7 +42,7 @@ class Outcome(NamedTuple):
 
 
 def run(bench: Bench, case: Case, record: Path | None = None) -> Outcome:
-    """Run the case, and write down in the folder ``record`` what came of it."""
+    """Run the case, and write its outcome to the folder ``record``."""
     try:
         lines = bench.run(case)
     except SetupError as exc:
@@ -53,7 +53,7 @@ def run(bench: Bench, case: Case, record: Path | None = None) -> Outcome:
 
 
 def outcome(case: Case, lines: list[str], wanted: list[str] | None) -> Outcome:
-    """What lines of difference mean for a case; ``wanted`` are those that it is to show when it differs by design."""
+    """Assess lines of difference of a case; ``wanted`` are the lines of one that differs by design."""
     if not case.differs:
         return Outcome(not lines, "different" if lines else "equal", lines)
     if not lines:
@@ -67,9 +67,9 @@ def outcome(case: Case, lines: list[str], wanted: list[str] | None) -> Outcome:
     return Outcome(False, OTHERS, change)
 
 
-#: what is another one in each run: (pattern, what is written down instead)
+#: volatile parts of a line: (pattern, replacement)
 PASSING = (
-    # frames of Salt's: the line behind them says what was raised
+    # stack frames of Salt's: the following line names the exception
     (re.compile(r"Traceback \(most recent call last\):\n.*? … \(\d+ characters\)", re.S), "Traceback …"),
     (re.compile(r"Traceback \(most recent call last\):\n(?:\s+.*\n)*"), "Traceback: "),
     (re.compile(r"/\S+/site-packages/"), "<site-packages>/"),
@@ -85,7 +85,7 @@ PASSING = (
 
 
 def lasting(lines: list[str]) -> list[str]:
-    """The lines as they are to be the next time, too."""
+    """The lines without volatile parts."""
     kept = []
     for line in lines:
         for pattern, instead in PASSING:
@@ -95,7 +95,7 @@ def lasting(lines: list[str]) -> list[str]:
 
 
 def note(folder: Path, file: CaseFile, case: Case, lines: list[str]) -> None:
-    """Write down what came of a case, for the record."""
+    """Write the outcome of a case for the record."""
     about: dict[str, object] = {"file": file.name, "title": case.title, "digest": case.digest}
     about["date"] = datetime.date.today().isoformat()
     about["outcome"] = "different" if lines else "equal"
@@ -110,7 +110,7 @@ B = TypeVar("B", bound=Bench)
 
 @contextlib.contextmanager
 def thrown_away(file: CaseFile, salt_python: Path, kind: type[B] = Bench) -> Iterator[B]:  # type: ignore[assignment]
-    """New machines for this file, gone afterwards."""
+    """New machines for this file, removed afterwards."""
     folder = Path(tempfile.mkdtemp(prefix="pushsalt-pair-"))
     pair = Pair.of(file, salt_python, folder)
     bench = kind(file, salt_python, pair)
@@ -124,7 +124,9 @@ def thrown_away(file: CaseFile, salt_python: Path, kind: type[B] = Bench) -> Ite
 
 @contextlib.contextmanager
 def kept(file: CaseFile, salt_python: Path, again: bool) -> Iterator[Bench]:
-    """The machines that stayed from the last time, or new ones that stay; others who keep the same have their own."""
+    """The machines that an earlier command kept, or new ones that stay; commands of other environments keep their
+    own.
+    """
     with _free_bed(file.name) as folder:
         pair = Pair.of(file, salt_python, folder)
         bench = Bench(file, salt_python, pair)
@@ -158,7 +160,7 @@ def _free_bed(name: str) -> Iterator[Path]:
 
 
 def stop(name: str) -> None:
-    """Take down the machines kept for this file that nobody is using now."""
+    """Remove the machines that are kept for this file and not in use."""
     for lock in pairs.beds_dir().glob(f"{name}-*.lock"):
         with lock.open("w") as stream:
             try:
@@ -186,7 +188,7 @@ def main() -> int:
             stop(Path(name).stem)
         return 0
     python = Path(os.environ["SALT_PYTHON"])
-    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):  # whatever started us: machines are taken down
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):  # every signal removes the machines
         signal.signal(number, lambda number, _: sys.exit(128 + number))
     pairs.sweep()
     wrong = 0

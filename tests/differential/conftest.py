@@ -1,6 +1,6 @@
-"""Real Salt, in a virtual environment of its own, for tests that compare with it. `make differential` runs them.
+"""Real Salt in a separate virtual environment, for tests that compare with it. `make differential` runs them.
 
-Without it they skip: pushsalt neither has nor needs Salt.
+Without it they are skipped: pushsalt does not need Salt.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def salt_python() -> Path:
 
 @pytest.fixture(scope="session")
 def examples() -> int:
-    """How many random examples a test is to try, from ``EXAMPLES``."""
+    """The number of random examples, from ``EXAMPLES``."""
     return EXAMPLES
 
 

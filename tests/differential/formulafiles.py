@@ -1,4 +1,4 @@
-"""What is compared of public formulas (``formulas/README.md`` says what the files may hold), and their checkouts."""
+"""Reads the files that describe comparisons of public formulas (``formulas/README.md``), and their checkouts."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ FOLDER = Path(__file__).with_name("formulas")
 LOCK = FOLDER / "lock.json"
 REPOSITORY = "https://github.com/saltstack-formulas/{}-formula"
 WEB = FOLDER.with_name("formula_web.sh")
-#: a formula's files that no state needs
+#: files of a formula that no state needs
 NO_STATES = (".git", ".github", ".travis", "docs", "bin", "dev", "test")
 
 
 @dataclass(frozen=True)
 class Accepted:
-    """A difference that stays: ``of`` is searched in its text (``tests/differential/formulas/README.md``)."""
+    """A difference that is accepted: ``of`` is searched in its text (``tests/differential/formulas/README.md``)."""
 
     of: str
     why: str
@@ -35,7 +35,7 @@ class Accepted:
 
 @dataclass(frozen=True)
 class FormulaCase(Case):
-    """One way to apply a formula; the words beside those of a case are those of the file."""
+    """One way to apply a formula; the additional fields are the keys of the file."""
 
     apply: list[str] = field(default_factory=list)
     pillars: list[str] = field(default_factory=list)
@@ -46,7 +46,7 @@ class FormulaCase(Case):
 
 @dataclass(frozen=True)
 class FormulaFile(CaseFile):
-    """What is compared of one formula."""
+    """The comparisons of one formula."""
 
     left_out: dict[str, str] = field(default_factory=dict)
     accepted: list[Accepted] = field(default_factory=list)
@@ -63,7 +63,7 @@ class FormulaFile(CaseFile):
 
 
 def load(path: Path) -> FormulaFile:
-    """The file of one formula. Raises ValueError that names what is wrong in it."""
+    """Load the file of one formula. Raises ValueError for an error in it."""
     data = read(path)
     known(data, FormulaFile, path.name)
     if path.stem not in locked():
@@ -119,7 +119,7 @@ def locked() -> dict[str, str]:
 
 
 class Checkouts:
-    """Each formula's files at its commit: from a folder of checkouts or bare repositories, or else cloned.
+    """The files of each formula at its commit: from a folder of checkouts or bare repositories, or cloned.
 
     In ``given`` a formula is `NAME-formula` or `OWNER+NAME-formula`, with its git directory there or in `repo` below.
     """
@@ -132,7 +132,7 @@ class Checkouts:
         shutil.rmtree(self._folder, ignore_errors=True)
 
     def of(self, formula: str) -> Path:
-        """The folder with this formula's files."""
+        """The folder with the files of this formula."""
         place = self._folder / formula
         if not place.exists():
             commit = locked()[formula]
@@ -182,7 +182,7 @@ def _git(git: Path, *words: str) -> bytes:
 
 
 def place(case: FormulaCase, formula: str, checkouts: Checkouts, states: Path, pillar: Path) -> None:
-    """Make a case's file root and its pillar root."""
+    """Create the file root and the pillar root of a case."""
     for folder in (states, pillar):
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)

@@ -1,4 +1,6 @@
-"""Formulas by real Salt and by pushsalt on twin machines: ``scripts/differential-formulas.sh`` (formulas/README.md)."""
+"""Applies formulas by real Salt and by pushsalt on twin machines: ``scripts/differential-formulas.sh``
+(formulas/README.md).
+"""
 
 from __future__ import annotations
 
@@ -27,17 +29,17 @@ from tests.differential.formulafiles import FOLDER, Accepted, Checkouts, Formula
 from tests.differential.pair import ROOTS
 from tests.differential.sidebyside import SLS, Bench
 
-#: what came of the cases that were run by hand, for `scripts/formulas_compared.py --record`
+#: outcomes of cases that were run by hand, for `scripts/formulas_compared.py --record`
 OUTCOMES = cache_dir() / "formula-outcomes"
-#: packages, units (wanted and running), users and groups: each line must be in both machines
+#: compared outputs: packages, units (enabled and running), users and groups; each line must be in both machines
 LOOK = Path(__file__).with_name("formula_look.sh").read_text(encoding="utf-8")
-#: services need a moment after a run: so often is looked, a second apart, before a difference is one
+#: attempts, a second apart, before a difference counts: services start with a delay
 LOOKS = 4
 
 
 @dataclass
 class Block:
-    """One difference: its text, and the reason for which it stays (or none: it should not)."""
+    """A difference: its text, and the reason for which it is accepted, or None."""
 
     text: str
     why: str = ""
@@ -45,7 +47,7 @@ class Block:
 
 @dataclass
 class Run:
-    """What came of one run: how many chunks there are, how many are the same, and what is different."""
+    """The outcome of one run: the number of chunks, how many are equal, and the differences."""
 
     name: str
     chunks: int = 0
@@ -61,7 +63,7 @@ class Run:
 
 
 def blocks(lines: list[str]) -> list[str]:
-    """The lines put together: a line that is not indented begins a difference."""
+    """Joins lines to blocks: a line without indentation begins a difference."""
     found: list[list[str]] = []
     for line in lines:
         if line.startswith(" ") and found:
@@ -72,7 +74,9 @@ def blocks(lines: list[str]) -> list[str]:
 
 
 def judged(texts: list[str], accepted: list[Accepted], seen: set[str]) -> list[Block]:
-    """Each difference with the reason that the case has for it, if any; ``seen`` gets the patterns that were found."""
+    """Each difference with the reason for which the case accepts it, if any; adds the patterns that matched to
+    ``seen``.
+    """
     found = []
     for text in texts:
         reasons = [one for one in accepted if re.search(one.of, text, re.DOTALL | re.MULTILINE)]
@@ -82,12 +86,12 @@ def judged(texts: list[str], accepted: list[Accepted], seen: set[str]) -> list[B
 
 
 def unseen(accepted: list[Accepted], seen: set[str]) -> list[str]:
-    """What is wrong with a list of accepted differences: those that there were none of."""
+    """The accepted differences that did not occur, as errors."""
     return [f"accepted, but not seen: {one.of}" for one in accepted if one.of not in seen]
 
 
 def unequal_lines(theirs: str, ours: str) -> list[str]:
-    """The lines that are in one of two outputs, each a difference."""
+    """The lines that only one of two outputs has, each as a difference."""
     want, got = theirs.splitlines(), ours.splitlines()
     lines = [f"only with Salt: {line}" for line in want if line not in got]
     return lines + [f"only with pushsalt: {line}" for line in got if line not in want]
@@ -103,11 +107,11 @@ class FormulaBench(Bench):
         super().__init__(file, salt_python, pair)
         assert isinstance(file, FormulaFile)
         self.formula = file
-        #: the patterns of accepted differences that were found
+        #: patterns of accepted differences that matched
         self.seen: set[str] = set()
 
     def compare(self, case: FormulaCase) -> tuple[list[Run], list[str]]:
-        """What came of each run, and what is wrong with the case itself."""
+        """Returns the outcome of each run, and errors of the case itself."""
         if self._dirty:
             self._reset()
         self._dirty = True
@@ -168,7 +172,7 @@ class FormulaBench(Bench):
 
 
 def note(folder: Path, file: FormulaFile, case: FormulaCase, runs: list[Run], trouble: list[str]) -> None:
-    """Write down what came of a case, for the record."""
+    """Write the outcome of a case."""
     about: dict[str, Any] = {"formula": file.formula, "title": case.title, "digest": case.digest}
     about["date"] = datetime.date.today().isoformat()
     about["salt"] = salt_version(Path(os.environ["SALT_PYTHON"]))
@@ -180,13 +184,13 @@ def note(folder: Path, file: FormulaFile, case: FormulaCase, runs: list[Run], tr
 
 @functools.cache
 def salt_version(python: Path) -> str:
-    """The version of the Salt that this Python has."""
+    """The version of the Salt of this Python."""
     script = "import salt.version; print(salt.version.__version__)"
     return subprocess.run([python, "-c", script], stdout=subprocess.PIPE, text=True, check=True).stdout.strip()
 
 
 def told(runs: list[Run], trouble: list[str], verbose: bool) -> Iterator[str]:
-    """The lines that say what came of a case."""
+    """The lines that describe the outcome of a case."""
     for run in runs:
         count = "refused" if run.refused else f"{run.same} of {run.chunks} states the same"
         failed = f", {run.failed} failed with Salt" if run.failed else ""
@@ -207,7 +211,7 @@ def main() -> int:
     parser.add_argument("-v", action="store_true", help="show the differences that are accepted, too")
     parser.add_argument("--record", type=Path, metavar="DIR", default=OUTCOMES, help="where to write down what came")
     asked = parser.parse_args()
-    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):  # whatever started us: machines are taken down
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):  # every signal removes the machines
         signal.signal(number, lambda number, _: sys.exit(128 + number))
     python = Path(os.environ["SALT_PYTHON"])
     given = os.environ.get("FORMULAS")
@@ -250,5 +254,5 @@ def _formula(file: FormulaFile, python: Path, checkouts: Checkouts, asked: argpa
 if __name__ == "__main__":
     try:
         sys.exit(main())
-    except ValueError as exc:  # a file of ours that is wrong, or no formula
+    except ValueError as exc:  # an error in a file of ours, or no formula
         sys.exit(f"error: {exc}")

@@ -1,4 +1,4 @@
-"""Run by the Python that has real Salt, with GitPython: what its gitfs and git_pillar make of configurations.
+"""Runs in the Python of real Salt, with GitPython: the results of its gitfs and git_pillar for configurations.
 
 Arguments: a file with ``{"gitfs": [{"opts", "saltenvs", "paths"}], "pillar": [{"opts", "saltenv", "pillarenv"}]}``, a
 folder for Salt's caches, and a file for the answers, in the same order.

@@ -1,8 +1,8 @@
-"""Run by the Python that has real Salt: renders Jinja as Salt does.
+"""Runs in the Python of real Salt: renders Jinja as Salt does.
 
-One JSON object a line comes on stdin: ``{"registered": true}`` asks for the names of filters, tests and globals,
-``{"kind", "name", "seed", "count", "form"}`` for what ``form`` (see test_jinja_filters) gives with those inputs. One
-goes to stdout.
+Reads one JSON object per line from stdin: ``{"registered": true}`` asks for the names of filters, tests and globals,
+``{"kind", "name", "seed", "count", "form"}`` for the results of ``form`` (see test_jinja_filters) with those inputs.
+Writes one answer per line to stdout.
 """
 
 import copy

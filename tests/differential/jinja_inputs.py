@@ -1,5 +1,5 @@
-"""Inputs for Jinja filters, tests and globals, the same from the same seed. Standard library only: real Salt's Python
-imports it too, so that any Python value can be an input and only its place among these travels.
+"""Inputs for Jinja filters, tests and globals, the same from the same seed. Only the standard library: real Salt's
+Python imports it too. Any Python value can be an input, since only its position is transferred.
 """
 
 import datetime
@@ -163,7 +163,7 @@ ARGS = [
 
 
 def random_value(rng, depth=0):
-    """A value of the list, or lists and mappings of such."""
+    """A value of the list, or lists and mappings of such values."""
     kind = rng.random()
     if depth > 2 or kind < 0.6:
         return rng.choice(VALUES)
@@ -186,11 +186,11 @@ def inputs(seed, name, count):
 
 
 class TooLong(BaseException):
-    """A call that would go on and on: all hosts of a large network, say."""
+    """A call that would not end in time: all hosts of a large network, for example."""
 
 
 def limited(call, seconds=0.5):
-    """What a call gives, or TooLong. In the main thread only."""
+    """The result of a call, or TooLong. Only in the main thread."""
 
     def ring(*_):
         raise TooLong

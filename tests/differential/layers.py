@@ -1,7 +1,8 @@
-"""What the machines of a case file start from: cached layers of packages over a Debian root, and an apt repository.
+"""The file systems from which the machines of a case file start: cached layers of packages over a Debian root, and an
+apt repository.
 
-A layer is the upper folder of an overlay; it is named by what is in it, made once behind a lock, and never written to
-again. Files that the machines change are in upper folders of their own.
+A layer is the upper folder of an overlay. Its name is a digest of its content; it is made once under a lock, and not
+changed afterwards. Changes by the machines go to separate upper folders.
 """
 
 from __future__ import annotations
@@ -15,10 +16,10 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from pushsalt.demo.machines import _host_apt_settings, _locked, _overlay, _run  # the same tools, for the same roots
+from pushsalt.demo.machines import _host_apt_settings, _locked, _overlay, _run  # the same tools for the same roots
 from tests.beds.machines import base_root, cache_dir
 
-#: raise it when what is put into a layer changes
+#: increase it when the content of layers changes
 VERSION = 1
 REPOSITORY = "/srv/repository"
 NSPAWN = ["systemd-nspawn", "--quiet", "--keep-unit", "--register=no", "--resolv-conf=off", "--timezone=off"]
@@ -37,7 +38,7 @@ def lower_dirs(packages: list[str], suite: str = "bookworm") -> list[Path]:
 
 
 def packages_layer(packages: list[str], root: Path, suite: str) -> Path:
-    """The files that installing these packages adds to the root."""
+    """The layer that contains the files of these packages."""
     layer = cache_dir() / f"layer-{_key(packages, root.name)}"
     with _locked(layer.with_suffix(".lock")):
         if layer.exists():
@@ -82,7 +83,9 @@ def _install(merged: Path, packages: list[str], suite: str) -> None:
 
 
 def repository(wanted: list[str | dict[str, Any]], suite: str = "bookworm") -> Path:
-    """A flat repository of Debian packages (a name; with all they need) and of small ones made here (a mapping)."""
+    """A flat repository of Debian packages (a name; includes their dependencies) and of small ones made from a
+    mapping.
+    """
     root = base_root(suite)
     place = cache_dir() / f"apt-{_key(wanted, root.name)}"
     with _locked(place.with_suffix(".lock")):

@@ -1,9 +1,9 @@
-"""Real Salt inside a machine: started there by the Python that has it; answers what `salt-call --local` would.
+"""Real Salt in a machine, started by its Python: answers as `salt-call --local` would.
 
 The first line of stdin is a JSON object with minion options. Each further line is a question: ``fun``, ``args``,
 ``kwargs``, and ``opts`` for that call. Each answer is one line: ``ret``, or ``error`` and ``message``; and ``low``, the
-chunks that were run. Every call is a process forked from this one, which has imported Salt: it starts as fresh as a
-command does, grains included, and is done in a fraction of the time.
+chunks that were run. Each call runs in a fork of this process, which has imported Salt: its state is as fresh as that
+of a command, grains included, and it takes a fraction of the time.
 """
 
 import json
@@ -34,7 +34,7 @@ def answer(base, asked):
         salted = caller(opts)
         kwargs = salt.utils.args.clean_kwargs(**(asked.get("kwargs") or {}))
         found = {"ret": salted.cmd(asked["fun"], *(asked.get("args") or ()), **kwargs)}
-    except BaseException as exc:  # SystemExit, too, is an answer
+    except BaseException as exc:  # SystemExit is an answer, too
         found = {"error": type(exc).__name__, "message": str(exc), "traceback": traceback.format_exc()}
     found["low"] = ran
     return found
@@ -53,7 +53,7 @@ def main():
     base.update(json.loads(sys.stdin.readline()))
     for name in ("cachedir", "pki_dir", "sock_dir"):
         os.makedirs(base[name], exist_ok=True)
-    caller(dict(base)).cmd("test.ping")  # what every call imports is there for all of them
+    caller(dict(base)).cmd("test.ping")  # imports that every call needs
     print(json.dumps({"ret": "ready"}), file=channel, flush=True)
     while True:
         line = sys.stdin.readline()

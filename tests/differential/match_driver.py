@@ -1,9 +1,9 @@
-"""Run by the Python that has real Salt: answers target expressions as a minion's matchers do.
+"""Runs in the Python of real Salt: evaluates target expressions by a minion's matchers.
 
-Argument: a folder for what Salt writes. One JSON object a line comes on stdin: ``id``, ``grains``, ``pillar``,
+Argument: a folder for Salt's files. Reads one JSON object per line from stdin: ``id``, ``grains``, ``pillar``,
 ``resources``, ``nodegroups``, and ``ask``, a list of ``[tgt_type, expression, delimiter or null]``. With ``manager``
-the one that is asked about is a resource: ``M@`` is asked of its manager, as whose id that term is evaluated. One list
-goes to stdout: the answers, or the class of the exception.
+the target is a resource, whose manager evaluates ``M@``. Writes one list per line to stdout: answers, or the class of
+the exception.
 """
 
 import json
@@ -14,7 +14,7 @@ import warnings
 
 
 class Managed:
-    """The matchers, of which the one of M@ is given the manager's id."""
+    """The matchers; that of M@ receives the id of the manager."""
 
     def __init__(self, matchers):
         self._matchers = matchers
@@ -42,8 +42,8 @@ def main():
     channel, sys.stdout = os.fdopen(os.dup(1), "w", encoding="utf-8"), sys.stderr
     os.dup2(2, 1)
     load = salt.loader.matchers
-    # compound_match loads its own, by the options of the one that is asked about first; where one has no pillar, the
-    # pillar that they were loaded with is looked at
+    # compound_match loads its matchers with the options of the first target, and uses their pillar for a target without
+    # one
     salt.loader.matchers = lambda opts: Managed(load(dict(opts, grains={}, pillar={})))
     matchers = salt.loader.matchers(opts)
     for line in sys.stdin:
@@ -54,7 +54,7 @@ def main():
         for tgt_type, expression, delimiter in asked["ask"]:
             more = {"delimiter": delimiter} if delimiter else {}
             try:
-                if tgt_type == "nodegroup":  # which itself looks at the options of the process alone
+                if tgt_type == "nodegroup":  # which reads the options of the process only
                     tgt_type, expression = "compound", nodegroup_comp(expression, asked["nodegroups"])
                 answers.append(bool(matchers[tgt_type + "_match.match"](expression, opts=own, **more)))
             except Exception as exc:

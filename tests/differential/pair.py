@@ -1,7 +1,7 @@
-"""Two identical booted machines, each alone in a network of its own with the same address.
+"""Two identical booted machines, each in a separate network with the same address.
 
-One has real Salt's environment mounted (read-only, at the paths it has here) and a process of it that answers; the
-other has what every Debian server has, and is reached over SSH.
+One has real Salt's environment mounted (read-only, at the same paths) and a process of it that answers; the other has
+what every Debian server has, and is reached over SSH.
 """
 
 from __future__ import annotations
@@ -41,18 +41,18 @@ INSIDE = {
     "SHELL": "/bin/bash",
     "PYTHONHASHSEED": "0",
 }
-#: a machine that nobody shuts down does so by itself
+#: time after which a machine shuts itself down
 LIFE = "7200"
 
 STANDING = Path(__file__).with_name("standing.sh").read_text(encoding="utf-8")
-#: raise it when machines that stayed are to be replaced
+#: increase it to replace machines that were kept
 MACHINES = 2
-#: how systemd may be called as the first process
+#: names of systemd as the first process
 INIT = (b"/usr/lib/systemd/systemd", b"/lib/systemd/systemd", b"/sbin/init")
 
 
 def salt_places(python: Path) -> list[Path]:
-    """The folders that hold a virtual environment and the Python it is made of."""
+    """The folders of a virtual environment and of its base Python."""
     script = "import json, sys; print(json.dumps([sys.prefix, sys.base_prefix, list(sys.version_info[:2])]))"
     out = subprocess.run([python, "-I", "-c", script], check=True, stdout=subprocess.PIPE, text=True).stdout
     prefix, base, version = json.loads(out)
@@ -86,13 +86,13 @@ class Side:
         return self.folder / "upper"
 
     def inside(self, *argv: str) -> list[str]:
-        """The words that start a program in the machine, as its root would."""
+        """The words that start a program in the machine as its root."""
         names = [f"{name}={value}" for name, value in INSIDE.items()]
         namespaces = ["--mount", "--uts", "--ipc", "--net", "--pid", "--cgroup", "--wdns=/root"]
         return ["nsenter", "--target", str(self.leader), *namespaces, "env", "-i", *names, *argv]
 
     def shell(self, script: str, timeout: float = 120) -> tuple[int, str]:
-        """Exit code and output of a shell script in the machine. What it leaves running is left alone."""
+        """Exit code and output of a shell script in the machine. Its background processes continue."""
         with tempfile.TemporaryFile() as out:
             argv = self.inside("sh", "-c", script)
             process = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=out, stderr=out, start_new_session=True)
@@ -106,7 +106,7 @@ class Side:
             return code, out.read().decode("utf-8", "replace")
 
     def find(self) -> int:
-        """The machine's first process, or 0: also when the number of its keeper has gone to another program."""
+        """The first process of the machine, or 0; also 0 if another program has its number."""
         try:
             words = Path(f"/proc/{self.nspawn}/cmdline").read_bytes() if self.nspawn else b""
         except OSError:
@@ -119,13 +119,13 @@ class Side:
 
     @property
     def machine(self) -> str:
-        """What systemd-nspawn calls it; the namespace has the same name."""
+        """The name of the machine for systemd-nspawn, and of its namespace."""
         return self.namespace
 
 
 @dataclass
 class Pair:
-    """The two machines of a case file. ``folder`` holds all that is theirs; ``close`` leaves nothing."""
+    """The two machines of a case file. All their files are in ``folder``; ``close`` removes them."""
 
     folder: Path
     packages: list[str]
@@ -150,7 +150,7 @@ class Pair:
 
     @property
     def roots(self) -> Path:
-        """The file root, seen by both."""
+        """The file root, which both see."""
         return self.folder / "roots"
 
     @property
@@ -165,10 +165,10 @@ class Pair:
     def known_hosts(self) -> Path:
         return self.folder / "known_hosts"
 
-    # -- beginning and end
+    # -- start and end
 
     def start(self) -> None:
-        """Boot both; returns when they have settled and the case file's setup has run."""
+        """Boot both; returns after they have settled and the setup of the case file has run."""
         lower = lower_dirs(self.packages)
         served = repository(self.repository) if self.repository else None
         self.tag = self.tag or secrets.token_hex(3)
@@ -244,7 +244,7 @@ class Pair:
         side.nspawn = side.process.pid
 
     def _furnish(self, root: Path) -> None:
-        """All that makes the two one and the same: names, keys, where packages come from."""
+        """Make both machines identical: names, keys, package sources."""
         etc = root / "etc"
         (etc / "hostname").write_text(NAME + "\n")
         (etc / "hosts").write_text(f"127.0.0.1\tlocalhost\n127.0.1.1\t{NAME}.test.invalid {NAME}\n")
@@ -256,7 +256,7 @@ class Pair:
         for kind in ("ecdsa", "ed25519"):
             shutil.copy(self.folder / f"host_{kind}", etc / f"ssh/ssh_host_{kind}_key")
             shutil.copy(self.folder / f"host_{kind}.pub", etc / f"ssh/ssh_host_{kind}_key.pub")
-        # the key that we come with is none of the machine's own: cases have root's authorized_keys for themselves
+        # the key of our login is not in root's authorized_keys, which cases may manage
         (etc / "ssh/bed_keys").write_text(self.key.with_suffix(".pub").read_text())
         with (etc / "ssh/sshd_config.d/test.conf").open("a") as stream:
             stream.write("AuthorizedKeysFile /etc/ssh/bed_keys .ssh/authorized_keys\n")
@@ -279,7 +279,7 @@ class Pair:
             raise RuntimeError(f"the machine of {side.kind} did not settle:\n{self._console(side)}")
         if not side.alive():
             raise RuntimeError(f"the machine of {side.kind} did not boot:\n{self._console(side)}")
-        # of the kernel's settings those of the network are the machine's own
+        # of the kernel's settings, those of the network belong to the machine
         side.shell("mount --bind /proc/sys/net /proc/sys/net && mount -o remount,bind,rw /proc/sys/net")
         if self.repository:
             side.shell("apt-get -q update")
@@ -297,7 +297,7 @@ class Pair:
         return (side.folder / "console.log").read_text(errors="replace")[-3000:]
 
     def stop(self) -> None:
-        """Take both machines down, at once: nothing of them is kept."""
+        """Stop both machines at once and drop their files."""
         for side in self.sides.values():
             if side.find():
                 with contextlib.suppress(ProcessLookupError):
@@ -322,7 +322,7 @@ class Pair:
     # -- between cases
 
     def reset(self) -> bool:
-        """Make both as they were after ``start``: by putting files back, or else by new machines; True for those."""
+        """Restore the state after ``start``: by restoring files, or else by new machines (returns True then)."""
         if all(self._put_back(side) for side in self.sides.values()):
             return False
         self.stop()
@@ -361,7 +361,7 @@ class Pair:
     # -- machines that stay for the next command
 
     def save(self) -> None:
-        """Note what a later command needs to go on with these machines."""
+        """Save what a later command needs to use these machines."""
         kept = {
             "tag": self.tag,
             "net": self.net,
@@ -371,7 +371,7 @@ class Pair:
         (self.folder / "kept.json").write_text(json.dumps(kept))
 
     def find(self) -> bool:
-        """Take over the machines that ``save`` left here. False when they are not as this file wants them."""
+        """Use the machines that ``save`` described. False if they do not fit this file."""
         kept = self._load()
         same = kept.get("wanted") == self._wanted
         if not same or not all(side.alive() and side.standing for side in self.sides.values()):
@@ -398,7 +398,7 @@ class Pair:
 
 
 def _leader(pid: int) -> int:
-    """The machine's first process, below `timeout` and systemd-nspawn."""
+    """The first process of the machine, below `timeout` and systemd-nspawn."""
     for _ in range(2):
         try:
             children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
@@ -414,7 +414,7 @@ def _leader(pid: int) -> int:
 
 
 def _gone(side: Side, seconds: float = 20) -> None:
-    """Wait until the machine's keeper, perhaps another command's child, has ended."""
+    """Wait for the end of the machine's systemd-nspawn, which may be a child of another command."""
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline and Path(f"/proc/{side.nspawn}").exists():
         if side.process and side.process.poll() is not None:
@@ -423,11 +423,11 @@ def _gone(side: Side, seconds: float = 20) -> None:
 
 
 class Lost(Exception):
-    """A folder of the layers is gone: putting it back would need a copy of all layers below it."""
+    """A folder of the layers was deleted: restoring it would need a copy of all layers below."""
 
 
 def _restore(side: Side, path: str, lower: list[Path]) -> None:
-    """Put back what was at this path when the machine had settled."""
+    """Restore the state of a path after the start of the machine."""
     place = Path(f"{side.root}{path}")
     sources = [side.folder / "kept", *lower]
     found = None
@@ -471,14 +471,14 @@ def beds_dir() -> Path:
 
 
 def remove(folder: Path) -> None:
-    """Take down the machines of a bed, if there are any, and all that is left of it."""
+    """Remove the machines of a bed, if there are any, and its files."""
     pair = Pair(folder, [], [], [])
     pair._load()
     pair.close()
 
 
 def sweep() -> None:
-    """Remove what machines left behind whose process has ended, where nobody is at it."""
+    """Remove the remains of machines whose process has ended, unless they are in use."""
     for lock in beds_dir().glob("*.lock"):
         with lock.open("w") as stream:
             try:

@@ -1,4 +1,4 @@
-"""Real Salt as a helper process that stays: the calls of `salt-call --local`, without its start each time."""
+"""Real Salt as a permanent helper process: the calls of `salt-call --local`, without its start each time."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ DRIVER = Path(__file__).with_name("salt_driver.py")
 
 
 class RealSalt:
-    """Salt 3008 with ``root`` as its file root; what it writes itself is below ``folder``."""
+    """Salt 3008 with ``root`` as its file root; its own files are below ``folder``."""
 
     def __init__(self, python: Path, folder: Path, root: Path) -> None:
         (folder / "home").mkdir(parents=True, exist_ok=True)
@@ -30,19 +30,19 @@ class RealSalt:
         )
 
     def call(self, fun: str, *args: Any, opts: dict[str, Any] | None = None, **kwargs: Any) -> Any:
-        """The return of an execution function, through JSON. Raises RuntimeError when it raised."""
+        """The return of an execution function, through JSON. Raises RuntimeError if the function raised."""
         answer = self.ask({"fun": fun, "args": args, "kwargs": kwargs, "opts": opts})
         if "error" in answer:
             raise RuntimeError(f"{fun}: {answer['error']}: {answer['message']}")
         return answer["ret"]
 
     def ask(self, question: dict[str, Any]) -> dict[str, Any]:
-        """The answer to a question as `salt_driver.py` describes it."""
+        """The answer to a question, in the form of `salt_driver.py`."""
         self._write(question)
         return self.receive()
 
     def send(self, fun: str, *args: Any, opts: dict[str, Any] | None = None, **kwargs: Any) -> None:
-        """Begin a call; ``receive`` gives its answer, so that something else can be done meanwhile."""
+        """Begin a call; ``receive`` returns its answer, so that the caller can do other work meanwhile."""
         self._write({"fun": fun, "args": args, "kwargs": kwargs, "opts": opts})
 
     def receive(self) -> dict[str, Any]:

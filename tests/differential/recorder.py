@@ -1,8 +1,8 @@
-"""Run by the Python that has real Salt: gives Salt's answers to the inputs of a recording (see test_recordings).
+"""Runs in the Python of real Salt: writes Salt's answers to the inputs of a recording (see test_recordings).
 
     python recorder.py KIND FOLDER <inputs.json >answers.json
 
-``FOLDER`` is for what Salt writes. Inputs are a list, and so are the answers, in the same order.
+``FOLDER`` is for files of Salt. Inputs are a list, and so are the answers, in the same order.
 """
 
 import copy
@@ -15,7 +15,7 @@ import time
 
 
 def yaml_texts(texts, folder):
-    """What Salt reads of YAML, and how it writes that. Types that JSON lacks are marked (see test_yaml_as_salt)."""
+    """What Salt loads from YAML texts, and dumps. Types that JSON lacks are marked (see test_yaml_as_salt)."""
     import salt.serializers.yaml
     from salt.utils import yaml
 
@@ -52,7 +52,7 @@ def encoded(value):
 
 
 def arguments(words, folder):
-    """What a word of a command line is to a function."""
+    """The value of a word of a command line as an argument."""
     from salt.utils import args
 
     for word in words:
@@ -61,7 +61,7 @@ def arguments(words, folder):
 
 
 def filters(templates, folder):
-    """What templates render to."""
+    """The results of templates."""
     import salt.utils.templates
 
     os.environ["TZ"] = "UTC"
@@ -73,7 +73,7 @@ def filters(templates, folder):
 
 
 def helpers(calls, folder):
-    """What helpers of ``salt.utils`` and ``salt.serializers`` return, or the class of what they raise."""
+    """The results of helpers of ``salt.utils`` and ``salt.serializers``, or the class of the exception."""
     for call in calls:
         module, _, function = call["fun"].rpartition(".")
         module = importlib.import_module(("salt." if module.startswith("serializers") else "salt.utils.") + module)
@@ -118,7 +118,7 @@ def engine(runs, folder):
 
 def main():
     channel, sys.stdout = os.fdopen(os.dup(1), "w", encoding="utf-8"), sys.stderr
-    os.dup2(2, 1)  # what Salt or a command prints must not stand in the answer
+    os.dup2(2, 1)  # output of Salt or of a command must not get into the answer
     logging.disable(logging.CRITICAL)
     kind, folder = sys.argv[1:]
     json.dump(list(globals()[kind](json.load(sys.stdin), folder)), channel)

@@ -1,8 +1,8 @@
-"""Run by the Python that has real Salt: answers calls of execution functions as `salt-call --local` does.
+"""Runs in the Python of real Salt: answers calls of execution functions as `salt-call --local` does.
 
-Arguments: a folder for all that Salt writes, and the file root. One JSON object a line comes on stdin: ``fun``,
-``args``, ``kwargs``, and ``opts``, which are minion options for that call. One goes to stdout: ``ret``, or ``error``
-with the class and text of an exception.
+Arguments: a folder for Salt's files, and the file root. Reads one JSON object per line from stdin: ``fun``, ``args``,
+``kwargs``, and ``opts``, minion options for that call. Writes one to stdout: ``ret``, or ``error`` with the class and
+text of an exception.
 """
 
 import json
@@ -42,7 +42,7 @@ def answer(salt, folder, asked, usual):
     opts = asked.get("opts") or {}
     for name in opts:
         usual.setdefault(name, salt.opts.get(name))
-    if usual:  # what one call sets stays set in the copy that the next one gets
+    if usual:  # values that one call sets remain in the copy for the next call
         kwargs["localconfig"] = os.path.join(folder, "localconfig")
         with open(kwargs["localconfig"], "w", encoding="utf-8") as handle:
             json.dump(dict(usual, **opts), handle)
@@ -55,7 +55,7 @@ def answer(salt, folder, asked, usual):
 def main():
     folder, root = sys.argv[1:]
     channel, sys.stdout = os.fdopen(os.dup(1), "w", encoding="utf-8"), sys.stderr
-    os.dup2(2, 1)  # what Salt or a command prints must not stand between the answers
+    os.dup2(2, 1)  # output of Salt or of a command must not get between the answers
     salt, usual = caller(folder, root), {}
     for line in sys.stdin:
         print(json.dumps(answer(salt, folder, json.loads(line), usual), default=str), file=channel, flush=True)

@@ -1,4 +1,4 @@
-"""A case, run by real Salt in one machine and by pushsalt over SSH in its twin; the differences come out in words."""
+"""Runs a case by real Salt in one machine and by pushsalt over SSH in its twin, and describes the differences."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SLS = "case"
 
 
 class SetupError(Exception):
-    """A case could not be prepared, so nothing was compared; ``lines`` say what failed."""
+    """A case could not be prepared, so it was not compared; ``lines`` say what failed."""
 
     def __init__(self, lines: list[str]) -> None:
         super().__init__("\n".join(lines))
@@ -76,9 +76,9 @@ class SaltInMachine:
 
 
 class Bench:
-    """The machines of a case file, and both programs ready to run its cases."""
+    """The machines of a case file, and both programs, ready to run its cases."""
 
-    #: seconds that a run of pushsalt may take
+    #: time limit of a run of pushsalt, in seconds
     timeout = 280
 
     def __init__(self, file: CaseFile, salt_python: Path, pair: Pair) -> None:
@@ -89,7 +89,7 @@ class Bench:
         self._said: dict[str, list[str]] = {}
 
     def start(self, fresh: bool = True) -> None:
-        """Boot, or (not fresh) go on with machines that are there."""
+        """Boot, or (not fresh) use existing machines."""
         if fresh:
             self.pair.start()
         else:
@@ -111,7 +111,7 @@ class Bench:
         return self._salt
 
     def run(self, case: Case) -> list[str]:
-        """What is different in this case, run by run; nothing when all is equal. Raises SetupError."""
+        """The differences of this case, run by run; empty if there are none. Raises SetupError."""
         if self._dirty:
             self._reset()
         self._dirty = True
@@ -132,7 +132,7 @@ class Bench:
         return trouble
 
     def _once(self, what: str, lines: list[str]) -> list[str]:
-        """These lines, or that they are those of the run before."""
+        """These lines, or a reference to the previous run if they are the same."""
         if lines and self._said.get(what) == lines:
             return [f"{what}: as in the run before"]
         self._said[what] = lines
@@ -160,7 +160,9 @@ class Bench:
         (self._project / "pushsalt.yaml").write_text(json.dumps(config))
 
     def _script(self, what: str, script: str) -> list[str]:
-        """Run it in both machines; a step that fails is the case's own mistake, or a difference."""
+        """Run a script in both machines; a failure in both is an error of the case, one in a single machine a
+        difference.
+        """
         if not script:
             return []
         done = self.pair.shell("set -e\n" + script)
@@ -183,7 +185,7 @@ class Bench:
         return alike.returns(want, got, low, case.blank, case.refused)
 
     def _both(self, opts: dict[str, Any], pillar: dict[str, Any], test: bool) -> tuple[Any, Any, list[dict[str, Any]]]:
-        """What Salt (with these minion options) and pushsalt return, and the chunks that Salt ran."""
+        """The returns of Salt (with these minion options) and of pushsalt, and the chunks that Salt ran."""
         asked = {"fun": "state.apply", "args": [SLS], "kwargs": {"test": test, "pillar": pillar}, "opts": opts}
         with ThreadPoolExecutor(1) as pool:
             waiting = pool.submit(self.salt.ask, asked)
@@ -212,7 +214,7 @@ class Bench:
             cache_dir=self._project / "cache",
         )
         options = JobOptions(test=test, pillar=pillar or None, timeout=self.timeout)
-        logging.disable(logging.CRITICAL)  # what states that fail say would bury what is different
+        logging.disable(logging.CRITICAL)  # log output of failed states would hide the differences
         try:
             ret = Client(settings).run(Selection(NAME), fun, args, kwargs, options)[NAME].ret
         finally:
@@ -270,5 +272,5 @@ class Bench:
 
 
 def _json(value: Any) -> Any:
-    """As Salt's side has it: bytes and sets become text there."""
+    """The form of Salt's side: bytes and sets become text."""
     return str(value)

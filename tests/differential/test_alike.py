@@ -1,4 +1,4 @@
-"""What the comparison of states lets pass, and what it does not."""
+"""Which differences the comparison of states accepts, and which it reports."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def said(theirs: Any, ours: Any, refused: bool = False) -> str:
 @pytest.mark.parametrize(
     ("theirs", "ours"),
     [
-        (ret(), ret(comment="/srv/a was made new")),  # the same fact in other words
+        (ret(), ret(comment="/srv/a was made new")),  # the same names in another wording
         (ret(comment="at 12:00"), ret(comment="at <time>")),
         (ret(changes={"pid": 1}), ret(changes={"pid": 2})),
         (ret(changes={"removed": ["a", "b"]}), ret(changes={"removed": ["b", "a"]})),

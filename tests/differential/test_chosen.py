@@ -1,4 +1,4 @@
-"""Which cases are compared, by which code they depend on, and when a case that differs by design is good."""
+"""Which cases are compared, which code they depend on, and when a case that differs by design passes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def named(name: str) -> Case:
 
 
 def record(*without: str) -> dict[tuple[str, str, str], str]:
-    """A record in which all holds, but for the cases of these files."""
+    """A record with current digests, except for the cases of these files."""
     picks = [(file, case) for file in FILES for case in file.cases]
     return {
         (file.name, case.title, case.digest): "" if file.name in without else code.digest(case) for file, case in picks

@@ -1,4 +1,6 @@
-"""What comparing formulas finds and lets pass, on machines that are only folders; their files, and the page."""
+"""Which differences the comparison of formulas reports and accepts, with folders in place of machines; their files, and
+the page.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,7 @@ UNITS = "package cron 3.0 ii\nunit cron.service enabled\nuser root:x:0:0:root:/r
 
 
 class Folders(Pair):
-    """Machines that are two folders; what a script prints there is given."""
+    """Machines that are two folders; the output of a script in them is given."""
 
     outputs: dict[str, str]
 
@@ -45,7 +47,7 @@ class FoldersBench(formularuns.FormulaBench):
 
 @pytest.fixture
 def bench(tmp_path, monkeypatch):
-    """Two machines in which a run just now wrote the same file."""
+    """Two machines in which a run has just written the same file."""
     monkeypatch.setattr(formularuns, "LOOKS", 1)
     pair = Folders(tmp_path, [], [], [])
     pair.outputs = {"salt": UNITS, "ours": UNITS}
@@ -162,7 +164,7 @@ def test_a_wrong_file_says_what_is_wrong(tmp_path):
 
 @pytest.mark.parametrize("folder", ["cron-formula", "some+cron-formula/repo"])
 def test_a_formula_of_a_folder_of_clones(tmp_path, monkeypatch, folder):
-    """At its commit, wherever the clone is; a folder that lacks it is named."""
+    """It is used at its commit, wherever the clone is; a folder without it is named in the error."""
     place = tmp_path / "clones" / folder
     place.mkdir(parents=True)
     environment = {**os.environ, "GIT_CONFIG_GLOBAL": "/dev/null", "GIT_CONFIG_SYSTEM": "/dev/null"}

@@ -1,4 +1,4 @@
-"""Random configurations of gitfs and git_pillar over a few repositories: the files and pillar that real Salt gives."""
+"""Random configurations of gitfs and git_pillar over a few repositories: files and pillar equal real Salt's."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ PATHS = ["a", "d/a", "m/a", "m/n/k", "g/k", "z/k", "l", "root/l", "d/e/c", "top.
 
 
 def some(rng: random.Random, *rows: tuple[float, str, list[Any]]) -> list[dict[str, Any]]:
-    """Of each (chance, option, values) one value, or nothing."""
+    """For each (chance, option, values) one value, or none."""
     return [{name: rng.choice(values)} for chance, name, values in rows if rng.random() < chance]
 
 

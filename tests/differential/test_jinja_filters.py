@@ -1,7 +1,9 @@
-"""Every filter, test and global that Salt registers, on generated inputs: the same output, or an error of its class.
+"""Every filter, test and global that Salt registers, with generated inputs: the same output, or an error of the same
+class.
 
-Real Salt renders in a process of its own (``jinja_driver``); both sides make the inputs from one seed (`jinja_inputs`:
-None, Unicode, empty and nested values, numbers, bytes, dates). What asks a machine or chance is not compared.
+Real Salt renders in a separate process (``jinja_driver``); both sides make the inputs from one seed (`jinja_inputs`:
+None, Unicode, empty and nested values, numbers, bytes, dates). Functions that depend on the machine or on chance are
+not compared.
 """
 
 from __future__ import annotations
@@ -26,17 +28,17 @@ from pushsalt.render.problems import SourceError
 sys.path.insert(0, str(Path(__file__).parent))
 import jinja_inputs
 
-#: Filters that ask the target here, where Salt looks at its own machine, and those of chance and the clock.
+#: Filters that ask the target in pushsalt and the local machine in Salt, and those of chance and the clock.
 NOT_COMPARED = {
     *("dns_check", "file_hashsum", "get_uid", "http_query", "is_bin_file", "is_empty", "is_text_file", "list_files"),
     *("which", "gen_mac", "rand_str", "random_hash", "random_sample", "random_shuffle", "random_str", "random", "uuid"),
 }
-#: Globals that need more than their arguments; tests/render has them.
+#: Globals that need more than their arguments; tests/render tests them.
 GLOBALS_ELSEWHERE = {"lipsum", "ifelse", "show_full_context", "raise", "cycler", "joiner", "namespace"}
 
 
 class Driver:
-    """Salt's side."""
+    """Salt's process."""
 
     def __init__(self, python: Path) -> None:
         environment = {"PATH": os.environ["PATH"], "HOME": "/nonexistent", "LANG": "C.UTF-8", "TZ": "UTC"}
@@ -90,32 +92,32 @@ def ours(template: str, names: dict[str, Any]) -> tuple[str, str]:
 
 
 def kind_of(error: str) -> str:
-    """The class of an error: Salt's words before its reason."""
+    """The class of an error: Salt's text before the reason."""
     return re.split(r"[:']", error)[0].strip()
 
 
 def shown(text: str) -> str:
-    """An output without what is no part of it: addresses of objects, and the order of sets."""
+    """An output without volatile parts: addresses of objects, and the order of sets."""
     text = re.sub(r"0x[0-9a-f]{6,}", "0x", text)
     return re.sub(r"\{[^{}:]*\}", lambda found: ", ".join(sorted(found.group()[1:-1].split(", "))), text)
 
 
-#: Filters that give a set of letters for a text, or go through a set of keys: in no order.
+#: Filters that return a set of letters for a text, or iterate over a set of keys: their order is undefined.
 SETS = {"unique", "union", "difference", "symmetric_difference", "intersect", "compare_dicts"}
-#: Where Salt fails and we do not, or it depends on what is installed: name -> what is not compared.
+#: Inputs that fail in Salt only, or depend on installed packages: name -> what is not compared.
 ACCEPTED: dict[str, Callable[[Any, str, str], bool]] = {
-    # Salt cannot print the pairs that Jinja makes
+    # Salt cannot print the pairs of Jinja
     "groupby": lambda value, ours, theirs: "_GroupTuple" in theirs,
-    # a text that the yaml filter made is refused by libyaml in Salt
+    # libyaml refuses a text that Salt's yaml filter made
     "load_yaml": lambda value, ours, theirs: "a string or stream input is required" in theirs and not ours,
-    # a date is no moment for Salt; timelib understands more texts, and some in its own way
+    # Salt does not accept a date as a time; timelib parses more texts, and some differently
     "date_format": lambda value, ours, theirs: isinstance(value, str) or type(value) is datetime.date,
     "strftime": lambda value, ours, theirs: isinstance(value, str) or type(value) is datetime.date,
 }
 
 
 def compare(driver: Driver, seed: str, examples: int, kind: str, name: str, form: str) -> list[str]:
-    count = examples // 2  # of each of some 200 names
+    count = examples // 2  # for each of some 200 names
     theirs = driver.ask(kind=kind, name=name, seed=seed, count=count, form=form)
     differences = []
     for (value, args), (error, text) in zip(jinja_inputs.inputs(seed, name, count), theirs, strict=True):
@@ -168,7 +170,7 @@ def test_global(driver: Driver, seed: str, examples: int, name: str) -> None:
     assert not differences, "\n".join(differences[:20])
 
 
-#: What takes more than a filter alone: iterators read to their end, keywords, chains.
+#: More than a single filter: iterators read to their end, keywords, chains.
 FORMS = {
     "iterators": "{% for f in ['combinations', 'permutations'] %}{% endfor %}"
     "{{ (v[:4] if v is sequence else v)|combinations(2)|list }}",

@@ -1,8 +1,8 @@
-"""Target expressions: what matches is what matches for real Salt, for random expressions over random targets.
+"""Target expressions: random expressions over random targets match the same as in real Salt.
 
-One test asks the matchers about one target; the other selects from a whole fleet with resources, out of inventory and
-caches, and asks Salt about each id. `EXAMPLES` targets are tried, each with so many expressions (`ASKED`), and as many
-expressions over fleets, or `EXPRESSIONS` of them; `SEED` makes them others.
+One test evaluates the matchers for one target; the other selects from a fleet with resources, out of inventory and
+caches, and asks Salt for each id. `EXAMPLES` is the number of targets, each with `ASKED` expressions; `EXPRESSIONS`
+that of expressions over fleets; `SEED` selects others.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ NETWORKS = [
 
 
 class RealMatchers:
-    """Salt's matchers in a process that stays."""
+    """Salt's matchers in a permanent process."""
 
     def __init__(self, python: Path, folder: Path) -> None:
         kept = {name: os.environ[name] for name in ("PATH",) if name in os.environ}
@@ -88,7 +88,7 @@ def real(salt_python: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterato
 
 
 class Made:
-    """Random targets and expressions, the same ones for the same seed."""
+    """Random targets and expressions, the same for the same seed."""
 
     def __init__(self, seed: int) -> None:
         self.random = random.Random(seed)
@@ -124,7 +124,7 @@ class Made:
         return pick.choice([*WORDS, 1, 10, 1.5, True, False, None, "", "a b", "A", [], {}])
 
     def _path(self, data: Any) -> list[str]:
-        """A way into the data, and at its end some pattern."""
+        """A path into the data, with a pattern at its end."""
         pick, found = self.random, []
         while isinstance(data, dict | list) and data and pick.random() < 0.9:
             if isinstance(data, list):
@@ -174,7 +174,7 @@ class Made:
             return f"not {self.expression(target, depth - 1)}"
         if kind < 0.6:
             return f"( {self.expression(target, depth - 1)} )"
-        if kind < 0.66:  # anything goes
+        if kind < 0.66:  # any character
             loose = [*["and", "or", "not", "(", ")"] * 2, *(self.word(target) for _ in range(4))]
             return " ".join(pick.choice(loose) for _ in range(pick.randint(1, 7)))
         joint = pick.choice(["and", "or", "and not", "or not", "not"])
@@ -245,7 +245,7 @@ def test_random_expressions(real: RealMatchers, examples: int) -> None:
         target = made.target()
         questions = [made.question(target) for _ in range(ASKED)]
         for question, theirs in zip(questions, real.ask(target, questions), strict=True):
-            if isinstance(theirs, str):  # Salt itself broke; any answer with an end to it will do
+            if isinstance(theirs, str):  # Salt itself failed: any complete answer is accepted
                 ours(target, question)
             elif ours(target, question) != theirs:
                 wrong.append(f"{seed} {question} of {target}: Salt says {theirs}")
@@ -253,7 +253,7 @@ def test_random_expressions(real: RealMatchers, examples: int) -> None:
 
 
 class Fleet(Made):
-    """A random inventory, with caches and resources, and expressions that look at it."""
+    """A random inventory with caches and resources, and expressions about it."""
 
     TYPES = ("machine", "x", "dummy")
 
@@ -263,10 +263,10 @@ class Fleet(Made):
         ids = pick.sample(IDS, pick.randint(2, 6))
         self.hosts: dict[str, dict[str, Any]] = {}
         self.found: dict[str, dict[str, dict[str, Any]]] = {}
-        #: key -> what was collected, or compiled
+        #: key -> collected grains, or compiled pillar
         self.grains: dict[str, dict[str, Any]] = {}
         self.pillar: dict[str, dict[str, Any]] = {}
-        #: key -> as Salt is given it
+        #: key -> the data that Salt receives
         self.subjects: dict[str, dict[str, Any]] = {}
         self.nodegroups = self._groups()
         for id in ids:
@@ -304,7 +304,7 @@ class Fleet(Made):
 
     def _resource(self, type: str, id: str, manager: str) -> None:
         known = self._known(f"{type}:{id}", self.target())
-        known["grains"] = {"id": id, **known["grains"]}  # as every resource has
+        known["grains"] = {"id": id, **known["grains"]}  # which every resource has
         self.found[manager].setdefault(type, {})[id] = {"grains": known["grains"]}
         if manager in self.hosts:
             self._subject(f"{type}:{id}", id, type, manager, known)
@@ -356,7 +356,7 @@ class Fleet(Made):
 
 
 def selected(client: Client, fleet: Fleet, expression: str) -> set[str]:
-    """The keys. What a command refuses is asked of the matchers."""
+    """The selected keys. For an expression that a command refuses, the matchers are asked."""
     try:
         found = client.target(Selection(expression, "compound"))
     except NoTargetError:

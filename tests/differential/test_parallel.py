@@ -1,4 +1,6 @@
-"""Parallel states, and what waits for them. (With `no_log` or a malformed return Salt's are not to be followed.)"""
+"""Parallel states, and states that wait for them. (Salt's results with `no_log` or a malformed return are not
+followed.)
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Recordings that the plain tests compare with are what real Salt says today. ``RECORD=1`` writes them anew.
+"""Recordings that other tests use equal the current answers of real Salt. ``RECORD=1`` writes them again.
 
-Inputs are taken from the recording itself: to add one, write it there with any answer, and record.
+Inputs are taken from the recording: to add one, insert it with any answer, and record.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from pushsalt.yamlio import load_yaml
 
 DRIVER = Path(__file__).with_name("recorder.py")
 TESTS = Path(__file__).resolve().parents[1]
-#: what differs from run to run, and what the chunk itself has
+#: keys that differ from run to run, or that the chunk has
 _NOT_RECORDED = ("start_time", "duration", "__id__", "__sls__")
 
 
 @dataclass(frozen=True)
 class Recording:
-    """``inputs`` of a file's text, and the ``text`` with these answers."""
+    """``inputs`` in a file, and the ``text`` of the file with new answers."""
 
     kind: str
     inputs: Callable[[str], list[Any]]
@@ -75,7 +75,7 @@ def _engine(text: str, answers: list[Any]) -> str:
 
 
 def _return(ret: Mapping[str, Any], before: Mapping[str, Any]) -> dict[str, Any]:
-    """A return as it is kept: without times, and its comment without what differs from machine to machine."""
+    """A return in recorded form: without times, and its comment without volatile parts."""
     comment = str(ret["comment"])
     start = "One or more requisite failed: "
     if "Traceback" in comment:

@@ -1,4 +1,4 @@
-"""Slots in arguments: what a state gets is what it gets from real Salt."""
+"""Slots in arguments: a state receives the same values as in real Salt."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def slot(draw: random.Random) -> str:
 
 
 def value(draw: random.Random) -> Any:
-    """A slot, a list or a dict with some."""
+    """A slot, or a list or dict with slots."""
     kind = draw.randint(0, 3)
     if kind == 2:
         count = draw.randint(0, 3)

@@ -1,7 +1,7 @@
-"""Every case of ``cases/``, by real Salt and by pushsalt on machines of their own: equal in all that counts.
+"""Every case of ``cases/``, by real Salt and by pushsalt on separate machines: all compared values are equal.
 
-`make differential-states` runs them all and keeps the record that docs/states-compared.md is made of. ``CASES=ci`` runs
-those that ``chosen.py`` chooses for the day, and ``CASES=differs`` those that differ by design.
+`make differential-states` runs them all and writes the record from which docs/states-compared.md is generated.
+``CASES=ci`` runs those that ``chosen.py`` chooses for the day, and ``CASES=differs`` those that differ by design.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from tests.differential.sidebyside import Bench
 pytestmark = [pytest.mark.machines, pytest.mark.slow, pytest.mark.skipif(bool(missing()), reason=missing() or "-")]
 
 WANTED = os.environ.get("CASES", "")
-#: a folder to write each case's outcome to
+#: a folder for the outcome of each case
 OUTCOMES = os.environ.get("OUTCOMES", "")
-#: whether the lines of cases that differ by design are taken down now
+#: whether the lines of cases that differ by design are recorded in this run
 RECORDING = os.environ.get("RECORD") == "differing"
 FILES = load_all()
 CHOICE = chosen.choose(FILES, chosen.today()) if WANTED == "ci" else None
@@ -39,7 +39,7 @@ def _cases() -> Iterator[object]:
 
 
 class Benches:
-    """The machines of the file whose cases are run now: one pair at a time."""
+    """The machines of the current file: one pair at a time."""
 
     def __init__(self, salt_python: Path) -> None:
         self._python = salt_python

@@ -1,4 +1,4 @@
-"""The page of compared states is made of its record, and every state function has a case or a reason to have none."""
+"""The page of compared states equals its record, and every state function has a case or a reason to have none."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Random state trees: what runs, in which order, with which results and comments, is what real Salt does."""
+"""Random state trees: states, their order, results and comments equal those of real Salt."""
 
 from __future__ import annotations
 
@@ -11,13 +11,15 @@ from tests.differential.both import EXAMPLES, Both, difference
 from tests.differential.trees import Tree, tree_of, trees
 
 SEED = os.environ.get("SEED") or "0"
-PARTS = 10  # so that they can be shared out
+PARTS = 10  # so that processes can share them
 
 
 @pytest.mark.timeout(0)
 @pytest.mark.parametrize("part", range(PARTS))
 def test_random_trees(both: Both, part: int) -> None:
-    """A seed's trees are the same wherever this runs; what hypothesis draws depends on what is installed and loaded."""
+    """The trees of a seed are the same on every machine; those of hypothesis depend on installed and loaded
+    packages.
+    """
     for at in range(part, EXAMPLES, PARTS):
         tree = tree_of(f"{SEED}.{at}")
         found = difference(*both.run(tree))
@@ -29,7 +31,7 @@ def test_random_trees(both: Both, part: int) -> None:
 @settings(max_examples=EXAMPLES, database=None, print_blob=True, suppress_health_check=list(HealthCheck))
 @given(tree=trees())
 def test_drawn_trees(both: Both, tree: Tree) -> None:
-    """``--hypothesis-show-statistics`` tells how many trees ran and how many Salt refused."""
+    """``--hypothesis-show-statistics`` shows how many trees ran and how many Salt refused."""
     theirs, ours = both.run(tree)
     event("refused" if isinstance(theirs, list) else "Salt itself fails" if "raised" in theirs else "run")
     found = difference(theirs, ours)

@@ -1,4 +1,4 @@
-"""The recorded truth table of the requisites is what real Salt does. ``RECORD=1`` writes it anew."""
+"""The recorded truth table of the requisites equals that of real Salt. ``RECORD=1`` writes it again."""
 
 from __future__ import annotations
 

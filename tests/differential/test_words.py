@@ -1,7 +1,7 @@
-"""Which sentences of pushsalt are those of Salt (docs/adr/0012-salts-words.md).
+"""Which sentences of pushsalt equal Salt's (docs/adr/0012-salts-words.md).
 
-What a return says is an interface and equals Salt's. Log lines, docstrings and hints are in our own words: none of
-Salt's log lines with four words or more, and no sentence of its docstrings with six or more, is among them.
+Texts of returns are an interface and equal Salt's. Log lines, docstrings and hints have our own words: they contain
+none of Salt's log lines of four words or more, and no sentence of its docstrings of six words or more.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from pathlib import Path
 from tests.beds.project import ROOT
 
 LEVELS = {"trace", "debug", "info", "warning", "error", "critical", "exception"}
-#: log lines which Salt's own tests read: there they are an interface, too
+#: log lines that Salt's own tests read: these are an interface, too
 READ_BY_SALTS_TESTS = {
     "Could not find the key file for keyid: %s",
     "Database '%s' does not exist",
@@ -38,14 +38,14 @@ READ_BY_SALTS_TESTS = {
 
 
 def words(sentence: str) -> tuple[str, ...]:
-    """Its words without what is put in, case and marks."""
+    """The words of a text without inserted values, case and punctuation."""
     return tuple(
         re.findall(r"[a-z][a-z'_.]*[a-z]", re.sub(r"%\(?\w*\)?[-\d.]*[srdifx]|\{[^}]*\}", " ", sentence.lower()))
     )
 
 
 def literal(node: ast.expr) -> str:
-    """The text of an expression, with %s for what is put in; empty where there is none."""
+    """The text of an expression, with %s for inserted values; empty if it is not a text."""
     if isinstance(node, ast.Constant):
         return node.value if isinstance(node.value, str) else ""
     if isinstance(node, ast.JoinedStr):
@@ -75,7 +75,7 @@ def documented(tree: ast.Module) -> Iterator[str]:
 
 
 def sentences(folder: Path) -> tuple[dict[tuple[str, ...], str], dict[tuple[str, ...], str]]:
-    """Log lines and sentences of docstrings of all modules below a folder: {words: the text}."""
+    """Log lines and sentences of docstrings of all modules below a folder: {words: text}."""
     logged: dict[tuple[str, ...], str] = {}
     written: dict[tuple[str, ...], str] = {}
     for path in sorted(folder.rglob("*.py")):
@@ -100,7 +100,7 @@ def test_log_lines_and_docstrings_are_not_those_of_salt(salt_python: Path) -> No
         same = {text for found, text in lines.items() if found in salts_lines} - READ_BY_SALTS_TESTS
         assert not same, f"{name}: log lines that are Salt's"
         same = {text for found, text in docstrings.items() if found in salts_docstrings}
-        # a list of values of an option, each of them a name
+        # a list of values of an option, which are names
         assert not {text for text in same if re.sub(r"``[^`]*``[,.]?\s*", "", text)}, (
             f"{name}: docstrings that are Salt's"
         )

@@ -1,7 +1,7 @@
-"""Random state trees: SLS files that say things about each other in every way that Salt knows.
+"""Random state trees: SLS files that refer to each other in every way that Salt has.
 
-Most references are to something that exists and mostly to something that stands before, so that most trees compile; a
-few are to nothing, and a few make cycles.
+Most references name an existing and mostly an earlier state, so that most trees compile; a few name none, and a few
+make cycles.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ WAITING = (
     "onfail_stop",
 )
 REVERSED = ("require_in", "watch_in", "onchanges_in", "onfail_in", "prereq_in", "listen_in")
-#: requisites, the more usual ones more often
+#: requisites, frequent ones repeated
 _REQUISITES = [*WAITING[:5], *WAITING, *REVERSED, "use", "use_in"]
 SLS = ("a", "b", "c.d", "c.e", "c")
 NAMES = ("n1", "n2", "two words", "/path/to", "a1")
 
-#: function -> arguments it may get, each with values
+#: function -> its possible arguments, each with values
 FUNCTIONS: dict[str, dict[str, list[Any]]] = {
     "test.nop": {},
     "test.succeed_without_changes": {"comment": ["so it is"]},
@@ -98,7 +98,7 @@ GUARDS = [
     "no-such-program-at-all",
 ]
 
-#: arguments that every state takes
+#: arguments of every state
 COMMON: dict[str, list[Any]] = {
     "order": [1, 2, 5, 20000, -1, -5, "first", "last", 1.5],
     "failhard": [True, False],
@@ -131,13 +131,13 @@ COMMON: dict[str, list[Any]] = {
 }
 _UNKNOWN = ("aggregate", "unknown_argument", "mod_watch_only", "comment")
 _EXACT = ("test.configurable_test_state", "test.check_pillar")
-#: some trees have hardly any requisites, some are full of them
+#: some trees have few requisites, some have many
 _DENSITIES = [(0, 0, 1), (0, 1), (0, 0, 0, 0, 1), (0, 1, 1, 2, 3)]
 
 
 @dataclass(frozen=True)
 class Tree:
-    """What is run: ``files`` are data by path below the file root."""
+    """A tree: ``files`` maps paths below the file root to data."""
 
     files: dict[str, Any]
     sls: list[str]
@@ -157,11 +157,11 @@ class Tree:
 
 
 class _Maker:
-    """One tree being drawn. What is rare is drawn so that it shrinks away."""
+    """Draws one tree. Rare features are drawn in such a way that hypothesis shrinks them away."""
 
     def __init__(self, number: Callable[[int, int], int]) -> None:
-        self.number = number  #: one of the numbers between these two, both included
-        self.density: tuple[int, ...] = self.pick(_DENSITIES)  # how many requisites a state may have
+        self.number = number  #: a number between these two, both included
+        self.density: tuple[int, ...] = self.pick(_DENSITIES)  # the number of requisites of a state
         self.declared: list[tuple[str, str]] = []  # (state module, ID), those before the current one first
 
     def pick(self, items: Any) -> Any:
@@ -169,11 +169,11 @@ class _Maker:
         return items[self.number(0, len(items) - 1)]
 
     def chance(self, percent: float) -> bool:
-        """True so often. Shrinks to False."""
+        """True with this probability. Shrinks to False."""
         return self.number(0, 999) >= 1000 - percent * 10
 
     def some(self, keys: Any, counts: tuple[int, ...]) -> list[str]:
-        """Some of these, none twice; how many is one of ``counts``."""
+        """Some of these, none twice; their number is one of ``counts``."""
         return list(dict.fromkeys(self.pick(keys) for _ in range(self.pick(counts) if keys else 0)))
 
     # a tree
@@ -281,11 +281,11 @@ class _Maker:
         given += [{key: self.pick(takes[key])} for key in self.some(takes, (0, 0, 0, 1)) if key not in here]
         if "name" not in takes and self.chance(10):
             given.append({"name": self.pick(NAMES)})
-        # what a function does not know is an exception for the whole run in Salt
+        # in Salt an unknown argument is an exception for the whole run
         common = [key for key in COMMON if fun not in _EXACT or key not in _UNKNOWN]
         given += [{key: self.pick(COMMON[key])} for key in self.some(common, (0, 0, 0, 0, 1, 1, 2)) if key not in takes]
         for key in self.some(_REQUISITES, self.density):
-            # what has to run first mostly stands before: else there would be little but cycles
+            # a required state mostly stands before: otherwise almost every tree would have a cycle
             given.append({key: self.references(at, backward=(key in REVERSED) == (key in ("prereq", "prereq_in")))})
         if self.chance(10):
             given.reverse()
@@ -332,5 +332,5 @@ def trees(draw: Any) -> Tree:
 
 
 def tree_of(seed: str) -> Tree:
-    """The tree of a seed: the same on every machine, whatever else is installed and loaded there."""
+    """The tree of a seed: the same on every machine, independent of installed and loaded packages."""
     return _Maker(random.Random(seed).randint).tree()

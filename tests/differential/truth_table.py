@@ -1,7 +1,7 @@
 """Every cell of the requisites' truth table as one state tree, and its outcome as lines of text.
 
-A cell is a requisite, the outcomes of the one or two states that it names, and the mode. The states that are named are
-shared by all cells but those of ``prereq``, which decide about the states that they name.
+A cell consists of a requisite, the outcomes of the one or two states that it names, and the mode. All cells share the
+named states, except those of ``prereq``, which decide about the states that they name.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ REQUISITES = (
     "listen",
 )
 
-#: outcome -> its declaration. In test mode ``changed`` is None, ``failed`` is still a failure.
+#: outcome -> its declaration; in test mode the result of ``changed`` is None, that of ``failed`` False
 OUTCOMES: dict[str, list[Any]] = {
     "success": ["configurable_test_state", {"changes": False}, {"result": True}],
     "changed": ["configurable_test_state", {"changes": True}, {"result": True}],
@@ -42,12 +42,12 @@ OUTCOMES: dict[str, list[Any]] = {
     "not-possible": ["succeed_with_changes", {"require": [{"test": "base-no"}]}],
 }
 
-#: What runs when the requisite lets it: without changes of its own, so that a watch shows.
+#: The state that has the requisite. It makes no changes of its own, so that an effect of watch is visible.
 DEPENDENT = ["succeed_without_changes"]
 
 
 def cells() -> Iterator[tuple[str, tuple[str, ...]]]:
-    """``(requisite, outcomes of the states it names)``."""
+    """``(requisite, outcomes of the named states)``."""
     for requisite in REQUISITES:
         for outcomes in [(name,) for name in OUTCOMES] + list(itertools.product(OUTCOMES, repeat=2)):
             yield requisite, outcomes
@@ -73,7 +73,7 @@ def tree(test: bool) -> Tree:
 
 
 def lines(returns: dict[str, dict[str, Any]], test: bool) -> list[str]:
-    """One line a cell: ``mode requisite outcomes: result, what happened``."""
+    """One line per cell: ``mode requisite outcomes: result, what happened``."""
     by_id = {ret["__id__"]: ret for ret in returns.values()}
     found = []
     for requisite, outcomes in cells():

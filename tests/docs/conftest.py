@@ -1,4 +1,4 @@
-"""For tests of the documentation: pages with their tables and examples, and projects to run the examples in."""
+"""Fixtures for tests of the documentation: pages with their tables and examples, and projects that run the examples."""
 
 import importlib.util
 import json
@@ -21,14 +21,14 @@ class Page:
         self.text = self.path.read_text("utf-8")
 
     def section(self, heading):
-        """What stands below a heading (``## Options``), to the next one of its level or above."""
+        """The text below a heading (``## Options``), up to the next heading of its level or above."""
         level = len(heading) - len(heading.lstrip("#"))
         found = re.search(rf"^{re.escape(heading)}$\n(.*?)(?=^#{{1,{level}}} |\Z)", self.text, re.M | re.S)
         assert found, f"{self.path.name} has no {heading!r}"
         return found.group(1)
 
     def rows(self, heading):
-        """The cells of each row of the tables in a section, without heads."""
+        """The cells of each row of the tables in a section, without headings."""
         kept = []
         for line in self.section(heading).splitlines():
             if re.fullmatch(r"\|(?:\s*:?-+:?\s*\|)+", line):
@@ -38,11 +38,11 @@ class Page:
         return kept
 
     def blocks(self, language="yaml"):
-        """Fenced blocks: their text."""
+        """The texts of fenced blocks."""
         return re.findall(rf"^```{language}\n(.*?)^```$", self.text, re.M | re.S)
 
     def files(self):
-        """Blocks of which the first line is a comment with the path of a file in a project: ``# salt/web.sls``."""
+        """Blocks whose first line is a comment with a path in a project: ``# salt/web.sls``."""
         found = {}
         for block in re.findall(r"^```\w*\n(.*?)^```$", self.text, re.M | re.S):
             first, _, rest = block.partition("\n")
@@ -54,7 +54,7 @@ class Page:
 
 
 class Project:
-    """A project folder; ``/srv`` and ``/etc/app`` of examples are folders below it."""
+    """A project folder; ``/srv`` and ``/etc/app`` of examples are replaced by folders below it."""
 
     def __init__(self, folder):
         self.folder = folder
@@ -77,7 +77,7 @@ class Project:
         return subprocess.run(command, env=self.env, cwd=self.folder, capture_output=True, text=True, timeout=120)
 
     def returns(self, *words, id="localhost"):
-        """What ``--out json`` gives for one id."""
+        """The return of one id with ``--out json``."""
         done = self.run(*words, "--out", "json")
         assert done.returncode in (0, 2), done.stderr
         return json.loads(done.stdout)[id]

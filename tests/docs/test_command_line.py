@@ -1,6 +1,6 @@
-"""README.md and docs/cli.md have the commands, options, formats and exit codes of the program, and no others.
+"""README.md and docs/cli.md list exactly the commands, options, formats and exit codes of the program.
 
-A test that fails names the rows that are missing, ready to be written down, and those that are too many.
+A failing test prints the missing rows, ready to insert, and the superfluous ones.
 """
 
 import json
@@ -31,7 +31,7 @@ TABLES = (*GROUPS.values(), SINGLE)
 
 
 def commands():
-    """``{words: Click command}`` of all commands that do something."""
+    """``{words: Click command}`` of all commands except groups."""
     top = command()
     found = {}
     for name in COMMANDS:
@@ -42,7 +42,7 @@ def commands():
 
 
 def options():
-    """``{(heading, flags): (help, [command])}``; of global options, which all commands have, no commands are named."""
+    """``{(heading, flags): (help, [command])}``; global options, which all commands have, name none."""
     found = {}
     for words, one in commands().items():
         for param in one.params:
@@ -146,7 +146,7 @@ def test_variables_of_the_environment(page):
 
 
 def test_words_of_a_function(page, project):
-    """The examples of options and arguments: which are pushsalt's, and how the others are read."""
+    """The examples of options and arguments: which belong to pushsalt, and how the others are parsed."""
     lines = re.findall(r"^ {4}(pushsalt run web1 test\.arg .*?) {3,}#", page(CLI).section("## Options"), re.M)
     project.write("inventory.yaml", "hosts:\n  web1: {transport: local}\n")
     ours, behind = lines

@@ -1,4 +1,4 @@
-"""Every command line of pushsalt in a block of a page has a command and options that there are."""
+"""Every command line of pushsalt in a page uses existing commands and options."""
 
 import functools
 import itertools
@@ -12,14 +12,14 @@ from pushsalt.cli.app import COMMANDS, command
 from pushsalt.cli.options import GLOBAL, JOB, MATCHERS, STATES
 
 ROOT = Path(__file__).resolve().parents[2]
-#: words.md has command lines of others, and a test of its own
+#: words.md has command lines of other programs, and its own test
 OURS = [path for path in sorted((ROOT / "docs").glob("*.md")) if path.name != "words.md"]
 PAGES = [ROOT / "README.md", *OURS, *sorted((ROOT / "docs" / "modules").rglob("*.md"))]
 SAID = re.compile(r"^(?: {4}|\t| *- run: | *- | {10})?\$? ?(pushsalt [^\n]*)$", re.M)
 
 
 def lines(path):
-    """The command lines of blocks, without what is said behind them, and those in backquotes."""
+    """The command lines of blocks, without comments, and those in backquotes."""
     text = path.read_text("utf-8")
     blocks = re.findall(r"^```\w*\n(.*?)^```$", text, re.M | re.S) + re.findall(r"^(?: {4}\S.*\n)+", text, re.M)
     found = [line for block in blocks for line in SAID.findall(block)]
@@ -28,7 +28,7 @@ def lines(path):
 
 
 def flags_of(params):
-    """``{flag: whether it takes the next word}``"""
+    """``{flag: whether it takes a value}``"""
     return {
         flag: not (param.is_flag or param.count)
         for param in params
@@ -38,7 +38,8 @@ def flags_of(params):
 
 
 TOP = {flag: opt.kind in ("value", "list") for opt in (*GLOBAL, *JOB, *STATES) for flag in opt.flags}
-TARGET = {flag for opt in MATCHERS for flag in opt.flags}  #: behind one, TARGET may stand before the command
+#: commands after which a TARGET may stand before the subcommand
+TARGET = {flag for opt in MATCHERS for flag in opt.flags}
 TOP |= dict.fromkeys((*TARGET, "--version", "--help", "-h", "--install-completion"), False)
 
 
@@ -48,7 +49,7 @@ def top_command(name):
 
 
 def wrong(line):
-    """What is wrong with a command line, or nothing."""
+    """The errors of a command line."""
     try:
         words = shlex.split(line, comments=True)[1:]
     except ValueError as exc:

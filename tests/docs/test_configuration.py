@@ -1,4 +1,4 @@
-"""docs/configuration.md is what `make docs` makes of the option table."""
+"""docs/configuration.md equals the output of `make docs`."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""CONTRIBUTING.md, tests/README.md and the glossary name what there is: commands, files, folders, beds, markers."""
+"""CONTRIBUTING.md, tests/README.md and the glossary name existing commands, files, folders, beds and markers."""
 
 import re
 from pathlib import Path
@@ -23,7 +23,7 @@ RECIPES = {
     "returners": "### A returner",
     "functions": "### A function of the controller",
 }
-#: of these docs/extending.md has the contract, and tests/plugins a test; few will ever write one
+#: kinds without a recipe: docs/extending.md has their contract, tests/plugins their test; they are rarely needed
 WITHOUT_RECIPE = {"serializers", "sources", "runners"}
 
 
@@ -32,7 +32,7 @@ def project():
 
 
 def words(cell):
-    """The words that stand as code in a cell."""
+    """The code words of a cell."""
     return re.findall(r"`([^`]+)`", cell)
 
 

@@ -1,4 +1,4 @@
-"""Figures in README.md are those of the pages that the benchmarks and the comparison with Salt have written."""
+"""Figures in README.md equal those of the pages that the benchmarks and the comparison with Salt generate."""
 
 import re
 from pathlib import Path

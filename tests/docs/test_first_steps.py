@@ -1,4 +1,4 @@
-"""docs/getting-started.md and the first example of docs/resources.md, done as they are written."""
+"""The steps of docs/getting-started.md and the first example of docs/resources.md work as written."""
 
 import json
 import re
@@ -10,7 +10,7 @@ from pushsalt.cli.init import FILES
 
 
 def commands(text):
-    """The command lines of pushsalt in a text, without what is said behind them."""
+    """The command lines of pushsalt in a text, without comments."""
     found = re.findall(r"^ {4}(pushsalt .*)$", text, re.M)
     return [shlex.split(re.split(r"\s{3,}", line)[0], comments=True)[1:] for line in found]
 
@@ -50,7 +50,7 @@ def test_looking_when_something_is_wrong(page, project):
 
 
 def test_the_size_of_the_runtime(page, project):
-    """What the first contact sends, as the page says it, to the nearest 50 KB."""
+    """The size of the first transfer, which the page names to the nearest 50 KB."""
     said = int(re.search(r"about (\d+) KB, compressed", page("docs/getting-started.md").text).group(1)) * 1000
     assert project.run("run", "localhost", "test.ping").returncode == 0
     sizes = [path.stat().st_size for path in (project.folder / "cache" / "runtime").glob("*")]

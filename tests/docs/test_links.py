@@ -1,4 +1,4 @@
-"""Every page is named in the index of the docs, and every link within the repository leads somewhere."""
+"""Every page is named in the index of the docs, and every link within the repository has a target."""
 
 import re
 from pathlib import Path
@@ -15,13 +15,13 @@ PAGES = [
 
 
 def prose(path):
-    """The text without what stands as code."""
+    """The text without code."""
     text = re.sub(r"^```.*?^```$", "", path.read_text("utf-8"), flags=re.M | re.S)
     return re.sub(r"`[^`\n]*`", lambda found: found.group().strip("`").replace("](", "] ("), text)
 
 
 def anchors(path):
-    """The anchors that GitHub makes of headings."""
+    """The anchors that GitHub generates for headings."""
     heads = re.findall(r"^#+ (.+)$", prose(path), re.M)
     plain = [re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", head).lower() for head in heads]
     return {re.sub(r"[^\w\- ]", "", head).replace(" ", "-") for head in plain}
@@ -52,7 +52,7 @@ def test_the_readme_leads_to_the_index():
 
 
 def test_every_page_is_on_the_site():
-    """Its map has them one by one, but for modules and decisions, which scripts/site_pages.py lists."""
+    """mkdocs.yml lists each page, except modules and decisions, which scripts/site_pages.py adds."""
     nav = (ROOT / "mkdocs.yml").read_text("utf-8").split("\nnav:\n")[1]
     names = {path.name for path in (ROOT / "docs").glob("*.md")} - {"README.md"}
     assert not [name for name in sorted(names) if not re.search(rf"^ +- {re.escape(name)}$", nav, re.M)]

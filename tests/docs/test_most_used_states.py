@@ -1,7 +1,7 @@
-"""docs/most-used-states.md: current, complete, and its examples do what they show.
+"""docs/most-used-states.md is current and complete, and its examples have the described effect.
 
-Examples of files and commands are applied twice, below a folder of the test's; those that change the machine itself are
-a dry run.
+Examples of files and commands are applied twice, below a folder of the test; those that change the machine are a dry
+run.
 """
 
 import os

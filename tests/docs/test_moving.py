@@ -1,4 +1,4 @@
-"""From salt-ssh, from Ansible, in CI: what these pages show works, and what they name exists."""
+"""The examples of from-salt-ssh.md, from-ansible.md and ci.md work, and name existing files and options."""
 
 import json
 import os
@@ -29,7 +29,7 @@ def test_settings_without_effect(page):
 
 
 def test_commands_of_salt_ssh(page, project):
-    """Those of the right column that need no network."""
+    """The commands in the right column that need no network."""
     project.write("salt/nginx.sls", "nothing:\n  test.nop\n")
     project.write("salt/top.sls", "base: {'*': [nginx]}\n")
     assert "test_|-nothing_|-nothing_|-nop" in project.returns("run", "*", "state.apply", "nginx", "test=True")

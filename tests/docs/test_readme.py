@@ -1,4 +1,4 @@
-"""README.md: its example in Python runs, and what it says there is, and is not, is so."""
+"""README.md: its Python example runs, and its lists of features and limits are true."""
 
 import re
 import subprocess

@@ -1,4 +1,4 @@
-"""docs/security.md: what it says of folders on the controller and on the target, on this machine."""
+"""docs/security.md: its statements about folders on the controller and on the target hold on this machine."""
 
 import stat
 

@@ -1,4 +1,4 @@
-"""docs/sls.md: its examples are a project that does what the page says."""
+"""docs/sls.md: its examples are a project with the described results."""
 
 import pytest
 

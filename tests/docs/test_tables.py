@@ -1,6 +1,6 @@
-"""Tables of the pages equal what the program has: error kinds, plug-ins, renderers, matchers, settings, rules, modules.
+"""Tables of the pages equal the program: error kinds, plug-ins, renderers, matchers, settings, rules, modules.
 
-A test that fails says which row is missing, or too much.
+A failing test names the missing and the superfluous rows.
 """
 
 import ast
@@ -21,7 +21,7 @@ PAGE = "docs/states-compared.md"
 
 
 def words(cell):
-    """The words that stand as code in a cell."""
+    """The code words of a cell."""
     return re.findall(r"`([^`]+)`", cell)
 
 
@@ -87,7 +87,7 @@ def test_modules(page, kind, heading):
     if kind == "modules":
         index |= {path.stem for path in (ROOT / "pushsalt" / "functions").glob("[a-z]*.py")}
     assert there <= index
-    for name in sorted(index - there):  # one without any function that people call
+    for name in sorted(index - there):  # modules without a public function
         assert not public(kind, name), f"docs/modules/index.md lacks {name}: make docs"
 
 
@@ -101,7 +101,7 @@ def public(kind, name):
 
 
 def test_what_is_compared_with_salt_is_what_ships(page, script):
-    """Every state function has a row, one that came after the last comparison too: `not run`."""
+    """Every state function has a row, also one that is newer than the last comparison: `not run`."""
     compared = script("states_compared")
     rows = {word for heading in ("## The most used", "## All others") for word in first_cells(page, PAGE, heading)}
     assert set(compared.shipped()) == set(compared._read()["shipped"]), "scripts/states_compared.py --record DIR"

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from pushsalt.cli.job import EXIT_OF_SIGNAL
 from tests.beds.project import Project
 
 ROOT = str(Path(__file__).parents[2])
@@ -75,6 +76,34 @@ def test_they_end_with_it(project, tmp_path, whose, number):
         process.wait(30)
     until(lambda: not alive(shell) and not alive(sleep))
     assert process.returncode in (128 + number, -number)
+
+
+ALONE = "#!/bin/sh\necho $$ > {0}/new; mv {0}/new {0}/pid; exec sleep 60\n"
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL], ids=lambda one: one.name)
+@pytest.mark.parametrize("whose", ["an inventory", "a password"])
+def test_one_that_may_ask_at_the_terminal_ends_with_it(tmp_path, whose, number):
+    project = Project(
+        tmp_path, {"t": {"host": "127.0.0.1", "port": 9, "passwd_command": f"{tmp_path}/project/program"}}
+    )
+    program = project.write("program", ALONE.format(tmp_path))
+    program.chmod(0o755)
+    named = ["-i", str(program)] if whose == "an inventory" else ["-i", "inventory.yaml"]
+    environ = {**os.environ, "PYTHONPATH": ROOT, "PUSHSALT_CACHE": str(tmp_path / "cache"), "HOME": str(tmp_path)}
+    command = [sys.executable, "-m", "pushsalt", *named, "run", "t", "test.ping"]
+    with subprocess.Popen(
+        command, cwd=project.folder, env=environ, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+    ) as process:
+        until((tmp_path / "pid").exists)
+        pid = int((tmp_path / "pid").read_text())
+        process.send_signal(number)
+        said = process.communicate(timeout=30)[1]
+    until(lambda: not alive(pid))
+    assert process.returncode in (EXIT_OF_SIGNAL.get(number), -number)
+    assert "Traceback" not in said and "never retrieved" not in said
+    if whose == "an inventory" and number != signal.SIGKILL:
+        assert f"error: stopped by {number.name} while a program of the inventory ran" in said
 
 
 def test_they_end_with_the_time_of_the_command(project, tmp_path):

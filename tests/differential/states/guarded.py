@@ -1,4 +1,4 @@
-"""A state module that looks at ``onlyif`` and its kin itself, and at ``check_cmd`` where it takes it."""
+"""A state module that handles ``onlyif`` and similar guards itself, and ``check_cmd`` if it is an argument."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""A state module without any hook: what it watches, it requires."""
+"""A state module without hooks: ``watch`` works as ``require``."""
 
 
 def done(name, changes=False, **kwargs):

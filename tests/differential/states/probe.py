@@ -1,4 +1,4 @@
-"""A state module of a user's own, with all the hooks that Salt knows; what each of them did is in the returns."""
+"""A user's state module with all hooks of Salt; the returns record their calls."""
 
 import json
 
@@ -6,11 +6,11 @@ import json
 def mod_init(low):
     seen = __context__.setdefault("probe.init", [])
     seen.append(low["__id__"])
-    return len(seen) > 1  # not content the first time
+    return len(seen) > 1  # does not succeed at the first call
 
 
 def mod_aggregate(low, chunks, running):
-    """Give the first of a group what the others list."""
+    """Merge the lists of the others into the first chunk of a group."""
     if low.get("fun") != "listed":
         return low
     items = list(low.get("items") or [])
@@ -42,7 +42,7 @@ def listed(name, items=None, **kwargs):
 
 
 def echo(name, value=None, **kwargs):
-    """Say what was given, as the function sees it."""
+    """Return the arguments that the function received."""
     return _ret(name, json.dumps([value, kwargs.get("more")], sort_keys=True, default=str))
 
 
@@ -51,7 +51,7 @@ def inited(name, **kwargs):
 
 
 def said(name, result=True, changes=None, test_changes=True, **more):
-    """Return what is asked for, keys beyond the usual ones (skip_watch, skip_req, sub_state_run) included."""
+    """Return the requested data, including unusual keys (skip_watch, skip_req, sub_state_run)."""
     ret = _ret(name, "said")
     ret["changes"] = dict(changes or {})
     ret["result"] = result
@@ -80,7 +80,7 @@ def counted(name, until=2, **kwargs):
 
 
 def dunders(name, **kwargs):
-    """The globals that a state module has while it runs."""
+    """The globals of a state module during a call."""
     ret = _ret(name, "")
     low = dict(__low__)
     ret["comment"] = f"{__env__} {sorted(low)} {low['__id__']} {len(__running__)} {len(__lowstate__)}"
