@@ -102,7 +102,7 @@ class Client:
 
         ``resume``: a JID, or what stands for one, of an orchestration to go on with. Raises CommandError.
         """
-        from pushsalt.orchestrate import running, resuming
+        from pushsalt.orchestrate import resuming, running
 
         if resume:
             yield await resuming.resume(self, resume, sls, options)

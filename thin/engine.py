@@ -86,7 +86,7 @@ class Engine(object):
 
         ``declared``: their tags in the order in which they are written, which decides in a few cases what waits for
         what; ``groups``: tags of those that ``mod_aggregate`` may join, group by group; ``only``: tags of those that
-        are wanted, the others run where these need them; ``done``: returns of an earlier run with which this one goes on.
+        are wanted, the others run where these need them; ``done``: returns of the run that this one goes on with.
         """
         unique = {}
         for chunk in chunks:
