@@ -44,7 +44,7 @@ def orchestrate(
     ] = None,
 ) -> int:
     """Run an orchestration: states on the controller, which apply states and call functions on targets."""
-    from pushsalt.cli.apply import sls_names
+    from pushsalt.cli.slsnames import sls_names
 
     if not sls and not given.resume:
         raise UsageError("no SLS is named", "for example pushsalt orchestrate orch.deploy")
