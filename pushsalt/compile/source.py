@@ -167,8 +167,8 @@ class Problem:
 
         Salt's text is unchanged if it names the SLS; otherwise the places are appended.
         """
-        unnamed = [place for place in self.where[:MAX_PLACES] if not self._names(place)]
-        text = "\n  in ".join([self.text.rstrip(), *map(str, unnamed)]) if unnamed else self.text
+        unnamed = dict.fromkeys(str(place) for place in self.where[:MAX_PLACES] if not self._names(place))
+        text = "\n  in ".join([self.text.rstrip(), *unnamed]) if unnamed else self.text
         return Explained(text, self.explain())
 
     def _names(self, place: Position) -> bool:
@@ -182,7 +182,8 @@ class Problem:
     def explain(self) -> str:
         """The text, the places with excerpts, and the hint, without repetitions."""
         parts = [self.words or self.text.rstrip("\n")]
-        for number, place in enumerate(self.where[:MAX_PLACES]):
+        places = list({(str(place), getattr(place, "note", "")): place for place in self.where}.values())
+        for number, place in enumerate(places[:MAX_PLACES]):
             if isinstance(place, Place):
                 note, via, shown = place.note, place.via, excerpt(place.source, place.line, context=2)
             else:
@@ -192,8 +193,8 @@ class Problem:
                 parts += [f"  from {caller}" for caller in via]
                 if shown and number < MAX_EXCERPTS:
                     parts.append(f"\n{shown}\n")
-        if len(self.where) > MAX_PLACES:
-            parts.append(f"  and {len(self.where) - MAX_PLACES} more places")
+        if len(places) > MAX_PLACES:
+            parts.append(f"  and {len(places) - MAX_PLACES} more places")
         if self.hint and self.hint not in self.text:
             parts.append(f"hint: {self.hint}")
         return "\n".join(parts).rstrip("\n")

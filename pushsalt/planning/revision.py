@@ -5,6 +5,8 @@ from __future__ import annotations
 import hashlib
 from pathlib import Path
 
+from pushsalt import regular
+
 
 def revision(folder: Path) -> str:
     """The commit of the repository that a folder is in; empty if it is in none."""
@@ -19,15 +21,15 @@ def revision(folder: Path) -> str:
 
 def _head(git: Path) -> str:
     if git.is_file():  # of a worktree
-        git = git.parent / git.read_text().partition("gitdir:")[2].strip()
-    head = (git / "HEAD").read_text().strip()
+        git = git.parent / regular.read_text(git).partition("gitdir:")[2].strip()
+    head = regular.read_text(git / "HEAD").strip()
     name = head.partition("ref: ")[2]
     if not name:
         return head
-    common = git / (git / "commondir").read_text().strip() if (git / "commondir").is_file() else git
+    common = git / regular.read_text(git / "commondir").strip() if (git / "commondir").is_file() else git
     if (common / name).is_file():
-        return (common / name).read_text().strip()
-    for line in (common / "packed-refs").read_text().splitlines():
+        return regular.read_text(common / name).strip()
+    for line in regular.read_text(common / "packed-refs").splitlines():
         commit, _, ref = line.partition(" ")
         if ref == name:
             return commit
@@ -37,6 +39,6 @@ def _head(git: Path) -> str:
 def lock_digest(folder: Path) -> str:
     """SHA-256 of ``pushsalt.lock`` in a folder; empty if there is none."""
     try:
-        return hashlib.sha256((folder / "pushsalt.lock").read_bytes()).hexdigest()
+        return hashlib.sha256(regular.read_bytes(folder / "pushsalt.lock")).hexdigest()
     except OSError:
         return ""

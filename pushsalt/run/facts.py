@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from pushsalt import regular
 from pushsalt.lazy import is_made
 
 if TYPE_CHECKING:
@@ -71,7 +72,7 @@ def _version() -> str:
 
 def _digest(path: Path) -> str:
     try:
-        return hashlib.sha256(path.read_bytes()).hexdigest()
+        return hashlib.sha256(regular.read_bytes(path)).hexdigest()
     except OSError:
         return ""
 

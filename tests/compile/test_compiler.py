@@ -6,6 +6,8 @@ import pytest
 
 from pushsalt.compile import ArgSpec, StateCompiler, no_states_return
 from pushsalt.compile.low import tag_of
+from pushsalt.compile.source import Problem
+from pushsalt.errors import Position
 
 
 class Functions:
@@ -288,3 +290,11 @@ def test_hints_are_bounded(compiler):
     problems = compiler(files).sls(["a"]).problems
     assert len(problems) == 100
     assert 0 < sum(bool(problem.hint) for problem in problems) <= 20
+
+
+def test_a_place_that_is_met_twice_is_named_once():
+    """Two requisites of one line, such as those of two names of a state, may miss the same ID."""
+    place = Position("b.sls", 3)
+    problem = Problem("Cannot extend ID 'x'", where=(place, place, Position("b.sls", 9)))
+    assert str(problem.explained()) == "Cannot extend ID 'x'\n  in b.sls:3\n  in b.sls:9"
+    assert problem.explain() == "Cannot extend ID 'x'\n  in b.sls:3\n  in b.sls:9"

@@ -112,7 +112,7 @@ def _state(ret: dict[str, Any]) -> dict[str, Any]:
         if comment.startswith(FAILED):  # Salt uses a set
             shown["comment"] = FAILED + ", ".join(sorted(comment[len(FAILED) :].split(", ")))
         elif RAISED in comment:  # stack frames differ
-            shown["comment"] = re.sub(r"Traceback.*?^(\w+\.)*(\w+(: .*)?)$", r"... \2", comment, flags=re.S | re.M)
+            shown["comment"] = re.sub(r"Traceback.*?^(\w+\.)*(\w+(: [^\n]*)?)$", r"... \2", comment, flags=re.S | re.M)
     if isinstance(shown["changes"], dict) and "pid" in shown["changes"]:
         shown["changes"] = {**shown["changes"], "pid": 0}
     return shown
@@ -128,7 +128,7 @@ def difference(theirs: Any, ours: Any) -> str:
         # Salt stops at the first error in places where pushsalt continues: each error of Salt's must be among ours
         if not isinstance(ours, list):
             return f"Salt refuses it:\n  {theirs}\npushsalt does not:\n  {_brief(ours)}"
-        said = {re.sub(r"\n  in \S.*:\d+\Z", "", text) for text in ours}  # pushsalt names the file, Salt does not
+        said = {re.sub(r"(\n  in \S.*:\d+)+\Z", "", text) for text in ours}  # Salt does not name the file
         lacking = [text for text in theirs if text not in said]
         return f"not said: {lacking}\n     said: {ours}" if lacking else ""
     if isinstance(ours, list) and all(_never_called(text, theirs) for text in ours):

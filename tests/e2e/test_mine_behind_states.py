@@ -32,7 +32,7 @@ def test_stopped_while_the_mine_is_collected(site, tmp_path):
 
 
 def test_out_of_time_while_the_mine_is_collected(site):
-    done = site.json("apply", "--timeout", "3", "here", "it")
+    done = site.json("apply", "--timeout", "8", "here", "it")
     assert (done.code, [ret["result"] for ret in values(done.data["here"])]) == (0, [True])
     assert "the mine function test.sleep failed: not stored" in done.err
     assert site.run("cache", "show", "mine", "--out", "json").data["here"]["value"] == {"begun": True}
