@@ -111,7 +111,8 @@ class Client:
 
     def orchestrate(self, sls: list[str], options: JobOptions | None = None) -> dict[str, Any]:
         """Run an orchestration: ``data``, ``outputter`` and ``retcode``, as Salt's runner returns them."""
-        from pushsalt.orchestrate.running import as_printed, orchestrate
+        from pushsalt.orchestrate.recorded import as_printed
+        from pushsalt.orchestrate.running import orchestrate
 
         return as_printed(self._wait(orchestrate(self, sls, options or JobOptions())))
 
@@ -342,6 +343,7 @@ class Client:
         import asyncio  # slow to import, and not needed without connections, here and below
 
         from pushsalt.run.batchcheck import BatchCheck, asker
+        from pushsalt.run.jobevents import open_events, settle_events
         from pushsalt.run.jobrecord import Facts, hide_kept, recorder
         from pushsalt.run.jobstart import job_start
         from pushsalt.run.observers import Observers
@@ -371,8 +373,12 @@ class Client:
         if course.check is not None and not job.options.test:
             ask = asker(project, job, course.check)
             check = BatchCheck(ask, course.check.text, course.check_timeout, course.width, project.redactor.text)
-        record = recorder(project, resumes=job.resumes) if self.keeps_jobs and not job.options.plan else None
-        others = [*self.observers, *([delivery] if delivery else [])]
+        keeps = self.keeps_jobs and not job.options.plan
+        record = recorder(project, resumes=job.resumes) if keeps else None
+        events = open_events(project) if keeps else None
+        if events is not None:
+            runner.on_event, runner.on_state = events.fired, events.state_returned
+        others = [*self.observers, *([delivery] if delivery else []), *([events] if events else [])]
         observers = Observers(record, others, project.redactor)
         rollout = Rollout(course, partial(run, runner), self.reporter, stopping, check, observers.returned)
         state = partial(job_start, job, selection, ids, self.words, project.redactor)
@@ -395,6 +401,7 @@ class Client:
             self._stop = None
             await observers.job_ends(self.stopped_with if stopping.requested.is_set() else None)
             await runner.close()
+            await settle_events(events, project)
             await finish(delivery, project, stopped=stopping.requested.is_set())
             self.reporter.run_finished()
 

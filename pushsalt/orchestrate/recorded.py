@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pushsalt.job import Selection
 from pushsalt.jobs.model import JobStart
+from pushsalt.run.jobevents import open_events, settle_events
 from pushsalt.run.jobrecord import Facts, recorder
 from pushsalt.run.jobstart import job_start
 from pushsalt.run.observers import Observers
 
 if TYPE_CHECKING:
     from pushsalt.job import Job
+    from pushsalt.journal.jobevents import RunEvents
     from pushsalt.model import TargetReturn
     from pushsalt.orchestrate.jobs import Jobs
 
@@ -32,6 +34,8 @@ class Recorded:
         self._redactor = project.redactor
         self._record = recorder(project, resumes=job.resumes) if client.keeps_jobs else None
         self._observers = Observers(self._record, client.observers, project.redactor)
+        self._events = open_events(project) if client.keeps_jobs else None
+        self._run: RunEvents | None = None
         self._facts: Facts | None = None
         self._state = partial(job_start, job, Selection(id, "list"), [id], client.words, project.redactor)
 
@@ -42,6 +46,9 @@ class Recorded:
         """It begins; it is kept then."""
         start = self._start()
         await self._observers.job_begins(start)
+        if self._events is not None:
+            self._run = self._events.run_begins(start)
+            self._run.begins()
         self._facts = Facts(self._client.project, self._record)
         self._client.on_begin(start.jid)
 
@@ -50,14 +57,24 @@ class Recorded:
         if self._record is not None:
             self._record.step_begins(JobStart(jid, fun, tgt=self._redactor.text(tgt), start=time.time()), name)
 
+    def event(self, id: str, tag: str, data: Any, by_state: bool) -> None:
+        """A state, or an execution function here, has sent an event."""
+        if self._events is not None:
+            self._events.fired(id, tag, data, by_state)
+
     def state(self, id: str, tag: str, ret: dict[str, Any]) -> None:
         """A state has its return."""
+        if self._events is not None:
+            self._events.state_returned(id, tag, ret)
         if self._record is not None:
             self._record.state_returned(self._redactor.text(tag), self._redactor.data(ret))
 
     async def returned(self, result: TargetReturn) -> None:
         """All states have theirs."""
         await self._observers.returned([result])
+        if self._run is not None:
+            shown = {**as_printed(result), "data": {result.id: self._redactor.data(result.ret)}}
+            self._run.ends(shown, success=not result.exit_code)
         if self._record is not None:
             self._record.restated(self._start())  # without the secrets that pillar has shown since
         if self._facts is not None:
@@ -66,3 +83,9 @@ class Recorded:
     async def ends(self, stopped_with: int | None) -> None:
         """It ends; ``stopped_with``: the exit code of one that was stopped."""
         await self._observers.job_ends(stopped_with)
+        await settle_events(self._events, self._client.project)
+
+
+def as_printed(result: TargetReturn) -> dict[str, Any]:
+    """What ``salt-run state.orchestrate --out json`` prints: ``data``, ``outputter``, ``retcode``."""
+    return {"data": {result.id: result.ret}, "outputter": "highstate", "retcode": int(bool(result.exit_code))}

@@ -92,7 +92,7 @@ async def _on_master(
     steps = Steps(client, job.options, kept, recorded)
     runner.steps = steps
     if recorded is not None:
-        runner.on_state = recorded.state
+        runner.on_state, runner.on_event = recorded.state, recorded.event
     work = asyncio.ensure_future(run_on(runner, master_target(), master_id()))
     try:
         await _until_done(work, stopping, steps)
@@ -122,8 +122,3 @@ async def _until_done(work: asyncio.Future[TargetReturn], stopping: Stopping, st
         steps.stop(gently=gently)
         stopping.cancel({work: master_id()})  # type: ignore[dict-item]
     await asyncio.wait((work,))
-
-
-def as_printed(result: TargetReturn) -> dict[str, Any]:
-    """What ``salt-run state.orchestrate --out json`` prints: ``data``, ``outputter``, ``retcode``."""
-    return {"data": {result.id: result.ret}, "outputter": "highstate", "retcode": int(bool(result.exit_code))}

@@ -12,8 +12,8 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
 from pushsalt.errors import EXIT_NO_ANSWER, FunctionError, NoTargetError
-from pushsalt.journal.store import Journal
 from pushsalt.orchestrate import rollouts
+from pushsalt.run.jobevents import open_journal
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -44,7 +44,7 @@ class Steps:
         self._recorded = recorded
         self._running: set[Jobs] = set()
         self._is_stopped = False
-        self._journal = Journal(client.project.config.cache_dir)
+        self._journal = open_journal(client.project)
         self._journal_from = self._journal.last()
 
     async def __call__(self, fun: str, args: list[Any], kwargs: dict[str, Any]) -> Any:

@@ -60,6 +60,8 @@ class Runner:
         self.done: dict[str, Any] = {}
         #: is told of each return of a state: id, tag, return
         self.on_state: Callable[[str, str, dict[str, Any]], None] | None = None
+        #: is told of each event that a target sends: id, tag, data, whether it is that of a ``fire_event``
+        self.on_event: Callable[[str, str, Any, bool], None] | None = None
         self._kept = kept
         self.connecting = connect_options(project, job) if kept is None else kept.options
         self._within = within

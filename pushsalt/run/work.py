@@ -357,7 +357,7 @@ class Work:
                 self.runner.on_state(self.name, message["tag"], message["ret"])
         elif kind == "event":
             if "tag" in message:
-                self._kept(str(message["tag"]), message.get("data"))
+                self._kept(str(message["tag"]), message.get("data"), by_state=False)
             else:
                 self._fired(message["name"], message["ret"])
         elif kind == "start":
@@ -404,9 +404,11 @@ class Work:
     def _fired(self, name: Any, ret: dict[str, Any]) -> None:
         """Keep the event of a state with ``fire_event``: True, or a text for the tag. Salt: State.event."""
         last = name if isinstance(name, str) else str(ret.get("name"))
-        self._kept(f"salt/state_result/{self.runner.jid}/{self.target.id}/{last}", {"ret": ret})
+        self._kept(f"salt/state_result/{self.runner.jid}/{self.target.id}/{last}", {"ret": ret}, by_state=True)
 
-    def _kept(self, tag: str, data: Any) -> None:
+    def _kept(self, tag: str, data: Any, *, by_state: bool) -> None:
+        if self.runner.on_event is not None:
+            self.runner.on_event(self.name, tag, data, by_state)
         data = data if isinstance(data, dict) else {"data": data}
         self.events.append({"tag": tag, "data": data})
         self.reporter.event(self.name, tag, data)
