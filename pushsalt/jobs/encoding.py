@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import json
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 _LEVEL: Final = 1
+#: Characters of a text; a longer one is encoded and compressed in parts, as JSON may have six characters for one.
+_LONG: Final = 1 << 20
 #: Values within each other; deeper ones are kept as their text. Answers of targets are bounded below this.
 _DEEPEST: Final = 200
 
 
 def pack(value: Any) -> bytes:
     """The value, compressed."""
-    return zlib.compress(text_of(value).encode("ascii"), _LEVEL)
+    if not _has_long_text(value):
+        return zlib.compress(text_of(value).encode("ascii"), _LEVEL)
+    stream = zlib.compressobj(_LEVEL)
+    return b"".join([*(stream.compress(part.encode("ascii")) for part in _parts(value, 0)), stream.flush()])
 
 
 def unpack(data: bytes) -> Any:
@@ -31,6 +36,43 @@ def text_of(value: Any) -> str:
         return json.dumps(value, default=_other, separators=(",", ":"))
     except (TypeError, ValueError, RecursionError):
         return json.dumps(_plain(value, 0), separators=(",", ":"))
+
+
+def _has_long_text(value: Any) -> bool:
+    waiting = [value]
+    while waiting:
+        item = waiting.pop()
+        if isinstance(item, str | bytes | bytearray):
+            if len(item) > _LONG:
+                return True
+        elif isinstance(item, Mapping):
+            waiting += item.values()
+        elif isinstance(item, list | tuple | set | frozenset):
+            waiting += item
+    return False
+
+
+def _parts(value: Any, depth: int) -> Iterator[str]:
+    """The JSON of a value in parts, none of them much longer than ``_LONG``."""
+    if isinstance(value, bytes | bytearray):
+        value = _other(value)
+    if isinstance(value, str) and len(value) > _LONG:
+        yield '"'
+        for start in range(0, len(value), _LONG):
+            yield json.dumps(value[start : start + _LONG])[1:-1]
+        yield '"'
+    elif depth < _DEEPEST and isinstance(value, Mapping):
+        for number, (key, item) in enumerate(value.items()):
+            yield ("," if number else "{") + text_of({key: 0})[1:-2]  # the key and its colon
+            yield from _parts(item, depth + 1)
+        yield "}" if value else "{}"
+    elif depth < _DEEPEST and isinstance(value, list | tuple):
+        for number, item in enumerate(value):
+            yield "," if number else "["
+            yield from _parts(item, depth + 1)
+        yield "]" if value else "[]"
+    else:
+        yield text_of(value)
 
 
 def _other(value: Any) -> Any:
