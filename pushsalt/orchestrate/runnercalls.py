@@ -123,7 +123,7 @@ def function(client: Jobs, name: str) -> Callable[..., Any] | None:
     dunders = {"__opts__": dict(opts), "__salt__": Runners(client), "__context__": {}}
     loaded = plugins.load("runners", module, folders, dunders)
     aliases = {public: own for own, public in getattr(loaded, "__func_alias__", {}).items()}
-    found = getattr(loaded, aliases.get(attribute, attribute), None)
+    found: Callable[..., Any] | None = getattr(loaded, aliases.get(attribute, attribute), None)
     if not callable(found) or inspect.isclass(found):
         return None
     if _is_shipped(loaded) and found.__module__ != loaded.__name__:  # what one of ours imports is not part of it
