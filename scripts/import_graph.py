@@ -96,7 +96,7 @@ LAYERS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
             "planning",
         ),
     ),
-    ("jobs", "one job on many targets, orchestrations", ("delivery", "run", "orchestrate", "runners", "api")),
+    ("jobs", "one job on many targets, orchestrations", ("delivery", "run", "orchestrate", "runners", "api", "impact")),
     (
         "presentation",
         "what people see and type",

@@ -24,6 +24,7 @@ from pushsalt.outputters import nearest
 COMMANDS: dict[str, tuple[str, str]] = {
     "apply": ("pushsalt.cli.apply", "Apply SLS, or the highstate, to targets"),
     "plan": ("pushsalt.cli.plan", "Say what an apply would change, and how sure that is"),
+    "impact": ("pushsalt.cli.impact", "Say what a change of the project changes on targets, offline"),
     "run": ("pushsalt.cli.run", "Call an execution function on targets"),
     "orchestrate": ("pushsalt.cli.orchestrate", "Run an orchestration: states on the controller, jobs on targets"),
     "runner": ("pushsalt.cli.runner", "Call a runner function on the controller"),

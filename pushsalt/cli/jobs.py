@@ -11,6 +11,7 @@ from pushsalt.cli.answer import write, write_data
 from pushsalt.cli.app import Actions, Command
 from pushsalt.cli.opt import Opt
 from pushsalt.cli.options import GLOBAL, JOB, OUTPUT, PILLAR, Given, takes
+from pushsalt.cli.reports import REPORT, report_path, write_page
 from pushsalt.cli.stdio import TERMINAL
 from pushsalt.errors import UsageError
 
@@ -92,7 +93,7 @@ def list_(given: Given) -> int:
 
 
 @app.command("show", cls=Command)
-@takes(PARTS, OUTPUT, GLOBAL)
+@takes(PARTS, REPORT, OUTPUT, GLOBAL)
 def show(given: Given, jid: Annotated[str, _JID]) -> int:
     """The returns of a job, as the command itself has shown them."""
     from pushsalt.cli.returns import Returns
@@ -100,8 +101,13 @@ def show(given: Given, jid: Annotated[str, _JID]) -> int:
 
     client = _client(given)
     job = client.jobs.get(jid)
+    page = report_path(given.report)
     returns = _wanted(given, client, job, client.jobs.returns(job))
     steps = client.jobs.parts(job, "job") if job.detail.get("kind") == "orchestrate" else None
+    if page is not None:
+        from pushsalt.reports.others import job_page
+
+        write_page(page, job_page(job, returns))
     if given.out not in (None, "rich"):
         more = {} if steps is None else {"Steps": [{"jid": jid, **step} for jid, step in steps.items()]}
         write_data(given, {**document(job, returns), **more})

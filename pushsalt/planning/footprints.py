@@ -120,6 +120,9 @@ def needs(chunk: Chunk, notes: Mapping[str, Any]) -> Iterator[tuple[Things, str]
         yield _paths(posixpath.dirname(path)), f"the directory {posixpath.dirname(path)} is not there"
     if notes.get("dangling") and chunk["fun"] in ("managed", "serialize", "recurse"):
         yield _paths(path, notes.get("real")), f"{path} is a link that leads nowhere"
+    elif notes.get("nowhere") and chunk["fun"] in ("append", "prepend", "touch"):
+        real = str(notes.get("real"))
+        yield _paths(path, real, posixpath.dirname(real)), f"{path} is a link into a directory that is not there"
 
 
 def _between(top: str, path: str) -> Iterator[str]:

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 _PATHS: Final = ("real", "missing", "blocked")
-_FLAGS: Final = ("asked", "own", "dangling")
+_FLAGS: Final = ("asked", "own", "dangling", "nowhere")
 
 
 def clean(sent: Any) -> dict[str, Any]:

@@ -113,7 +113,8 @@ def test_random_trees(bed: Bed, tmp_path: Path, part: int) -> None:
         for mark in counts:
             counts[mark] += planned["counts"][mark]
     assert not problems, "\n\n".join(problems)
-    assert all(counts[mark] for mark in ("none", "will", "may")), counts
+    if EXAMPLES >= 40:
+        assert all(counts[mark] for mark in ("none", "will", "may")), counts
 
 
 def _texts(returns: dict[str, Any]) -> dict[str, str | None]:

@@ -185,3 +185,14 @@ def test_the_page_has_the_functions() -> None:
     text = (ROOT / "docs/plan.md").read_text()
     named = set(re.findall(r"`([\w*]+\.[\w*]+)`", text))
     assert set(RULES) | set(UNKNOWN) <= named
+
+
+@pytest.mark.parametrize("function", ["file.append", "file.prepend", "file.touch"])
+def test_a_link_into_a_directory_that_is_not_there(function: str) -> None:
+    low = chunk("/l", function)
+    notes = {"/l": {"real": "/d/x", "dangling": True, "nowhere": True}}
+    found = marked((low, WOULD), details=notes)
+    assert found["/l"].mark == "none" and found["/l"].fails
+    found = marked((chunk("/d", "file.directory"), WOULD), (low, WOULD), details=notes)
+    assert found["/l"].mark == "may", "a state before makes the directory"
+    assert marked((low, WOULD), details={"/l": {"real": "/d/x", "dangling": True}})["/l"].mark == "will"
