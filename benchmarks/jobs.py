@@ -1,4 +1,4 @@
-"""What the record of jobs costs.
+"""Measures the cost of job records.
 
     python benchmarks/jobs.py [list] [returns] [targets]
 
@@ -29,7 +29,7 @@ from pushsalt.run.observers import Observers
 
 
 def states(count: int = 50) -> dict[str, Any]:
-    """The return of a target whose states are in order."""
+    """The return of a target whose states made no changes."""
     return {
         f"file_|-/etc/app/{number}.conf_|-/etc/app/{number}.conf_|-managed": {
             "name": f"/etc/app/{number}.conf",

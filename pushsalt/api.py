@@ -57,12 +57,12 @@ class Client:
         self._stop: tuple[asyncio.AbstractEventLoop, Stopping] | None = None
         #: the exit code of a job that was stopped
         self.stopped_with = EXIT_INTERRUPTED
-        #: are told of each job besides the record
+        #: observers of each job besides the record
         self.observers: list[JobObserver] = []
         #: whether jobs of this client are kept, if the configuration allows it
         self.keeps_jobs = True
         #: is called with the JID of a job, before its first target is asked
-        self.on_begin: Callable[[str], None] = _nothing
+        self.on_begin: Callable[[str], None] = _ignore_jid
         #: the words of the command line, if there is one
         self.words: Sequence[str] = ()
         self._is_within = False
@@ -344,7 +344,7 @@ class Client:
 
         from pushsalt.run.batchcheck import BatchCheck, asker
         from pushsalt.run.jobevents import open_events, settle_events
-        from pushsalt.run.jobrecord import Facts, hide_kept, recorder
+        from pushsalt.run.jobrecord import ProjectState, hide_kept, recorder
         from pushsalt.run.jobstart import job_start
         from pushsalt.run.observers import Observers
         from pushsalt.run.returns import finish, open_delivery
@@ -389,14 +389,14 @@ class Client:
             if record is not None:
                 await runner.in_thread(partial(hide_kept, project, job, ids))
             await observers.job_begins(state())
-            facts = Facts(project, record)
+            project_state = ProjectState(project, record)
             self.on_begin(job.jid)
             async with aclosing(rollout.returns()) as returns:
                 async for result in returns:
                     yield result
             if record is not None:
                 record.restated(state())  # without the secrets that the targets' pillar has shown since
-            await facts.settled()
+            await project_state.settled()
         finally:
             self._stop = None
             await observers.job_ends(self.stopped_with if stopping.requested.is_set() else None)
@@ -431,7 +431,7 @@ class Client:
         return answers[0]
 
 
-def _nothing(jid: str) -> None:
+def _ignore_jid(jid: str) -> None:
     """Nobody asks for the JID."""
 
 

@@ -366,7 +366,7 @@ _ALL: Final = (*_BOTH, *_SENT, *_CONTROLLER, *_MINION, *_ACCEPTED, *_OF_MODULES)
 #: every option by name
 OPTIONS: Final[Mapping[str, Option]] = MappingProxyType({row.name: row for row in _ALL})
 
-#: Options that are one of a few words. Another is said, and then taken as Salt takes it.
+#: Options whose value is one of a few words. Another value causes a warning, and then has Salt's meaning.
 CHOICES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
     {
         "strict_arguments": ("error", "near", "warn", "off"),

@@ -19,7 +19,7 @@ from thin import boot, relay
 PENDING_LIMIT = 64 * 1024 * 1024
 #: Seconds that the controller has to show that it has read the last words.
 HEARD_TIMEOUT = 2
-#: Seconds of waiting for another run after which it is said: a run that just ended may hold the lock a moment longer
+#: Seconds of waiting for another run before it is reported: a run that just ended may hold the lock a moment longer
 WAIT_SAID = 1
 
 

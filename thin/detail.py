@@ -63,7 +63,7 @@ def need(kind, name, words):
 
 
 def asked():
-    """The controller was asked to render: its template may look at anything."""
+    """Record that the controller was asked to render: a template may read anything."""
     if _notes is not None:
         _notes["asked"] = True
 

@@ -182,7 +182,7 @@ class Engine(object):
     # one chunk
 
     def _chunk(self, low, depth=0):
-        """Run the chunk if its requisites allow it. True: it has to wait for one at work in parallel."""
+        """Run the chunk if its requisites allow it. True: it must wait for one that runs in parallel."""
         tag = tag_of(low)
         if self._stopping():
             raise Stopped()

@@ -143,7 +143,7 @@ UP = {
     "log": {"level": str, "text": str, "time": (int, float, _MAYBE)},
     "stderr": {"text": str},
 }
-#: The same of questions: each has a number besides.
+#: The same for questions, which also have a number.
 QUESTIONS = {
     "file": {"url": object, "saltenv": object, "have": (list, _MAYBE), "stat": object, "part": object},
     "files": {"files": list, "saltenv": object},
@@ -292,7 +292,7 @@ class Frames(object):
             yield item
 
     def rest(self):
-        """Bytes that are no whole frame yet."""
+        """Bytes of an incomplete frame."""
         return bytes(self._buffer)
 
     def _next(self):

@@ -314,7 +314,7 @@ class Worker(object):
             self._plain.start()
         try:
             chunks, jobs = message.get("chunks") or [], None
-            # a plan needs the notes of each state, which those at work beside could not give
+            # a plan needs the notes of each state, which parallel states could not provide
             if any(chunk.get("parallel") for chunk in chunks) and not message.get("detail"):
                 from thin import parallel
 
@@ -343,7 +343,7 @@ class Worker(object):
             return None
         from thin import due
 
-        # that of a resource which has no private directory of its own
+        # that of a resource which has no private directory
         lock = (self.info.get("place") or {}).get("lock_name")
         return due.Reactions(due.Due(self.info["dir"], "due-" + lock[5:] if lock else due.NAME))
 

@@ -80,7 +80,7 @@ def _again(given: Given, client: Client, watcher: Watcher, options: JobOptions, 
     returns = Returns(client, given, terminal, test=todo.job.options.test)
     stay = todo.good if resumes else {}
     if kept.state == "running":
-        client.jobs.claim(kept)  # which says who is at it
+        client.jobs.claim(kept)  # which names the running process
     if not todo.ids:
         if not resumes:
             log.warning("the job %s ended well on all its targets: there is nothing to do", kept.jid)

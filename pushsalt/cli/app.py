@@ -51,9 +51,9 @@ pushsalt apply 'web*' nginx --test          dry run: report what would change
 pushsalt apply 'web*'                       the highstate of top.sls
 """
 
-#: The options of a command that was not found, in the context's ``meta``.
+#: A key of the context's ``meta``: the options of a command that was not found.
 _MOVED = "pushsalt.moved"
-#: There, too: an option, and the name of a command that stands where its value is.
+#: A key of the context's ``meta``: an option, and the name of a command in place of its value.
 _AS_VALUE = "pushsalt.command_as_value"
 
 
@@ -174,7 +174,7 @@ class Group(_Commands):
             raise UsageError(
                 text, hint=words.other_meaning(option) or f"write a value after {option}, then the command"
             )
-        _known(args, commands, call=wordorder.call(args, ctx.meta.get(_MOVED, [])))
+        _require_command(args, commands, call=wordorder.call(args, ctx.meta.get(_MOVED, [])))
         return super().resolve_command(ctx, args)
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
@@ -195,7 +195,7 @@ class Actions(_Commands):
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         if args and self.get_command(ctx, args[0]) is None:  # a name may have other spellings
-            _known(args, self.list_commands(ctx), of=ctx.info_name)
+            _require_command(args, self.list_commands(ctx), of=ctx.info_name)
         return super().resolve_command(ctx, args)
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
@@ -205,7 +205,7 @@ class Actions(_Commands):
         super().format_options(ctx, formatter)
 
 
-def _known(args: list[str], commands: list[str], of: str = "", call: str = "") -> None:
+def _require_command(args: list[str], commands: list[str], of: str = "", call: str = "") -> None:
     """Raises UsageError for an unknown command. ``call``: the suggestion, if the words look like a call in Salt."""
     if args and not args[0].startswith("-") and args[0] not in commands:
         text = f"there is no command {args[0]!r}" + (f" of {of}" if of else "")

@@ -124,7 +124,7 @@ pre{overflow-x:auto;padding:.6rem;border:1px solid var(--line)}summary{cursor:po
 
 
 def page(shown: Mapping[str, Any], about: str) -> str:
-    """One HTML file that needs nothing else: no script, no network."""
+    """One HTML file without scripts and references to other files."""
     together = groups(shown)
     rows = []
     for ids, plan in together:

@@ -1,4 +1,4 @@
-"""Data and text of a target, made fit to be shown: nothing in it can steer a terminal or break a document."""
+"""Makes data and text of a target safe to show: no control character reaches a terminal or a document."""
 
 from __future__ import annotations
 

@@ -87,7 +87,7 @@ def parse(ret: Mapping[str, Any]) -> list[StateResult]:
 
 
 def outcome_of(value: Any) -> str:
-    """The key of OUTCOMES for the return of one state; nothing else of it is looked at."""
+    """The key of OUTCOMES for the return of one state, by its result and changes."""
     result = value.get("result") if isinstance(value, Mapping) else None
     if result is None:
         return "pending"

@@ -52,7 +52,7 @@ def configured(config: Config) -> list[Remote]:
 
 
 def lock_path(config: Config) -> Path | None:
-    """The path of the lock file beside ``pushsalt.yaml``; beside another configuration only if the file exists."""
+    """The path of the lock file next to ``pushsalt.yaml``; next to another configuration only if the file exists."""
     if config.lock_file is not None:
         return config.lock_file
     if config.path is None:

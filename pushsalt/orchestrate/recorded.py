@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from pushsalt.job import Selection
 from pushsalt.jobs.model import JobStart
 from pushsalt.run.jobevents import open_events, settle_events
-from pushsalt.run.jobrecord import Facts, recorder
+from pushsalt.run.jobrecord import ProjectState, recorder
 from pushsalt.run.jobstart import job_start
 from pushsalt.run.observers import Observers
 
@@ -36,7 +36,7 @@ class Recorded:
         self._observers = Observers(self._record, client.observers, project.redactor)
         self._events = open_events(project) if client.keeps_jobs else None
         self._run: RunEvents | None = None
-        self._facts: Facts | None = None
+        self._project_state: ProjectState | None = None
         self._state = partial(job_start, job, Selection(id, "list"), [id], client.words, project.redactor)
 
     def _start(self) -> JobStart:
@@ -49,7 +49,7 @@ class Recorded:
         if self._events is not None:
             self._run = self._events.run_begins(start)
             self._run.begins()
-        self._facts = Facts(self._client.project, self._record)
+        self._project_state = ProjectState(self._client.project, self._record)
         self._client.on_begin(start.jid)
 
     def step(self, name: str, jid: str, fun: str, tgt: str) -> None:
@@ -77,8 +77,8 @@ class Recorded:
             self._run.ends(shown, success=not result.exit_code)
         if self._record is not None:
             self._record.restated(self._start())  # without the secrets that pillar has shown since
-        if self._facts is not None:
-            await self._facts.settled()
+        if self._project_state is not None:
+            await self._project_state.settled()
 
     async def ends(self, stopped_with: int | None) -> None:
         """It ends; ``stopped_with``: the exit code of one that was stopped."""

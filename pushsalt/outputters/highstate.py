@@ -25,7 +25,7 @@ _LABELS: Final = ("Succeeded", "Failed", "Not Run", "Warnings")
 
 
 def output(data: Any, *, color: bool = False, opts: Mapping[str, Any] | None = None, **kw: Any) -> str:
-    """A block for each target: its states, then a summary. What is no state return is shown as ``nested`` does."""
+    """A block for each target: its states, then a summary. Other returns are shown as by ``nested``."""
     opts = opts or {}
     blocks = ["\n".join(_host(str(id), trimmed(ret), opts, color)) for id, ret in data.items()]
     return "\n".join(blocks) + "\n" if blocks else ""

@@ -42,7 +42,7 @@ class Section:
     status: tuple[Span, ...]
     body: tuple[Line, ...]
     exit_code: int
-    #: The body fits behind the title, as ``id: value``.
+    #: The body fits after the title, as ``id: value``.
     short: bool = False
 
 
@@ -182,7 +182,7 @@ def _left(
 
 
 def _outcome(result: TargetReturn) -> str:
-    """A word of _BAD, or nothing for a target that is well."""
+    """A word of _BAD; empty for a target without errors."""
     if not result.exit_code:
         return ""
     if result.error_kind == NOT_BEGUN:
@@ -323,7 +323,7 @@ def _times(results: list[TargetReturn]) -> Iterator[Line]:
     known = {phase: values for phase, values in times.items() if values}
     if not known:
         return
-    from statistics import median  # it costs as much as all else here
+    from statistics import median  # it takes as long as all other steps
 
     rows: list[tuple[str, Callable[[list[float]], float]]]
     rows = [("median", median), ("slowest", max)] if len(results) > 1 else [("time", max)]

@@ -11,7 +11,7 @@ from pushsalt.job import Job, JobOptions, Selection
 from pushsalt.jobs.jobs import JobError, KeptJob
 from pushsalt.lazy import forget, is_made
 from pushsalt.redact import has_mask
-from pushsalt.run.facts import differences, project_facts
+from pushsalt.run.projectstate import differences, project_state
 from pushsalt.targeting.names import key_of
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ class Repeated:
 
 
 def repeated(kept: KeptJob, returns: Mapping[str, TargetReturn], options: JobOptions) -> Repeated:
-    """The job again. ``options``: those of the command; what they set goes over that of the job.
+    """The job to run again. ``options``: those of the command, which override those of the job.
 
     Raises UsageError for a job that cannot be repeated, since its arguments were secret, or it is one of ``cp``.
     """
@@ -140,4 +140,4 @@ def unpin(project: Project) -> None:
 
 def said_differences(project: Project, kept: KeptJob) -> list[str]:
     """What differs in the project since the job."""
-    return differences(kept.detail, project_facts(project))
+    return differences(kept.detail, project_state(project))

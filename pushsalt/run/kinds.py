@@ -33,7 +33,7 @@ class Kind:
     wants_modules = True
     #: the session removes pushsalt's files from the target
     cleans = False
-    #: the run goes on without its connection
+    #: the run continues without its connection
     survives = False
     #: the answer of the target may contain secrets of its pillar
     may_show_pillar = True

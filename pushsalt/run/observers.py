@@ -1,4 +1,4 @@
-"""Who is told of a job as it happens: the record, returners, reports. Secrets are redacted before anybody is told."""
+"""Observers of a job: the record, returners, reports. Secrets are redacted before an observer gets anything."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class JobObserver(Protocol):
         """The one return of a target, before it is shown."""
 
     def job_ends(self, end: JobEnd) -> None:
-        """Nothing more comes."""
+        """No further calls follow."""
 
 
 class JobRecorder(JobObserver, Protocol):

@@ -271,7 +271,7 @@ class Work:
     def _time_left(self) -> float | None:
         return None if self._ends is None else max(0.0, self._ends - time.monotonic())
 
-    # what lies behind it ---------------------------------------------------------------------------------------------
+    # managed resources -----------------------------------------------------------------------------------------------
 
     def _lock(self) -> LockRequest:
         """The lock to request. A resource that its manager serves has its own lock there.

@@ -59,8 +59,9 @@ class Collector(Session):
         return session
 
     async def finished(self) -> Any:
-        """The answer of the run. Raises NotThereError when nothing of it is known on the target, and TargetError or
-        FunctionError when it has ended in one."""
+        """The answer of the run. Raises NotThereError if the target has no data of it, and TargetError or FunctionError
+        if it ended with one.
+        """
         return await asyncio.shield(self._finished)
 
     async def close(self) -> None:

@@ -1,4 +1,4 @@
-"""Targets that give no answer: each a kind of its own, in one and the same run, beside others that are well."""
+"""Targets that give no answer: each has its own error kind, in one run with valid targets."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ pytestmark = [
     pytest.mark.skipif(bool(sshd.missing()), reason=sshd.missing() or "-"),
 ]
 
-#: Kills the process that serves this connection on the target's side, as a crash or a reboot would.
+#: Kills the process that serves this connection on the target, as a crash or a reboot would.
 CUT_THE_WIRE = """
 p=$PPID
 while [ "$p" -gt 1 ]; do
@@ -42,7 +42,7 @@ STATES = {
     "dies": HELLO + "dies:\n  cmd.run:\n    - name: kill -9 $PPID; sleep 60\n",
     "sleeps": HELLO + "sleeps:\n  cmd.run:\n    - name: sleep 321\n",
 }
-#: id -> (kind, what the message says, what the hint says)
+#: id -> (kind, pattern of the message, pattern of the hint)
 TROUBLE = {
     "refused": ("connection_refused", "refused", "sshd"),
     "unresolved": ("dns_failure", r"nowhere\.invalid", "host"),
@@ -76,7 +76,7 @@ def bed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SshdBed]:
 
 @pytest.fixture(scope="module")
 def peers() -> Iterator[dict[str, int]]:
-    """Servers that are no sshd: name -> port."""
+    """Servers that are not sshd: name -> port."""
     listening: list[socket.socket] = []
 
     def listen(answer: Callable[[socket.socket], None]) -> int:
@@ -115,7 +115,7 @@ def script(path: Path, text: str) -> str:
 
 
 def add(bed: SshdBed, id: str, command: str = "", **settings: Any) -> dict[str, Any]:
-    """A server of our own; its logins run ``command`` in place of what is asked for."""
+    """Add a separate server, whose logins run ``command`` in place of the requested one."""
     bed.add(id, [f"ForceCommand {command}"] if command else [], **settings)
     return bed.targets[id].host()
 
@@ -123,7 +123,7 @@ def add(bed: SshdBed, id: str, command: str = "", **settings: Any) -> dict[str, 
 @pytest.fixture(scope="module")
 def project(bed: SshdBed, peers: dict[str, int], tmp_path_factory: pytest.TempPathFactory) -> Project:
     folder = tmp_path_factory.mktemp("targets")
-    project = Project(folder, reconnect=0)  # what is cut is over
+    project = Project(folder, reconnect=0)  # an interrupted run has ended
     keygen(folder / "stranger")
     keygen(folder / "other")
     open_key = folder / "open-key"
@@ -168,7 +168,7 @@ def project(bed: SshdBed, peers: dict[str, int], tmp_path_factory: pytest.TempPa
 
 
 def _know(bed: SshdBed, path: Path, hosts: dict[str, Any], other: Path) -> None:
-    """known_hosts: the bed's, with what is wrong about some of them."""
+    """known_hosts with the bed's keys, and with wrong ones for some servers."""
     ours, theirs = (" ".join(file.read_text().split()[:2]) for file in (Path(f"{bed.host_key}.pub"), other))
     lines = []
     for id, host in hosts.items():
@@ -285,7 +285,7 @@ def test_two_runs_never_overlap(project: Project) -> None:
 
 
 def _stop_at_once(process: subprocess.Popen[bytes], number: signal.Signals) -> None:
-    """The first signal lets the state under way end; the second does not."""
+    """After the first signal the current state ends; after the second it is interrupted."""
     process.send_signal(number)
     time.sleep(1)
     process.send_signal(number)

@@ -1,4 +1,4 @@
-"""Helpers that the controller answers in templates, called by a state on the target: they ask the controller."""
+"""Functions that the controller answers in templates, called by a state on the target: they ask the controller."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Jobs by whole commands: kept, listed, shown, compared, exported, removed, done again; bad input and faults."""
+"""Jobs by whole commands: recorded, listed, shown, compared, exported, removed, run again; bad input and faults."""
 
 import json
 import os
@@ -124,7 +124,7 @@ def test_prune_removes_what_is_beyond(project):
 def test_no_secret_reaches_the_record(project):
     project.write("pillar/top.sls", "base:\n  '*': [db]\n")
     project.write("pillar/db.sls", "db_password: pillar-s3cret-1\n")
-    project.run("run", "here", "pillar.items")  # from here on the secrets are known
+    project.run("run", "here", "pillar.items")  # from here on the secrets are registered
     project.run("run", "here", "cmd.run", "echo pillar-s3cret-1")
     project.run("apply", "here", "fine", "--pillar", '{"api_token": "overr1de-s3cret"}')
     project.run("run", "here", "test.kwarg", "password=argument-s3cret")
@@ -272,7 +272,7 @@ def test_a_damaged_data_base_is_put_aside(project, damage):
 
 
 def test_a_read_only_cache_is_said_and_the_run_goes_on(project):
-    """Root may write anywhere: a file stands where the folder would be."""
+    """Root may write anywhere, so a file takes the place of the folder."""
     project.cache.mkdir(exist_ok=True)
     (project.cache / "jobs").write_text("in the way")
     done = project.json("run", "paper", "grains.items")

@@ -1,6 +1,6 @@
-"""Faults in mid-run on booted machines: nothing is lost, no state runs twice, and nothing of ours runs afterwards.
+"""Faults during a run on booted machines: no return is lost, no state runs twice, and no process remains.
 
-``PUSHSALT_FAULT_ROUNDS`` says how often each fault is tried (10 for the measure; once otherwise).
+``PUSHSALT_FAULT_ROUNDS`` is the number of rounds of each fault (10 for a measurement; once otherwise).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ ROUNDS = int(os.environ.get("PUSHSALT_FAULT_ROUNDS", "1"))
 COUNT = "/root/count"
 PAGE = "{{ pillar['word'] }} {{ salt['cmd.run']('wc -l < " + COUNT + "') }}\n"
 
-#: The states of a fault: each counts itself, {{fault}} is one of them. What comes behind asks the controller.
+#: The states of a fault: each counts its runs, {{fault}} is one of them. Later ones need the controller.
 STATES = """
 {% for n in range(3) %}
 before{{ n }}:
@@ -49,7 +49,7 @@ after{{ n }}:
 """
 IDS = ["before0", "before1", "before2", "fault", "page", "after0", "after1", "after2"]
 COUNTED = [id for id in IDS if id != "page"]
-#: Ends the server and every session of it, as a changed unit would; the server comes back by itself.
+#: Ends the server and all of its sessions, as a changed unit would; the server starts again by itself.
 CHANGES_SSHD = "systemctl restart ssh; pkill -KILL -f '^sshd: ' || true; sleep 1"
 
 

@@ -1,4 +1,4 @@
-"""What a person reads: changes only, groups, failures last, nothing raw."""
+"""Output for people: changes only, groups, failures last, nothing raw."""
 
 import pytest
 from hypothesis import given
@@ -297,7 +297,7 @@ def test_what_a_function_returned_is_shown_of_each_target(shape, code):
     asked = []
     text = rich.output(data, returns=returns, own=lambda id: asked.append(id) or OWN[id])
     assert "alike" not in text and text == rich.output(data, returns=returns)
-    assert asked == []  # to find out what is a target's own takes time
+    assert asked == []  # finding the parts that belong to a target takes time
 
 
 @pytest.mark.parametrize(
@@ -344,7 +344,7 @@ def test_unknown_host_keys_are_listed_with_what_to_compare_them_by():
 
 
 def test_what_a_function_returns_is_no_unknown_host_key():
-    """The lines below those are to be pasted into a shell, and a target chooses what it returns."""
+    """The lines below such an error are to be pasted into a shell, and a target chooses its return."""
     message = "the host key of $(touch${IFS}x) port 22 is not known: ssh-ed25519 SHA256:key"
     data = {id: {"error": {"kind": "host_key_unknown", "message": message, "hint": "-"}} for id in ("web1", "web2")}
     text = rich.output(data, returns={id: TargetReturn(id, ret) for id, ret in data.items()})
@@ -353,7 +353,7 @@ def test_what_a_function_returns_is_no_unknown_host_key():
 
 
 def test_a_report_that_names_another_target_is_not_alike():
-    """``web2`` has the text of ``web1``, with the id of that one in it; ``db1`` has its own."""
+    """``web2`` has the text of ``web1``, with the id of ``web1`` in it; ``db1`` has its own."""
 
     def points_to(id):
         return state("file_|-a_|-/srv/a_|-managed", 0, True, {"diff": f"+server {id};"})

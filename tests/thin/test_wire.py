@@ -1,4 +1,4 @@
-"""The wire: what is packed comes out again; frames survive cuts and noise; what makes no sense is a ValueError."""
+"""The wire: packed values are read back; frames work across splits and other output; invalid ones raise ValueError."""
 
 import datetime
 import sys

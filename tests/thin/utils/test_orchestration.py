@@ -1,4 +1,4 @@
-"""The outcome of orchestration steps from the answers of targets. Real Salt's own answers are compared by hand."""
+"""The outcome of orchestration steps from the answers of targets. Comparison with real Salt is by hand."""
 
 from __future__ import annotations
 

@@ -22,8 +22,8 @@ _PATIENCE: Final = 5.0
 _MOST_REFS: Final = 200
 
 
-def project_facts(project: Project) -> dict[str, Any]:
-    """The facts, for the ``detail`` of a job. Runs git, so it is called in a thread."""
+def project_state(project: Project) -> dict[str, Any]:
+    """The state of the project, for the ``detail`` of a job. Runs git, so it is called in a thread."""
     from pushsalt.git.project import lock_path
 
     config = project.config
