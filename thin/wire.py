@@ -213,8 +213,17 @@ def pack(message):
     packb = msgpack().packb
     try:
         return packb(message, use_bin_type=True, default=_plain, unicode_errors="surrogateescape")
-    except (OverflowError, ValueError):  # integers beyond 64 bits, nesting without end
+    except (OverflowError, ValueError):  # integers beyond 64 bits, nesting without end, halves of characters
         return packb(_tame(message), use_bin_type=True, default=_plain, unicode_errors="surrogateescape")
+
+
+def _whole(text):
+    """The text without halves of characters beyond 16 bits, as JSON may have them; bytes that are not UTF-8 stay."""
+    try:
+        text.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:
+        text = "".join("\ufffd" if 0xD800 <= ord(c) < 0xDC80 or 0xDD00 <= ord(c) < 0xE000 else c for c in text)
+    return text
 
 
 def _tame(value, depth=0):
@@ -224,6 +233,10 @@ def _tame(value, depth=0):
         return {_tame(key, depth + 1): _tame(item, depth + 1) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
         return [_tame(item, depth + 1) for item in value]
+    if isinstance(value, str):
+        return _whole(value)
+    if isinstance(value, (set, frozenset)):
+        return _tame(_plain(value), depth)
     if isinstance(value, int) and not -(2**63) <= value < 2**64:
         return str(value)
     return value

@@ -1,13 +1,14 @@
 """Output for people: changes only, groups, failures last, nothing raw."""
 
 import pytest
+import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
 from pushsalt.display.durations import seconds
 from pushsalt.display.safe import UNSAFE, escape
 from pushsalt.model import Explained, TargetReturn
-from pushsalt.outputters import nested, rich
+from pushsalt.outputters import load, nested, rich
 
 
 def state(tag, number, result=True, changes=None, comment="", **more):
@@ -378,3 +379,23 @@ def test_a_silent_command_that_fails_has_its_exit_status():
     data = {"a": "", "b": "out"}
     returns = {id: TargetReturn(id, ret, exit_code=2, retcode=3) for id, ret in data.items()}
     assert rich.output(data, returns=returns).startswith("a  exit status 3\n\nb  exit status 3\n    out\n")
+
+
+COMMANDS = "x\n::set-output name=a::b\n\u3000::error::y\n##[group]z\n##vso[task.setvariable variable=a]b"
+
+
+@pytest.mark.parametrize("service", ["GITHUB_ACTIONS", "TF_BUILD", "TEAMCITY_VERSION"])
+@pytest.mark.parametrize("out", ["rich", "highstate", "nested", "yaml", "json"])
+@pytest.mark.parametrize("begin", ["", "::add-mask::", "##teamcity["])
+def test_a_target_sends_no_command_to_a_ci_service(monkeypatch, service, out, begin):
+    text = begin + COMMANDS
+    data = {"t": {**state("a_|-b_|-c_|-d", 0, True, {"new": text}, text), **FAILED}, "u": text, "v": [text]}
+    plain = load(out).output(data)
+    assert "::set-output" in plain
+    monkeypatch.setenv(service, "true")
+    shown = load(out).output(data)
+    assert not [line for line in shown.splitlines() if line.lstrip().startswith("::")]
+    assert "##[" not in shown and "##vso[" not in shown and "##teamcity[" not in shown
+    assert "set-output name=a::b" in shown
+    if out in ("yaml", "json"):
+        assert yaml.safe_load(shown) == yaml.safe_load(plain)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import random
+import threading
 from functools import partial
 from pathlib import Path
 
@@ -106,6 +108,16 @@ def test_invalid_plan_files(tmp_path: Path) -> None:
         planfile.read(tmp_path / "none.plan", list)
     with pytest.raises(UsageError, match="cannot be written"):
         planfile.write(tmp_path / "no" / "a.plan", a_plan())
+
+
+def test_a_pipe_is_no_plan(tmp_path: Path) -> None:
+    path = tmp_path / "a.plan"
+    os.mkfifo(path)
+    waker = threading.Timer(10, lambda: os.close(os.open(path, os.O_WRONLY | os.O_NONBLOCK)))
+    waker.start()
+    with pytest.raises(UsageError, match="it is a named pipe"):
+        planfile.read(path, list)
+    waker.cancel()
 
 
 def test_what_the_program_age_makes() -> None:

@@ -44,6 +44,8 @@ def test_both_implementations_speak_the_same(message):
         (b"\xff", b"\xff"),
         ("\udcff", "\udcff"),
         (ValueError("x"), "x"),
+        ("a\ud800\udcff\udfffb", "a\ufffd\udcff\ufffdb"),
+        ({"\udbff": ["\udd00", {"\ud800"}]}, {"\ufffd": ["\ufffd", ["\ufffd"]]}),
     ],
 )
 def test_what_has_no_type_travels_all_the_same(value, want):
