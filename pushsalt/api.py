@@ -163,7 +163,7 @@ class Client:
         other.keeps_jobs = False
         other.project.redactor = self.project.redactor
         plain = JobOptions(**(options or JobOptions()).as_fields)  # without a rollout
-        options = replace(plain, test=False, returners=(), pillar=None, saltenv=None, pillarenv=None)
+        options = replace(plain, test=False, returners=(), pillar=None, saltenv=None, pillarenv=None, detach=False)
         everything = Selection("*", "compound")  # includes all resources, unlike a glob
         if not other.project.config.has_inventory:
             everything = replace(selection, refresh=False)
@@ -374,7 +374,7 @@ class Client:
             ask = asker(project, job, course.check)
             check = BatchCheck(ask, course.check.text, course.check_timeout, course.width, project.redactor.text)
         keeps = self.keeps_jobs and not job.options.plan
-        record = recorder(project, resumes=job.resumes) if keeps else None
+        record = recorder(project, job) if keeps else None
         events = open_events(project) if keeps else None
         if events is not None:
             runner.on_event, runner.on_state = events.fired, events.state_returned
@@ -404,6 +404,15 @@ class Client:
             await settle_events(events, project)
             await finish(delivery, project, stopped=stopping.requested.is_set())
             self.reporter.run_finished()
+        if runner.kept and record is not None and not stopping.requested.is_set():
+            await self._collect(job, runner.kept)
+
+    async def _collect(self, job: Job, kept: dict[str, list[str]]) -> None:
+        """Collect what targets of this job keep of earlier ones: JID -> ids."""
+        from pushsalt.run.latereturns import collect
+
+        if not job.resumes:
+            await collect(self.jobs, self.within().stream_job, self.reporter, kept)
 
     def _wait(self, work: Coroutine[Any, Any, Result]) -> Result:
         """Run a coroutine to its end, also if the caller has a running event loop."""

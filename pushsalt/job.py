@@ -102,6 +102,8 @@ class JobOptions(RolloutOptions):
     render_cache: bool | None = None
     #: a dry run whose return is a plan (pushsalt.planning)
     plan: bool = False
+    #: the runs are left to themselves on the targets, once they need nothing of the controller
+    detach: bool = False
     #: a state whose function does not exist fails when it is reached, as in Salt; False: then no state runs
     unknown_states_run: bool = False
 
@@ -136,6 +138,8 @@ class Job:
     jid: str = ""
     #: the record has the job, and gets more returns of it
     resumes: bool = False
+    #: what earlier commands have begun is collected, and nothing else is done; it ``resumes`` then
+    collects: bool = False
     #: what is to be recorded for a plan file (pushsalt.run.recording.Recorder)
     record: Any = field(default=None, compare=False, repr=False)
     #: the plan that is run (pushsalt.run.fromplan.Kept)

@@ -165,7 +165,8 @@ class TargetReturn:
     ``retcode`` is Salt's: of a command, its exit status. ``changes``: something changed or would change. ``events`` are
     the events of states with ``fire_event`` and of the function ``event.send``, in order, as on Salt's event bus:
     ``{"tag": text, "data": {"ret": the state's return}}``, or the data of the call. ``salt``: the version of the real
-    Salt whose module returned the value, if so. ``check``: the error of a batch check after the run.
+    Salt whose module returned the value, if so. ``check``: the error of a batch check after the run. ``left``: the
+    run goes on on the target, and this is not its return.
     """
 
     id: str
@@ -180,6 +181,7 @@ class TargetReturn:
     retcode: int = 0
     changes: bool = False
     check: str = ""
+    left: bool = False
 
     @property
     def error_kind(self) -> str:

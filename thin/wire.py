@@ -44,8 +44,8 @@ init      id, opts, grains (override), want_grains: bool,             ready: pyt
           (type, id, manager, inside: bool, declared: that of the
           type, or kept: the name that it was sent under by b"K";
           what the session is about, see thin.resourcetypes)
-call      n, fun, args, kwargs, cli: bool                             ret: re, ret, retcode, salt (whose own module it
-                                                                      was, if so) | exc: re, type, message, tb, known,
+call      n, fun, args, kwargs, cli: bool, keep: bool (it goes on     ret: re, ret, retcode, salt (whose own module it
+          without its channel, as a run does)                         was, if so) | exc: re, type, message, tb, known,
                                                                       and of an unknown function: nearest, hint
 grains    n, refresh: bool                                            ret
 resources n, declared: {type: its declaration, as in the pillar}:     ret: re, ret={"found": {type: {id: {"grains":

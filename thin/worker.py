@@ -201,6 +201,14 @@ class Worker(object):
         self._answer(message, answer)
 
     def on_call(self, message):
+        survives = message.get("keep") and self._has_front()
+        if survives:
+            self._may_survive()
+        self._call(message)
+        if survives:
+            self.channel.tell(b"end")
+
+    def _call(self, message):
         fun = message.get("fun")
         try:
             function = self.loaders.modules[fun]
@@ -273,8 +281,11 @@ class Worker(object):
         self.channel.attend()
         return self._stopped
 
+    def _has_front(self):
+        return bool((self.info.get("place") or {}).get("front"))
+
     def on_run(self, message):
-        survives = bool(self.info.get("place", {}).get("front"))
+        survives = self._has_front()
         if survives:
             self._may_survive()
         self._on_run(message)
@@ -357,7 +368,8 @@ class Worker(object):
             if hasattr(ret, "__next__"):
                 ret = list(ret)
             code = self.loaders.context.pop("retcode", 0)  # set by functions whose value does not say that they failed
-            answer = dict(more, k="ret", re=number, ret=ret, retcode=code)
+            answer = {"k": "ret", "re": number, "ret": ret, "retcode": code}  # ``k`` first: see kept.is_return
+            answer.update(more)
             self.channel.send(answer, for_people=bool(message.get("cli")))
         except Closed:
             raise

@@ -10,7 +10,7 @@ import typer
 from pushsalt.cli.answer import write, write_data
 from pushsalt.cli.app import Actions, Command
 from pushsalt.cli.opt import Opt
-from pushsalt.cli.options import GLOBAL, JOB, OUTPUT, PILLAR, Given, takes
+from pushsalt.cli.options import ASK, GLOBAL, JOB, LIMITS, LOGIN, OUTPUT, PILLAR, Given, takes
 from pushsalt.cli.reports import REPORT, report_path, write_page
 from pushsalt.cli.stdio import TERMINAL
 from pushsalt.errors import UsageError
@@ -27,6 +27,7 @@ pushsalt jobs list --since 2h --failed
 pushsalt jobs show last
 pushsalt jobs show 20261126 --failed --out json
 pushsalt jobs diff 20261126101500000000 last
+pushsalt jobs wait last --timeout 600
 pushsalt jobs resume last
 pushsalt jobs prune --older 30d
 """
@@ -45,6 +46,11 @@ PARTS = (
 PRUNED = (
     Opt("older", ("--older",), "Jobs that began so long ago: 30d, 12h.", metavar="TIME"),
     Opt("keep", ("--keep",), "All but the newest so many.", metavar="N"),
+)
+
+WAITED = (
+    Opt("timeout", ("--timeout",), "Stop waiting after this time; the runs go on.", metavar="SECONDS"),
+    *(opt for opt in LIMITS if opt.name in ("concurrency", "accept_new_host_keys")),
 )
 
 app = typer.Typer(cls=Actions, rich_markup_mode=None, add_completion=False, no_args_is_help=True, epilog=EXAMPLES)
@@ -143,6 +149,15 @@ def resume(given: Given, jid: Annotated[str, _JID]) -> int:
     from pushsalt.cli.again import resume as go_on
 
     return go_on(given, jid)
+
+
+@app.command("wait", cls=Command)
+@takes(WAITED, OUTPUT, LOGIN, ASK, GLOBAL)
+def wait(given: Given, jid: Annotated[str, _JID]) -> int:
+    """Wait until the job has ended on all targets, collect what they keep of it, and show all its returns."""
+    from pushsalt.cli.again import wait as collect
+
+    return collect(given, jid)
 
 
 @app.command("export", cls=Command)

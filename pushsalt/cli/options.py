@@ -329,6 +329,7 @@ class Given:
             returners=_names("--return", self.returners),
             return_config=self.return_config or "",
             render_cache=False if self.no_render_cache else None,
+            detach=bool(self.detach),
             **rollout_options(self.values),
         )
 

@@ -96,7 +96,7 @@ class Returns:
     def explain(self, results: dict[str, TargetReturn]) -> None:
         """Say on stderr what the format of stdout leaves out."""
         if self._given.out == "quiet":
-            _say_failures(results, self._redactor.text)
+            say_failures(results, self._redactor.text)
         elif self._given.out not in (None, "rich"):
             _explain(results)
 
@@ -129,7 +129,7 @@ def _explain(results: dict[str, TargetReturn]) -> None:
         log.error("%s%s: %s", ", ".join(ids[:3]), more, explanation)
 
 
-def _say_failures(results: dict[str, TargetReturn], redact: Callable[[str], str]) -> None:
+def say_failures(results: dict[str, TargetReturn], redact: Callable[[str], str]) -> None:
     """If stdout gets no output, write the failures to stderr, one line per target."""
     from pushsalt.cli.progress import failure_text
 

@@ -256,6 +256,8 @@ class Machine:
     namespace: str
     host_key: str = ""
     process: subprocess.Popen[bytes] | None = None
+    #: the command that boots it
+    argv: Sequence[str] = ()
 
     @property
     def root(self) -> Path:
@@ -371,16 +373,27 @@ class MachineBed:
         ]
         if suite in self.repositories:
             argv.append(f"--bind-ro={self.repositories[suite].fill()}:/srv/repository")
-        with (machine.folder / "console.log").open("wb") as console:
+        machine.argv = argv
+        self._run_machine(machine)
+        return machine
+
+    def boot_again(self, machine: Machine, seconds: float = 90) -> None:
+        """Wait until a machine has gone down for a reboot, and boot it; returns when it answers on port 22."""
+        assert machine.process is not None
+        machine.process.wait(seconds)
+        self._run_machine(machine)
+        self._wait(machine, seconds)
+
+    def _run_machine(self, machine: Machine) -> None:
+        with (machine.folder / "console.log").open("ab") as console:
             machine.process = subprocess.Popen(
-                in_control_group(machine.namespace, argv),
+                in_control_group(machine.namespace, machine.argv),
                 stdin=subprocess.DEVNULL,
                 stdout=console,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
                 env={**os.environ, "PATH": _path()},
             )
-        return machine
 
     def _furnish(self, machine: Machine) -> None:
         root = machine.root

@@ -15,7 +15,7 @@ from typing import Any, Final, NamedTuple
 
 from pushsalt.errors import CommandError
 from pushsalt.jobs import database, encoding, prune
-from pushsalt.jobs.alive import is_gone, mark_of
+from pushsalt.jobs.alive import LEFT, is_gone, mark_of
 from pushsalt.jobs.difference import difference
 from pushsalt.jobs.jid import DIGITS
 from pushsalt.jobs.times import iso
@@ -34,7 +34,10 @@ class JobError(CommandError):
 
 
 class KeptJob(NamedTuple):
-    """A job of the record. ``start`` and ``end``: seconds since the epoch; ``detail`` is read by ``Jobs.get`` only."""
+    """A job of the record. ``start`` and ``end``: seconds since the epoch; ``detail`` is read by ``Jobs.get`` only.
+
+    ``mark``: of the process that runs it (``pushsalt.jobs.alive``).
+    """
 
     jid: str
     fun: str
@@ -52,6 +55,12 @@ class KeptJob(NamedTuple):
     unanswered: int
     size: int
     detail: dict[str, Any]
+    mark: str = ""
+
+    @property
+    def is_left(self) -> bool:
+        """Whether its runs were left to themselves, and wait to be collected."""
+        return self.state == "running" and self.mark == LEFT
 
     @property
     def ids(self) -> list[str]:
@@ -201,7 +210,7 @@ class Jobs:
         with self._writing() as connection:
             connection.execute("BEGIN IMMEDIATE")
             state, mark = connection.execute("SELECT state, mark FROM jobs WHERE jid = ?", (job.jid,)).fetchone()
-            if state == "running" and not is_gone(mark):
+            if state == "running" and mark != LEFT and not is_gone(mark):
                 connection.execute("ROLLBACK")
                 raise JobError(
                     f"the job {job.jid} is still running, in process {mark.split(' ')[2]} on {mark.split(' ')[0]}",
@@ -217,8 +226,8 @@ class Jobs:
         """Give a claimed job back as it was, unless it has ended since."""
         with self._writing() as connection:
             connection.execute(
-                "UPDATE jobs SET state = ?, end = ?, exit_code = ? WHERE jid = ? AND state = 'running'",
-                ("interrupted" if job.state == "lost" else job.state, job.end, job.exit_code, job.jid),
+                "UPDATE jobs SET state = ?, mark = ?, end = ?, exit_code = ? WHERE jid = ? AND state = 'running'",
+                ("running" if job.state == "lost" else job.state, job.mark, job.end, job.exit_code, job.jid),
             )
 
     @contextmanager
@@ -282,7 +291,7 @@ def _job(row: tuple[Any, ...], detail: dict[str, Any] | None = None) -> KeptJob:
         unanswered += max(0, targets - returned)
     return KeptJob(
         *(jid, fun, _value(arg), _value(kwarg), tgt, tgt_type, user, start, end, state, code),
-        *(targets, failed, unanswered, row[15], detail or {}),
+        *(targets, failed, unanswered, row[15], detail or {}, row[16]),
     )
 
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from pushsalt.jobs import database, encoding
-from pushsalt.jobs.alive import mark_of
+from pushsalt.jobs.alive import LEFT, mark_of
 from pushsalt.jobs.model import JobEnd, JobStart, retcode_of
 from pushsalt.jobs.prune import Bounds, prune_when_due
 from pushsalt.model import Explained, TargetReturn
@@ -28,10 +28,19 @@ Step = Callable[[sqlite3.Connection], None]
 class JobRecord:
     """The recorder of one job. Methods are called in the thread of the event loop, and never raise."""
 
-    def __init__(self, path: Path, warn: Callable[[str], None], bounds: Bounds, *, resumes: bool = False) -> None:
+    def __init__(
+        self,
+        path: Path,
+        warn: Callable[[str], None],
+        bounds: Bounds,
+        *,
+        resumes: bool = False,
+        collects: bool = False,
+    ) -> None:
         """``path``: the data base; ``warn`` is called with a text, in the thread of the event loop.
 
-        ``resumes``: the job is there, and gets more returns (``Jobs.claim``).
+        ``resumes``: the job is there, and gets more returns (``Jobs.claim``). ``collects``: of some of its targets
+        only, and it ends with the last return.
         """
         self._path = path
         self._warn = warn
@@ -40,6 +49,7 @@ class JobRecord:
         self._writer: _Writer | None = None
         self._jid = ""
         self._resumes = resumes
+        self._collects = collects
         self._said: JobStart | None = None
         self._has_ended = False
 
@@ -79,7 +89,11 @@ class JobRecord:
 
     def job_ends(self, end: JobEnd) -> None:
         jid = self._jid
-        self._steps.put(lambda to: _ended(to, jid, end))
+        if end.state == "running":
+            if not self._resumes:  # else ``Jobs.release`` makes it what it was
+                self._steps.put(lambda to: _left(to, jid))
+        else:
+            self._steps.put(lambda to: _ended(to, jid, end, only_whole=self._collects))
         self._has_ended = True
 
     async def committed(self) -> None:
@@ -293,11 +307,17 @@ def _put_part(to: sqlite3.Connection, jid: str, kind: str, key: str, value: Any)
     to.execute("UPDATE jobs SET size = size + ? WHERE jid = ?", (len(data), jid))
 
 
-def _ended(to: sqlite3.Connection, jid: str, end: JobEnd) -> None:
-    """The end of the job; of one that was resumed, other returns may be worse, or missing."""
+def _left(to: sqlite3.Connection, jid: str) -> None:
+    to.execute("UPDATE jobs SET mark = ? WHERE jid = ?", (LEFT, jid))
+
+
+def _ended(to: sqlite3.Connection, jid: str, end: JobEnd, only_whole: bool) -> None:
+    """The end of the job; of one that was resumed, other returns may be worse, or missing. ``only_whole``: then it has
+    not ended."""
     to.execute(
         "UPDATE jobs SET end = :end, state = iif(returned < targets, 'interrupted', :state), exit_code ="
-        " max(:code, (SELECT coalesce(max(exit_code), 0) FROM returns WHERE returns.jid = jobs.jid)) WHERE jid = :jid",
-        {"end": end.end, "state": end.state, "code": end.exit_code, "jid": jid},
+        " max(:code, (SELECT coalesce(max(exit_code), 0) FROM returns WHERE returns.jid = jobs.jid)) WHERE jid = :jid"
+        " AND (NOT :only_whole OR returned >= targets)",
+        {"end": end.end, "state": end.state, "code": end.exit_code, "jid": jid, "only_whole": only_whole},
     )
     to.execute("DELETE FROM parts WHERE jid = ? AND kind = 'state'", (jid,))

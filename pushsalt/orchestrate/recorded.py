@@ -32,7 +32,7 @@ class Recorded:
         project = client.project
         self._client = client
         self._redactor = project.redactor
-        self._record = recorder(project, resumes=job.resumes) if client.keeps_jobs else None
+        self._record = recorder(project, job) if client.keeps_jobs else None
         self._observers = Observers(self._record, client.observers, project.redactor)
         self._events = open_events(project) if client.keeps_jobs else None
         self._run: RunEvents | None = None

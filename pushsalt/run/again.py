@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, Final
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pushsalt.run.project import Project
 
 #: Options that say how a job is done, not what: those of the new command are taken.
-_OF_THE_COMMAND = frozenset(("log_level", "verbose", "accept_new_host_keys"))
+_OF_THE_COMMAND = frozenset(("log_level", "verbose", "accept_new_host_keys", "detach"))
 #: Kinds of jobs that are not repeated: what they are, and what to do.
 _NOT_REPEATED: Final = {
     "copy": ("cp", "run the command itself again"),
@@ -51,13 +51,41 @@ def repeated(kept: KeptJob, returns: Mapping[str, TargetReturn], options: JobOpt
         raise UsageError(
             f"the arguments of the job {kept.jid} have a secret, which is not kept", "run the command itself again"
         )
-    args: list[Any] = kept.arg
-    if kind == "apply":
-        args = str(kept.arg[0]).split(",") if kept.arg else []
     good = {id: ret for id, ret in returns.items() if ret.exit_code == 0}
     ids = [id for id in kept.ids if id not in good]
-    job = Job(kind, kept.fun, args, dict(kept.kwarg), same_options(kept, options))  # type: ignore[arg-type]
-    return Repeated(job, Selection(",".join(key_of(id) or id for id in ids), "list"), good, ids)
+    job = Job(kind, kept.fun, _arguments(kept, kind), dict(kept.kwarg), same_options(kept, options))  # type: ignore[arg-type]
+    return Repeated(job, selected(ids), good, ids)
+
+
+def _arguments(kept: KeptJob, kind: str) -> list[Any]:
+    if kind == "apply":
+        return str(kept.arg[0]).split(",") if kept.arg else []
+    return kept.arg
+
+
+def collecting(kept: KeptJob, ids: Sequence[str], options: JobOptions) -> tuple[Selection, Job]:
+    """A job that collects what these targets have kept of that one, and does nothing else.
+
+    Of others than states and functions nothing can be kept; these get the kind ``grains``, which is not either.
+    """
+    kind = str(kept.detail.get("kind", "call"))
+    plain = JobOptions(timeout=options.timeout, concurrency=options.concurrency, log_level=options.log_level)
+    job = Job(
+        kind if kind in ("apply", "call") else "grains",  # type: ignore[arg-type]
+        kept.fun,
+        _arguments(kept, kind),
+        dict(kept.kwarg),
+        replace(plain, verbose=options.verbose, test=bool(kept.detail.get("options", {}).get("test"))),
+        jid=kept.jid,
+        resumes=True,
+        collects=True,
+    )
+    return selected(ids), job
+
+
+def selected(ids: Sequence[str]) -> Selection:
+    """The selection of these ids."""
+    return Selection(",".join(key_of(id) or id for id in ids), "list")
 
 
 def secret_pillar(kept: KeptJob) -> list[str]:
@@ -134,7 +162,7 @@ def pin(project: Project, kept: KeptJob) -> None:
 def unpin(project: Project) -> None:
     """Remove what ``pin`` has written."""
     path = project.config.lock_file
-    if path is not None:
+    if path is not None and path.name.startswith("pins-"):
         path.unlink(missing_ok=True)
 
 

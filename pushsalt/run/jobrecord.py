@@ -26,13 +26,14 @@ _PATIENCE: Final = 2.0
 _LOOKED_AT: Final = 200
 
 
-def recorder(project: Project, *, resumes: bool = False) -> JobRecord | None:
+def recorder(project: Project, job: Job) -> JobRecord | None:
     """The recorder of a job of this project; None with ``job_cache: false``."""
     opts = project.config.opts
     if not opts["job_cache"]:
         return None
     warn: Callable[[str], None] = partial(project.reporter.warning, None)
-    return JobRecord(path_of(project.config.cache_dir), warn, bounds_of(opts), resumes=resumes)
+    path = path_of(project.config.cache_dir)
+    return JobRecord(path, warn, bounds_of(opts), resumes=job.resumes, collects=job.collects)
 
 
 def bounds_of(opts: Mapping[str, Any]) -> Bounds:

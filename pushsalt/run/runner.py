@@ -54,6 +54,8 @@ class Runner:
         self._width = width
         self.sources: LocalSources | None = None
         self.stopping = Stopping()
+        #: JID -> ids of targets that keep its return
+        self.kept: dict[str, list[str]] = {}
         #: answers the questions of an orchestration, of its own session on the controller
         self.steps: Callable[[str, list[Any], dict[str, Any]], Awaitable[Any]] | None = None
         #: of an orchestration that goes on: returns of the run before, by tag; those states are not run again

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 import shutil
@@ -251,37 +252,46 @@ def test_a_function_that_is_interrupted_may_have_begun(project: Project) -> None
 
 
 def test_an_interrupted_apply_says_how_far_it_was(project: Project) -> None:
-    process = project.start("apply", "--out", "json", "sleeps")
-    _wait_for(lambda: _alive("sleep 321"))
-    _stop_at_once(process, signal.SIGTERM)
-    done = project.finish(process, 30)
+    with _sleeping(project) as process:
+        _stop_at_once(process, signal.SIGTERM)
+        done = project.finish(process, 30)
     error = done.error("sleeps")
     assert done.code == 143 and "1 of 2 states" in error["message"] and len(error["returned"]) == 1
     assert not _alive("sleep 321")
 
 
 def test_a_killed_controller_leaves_no_process_and_no_lock(project: Project) -> None:
-    process = project.start("apply", "--out", "json", "sleeps")
-    _wait_for(lambda: _alive("sleep 321"))
-    process.kill()
-    process.communicate()
+    with _sleeping(project) as process:
+        process.kill()
+        process.communicate()
     _wait_for(lambda: not _alive("sleep 321"))
     done = project.json("apply", "sleeps", "hello")
     assert done.code == 0, done.data
 
 
 def test_two_runs_never_overlap(project: Project) -> None:
-    first = project.start("apply", "--out", "json", "sleeps")
-    try:
-        _wait_for(lambda: _alive("sleep 321"))
+    with _sleeping(project) as first:
         second = project.json("apply", "-L", "sleeps,well-1", "hello")
         error = second.error("sleeps")
         assert (second.code, error["kind"]) == (3, "locked")
         assert f"pid {first.pid}" in error["message"] and "--wait-lock" in error["hint"]
         assert values(second.data["well-1"])[0]["result"] is True
-    finally:
         _stop_at_once(first, signal.SIGINT)
         project.finish(first, 30)
+
+
+@contextlib.contextmanager
+def _sleeping(project: Project) -> Iterator[subprocess.Popen[bytes]]:
+    """An apply whose state is under way; nothing of it stays when the test fails."""
+    _wait_for(lambda: not _alive("sleep 321"))
+    process = project.start("apply", "--out", "json", "sleeps")
+    try:
+        _wait_for(lambda: _alive("sleep 321"), 60)
+        yield process
+    finally:
+        if process.poll() is None:
+            process.kill()
+            process.communicate()
 
 
 def _stop_at_once(process: subprocess.Popen[bytes], number: signal.Signals) -> None:

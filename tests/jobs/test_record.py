@@ -107,7 +107,7 @@ def test_a_process_that_is_gone_leaves_a_lost_job(tmp_path):
     with pytest.raises(JobError, match="still running, in process"):
         jobs.claim(kept)
     jobs.release(kept)
-    assert jobs.get(job.jid).state == "interrupted"
+    assert jobs.get(job.jid).state == "lost"
 
 
 def test_a_resumed_job_is_judged_as_a_whole(tmp_path):
