@@ -7,7 +7,8 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from pushsalt.run.facts import _revision
+
+from pushsalt.run.projectstate import _revision
 
 
 @pytest.fixture
