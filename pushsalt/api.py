@@ -55,7 +55,8 @@ class Client:
         self.reporter = reporter or Reporter()
         self._project: Project | None = None
         self._stop: tuple[asyncio.AbstractEventLoop, Stopping] | None = None
-        self._stopped_with = EXIT_INTERRUPTED
+        #: the exit code of a job that was stopped
+        self.stopped_with = EXIT_INTERRUPTED
         #: observers of each job besides the record
         self.observers: list[JobObserver] = []
         #: whether jobs of this client are kept, if the configuration allows it
@@ -68,14 +69,15 @@ class Client:
         self._kept: KeptConnections | None = None
 
     def within(self, kept: KeptConnections | None = None) -> Client:
-        """A client for jobs that run within a job of this one, such as the steps of an orchestration.
+        """A client for one job within a job of this one, such as a step of an orchestration.
 
-        ``kept``: the connections that they use.
+        ``kept``: the connections that it uses; those of this client without them.
         """
         other = Client(self.settings)
         other._project = self.project
+        other.keeps_jobs = self.keeps_jobs
         other._is_within = True
-        other._kept = kept
+        other._kept = self._kept if kept is None else kept
         return other
 
     def new_jid(self) -> str:
@@ -83,27 +85,34 @@ class Client:
         return new_jid()
 
     @contextmanager
-    def stoppable(self, event: asyncio.Event) -> Iterator[None]:
-        """Within the context, ``stop`` sets this event of the running event loop."""
+    def stoppable(self, stopping: Stopping) -> Iterator[None]:
+        """Within the context, ``stop`` does its steps to this, in the running event loop."""
         import asyncio
 
-        from pushsalt.run.stopping import Stopping
-
-        self._stop = (asyncio.get_running_loop(), Stopping(event))
+        self._stop = (asyncio.get_running_loop(), stopping)
         try:
             yield
         finally:
             self._stop = None
 
-    async def stream_orchestrate(self, sls: list[str], options: JobOptions) -> AsyncIterator[TargetReturn]:
-        """Run an orchestration; the one return is that of the id ``HOSTNAME_master``."""
-        from pushsalt.orchestrate.running import orchestrate
+    async def stream_orchestrate(
+        self, sls: list[str], options: JobOptions, resume: str = ""
+    ) -> AsyncIterator[TargetReturn]:
+        """Run an orchestration; the one return is that of the id ``HOSTNAME_master``.
 
-        yield await orchestrate(self, sls, options)
+        ``resume``: a JID, or what stands for one, of an orchestration to go on with. Raises CommandError.
+        """
+        from pushsalt.orchestrate import resuming, running
+
+        if resume:
+            yield await resuming.resume(self, resume, sls, options)
+        else:
+            yield await running.orchestrate(self, sls, options)
 
     def orchestrate(self, sls: list[str], options: JobOptions | None = None) -> dict[str, Any]:
         """Run an orchestration: ``data``, ``outputter`` and ``retcode``, as Salt's runner returns them."""
-        from pushsalt.orchestrate.running import as_printed, orchestrate
+        from pushsalt.orchestrate.recorded import as_printed
+        from pushsalt.orchestrate.running import orchestrate
 
         return as_printed(self._wait(orchestrate(self, sls, options or JobOptions())))
 
@@ -320,7 +329,7 @@ class Client:
         ``exit_code``: what the record has as the end of the job. ``gently``: where states run, the one under way ends,
         and those after it are returned as not run.
         """
-        self._stopped_with = exit_code
+        self.stopped_with = exit_code
         if self._stop is not None:
             loop, stopping = self._stop
             loop.call_soon_threadsafe(stopping.request if gently else stopping.stop)
@@ -334,6 +343,7 @@ class Client:
         import asyncio  # slow to import, and not needed without connections, here and below
 
         from pushsalt.run.batchcheck import BatchCheck, asker
+        from pushsalt.run.jobevents import open_events, settle_events
         from pushsalt.run.jobrecord import ProjectState, hide_kept, recorder
         from pushsalt.run.jobstart import job_start
         from pushsalt.run.observers import Observers
@@ -363,8 +373,12 @@ class Client:
         if course.check is not None and not job.options.test:
             ask = asker(project, job, course.check)
             check = BatchCheck(ask, course.check.text, course.check_timeout, course.width, project.redactor.text)
-        record = recorder(project, job) if self.keeps_jobs and not job.options.plan else None
-        others = [*self.observers, *([delivery] if delivery else [])]
+        keeps = self.keeps_jobs and not job.options.plan
+        record = recorder(project, job) if keeps else None
+        events = open_events(project) if keeps else None
+        if events is not None:
+            runner.on_event, runner.on_state = events.fired, events.state_returned
+        others = [*self.observers, *([delivery] if delivery else []), *([events] if events else [])]
         observers = Observers(record, others, project.redactor)
         rollout = Rollout(course, partial(run, runner), self.reporter, stopping, check, observers.returned)
         state = partial(job_start, job, selection, ids, self.words, project.redactor)
@@ -385,8 +399,9 @@ class Client:
             await project_state.settled()
         finally:
             self._stop = None
-            await observers.job_ends(self._stopped_with if stopping.requested.is_set() else None)
+            await observers.job_ends(self.stopped_with if stopping.requested.is_set() else None)
             await runner.close()
+            await settle_events(events, project)
             await finish(delivery, project, stopped=stopping.requested.is_set())
             self.reporter.run_finished()
         if runner.kept and record is not None and not stopping.requested.is_set():

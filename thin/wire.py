@@ -58,7 +58,8 @@ run       n, chunks, test, mock, files, templates, wants              need: dige
                                                                       or tag, data (of ``event.send``);
           they are written; None: as they come), groups (to be        and ret: re, ret={"states": count}
           aggregated), only (that are wanted; None: all), then        and what answers these calls
-          (``call`` messages that come after it)
+          (``call`` messages that come after it), done (tag: return of
+          the run that an orchestration goes on with)
 answer    re, and what the question defines; or error: text,          (to a question of the target)
           exception: class name
 copy      n, what, and what that takes: see thin.utils.files.transfer       need: digests, parts (of ``put``), and ret

@@ -342,7 +342,7 @@ class Worker(object):
                 stopping=self._stopping,
                 detail=bool(message.get("detail")),
             )
-            run.run(chunks, *_named(chunks, message))
+            run.run(chunks, *_named(chunks, message), done=message.get("done"))
         finally:
             self.opts["test"] = before
             waiting.current = None

@@ -45,7 +45,12 @@ def rerun_failed(given: Given, words: list[str], kind: str) -> int:
 def resume(given: Given, word: str) -> int:
     """Go on with a job: its returns so far stay, and the ids without a good one get it again, as the same job."""
     client, watcher, options = _opened(given)
-    return _again(given, client, watcher, options, client.jobs.get(word), resumes=True)
+    kept = client.jobs.get(word)
+    if kept.detail.get("kind") == "orchestrate":
+        from pushsalt.cli.orchestrate import resume as go_on
+
+        return go_on(given, kept.jid)
+    return _again(given, client, watcher, options, kept, resumes=True)
 
 
 def _opened(given: Given) -> tuple[Client, Watcher, JobOptions]:

@@ -13,6 +13,7 @@ from pushsalt.cli.options import GLOBAL, JOB, MATCHERS, RERUN, RETURNS, STATES, 
 from pushsalt.cli.planoptions import DETAILED, FROM_PLAN
 from pushsalt.cli.reports import REPORTS
 from pushsalt.cli.rollouts import ROLLOUT
+from pushsalt.cli.slsnames import sls_names
 from pushsalt.cli.stdio import TERMINAL
 from pushsalt.errors import UsageError
 
@@ -75,21 +76,3 @@ def apply(
         return leave_running(given, TERMINAL.get(), target, stream)
     words = ["apply", *([",".join(names)] if names else [])]
     return run_job(given, TERMINAL.get(), target, stream, words=words)
-
-
-def sls_names(words: list[str]) -> list[str]:
-    """``a,b c`` as three names. Raises UsageError for Salt's KEY=VALUE."""
-    for word in words:
-        if not word.strip(" ,"):
-            raise UsageError("an SLS name is empty", hint="leave it out altogether for the highstate")
-        key, equals, value = word.partition("=")
-        if equals:
-            option = {
-                "test": "--test",
-                "pillar": f"--pillar {value!r}",
-                "saltenv": f"--saltenv {value}",
-                "pillarenv": f"--pillarenv {value}",
-            }.get(key)
-            hint = f"write {option}" if option else f"or: pushsalt run TARGET state.apply SLS {word}"
-            raise UsageError(f"{word!r} is no SLS name", hint=hint)
-    return [name for word in words for name in word.split(",") if name]

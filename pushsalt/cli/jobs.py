@@ -107,14 +107,16 @@ def show(given: Given, jid: Annotated[str, _JID]) -> int:
     job = client.jobs.get(jid)
     page = report_path(given.report)
     returns = _wanted(given, client, job, client.jobs.returns(job))
+    steps = client.jobs.parts(job, "job") if job.detail.get("kind") == "orchestrate" else None
     if page is not None:
         from pushsalt.reports.others import job_page
 
         write_page(page, job_page(job, returns))
     if given.out not in (None, "rich"):
-        write_data(given, document(job, returns))
+        more = {} if steps is None else {"Steps": [{"jid": jid, **step} for jid, step in steps.items()]}
+        write_data(given, {**document(job, returns), **more})
         return 0
-    TERMINAL.get().stdout.write(_escaped(_head(job, returns)))
+    TERMINAL.get().stdout.write(_escaped([*_head(job, returns), *_steps(steps or {})]))
     if returns:
         test = bool(job.detail.get("options", {}).get("test"))
         elapsed = (job.end or job.start) - job.start
@@ -249,6 +251,14 @@ def _head(job: KeptJob, returns: dict[str, TargetReturn]) -> list[str]:
     if missing and len(returns) + len(missing) == job.targets:
         lines.append(f"    no return of: {', '.join(missing[:20])}{' …' if len(missing) > 20 else ''}")
     return lines
+
+
+def _steps(steps: dict[str, dict[str, Any]]) -> list[str]:
+    """The jobs of an orchestration's steps, for people."""
+    return [
+        f"    step {step['name']}: job {jid}, {step['fun']}" + (f" on {step['tgt']}" if step["tgt"] else "")
+        for jid, step in steps.items()
+    ]
 
 
 def _wanted(given: Given, client: Client, job: KeptJob, returns: dict[str, TargetReturn]) -> dict[str, TargetReturn]:

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from pushsalt.cli.app import Command, complete_targets
-from pushsalt.cli.apply import sls_names
 from pushsalt.cli.options import GLOBAL, JOB, MATCHERS, STATES, Given, takes
 from pushsalt.cli.planoptions import DETAILED, PLAN_FILE
 from pushsalt.cli.reports import REPORT
+from pushsalt.cli.slsnames import sls_names
 from pushsalt.cli.stdio import TERMINAL
 from pushsalt.errors import UsageError
 

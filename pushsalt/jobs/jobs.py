@@ -171,6 +171,14 @@ class Jobs:
             query = "SELECT DISTINCT id FROM returns ORDER BY id"
             return [] if connection is None else [row[0] for row in connection.execute(query)]
 
+    def parts(self, job: KeptJob, kind: str) -> dict[str, Any]:
+        """Of an orchestration: the jobs of its steps by JID (``job``: name, fun, tgt), or until its end the returns of
+        its states by tag (``state``)."""
+        with self._reading() as connection:
+            assert connection is not None
+            query = "SELECT key, value FROM parts WHERE jid = ? AND kind = ? ORDER BY key"
+            return {key: encoding.unpack(value) for key, value in connection.execute(query, (job.jid, kind))}
+
     def document(self, word: str) -> dict[str, Any]:
         """The object of ``jobs show --out json``. Raises JobError."""
         job = self.get(word)

@@ -43,6 +43,7 @@ def prune(connection: sqlite3.Connection, bounds: Bounds, now: float | None = No
     if gone:
         connection.execute("BEGIN IMMEDIATE")
         connection.executemany("DELETE FROM returns WHERE jid = ?", [(jid,) for jid in gone])
+        connection.executemany("DELETE FROM parts WHERE jid = ?", [(jid,) for jid in gone])
         connection.executemany("DELETE FROM jobs WHERE jid = ?", [(jid,) for jid in gone])
         connection.execute("COMMIT")
         connection.execute(f"PRAGMA incremental_vacuum({_PAGES})").fetchall()

@@ -93,6 +93,16 @@ class JobRecord:
         self._steps.append(lambda to: put_return(to, jid, ret))
         self._is_large = self._is_large or not _is_small(ret.ret, _SMALL)
 
+    def step_begins(self, step: JobStart, name: str) -> None:
+        """The job of a step, which the orchestration calls ``name``."""
+        jid, value = self._jid, {"name": name, "fun": step.fun, "tgt": step.tgt}
+        self._steps.put(lambda to: _put_part(to, jid, "job", step.jid, value))
+
+    def state_returned(self, tag: str, ret: Any) -> None:
+        """The return of one state of an orchestration, before its end."""
+        jid = self._jid
+        self._steps.put(lambda to: _put_part(to, jid, "state", tag, ret))
+
     def job_ends(self, end: JobEnd) -> None:
         jid = self._jid
         if end.state == "running":
@@ -349,6 +359,12 @@ def put_return(to: sqlite3.Connection, jid: str, result: TargetReturn) -> None:
     )
 
 
+def _put_part(to: sqlite3.Connection, jid: str, kind: str, key: str, value: Any) -> None:
+    data = encoding.pack(value)
+    to.execute("INSERT OR REPLACE INTO parts VALUES (?, ?, ?, ?)", (jid, kind, key, data))
+    to.execute("UPDATE jobs SET size = size + ? WHERE jid = ?", (len(data), jid))
+
+
 def _left(to: sqlite3.Connection, jid: str) -> None:
     to.execute("UPDATE jobs SET mark = ? WHERE jid = ?", (LEFT, jid))
 
@@ -362,3 +378,4 @@ def _ended(to: sqlite3.Connection, jid: str, end: JobEnd, only_whole: bool) -> N
         " AND (NOT :only_whole OR returned >= targets)",
         {"end": end.end, "state": end.state, "code": end.exit_code, "jid": jid, "only_whole": only_whole},
     )
+    to.execute("DELETE FROM parts WHERE jid = ? AND kind = 'state'", (jid,))

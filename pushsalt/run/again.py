@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from pushsalt.errors import UsageError
 from pushsalt.job import Job, JobOptions, Selection
@@ -20,6 +20,12 @@ if TYPE_CHECKING:
 
 #: Options that say how a job is done, not what: those of the new command are taken.
 _OF_THE_COMMAND = frozenset(("log_level", "verbose", "accept_new_host_keys", "detach"))
+#: Kinds of jobs that are not repeated: what they are, and what to do.
+_NOT_REPEATED: Final = {
+    "copy": ("cp", "run the command itself again"),
+    "planned": ("a plan file", "run the command itself again"),
+    "orchestrate": ("an orchestration", "pushsalt orchestrate --resume {} goes on with it"),
+}
 
 
 @dataclass(frozen=True)
@@ -38,16 +44,16 @@ def repeated(kept: KeptJob, returns: Mapping[str, TargetReturn], options: JobOpt
     Raises UsageError for a job that cannot be repeated, since its arguments were secret, or it is one of ``cp``.
     """
     kind = str(kept.detail.get("kind", "call"))
-    if kind in ("copy", "planned"):
-        what = "cp" if kind == "copy" else "a plan file"
-        raise UsageError(f"the job {kept.jid} is one of {what}, which is not repeated", "run the command itself again")
+    if kind in _NOT_REPEATED:
+        what, hint = _NOT_REPEATED[kind]
+        raise UsageError(f"the job {kept.jid} is one of {what}, which is not repeated", hint.format(kept.jid))
     if has_mask([kept.arg, kept.kwarg]):
         raise UsageError(
             f"the arguments of the job {kept.jid} have a secret, which is not kept", "run the command itself again"
         )
     good = {id: ret for id, ret in returns.items() if ret.exit_code == 0}
     ids = [id for id in kept.ids if id not in good]
-    job = Job(kind, kept.fun, _arguments(kept, kind), dict(kept.kwarg), _options(kept, options))  # type: ignore[arg-type]
+    job = Job(kind, kept.fun, _arguments(kept, kind), dict(kept.kwarg), same_options(kept, options))  # type: ignore[arg-type]
     return Repeated(job, selected(ids), good, ids)
 
 
@@ -108,7 +114,8 @@ def with_values(pillar: Any, values: Mapping[str, str]) -> Any:
     return put(pillar, "")
 
 
-def _options(kept: KeptJob, given: JobOptions) -> JobOptions:
+def same_options(kept: KeptJob, given: JobOptions) -> JobOptions:
+    """The options of the job, and those that the command gives over them. Raises UsageError for a secret pillar."""
     known = {each.name for each in fields(JobOptions)} - _OF_THE_COMMAND
     plain = type(given)()
     before = {name: value for name, value in (kept.detail.get("options") or {}).items() if name in known}

@@ -323,6 +323,8 @@ class Work:
             later = dry or self.options.detach
             mined = [] if later else mine.with_states(self.project, self.target, mine_functions)
             message = {"k": "run", **plan.fields, **({"detail": True} if self.options.plan else {})}
+            if self.runner.done:
+                message["done"] = self.runner.done
             run = session.run(message, plan.blobs.__getitem__, [each.message() for each in mined])
             await self.until_left(session, run, self._began.is_set)
             self._returned = True
@@ -367,9 +369,11 @@ class Work:
                 self.details[message["tag"]] = clean(message["detail"])
             self.settle(said=message["ret"].get("result") is False)
             self.reporter.chunk_done(self.name, message["tag"], message["ret"])
+            if self.runner.on_state is not None:
+                self.runner.on_state(self.name, message["tag"], message["ret"])
         elif kind == "event":
             if "tag" in message:
-                self._kept(str(message["tag"]), message.get("data"))
+                self._kept(str(message["tag"]), message.get("data"), by_state=False)
             else:
                 self._fired(message["name"], message["ret"])
         elif kind == "start":
@@ -417,9 +421,11 @@ class Work:
     def _fired(self, name: Any, ret: dict[str, Any]) -> None:
         """Keep the event of a state with ``fire_event``: True, or a text for the tag. Salt: State.event."""
         last = name if isinstance(name, str) else str(ret.get("name"))
-        self._kept(f"salt/state_result/{self.runner.jid}/{self.target.id}/{last}", {"ret": ret})
+        self._kept(f"salt/state_result/{self.runner.jid}/{self.target.id}/{last}", {"ret": ret}, by_state=True)
 
-    def _kept(self, tag: str, data: Any) -> None:
+    def _kept(self, tag: str, data: Any, *, by_state: bool) -> None:
+        if self.runner.on_event is not None:
+            self.runner.on_event(self.name, tag, data, by_state)
         data = data if isinstance(data, dict) else {"data": data}
         self.events.append({"tag": tag, "data": data})
         self.reporter.event(self.name, tag, data)
