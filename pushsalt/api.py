@@ -367,8 +367,7 @@ class Client:
         job = replace(job, jid=job.jid or new_jid())
         log.debug("job %s: %s on %d targets", job.jid, job.title, len(ids))
         runner = Runner(project, job, course.width, alone=len(ids) == 1, kept=self._kept)
-        stopping = runner.stopping
-        self._stop = (asyncio.get_running_loop(), stopping)
+        self._stop = (asyncio.get_running_loop(), stopping := runner.stopping)
         check = batch_check(project, job, course)
         keeps = self.keeps_jobs and not job.options.plan
         record = recorder(project, job) if keeps else None
