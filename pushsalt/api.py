@@ -342,7 +342,7 @@ class Client:
     async def _stream(self, selection: Selection, job: Job) -> AsyncIterator[TargetReturn]:
         import asyncio  # slow to import, and not needed without connections, here and below
 
-        from pushsalt.run.batchcheck import BatchCheck, asker
+        from pushsalt.run.batchcheck import batch_check
         from pushsalt.run.jobevents import open_events, settle_events
         from pushsalt.run.jobrecord import ProjectState, hide_kept, recorder
         from pushsalt.run.jobstart import job_start
@@ -367,17 +367,11 @@ class Client:
         job = replace(job, jid=job.jid or new_jid())
         log.debug("job %s: %s on %d targets", job.jid, job.title, len(ids))
         runner = Runner(project, job, course.width, alone=len(ids) == 1, kept=self._kept)
-        stopping = runner.stopping
-        self._stop = (asyncio.get_running_loop(), stopping)
-        check = None
-        if course.check is not None and not job.options.test:
-            ask = asker(project, job, course.check)
-            check = BatchCheck(ask, course.check.text, course.check_timeout, course.width, project.redactor.text)
+        self._stop = (asyncio.get_running_loop(), stopping := runner.stopping)
+        check = batch_check(project, job, course)
         keeps = self.keeps_jobs and not job.options.plan
         record = recorder(project, job) if keeps else None
-        events = open_events(project) if keeps else None
-        if events is not None:
-            runner.on_event, runner.on_state = events.fired, events.state_returned
+        events = open_events(project, runner) if keeps else None
         others = [*self.observers, *([delivery] if delivery else []), *([events] if events else [])]
         observers = Observers(record, others, project.redactor)
         rollout = Rollout(course, partial(run, runner), self.reporter, stopping, check, observers.returned)

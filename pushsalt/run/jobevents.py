@@ -11,6 +11,7 @@ from pushsalt.journal.writer import Writer
 if TYPE_CHECKING:
     from pushsalt.journal.jobevents import JobEvents
     from pushsalt.run.project import Project
+    from pushsalt.run.runner import Runner
 
 
 def open_journal(project: Project) -> Journal:
@@ -20,14 +21,20 @@ def open_journal(project: Project) -> Journal:
     return Journal(project.config.cache_dir, bounds)
 
 
-def open_events(project: Project) -> JobEvents | None:
-    """The observer of a job that writes its events; None with ``event_journal: false``."""
+def open_events(project: Project, runner: Runner | None = None) -> JobEvents | None:
+    """The observer of a job that writes its events; None with ``event_journal: false``.
+
+    ``runner``: is made to tell it of what targets send.
+    """
     from pushsalt.journal.jobevents import JobEvents
 
     opts = project.config.opts
     if not opts["event_journal"]:
         return None
-    return JobEvents(Writer(open_journal(project)), project.redactor, progress=bool(opts["state_events"]))
+    events = JobEvents(Writer(open_journal(project)), project.redactor, progress=bool(opts["state_events"]))
+    if runner is not None:
+        runner.on_event, runner.on_state = events.fired, events.state_returned
+    return events
 
 
 async def settle_events(events: JobEvents | None, project: Project) -> None:

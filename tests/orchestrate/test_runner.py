@@ -26,8 +26,9 @@ def test_status_connects_to_each_target(project):
 
 def test_an_event_is_in_the_journal(project):
     assert project.run("runner", "event.send", "app/up", "{version: 2}").code == 0
-    [event] = Journal(project.cache).after(0)
-    assert event.tag == "app/up" and event.data["data"] == {"version": 2}
+    new, event, end = Journal(project.cache).after(0)
+    assert event.tag == "app/up" and event.data == {"version": 2}
+    assert new.tag.startswith("salt/run/") and end.tag == new.tag.replace("/new", "/ret")
 
 
 def test_a_function_on_the_controller(project):
