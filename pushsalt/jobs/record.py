@@ -96,12 +96,18 @@ class JobRecord:
     def step_begins(self, step: JobStart, name: str) -> None:
         """The job of a step, which the orchestration calls ``name``."""
         jid, value = self._jid, {"name": name, "fun": step.fun, "tgt": step.tgt}
-        self._steps.put(lambda to: _put_part(to, jid, "job", step.jid, value))
+        self._keep(lambda to: _put_part(to, jid, "job", step.jid, value))
 
     def state_returned(self, tag: str, ret: Any) -> None:
         """The return of one state of an orchestration, before its end."""
         jid = self._jid
-        self._steps.put(lambda to: _put_part(to, jid, "state", tag, ret))
+        self._keep(lambda to: _put_part(to, jid, "state", tag, ret))
+
+    def _keep(self, step: Step) -> None:
+        """Give a step, and those before it, to the thread: nobody waits for it with ``committed``."""
+        steps, self._steps = [*self._steps, step], []
+        for each in steps:
+            self._queue.put(each)
 
     def job_ends(self, end: JobEnd) -> None:
         jid = self._jid
