@@ -35,6 +35,7 @@ VALUES = {
     "--concurrency": "3",
     "--timeout": "5",
     "--out": "json",
+    "--state-verbose": "true",
     "--state-output": "terse",
     "--log-level": "error",
     "--log-file-level": "error",
