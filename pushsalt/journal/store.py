@@ -30,6 +30,9 @@ _PATIENCE: Final = 30.0
 _EVERY: Final = 1000
 #: What is left of the size when events were removed, so that this is done now and then only.
 _LEFT: Final = 0.9
+#: Characters of a text in an event; a longer one is replaced by ``TRIMMED``. Salt: ``max_event_size``, and its word.
+_LONG: Final = 1 << 20
+TRIMMED: Final = "VALUE_TRIMMED"
 #: Bytes that an event takes besides its tag and data.
 _ROW: Final = 100
 _TABLES: Final = (
@@ -232,8 +235,25 @@ def _row(tag: str, stamp: float, data: dict[str, Any]) -> tuple[str, str, float,
 
 
 def as_text(data: dict[str, Any]) -> str:
-    """Data as JSON in ASCII; what JSON has no type for becomes a text."""
+    """Data as JSON in ASCII; what JSON has no type for becomes a text. Very long texts are left out."""
     try:
-        return json.dumps(data, default=str)
+        return json.dumps(_trimmed(data) if _has_long_text(data) else data, default=str)
     except (TypeError, ValueError, RecursionError):  # keys of other types, or values within themselves
         return json.dumps({"text": repr(data)})
+
+
+def _has_long_text(data: Any) -> bool:
+    """Raises RecursionError for values within themselves."""
+    if isinstance(data, str | bytes):
+        return len(data) > _LONG
+    if isinstance(data, dict):
+        return any(map(_has_long_text, data.values()))
+    return isinstance(data, list | tuple) and any(map(_has_long_text, data))
+
+
+def _trimmed(data: Any) -> Any:
+    if isinstance(data, dict):
+        return {key: _trimmed(value) for key, value in data.items()}
+    if isinstance(data, list | tuple):
+        return [_trimmed(value) for value in data]
+    return TRIMMED if isinstance(data, str | bytes) and len(data) > _LONG else data

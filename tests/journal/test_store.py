@@ -162,6 +162,15 @@ def test_a_writer_keeps_all_in_order(tmp_path):
     assert [event.data["n"] for event in Journal(tmp_path).after(0, limit=9000)] == list(range(5000))
 
 
+def test_very_long_texts_are_left_out(tmp_path):
+    journal = Journal(tmp_path)
+    given = {"return": ["x" * 2_000_000, "y" * 500_000, {"a": b"z" * 2_000_000, "b": 1}]}
+    event = journal.put("t", given)
+    [kept] = journal.after(0)
+    assert kept.data == {"return": ["VALUE_TRIMMED", "y" * 500_000, {"a": "VALUE_TRIMMED", "b": 1}]}
+    assert kept.id == event.id
+
+
 def test_a_full_disk_is_said_once(tmp_path):
     writer = Writer(Journal(tmp_path))
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
