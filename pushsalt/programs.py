@@ -27,7 +27,7 @@ _waiting_threads: Final[set[int]] = set()
 
 
 def holds_this_thread() -> bool:
-    """Whether this thread waits for a program of ``bounded``; a handler of signals may ask. No event loop runs then."""
+    """Whether ``bounded`` is running in the calling thread, so that its event loop is blocked. For signal handlers."""
     import threading
 
     return threading.get_ident() in _waiting_threads

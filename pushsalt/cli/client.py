@@ -88,7 +88,7 @@ def configured_log(given: Given, terminal: Terminal) -> None:
 
 
 def _configure(terminal: Terminal, level: str) -> None:
-    """Use this level of ``--log-level``. Raises UsageError, with what another tool means by ``-l``."""
+    """Set the log level. Raises UsageError for an unknown level; its hint names what ``-l`` means in other tools."""
     try:
         configure(terminal.log, level)
     except UsageError as exc:

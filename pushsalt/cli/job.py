@@ -269,7 +269,7 @@ class Work:
             leave(EXIT_OF_SIGNAL[number], self.watcher.view)
 
     def _while_loop_waits(self, number: int, frame: object) -> None:
-        """Leave at once while an inventory program holds the event loop: nothing has begun on any target."""
+        """Signal handler: exit at once if an inventory program blocks the event loop. No target has been contacted."""
         if holds_this_thread():
             self.signal = signal.Signals(number)
             stdio.print_error(f"stopped by {self.signal.name} while a program of the inventory ran")

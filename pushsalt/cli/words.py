@@ -284,7 +284,7 @@ def answer(word: str) -> tuple[str, str] | None:
 
 
 def other_meaning(word: str) -> str:
-    """The hint of an option of ours that means something else in another tool; empty for other words."""
+    """A hint on what a pushsalt option means in other tools, where that differs; empty if it does not differ."""
     rows = [row for row in ROWS if row.verb == OTHER and word in row.words.split()]
     return "; ".join(dict.fromkeys(f"{word} {row.text}" for row in rows))
 

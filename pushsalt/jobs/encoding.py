@@ -38,22 +38,19 @@ def text_of(value: Any) -> str:
         return json.dumps(_plain(value, 0), separators=(",", ":"))
 
 
-def _has_long_text(value: Any) -> bool:
-    waiting = [value]
-    while waiting:
-        item = waiting.pop()
-        if isinstance(item, str | bytes | bytearray):
-            if len(item) > _LONG:
-                return True
-        elif isinstance(item, Mapping):
-            waiting += item.values()
-        elif isinstance(item, list | tuple | set | frozenset):
-            waiting += item
-    return False
+def _has_long_text(value: Any, depth: int = 0) -> bool:
+    """Whether a text within the value is longer than ``_LONG``; values deeper than ``_DEEPEST`` are not examined."""
+    if isinstance(value, str | bytes | bytearray):
+        return len(value) > _LONG
+    if depth > _DEEPEST:
+        return False
+    if isinstance(value, Mapping):
+        return any(_has_long_text(item, depth + 1) for item in value.values())
+    return isinstance(value, list | tuple) and any(_has_long_text(item, depth + 1) for item in value)
 
 
 def _parts(value: Any, depth: int) -> Iterator[str]:
-    """The JSON of a value in parts, none of them much longer than ``_LONG``."""
+    """Yield the JSON text of a value in pieces. A long text is split after each ``_LONG`` characters."""
     if isinstance(value, bytes | bytearray):
         value = _other(value)
     if isinstance(value, str) and len(value) > _LONG:

@@ -147,11 +147,11 @@ class Work:
 
     @property
     def outlives(self) -> bool:
-        """Whether a run of this job outlives its connection: with ``reconnect: 0`` it ends with it."""
+        """Whether the run continues on the target when its connection breaks; false with ``reconnect: 0``."""
         return bool(self.project.config.opts["reconnect"])
 
     async def connect(self) -> transport.Connection:
-        """The connection; made now, if there is none."""
+        """Return the connection; connect first if there is none."""
         if self._connection is None:
             with self.phase("connect"):
                 self._connection = await self.runner.connect(self.target)

@@ -30,6 +30,12 @@ def test_long_texts_are_packed_in_parts_as_they_would_be_at_once(value):
     assert max(map(len, parts)) <= 12 * encoding._LONG
 
 
+def test_a_value_within_itself_ends():
+    value = {"a": 1}
+    value["b"] = [value]
+    assert encoding.unpack(encoding.pack(value))["a"] == 1
+
+
 def test_damaged_data_is_said():
     data = encoding.pack({"a": 1})
     with pytest.raises(ValueError, match="damaged"):
