@@ -1,4 +1,4 @@
-"""The closed list of error kinds equals the documentation."""
+"""The closed list of error kinds, and what the documentation says of it."""
 
 import re
 from pathlib import Path

@@ -1,8 +1,7 @@
-"""Texts that real Salt loaded and dumped: ``cases/yaml/salt.jsonl`` has the results.
+"""Texts that real Salt read and wrote: ``cases/yaml/salt.jsonl`` has what it made of each.
 
 ``load`` is the value (``__d`` a mapping as pairs, ``__t`` a tuple, ``__s`` a set, ``__b`` bytes, ``__f`` a float,
-``__i`` a large integer), ``error`` means that it was refused; ``dump``, ``block`` and ``serialized`` are what Salt
-writes for it.
+``__i`` a large integer), ``error`` that it refused; ``dump``, ``block`` and ``serialized`` are what it writes for it.
 """
 
 import json
@@ -31,7 +30,7 @@ def decoded(value):
 
 
 def same(one, other):
-    """Equal, and of equal types at any depth: 1 is not True, and NaN equals NaN."""
+    """Equal, and of equal types at any depth: 1 is not True here, and NaN is NaN."""
     return repr(one) == repr(other)
 
 

@@ -40,7 +40,7 @@ def start(state):
 class Store(object):
     """Serves thin.runtime's functions, and the ``import`` of everything below ``thin``."""
 
-    #: Beginnings of the names of its files; thin.custom has others.
+    #: How the names of its files begin; thin.custom has others beside them.
     FAMILY = "thin-"
 
     def __init__(self, state):
@@ -319,7 +319,7 @@ class Store(object):
             os.rmdir(path)  # path: our own folder, 0700
             removed.append(path)
         except OSError:
-            pass  # the file is not ours
+            pass  # somebody else keeps something there
         return removed
 
 

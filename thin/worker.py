@@ -201,14 +201,6 @@ class Worker(object):
         self._answer(message, answer)
 
     def on_call(self, message):
-        survives = message.get("keep") and self._has_front()
-        if survives:
-            self._may_survive()
-        self._call(message)
-        if survives:
-            self.channel.tell(b"end")
-
-    def _call(self, message):
         fun = message.get("fun")
         try:
             function = self.loaders.modules[fun]
@@ -281,11 +273,8 @@ class Worker(object):
         self.channel.attend()
         return self._stopped
 
-    def _has_front(self):
-        return bool((self.info.get("place") or {}).get("front"))
-
     def on_run(self, message):
-        survives = self._has_front()
+        survives = bool(self.info.get("place", {}).get("front"))
         if survives:
             self._may_survive()
         self._on_run(message)
@@ -325,7 +314,7 @@ class Worker(object):
             self._plain.start()
         try:
             chunks, jobs = message.get("chunks") or [], None
-            # a plan needs the notes of each state, which parallel states could not provide
+            # a plan needs the notes of each state, which those at work beside could not give
             if any(chunk.get("parallel") for chunk in chunks) and not message.get("detail"):
                 from thin import parallel
 
@@ -342,7 +331,7 @@ class Worker(object):
                 stopping=self._stopping,
                 detail=bool(message.get("detail")),
             )
-            run.run(chunks, *_named(chunks, message), done=message.get("done"))
+            run.run(chunks, *_named(chunks, message))
         finally:
             self.opts["test"] = before
             waiting.current = None
@@ -354,7 +343,7 @@ class Worker(object):
             return None
         from thin import due
 
-        # that of a resource which has no private directory
+        # that of a resource which has no private directory of its own
         lock = (self.info.get("place") or {}).get("lock_name")
         return due.Reactions(due.Due(self.info["dir"], "due-" + lock[5:] if lock else due.NAME))
 
@@ -368,8 +357,7 @@ class Worker(object):
             if hasattr(ret, "__next__"):
                 ret = list(ret)
             code = self.loaders.context.pop("retcode", 0)  # set by functions whose value does not say that they failed
-            answer = {"k": "ret", "re": number, "ret": ret, "retcode": code}  # ``k`` first: see kept.is_return
-            answer.update(more)
+            answer = dict(more, k="ret", re=number, ret=ret, retcode=code)
             self.channel.send(answer, for_people=bool(message.get("cli")))
         except Closed:
             raise

@@ -1,6 +1,6 @@
-"""Finds the private half of an authority's key: in a file with a passphrase, an agent, or a PKCS#11 module.
+"""Where the private half of an authority's key is: a file with a passphrase, an agent, or a PKCS#11 module.
 
-A key file without a passphrase is refused.
+A key file that opens without a passphrase is refused, whoever made it.
 """
 
 from __future__ import annotations
@@ -136,9 +136,7 @@ def blob_signer(holder: Holder, key: PublicKey, root: Path, work: Path) -> list[
 
 @contextlib.contextmanager
 def lent(holder: Holder, key: PublicKey, root: Path) -> Iterator[None]:
-    """A context in which an agent of this process has the key: its passphrase or PIN is asked for once. Raises
-    CaError.
-    """
+    """While it lasts, an agent of our own has the key: its passphrase or PIN is asked for once. Raises CaError."""
     if holder.kind == "agent" or in_agent(key):
         yield
         return

@@ -19,7 +19,7 @@ from pushsalt.ca.wire import Certificate, PublicKey, WireError, parse_certificat
 from pushsalt.cache.store import write_atomic
 from pushsalt.errors import UsageError
 
-#: Certificates are valid from so many seconds before now, for machines whose clocks are slow.
+#: Certificates begin so long ago, for clocks that are behind.
 SKEW: Final = 300
 USER_DEFAULT: Final = 8 * 3600
 
@@ -38,8 +38,7 @@ class UserRequest:
 
 
 def sign_user(folder: Folder, request: UserRequest, path: Path, output: Path | None = None) -> dict[str, Any]:
-    """Sign a certificate for the key in this file; writes it next to the file, or to ``output``. Returns what was
-    signed.
+    """Certify the key in this file; the certificate is put beside it, or to ``output``. What was signed.
 
     Raises CaError, UsageError.
     """

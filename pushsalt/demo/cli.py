@@ -1,4 +1,4 @@
-"""``pushsalt demo``: demonstrates pushsalt on temporary targets of this machine, which are removed afterwards."""
+"""``pushsalt demo``: a look around on throw-away targets of this machine, which are gone afterwards."""
 
 from __future__ import annotations
 

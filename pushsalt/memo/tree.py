@@ -197,7 +197,7 @@ class Once:
     def lock(self) -> threading.Lock:
         return self._lock
 
-    # which threads wait for each other -------------------------------------------------------------------------------
+    # who waits for whom ----------------------------------------------------------------------------------------------
 
     def may_wait(self, finder: _Finder) -> bool:
         """Whether waiting for this thread cannot cause a deadlock."""

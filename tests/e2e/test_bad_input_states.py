@@ -1,9 +1,10 @@
-"""States that cannot be rendered or compiled: a list of texts, with details on stderr, that name place and reason.
+"""States that cannot be rendered or compiled: a list of texts, with more on stderr, that say where and what.
 
-Other targets are not affected.
+Nobody else is disturbed.
 
-One highstate runs all of ``CASES`` at once, each on its own target, with two valid ones. A case has the files of its
-states (below ``salt/ID/``; ``main.sls`` is in its top file), and regular expressions that the texts must match.
+One highstate over all of ``CASES`` at once, each on a target of its own beside two that are well. A case has the files
+of its states (below ``salt/ID/``; ``main.sls`` is the one in its top file), and regular expressions: each must be found
+in the texts.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from tests.beds.project import Done, Project, values
 
 @dataclass(frozen=True)
 class Case:
-    """``main`` is ``main.sls``, ``files`` the others; ``says`` must match the errors, ``never`` must not."""
+    """``main`` is ``main.sls``, ``files`` the rest; ``says`` what the errors must hold, ``never`` what not."""
 
     main: str
     says: tuple[str, ...]

@@ -1,4 +1,4 @@
-"""``-l debug`` over SSH: address, user, keys and answers; test_reports has rendering and files."""
+"""``-l debug`` over SSH: where to, as whom, with which keys, what answered; rendering and files are in test_reports."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Long texts: programs get the whole text, people its beginning and a remark."""
+"""Much text: who works with it has all of it, people get the beginning and are told so."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Changes by states that affect later ones in the same run: modules, grains, and the user that runs commands."""
+"""What states change for those that follow in the same run: modules, grains; and the user that commands run as."""
 
 from __future__ import annotations
 

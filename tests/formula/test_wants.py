@@ -1,6 +1,4 @@
-"""`formula add`, `update` and `check` name files that need renderers which a remote may not use, and run none of
-them.
-"""
+"""`formula add`, `update` and `check` say which files ask for renderers that a remote may not use, and run none."""
 
 from __future__ import annotations
 
@@ -21,7 +19,7 @@ PYTHON = "import pathlib\npathlib.Path({!r}).write_text('ran')\n"
 
 @pytest.fixture
 def mark(tmp_path: Path) -> Path:
-    """The file that the formula's Python would write."""
+    """Where the formula's Python would write."""
     return tmp_path / "mark"
 
 

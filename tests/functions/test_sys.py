@@ -1,6 +1,4 @@
-"""sys.* lists functions of the target, of the controller and of the user; for offline targets the ones that are
-known.
-"""
+"""sys.* tells of the target's functions, of the controller's and of the user's own; offline, of what is known."""
 
 from __future__ import annotations
 

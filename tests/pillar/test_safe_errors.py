@@ -1,4 +1,4 @@
-"""An error of a pillar SLS contains no secrets near it."""
+"""Secrets near an error of a pillar SLS do not get into the error."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Users' own matchers: with a letter in compound expressions, and as ``match:`` of top files."""
+"""Matchers of the user's own: with a letter in compound expressions, and as ``match:`` of top files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Users' own rosters: ``roster: mine`` in the configuration."""
+"""Rosters of the user's own: ``roster: mine`` in the configuration."""
 
 from __future__ import annotations
 

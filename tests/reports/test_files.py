@@ -1,4 +1,4 @@
-"""Report files: complete or absent."""
+"""Report files: whole or not at all."""
 
 import os
 import stat

@@ -1,4 +1,4 @@
-"""The second archive is sent when a part of it is needed, once for a target."""
+"""The rest of the runtime comes when something of it is needed, once for a target, and only then."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Lookups of hosts in known_hosts find the same lines as ssh."""
+"""Looking up hosts in known_hosts: the lines that ssh itself finds."""
 
 from __future__ import annotations
 

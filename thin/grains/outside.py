@@ -1,6 +1,7 @@
 """Grains of a system that is seen from outside: of a chroot, a machine or a container, from the files of its root.
 
-The files are not trusted: links cannot lead out of the root, and only a limited part of regular files is read.
+What is in there may be anybody's work. So links lead nowhere out of the root, and only regular files are read, and not
+much of them.
 """
 
 import os

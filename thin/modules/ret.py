@@ -1,83 +1,71 @@
-"""
-Jobs as returners have stored them. ``local_cache``, Salt's name, is the record of jobs on the controller. Available on
-the controller only: for command lines, SLS, pillar and templates
-"""
+"""Jobs in the data bases of returners, of which there are none here: each function says so. Salt: modules/ret.py"""
 
-from thin.exceptions import CommandExecutionError
+from thin.utils import nomaster
 
 __reads__ = ("get_jid", "get_fun", "get_jids", "get_minions")
 
-
-def _refuse(name):
-    raise CommandExecutionError(
-        "%s is answered on the controller: have the SLS call it, and hand its value to %s"
-        % (name, __opts__.get("id", "the target"))
-    )
+_JOBS = "the controller keeps the returns of each job (option keep_jobs_seconds): see `pushsalt jobs list`"
 
 
 def get_jid(returner, jid):
     """
-    The returns of a job, by id, with ``return``, ``retcode``, ``success``, ``fun``, ``jid`` and ``id``
+    Not supported: there are no returners
 
-    returner
-        ``local_cache``, ``sqlite3``, ``postgres``, ``mysql``, or one of your own that has this function
-    jid
-        The job; for ``local_cache`` also ``last``, or the beginning of its JID
+    returner, jid
+        As in Salt
 
     CLI Example:
 
     .. code-block:: bash
 
-        pushsalt run localhost ret.get_jid local_cache last
+        pushsalt run '*' ret.get_jid postgres 20261121204500000000
     """
-    _refuse("ret.get_jid")
+    nomaster.refuse("ret.get_jid", _JOBS)
 
 
 def get_fun(returner, fun):
     """
-    The last return of a function on each target, by id
+    Not supported: there are no returners
 
-    returner
-        As for ``ret.get_jid``
-    fun
-        The function
+    returner, fun
+        As in Salt
 
     CLI Example:
 
     .. code-block:: bash
 
-        pushsalt run localhost ret.get_fun local_cache state.apply
+        pushsalt run '*' ret.get_fun postgres state.apply
     """
-    _refuse("ret.get_fun")
+    nomaster.refuse("ret.get_fun", _JOBS)
 
 
 def get_jids(returner):
     """
-    The jobs, by JID
+    Not supported: there are no returners
 
     returner
-        As for ``ret.get_jid``
+        As in Salt
 
     CLI Example:
 
     .. code-block:: bash
 
-        pushsalt run localhost ret.get_jids local_cache
+        pushsalt run '*' ret.get_jids postgres
     """
-    _refuse("ret.get_jids")
+    nomaster.refuse("ret.get_jids", _JOBS)
 
 
 def get_minions(returner):
     """
-    The ids of all targets of which a return is stored
+    Not supported: there are no returners
 
     returner
-        As for ``ret.get_jid``
+        As in Salt
 
     CLI Example:
 
     .. code-block:: bash
 
-        pushsalt run localhost ret.get_minions local_cache
+        pushsalt run '*' ret.get_minions postgres
     """
-    _refuse("ret.get_minions")
+    nomaster.refuse("ret.get_minions", _JOBS)

@@ -1,4 +1,4 @@
-"""Former names of helpers that Salt moved are the same objects as the current names."""
+"""Helpers by the names that they had before Salt moved them are the ones at their new place."""
 
 from __future__ import annotations
 

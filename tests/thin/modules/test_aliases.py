@@ -1,4 +1,4 @@
-"""The aliases file: parsed entries, and edits that leave all others unchanged."""
+"""The aliases file: what is read of it, and that nothing else in it changes."""
 
 from __future__ import annotations
 

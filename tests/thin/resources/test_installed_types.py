@@ -1,4 +1,4 @@
-"""Types of installed packages, and of folders in the configuration."""
+"""Types of installed packages, and of folders that the configuration names."""
 
 from __future__ import annotations
 

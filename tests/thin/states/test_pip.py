@@ -58,7 +58,7 @@ def test_a_wheel_tells_its_version():
 
 
 @pytest.mark.parametrize("text", ["a=1", "a b", "==1", "a>>1"])
-def test_invalid_requirements(text):
+def test_what_is_no_requirement(text):
     with pytest.raises(ValueError, match="invalid"):
         pep440.requirement(text)
 

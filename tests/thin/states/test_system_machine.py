@@ -1,6 +1,6 @@
-"""States of system settings on a booted Debian machine, as recorded: test mode, first run, second run, after drift.
+"""States of a system's settings on a booted Debian machine, as recorded: test mode, first run, second run, after drift.
 
-Kernel parameters except those of the network are read-only there, as in any container.
+Kernel parameters outside of the network are read-only there, as in any container.
 """
 
 import pytest

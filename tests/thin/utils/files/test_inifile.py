@@ -1,4 +1,4 @@
-"""INI files: edits keep the other lines."""
+"""INI files: what is kept of them."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Output of MySQL's client, GRANT statements, scripts and option files: pure functions."""
+"""What the client of MySQL writes, GRANT statements, scripts and option files: pure functions."""
 
 import pytest
 

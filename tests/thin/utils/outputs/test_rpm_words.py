@@ -1,4 +1,4 @@
-"""Output of rpm, dnf, yum and zypper, and files of repositories, parsed."""
+"""What rpm, dnf, yum and zypper print, and the files of repositories, as values."""
 
 import pytest
 

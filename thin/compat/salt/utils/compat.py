@@ -2,7 +2,7 @@
 
 
 def pack_dunder(name):
-    """Does nothing: the dunders exist, also for code that imports from a module."""
+    """Nothing: the dunders are there for who imports from a module, too."""
 
 
 def deepcopy_bound(name):

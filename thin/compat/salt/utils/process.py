@@ -21,7 +21,7 @@ def os_is_running(pid):
 
 
 def clean_proc(proc, wait_for_kill=10):
-    """End a child process, by SIGKILL if needed."""
+    """End a process of ours, by force if need be."""
     if not proc:
         return
     proc.terminate()

@@ -1,4 +1,4 @@
-"""Values that a project hides before it reaches any target."""
+"""Which values a project knows to hide before any target is reached."""
 
 from __future__ import annotations
 
