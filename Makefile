@@ -1,29 +1,29 @@
-# What takes more than the plain test command (scripts/test.sh).
+# Commands for tests, checks and documentation. scripts/test.sh is the plain test command.
 #
 #   make fast                            the unit tests, in parallel, without machines, servers and whole commands:
-#                                        all of tests/ but the folders that scripts/fast.sh names and what is marked
-#                                        machines, sshd or slow
+#                                        all of tests/ except the folders that scripts/fast.sh names, and tests that
+#                                        are marked machines, sshd or slow
 #   make lint                            ruff, mypy, vermin
 #   make test                            the plain tests
-#   make differential                    random state trees, run by real Salt and by pushsalt, must come out equal
-#   make differential EXAMPLES=5000      so many trees (default 300)
-#   make differential SEED=7             the very trees of a run before, on any machine; each run says its seed
-#   SHRINK=1 make differential           trees that hypothesis draws: it makes one with a difference small
+#   make differential                    random state trees, run by real Salt and by pushsalt, with equal results
+#   make differential EXAMPLES=5000      the number of trees (default 300)
+#   make differential SEED=7             the trees of an earlier run, on any machine; each run prints its seed
+#   SHRINK=1 make differential           trees that hypothesis draws; it shrinks one with a difference
 #   make differential ARGS='-k filters'  more words for pytest
 #   make differential-states             every case of tests/differential/cases, on machines; docs/states-compared.md from it
-#   RECORD=digests make differential-states    none: the record holds for the code as it is now, after a run that was green
+#   RECORD=digests make differential-states    no case: updates the record's digests, after a run without failures
 #   make differential-formulas           22 public formulas, on machines; docs/formulas-compared.md from it
-#   make differential-formulas FORMULAS=DIR   with clones of them in DIR; else they are cloned from github.com
+#   make differential-formulas FORMULAS=DIR   with clones of them in DIR; otherwise they are cloned from github.com
 #   make differential-formulas ARGS='cron nginx -v'   some of them, nothing is recorded
 #   make hostile                         a thousand commands of each kind against targets that speak the protocol wrongly
-#   make constraints                     the versions that CI uses, in constraints.txt, anew
-#   make pythons                         the unit tests by Python 3.10, with the lowest versions of what pushsalt needs, and
+#   make constraints                     renews the versions in constraints.txt, which CI uses
+#   make pythons                         the unit tests by Python 3.10, with the lowest versions of pushsalt's requirements, and
 #                                        by the newest Python of this machine
-#   make nonroot                         the unit tests by somebody who is not root (as root)
+#   make nonroot                         the unit tests as the user nobody (needs root)
 #   make coverage                        which lines and branches of pushsalt/ the unit tests, and those of whole commands
 #                                        without machines, reach
-#   make nightly                         all of these, and what else .ci/run has no time for
-#   make docs                            the pages that are made from the code: modules, configuration, most-used-states, words, imports
+#   make nightly                         all of these, and others for which .ci/run has no time
+#   make docs                            generates pages from the code: modules, configuration, most-used-states, words, imports
 #   make site                            the documentation as a site, in build/site
 #   make salt                            only install real Salt, into .venv-salt; nothing else of pushsalt uses it
 

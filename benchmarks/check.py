@@ -1,4 +1,4 @@
-"""How long `pushsalt check` takes over a folder of formulas, on all systems: with an empty cache, and again.
+"""Measures `pushsalt check` for a folder of formulas, on all systems: with an empty cache, and again.
 
     python benchmarks/check.py FOLDER [--rounds 3]
 
@@ -24,7 +24,7 @@ ROOT = Path(__file__).resolve().parent.parent
 
 
 def once(folder: Path, cache: Path) -> tuple[float, dict[str, int]]:
-    """Wall seconds of one check, and what it counted."""
+    """Wall seconds of one check, and its counts."""
     command = [sys.executable, "-m", "pushsalt", "--cache-dir", str(cache), "check", str(folder), "--format", "json"]
     began = time.perf_counter()
     done = subprocess.run(command, cwd=ROOT, capture_output=True, check=False)

@@ -1,4 +1,4 @@
-"""Measures compiling: rendering and low data of formulas, beside Salt; without start-up, connections and output.
+"""Measures compiling: rendering and low data of formulas, compared with Salt; without start-up, connections and output.
 
     python benchmarks/compile.py                                       clones the formulas of FORMULAS
     python benchmarks/compile.py mysql=~/mysql-formula template=URL    these, from a folder or a git repository
@@ -29,7 +29,7 @@ sys.path[:0] = [str(HERE.parent), str(HERE)]
 import report  # noqa: E402
 from peers import PEERS, Venvs, cache_dir  # noqa: E402
 
-#: Formula -> its SLS. The largest by the time that they take, of those whose pillar.example holds on any machine.
+#: Formula -> its SLS. The slowest ones of those whose pillar.example is valid on any machine.
 FORMULAS = {
     "mysql": "mysql",
     "openvpn": "openvpn",
@@ -60,10 +60,10 @@ class Case:
         (pillar / "formula.sls").write_text((self.folder / "pillar.example").read_text())
 
     def run(self, python: str, script: str, **more: Any) -> dict[str, Any]:
-        """What a child process says: seconds by kind, and the low data. Raises RuntimeError with its words."""
+        """The output of a child process: seconds by kind, and the low data. Raises RuntimeError with its error."""
         asked = {"sls": self.sls, "roots": str(self.folder), "work": str(self.work), "rounds": self.rounds, **more}
         argv = [python, str(HERE / script), json.dumps(asked)]
-        env = {**os.environ, "XDG_CACHE_HOME": str(self.work / "cache")}  # templates kept between runs are there
+        env = {**os.environ, "XDG_CACHE_HOME": str(self.work / "cache")}  # compiled templates of earlier runs are there
         done = subprocess.run(argv, capture_output=True, text=True, check=False, cwd=self.work, env=env)
         if done.returncode:
             raise RuntimeError(f"{script}: {done.stderr.strip()[-600:]}")
@@ -72,7 +72,7 @@ class Case:
 
 
 def compile_one(case: Case, salt: str, results: report.Results) -> None:
-    """One formula: Salt first, since its grains are everybody's."""
+    """One formula: Salt first, since all targets use its grains."""
     section = f"compile {case.name}"
     case.prepare()
     theirs = case.run(salt, "compile_salt.py")
@@ -95,7 +95,7 @@ def compile_one(case: Case, salt: str, results: report.Results) -> None:
 
 
 def fleet(case: Case, targets: int, results: report.Results) -> None:
-    """One target, many alike, many different: each in a process of its own."""
+    """One target, many equal, many different: each in a separate process."""
     grains = str(case.work / "grains.json")
     for name, count, different in (
         ("1 target", 1, False),
@@ -115,7 +115,7 @@ def _add(results: report.Results, section: str, name: str, seconds: list[dict[st
 
 
 def _comparable(low: Any) -> Any:
-    """Low data without what may differ: the numbers of the order, and keys that Salt leaves out."""
+    """Low data without possible differences: order numbers, and keys that Salt omits."""
     if not isinstance(low, list) or not all(isinstance(chunk, dict) for chunk in low):
         return low
     return json.loads(json.dumps([{k: v for k, v in chunk.items() if k not in ("order", "__env__")} for chunk in low]))

@@ -25,7 +25,7 @@ def main(asked: dict[str, Any]) -> None:
     client = _client(work, asked["roots"], [_host(f"t{at}", grains, asked, at) for at in range(count)])
 
     def low(*ids: str, **options: Any) -> list[Any]:
-        """The low data of each, as one job compiles them."""
+        """The low data of each target, compiled by one job."""
         project, found = client.project, []
         if "shared" in project.__dict__:
             project.shared.look_again()
@@ -56,7 +56,9 @@ def timed(work: Callable[[], object]) -> dict[str, float]:
 
 
 def _host(id: str, grains: dict[str, Any], asked: dict[str, Any], number: int) -> tuple[str, dict[str, Any]]:
-    """A target; every second one of two, and each of a fleet that is all different, differs in what formulas read."""
+    """A target; every second one of two, and each of a fleet of different ones, has other values in what formulas
+    read.
+    """
     host = {"transport": "offline", "grains": {**grains, "id": id}}
     if asked.get("different") or (number and not asked.get("fleet")):
         pillar = (Path(asked["work"]) / "pillar" / "formula.sls").read_text()
@@ -67,7 +69,7 @@ def _host(id: str, grains: dict[str, Any], asked: dict[str, Any], number: int) -
 
 
 def _client(work: Path, roots: str, hosts: list[tuple[str, dict[str, Any]]]) -> Client:
-    """With everything read that has nothing to do with compiling."""
+    """A client that has read everything that is not part of compiling."""
     inventory, config = work / "inventory.json", work / "pushsalt.yaml"
     inventory.write_text(json.dumps({"hosts": dict(hosts)}))
     folders = {"file_roots": {"base": [roots]}, "pillar_roots": {"base": [str(work / "pillar")]}}

@@ -1,6 +1,6 @@
-"""Who is measured: for each task, how a tool is told to do it, and how its output shows that it was done.
+"""The compared tools: how each does a task, and how its output shows success.
 
-Every tool gets the same targets, key and known hosts, a home of its own, the same number of connections at a time, and
+Every tool gets the same targets, key and known hosts, a home of its own, the same number of concurrent connections, and
 the settings that its own documentation recommends for speed.
 """
 
@@ -21,13 +21,13 @@ from peers import Venvs
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
-#: Connections at a time, for every tool.
+#: Concurrent connections of every tool.
 WIDTH = 50
 FILES = 50
 PLACE = "/srv/bench"
 PUSHSALT = [sys.executable, "-m", "pushsalt"]
 
-#: Starts an interpreter as pushsalt must, and prints what ``hostname`` would.
+#: Starts an interpreter as pushsalt must, and prints the output of ``hostname``.
 PYTHON_HOSTNAME = "python3 -I -S -c 'import os; print(os.uname()[1])'"
 PYTHON_STAT = (
     f"python3 -I -S -c 'import os; print(sum(os.stat(f\"{PLACE}/{{n:02}}.conf\").st_size > 0 for n in range({FILES})))'"
@@ -36,7 +36,7 @@ PYTHON_STAT = (
 
 @dataclass(frozen=True)
 class Contender:
-    """``done(output)`` says whether the work was done. A ``heavy`` one takes part in fewer rounds."""
+    """``done(output)`` says whether the task succeeded. A ``heavy`` one runs in fewer rounds."""
 
     name: str
     argv: Sequence[str | Path]
@@ -46,7 +46,7 @@ class Contender:
 
 
 def environment(home: Path) -> dict[str, str]:
-    """A bare environment: no agent, no settings of whoever measures."""
+    """A minimal environment: no agent, no settings of the user."""
     kept = {name: os.environ[name] for name in ("PATH", "PYTHONPATH") if name in os.environ}
     return {**kept, "HOME": str(home), "LC_ALL": "C.UTF-8", "PYTHONPATH": str(ROOT), "TERM": "dumb"}
 
@@ -59,7 +59,7 @@ def _times(text: str, count: int) -> Callable[[str], bool]:
 
 
 def commands(fleet: Fleet, venvs: Venvs) -> list[Contender]:
-    """``hostname`` everywhere."""
+    """``hostname`` on every target."""
     everywhere = _times(socket.gethostname(), len(fleet))
     loop = [sys.executable, HERE / "loop.py", fleet.json, str(WIDTH)]
     xargs = ["xargs", "-a", fleet.ids, "-P", str(WIDTH), "-I{}", "ssh", "-F", fleet.ssh_config, "{}", "hostname"]
@@ -82,11 +82,11 @@ def pushsalt(fleet: Fleet, *words: str, cache: str = "cache") -> list[str | Path
     return [*PUSHSALT, "-i", fleet.native, "-c", _config(fleet), "--cache-dir", fleet.work / cache, *words]
 
 
-# --- fifty files that are as they should be
+# --- fifty unchanged files
 
 
 def states(fleet: Fleet, venvs: Venvs) -> list[Contender]:
-    """Fifty ``file.managed`` with source, owner and mode, all of them in order already (after the first round)."""
+    """Fifty ``file.managed`` with source, owner and mode, without changes (after the first round)."""
     count = FILES * len(fleet)
     playbook = ["-i", fleet.ansible, "-f", str(WIDTH), _playbook(fleet)]
     recap = re.compile(rf": ok={FILES} +changed=0 ")
@@ -163,7 +163,7 @@ def _deploy(fleet: Fleet) -> Path:
     return path
 
 
-# --- how each tool is called
+# --- calls of each tool
 
 
 def _pyinfra(fleet: Fleet, venvs: Venvs, *words: str | Path) -> list[str | Path]:

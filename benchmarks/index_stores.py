@@ -25,7 +25,7 @@ now = time.perf_counter
 
 
 def rows() -> Iterator[Triple]:
-    """Half of one type, SMALL of another, the rest of eight."""
+    """Half of one type, SMALL of another, the rest of eight types."""
     for n in range(COUNT):
         kind = "big" if n < COUNT // 2 else "small" if n < COUNT // 2 + SMALL else f"type{n % 8}"
         yield kind, f"res-{n:07d}", f"manager-{n * 7919 % MANAGERS:05d}"
@@ -184,7 +184,7 @@ def by_manager(store: Callable[[str], Any], folder: str) -> float:
 
 
 def get(store: Callable[[str], Any], folder: str, *, warm: bool) -> float:
-    """Seconds for one, the median of hundreds; keys from everywhere. Warm: they were asked for before."""
+    """Seconds of one lookup, the median of hundreds; keys from all parts. Warm: they were read before."""
     index = store(folder)
     rng = random.Random(1)
     entries = rng.sample(list(rows()), 20_000)
@@ -201,7 +201,7 @@ def get(store: Callable[[str], Any], folder: str, *, warm: bool) -> float:
 
 
 def put(store: Callable[[str], Any], folder: str) -> float:
-    """The mean of many, so that what is done now and then counts; of a few for who takes long."""
+    """The mean of many writes, so that periodic work counts; of few for slow stores."""
     index = store(folder)
     count = 3 if store is Salt else 3000
     began = now()
@@ -224,7 +224,7 @@ def batch(store: Callable[[str], Any], folder: str) -> float:
 
 
 def seen(name: str, folder: str) -> float:
-    """A listing after another process has written."""
+    """A listing after a write by another process."""
     store = STORES[name]
     index = store(folder)
     index.by_type("small")
@@ -255,7 +255,7 @@ def writer(store: Callable[[str], Any], folder: str) -> None:
 
 
 def compaction(store: Callable[[str], Any], folder: str) -> dict[str, float]:
-    """After changes of a hundredth."""
+    """The time after changes of a hundredth."""
     index = store(folder)
     if store is not Salt:
         for n in range(0, COUNT // 100, 1000):
@@ -267,7 +267,7 @@ def compaction(store: Callable[[str], Any], folder: str) -> dict[str, float]:
 
 
 def waits(store: Callable[[str], Any], folder: str, role: str) -> dict[str, float]:
-    """What single reads or writes wait, until stdin ends: the longest of 999 in 1000, and the longest of all."""
+    """Waits of single reads or writes, until stdin ends: the 99.9th percentile, and the maximum."""
     index = store(folder)
     index.get("big", "res-0000001")
     rng = random.Random(role)
@@ -288,7 +288,7 @@ def waits(store: Callable[[str], Any], folder: str, role: str) -> dict[str, floa
 
 
 def size(folder: str) -> float:
-    """Bytes an entry."""
+    """Bytes per entry."""
     return sum(path.stat().st_size for path in Path(folder).iterdir()) / COUNT
 
 

@@ -1,4 +1,4 @@
-"""What the record of jobs costs.
+"""Measures the cost of job records.
 
     python benchmarks/jobs.py [list] [returns] [targets]
 
@@ -29,7 +29,7 @@ from pushsalt.run.observers import Observers
 
 
 def states(count: int = 50) -> dict[str, Any]:
-    """The return of a target whose states are in order."""
+    """The return of a target whose states made no changes."""
     return {
         f"file_|-/etc/app/{number}.conf_|-/etc/app/{number}.conf_|-managed": {
             "name": f"/etc/app/{number}.conf",
@@ -52,7 +52,7 @@ def listed(folder: Path) -> None:
     for _ in range(10_000):
         job = JobStart(new_jid(), "state.apply", ["web"], user="me", ids=("web1", "web2"), start=time.time())
         record._begin(connection, job)
-        record._ended(connection, job.jid, JobEnd(0, "done", time.time()))
+        record._ended(connection, job.jid, JobEnd(0, "done", time.time()), only_whole=False)
     connection.execute("COMMIT")
     connection.close()
     for words in ([], ["--out", "json"], ["--limit", "20"]):

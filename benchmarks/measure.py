@@ -25,7 +25,7 @@ def main(result: str, limit: str, *argv: str) -> None:
     ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1)
     began = time.perf_counter()
     process = subprocess.Popen(argv, stdin=subprocess.DEVNULL)
-    # Not wait(timeout): that looks at growing intervals, up to 50 ms too late.
+    # Not wait(timeout): it polls at growing intervals, up to 50 ms late.
     timer = threading.Timer(float(limit), process.kill)
     timer.start()
     status = process.wait()
@@ -38,7 +38,7 @@ def main(result: str, limit: str, *argv: str) -> None:
 
 
 def _end_leftovers() -> None:
-    """Daemons of the command are our children now: end them until none is left."""
+    """The command's daemons are children of this process now: end them until none is left."""
     end = time.monotonic() + 10
     while children := _children():
         number = signal.SIGTERM if time.monotonic() < end - 5 else signal.SIGKILL

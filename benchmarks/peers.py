@@ -35,7 +35,7 @@ def cache_dir() -> Path:
 
 
 class Venvs:
-    """The environments of the peers: made when missing, or existing ones given as ``{peer: folder}``."""
+    """The environments of the peers: created if missing, or existing ones given as ``{peer: folder}``."""
 
     def __init__(self, given: dict[str, Path]) -> None:
         self._given = given
@@ -48,7 +48,7 @@ class Venvs:
         return self._given.get(name) or cache_dir() / name
 
     def make(self, peer: Peer) -> None:
-        """Raises CalledProcessError when it can't be installed."""
+        """Create an environment. Raises CalledProcessError if the installation fails."""
         folder = self.folder(peer.name)
         ready = folder / ".ready"
         if peer.name in self._given or ready.exists():
@@ -60,7 +60,7 @@ class Venvs:
         ready.touch()
 
     def versions(self, peer: Peer) -> str:
-        """Of its distributions, in words; nothing for an environment that is not there."""
+        """The versions of its distributions, as text; empty for a missing environment."""
         argv = [self.bin(peer.name, "python"), "-c", _VERSION, *peer.distributions]
         try:
             found = subprocess.run(argv, check=True, capture_output=True, text=True).stdout.split()
@@ -69,6 +69,6 @@ class Venvs:
         return " + ".join(f"{name} {version}" for name, version in zip(peer.distributions, found, strict=True))
 
     def site_packages(self, name: str) -> Path:
-        """Of an environment; a path that is not there when the environment was not made, since nothing runs in it."""
+        """The site-packages of an environment; a missing path if it was not made, since nothing runs in it."""
         lib = self.folder(name) / "lib"
         return next(lib.glob("python3.*/site-packages"), lib)

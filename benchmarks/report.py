@@ -1,4 +1,4 @@
-"""What was measured: kept as JSON, shown as Markdown tables with medians and ratios."""
+"""Measurements: stored as JSON, shown as Markdown tables with medians and ratios."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Results:
         self.failures.setdefault(section, {})[name] = why
 
     def forget(self, section: str) -> None:
-        """Drop what an earlier run said of this section (all its sizes)."""
+        """Drop the results of an earlier run for this section (all sizes)."""
         for kept in (self.runs, self.failures):
             for name in [name for name in kept if name.split()[0] == section]:
                 del kept[name]  # type: ignore[attr-defined]

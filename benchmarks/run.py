@@ -51,7 +51,7 @@ class Bench:
         self.results = results
 
     def compare(self, section: str, runners: Sequence[Contender], home: Path, rounds: int | None = None) -> None:
-        """All of them, interleaved; one that fails is reported and takes no further part."""
+        """Run all contenders, interleaved; one that fails is reported and left out."""
         wanted = [each for each in runners if not self.plan.only or any(word in each.name for word in self.plan.only)]
         broken: set[str] = set()
         rounds = self.plan.rounds if rounds is None else rounds
@@ -86,14 +86,14 @@ class Bench:
                 )
             cost: dict[str, float] = json.loads(cost_file.read_text())
             text = output.read_text("utf-8", "replace")
-        # The first round may change something; from then on the output must show that the work was done.
+        # The first round may change something; later ones must show success in their output.
         if cost["status"] != 0 or not (first or each.done(text)):
             return cost, f"status {cost['status']:.0f}, and its output ends: {text.strip()[-600:]}"
         return cost, ""
 
 
 def startup(bench: Bench, venvs: Venvs, work: Path) -> None:
-    """How long a person waits for nothing much."""
+    """The time of a command with almost no work."""
     home = work / "home"
     home.mkdir(parents=True)
     run = [*contenders.PUSHSALT, "run", "localhost", "test.ping"]
@@ -120,7 +120,7 @@ def states(bench: Bench, venvs: Venvs, work: Path, counts: Sequence[int]) -> Non
 
 
 def memory(bench: Bench, venvs: Venvs, work: Path) -> None:
-    """The controller's peak with a hundred targets at once: a command, and a run of fifty states each."""
+    """The controller's peak memory with a hundred concurrent targets: a command, and a run of fifty states each."""
     with fleets.sshd_fleet(100, work) as fleet:
         words = ("--concurrency", "100", "--out", "json")
         found = [
@@ -131,7 +131,7 @@ def memory(bench: Bench, venvs: Venvs, work: Path) -> None:
 
 
 def concurrency(bench: Bench, venvs: Venvs, work: Path) -> None:
-    """What the number of connections at a time does to a hundred targets."""
+    """The effect of the number of connections on a hundred targets."""
     with fleets.sshd_fleet(100, work) as fleet:
         words = ("run", "*", "cmd.run", "hostname", "--out", "json", "--concurrency")
         found = [

@@ -73,7 +73,7 @@ def options(bed: SshdBed) -> dict[str, Any]:
 async def bulk(bed: SshdBed, **algorithms: Any) -> tuple[float, float]:
     """MB/s down and up, by the controller's CPU time."""
     connection = await asyncssh.connect("127.0.0.1", bed.targets["ed25519"].port, **options(bed), **algorithms)
-    await connection.run("head -c 4000000 /dev/zero", encoding=None)  # not the first in this process
+    await connection.run("head -c 4000000 /dev/zero", encoding=None)  # not the first login in this process
     cpu = time.process_time()
     done = await connection.run(f"head -c {BULK} /dev/zero", encoding=None)
     down = BULK / 1e6 / (time.process_time() - cpu)

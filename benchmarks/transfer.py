@@ -1,4 +1,4 @@
-"""Files: a tree of 5,000, and one of 1 GB, from the state tree to this machine, each with the peak memory.
+"""Measures transfers: a tree of 5,000 files, and a file of 1 GB, from the state tree to this machine, with peak memory.
 
     python benchmarks/transfer.py [--files 5000] [--size 1000] [--rounds 3]
 
@@ -33,7 +33,7 @@ sys.exit(done.returncode)
 
 
 class Bench:
-    """Commands in a project of their own."""
+    """Commands in a project."""
 
     def __init__(self, folder: Path, target: str) -> None:
         self.folder, self.target, self.peak = folder, target, 0
@@ -42,7 +42,7 @@ class Bench:
         (folder / "states").mkdir()
 
     def apply(self, *words: str) -> float:
-        """Seconds of one state."""
+        """Seconds of a run of one state."""
         command = [
             *(sys.executable, "-m", "pushsalt.cli", "--cache-dir", str(self.folder / "cache")),
             *("--file-root", str(self.folder / "states"), "run", self.target, "state.single", *words),
@@ -60,7 +60,7 @@ class Bench:
             path = source / f"d{number % 50}" / f"f{number}"
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(f"file {number}\n" * 40)
-        time.sleep(4)  # what has just been written is hashed anew
+        time.sleep(4)  # a file that was just written is hashed again
         words = ("file.recurse", str(dest), "source=salt://tree")
         first = self.apply(*words)
         same = statistics.median(self.apply(*words) for _ in range(rounds))

@@ -55,27 +55,29 @@ class Client:
         self.reporter = reporter or Reporter()
         self._project: Project | None = None
         self._stop: tuple[asyncio.AbstractEventLoop, Stopping] | None = None
-        self._stopped_with = EXIT_INTERRUPTED
-        #: are told of each job besides the record
+        #: the exit code of a job that was stopped
+        self.stopped_with = EXIT_INTERRUPTED
+        #: observers of each job besides the record
         self.observers: list[JobObserver] = []
         #: whether jobs of this client are kept, if the configuration allows it
         self.keeps_jobs = True
         #: is called with the JID of a job, before its first target is asked
-        self.on_begin: Callable[[str], None] = _nothing
+        self.on_begin: Callable[[str], None] = _ignore_jid
         #: the words of the command line, if there is one
         self.words: Sequence[str] = ()
         self._is_within = False
         self._kept: KeptConnections | None = None
 
     def within(self, kept: KeptConnections | None = None) -> Client:
-        """A client for jobs that run within a job of this one, such as the steps of an orchestration.
+        """A client for one job within a job of this one, such as a step of an orchestration.
 
-        ``kept``: the connections that they use.
+        ``kept``: the connections that it uses; those of this client without them.
         """
         other = Client(self.settings)
         other._project = self.project
+        other.keeps_jobs = self.keeps_jobs
         other._is_within = True
-        other._kept = kept
+        other._kept = self._kept if kept is None else kept
         return other
 
     def new_jid(self) -> str:
@@ -83,27 +85,34 @@ class Client:
         return new_jid()
 
     @contextmanager
-    def stoppable(self, event: asyncio.Event) -> Iterator[None]:
-        """Within the context, ``stop`` sets this event of the running event loop."""
+    def stoppable(self, stopping: Stopping) -> Iterator[None]:
+        """Within the context, ``stop`` does its steps to this, in the running event loop."""
         import asyncio
 
-        from pushsalt.run.stopping import Stopping
-
-        self._stop = (asyncio.get_running_loop(), Stopping(event))
+        self._stop = (asyncio.get_running_loop(), stopping)
         try:
             yield
         finally:
             self._stop = None
 
-    async def stream_orchestrate(self, sls: list[str], options: JobOptions) -> AsyncIterator[TargetReturn]:
-        """Run an orchestration; the one return is that of the id ``HOSTNAME_master``."""
-        from pushsalt.orchestrate.running import orchestrate
+    async def stream_orchestrate(
+        self, sls: list[str], options: JobOptions, resume: str = ""
+    ) -> AsyncIterator[TargetReturn]:
+        """Run an orchestration; the one return is that of the id ``HOSTNAME_master``.
 
-        yield await orchestrate(self, sls, options)
+        ``resume``: a JID, or what stands for one, of an orchestration to go on with. Raises CommandError.
+        """
+        from pushsalt.orchestrate import resuming, running
+
+        if resume:
+            yield await resuming.resume(self, resume, sls, options)
+        else:
+            yield await running.orchestrate(self, sls, options)
 
     def orchestrate(self, sls: list[str], options: JobOptions | None = None) -> dict[str, Any]:
         """Run an orchestration: ``data``, ``outputter`` and ``retcode``, as Salt's runner returns them."""
-        from pushsalt.orchestrate.running import as_printed, orchestrate
+        from pushsalt.orchestrate.recorded import as_printed
+        from pushsalt.orchestrate.running import orchestrate
 
         return as_printed(self._wait(orchestrate(self, sls, options or JobOptions())))
 
@@ -154,7 +163,7 @@ class Client:
         other.keeps_jobs = False
         other.project.redactor = self.project.redactor
         plain = JobOptions(**(options or JobOptions()).as_fields)  # without a rollout
-        options = replace(plain, test=False, returners=(), pillar=None, saltenv=None, pillarenv=None)
+        options = replace(plain, test=False, returners=(), pillar=None, saltenv=None, pillarenv=None, detach=False)
         everything = Selection("*", "compound")  # includes all resources, unlike a glob
         if not other.project.config.has_inventory:
             everything = replace(selection, refresh=False)
@@ -320,7 +329,7 @@ class Client:
         ``exit_code``: what the record has as the end of the job. ``gently``: where states run, the one under way ends,
         and those after it are returned as not run.
         """
-        self._stopped_with = exit_code
+        self.stopped_with = exit_code
         if self._stop is not None:
             loop, stopping = self._stop
             loop.call_soon_threadsafe(stopping.request if gently else stopping.stop)
@@ -333,8 +342,9 @@ class Client:
     async def _stream(self, selection: Selection, job: Job) -> AsyncIterator[TargetReturn]:
         import asyncio  # slow to import, and not needed without connections, here and below
 
-        from pushsalt.run.batchcheck import BatchCheck, asker
-        from pushsalt.run.jobrecord import Facts, hide_kept, recorder
+        from pushsalt.run.batchcheck import batch_check
+        from pushsalt.run.jobevents import open_events, settle_events
+        from pushsalt.run.jobrecord import ProjectState, hide_kept, recorder
         from pushsalt.run.jobstart import job_start
         from pushsalt.run.observers import Observers
         from pushsalt.run.returns import finish, open_delivery
@@ -357,14 +367,12 @@ class Client:
         job = replace(job, jid=job.jid or new_jid())
         log.debug("job %s: %s on %d targets", job.jid, job.title, len(ids))
         runner = Runner(project, job, course.width, alone=len(ids) == 1, kept=self._kept)
-        stopping = runner.stopping
-        self._stop = (asyncio.get_running_loop(), stopping)
-        check = None
-        if course.check is not None and not job.options.test:
-            ask = asker(project, job, course.check)
-            check = BatchCheck(ask, course.check.text, course.check_timeout, course.width, project.redactor.text)
-        record = recorder(project, resumes=job.resumes) if self.keeps_jobs and not job.options.plan else None
-        others = [*self.observers, *([delivery] if delivery else [])]
+        self._stop = (asyncio.get_running_loop(), stopping := runner.stopping)
+        check = batch_check(project, job, course)
+        keeps = self.keeps_jobs and not job.options.plan
+        record = recorder(project, job) if keeps else None
+        events = open_events(project, runner) if keeps else None
+        others = [*self.observers, *([delivery] if delivery else []), *([events] if events else [])]
         observers = Observers(record, others, project.redactor)
         rollout = Rollout(course, partial(run, runner), self.reporter, stopping, check, observers.returned)
         state = partial(job_start, job, selection, ids, self.words, project.redactor)
@@ -375,20 +383,30 @@ class Client:
             if record is not None:
                 await runner.in_thread(partial(hide_kept, project, job, ids))
             await observers.job_begins(state())
-            facts = Facts(project, record)
+            project_state = ProjectState(project, record)
             self.on_begin(job.jid)
             async with aclosing(rollout.returns()) as returns:
                 async for result in returns:
                     yield result
             if record is not None:
                 record.restated(state())  # without the secrets that the targets' pillar has shown since
-            await facts.settled()
+            await project_state.settled()
         finally:
             self._stop = None
-            await observers.job_ends(self._stopped_with if stopping.requested.is_set() else None)
+            await observers.job_ends(self.stopped_with if stopping.requested.is_set() else None)
             await runner.close()
+            await settle_events(events, project)
             await finish(delivery, project, stopped=stopping.requested.is_set())
             self.reporter.run_finished()
+        if runner.kept and record is not None and not stopping.requested.is_set():
+            await self._collect(job, runner.kept)
+
+    async def _collect(self, job: Job, kept: dict[str, list[str]]) -> None:
+        """Collect what targets of this job keep of earlier ones: JID -> ids."""
+        from pushsalt.run.latereturns import collect
+
+        if not job.resumes:
+            await collect(self.jobs, self.within().stream_job, self.reporter, kept)
 
     def _wait(self, work: Coroutine[Any, Any, Result]) -> Result:
         """Run a coroutine to its end, also if the caller has a running event loop."""
@@ -416,7 +434,7 @@ class Client:
         return answers[0]
 
 
-def _nothing(jid: str) -> None:
+def _ignore_jid(jid: str) -> None:
     """Nobody asks for the JID."""
 
 

@@ -83,7 +83,7 @@ class Config:
     lock_file: Path | None = None
     #: the configuration or inventory that was found and is not used, since it is not trusted
     refused: Path | None = None
-    #: whether the inventory was found, not named: then files beside it must be trusted too
+    #: whether the inventory was found, not named: then files in its folder must be trusted too
     found: bool = False
     #: plug-ins that make the inventory, which has no files then
     rosters: tuple[str, ...] = ()

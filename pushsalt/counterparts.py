@@ -60,7 +60,7 @@ def _both_sides(lines: list[str], pattern: re.Pattern[str], budget: _Budget) -> 
             found[at - 1] = found[at] = None
 
     def after(at: int, sign: str) -> int:
-        """Where the lines of one side that begin here end."""
+        """The end of the lines of one side that begin at this position."""
         while at < len(found) and (line := found[at]) is not None and line[2] == sign:
             at += 1
         return at

@@ -1,11 +1,11 @@
-"""Options of Salt's daemons, which a configuration may have and which mean nothing without daemons."""
+"""Options of Salt's daemons, which a configuration may have and which have no effect without daemons."""
 
 from __future__ import annotations
 
 import fnmatch
 from typing import Final
 
-#: Options of Salt's daemons, command lines and transports: taken without a word, they mean nothing without daemons.
+#: Options of Salt's daemons, command lines and transports: accepted without a warning, and without effect.
 _DAEMON: Final = (
     "acceptance_*",
     "add_proxymodule_to_opts",
@@ -172,5 +172,5 @@ _DAEMON: Final = (
 
 
 def belongs_to_daemons(name: str) -> bool:
-    """Whether it is an option of Salt's daemons, without effect here."""
+    """Whether it is an option of Salt's daemons, which has no effect."""
     return any(fnmatch.fnmatchcase(name, pattern) for pattern in _DAEMON)

@@ -18,9 +18,9 @@ from pushsalt.errors import ConfigError
 NAME: Final = "pushsalt.yaml"
 SALT_MASTER: Final = "master"
 SALTFILE: Final = "Saltfile"
-#: The inventories beside a pushsalt.yaml, of which the first that is there counts; hosts.ini is Ansible's name.
+#: The inventories next to a pushsalt.yaml, of which the first existing one counts; hosts.ini is Ansible's name.
 INVENTORIES: Final = ("inventory.yaml", "hosts.ini")
-#: The inventory beside a Salt master configuration.
+#: The inventory next to a Salt master configuration.
 ROSTER: Final = "roster"
 _SALT_FOLDER: Final = Path("/etc/salt")
 
@@ -42,7 +42,7 @@ class Place:
     named: bool = False
     saltfile: Path | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
-    #: the file here or above that would be used if it were trusted
+    #: the file in this folder or above that would be used if it were trusted
     refused: Path | None = None
 
 
@@ -98,7 +98,7 @@ def _installed(env: Mapping[str, str], trust: Trust, saltfile_options: SaltfileO
 
 
 def _named(path: Path) -> Path:
-    """The file behind a path that the command line names."""
+    """The file for a path of the command line."""
     if not path.is_dir():
         return Path(os.path.normpath(path))
     for name in (NAME, SALT_MASTER):
@@ -130,7 +130,7 @@ def _of_saltfile(file: Path, saltfile_options: SaltfileOptions, trust: Trust, na
 def inventory_of(
     place: Place, here: Path, env: Mapping[str, str], warnings: list[str]
 ) -> tuple[list[Path], Path | None]:
-    """The inventory beside the configuration, and the one that would be used if it were trusted."""
+    """The inventory next to the configuration, and the one that would be used if it were trusted."""
     if place.folder is None:
         return [], None
     names = INVENTORIES if place.file is not None and place.file.name == NAME else (ROSTER,)

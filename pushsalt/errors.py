@@ -42,7 +42,7 @@ KINDS: dict[str, str] = {
     "auth_failed": "the server took none of the offered keys or passwords",
     "key_unusable": "a private key or certificate cannot be read or decrypted",
     "sudo_password_wrong": "sudo (or su, doas, run0) did not accept the password",
-    "sudo_password_required": "sudo (or su, doas, run0) wants a password and none is set",
+    "sudo_password_required": "sudo (or su, doas, run0) requires a password and none is set",
     "sudo_denied": "sudo (or su, doas, run0) does not allow this user to do that",
     "no_shell": "the login gives no usable /bin/sh",
     "no_python": "no Python was found on the target",
@@ -55,11 +55,11 @@ KINDS: dict[str, str] = {
     "connection_lost": "the connection broke while work was under way: the outcome is unknown",
     "worker_died": "the process that ran the work died: the outcome is unknown",
     "timeout": "the job did not end in time and was stopped",
-    "locked": "another run is at work on the target",
-    "plan_stale": "the target is not as it was when the plan was made",
+    "locked": "another run uses the target",
+    "plan_stale": "the target has changed since the plan was made",
     "offline": "the call needs the target, and the target is offline",
-    "secret_unavailable": "a secret that the target needs could not be had from where it lives",
-    "resource_unknown": "nobody manages the resource any more, or its manager is not in the inventory",
+    "secret_unavailable": "a secret that the target needs could not be read from its store",
+    "resource_unknown": "no target manages the resource any more, or its manager is not in the inventory",
     "resource_unreachable": "there is no way from the manager into the resource: it does not run, or a tool is missing",
     "interrupted": "stopped by a signal before the target's work ended",
     "not_begun": "the rollout was stopped before the target's turn: nothing was done on it",
@@ -114,7 +114,7 @@ class InventoryError(CommandError):
 
 
 class NoTargetError(CommandError):
-    """The target expression, ``words``, matches nothing; the hint names the nearest ids."""
+    """The target expression, ``words``, matches no target; the hint names the nearest ids."""
 
     def __init__(self, message: str, hint: str = "", words: str = "") -> None:
         super().__init__(message, hint)
@@ -141,7 +141,7 @@ class TargetError(PushsaltError):
 
 
 class PlanStale(TargetError):
-    """A target is not as it was when a plan was made: nothing was changed."""
+    """A target has changed since the plan was made: nothing was changed on it."""
 
     exit_code = EXIT_FAILED
 

@@ -54,10 +54,10 @@ class Selection:
 
 @dataclass(frozen=True)
 class RolloutOptions:
-    """How a job goes on from target to target. Times in seconds; None means the configuration's value or the default.
+    """The course of a job over its targets. Times in seconds; None means the configuration's value or the default.
 
     ``batch``: a number of targets or a percentage ("20%"): at most so many run at a time, in order; several of them
-    ("1,10%,50%") are steps, of which each is wholly done before the next one begins, and the last repeats.
+    ("1,10%,50%") are steps: each ends before the next begins, and the last repeats.
     """
 
     batch: str | None = None
@@ -66,7 +66,7 @@ class RolloutOptions:
     #: from so many targets on, a job without ``batch`` has batches of ``batch_safe_size``
     batch_safe_limit: int | None = None
     batch_safe_size: str | None = None
-    #: ``grain:KEY``: no two targets with one value of it are at work at a time
+    #: ``grain:KEY``: no two targets with the same value of this grain run at the same time
     batch_by: tuple[str, ...] = ()
     #: no further target begins once so many, or P% of all, have failed or not answered
     max_fail: str | None = None
@@ -95,14 +95,16 @@ class JobOptions(RolloutOptions):
     accept_new_host_keys: bool = False
     log_level: str = "warning"
     verbose: int = 0
-    #: returners that get the returns, beside those of the configuration, and the profile of their options
+    #: returners besides those of the configuration, and the profile of their options
     returners: tuple[str, ...] = ()
     return_config: str = ""
     #: render once for equal inputs; None is the configuration's value
     render_cache: bool | None = None
     #: a dry run whose return is a plan (pushsalt.planning)
     plan: bool = False
-    #: a state whose function does not exist fails when it is reached, as in Salt; False: nothing runs then
+    #: the runs are left to themselves on the targets, once they need nothing of the controller
+    detach: bool = False
+    #: a state whose function does not exist fails when it is reached, as in Salt; False: then no state runs
     unknown_states_run: bool = False
 
     @cached_property
@@ -136,6 +138,8 @@ class Job:
     jid: str = ""
     #: the record has the job, and gets more returns of it
     resumes: bool = False
+    #: what earlier commands have begun is collected, and nothing else is done; it ``resumes`` then
+    collects: bool = False
     #: what is to be recorded for a plan file (pushsalt.run.recording.Recorder)
     record: Any = field(default=None, compare=False, repr=False)
     #: the plan that is run (pushsalt.run.fromplan.Kept)

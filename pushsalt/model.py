@@ -65,10 +65,10 @@ class Explained(str):
 
 @dataclass(frozen=True)
 class Target:
-    """One machine of the inventory, all settings merged (defaults < groups in order < host); or a resource behind one.
+    """One machine of the inventory with all settings merged (defaults < groups in order < host), or a managed resource.
 
-    ``timeout`` (seconds) bounds connecting; the job has its own. ``jump`` names inventory ids, the nearest
-    to the controller first. Values that were not given are None, so that ~/.ssh/config can fill them.
+    ``timeout`` (seconds) bounds connecting; the job has its own. ``jump`` names inventory ids, the nearest to the
+    controller first. Values that were not given are None, so that ~/.ssh/config can provide them.
     """
 
     id: str
@@ -118,7 +118,7 @@ class Target:
 
     @property
     def place(self) -> str:
-        """The name of the place where its runtime lies: one that nothing can be run in is served by its manager."""
+        """The name of the place of its runtime: a resource in which nothing can run is served by its manager."""
         return self.manager if self.resource and not self.enter else self.key
 
 
@@ -158,14 +158,15 @@ class Plan:
 
 @dataclass
 class TargetReturn:
-    """The one return of a target, whatever happened.
+    """The one return of a target, in every case.
 
-    ``ret`` has Salt's shape (a dict of state returns, a function's value, a list of error texts) or the error object
-    of the contract. ``shape`` says which. ``phases`` has wall seconds by phase (connect, grains, render, send, run).
-    ``retcode`` is Salt's: of a command, its exit status. ``changes``: something changed or would change.
-    ``events`` are those that states with ``fire_event``, and the function ``event.send``, sent, in order, as Salt's
-    event bus has them: ``{"tag": text, "data": {"ret": the state's return}}``, or the data that was sent. ``salt``: the
-    version of the real Salt whose module gave the value, if so. ``check``: what a batch check found wrong afterwards.
+    ``ret`` has Salt's shape (a dict of state returns, a function's value, a list of error texts) or the error object of
+    the contract. ``shape`` says which. ``phases`` has wall seconds by phase (connect, grains, render, send, run).
+    ``retcode`` is Salt's: of a command, its exit status. ``changes``: something changed or would change. ``events`` are
+    the events of states with ``fire_event`` and of the function ``event.send``, in order, as on Salt's event bus:
+    ``{"tag": text, "data": {"ret": the state's return}}``, or the data of the call. ``salt``: the version of the real
+    Salt whose module returned the value, if so. ``check``: the error of a batch check after the run. ``left``: the
+    run goes on on the target, and this is not its return.
     """
 
     id: str
@@ -180,6 +181,9 @@ class TargetReturn:
     retcode: int = 0
     changes: bool = False
     check: str = ""
+    left: bool = False
+    #: the same without secrets, as observers got it, and the version of the redactor that made it
+    hidden: tuple[int, Any] | None = field(default=None, compare=False, repr=False)
 
     @property
     def error_kind(self) -> str:

@@ -163,7 +163,7 @@ _SENT: Final = _of(
     ("failhard", "bool", False, "Stop a target at its first failed state."),
     ("state_aggregate", "any", False, "Join states that can be done at once: true, or a list of state modules."),
     ("state_auto_order", "bool", True, "States run in the order in which they are written."),
-    ("state_events", "bool", False, "Accepted; progress is always streamed."),
+    ("state_events", "bool", False, "Write an event for each state that has its return: see docs/events.md."),
     ("state_max_parallel", "int", 0, "Bound of `parallel: true` states at a time; 0: 16."),
     ("state_output", "text", "full", "How much of each state is shown."),
     ("state_output_diff", "bool", False, "Show only states with changes."),
@@ -251,6 +251,9 @@ _CONTROLLER: Final = _of(
     ("keep_jobs_seconds", "int", 86400, "Seconds for which jobs are kept; 0 is for ever, up to keep_jobs_size."),
     ("keep_jobs", "int", UNSET, "Salt's former name of keep_jobs_seconds, in hours."),
     ("keep_jobs_size", "bytes", 256 * 1024**2, "Bytes of all kept jobs, from which on the oldest go; 0 is no bound."),
+    ("event_journal", "bool", True, "Write the events of jobs into the journal below cache_dir: see docs/events.md."),
+    ("keep_events_seconds", "int", 604800, "Seconds for which events are kept; 0: up to keep_events_size."),
+    ("keep_events_size", "bytes", 128 * 1024**2, "Bytes of all kept events, from which on the oldest go; 0: no bound."),
     ("concurrency", "int", None, "Connections at a time."),
     ("connect_timeout", "number", None, "Seconds for connecting, where the host has no `timeout`."),
     (
@@ -363,7 +366,7 @@ _ALL: Final = (*_BOTH, *_SENT, *_CONTROLLER, *_MINION, *_ACCEPTED, *_OF_MODULES)
 #: every option by name
 OPTIONS: Final[Mapping[str, Option]] = MappingProxyType({row.name: row for row in _ALL})
 
-#: Options that are one of a few words. Another is said, and then taken as Salt takes it.
+#: Options whose value is one of a few words. Another value causes a warning, and then has Salt's meaning.
 CHOICES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
     {
         "strict_arguments": ("error", "near", "warn", "off"),

@@ -101,7 +101,7 @@ def _tie(life: int, owner: int | None) -> None:
 
 
 def trusted_program(path: Path) -> Path:
-    """The program behind a path. Raises InventoryError for one that others can change, and OSError."""
+    """The program at a path. Raises OSError, and InventoryError for a program that others can change."""
     program = path.resolve()
     status = program.stat()
     is_open = status.st_uid not in (0, os.geteuid()) or status.st_mode & 0o022

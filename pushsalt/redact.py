@@ -64,7 +64,7 @@ SECRET_KEYS = (
     "*erlang_cookie*",
     "*.key",
 )
-#: Keys that fit one of the globs by chance, and are no secrets unless ``secret_keys`` has them as they are.
+#: Keys that match one of the globs by accident; they are secret only if ``secret_keys`` names them exactly.
 _NO_SECRETS = frozenset(f"{word}_pass" for word in ("proxy", "fastcgi", "uwsgi", "scgi", "grpc", "memcached"))
 SHORTEST = 6
 WHOLE_WORD = 8
@@ -96,13 +96,13 @@ _PUBLIC = re.compile(
 )
 #: A URL up to its password, and that. It begins with what is rare: texts are long, and a target may have made them.
 _LOGIN = re.compile(r"""(://[^\s/:@'"<>\\()\[\]{}]*:)([^\s/@'"<>\\]+)(?=@)""")
-#: base64, also as programs break it into lines; it begins where no such character stands before it
+#: base64, also if programs break it into lines; no such character precedes it
 _B64 = re.compile(
     r"(?<![\w+/=])[A-Za-z0-9+/]{16,}={0,2}(?:(?:[ \t\r]*\n|\\n)[ \t]*[+-]?[A-Za-z0-9+/]+={0,2}(?=\s|\\n|\Z))*"
 )
 #: so often may something be encoded
 _DEEPEST = 3
-#: what stands before a short secret, ends with a letter or digit, and is no part of a word
+#: text before a short secret that ends with a letter or digit and is not part of a word
 _ESCAPE = re.compile(r"(?:\\[abefnrtv]|%[0-9A-Fa-f]{2}|\\x[0-9A-Fa-f]{2}|\\u[0-9A-Fa-f]{4}|\x1b\[[0-9;]*[mK])\Z")
 #: what a user, a package, an SLS may be called; and a key, an id, a path: no command, no URL
 _NAME = re.compile(r"[A-Za-z_][\w.@-]{0,31}\Z")
@@ -124,7 +124,9 @@ _WITHOUT_TEXT = frozenset((type(None), bool, int, float))
 
 
 class Redactor:
-    """Values to hide, and the hiding. Costs nothing until a value is added, which any thread may do at any time."""
+    """The values to hide, and their replacement. Without values it costs nothing; any thread may add values at any
+    time.
+    """
 
     def __init__(self, secret_keys: Iterable[str] = SECRET_KEYS) -> None:
         self._keys = frozenset(str(pattern).lower().replace("-", "_") for pattern in secret_keys)
@@ -152,6 +154,11 @@ class Redactor:
         """A secret: a text, or all texts within a structure (decrypted pillar). Other types are left alone."""
         for text in texts(value):
             self._add(text)
+
+    @property
+    def version(self) -> int:
+        """A number that grows with each secret: what was redacted at the same one need not be redacted again."""
+        return len(self._values)
 
     def known(self) -> list[str]:
         """The secrets that were added, for a plan file."""

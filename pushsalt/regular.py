@@ -1,4 +1,4 @@
-"""Files as they are expected to be: a named pipe or a device in the place of one is an error at once, nothing waits."""
+"""Opens regular files: a named pipe or a device in place of one is an error at once, and nothing waits."""
 
 from __future__ import annotations
 

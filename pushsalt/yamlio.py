@@ -38,7 +38,7 @@ KeyPath = tuple[Hashable, ...]
 
 
 class YamlError(RenderError):
-    """Text that is no acceptable YAML. ``problem`` is the reason alone; ``errors`` has the text for people.
+    """Text that is not valid YAML. ``problem`` is the reason alone; ``errors`` has the text for people.
 
     ``related`` is another place that the problem is about, as words and line: ``("first used", 3)``.
     """
@@ -292,7 +292,7 @@ class YamlBuilder:
             parent.expect_value = False
         else:
             assert parent.pairs is not None
-            if raw is None:  # a collection; tuples and the like are no keys in Salt either
+            if raw is None:  # a collection; tuples and similar types are not keys in Salt either
                 raise _Problem(_unacceptable_key(value), mark)
             parent.pairs.append(_Pair(raw, tag, value, mark))
             parent.expect_value = True

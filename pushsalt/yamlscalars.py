@@ -14,7 +14,7 @@ MERGE: Final = TAG + "merge"
 VALUE: Final = TAG + "value"
 STR: Final = TAG + "str"
 
-#: first character -> [(tag, pattern)] of plain scalars that are no text
+#: first character -> [(tag, pattern)] of plain scalars that are not text
 _IMPLICIT: Final[dict[str, list[tuple[str, re.Pattern[str]]]]] = yaml.SafeLoader.yaml_implicit_resolvers
 
 
@@ -28,7 +28,7 @@ def implicit_tag(text: str) -> str:
 
 def _int(text: str) -> int:
     if text.startswith("0") and not text.startswith(("0b", "0x")):
-        text = text.lstrip("0") or "0"  # as Salt: decimal, whatever the zeros
+        text = text.lstrip("0") or "0"  # as in Salt: decimal, with any leading zeros
     digits = text.replace("_", "")
     sign = -1 if digits.startswith("-") else 1
     digits = digits.removeprefix("-") if sign < 0 else digits.removeprefix("+")
@@ -36,7 +36,7 @@ def _int(text: str) -> int:
         return sign * int(digits[2:], 2)
     if digits.startswith("0x"):
         return sign * int(digits[2:], 16)
-    if digits.startswith("0") and digits != "0":  # only behind a sign
+    if digits.startswith("0") and digits != "0":  # only after a sign
         return sign * int(digits, 8)
     if ":" in digits:
         return sign * int(_sexagesimal(digits, int))

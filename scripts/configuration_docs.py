@@ -1,4 +1,5 @@
-"""Makes docs/configuration.md, a reference of every configuration option, from the option table (pushsalt/options.py).
+"""Generates docs/configuration.md, a reference of every configuration option, from the option table
+(pushsalt/options.py).
 
 python scripts/configuration_docs.py     writes the page (make docs)
 """
@@ -32,7 +33,7 @@ Types: `roots` is `{saltenv: [folder]}`, `paths` a path or a list of them, `byte
 have a fraction, `any` is not checked.
 """
 
-#: (heading, what stands below it, whether the option belongs there)
+#: (heading, text below it, whether an option belongs to it)
 SECTIONS = (
     ("On the controller alone", "Neither templates nor targets see these.", lambda row: row.scope == "controller"),
     (
@@ -76,7 +77,7 @@ def _literal(text: str) -> str:
 
 
 def _default(value: Any) -> str:
-    """The default as YAML; long lists stand in the table of options."""
+    """The default as YAML; long lists are in the table of options."""
     if value is UNSET or value is None or value == "":
         return ""
     text = yaml.safe_dump(value, default_flow_style=True, width=10_000, sort_keys=False).strip().removesuffix("\n...")

@@ -19,13 +19,13 @@ ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "constraints.txt"
 HEAD = """# The versions that CI uses, for `pip install --constraint constraints.txt`. Written by `make constraints`.
 """
-#: what pushsalt itself imports: its needs, and those of its extras that tests have
+#: the requirements of pushsalt itself, and of the extras that tests install
 OWN = ("dependencies", "mako", "nacl", "toml", "jmespath", "keyring")
 LOWEST = re.compile(r'^\s*"([\w.-]+)(?:\[[\w,]+\])?>=([\d.]+)', re.MULTILINE)
 
 
 def lowest() -> list[str]:
-    """``name==version`` of each need with a lower bound."""
+    """``name==version`` of each requirement with a lower bound."""
     text = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
     found = []
     for name in OWN:
@@ -36,7 +36,7 @@ def lowest() -> list[str]:
 
 
 def renew() -> None:
-    """Install everything anew, and write down what came."""
+    """Install the newest versions in a new environment, and write them to the file."""
     with tempfile.TemporaryDirectory() as folder:
         pip = [f"{folder}/bin/python", "-m", "pip"]
         subprocess.run([sys.executable, "-m", "venv", folder], check=True)

@@ -1,7 +1,7 @@
 #!/bin/sh
-# Which lines and branches of pushsalt/ tests reach, render processes and commands included: `make coverage`. Machines are
-# left out, as is comparing with Salt. Arguments go to pytest; without any these are all other tests, some twenty minutes.
-# Fails below 90 %.
+# Measures which lines and branches of pushsalt/ the tests reach, including render processes and commands: `make
+# coverage`. Arguments go to pytest; the default is all tests without machines and comparisons with Salt, which take some
+# twenty minutes. Fails below 90 %.
 set -eu
 cd "$(dirname "$0")/.."
 . scripts/venv.sh

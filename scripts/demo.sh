@@ -1,5 +1,5 @@
 #!/bin/sh
-# Everything for a first run: a virtual environment, pushsalt in it, and `pushsalt demo` with the given options.
+# Installs pushsalt into a virtual environment, and runs `pushsalt demo` with the given options.
 set -eu
 cd "$(dirname "$0")/.."
 . scripts/venv.sh

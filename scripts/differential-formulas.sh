@@ -1,7 +1,7 @@
 #!/bin/sh
 # Applies public formulas by real Salt and by pushsalt in twin machines, as root: tests/differential/formulas/README.md.
-# With no arguments all of them: their record is kept, and docs/formulas-compared.md made of it. Arguments: names of
-# formulas, -k WORD, -v. FORMULAS names a folder of clones; else those of github.com are cloned.
+# Without arguments it applies all of them, writes their record, and generates docs/formulas-compared.md. Arguments: names
+# of formulas, -k WORD, -v. FORMULAS names a folder of clones; otherwise the formulas are cloned from github.com.
 set -eu
 cd "$(dirname "$0")/.."
 . scripts/venv.sh

@@ -1,10 +1,11 @@
 #!/bin/sh
 # Runs the cases of tests/differential/cases by real Salt and by pushsalt in twin machines, as root. Arguments go to pytest.
-# All of them: their record is kept, with digests of the code that they ran with, and docs/states-compared.md is made of it.
+# Without arguments it runs all of them, writes their record, with digests of the code, and generates
+# docs/states-compared.md.
 #
-#   CASES=ci            only those that tests/differential/chosen.py chooses for the day (DAY=2026-11-23); no record
-#   RECORD=differing    only those that differ by design: the lines in which they differ become those that they are to show
-#   RECORD=digests      none: what the record says holds for the code as it is now, since all were green with it
+#   CASES=ci            only the cases that tests/differential/chosen.py chooses for the day (DAY=2026-11-23); no record
+#   RECORD=differing    only the cases that differ by design: records the lines in which they differ
+#   RECORD=digests      no case: the record's digests become those of the current code; use it only if all cases passed with it
 set -eu
 cd "$(dirname "$0")/.."
 . scripts/venv.sh
@@ -15,7 +16,7 @@ fi
 with_salt
 export REQUIRE="${REQUIRE:+$REQUIRE,}salt,machines"
 if [ "${CASES:-}" = ci ]; then
-    DAY="${DAY:-$(date -u +%F)}" # the same for all processes, whatever the clock strikes
+    DAY="${DAY:-$(date -u +%F)}" # the same for all processes, also after midnight
     export DAY
     "$TEST_PYTHON" -m tests.differential.chosen
     exec "$TEST_PYTHON" -m pytest tests/differential/test_states.py --dist loadgroup "$@"

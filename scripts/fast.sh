@@ -1,20 +1,20 @@
 #!/bin/sh
-# The unit tests, as many at a time as there are cores: `make fast`. Arguments go to pytest (make fast ARGS='-k yaml').
+# Runs the unit tests in parallel, a process per core: `make fast`. Arguments go to pytest (make fast ARGS='-k yaml').
 #
-# VENV and PYTHON name another environment, and the Python that it is made with, LOWEST=1 fills it with the lowest versions
-# of what pushsalt needs.
+# VENV names another environment, and PYTHON the Python with which it is made; LOWEST=1 installs the lowest versions of
+# pushsalt's requirements into it.
 #
-# How tests are chosen: the folders of APART are left out, since their tests start the whole command line, servers,
-# sessions or real Salt; of the others, what is marked machines, sshd or slow is left out. A new folder of tests is
-# included, and a file in one that takes more than a few seconds is marked slow.
+# Choice of tests: the folders of APART are left out, since their tests start whole commands, servers, sessions or real
+# Salt; in the others, tests that are marked machines, sshd or slow are left out. A new folder of tests is included; mark
+# files slow that take more than a few seconds.
 set -eu
 cd "$(dirname "$0")/.."
 . scripts/venv.sh
 VENV="${VENV:-.venv}"
 install_into "$VENV" '.[test]'
 
-APART="ca check children cli demo differential docs e2e examples ext_pillar formula git hostile machines minion modules plugins
-run sdb select session transport"
+APART="ca check children cli demo differential docs e2e examples ext_pillar formula git hostile impact machines minion
+modules orchestrate plugins returners run sdb select session transport"
 for folder in $APART; do
     set -- "$@" "--ignore=tests/$folder"
 done

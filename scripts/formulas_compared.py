@@ -36,7 +36,7 @@ units (enabled, active), users and groups. Compared {dates}.
 
 
 def take_up(folder: Path) -> None:
-    """Merge outcomes into the record: those of cases that are as they were when they were run."""
+    """Merge outcomes into the record; those of cases that changed since the run are left out."""
     known = records.outcomes(read(), folder, ("formula", "title", "digest"))
     kept = []
     for file in load_all():
@@ -48,7 +48,7 @@ def take_up(folder: Path) -> None:
 
 
 def _short(one: dict[str, Any]) -> dict[str, Any]:
-    """Of each difference its first line."""
+    """The first line of each difference."""
     for run in one["runs"]:
         for kind in ("states", "machine"):
             run[kind] = [{"text": block["text"].split("\n")[0], "why": block["why"]} for block in run[kind]]
@@ -60,7 +60,7 @@ def read() -> dict[str, Any]:
 
 
 def wrong(case: dict[str, Any]) -> list[str]:
-    """The differences of a case that should not be, and what is wrong with the case."""
+    """Unaccepted differences of a case, and errors of the case."""
     found = [
         f"{run['name']}: {block['text']}"
         for run in case["runs"]
@@ -121,7 +121,7 @@ def _machines(case: dict[str, Any]) -> str:
 
 
 def _reasons(case: dict[str, Any]) -> dict[str, list[str]]:
-    """Why differences stay, and which."""
+    """The reasons for accepted differences."""
     found: dict[str, list[str]] = {}
     for run in case["runs"]:
         for block in [*run["states"], *run["machine"]]:

@@ -18,7 +18,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "imports.md"
 
-#: Name of a layer, what it is for, and its packages and modules.
+#: Name of a layer, its purpose, and its packages and modules.
 LAYERS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     (
         "base",
@@ -96,7 +96,7 @@ LAYERS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
             "planning",
         ),
     ),
-    ("jobs", "one job on many targets, orchestrations", ("delivery", "run", "orchestrate", "runners", "api")),
+    ("jobs", "one job on many targets, orchestrations", ("delivery", "run", "orchestrate", "runners", "api", "impact")),
     (
         "presentation",
         "what people see and type",
@@ -106,7 +106,7 @@ LAYERS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
 
 
 def order() -> list[str]:
-    """Every package and module right below ``pushsalt``, from the bottom up."""
+    """Every package and module directly in ``pushsalt``, lowest first."""
     return [name for _, _, names in LAYERS for name in names]
 
 
@@ -116,7 +116,7 @@ def room(name: str) -> str:
 
 
 def modules(package: str = "pushsalt") -> Iterator[tuple[str, Path]]:
-    """Dotted names and files of the modules of a package; what was taken over from others (``vendor``) is left out."""
+    """Dotted names and files of the modules of a package, without those of other projects (``vendor``)."""
     for path in sorted((ROOT / package).rglob("*.py")):
         if "vendor" in path.parts:
             continue
@@ -131,7 +131,7 @@ def names(package: str = "pushsalt") -> frozenset[str]:
 
 @cache
 def imported(path: Path, package: str = "pushsalt") -> set[str]:
-    """The modules of the package that a file names in its imports, wherever they stand."""
+    """The modules of the package that a file imports, in any place."""
     found = set()
     known = names(package)
     for node in ast.walk(ast.parse(path.read_text())):
@@ -147,13 +147,13 @@ def imported(path: Path, package: str = "pushsalt") -> set[str]:
 
 
 def module_edges(package: str = "pushsalt") -> dict[str, set[str]]:
-    """Module -> the other modules that it imports, at once, later, or for types."""
+    """Module -> the other modules that it imports, at start, later, or for types."""
     known = names(package)
     return {name: (imported(path, package) & known) - {name} for name, path in modules(package)}
 
 
 def circles(edges: Mapping[str, Collection[str]]) -> list[list[str]]:
-    """The groups of modules that import each other, directly or by others: Tarjan's strongly connected components."""
+    """The groups of modules that import each other, directly or indirectly: Tarjan's strongly connected components."""
     found: list[list[str]] = []
     number: dict[str, int] = {}
     lowest: dict[str, int] = {}

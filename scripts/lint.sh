@@ -1,5 +1,5 @@
 #!/bin/sh
-# Style, types, and the Python 3.6 syntax of what runs on targets: `make lint`, and the first step of .ci/run.
+# Checks style, types, and the Python 3.6 syntax of the code for targets: `make lint`, and the first step of .ci/run.
 set -eu
 cd "$(dirname "$0")/.."
 . scripts/venv.sh

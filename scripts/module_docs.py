@@ -25,14 +25,14 @@ ROOT = Path(__file__).resolve().parents[1]
 PAGES = ROOT / "docs" / "modules"
 SHARED = ROOT / "scripts" / "module_arguments.yaml"
 TITLES = {"modules": "Execution modules", "states": "State modules"}
-#: Hooks of the loader and of the engine: nobody calls them by name.
+#: Hooks of the loader and of the engine: no user calls them by name.
 HOOKS = frozenset({"mod_aggregate", "mod_beacon", "mod_init", "mod_run_check", "mod_run_check_cmd", "mod_watch"})
 _SIGNATURE = 100
 
 
 @dataclass
 class Function:
-    """A public function. ``files`` are those that have it, the one whose text is used first."""
+    """A public function. ``files`` are those that define it; the docstring of the first one is used."""
 
     name: str
     args: ast.arguments
@@ -41,13 +41,13 @@ class Function:
 
     @property
     def arguments(self) -> list[str]:
-        """Names of what can be given, without ``*args`` and ``**kwargs``."""
+        """Names of the arguments, without ``*args`` and ``**kwargs``."""
         return [arg.arg for arg in (*self.args.posonlyargs, *self.args.args, *self.args.kwonlyargs)]
 
 
 @dataclass
 class Module:
-    """A module by the name that it is called by, with the files that may be it."""
+    """A module by its virtual name, with the files that may provide it."""
 
     kind: str
     name: str
@@ -55,7 +55,7 @@ class Module:
     functions: dict[str, Function] = field(default_factory=dict)
 
     def add(self, file: str, tree: ast.Module, skip: int = 0) -> None:
-        """Take the functions of one file; ``skip``: leading arguments that callers do not give."""
+        """Add the functions of one file; ``skip``: leading arguments that callers do not pass."""
         self.docs[file] = ast.get_docstring(tree) or ""
         for name, node in _public(tree):
             args = node.args
@@ -93,7 +93,7 @@ def modules() -> list[Module]:
 
 
 def _public(tree: ast.Module) -> Iterator[tuple[str, ast.FunctionDef]]:
-    """Name and function, of what callers see; an alias is its function's under another name."""
+    """Names and functions that callers see; an alias is the same function under another name."""
     nodes = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
     renamed: dict[str, str] = {}
     shown: list[str] | None = None
@@ -111,11 +111,11 @@ def _public(tree: ast.Module) -> Iterator[tuple[str, ast.FunctionDef]]:
             yield renamed.get(name, name), node
 
 
-# --- what arguments mean
+# --- meanings of arguments
 
 
 def shared() -> dict[str, str]:
-    """What arguments mean that many functions have, by name, or by ``module.name``."""
+    """The meaning of arguments that many functions have, by name, or by ``module.name``."""
     loaded = yaml.safe_load(SHARED.read_text("utf-8"))
     found: dict[str, str] = dict(loaded["all"])
     for module, names in loaded["modules"].items():
@@ -124,7 +124,7 @@ def shared() -> dict[str, str]:
 
 
 def unnamed(module: Module, function: Function) -> list[str]:
-    """Arguments that neither the function's docstring nor the module's names."""
+    """Arguments that neither the function's docstring nor the module's describes."""
     text = "\n".join([function.doc, *module.docs.values()])
     return [name for name in function.arguments if not re.search(rf"\b{re.escape(name)}\b", text)]
 
@@ -134,7 +134,7 @@ def meaning(module: Module, name: str, known: Mapping[str, str]) -> str | None:
 
 
 def missing() -> Iterator[str]:
-    """``module.function: argument`` of all that nothing says anything about."""
+    """``module.function: argument`` of all undescribed arguments."""
     known = shared()
     for module in modules():
         for function in module.functions.values():
@@ -171,7 +171,9 @@ def _headline(module: Module) -> str:
     named = f"thin/{module.kind}/{module.name}.py"
 
     def functions(file: str) -> int:
-        """How many it has, with those of its parts (``useradd_about.py`` is one of ``useradd.py``)."""
+        """The number of its functions, including those of its parts (``useradd_about.py`` belongs to
+        ``useradd.py``).
+        """
         part = file.removesuffix(".py") + "_"
         return sum(one == file or one.startswith(part) for one in files)
 
@@ -226,7 +228,7 @@ def _signature(full: str, args: ast.arguments) -> list[str]:
 
 
 def _split(text: str) -> Iterator[str]:
-    """The arguments of a signature's text: commas within brackets and quotes are theirs."""
+    """The arguments of a signature's text; commas within brackets and quotes do not separate."""
     depth, quote, start = 0, "", 0
     for at, char in enumerate(text):
         if quote:
@@ -277,7 +279,7 @@ def markdown(doc: str) -> list[str]:
 
 
 def _indented(lines: list[str], at: int) -> tuple[list[str], int]:
-    """The indented block that begins here, blank lines before it left out, and where it ends."""
+    """The indented block that begins here, without blank lines before it, and where it ends."""
     start = at
     while start < len(lines) and not lines[start].strip():
         start += 1
@@ -295,7 +297,7 @@ _ESCAPED = {"*": "\\*", "__": "\\_\\_", "<": "&lt;"}
 
 
 def _inline(text: str) -> str:
-    """One line: literals in single backquotes, what would be markup outside of them escaped."""
+    """One line: double backquotes become single ones, other markup is escaped."""
     parts = re.split(r"(``.+?``|`[^`]+`)", text)
     for at, part in enumerate(parts):
         if part.startswith("``") and len(part) > 4:

@@ -1,12 +1,12 @@
 #!/bin/sh
-# The unit tests (scripts/fast.sh) by the user nobody, in a copy of the checkout with an environment of its own, as root
-# on Debian: `make nonroot`. Arguments go to pytest.
+# Runs the unit tests (scripts/fast.sh) as the user nobody, in a copy of the checkout with a separate environment:
+# `make nonroot`. Needs root on Debian. Arguments go to pytest.
 set -eu
 cd "$(dirname "$0")/.."
 . scripts/venv.sh
-[ "$(id -u)" = 0 ] || { echo "error: this becomes somebody else, which only root can" >&2; exit 1; }
+[ "$(id -u)" = 0 ] || { echo "error: this script changes the user, which needs root" >&2; exit 1; }
 
-# a Python of the system: what lies in root's home is nobody's to read
+# a Python of the system: the user nobody cannot read the home of root
 python="${PYTHON:-/usr/bin/python3}"
 "$python" -c 'import ensurepip' 2>/dev/null || apt_install python3 python3-venv
 folder=$(mktemp -d)

@@ -1,6 +1,6 @@
 #!/bin/sh
-# The unit tests (scripts/fast.sh) by the oldest Python that the controller may have, with the lowest versions of what
-# pushsalt needs, and by the newest Python of this machine: `make pythons`. Arguments go to pytest.
+# Runs the unit tests (scripts/fast.sh) by the oldest Python of a controller, with the lowest versions of pushsalt's
+# requirements, and by the newest Python of this machine: `make pythons`. Arguments go to pytest.
 set -eu
 cd "$(dirname "$0")/.."
 . scripts/venv.sh

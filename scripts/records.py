@@ -1,4 +1,4 @@
-"""Records of comparisons with Salt, and the pages that are made of them."""
+"""Reads records of comparisons with Salt, for the pages that are generated from them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ ROOT = Path(__file__).resolve().parent.parent
 
 
 def read(path: Path) -> dict[str, Any]:
-    """A record; an empty one where there is none."""
+    """A record; an empty one if the file is missing."""
     return json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}  # type: ignore[no-any-return]
 
 
@@ -21,14 +21,14 @@ def write(path: Path, record: dict[str, Any]) -> None:
 
 
 def outcomes(record: dict[str, Any], folder: Path, keys: Iterable[str]) -> dict[tuple[Any, ...], dict[str, Any]]:
-    """The values of these keys -> the case: those of a record, with the outcomes in a folder over them."""
+    """key values -> case: those of a record, replaced by the outcomes in a folder."""
     new = [json.loads(path.read_text(encoding="utf-8")) for path in sorted(folder.glob("*.json"))]
     names = tuple(keys)
     return {tuple(case[name] for name in names): case for case in [*record.get("cases", []), *new]}
 
 
 def dates(cases: Iterable[dict[str, Any]]) -> str:
-    """The days of the first and the last comparison, as a page has them."""
+    """The days of the first and the last comparison, as text for a page."""
     found = sorted({case["date"] for case in cases if "date" in case})
     return " to ".join(sorted({found[0], found[-1]})) if found else "never"
 

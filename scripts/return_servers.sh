@@ -1,6 +1,6 @@
 #!/bin/sh
-# Debian's servers that tests of returners start themselves: unpacked below build/servers, not installed. An installed
-# mariadb-server would put clients into the PATH of all other tests and begin a service. What the system has is used.
+# Unpacks Debian's servers, which tests of returners start, below build/servers, without installing them: an installed
+# mariadb-server would start a service, and add clients to the PATH of all other tests. Installed servers are used.
 set -eu
 cd "$(dirname "$0")/.."
 root=build/servers
@@ -8,7 +8,7 @@ packages="postgresql mariadb-server-core redis-server rsyslog"
 
 [ -e "$root/complete" ] && exit 0
 command -v apt-get >/dev/null 2>&1 || exit 0
-# what apt would install for them here: those packages and libraries that this system lacks, no new versions
+# the missing packages and libraries that apt would install, without new versions of others
 list() { apt-get -qq --no-install-recommends --simulate install $packages 2>/dev/null | sed -n 's/^Inst \([^ ]*\) (.*/\1/p'; }
 [ -n "$(list)" ] || apt-get -qq update
 lacking=$(list)

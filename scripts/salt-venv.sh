@@ -1,5 +1,5 @@
 #!/bin/sh
-# Installs real Salt, which the differential tests compare with, into a virtual environment of its own; prints its Python.
+# Installs real Salt, for the differential tests, into a separate virtual environment; prints the path of its Python.
 set -eu
 cd "$(dirname "$0")/.."
 . scripts/venv.sh

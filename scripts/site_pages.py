@@ -1,7 +1,8 @@
-"""A hook of mkdocs (see mkdocs.yml): pages of the repository that lie outside of docs/, and the long parts of the map.
+"""A hook of mkdocs (see mkdocs.yml): adds pages of the repository from outside of docs/, and the lists in the
+navigation.
 
-Pages of docs/ link to files by their place in the repository, as people read them there. On the site, links to pages
-that are part of it lead to these, and links to source files become plain text.
+Pages of docs/ link to files by their paths in the repository, as people read them there. On the site, links to pages of
+the site lead to these, and links to source files become plain text.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 
 ROOT = Path(__file__).resolve().parent.parent
-#: file of the repository -> its place on the site
+#: file of the repository -> path on the site
 OUTSIDE = {
     "CONTRIBUTING.md": "CONTRIBUTING.md",
     "CHANGELOG.md": "CHANGELOG.md",
@@ -28,12 +29,12 @@ OUTSIDE = {
     "benchmarks/INDEX.md": "benchmarks/INDEX.md",
     "benchmarks/INDEX_LOAD.md": "benchmarks/INDEX_LOAD.md",
 }
-#: a block of code, a link, or code in a line: whatever begins first; groups are the link's text and where it leads
+#: a code block, a link, or inline code, whichever begins first; groups are the link's text and target
 _TOKEN = re.compile(r"^```.*?^```$|(?<!!)\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^)\s]+)\)|`[^`\n]+`", re.M | re.S)
 
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
-    """Fill in the parts of the map that are lists of files."""
+    """Fill in the parts of the navigation that are lists of files."""
     docs = Path(config.docs_dir)
     lists: Mapping[str, list[Any]] = {
         "Decisions": [path.relative_to(docs).as_posix() for path in sorted((docs / "adr").glob("*.md"))],
@@ -72,7 +73,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
-    """Links by the repository's places become links by the site's."""
+    """Convert links with repository paths to links of the site."""
     place = page.file.src_uri
     source = next((name for name, at in OUTSIDE.items() if at == place), f"docs/{place}")
 
@@ -93,7 +94,7 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
         elif (ROOT / full).exists():  # source, which is not on the site
             return text
         else:
-            return found.group()  # mkdocs says that it leads nowhere
+            return found.group()  # mkdocs reports it as a broken link
         relative = posixpath.relpath(to, posixpath.dirname(place) or ".")
         return f"[{text}]({relative}{'#' + anchor if anchor else ''})"
 

@@ -36,9 +36,9 @@ from tests.differential.casefiles import DIFFERING, CaseFile, differing, load_al
 RECORD = ROOT / "tests" / "differential" / "record.json"
 TOP = ROOT / "tests" / "differential" / "most-used-states.txt"
 PAGE = ROOT / "docs" / "states-compared.md"
-#: of these state modules every function counts among the most used
+#: of these state modules every function belongs to the most used ones
 WHOLE = ("file", "cmd", "pkg", "service", "user", "group")
-#: called by the engine, by no SLS
+#: called by the engine only
 INNER = ("mod_",)
 
 HEAD = """# States, compared with Salt
@@ -73,13 +73,13 @@ def shipped() -> list[str]:
 
 
 def named(files: list[CaseFile]) -> set[str]:
-    """The functions that some case covers, or that are said to be not comparable."""
+    """The functions that a case covers, or that are declared not comparable."""
     covered = {one for file in files for case in file.cases for one in case.covers}
     return covered | {one for file in files for other in file.not_comparable for one in other.functions}
 
 
 def take_up(folder: Path) -> None:
-    """Merge outcomes into the record: those of cases that are as they were when they were run."""
+    """Merge outcomes into the record; those of cases that changed since the run are left out."""
     record = _read()
     known = records.outcomes(record, folder, ("file", "title", "digest"))
     for one in known.values():
@@ -95,7 +95,7 @@ def take_up(folder: Path) -> None:
             if word in ("different", "differs"):
                 word = "differs" if case.differs else "different"
             elif word == "equal" and case.differs:
-                word = "different"  # from what the case says
+                word = "different"  # derived from the case
             about = {"covers": case.covers, "differs": case.differs, "call": bool(case.call)}
             kept.append({**one, **about, "outcome": word})
     record["cases"] = kept
@@ -110,7 +110,7 @@ def take_up(folder: Path) -> None:
 
 
 def take_up_digests() -> None:
-    """Every outcome of the record holds for the code as it is now."""
+    """Update all digests of the record to the current code."""
     record = _read()
     cases = {(file.name, case.title): case for file in load_all() for case in file.cases}
     for one in record["cases"]:
@@ -121,7 +121,7 @@ def take_up_digests() -> None:
 
 
 def take_up_differing(folder: Path) -> None:
-    """The lines that cases showed which differ by design; those of cases that are gone, or equal now, are dropped."""
+    """The lines of cases that differ by design; those of removed and of equal cases are dropped."""
     wanted = differing()
     shown = {}
     for path in sorted(folder.glob("*.json")):
@@ -157,7 +157,7 @@ def examined(function: str, record: dict[str, Any], call: bool) -> list[dict[str
 
 
 def standing(function: str, record: dict[str, Any], call: bool = False) -> tuple[str, str]:
-    """How a function stands, and what is to be said of it."""
+    """The result of a function's comparison, and a remark."""
     cases = examined(function, record, call)
     run = [one for one in cases if one["outcome"] != "not run"]
     wrong = [one for one in run if one["outcome"] == "different"]

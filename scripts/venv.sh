@@ -1,7 +1,7 @@
 # Sourced by the other scripts. `install_into VENV WHAT` finds a Python >= 3.10, makes the virtual environment (once), and
-# installs WHAT (`.` or `.[test]`) into it when that, or what it needs, has changed since the last time. What tests and
-# the site use are the versions of constraints.txt; with LOWEST=1 pushsalt's own needs are the lowest that it accepts.
-# As root on Debian it installs what venv needs; otherwise it says what to install.
+# installs WHAT (`.` or `.[test]`) into it if it, or its requirements, changed since the last time. Tests and the site
+# use the versions of constraints.txt; with LOWEST=1 pushsalt's own requirements have their lowest versions. As root on
+# Debian it installs the package that venv needs; otherwise the error names it.
 
 find_python() {
     for name in ${PYTHON:-} python3 python3.14 python3.13 python3.12 python3.11 python3.10; do
@@ -46,7 +46,7 @@ make_venv() {
 install_into() {
     make_venv "$1" || return 1
     state="$(pwd) $(cat pyproject.toml constraints.txt | cksum)${LOWEST:+ lowest}"
-    for done in "$2" '.[test]'; do # the tests' environment has all that `.` needs
+    for done in "$2" '.[test]'; do # the environment of the tests has the requirements of `.`, too
         [ "$(cat "$1/installed" 2>/dev/null)" != "$done $state" ] || return 0
     done
     echo "installing pushsalt into $1" >&2
@@ -55,15 +55,14 @@ install_into() {
         constraints="$1/lowest.txt"
         "$1/bin/python" scripts/constraints.py lowest >"$constraints" || return 1
     elif [ "$2" = . ]; then
-        constraints=/dev/null # a user's: the newest versions that there are
+        constraints=/dev/null # for users: the newest versions
     fi
     "$1/bin/python" -m pip install --quiet --disable-pip-version-check --constraint "$constraints" --editable "$2" ||
         return 1
     echo "$2 $state" >"$1/installed"
 }
 
-# Real Salt and the tests' own Python, for what compares the two: SALT_PYTHON and TEST_PYTHON name environments that are
-# there already.
+# Real Salt and the Python of the tests, for comparisons: SALT_PYTHON and TEST_PYTHON name existing environments.
 with_salt() {
     SALT_PYTHON="${SALT_PYTHON:-$(sh scripts/salt-venv.sh)}" || return 1
     if [ -z "${TEST_PYTHON:-}" ]; then

@@ -1,4 +1,4 @@
-"""The Python API, with the command line's words: sync, async, streaming; typed returns; trouble as a value."""
+"""The Python API, with the names of the command line: sync, async, streaming; typed returns; errors as values."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""What beds look for in order not to find it, they find where it is."""
+"""Beds that assert the absence of something find it where it exists."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ def planted() -> Planted:
 
 @pytest.fixture
 def process(planted: Planted) -> Iterator[subprocess.Popen[bytes]]:
-    """A process with one word among its arguments, and one in its environment."""
+    """A process with a word among its arguments, and one in its environment."""
     words = ["sh", "-c", "echo; read line; exit 0", planted.words["argument"]]
     environment = {**os.environ, "HELD": planted.words["environment"]}
     found = subprocess.Popen(words, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-    assert found.stdout is not None and found.stdout.readline() == b"\n"  # it is what it is to be
+    assert found.stdout is not None and found.stdout.readline() == b"\n"  # exec has replaced the program
     yield found
     found.communicate(b"\n")
 

@@ -327,7 +327,7 @@ def test_minion_opts(load, tree):
         "pillarenv": "dev",
     }
     assert (opts["custom"], opts["state_top"]) == ({"a": 1}, "t.sls")
-    assert "my_own" not in opts  # of the controller's configuration, which no minion sees
+    assert "my_own" not in opts  # an option of the controller, which no minion has
     assert opts["disabled_requisites"] == ["onfail"]
     assert "hunter2" not in repr(opts)
     opts["custom"]["a"] = 2

@@ -1,4 +1,4 @@
-"""What pushsalt and its tests import is declared in pyproject.toml."""
+"""pyproject.toml declares all imports of pushsalt and its tests."""
 
 import ast
 import importlib.metadata
@@ -10,11 +10,11 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 TEXT = (ROOT / "pyproject.toml").read_text()
-#: imports of tests that have no distribution: programs of tests import each other, and real Salt runs in its own Python
+#: imports of tests without a distribution: test programs import each other, and real Salt runs in its own Python
 NONE = {"salt", "scripts", "tests"}
-#: modules whose names do not lead to their distributions where these are not installed
+#: modules whose distributions are not derived from their names if they are not installed
 DISTRIBUTIONS = {"git": "gitpython", "nacl": "pynacl", "yaml": "pyyaml", "tomli": "tomli"}
-#: what pushsalt imports where it is asked for
+#: optional imports of pushsalt
 EXTRAS = ("mako", "nacl", "toml", "jmespath", "timelib", "keyring", "postgres", "mysql", "redis")
 
 
@@ -28,7 +28,7 @@ def declared(*names):
 
 
 def foreign(top):
-    """{module: one file that imports it} of what is neither Python's nor the project's."""
+    """{module: one file that imports it}, without the standard library and the project itself."""
     found = {}
     for path in sorted((ROOT / top).rglob("*.py")):
         names = set()

@@ -1,4 +1,4 @@
-"""The wheel and the sdist: what is in them, and that the demo runs where nothing but the wheel is installed."""
+"""The wheel and the sdist: their files, and the demo in an environment that has only the wheel."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ import pytest
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(240)]
 
 ROOT = Path(__file__).parent.parent
-#: the caller's own, before tests get another home: what pip has downloaded before is not downloaded again
+#: the home before tests set another one: pip's cache is there
 HOME = os.environ.get("HOME", "/")
 
 
 def run(*words: object, folder: Path, **environment: str) -> str:
-    """What the command prints; the test fails with all of it when the command does."""
+    """The output of the command; fails with all of it if the command fails."""
     kept = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "PYTHONHOME")}
     done = subprocess.run(
         [str(word) for word in words],
@@ -36,7 +36,7 @@ def run(*words: object, folder: Path, **environment: str) -> str:
 
 
 def build(top: Path, kind: str, folder: Path) -> Path:
-    """The distribution of that kind, made of the tree in ``top``."""
+    """Build a distribution of that kind from the tree in ``top``."""
     run(sys.executable, "-m", "hatchling", "build", "-d", folder, "-t", kind, folder=top)
     (found,) = folder.glob("*.whl" if kind == "wheel" else "*.tar.gz")
     return found
@@ -53,7 +53,7 @@ def contents(wheel: Path) -> dict[str, bytes]:
 
 
 def files(folder: str) -> set[str]:
-    """The files below a folder of the repository, as git has them or would."""
+    """The files below a folder of the repository that git tracks or would track."""
     words = ["git", "ls-files", "--cached", "--others", "--exclude-standard", folder]
     done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True)
     if done.returncode:
@@ -84,7 +84,7 @@ def test_the_demo_runs_from_an_installed_wheel(wheel: Path, tmp_path: Path) -> N
     run(venv / "bin/pip", "install", "--quiet", wheel, folder=tmp_path, HOME=HOME)
     (site,) = venv.glob("lib/python3*/site-packages")
     assert not (site / "thin").exists() and (site / "pushsalt/_runtime/thin").is_dir()
-    # somebody else's package of that name is not taken for ours, and ours is nobody's without pushsalt
+    # another project's package of that name is not imported as ours, and ours is not found without pushsalt
     (site / "thin.py").write_text("raise SystemExit('not ours')\n")
     command = "import pushsalt, thin.wire; print(thin.__file__)"
     assert "/_runtime/thin/" in run(venv / "bin/python", "-c", command, folder=tmp_path)
@@ -97,7 +97,9 @@ def test_the_demo_runs_from_an_installed_wheel(wheel: Path, tmp_path: Path) -> N
 
 
 def test_the_versions_of_ci_fit() -> None:
-    """What pushsalt needs is pinned, at least at its lower bound; so are the tools of tests and the site."""
+    """constraints.txt pins the requirements of pushsalt, at least at the lower bound; also the tools of tests and the
+    site.
+    """
     pinned = dict(re.findall(r"^([\w.-]+)==([\d.]+)", (ROOT / "constraints.txt").read_text("utf-8"), re.M))
     versions = {name.lower().replace("_", "-"): version for name, version in pinned.items()}
     script = [sys.executable, str(ROOT / "scripts" / "constraints.py"), "lowest"]

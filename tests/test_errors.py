@@ -1,4 +1,4 @@
-"""The closed list of error kinds, and what the documentation says of it."""
+"""The closed list of error kinds equals the documentation."""
 
 import re
 from pathlib import Path

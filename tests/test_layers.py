@@ -1,4 +1,6 @@
-"""Imports point one way, up the list of ``scripts/import_graph.py`` to its beginning; thin never imports pushsalt."""
+"""Imports point from the end of the list of ``scripts/import_graph.py`` to its beginning; thin never imports
+pushsalt.
+"""
 
 import ast
 import importlib.util
@@ -18,17 +20,17 @@ CORE = next(names for layer, _, names in import_graph.LAYERS if layer == "core")
 MODULES = dict(import_graph.modules())
 
 
-#: packages of thin/utils: the pure ones, then those that read and change the machine, from the bottom up
+#: packages of thin/utils: pure ones, then those that read and change the machine, lowest first
 PURE = ("thin.utils", "thin.utils.formats", "thin.utils.outputs", "thin.utils.packages")
 UTILS = (*PURE, *(f"thin.utils.{name}" for name in ("files", "system", "programs", "archives", "pki")))
-#: what pure modules may import of the rest of thin: errors, the calls of a logger, Salt's names of chunks
+#: imports of the rest of thin that pure modules may have: errors, the calls of a logger, Salt's names of chunks
 PURE_OF_THIN = {"thin.exceptions", "thin.log", "thin.requisites"}
 #: and of the standard library
 PURE_IMPORTS = {
     *("base64", "calendar", "collections", "collections.abc", "copy", "datetime", "fnmatch", "hashlib", "inspect"),
     *("ipaddress", "random", "re", "stringprep", "unicodedata"),
 }
-#: modules of which a pure one may use these names alone: salts of passwords are random, addresses are checked as text
+#: modules of which a pure one may use only these names: salts of passwords are random, addresses are checked as text
 PURE_NAMES = {
     "os": {"urandom"},
     "socket": {"AF_INET6", "inet_pton"},
@@ -38,7 +40,7 @@ PACKAGES_WITHOUT_CODE = {"thin", "thin.modules", "thin.states", *UTILS}
 
 
 def all_imports(path):
-    """Names of everything that a file imports."""
+    """All names that a file imports."""
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
@@ -70,14 +72,14 @@ def test_no_modules_import_each_other():
 
 
 def test_no_modules_of_thin_import_each_other():
-    """But for one step: what the first stage has loaded hands over to the supervisor, and is not come back to."""
+    """One exception: the first stage imports the supervisor, which does not import it."""
     edges = import_graph.module_edges("thin")
     edges["thin.store"].remove("thin.__main__")
     assert not import_graph.circles(edges)
 
 
 def test_circles_are_found_however_an_import_is_written(tmp_path):
-    """A circle of imports at the top, within a function, and for types alone; and a module that is in none."""
+    """An import cycle at the top level, in a function, and for types; and a module in no cycle."""
     texts = {
         "index.base": "from pushsalt.index import columns",
         "index.columns": "def late():\n    from pushsalt.index.format import decode",
@@ -123,12 +125,12 @@ def all_imports_of_thin(path):
 
 
 def home(name):
-    """``thin.utils.files`` of ``thin.utils.files.atomic``, ``thin.utils`` of ``thin.utils.words``."""
+    """``thin.utils.files`` for ``thin.utils.files.atomic``, ``thin.utils`` for ``thin.utils.words``."""
     return name if name in UTILS else name.rpartition(".")[0]
 
 
 def impure(text):
-    """What a module does that a pure one may not: imports beyond ``PURE_IMPORTS``, and input or output by a builtin."""
+    """The violations of a pure module: imports beyond ``PURE_IMPORTS``, and input or output by a builtin."""
     allowed = PURE_IMPORTS | set(PURE_NAMES)
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.Import):
@@ -166,7 +168,7 @@ def test_what_is_pure_of_utils_stays_pure():
 
 
 def test_imports_within_utils_point_down():
-    """Pure modules import pure ones, and of the rest of thin only what is pure too; the others each other in order."""
+    """Pure modules import pure ones, and of the rest of thin only pure parts; the others import lower ones."""
     wrong = set()
     for name, path in thin_utils().items():
         place = home(name)
@@ -190,8 +192,8 @@ def test_what_is_not_pure_is_found(text):
 
 @pytest.mark.parametrize("package", ["pushsalt", "thin", "tests", "scripts", "benchmarks"])
 def test_what_is_imported_of_thin_exists(package):
-    """Imports within functions and of tests that do not run everywhere too."""
-    known = import_graph.names("thin") | {"thin._index"}  # made by pushsalt/bundle/pack.py
+    """Also imports in functions, and of tests that do not run everywhere."""
+    known = import_graph.names("thin") | {"thin._index"}  # pushsalt/bundle/pack.py makes it
     places = {name.rpartition(".")[2]: name for name in sorted(known) if name.startswith("thin.utils.")}
     wrong = []
     for path in sorted((ROOT / package).rglob("*.py")):

@@ -1,4 +1,4 @@
-"""Log lines: Salt's shape, nothing raw, nothing secret, nothing before its level is known."""
+"""Log lines: Salt's format, nothing raw, nothing secret, none before the level is set."""
 
 import logging
 import os
@@ -132,7 +132,7 @@ def test_a_file_that_others_could_read_is_closed_to_them(tmp_path):
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="gives a file to another user")
 def test_a_file_of_another_user_that_others_can_read():
-    with tempfile.TemporaryDirectory() as folder:  # pytest's own folders are closed to other users
+    with tempfile.TemporaryDirectory() as folder:  # pytest's own folders are not readable by other users
         os.chmod(folder, 0o711)
         path = Path(folder, "log")
         path.write_text("")

@@ -1,4 +1,4 @@
-"""The pages of docs/modules are what `make docs` makes; every function and every argument is described."""
+"""The pages of docs/modules equal the output of `make docs`; every function and every argument is described."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ def test_folders_of_a_configuration(tmp_path):
         "/srv/salt/_output",
     ]
     assert plugins.folders("renderers", {}) == ()
-    # a master's own; what a minion keeps under this name are copies
+    # an option of a master; a minion keeps copies under this name
     assert Path("/x/pillar") in plugins.folders("ext_pillar", {"extension_modules": "/x"})
     assert plugins.folders("renderers", {"extension_modules": "/x"}) == ()
 

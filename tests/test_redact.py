@@ -1,4 +1,4 @@
-"""Secrets are hidden by value, in every form that programs print; what is no secret stays readable."""
+"""Secrets are hidden by value, in every form that programs print; other text stays readable."""
 
 import base64
 import json
@@ -196,7 +196,7 @@ def test_what_is_the_name_of_a_user_in_the_same_pillar_is_no_secret():
     hide.add_pillar({"grafana": {"user": "grafadmin", "password": "grafadmin"}, "svcbackup": {"password": "svcbackup"}})
     hide.add_pillar({"password": "another", "user": {"name": "grafadmin2"}})
     assert hide.text("grafadmin svcbackup another") == f"grafadmin svcbackup {MASK}"
-    hide.add_pillar({"user": "x7Kq2m9ZpT4w", "token": "x7Kq2m9ZpT4w"})  # nobody is called so
+    hide.add_pillar({"user": "x7Kq2m9ZpT4w", "token": "x7Kq2m9ZpT4w"})  # no target has this name
     assert hide.text("grafadmin x7Kq2m9ZpT4w") == f"grafadmin {MASK}"
 
 
@@ -347,7 +347,7 @@ def test_values_may_come_later():
 
 
 @given(st.text(min_size=9, max_size=40), st.text(max_size=60), st.text(max_size=60))
-@example("\r0000000;", "", "0")  # eight characters once its white space is gone
+@example("\r0000000;", "", "0")  # eight characters without its white space
 @example("\rcorrect0", "x", "y")
 def test_a_secret_within_any_text_does_not_survive(secret, before, after):
     hide = redactor(secret)
@@ -387,7 +387,7 @@ RSA += "-----END RSA PRIVATE KEY-----\n"
 
 @pytest.mark.parametrize("key", [KEY, RSA, KEY.replace("OPENSSH ", ""), KEY.replace("\n", "\r\n")])
 def test_private_keys_are_hidden_below_any_key(key):
-    """A return may have one that no pillar has: of a file, or a program's output."""
+    """A return may have one that no pillar contains: from a file, or a program's output."""
     diff = "--- \n+++ \n@@ -1 +1 @@\n context\n" + "".join(f"+{line}\n" for line in key.splitlines())
     ret = {"a": {"changes": {"diff": diff, "pem": key, "within": f"before {key} after"}, "json": json.dumps([key])}}
     shown = Redactor().data(ret)

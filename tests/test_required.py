@@ -1,4 +1,4 @@
-"""What ``REQUIRE`` names must not be skipped (``tests/beds/required.py``, the hooks of ``tests/conftest.py``)."""
+"""Requirements of ``REQUIRE`` must not be skipped (``tests/beds/required.py``, the hooks of ``tests/conftest.py``)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pushsalt.demo import machines
 from tests.beds import pythons, required
 
 ROOT = Path(__file__).parent.parent
-#: what a process of pytest finds in a folder of its own
+#: the files of a folder in which pytest runs
 TESTS = """
 import pytest
 
@@ -34,7 +34,7 @@ def test_plain(): pytest.skip("of something else")
 
 
 def outcomes(tmp_path: Path, require: str) -> str:
-    """The summary of a run of TESTS in which nothing that can be required is missing."""
+    """The summary of a run of TESTS in which every requirement is met."""
     (tmp_path / "test_it.py").write_text(TESTS)
     (tmp_path / "conftest.py").write_text(
         "from tests.beds import required\n"
@@ -73,7 +73,7 @@ def test_by_reason_and_by_marker(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(required, "LACKING", lacking)
     assert required.forbids({"machines"}, [], "no machines") == "machines"
     assert required.forbids({"machines"}, ["machines", "slow"], "it is night") == "machines"
-    assert required.forbids({"machines"}, ["machines"], "no salt") == ""  # that is about Salt alone
+    assert required.forbids({"machines"}, ["machines"], "no salt") == ""  # one about Salt only
     assert required.forbids({"machines", "salt"}, ["machines"], "no salt") == "salt"
     assert required.forbids({"sshd"}, [], "") == ""
     assert required.forbids({"sshd"}, ["sshd", "optional"], "no fish") == ""

@@ -1,17 +1,17 @@
-"""Functions are short enough to be read at once: tables and descriptions are not counted."""
+"""Functions and modules have a limited length; tables and docstrings do not count."""
 
 import ast
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-#: lines of a function's body, without its signature and its docstring
+#: lines of a function's body, without signature and docstring
 MOST = 60
 #: lines of a module
 MOST_OF_A_MODULE = 500
 
 
 def long_functions(text):
-    """(name, lines) of the functions of a module that are too long."""
+    """(name, lines) of the functions of a module that exceed the limit."""
     for node in ast.walk(ast.parse(text)):
         if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             continue

@@ -1,4 +1,4 @@
-"""The stubs of thin say what its code says: names, arguments and defaults; what pushsalt imports of it has one.
+"""The stubs of thin equal its code: names, arguments and defaults; every module that pushsalt imports has one.
 
 mypy reads the stubs (``.pyi``), targets run the code (``.py``). ``mypy.stubtest`` imports each module and compares.
 """
@@ -15,7 +15,7 @@ from pushsalt.bundle import pack
 
 ROOT = Path(__file__).parent.parent
 THIN = ROOT / "thin"
-#: what is not compared: Salt's helpers of thin/compat, whose package walks; methods that LazyDict has from a loop
+#: not compared: Salt's helpers of thin/compat, whose package modifies its path; methods that LazyDict gets in a loop
 LEFT_OUT = r"thin\.compat\.salt.*|thin\.loader\.LazyDict\..*"
 
 spec = importlib.util.spec_from_file_location("import_graph", ROOT / "scripts" / "import_graph.py")
@@ -32,7 +32,7 @@ def stubs():
 
 
 def compared(modules, folder, allowed):
-    """What stubtest says of the modules of a folder, a line for each difference."""
+    """The output of stubtest for the modules of a folder, a line for each difference."""
     words = [sys.executable, "-m", "mypy.stubtest", "--concise", "--ignore-unused-allowlist", "--allowlist", allowed]
     done = subprocess.run(
         [*words, "--mypy-config-file", ROOT / "pyproject.toml", *modules],

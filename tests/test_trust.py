@@ -1,4 +1,4 @@
-"""Trusted and foreign text, the sandbox, and what stands on the page about security."""
+"""Trusted and foreign text, the sandbox, and the statements of docs/security.md."""
 
 from __future__ import annotations
 
@@ -17,10 +17,11 @@ ROOT = Path(__file__).parent.parent
 
 
 class Project:
-    """What a template must not reach."""
+    """A template must not reach it."""
 
     secret = "canary-2b7f"
-    __module__ = "pushsalt.run.project"  # as one of ours: objects of users' own modules are open to their templates
+    # as a module of ours: objects of users' own modules are accessible to their templates
+    __module__ = "pushsalt.run.project"
 
 
 class Minion:
@@ -59,7 +60,7 @@ def test_foreign_text_has_no_engine_that_runs_python(engine: str) -> None:
     assert compile_template(fine, path="p", sls="", saltenv="base", context=context()) == {"a": 1}
 
 
-#: Who may say that a text is the operator's: the file server, rosters, pillar files, words of the command line.
+#: Modules that may declare a text as the operator's: file server, rosters, pillar files, the command line.
 MAY_TRUST = {
     "pushsalt/check/rendering.py",
     "pushsalt/ext_pillar/file_tree.py",

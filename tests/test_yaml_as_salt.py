@@ -1,7 +1,8 @@
-"""Texts that real Salt read and wrote: ``cases/yaml/salt.jsonl`` has what it made of each.
+"""Texts that real Salt loaded and dumped: ``cases/yaml/salt.jsonl`` has the results.
 
 ``load`` is the value (``__d`` a mapping as pairs, ``__t`` a tuple, ``__s`` a set, ``__b`` bytes, ``__f`` a float,
-``__i`` a large integer), ``error`` that it refused; ``dump``, ``block`` and ``serialized`` are what it writes for it.
+``__i`` a large integer), ``error`` means that it was refused; ``dump``, ``block`` and ``serialized`` are what Salt
+writes for it.
 """
 
 import json
@@ -30,7 +31,7 @@ def decoded(value):
 
 
 def same(one, other):
-    """Equal, and of equal types at any depth: 1 is not True here, and NaN is NaN."""
+    """Equal, and of equal types at any depth: 1 is not True, and NaN equals NaN."""
     return repr(one) == repr(other)
 
 

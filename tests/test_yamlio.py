@@ -1,4 +1,4 @@
-"""YAML as Salt reads it, the same with libyaml and without."""
+"""YAML is parsed as in Salt, the same with libyaml and without."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ from thin import boot, relay
 PENDING_LIMIT = 64 * 1024 * 1024
 #: Seconds that the controller has to show that it has read the last words.
 HEARD_TIMEOUT = 2
-#: Seconds of waiting for another run after which it is said: a run that just ended may hold the lock a moment longer
+#: Seconds of waiting for another run before it is reported: a run that just ended may hold the lock a moment longer
 WAIT_SAID = 1
 
 
@@ -68,6 +68,8 @@ def _served(channel, state, store, ahead):
 
         return surviving.resume(channel, state), False
     lock_fd = _lock(state, channel) if state["lock"] is not None else None
+    if ahead is None and state["dir_fd"] >= 0 and not state["clean"]:
+        _say_kept(channel, state)
     if state["clean"]:
         channel.say(b"N", [("kind", "cleaned")] + [("removed", name) for name in store.clean()])
         _until_heard(channel)
@@ -106,17 +108,28 @@ def _served(channel, state, store, ahead):
 
 def _surviving(channel, state, lock_fd):
     """The class of a supervisor whose run may outlive its channel; this process becomes it."""
-    from thin import kept, surviving
+    from thin import surviving
 
+    surviving.divide(state, channel, lock_fd)
+    return surviving.Surviving
+
+
+def _say_kept(channel, state):
+    """Say which jobs of this controller have ended here and were not collected; if this job has, it does not run."""
+    try:
+        os.stat("jobs", dir_fd=state["dir_fd"], follow_symlinks=False)
+    except OSError:
+        return  # as nearly always
+    from thin import kept
+
+    kept.prune(state["dir_fd"])
     waiting = kept.ended(state)
-    if state["job"] in waiting:
+    if state.get("job") in waiting:
         channel.say(b"E", [("kind", "finished"), ("message", "it has run already")])
         _until_heard(channel)
         os._exit(0)
     if waiting:
         channel.say(b"N", [("kind", "kept")] + [("jid", jid) for jid in waiting])
-    surviving.divide(state, channel, lock_fd)
-    return surviving.Surviving
 
 
 def _claim():

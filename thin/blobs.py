@@ -39,7 +39,7 @@ def _sha256(size):
 
 
 def digest_of(path):
-    """SHA-256 (hex) of a regular file's bytes, or None when it cannot be read or is no regular file."""
+    """SHA-256 (hex) of a regular file's bytes, or None if it cannot be read or is not a regular file."""
     try:
         handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | getattr(os, "O_CLOEXEC", 0))
     except OSError:
@@ -358,7 +358,7 @@ def _locked(path):
                 return handle
         except OSError:
             pass
-        os.close(handle)  # whoever held it has just finished: the name is free again
+        os.close(handle)  # the process that held it has just finished: the name is free again
 
 
 def _storing_failed(exc, folder):

@@ -36,7 +36,7 @@ DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 def frame(nonce, kind, fields):
-    """A frame that is no msgpack: a key=value line for each field, percent-encoded."""
+    """A frame in place of a msgpack message: a key=value line for each field, percent-encoded."""
     pairs = ((key, str(value).replace("%", "%25").replace("\n", "%0A").replace("\r", "%0D")) for key, value in fields)
     payload = "\n".join("%s=%s" % pair for pair in pairs).encode("utf-8", "surrogateescape")
     return nonce + kind + len(payload).to_bytes(4, "big") + payload
@@ -90,7 +90,7 @@ def private(path, dir_fd=None):
 
 
 def read(name, dir_fd, limit):
-    """The bytes of a regular file of ours, or None."""
+    """The bytes of a regular file that belongs to this user, or None."""
     try:
         fd = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK, dir_fd=dir_fd)
     except OSError:

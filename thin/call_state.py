@@ -131,7 +131,7 @@ class Caller(object):
             return ret
         if whole:
             return self._retried(low, ret, ret["result"], said if isinstance(said, list) else ret["comment"], attempt)
-        # Salt looks at the shape last of all: what the state itself said decides, and what is wrong hides a forecast
+        # Salt checks the shape last: the result of the state itself decides, and an error hides a forecast
         if self.opts.get("test") or not isinstance(given, dict):
             return ret
         return self._retried(low, ret, given.get("result"), said, attempt)

@@ -31,7 +31,7 @@ def call(function, name, args, kwargs, opts, cli=False, jid=""):
 
 
 def _published(name, args, kwargs, opts, jid):
-    """What Salt's master would have published of this job, under the names that functions look for."""
+    """The job's data as Salt's master would publish it, under the names that functions use."""
     arg = list(args)
     if kwargs:
         arg.append(dict(kwargs, __kwarg__=True))

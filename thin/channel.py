@@ -43,7 +43,7 @@ class Channel(object):
         self._sock.sendall(wire.frame(b"M", data))
 
     def ask(self, question):
-        """Send a question and return its answer (a map). What comes in between is served."""
+        """Send a question and return its answer (a map). Other messages are served meanwhile."""
         self._asked += 1
         number = self._asked
         self.send(dict(question, n=number))
@@ -89,7 +89,7 @@ class Channel(object):
                     raise Closed()
                 else:
                     self.serve(message)
-            # Who is attended to beside may ask too, and take in the very frame that is waited for here.
+            # Work that is served meanwhile may ask questions, too, and receive the frame for which this call waits.
             if self._dealt == before and waiting.readable(self._sock.fileno()):
                 data = self._sock.recv(256 * 1024)
                 if not data:
@@ -97,7 +97,9 @@ class Channel(object):
                 self._frames.feed(data)
 
     def attend(self):
-        """Deal with what has come, without waiting. That nothing more comes is for those who wait for an answer."""
+        """Process received messages without waiting. The end of the channel is left to calls that wait for an
+        answer.
+        """
         while select.select([self._sock], [], [], 0)[0] and self._sock.recv(1, _socket.MSG_PEEK):
             self.step()
 

@@ -70,7 +70,7 @@ def find_dir(wanted, home):
     """(path, descriptor, warnings) of the private directory; ("", -1, warnings) if there is none."""
     uid, why = os.geteuid(), []
     if wanted:
-        # What stands above `thin_dir` is the operator's choice; it itself must be ours like any other.
+        # The operator chooses the folders above `thin_dir`; the folder itself must belong to this user.
         try:
             make(wanted, None)
             return wanted, private(wanted), why

@@ -105,7 +105,7 @@ class Controller(object):
         answer = self._ask({"k": "files", "files": list(wanted.values()), "saltenv": saltenv})
         coming = set(answer.get("digests") or ())
         for other in wanted:
-            if other not in coming:  # it has changed meanwhile: who needs it asks for it by itself
+            if other not in coming:  # it has changed meanwhile: code that needs it requests it separately
                 self._store.forget(other)
         return True
 

@@ -1,6 +1,6 @@
 """Returns for people: a text that is too long is cut, with a note at its end.
 
-Who asks for data (templates, other modules) gets a value whole, or an error.
+Callers that need data (templates, other modules) get the whole value, or an error.
 """
 
 #: Bytes of a text (in UTF-8) that are returned; two of these fit into a message (thin.wire.UP_LIMIT).

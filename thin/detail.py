@@ -12,6 +12,7 @@ real      the path that the state's name leads to, if links are on the way
 missing   the uppermost directory that is missing on the way to the state's name
 blocked   what is in the place of a directory on that way, and is none
 dangling  True: the state's name is a link that leads nowhere
+nowhere   True: and the directory that it leads into is not there either
 own       True: the state module is no file of the runtime, and does not say ``__dry_run__ = True`` (or the names of
           functions): that what a dry run says of it is what a run does
 ========= ==============================================================================================
@@ -62,7 +63,7 @@ def need(kind, name, words):
 
 
 def asked():
-    """The controller was asked to render: its template may look at anything."""
+    """Record that the controller was asked to render: a template may read anything."""
     if _notes is not None:
         _notes["asked"] = True
 
@@ -90,3 +91,5 @@ def origin(space, function, name):
         _notes["blocked"] = folder
     if os.path.islink(name) and not os.path.exists(name):
         _notes["dangling"] = True
+        if not os.path.isdir(os.path.dirname(os.path.realpath(name))):
+            _notes["nowhere"] = True

@@ -81,12 +81,12 @@ class Engine(object):
     def test(self):
         return bool(self.opts.get("test"))
 
-    def run(self, chunks, declared=None, groups=(), only=None):
+    def run(self, chunks, declared=None, groups=(), only=None, done=None):
         """Run all chunks, then what listens. Returns ``{tag: return}``.
 
         ``declared``: their tags in the order in which they are written, which decides in a few cases what waits for
         what; ``groups``: tags of those that ``mod_aggregate`` may join, group by group; ``only``: tags of those that
-        are wanted, the others run where these need them.
+        are wanted, the others run where these need them; ``done``: returns of the run that this one goes on with.
         """
         unique = {}
         for chunk in chunks:
@@ -100,6 +100,8 @@ class Engine(object):
         if self._reactions is not None:
             self._reactions.begin(self)
         self.chunks = [unique[tag_of(chunk)] for chunk in chunks]
+        if done:
+            self._take_over(done)
         disabled = self._disabled()
         wanted, stopped = [low for low in self.chunks if only is None or tag_of(low) in only], False
         try:
@@ -124,6 +126,16 @@ class Engine(object):
         if self._reactions is not None:
             self._reactions.end()
         return self.running
+
+    def _take_over(self, done):
+        """Report the returns of the run before that stand; their states are not run again."""
+        from thin.resumed import standing
+
+        for tag, ret in standing(self.graph, self.chunks, done).items():
+            self.running[tag] = dict(ret, __run_num__=self._caller.number())
+            self.checks[tag] = dict(ret, changes={})
+            self._reported.add(tag)
+            self._on_done(tag, self.running[tag])
 
     def _report_stopped(self, wanted):
         """The returns of what is not run any more. What is due to them stays due."""
@@ -170,7 +182,7 @@ class Engine(object):
     # one chunk
 
     def _chunk(self, low, depth=0):
-        """Run the chunk if its requisites allow it. True: it has to wait for one at work in parallel."""
+        """Run the chunk if its requisites allow it. True: it must wait for one that runs in parallel."""
         tag = tag_of(low)
         if self._stopping():
             raise Stopped()

@@ -4,9 +4,9 @@ from thin.utils import matching
 
 
 def functions(loader, name, count):
-    """Up to ``count`` names of functions of a thin.loader.Loader, the likest first.
+    """Up to ``count`` names of functions of a thin.loader.Loader, the most similar first.
 
-    Names of all modules are looked at, and those that come close are loaded.
+    The names of all modules are compared, and modules with similar names are loaded.
     """
     module, _, function = str(name).partition(".")
     modules = matching.close(module, list(loader._files()), 5, 0.7)

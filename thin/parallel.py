@@ -168,7 +168,7 @@ def _child(sock, function):
 
 
 class _Through(object):
-    """A link that goes through the parent."""
+    """A link that uses the parent process."""
 
     def __init__(self, sock):
         self._sock = sock

@@ -15,10 +15,10 @@ import time
 
 from thin import waiting
 
-#: Bytes that a program may write to a stream: who reads its output has all of it, or an error.
+#: Bytes that a program may write to a stream: more is an error, so that callers get complete output.
 #: What of that is too much for people is cut where it is returned to them (thin.cut).
 OUTPUT_LIMIT = 128 * 1024 * 1024
-#: Seconds after which the program itself is looked at while its output does not end.
+#: Seconds after which the program's state is checked while its output does not end.
 LOOK = 0.1
 #: Seconds without output, after the program has ended, until its output counts as ended too: `exec > >(tee log)` in a
 #: script leaves what it says to another that ends a moment later.
@@ -39,7 +39,7 @@ class Result(object):
 
 
 class Identity(object):
-    """Who a program runs as: numbers only, looked up before the fork."""
+    """The user and groups of a program: numbers only, looked up before the fork."""
 
     def __init__(self, user=None, group=None):
         """Raises KeyError when the user or the group does not exist."""
@@ -220,7 +220,7 @@ def _become(fds, cwd, identity, umask, background):
     if umask is not None:
         os.umask(umask)
     try:
-        os.chdir(cwd)  # who runs the program need not be able to go there
+        os.chdir(cwd)  # the user that runs the program may not be able to enter it
     except OSError:
         if identity is None:
             raise
@@ -290,7 +290,7 @@ def _wait(result, talk, deadline):
 
 
 class _Talk(object):
-    """What goes to a program and comes from it."""
+    """The input and output of a program."""
 
     def __init__(self, result, feed, out, err, stdin, deadline):
         self._result, self._feed, self._out, self._err, self._deadline = result, feed, out, err, deadline
@@ -391,9 +391,10 @@ class _Talk(object):
 
 
 def _drain(pipes):
-    """Have ``cat`` read pipes to their end: who still writes to them would be stopped by SIGPIPE, or by a full pipe.
+    """Let ``cat`` read pipes to their end: otherwise SIGPIPE or a full pipe would stop programs that still write to
+    them.
 
-    It is in a session of its own, and ends when the last of the writers does. Where it cannot be started, nobody reads.
+    It has its own session, and ends with the last writer. If it cannot be started, the pipes are not read.
     """
     for number in pipes:
         try:
@@ -403,7 +404,7 @@ def _drain(pipes):
         if pid == 0:
             try:
                 os.setsid()
-                if os.fork() == 0:  # nobody's child but init's: no one has to wait for it
+                if os.fork() == 0:  # init adopts it: this process need not wait for it
                     null = os.open(os.devnull, os.O_RDWR)  # path: /dev/null
                     _become((number, null, null), "/", None, None, False)
                     _exec(_candidates("cat", None), [b"cat"], {})

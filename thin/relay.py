@@ -26,7 +26,7 @@ from time import monotonic
 FRAME_LIMIT = 64 * 1024 * 1024
 #: Bytes kept per direction before the other side is no longer read.
 BUFFER = 1024 * 1024
-#: A frame up to this size goes up whole or not at all.
+#: A frame up to this size is sent whole or not at all.
 WHOLE = 256 * 1024
 STDERR_LIMIT = 64 * 1024
 #: Seconds between TERM and KILL; for a worker that closed its socket to end; without progress when sending the rest.
@@ -212,7 +212,7 @@ class Relay(object):
             self.sock = None
             del self.to_worker[:]
             if self.kill_at is None:
-                self.kill_at = monotonic() + LINGER  # it can answer nobody any more
+                self.kill_at = monotonic() + LINGER  # it cannot answer any more
 
     def _flush(self):
         try:
@@ -286,12 +286,12 @@ class Relay(object):
         try:
             os.killpg(self.pid, number)
         except OSError:
-            # Nobody is left, or the child has not made its group yet.
+            # All of them have ended, or the child has not made its group yet.
             if self.status is None:
                 os.kill(self.pid, number)
 
     def _end(self):
-        """The worker is no more: send what it left behind, and why it ended."""
+        """The worker has ended: send its remaining output, and the reason."""
         done = self._done()
         if self.why is not None or not done:
             self._kill(signal.SIGKILL)

@@ -18,7 +18,7 @@ skip_watch  the same, and the requisite is ``watch``: run, but not ``mod_watch``
 Salt: ``salt/utils/requisite.py`` and ``State._check_requisites``.
 """
 
-#: Requisites that make a chunk wait, in the order in which they are looked at.
+#: Requisites that make a chunk wait, in the order in which they are checked.
 WAITING = (
     "require",
     "require_any",

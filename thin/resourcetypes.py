@@ -28,7 +28,7 @@ import time
 from thin import custom, loader
 from thin.exceptions import CommandExecutionError, SaltException
 
-#: How much is said of what is wrong with one type.
+#: Maximum length of an error about one type.
 MOST_SAID = 5
 ID_LENGTH = 255
 #: Seconds after which discovery collects no more grains of one type: each may wait for something that is down.
@@ -307,9 +307,9 @@ class Plain(object):
         for kind in (self.loaders.modules, self.loaders.states):
             kind._words = self._refuse
         self.loaders.modules._beyond = self._beyond
-        try:  # what is shipped of it may have to be sent first: nothing may come in between later on
+        try:  # shipped files of it may have to be requested first: no other message may come in between later
             runtime.code("thin.resources." + self.type)
-        except (Exception, SystemExit):  # it is a user's, or who needs it will say what is wrong
+        except (Exception, SystemExit):  # it is a user's type, or the code that needs it will report the error
             pass
         #: what only reads grains is harmless
         self._grains = loader.Loader("modules", self.loaders.pack, opts, runtime, controller=True)

@@ -60,7 +60,7 @@ class Fallback(object):
         target = getattr(self._loaders, kind)
         shipped = virtual in target._files()
         if not target._wanted(virtual) or (shipped and kind == "states" and function.startswith("mod_")):
-            return False  # a hook of Salt's would meddle with a state of ours
+            return False  # a hook of Salt's would affect a shipped state
         info = ask_once(self._known, kind, virtual)
         if function not in info["functions"]:
             return False
@@ -109,7 +109,7 @@ class Fallback(object):
 
     def _request(self, message):
         message["again"], self.again = self.again, False
-        if self._server is None or self._server.owner != os.getpid():  # a parallel state has one of its own
+        if self._server is None or self._server.owner != os.getpid():  # a parallel state has its own
             self._server = Server(self._loaders, self._told)
         return self._server.request(message)
 
@@ -259,7 +259,7 @@ def _serve(sock, loaders, told):
     for kind in ("modules", "states", "utils"):
         target = getattr(loaders, kind)
         _drop_proxies(target)
-        behind[kind] = target._beyond = _Behind(kind, target, source).find
+        behind[kind] = target._beyond = _Fallback(kind, target, source).find
         target.reconsider()  # what refused for want of something may have it now
     frames = wire.Frames()
     while True:
@@ -329,7 +329,7 @@ class _Requests(object):
         return {"ret": list(ret) if hasattr(ret, "__next__") else ret}
 
 
-#: Names of loaded modules -> the dunders of one call that stand in them.
+#: Names of loaded modules -> the dunders of one call that are set in them.
 _MENTIONS = {}
 
 
@@ -337,8 +337,8 @@ def _mentioned(name):
     return _MENTIONS.get(name, [])
 
 
-class _Behind(object):
-    """Looks for a function among Salt's modules when a loader has none."""
+class _Fallback(object):
+    """Searches a function in Salt's modules if a loader does not have it."""
 
     def __init__(self, kind, target, source):
         self._kind, self._loader, self._source = kind, target, source
@@ -482,7 +482,7 @@ class Source(object):
             return
         module.__file__ = name.replace(".", "/") + ("/__init__.py" if self._files[name][0] else ".py")
         exec(self._compiled(name), module.__dict__)  # noqa: S102
-        if name == "salt.version":  # it looks for a file beside itself
+        if name == "salt.version":  # it needs a file in its folder
             module.__saltstack_version__ = module.SaltStackVersion.parse(self._told["version"])
             module.__version__ = module.__saltstack_version__.string
             module.__version_info__ = module.__saltstack_version__.info

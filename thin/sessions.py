@@ -1,11 +1,11 @@
-"""Several sessions, one after the other, on one channel: the supervisor stays, and forks a worker for each.
+"""Several consecutive sessions on one channel: the supervisor stays, and forks a worker for each.
 
-What they share is that Python runs and has the runtime loaded. All else is each one's own: its worker is a process of
-its own, with loaders, grains and pillar of its own, and so are lock and deadline. Only after an orderly end another may
-follow; else the supervisor ends as it always does, and whoever has more to do starts anew.
+They share only the started Python and the loaded runtime. Each has its own worker process, with its own loaders, grains
+and pillar, and its own lock and deadline. Another session may follow only after an orderly end; otherwise the
+supervisor ends as usual, and the controller starts a new one.
 
-Up goes a frame b"D" when a session is over. Down come b"K", which has something for all that follow, and b"P", which
-has what one session has of its own; then what begins any session (see thin.wire).
+The supervisor sends a frame b"D" when a session is over. The controller sends b"K", with data for all further sessions,
+and b"P", with the parameters of one session; then the messages of any session follow (see thin.wire).
 """
 
 import os

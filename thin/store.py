@@ -40,7 +40,7 @@ def start(state):
 class Store(object):
     """Serves thin.runtime's functions, and the ``import`` of everything below ``thin``."""
 
-    #: How the names of its files begin; thin.custom has others beside them.
+    #: Beginnings of the names of its files; thin.custom has others.
     FAMILY = "thin-"
 
     def __init__(self, state):
@@ -319,7 +319,7 @@ class Store(object):
             os.rmdir(path)  # path: our own folder, 0700
             removed.append(path)
         except OSError:
-            pass  # somebody else keeps something there
+            pass  # the file is not ours
         return removed
 
 

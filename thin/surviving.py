@@ -11,7 +11,8 @@ the channel ends, SIGHUP                    goes on: keeps the worker's frames (
 another session asks for this job           takes its channel over, goes on at the frame that it is asked for; of
                                             another process: from the first on, and nobody answers any more
 a frame b"X" comes                          stops the worker, keeps nothing: the controller wants no more of it
-a frame b"L" comes                          the controller leaves: nobody will answer after the channel's end
+a frame b"L" comes                          the controller leaves: it is told of all that comes from now on, and
+                                            nobody will answer after the channel's end
 the run ends, with a channel                waits for ``bye``, as always; the folder goes
 the run ends, without one                   finishes the folder, ends
 nobody came in time for an answer           the worker ends at its next question, or at its end
@@ -105,7 +106,7 @@ class Surviving(relay.Relay):
     def _received(self, data):
         self._count(data)
         super(Surviving, self)._received(data)
-        if self.spool is not None and self.got - self.reported > REPORT and not self.lost:
+        if self.spool is not None and not self.lost and (self.away or self.got - self.reported > REPORT):
             self._report()
 
     def _count(self, data):

@@ -6,12 +6,12 @@ The worker has one thread. Where it waits, it also looks at the descriptors name
 
 import time
 
-#: Has ``descriptors()``, those to look at now, and ``attend()``, to be called when one of them can be read.
+#: Has ``descriptors()``, the ones to poll now, and ``attend()``, which is called when one of them is readable.
 current = None
 
 
 def descriptors():
-    """Descriptors to look at while waiting; mostly none."""
+    """Descriptors to poll while waiting; mostly none."""
     return current.descriptors() if current is not None else ()
 
 

@@ -44,8 +44,8 @@ init      id, opts, grains (override), want_grains: bool,             ready: pyt
           (type, id, manager, inside: bool, declared: that of the
           type, or kept: the name that it was sent under by b"K";
           what the session is about, see thin.resourcetypes)
-call      n, fun, args, kwargs, cli: bool                             ret: re, ret, retcode, salt (whose own module it
-                                                                      was, if so) | exc: re, type, message, tb, known,
+call      n, fun, args, kwargs, cli: bool, keep: bool (it goes on     ret: re, ret, retcode, salt (whose own module it
+          without its channel, as a run does)                         was, if so) | exc: re, type, message, tb, known,
                                                                       and of an unknown function: nearest, hint
 grains    n, refresh: bool                                            ret
 resources n, declared: {type: its declaration, as in the pillar}:     ret: re, ret={"found": {type: {id: {"grains":
@@ -58,7 +58,8 @@ run       n, chunks, test, mock, files, templates, wants              need: dige
                                                                       or tag, data (of ``event.send``);
           they are written; None: as they come), groups (to be        and ret: re, ret={"states": count}
           aggregated), only (that are wanted; None: all), then        and what answers these calls
-          (``call`` messages that come after it)
+          (``call`` messages that come after it), done (tag: return of
+          the run that an orchestration goes on with)
 answer    re, and what the question defines; or error: text,          (to a question of the target)
           exception: class name
 copy      n, what, and what that takes: see thin.utils.files.transfer       need: digests, parts (of ``put``), and ret
@@ -142,7 +143,7 @@ UP = {
     "log": {"level": str, "text": str, "time": (int, float, _MAYBE)},
     "stderr": {"text": str},
 }
-#: The same of questions: each has a number besides.
+#: The same for questions, which also have a number.
 QUESTIONS = {
     "file": {"url": object, "saltenv": object, "have": (list, _MAYBE), "stat": object, "part": object},
     "files": {"files": list, "saltenv": object},
@@ -212,8 +213,17 @@ def pack(message):
     packb = msgpack().packb
     try:
         return packb(message, use_bin_type=True, default=_plain, unicode_errors="surrogateescape")
-    except (OverflowError, ValueError):  # integers beyond 64 bits, nesting without end
+    except (OverflowError, ValueError):  # integers beyond 64 bits, nesting without end, halves of characters
         return packb(_tame(message), use_bin_type=True, default=_plain, unicode_errors="surrogateescape")
+
+
+def _whole(text):
+    """The text without halves of characters beyond 16 bits, as JSON may have them; bytes that are not UTF-8 stay."""
+    try:
+        text.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:
+        text = "".join("\ufffd" if 0xD800 <= ord(c) < 0xDC80 or 0xDD00 <= ord(c) < 0xE000 else c for c in text)
+    return text
 
 
 def _tame(value, depth=0):
@@ -223,6 +233,10 @@ def _tame(value, depth=0):
         return {_tame(key, depth + 1): _tame(item, depth + 1) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
         return [_tame(item, depth + 1) for item in value]
+    if isinstance(value, str):
+        return _whole(value)
+    if isinstance(value, (set, frozenset)):
+        return _tame(_plain(value), depth)
     if isinstance(value, int) and not -(2**63) <= value < 2**64:
         return str(value)
     return value
@@ -291,7 +305,7 @@ class Frames(object):
             yield item
 
     def rest(self):
-        """Bytes that are no whole frame yet."""
+        """Bytes of an incomplete frame."""
         return bytes(self._buffer)
 
     def _next(self):

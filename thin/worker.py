@@ -201,6 +201,14 @@ class Worker(object):
         self._answer(message, answer)
 
     def on_call(self, message):
+        survives = message.get("keep") and self._has_front()
+        if survives:
+            self._may_survive()
+        self._call(message)
+        if survives:
+            self.channel.tell(b"end")
+
+    def _call(self, message):
         fun = message.get("fun")
         try:
             function = self.loaders.modules[fun]
@@ -273,8 +281,11 @@ class Worker(object):
         self.channel.attend()
         return self._stopped
 
+    def _has_front(self):
+        return bool((self.info.get("place") or {}).get("front"))
+
     def on_run(self, message):
-        survives = bool(self.info.get("place", {}).get("front"))
+        survives = self._has_front()
         if survives:
             self._may_survive()
         self._on_run(message)
@@ -314,7 +325,7 @@ class Worker(object):
             self._plain.start()
         try:
             chunks, jobs = message.get("chunks") or [], None
-            # a plan needs the notes of each state, which those at work beside could not give
+            # a plan needs the notes of each state, which parallel states could not provide
             if any(chunk.get("parallel") for chunk in chunks) and not message.get("detail"):
                 from thin import parallel
 
@@ -331,7 +342,7 @@ class Worker(object):
                 stopping=self._stopping,
                 detail=bool(message.get("detail")),
             )
-            run.run(chunks, *_named(chunks, message))
+            run.run(chunks, *_named(chunks, message), done=message.get("done"))
         finally:
             self.opts["test"] = before
             waiting.current = None
@@ -343,7 +354,7 @@ class Worker(object):
             return None
         from thin import due
 
-        # that of a resource which has no private directory of its own
+        # that of a resource which has no private directory
         lock = (self.info.get("place") or {}).get("lock_name")
         return due.Reactions(due.Due(self.info["dir"], "due-" + lock[5:] if lock else due.NAME))
 
@@ -357,7 +368,8 @@ class Worker(object):
             if hasattr(ret, "__next__"):
                 ret = list(ret)
             code = self.loaders.context.pop("retcode", 0)  # set by functions whose value does not say that they failed
-            answer = dict(more, k="ret", re=number, ret=ret, retcode=code)
+            answer = {"k": "ret", "re": number, "ret": ret, "retcode": code}  # ``k`` first: see kept.is_return
+            answer.update(more)
             self.channel.send(answer, for_people=bool(message.get("cli")))
         except Closed:
             raise

@@ -107,7 +107,7 @@ class Folder:
         return found
 
     def _newest(self) -> int:
-        """The number of the newest manifest that was signed here."""
+        """The number of the newest manifest that this machine has signed."""
         return max((entry.get("manifest", 0) for entry in self.log() if entry["action"] == "manifest"), default=0)
 
     def sign_manifest(self, wanted: manifests.Manifest) -> None:
@@ -144,7 +144,7 @@ class Folder:
         except CaError:
             return found
 
-    # --- who holds the keys
+    # --- holders of keys
 
     def holder(self, key: PublicKey) -> Holder:
         """The holder of a private key. Raises CaError for an unknown key."""

@@ -1,6 +1,6 @@
-"""Where the private half of an authority's key is: a file with a passphrase, an agent, or a PKCS#11 module.
+"""Finds the private half of an authority's key: in a file with a passphrase, an agent, or a PKCS#11 module.
 
-A key file that opens without a passphrase is refused, whoever made it.
+A key file without a passphrase is refused.
 """
 
 from __future__ import annotations
@@ -136,7 +136,9 @@ def blob_signer(holder: Holder, key: PublicKey, root: Path, work: Path) -> list[
 
 @contextlib.contextmanager
 def lent(holder: Holder, key: PublicKey, root: Path) -> Iterator[None]:
-    """While it lasts, an agent of our own has the key: its passphrase or PIN is asked for once. Raises CaError."""
+    """A context in which an agent of this process has the key: its passphrase or PIN is asked for once. Raises
+    CaError.
+    """
     if holder.kind == "agent" or in_agent(key):
         yield
         return

@@ -19,7 +19,7 @@ from pushsalt.ca.wire import Certificate, PublicKey, WireError, parse_certificat
 from pushsalt.cache.store import write_atomic
 from pushsalt.errors import UsageError
 
-#: Certificates begin so long ago, for clocks that are behind.
+#: Certificates are valid from so many seconds before now, for machines whose clocks are slow.
 SKEW: Final = 300
 USER_DEFAULT: Final = 8 * 3600
 
@@ -38,7 +38,8 @@ class UserRequest:
 
 
 def sign_user(folder: Folder, request: UserRequest, path: Path, output: Path | None = None) -> dict[str, Any]:
-    """Certify the key in this file; the certificate is put beside it, or to ``output``. What was signed.
+    """Sign a certificate for the key in this file; writes it next to the file, or to ``output``. Returns what was
+    signed.
 
     Raises CaError, UsageError.
     """

@@ -1,6 +1,7 @@
-"""Runs OpenSSH's programs: an argument list, no shell, no secret in it; passphrases and PINs are their own business.
+"""Runs OpenSSH's programs with an argument list, without a shell and without secrets in it.
 
-Where stdin is a terminal they ask there, else by SSH_ASKPASS; where neither is at hand they get nothing.
+They ask for passphrases and PINs themselves: on the terminal if stdin is one, else by SSH_ASKPASS; otherwise they get
+an empty input.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ def has_agent() -> bool:
 
 
 def can_ask() -> bool:
-    """Whether OpenSSH can ask for a passphrase here."""
+    """Whether OpenSSH can ask for a passphrase: on a terminal, or by a program."""
     try:
         if sys.stdin is not None and os.isatty(0):
             return True

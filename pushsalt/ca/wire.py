@@ -17,7 +17,7 @@ from typing import Final
 CERTIFICATE: Final = "-cert-v01@openssh.com"
 FOREVER: Final = 2**64 - 1
 _MAX: Final = 64 * 1024
-#: kind of key -> how many strings it consists of behind its kind
+#: kind of key -> the number of strings after its kind
 _FIELDS: Final = {
     "ssh-ed25519": 1,
     "ecdsa-sha2-nistp256": 2,
@@ -150,7 +150,7 @@ def _line(text: str) -> tuple[str, bytes, str]:
 
 
 def _options(blob: bytes) -> dict[str, str]:
-    """Critical options or extensions: names with data, each a string that holds a string or nothing."""
+    """Critical options or extensions: names with data, each a string that contains a string or is empty."""
     reader, found = _Reader(blob), {}
     while reader.rest:
         name, data = reader.text(), reader.string()

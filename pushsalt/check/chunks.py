@@ -96,7 +96,7 @@ def _modes(chunk: Chunk) -> Iterator[Message]:
         elif not _OCTAL.fullmatch(text):
             lost = text.isdigit() and len(text) < 3
             hint = f"did you mean '{text.zfill(4)}'?" if lost else "three or four octal digits in quotes: '0644'"
-            yield "mode", f"{of} is {text!r}, which is no mode of three or four octal digits", key, hint
+            yield "mode", f"{of} is {text!r}, which is not a mode of three or four octal digits", key, hint
 
 
 def _unguarded(chunk: Chunk) -> Iterator[Message]:
@@ -120,7 +120,7 @@ def _files(chunk: Chunk, minion: Minion, subject: Subject, pillar: Mapping[str, 
             if any(_is_there(url, saltenv, minion, chunk["fun"] == "recurse") for url in tried):
                 continue
             text = f"{chunk['state']}.{chunk['fun']} '{chunk['__id__']}': "
-            text += f"{tried[0]} is not there" if len(tried) == 1 else f"none of {', '.join(tried)} is there"
+            text += f"{tried[0]} is not there" if len(tried) == 1 else f"none of {', '.join(tried)} exists"
             ours = _is_written(tried[0], subject) and not any(_names(pillar, url) for url in tried)
             yield "missing-file" if ours else "missing-outside-file", text, key, ""
 

@@ -150,7 +150,7 @@ def levelled(found: Sequence[Finding], levels: Mapping[str, Any]) -> list[Findin
         if level == "off":
             continue
         if level not in LEVELS:
-            raise UsageError(f"{level!r} is no level of a rule", f"one of {', '.join(LEVELS)}, off")
+            raise UsageError(f"{level!r} is not a level of a rule", f"one of {', '.join(LEVELS)}, off")
         if each.elsewhere:
             said_so = "a note: the formula's FORMULA does not name such systems"
             each = replace(each, hint=f"{each.hint}; {said_so}" if each.hint else said_so)

@@ -28,12 +28,12 @@ class Rule:
 
 
 _ALL: Final = (
-    Rule("PS101", "jinja-syntax", "error", "A template is no Jinja: a tag that is not closed, an unknown filter."),
-    Rule("PS102", "jinja-failed", "error", "A template fails when it is rendered: something is undefined."),
-    Rule("PS103", "yaml", "error", "What the template rendered to is no YAML."),
+    Rule("PS101", "jinja-syntax", "error", "A template is not valid Jinja: an unclosed tag, an unknown filter."),
+    Rule("PS102", "jinja-failed", "error", "Rendering a template fails, for example because a variable is undefined."),
+    Rule("PS103", "yaml", "error", "The output of a template is not valid YAML."),
     Rule("PS104", "duplicate-key", "error", "A YAML mapping has a key twice: two declarations with one ID."),
-    Rule("PS105", "render", "error", "A file cannot be rendered: no UTF-8, an unknown renderer, wrong Python."),
-    Rule("PS106", "missing-import", "error", "A template imports or includes a file that is not there."),
+    Rule("PS105", "render", "error", "A file cannot be rendered: not UTF-8, an unknown renderer, invalid Python."),
+    Rule("PS106", "missing-import", "error", "A template imports or includes a file that does not exist."),
     Rule("PS107", "pillar", "error", "The pillar of the tree, or pillar.example, cannot be compiled."),
     Rule(
         "PS108",
@@ -45,32 +45,32 @@ _ALL: Final = (
         "PS190",
         "needs-target",
         "info",
-        "Rendering depends on what a machine answers; with a likely answer that was made up, it does not compile.",
+        "Rendering depends on a machine's answer; with a plausible made-up answer, the SLS does not compile.",
     ),
-    Rule("PS201", "malformed", "error", "High data that has not the shape of states."),
-    Rule("PS202", "unknown-sls", "error", "An include, or the top file, names an SLS that is not there."),
-    Rule("PS203", "conflicting-id", "error", "Two SLS that come together declare one ID."),
-    Rule("PS204", "unknown-id", "error", "`extend` names an ID that is not there."),
-    Rule("PS205", "unknown-state", "error", "No such state function."),
+    Rule("PS201", "malformed", "error", "High data does not have the shape of states."),
+    Rule("PS202", "unknown-sls", "error", "An include, or the top file, names an SLS that does not exist."),
+    Rule("PS203", "conflicting-id", "error", "Two SLS of one run declare the same ID."),
+    Rule("PS204", "unknown-id", "error", "`extend` names an ID that does not exist."),
+    Rule("PS205", "unknown-state", "error", "A state function does not exist."),
     Rule("PS206", "unknown-argument", "error", "A state function does not take this argument."),
-    Rule("PS207", "missing-argument", "error", "A state function needs an argument that is not given."),
-    Rule("PS208", "dangling-requisite", "error", "A requisite names a state that is not there."),
-    Rule("PS209", "malformed-requisite", "error", "A requisite that is not formed as one."),
-    Rule("PS210", "cycle", "error", "Requisites that lead back to where they began."),
-    Rule("PS211", "misspelt-requisite", "error", "An argument that is nearly a requisite's name, and does nothing."),
-    Rule("PS212", "not-alone", "warning", "An SLS that compiles only with others, to whose states it refers."),
+    Rule("PS207", "missing-argument", "error", "A required argument of a state function is missing."),
+    Rule("PS208", "dangling-requisite", "error", "A requisite names a state that does not exist."),
+    Rule("PS209", "malformed-requisite", "error", "A requisite is malformed."),
+    Rule("PS210", "cycle", "error", "Requisites form a cycle."),
+    Rule("PS211", "misspelt-requisite", "error", "An argument resembles the name of a requisite, and has no effect."),
+    Rule("PS212", "not-alone", "warning", "An SLS compiles only together with others, to whose states it refers."),
     Rule(
         "PS213",
         "misspelt-argument",
         "error",
-        "An argument that is nearly one that the function, or every state, knows; a warning where it does no harm.",
+        "An argument resembles one of the function or of every state; a warning if it is harmless.",
     ),
-    Rule("PS214", "unused-argument", "warning", "An argument that nothing knows, and that does nothing."),
+    Rule("PS214", "unused-argument", "warning", "An argument is unknown, and has no effect."),
     Rule(
         "PS301",
         "jinja-in-comment",
         "warning",
-        "Jinja in a YAML comment: it runs all the same. Write {# #} around it, or take it out.",
+        "Jinja in a YAML comment is executed. Enclose it in {# #}, or remove it.",
     ),
     Rule(
         "PS302",
@@ -82,29 +82,29 @@ _ALL: Final = (
         "PS303",
         "pillar-without-default",
         "warning",
-        "Pillar is read without a default: rendering fails where the key is not set. Use pillar.get with a default.",
+        "Pillar is read without a default: rendering fails if the key is not set. Use pillar.get with a default.",
     ),
     Rule(
         "PS304",
         "mode",
         "warning",
-        "A file mode that lost its zero or is no octal number: 0644 written as a number of Python or YAML is 420.",
+        "A file mode is not octal: YAML and Python read the number 0644 as 420. Write it in quotes.",
     ),
-    Rule("PS305", "missing-file", "error", "A salt:// file of this tree is not there."),
-    Rule("PS306", "unread-pillar", "warning", "A key of pillar.example that no file of the formula reads."),
+    Rule("PS305", "missing-file", "error", "A salt:// file of this tree does not exist."),
+    Rule("PS306", "unread-pillar", "warning", "No file of the formula reads a key of pillar.example."),
     Rule(
         "PS307",
         "missing-outside-file",
         "warning",
-        "A salt:// file whose name is computed or comes from pillar, or of another tree, is not there.",
+        "A salt:// file with a computed name, a name from pillar, or of another tree, does not exist.",
     ),
-    Rule("PS308", "template", "warning", "The template of a managed file fails when it is rendered."),
+    Rule("PS308", "template", "warning", "Rendering the template of a managed file fails."),
     Rule("PS309", "commands-in-jinja", "info", "Rendering runs a command on the machine, in a dry run too."),
     Rule(
         "PS310",
         "unguarded-command",
         "info",
-        "A command that runs every time: it has no unless, onlyif, creates, onchanges or the like.",
+        "A command runs every time: it has no unless, onlyif, creates, onchanges or a similar condition.",
     ),
     Rule("PS311", "unknown-function", "error", "A template calls an execution function that does not exist."),
 )
@@ -124,6 +124,6 @@ def codes(patterns: Iterable[str]) -> frozenset[str]:
         if not named:
             near = nearest(text, [*RULES, *BY_NAME])
             hint = "`pushsalt check --rules` lists them"
-            raise UsageError(f"there is no rule {text!r}", f"did you mean {near[0]}? {hint}" if near else hint)
+            raise UsageError(f"unknown rule {text!r}", f"did you mean {near[0]}? {hint}" if near else hint)
         found |= named
     return frozenset(found)

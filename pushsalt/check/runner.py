@@ -212,7 +212,9 @@ def _worked(left: Sequence[tuple[_Task, str]], jobs: int) -> Iterator[tuple[_Tas
         # Wait for the end: if Python exits while a pool is closing, it may print a traceback.
         pool.shutdown()
     except BrokenProcessPool:
-        raise CommandError("a process of the check was killed", "memory may be short: try --jobs 1") from None
+        raise CommandError(
+            "a process of the check was killed", "there may be too little memory: try --jobs 1"
+        ) from None
     finally:
         pool.shutdown(wait=False, cancel_futures=True)
 
@@ -317,13 +319,13 @@ def _key(task: _Task, digests: dict[str, str]) -> str:
     subject = task.subject
     tree = digests.get(subject.root)
     if tree is None:
-        tree = digests[subject.root] = _digest([*subject.files, *_beside(subject)])
+        tree = digests[subject.root] = _digest([*subject.files, *_further_files(subject)])
     limits = sorted(task.limits[subject.root].engines) if subject.root in task.limits else None
     said = [__version__, _own_digest(), tree, asdict(subject), task.system, task.grains, task.pillar, limits]
     return hashlib.sha256(json.dumps(said, sort_keys=True, default=str).encode()).hexdigest()
 
 
-def _beside(subject: Subject) -> Iterator[str]:
+def _further_files(subject: Subject) -> Iterator[str]:
     """Further files that findings depend on: of other roots, pillar, users' modules, the configuration."""
     for root in (*subject.file_roots, *subject.pillar_roots):
         if root != subject.root or subject.project:

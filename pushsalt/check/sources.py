@@ -65,7 +65,7 @@ def _comments(path: str, text: str) -> Iterator[Finding]:
             continue
         jinja = _JINJA.search(comment["text"])
         if jinja is not None:
-            message = "Jinja in a YAML comment runs all the same"
+            message = "Jinja in a YAML comment is executed"
             column = comment.start("text") + jinja.start() + 1
             yield finding("jinja-in-comment", message, path, number, column, hint="write {# … #} around it")
 
@@ -124,7 +124,7 @@ class _Reader:
         kind = effect.kind if effect else ""
         if kind == CHANGES or (kind == RUNS and _CHANGING.search(command)):
             text = f"{name} changes the machine while it is rendered" + (f": {command}" if command else "")
-            hint = "make it a state, and let states that need it require it"
+            hint = "make it a state, and add requisites to states that need it"
             yield from self._say("changes-in-jinja", text, node.lineno, name, hint)
         elif kind == RUNS:
             text = f"{name} runs a command while it is rendered" + (f": {command}" if command else "")

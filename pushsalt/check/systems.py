@@ -46,8 +46,8 @@ def systems(wanted: Sequence[str] = ()) -> dict[str, dict[str, Any]]:
         if not found:
             near = nearest(word, names())
             raise UsageError(
-                f"there is no system {word!r} to check for",
-                (f"did you mean {near[0]}? " if near else "") + f"there are {', '.join(names())}, and files of grains",
+                f"unknown system {word!r}",
+                (f"did you mean {near[0]}? " if near else "") + f"use one of {', '.join(names())}, or a file of grains",
             )
         chosen.update((name, _grains(name, names().index(name))) for name in found)
     return chosen
@@ -143,7 +143,7 @@ def _salt_version() -> dict[str, Any]:
 
 
 def _of_file(path: Path) -> dict[str, Any]:
-    here, holds = Position(str(path)), "it should hold what `grains.items` prints"
+    here, holds = Position(str(path)), "it must contain the output of `grains.items`"
     try:
         grains = load_yaml(regular.read_text(path), str(path))
     except OSError as exc:
@@ -153,5 +153,5 @@ def _of_file(path: Path) -> dict[str, Any]:
     if isinstance(grains, dict) and len(grains) == 1 and isinstance(next(iter(grains.values())), dict):
         grains = next(iter(grains.values()))  # ``pushsalt run web1 grains.items --out json``
     if not isinstance(grains, dict) or "os_family" not in grains:
-        raise ConfigError("these are no grains: there is no os_family", holds, here)
+        raise ConfigError("these are not grains: os_family is missing", holds, here)
     return {"id": path.stem, **grains}

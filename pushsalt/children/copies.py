@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from pushsalt.errors import StateError
 from pushsalt.git import GitError
-from pushsalt.git.lockfile import LockFile
+from pushsalt.git.lockfile import LockFile, lock_path
 from pushsalt.git.mirror import Mirror
-from pushsalt.git.project import lock_path
 from pushsalt.git.remotes import Remotes
 
 if TYPE_CHECKING:

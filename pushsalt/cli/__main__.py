@@ -23,6 +23,11 @@ def main(argv: list[str] | None = None) -> None:
 
         stdout.write(f"pushsalt {__version__}\n")
         sys.exit(stdio.final_code(0, stdout))
+    if "jobs" in words and "list" in words:
+        from pushsalt.cli.quick import answered
+
+        if answered(words, stdout):
+            sys.exit(stdio.final_code(0, stdout))
     try:
         from pushsalt import log
 

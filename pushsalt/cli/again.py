@@ -1,19 +1,19 @@
-"""Jobs that are done again: ``--rerun-failed`` of ``apply`` and ``run``, and ``jobs resume``."""
+"""Jobs that are done again, or collected: ``--rerun-failed``, ``jobs resume`` and ``jobs wait``."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncIterator
+import time
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from pushsalt.cli import stdio
 from pushsalt.cli.client import Watcher, open_client
 from pushsalt.cli.job import say_jid, watched
 from pushsalt.cli.options import Given
 from pushsalt.cli.returns import Returns
-from pushsalt.errors import EXIT_OK, UsageError
+from pushsalt.errors import EXIT_NO_ANSWER, EXIT_OK, UsageError
 from pushsalt.log import DEFAULT_LEVEL
 from pushsalt.model import TargetReturn
 
@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from pushsalt.jobs.jobs import KeptJob
 
 log = logging.getLogger(__name__)
+
+#: Seconds between looks at the record, for the end of a job of another process.
+_LOOK: Final = 0.25
 
 
 def rerun_failed(given: Given, words: list[str], kind: str) -> int:
@@ -42,7 +45,12 @@ def rerun_failed(given: Given, words: list[str], kind: str) -> int:
 def resume(given: Given, word: str) -> int:
     """Go on with a job: its returns so far stay, and the ids without a good one get it again, as the same job."""
     client, watcher, options = _opened(given)
-    return _again(given, client, watcher, options, client.jobs.get(word), resumes=True)
+    kept = client.jobs.get(word)
+    if kept.detail.get("kind") == "orchestrate":
+        from pushsalt.cli.orchestrate import resume as go_on
+
+        return go_on(given, kept.jid)
+    return _again(given, client, watcher, options, kept, resumes=True)
 
 
 def _opened(given: Given) -> tuple[Client, Watcher, JobOptions]:
@@ -67,15 +75,29 @@ def _last(client: Client, kind: str) -> KeptJob:
 def _again(given: Given, client: Client, watcher: Watcher, options: JobOptions, kept: KeptJob, *, resumes: bool) -> int:
     from pushsalt.run import again
 
-    terminal = stdio.TERMINAL.get()
     if options.pillar is None and again.secret_pillar(kept):
         options = replace(options, pillar=_asked_pillar(kept))
-    before = client.jobs.returns(kept)
-    todo = again.repeated(kept, before, options)
+    if kept.is_left and not resumes:
+        hint = f"pushsalt jobs wait {kept.jid}"
+        raise UsageError(f"the job {kept.jid} is still running on its targets", hint)
+    if kept.state == "running" or resumes:
+        client.jobs.claim(kept)  # which says who is at it
+    try:
+        return _repeated(given, client, watcher, options, kept, resumes=resumes)
+    finally:
+        if resumes:
+            client.jobs.release(kept)
+
+
+def _repeated(
+    given: Given, client: Client, watcher: Watcher, options: JobOptions, kept: KeptJob, *, resumes: bool
+) -> int:
+    from pushsalt.run import again
+
+    terminal = stdio.TERMINAL.get()
+    todo = again.repeated(kept, client.jobs.returns(kept), options)
     returns = Returns(client, given, terminal, test=todo.job.options.test)
     stay = todo.good if resumes else {}
-    if kept.state == "running":
-        client.jobs.claim(kept)  # which says who is at it
     if not todo.ids:
         if not resumes:
             log.warning("the job %s ended well on all its targets: there is nothing to do", kept.jid)
@@ -86,20 +108,61 @@ def _again(given: Given, client: Client, watcher: Watcher, options: JobOptions, 
         log.warning("since the job %s: %s", kept.jid, text)
     again.pin(client.project, kept)
     job = replace(todo.job, jid=kept.jid, resumes=True) if resumes else todo.job
-
-    def stream() -> AsyncIterator[TargetReturn]:
-        return client.stream_job(todo.selection, job)
-
-    if resumes:
-        client.jobs.claim(kept)
     try:
-        work = watched(given, terminal, client, watcher, returns, stream, stay)
+        work = watched(given, terminal, client, watcher, returns, lambda: client.stream_job(todo.selection, job), stay)
     finally:
         again.unpin(client.project)
-        if resumes:
-            client.jobs.release(kept)
     returns.explain(work.results)
     return work.exit_code
+
+
+def wait(given: Given, word: str) -> int:
+    """Wait for the end of a job, collect what its targets keep of it, and show all its returns."""
+    client, watcher, options = _opened(given)
+    kept = client.jobs.get(word)
+    end = None if options.timeout is None else time.monotonic() + options.timeout
+    while kept.state == "running" and not kept.is_left and (end is None or time.monotonic() < end):
+        time.sleep(_LOOK)
+        kept = client.jobs.get(kept.jid)
+    if end is not None:
+        options = replace(options, timeout=max(_LOOK, end - time.monotonic()))
+    before = client.jobs.returns(kept)
+    returns = Returns(client, given, stdio.TERMINAL.get(), test=bool(kept.detail.get("options", {}).get("test")))
+    if kept.state == "running" and not kept.is_left:
+        returns.write(before)
+        log.warning("the job %s is still running in another process", kept.jid)
+        return EXIT_NO_ANSWER
+    lacking = [id for id in kept.ids if id not in before]
+    if not lacking:
+        returns.write(before)
+        returns.explain(before)
+        worst = max((ret.exit_code for ret in before.values()), default=EXIT_OK)
+        return worst if kept.exit_code is None else kept.exit_code
+    return _collected(given, client, watcher, options, returns, kept, before, lacking)
+
+
+def _collected(
+    given: Given,
+    client: Client,
+    watcher: Watcher,
+    options: JobOptions,
+    returns: Returns,
+    kept: KeptJob,
+    before: dict[str, TargetReturn],
+    ids: list[str],
+) -> int:
+    """Collect what these targets keep of the job, and show all its returns."""
+    from pushsalt.run.again import collecting
+
+    selection, job = collecting(kept, ids, options)
+    client.jobs.claim(kept)
+    try:
+        stream = partial(client.stream_job, selection, job)
+        work = watched(given, stdio.TERMINAL.get(), client, watcher, returns, stream, before)
+    finally:
+        client.jobs.release(kept)
+    returns.explain({**before, **work.results})
+    return work.exit_code if work.signal else max(work.exit_code, *(ret.exit_code for ret in before.values()), 0)
 
 
 def _asked_pillar(kept: KeptJob) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""How commands that connect to nothing answer: lines for people, or data in the format that was asked for."""
+"""Output of commands that do not connect: lines for people, or data in the format of ``--out``."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def write(given: Given, data: Any, lines: list[str]) -> None:
 
 
 def write_data(given: Given, data: Any) -> bool:
-    """Write the data in the format that was asked for; whether one was."""
+    """Write the data in the format of ``--out``, if there is one; returns whether it was written."""
     from pushsalt.outputters import load
 
     if given.out in (None, "rich"):

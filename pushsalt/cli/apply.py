@@ -3,17 +3,25 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from pushsalt.cli.app import Command, complete_targets
+from pushsalt.cli.detach import DETACH, check, leave_running
 from pushsalt.cli.options import GLOBAL, JOB, MATCHERS, RERUN, RETURNS, STATES, Given, takes
 from pushsalt.cli.planoptions import DETAILED, FROM_PLAN
 from pushsalt.cli.reports import REPORTS
 from pushsalt.cli.rollouts import ROLLOUT
+from pushsalt.cli.slsnames import sls_names
 from pushsalt.cli.stdio import TERMINAL
 from pushsalt.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from pushsalt.api import Client, JobOptions, Selection
+    from pushsalt.model import TargetReturn
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False)
 
@@ -29,7 +37,7 @@ pushsalt apply '*' --batch 1,10%,25% --max-fail 1 --batch-check 'service.status 
 
 
 @app.command(cls=Command, epilog=EXAMPLES)
-@takes(STATES, DETAILED, FROM_PLAN, RETURNS, RERUN, MATCHERS, JOB, ROLLOUT, REPORTS, GLOBAL)
+@takes(STATES, DETAILED, FROM_PLAN, RETURNS, RERUN, MATCHERS, JOB, DETACH, ROLLOUT, REPORTS, GLOBAL)
 def apply(
     given: Given,
     target: Annotated[
@@ -41,6 +49,8 @@ def apply(
     ] = None,
 ) -> int:
     """Apply SLS to each target, or the highstate of top.sls if none is given."""
+    if given.detach:
+        check(given)
     if given.rerun_failed:
         from pushsalt.cli.again import rerun_failed
 
@@ -50,34 +60,19 @@ def apply(
     from pushsalt.cli.job import run_job
 
     if target.endswith(".plan") and Path(target).is_file():
+        if given.detach:
+            raise UsageError("--detach: a plan is applied while the command is there", hint="leave --detach out")
         from pushsalt.cli import planfiles
 
         return planfiles.apply(given, target, sls or ())
     if given.accept_drift or given.max_age:
         raise UsageError("--accept-drift and --max-age are for plans", hint="pushsalt apply FILE.plan")
     names = sls_names(sls or [])
-    return run_job(
-        given,
-        TERMINAL.get(),
-        target,
-        lambda client, selection, options: client.stream_apply(selection, names, options),
-        words=["apply", *([",".join(names)] if names else [])],
-    )
 
+    def stream(client: Client, selection: Selection, options: JobOptions) -> AsyncIterator[TargetReturn]:
+        return client.stream_apply(selection, names, options)
 
-def sls_names(words: list[str]) -> list[str]:
-    """``a,b c`` as three names. Raises UsageError for Salt's KEY=VALUE."""
-    for word in words:
-        if not word.strip(" ,"):
-            raise UsageError("an SLS name is empty", hint="leave it out altogether for the highstate")
-        key, equals, value = word.partition("=")
-        if equals:
-            option = {
-                "test": "--test",
-                "pillar": f"--pillar {value!r}",
-                "saltenv": f"--saltenv {value}",
-                "pillarenv": f"--pillarenv {value}",
-            }.get(key)
-            hint = f"write {option}" if option else f"or: pushsalt run TARGET state.apply SLS {word}"
-            raise UsageError(f"{word!r} is no SLS name", hint=hint)
-    return [name for word in words for name in word.split(",") if name]
+    if given.detach:
+        return leave_running(given, TERMINAL.get(), target, stream)
+    words = ["apply", *([",".join(names)] if names else [])]
+    return run_job(given, TERMINAL.get(), target, stream, words=words)

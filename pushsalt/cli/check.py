@@ -12,6 +12,7 @@ import typer
 from pushsalt.cli.app import Command
 from pushsalt.cli.opt import Opt
 from pushsalt.cli.options import GLOBAL, Given, takes
+from pushsalt.cli.reports import REPORT, report_path, write_page
 from pushsalt.cli.stdio import TERMINAL, stderr_is_terminal, write_stderr
 from pushsalt.errors import EXIT_FAILED, UsageError
 
@@ -77,7 +78,7 @@ OPTIONS = (
 
 
 @app.command(cls=Command, epilog=EXAMPLES)
-@takes(OPTIONS, GLOBAL)
+@takes(OPTIONS, REPORT, GLOBAL)
 def check(
     given: Given,
     paths: Annotated[
@@ -110,6 +111,7 @@ def run_check(
     least = given.level or "info"
     if least not in LEVELS:
         raise UsageError(f"--level: there is no level {least!r}", f"one of {', '.join(LEVELS)}")
+    page = report_path(given.report)
     report = _checked(given, paths, limits or {})
     failed = report.count("error") > 0
     levels = LEVELS[: LEVELS.index(least) + 1]
@@ -119,6 +121,10 @@ def run_check(
     for folder, name in (shown or {}).items():
         text = text.replace(folder, name)
     terminal.stdout.write(text, utf8=True)
+    if page is not None:
+        from pushsalt.reports.others import check_page
+
+        write_page(page, check_page(report.findings, os.getcwd()))  # noqa: PTH109
     return EXIT_FAILED if failed else 0
 
 

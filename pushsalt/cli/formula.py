@@ -139,8 +139,8 @@ def update(
 def remove(name: Annotated[str, typer.Argument(metavar="NAME|URL", help="Formula to remove.")], given: Given) -> int:
     """Remove a formula from gitfs_remotes and from the lock file."""
     from pushsalt.formula.edit import remove_remote
-    from pushsalt.git.lockfile import LockFile
-    from pushsalt.git.project import configured, lock_path
+    from pushsalt.git.lockfile import LockFile, lock_path
+    from pushsalt.git.project import configured
     from pushsalt.git.remotes import named
 
     project = _project(given)
@@ -277,7 +277,9 @@ def _update(project: Project, names: Sequence[str]) -> tuple[list[Move], list[st
 
 
 def _say_wants(project: Project, names: Sequence[str]) -> None:
-    """Warn of files of remotes that ask for renderers which these may not use; ``names``: of which, none: of all."""
+    """Warn of files of remotes that use renderers which their remote may not use. ``names``: the remotes; empty for
+    all.
+    """
     from pushsalt.formula.sources import RemoteSource
     from pushsalt.formula.wants import texts, wants
     from pushsalt.git.project import configured
@@ -330,7 +332,7 @@ def _yaml(config: Config) -> Path:
 
 
 def _split(name: str) -> tuple[str, str]:
-    """A name or URL, and the ref behind its last ``@``: not that of ``user@host``."""
+    """A name or URL, and the ref after its last ``@``: not that of ``user@host``."""
     head, _, ref = name.rpartition("@")
     path = head.split("://", 1)[-1]
     if not ref or not head or ":" in ref or ("://" in head and "/" not in path):
@@ -349,7 +351,7 @@ def _default_branch(project: Project, url: str) -> dict[str, str]:
 
 
 def _as_data(given: Given, data: Any) -> bool:
-    """Write the data in the format that was asked for; whether one was."""
+    """Write the data in the format of ``--out``, if there is one; returns whether it was written."""
     if given.out in (None, "rich"):
         return False
     if given.out not in ("json", "yaml"):

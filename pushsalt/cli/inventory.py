@@ -128,7 +128,7 @@ def check(given: Given) -> int:
 
 
 def _troubles(known: Inventory) -> Iterator[str]:
-    """Valid settings that are probably not intended."""
+    """Settings that are valid but probably not intended."""
     addresses: dict[tuple[Any, ...], str] = {}
     for id, target in known.targets.items():
         if target.transport != "ssh":
@@ -151,7 +151,7 @@ def _project(given: Given) -> Project:
 
 
 def _selected(given: Given, project: Project, expr: str | None) -> list[str]:
-    """Ids of the inventory: the resources behind them are no part of it."""
+    """Ids of the inventory, without managed resources."""
     if expr is None and not any(given.values.get(opt.name) for opt in MATCHERS):
         project.need_inventory()
         return list(project.inventory.ids)

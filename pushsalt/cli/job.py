@@ -1,8 +1,8 @@
 """Runs a job: the event loop, signals, messages, and the output of returns.
 
-The first SIGINT, SIGTERM or SIGHUP has the states under way end, and no other begin; a second one stops them, and so
-does the first where no states run. Then the returns are written, and the exit code tells the signal. One more ends the
-process at once.
+After the first SIGINT, SIGTERM or SIGHUP, states that run end, and no others begin; a second signal stops them, as does
+the first where no states run. Then the returns are written, and the exit code is that of the signal. A further signal
+ends the process at once.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 from pushsalt.cache.store import write_atomic
 from pushsalt.cli import stdio
 from pushsalt.cli.client import Watcher, open_client
-from pushsalt.cli.options import state_output
+from pushsalt.cli.options import state_output, state_verbose
 from pushsalt.cli.reports import reports
 from pushsalt.cli.returns import Document, Hides, Returns
 from pushsalt.errors import EXIT_CHANGES, EXIT_INTERRUPTED, EXIT_TERMINATED, TargetError, UsageError
@@ -67,12 +67,14 @@ def run_job(
 
     ``words``: the command and the words after its target, to print a command line that repeats it; or a function that
     returns all words for given ids. ``unmask``: an unmasked value was requested, so secrets are not redacted in the
-    output (but in logs). ``hint`` is printed once if something was masked. ``hiding`` makes of the redactor what hides
-    secrets in the output. ``document``: makes the data to write of the returns.
+    output (but in logs). ``hint`` is printed once if something was masked. ``hiding``: a function that converts the
+    redactor to one that hides secrets in the output. ``document``: a function that returns the data to write for the
+    returns.
     """
     selection = given.selection(target)
     given.job(DEFAULT_LEVEL)  # report invalid options before any file is read
     state_output(given.state_output)
+    state_verbose(given.state_verbose)
     observers = reports(given.values)
     watcher = Watcher()
     client, level = open_client(given, terminal, watcher)
@@ -112,6 +114,7 @@ def watched(
     ``before``: returns that are written with them, in their order.
     """
     started = time.monotonic()
+    terminal.stdout.keep_to_itself()
     at_once = returns.at_once
     view = _view(given.out, terminal, client.redactor(), watcher, shared=at_once and terminal.stdout.is_terminal)
     with view:
@@ -126,7 +129,7 @@ def watched(
 
 
 def say_jid(given: Given, jid: str) -> None:
-    """Before the first target is asked: with ``-v`` on stderr, and for programs in a file."""
+    """Report the JID before the first target is contacted: with ``-v`` on stderr, and for programs in a file."""
     if given.verbose:
         stdio.print_error(f"job {jid}")
     if given.jid_file:
@@ -152,7 +155,7 @@ def _again(
     """The command line that repeats the job on these targets; only the target words if it may contain a secret."""
     from pushsalt.targeting.names import key_of
 
-    chosen = ",".join(key_of(id) or id for id in ids)  # a bare id may be that of others, too
+    chosen = ",".join(key_of(id) or id for id in ids)  # a bare id may belong to other targets, too
     command, *rest = words(chosen) if callable(words) else words
     if command == "run" and any(word.startswith("--") for word in rest):
         rest.insert(1, "--")
@@ -169,7 +172,9 @@ def _again(
 def _view(
     out: str | None, terminal: stdio.Terminal, redactor: Redactor, watcher: Watcher, *, shared: bool
 ) -> AbstractContextManager[Any]:
-    """The live view, or lines now and then; the watcher passes events to it. Neither for ``--out quiet``."""
+    """The live view, or periodic lines without a terminal; none for ``--out quiet``. The watcher passes events to
+    it.
+    """
     if _view_wanted(out, shared_terminal=shared):
         from pushsalt.cli.progress import Progress
 
@@ -189,7 +194,7 @@ def _view_wanted(out: str | None, *, shared_terminal: bool) -> bool:
 
 
 class Work:
-    """The stream of a job, read to its end or to a signal. Every id has a result then."""
+    """The stream of a job, read to its end or to a signal. Then every id has a result."""
 
     def __init__(self, client: Client, watcher: Watcher, on_result: Callable[[TargetReturn], None] | None) -> None:
         self.client = client
@@ -202,7 +207,7 @@ class Work:
 
     @property
     def exit_code(self) -> int:
-        """By the rule of the contract: the highest of the returns; after a signal, the signal's."""
+        """The exit code of the contract: the highest of the returns; after a signal, that of the signal."""
         if self.signal:
             return EXIT_OF_SIGNAL[self.signal]
         return max((result.exit_code for result in self.results.values()), default=0)
@@ -224,7 +229,7 @@ class Work:
         for number in EXIT_OF_SIGNAL:
             if signal.getsignal(number) is not signal.SIG_IGN:  # nohup, or a job of a script in the background
                 loop.add_signal_handler(number, self._on_signal, number, stopped)
-                signal.signal(number, self._while_loop_waits)  # the loop learns of the signal all the same
+                signal.signal(number, self._while_loop_waits)  # the loop handles the signal all the same
         task = loop.create_task(self._read(make()))
         stop = loop.create_task(stopped.wait())
         await asyncio.wait({task, stop}, return_when=asyncio.FIRST_COMPLETED)
@@ -259,7 +264,7 @@ class Work:
             self.signal = number
             self.client.stop(EXIT_OF_SIGNAL[number], gently=True)
             stopped.set()
-            asyncio.get_running_loop().call_later(0.1, self._say_stopping)  # when it is known what is under way
+            asyncio.get_running_loop().call_later(0.1, self._say_stopping)  # known once the running states are known
         elif self.client.is_ending:
             self._at_once = True
             self.client.stop(EXIT_OF_SIGNAL[number])
@@ -280,7 +285,7 @@ class Work:
             self.watcher.view.stopping(ends=self.client.is_ending)
 
     def _fill_in(self) -> None:
-        """Targets that never came back after a signal: their outcome is unknown, and that is their return."""
+        """Add returns for targets without an answer after a signal: their outcome is unknown."""
         for id in self.watcher.ids:
             if id not in self.results:
                 name = self.signal.name if self.signal else "a signal"
@@ -306,7 +311,7 @@ def _close(loop: asyncio.AbstractEventLoop) -> None:
 
 
 def leave(code: int, view: Progress | ProgressLog | None = None) -> None:
-    """Ends the process now, the terminal in order."""
+    """Ends the process at once, after restoring the terminal."""
     if view:
         view.abandon()
     os._exit(code)

@@ -10,7 +10,8 @@ import typer
 from pushsalt.cli.answer import write, write_data
 from pushsalt.cli.app import Actions, Command
 from pushsalt.cli.opt import Opt
-from pushsalt.cli.options import GLOBAL, JOB, OUTPUT, PILLAR, Given, takes
+from pushsalt.cli.options import ASK, GLOBAL, JOB, LIMITS, LOGIN, OUTPUT, PILLAR, Given, takes
+from pushsalt.cli.reports import REPORT, report_path, write_page
 from pushsalt.cli.stdio import TERMINAL
 from pushsalt.errors import UsageError
 
@@ -26,6 +27,7 @@ pushsalt jobs list --since 2h --failed
 pushsalt jobs show last
 pushsalt jobs show 20261126 --failed --out json
 pushsalt jobs diff 20261126101500000000 last
+pushsalt jobs wait last --timeout 600
 pushsalt jobs resume last
 pushsalt jobs prune --older 30d
 """
@@ -44,6 +46,11 @@ PARTS = (
 PRUNED = (
     Opt("older", ("--older",), "Jobs that began so long ago: 30d, 12h.", metavar="TIME"),
     Opt("keep", ("--keep",), "All but the newest so many.", metavar="N"),
+)
+
+WAITED = (
+    Opt("timeout", ("--timeout",), "Stop waiting after this time; the runs go on.", metavar="SECONDS"),
+    *(opt for opt in LIMITS if opt.name in ("concurrency", "accept_new_host_keys")),
 )
 
 app = typer.Typer(cls=Actions, rich_markup_mode=None, add_completion=False, no_args_is_help=True, epilog=EXAMPLES)
@@ -76,23 +83,21 @@ def list_(given: Given) -> int:
         since = None if given.since is None else times.since(given.since)
     except ValueError:
         raise UsageError(f"--since: {given.since!r} is no time", "for example 2h, 30d, or 2026-11-26") from None
-    found = _kept(given).list(
-        limit=limit, since=since, fun=given.fun, target=given.of_target, failed=bool(given.failed)
-    )
+    kept = _kept(given)
+    wanted: dict[str, Any] = {"limit": limit, "since": since, "fun": given.fun, "target": given.of_target}
+    wanted["failed"] = bool(given.failed)
     out = TERMINAL.get().stdout
     if given.out in (None, "rich"):
-        out.write(_escaped(map(_line, found)))
+        out.write(_escaped(kept.lines(**wanted)))
     elif given.out == "json" and not out.is_terminal:
-        from json import dumps
-
-        out.write(dumps([job.as_row() for job in found]) + "\n", utf8=True)  # ten thousand rows in no time
+        out.write(kept.as_json(**wanted) + "\n", utf8=True)  # ten thousand rows in no time
     else:
-        write_data(given, [job.as_row() for job in found])
+        write_data(given, [job.as_row() for job in kept.list(**wanted)])
     return 0
 
 
 @app.command("show", cls=Command)
-@takes(PARTS, OUTPUT, GLOBAL)
+@takes(PARTS, REPORT, OUTPUT, GLOBAL)
 def show(given: Given, jid: Annotated[str, _JID]) -> int:
     """The returns of a job, as the command itself has shown them."""
     from pushsalt.cli.returns import Returns
@@ -100,11 +105,18 @@ def show(given: Given, jid: Annotated[str, _JID]) -> int:
 
     client = _client(given)
     job = client.jobs.get(jid)
+    page = report_path(given.report)
     returns = _wanted(given, client, job, client.jobs.returns(job))
+    steps = client.jobs.parts(job, "job") if job.detail.get("kind") == "orchestrate" else None
+    if page is not None:
+        from pushsalt.reports.others import job_page
+
+        write_page(page, job_page(job, returns))
     if given.out not in (None, "rich"):
-        write_data(given, document(job, returns))
+        more = {} if steps is None else {"Steps": [{"jid": jid, **step} for jid, step in steps.items()]}
+        write_data(given, {**document(job, returns), **more})
         return 0
-    TERMINAL.get().stdout.write(_escaped(_head(job, returns)))
+    TERMINAL.get().stdout.write(_escaped([*_head(job, returns), *_steps(steps or {})]))
     if returns:
         test = bool(job.detail.get("options", {}).get("test"))
         elapsed = (job.end or job.start) - job.start
@@ -135,6 +147,15 @@ def resume(given: Given, jid: Annotated[str, _JID]) -> int:
     from pushsalt.cli.again import resume as go_on
 
     return go_on(given, jid)
+
+
+@app.command("wait", cls=Command)
+@takes(WAITED, OUTPUT, LOGIN, ASK, GLOBAL)
+def wait(given: Given, jid: Annotated[str, _JID]) -> int:
+    """Wait until the job has ended on all targets, collect what they keep of it, and show all its returns."""
+    from pushsalt.cli.again import wait as collect
+
+    return collect(given, jid)
 
 
 @app.command("export", cls=Command)
@@ -206,13 +227,6 @@ def _number(flag: str, text: str | None, *, zero: bool = False) -> int | None:
     return int(text)
 
 
-def _line(job: KeptJob) -> str:
-    wrong = [f"{number} {word}" for number, word in ((job.failed, "failed"), (job.unanswered, "unanswered")) if number]
-    counts = f"{job.targets} target{'' if job.targets == 1 else 's'}" + (f" ({', '.join(wrong)})" if wrong else "")
-    words = " ".join([job.fun, *map(str, job.arg), *(f"{key}={value}" for key, value in job.kwarg.items())])
-    return f"{job.jid}  {_local(job.start)}  {job.state:<11}  {job.user}  {words}  on {job.tgt}: {counts}"
-
-
 def _local(moment: float) -> str:
     """A time for people, in their own time zone."""
     return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(moment))
@@ -223,7 +237,7 @@ def _head(job: KeptJob, returns: dict[str, TargetReturn]) -> list[str]:
     detail, origin = job.detail, job.detail.get("origin") or {}
     came_from = f", from {origin['from']}" if origin.get("from") else ""
     lines = [
-        _line(job),
+        job.line(),
         f"    by {job.user} on {origin.get('host', 'an unknown host')} in {origin.get('folder', '')}{came_from}",
     ]
     if detail.get("words"):
@@ -237,6 +251,14 @@ def _head(job: KeptJob, returns: dict[str, TargetReturn]) -> list[str]:
     if missing and len(returns) + len(missing) == job.targets:
         lines.append(f"    no return of: {', '.join(missing[:20])}{' …' if len(missing) > 20 else ''}")
     return lines
+
+
+def _steps(steps: dict[str, dict[str, Any]]) -> list[str]:
+    """The jobs of an orchestration's steps, for people."""
+    return [
+        f"    step {step['name']}: job {jid}, {step['fun']}" + (f" on {step['tgt']}" if step["tgt"] else "")
+        for jid, step in steps.items()
+    ]
 
 
 def _wanted(given: Given, client: Client, job: KeptJob, returns: dict[str, TargetReturn]) -> dict[str, TargetReturn]:

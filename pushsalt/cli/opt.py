@@ -15,7 +15,7 @@ from pushsalt.errors import UsageError
 
 @dataclass(frozen=True)
 class Opt:
-    """One option: its attribute in ``Given``, flags, help. Others' words for it are in ``words``."""
+    """One option: its attribute in ``Given``, flags, help. ``words`` has its spellings in other tools."""
 
     name: str
     flags: tuple[str, ...]
@@ -28,7 +28,7 @@ class Opt:
 
     @property
     def spellings(self) -> tuple[str, ...]:
-        """Its flags, and others' words for them."""
+        """Its flags, and the spellings of other tools."""
         return (*self.flags, *words.also(self.flags))
 
     @property

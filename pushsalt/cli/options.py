@@ -136,6 +136,12 @@ OUTPUT = _rows(
         "Display of states: full, terse, mixed, changes or filter, each also with _id.",
         metavar="MODE",
     ),
+    Opt(
+        "state_verbose",
+        ("--state-verbose",),
+        "true: show states without changes, too; false: only those that changed or failed.",
+        metavar="BOOL",
+    ),
     Opt("full_diff", ("--full-diff",), "Do not shorten diffs.", "flag"),
 )
 #: For programs that start a job.
@@ -329,6 +335,7 @@ class Given:
             returners=_names("--return", self.returners),
             return_config=self.return_config or "",
             render_cache=False if self.no_render_cache else None,
+            detach=bool(self.detach),
             **rollout_options(self.values),
         )
 
@@ -432,6 +439,17 @@ def state_output(text: str | None) -> str | None:
         modes = ", ".join(STATE_OUTPUTS)
         raise UsageError(f"--state-output: there is no mode {text!r}", hint=f"{modes}; each also with _id behind it")
     return text
+
+
+def state_verbose(text: str | None) -> bool | None:
+    """The value of --state-verbose; None without it. Raises UsageError."""
+    if text is None:
+        return None
+    if text.lower() not in ("true", "false"):
+        raise UsageError(
+            f"--state-verbose: {text!r} is neither true nor false", hint="for example --state-verbose=false"
+        )
+    return text.lower() == "true"
 
 
 def _names(flag: str, text: str | None) -> tuple[str, ...]:

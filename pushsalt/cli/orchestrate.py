@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from pushsalt.cli.app import Command
+from pushsalt.cli.opt import Opt
 from pushsalt.cli.options import CONTROLLER, GLOBAL, STATES, Given, takes
 from pushsalt.cli.stdio import TERMINAL
+from pushsalt.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -21,24 +23,45 @@ app = typer.Typer(rich_markup_mode=None, add_completion=False)
 EXAMPLES = """
 pushsalt orchestrate orch.deploy --pillar '{version: 1.2}'
 pushsalt orchestrate orch.deploy --test           what each step would do
+pushsalt orchestrate --resume last                goes on at the step that failed
 """
+RESUMED = (
+    Opt(
+        "resume",
+        ("--resume",),
+        "Go on with the orchestration of this JID: steps that ended well are not run again.",
+        metavar="JID",
+    ),
+)
 
 
 @app.command(cls=Command, epilog=EXAMPLES)
-@takes(STATES, CONTROLLER, GLOBAL)
+@takes(RESUMED, STATES, CONTROLLER, GLOBAL)
 def orchestrate(
-    sls: Annotated[list[str], typer.Argument(metavar="SLS ...", help="SLS files of the file roots.")],
     given: Given,
+    sls: Annotated[
+        list[str] | None, typer.Argument(metavar="SLS ...", help="SLS files of the file roots; none with --resume.")
+    ] = None,
 ) -> int:
     """Run an orchestration: states on the controller, which apply states and call functions on targets."""
-    from pushsalt.cli.apply import sls_names
+    from pushsalt.cli.slsnames import sls_names
+
+    if not sls and not given.resume:
+        raise UsageError("no SLS is named", "for example pushsalt orchestrate orch.deploy")
+    return _run(given, sls_names(sls or []), given.resume or "")
+
+
+def resume(given: Given, jid: str) -> int:
+    """Go on with the orchestration of this JID."""
+    return _run(given, [], jid)
+
+
+def _run(given: Given, names: list[str], jid: str) -> int:
     from pushsalt.cli.job import run_job
     from pushsalt.inventory import THIS_MACHINE
 
-    names = sls_names(sls)
-
     def stream(client: Client, selection: Selection, options: JobOptions) -> AsyncIterator[TargetReturn]:
-        return client.stream_orchestrate(names, options)
+        return client.stream_orchestrate(names, options, jid)
 
     for_people = given.out in (None, "rich", "highstate")
     return run_job(given, TERMINAL.get(), THIS_MACHINE, stream, document=None if for_people else _document)

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from pushsalt.cli.app import Command, complete_targets
-from pushsalt.cli.apply import sls_names
 from pushsalt.cli.options import GLOBAL, JOB, MATCHERS, STATES, Given, takes
 from pushsalt.cli.planoptions import DETAILED, PLAN_FILE
+from pushsalt.cli.reports import REPORT
+from pushsalt.cli.slsnames import sls_names
 from pushsalt.cli.stdio import TERMINAL
 from pushsalt.errors import UsageError
 
@@ -32,7 +33,7 @@ pushsalt plan '*' --detailed-exitcode       4 if anything would change
 
 
 @app.command(cls=Command, epilog=EXAMPLES)
-@takes(STATES[1:], DETAILED, PLAN_FILE, MATCHERS, JOB, GLOBAL)
+@takes(STATES[1:], DETAILED, PLAN_FILE, REPORT, MATCHERS, JOB, GLOBAL)
 def plan(
     target: Annotated[str, typer.Argument(metavar="TARGET", help="Which targets.", autocompletion=complete_targets)],
     given: Given,

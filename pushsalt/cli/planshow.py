@@ -1,4 +1,4 @@
-"""``pushsalt plan show FILE`` and ``pushsalt plan diff FILE FILE``: what is in plan files; nothing is connected to."""
+"""``pushsalt plan show FILE`` and ``pushsalt plan diff FILE FILE``: the content of plan files, without connections."""
 
 from __future__ import annotations
 

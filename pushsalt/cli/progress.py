@@ -38,7 +38,7 @@ SPINNER = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 ASCII_SPINNER = "|/-\\"
 #: Failures that are kept, and the least number of lines for them; they may use a third of all lines.
 FAILURES_KEPT, FAILURES_SHOWN = 50, 4
-#: Seconds between lines where there is no terminal, and how many targets at work one names.
+#: Seconds between lines without a terminal, and the number of running targets that a line names.
 EVERY = 30.0
 NAMED = 5
 #: SGR parameters -> rich's words for them
@@ -91,7 +91,7 @@ class Board(Reporter):
 
     @contextmanager
     def paused(self) -> Iterator[None]:
-        """Leaves the terminal to somebody else."""
+        """A context in which another program uses the terminal."""
         yield
 
     def remote_progress(self, name: str, words: str) -> None:
@@ -178,7 +178,7 @@ class Board(Reporter):
 
 
 class ProgressLog(Board):
-    """Writes a line every half minute, if stderr is no terminal. A context manager; ``write`` takes a line."""
+    """Writes a line every half minute, if stderr is not a terminal. A context manager; ``write`` takes a line."""
 
     def __init__(self, write: Callable[[str], None], redactor: Redactor) -> None:
         super().__init__()

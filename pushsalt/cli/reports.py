@@ -11,6 +11,7 @@ from pushsalt.cli.opt import Opt, rows
 from pushsalt.errors import UsageError
 
 if TYPE_CHECKING:
+    from pushsalt.reports.page import Page
     from pushsalt.run.observers import JobObserver
 
 REPORTS = rows(
@@ -22,7 +23,15 @@ REPORTS = rows(
         "Write a summary in Markdown to this file, and to the one of GITHUB_STEP_SUMMARY.",
         metavar="FILE",
     ),
+    Opt(
+        "report",
+        ("--report",),
+        "Write a report to this file: one page of HTML that needs nothing else.",
+        metavar="FILE.html",
+    ),
 )
+#: Of commands that write this report alone.
+REPORT = REPORTS[2:]
 
 
 def reports(values: Mapping[str, Any]) -> list[JobObserver]:
@@ -48,4 +57,31 @@ def reports(values: Mapping[str, Any]) -> list[JobObserver]:
 
         step = os.environ.get("GITHUB_STEP_SUMMARY")
         found.append(Summary(paths["--summary"], Path(step) if step else None))
+    if "--report" in paths:
+        from pushsalt.reports.html import Report
+
+        found.append(Report(paths["--report"]))
     return found
+
+
+def report_path(given: str | None) -> Path | None:
+    """The file of ``--report``, for commands that write it themselves. Raises UsageError if it cannot be written."""
+    if given is None:
+        return None
+    from pushsalt.reports.files import check_place
+
+    if not given:
+        raise UsageError("--report: the name of the file is empty", hint="--report FILE.html")
+    check_place(Path(given), "--report")
+    return Path(given)
+
+
+def write_page(path: Path, page: Page) -> None:
+    """Write a page. Raises UsageError."""
+    from pushsalt.reports.files import write_whole
+
+    try:
+        write_whole(path, page.pieces())
+    except OSError as exc:
+        text = f"--report: {path} cannot be written: {exc.strerror or exc}"
+        raise UsageError(text, hint="name another file") from exc

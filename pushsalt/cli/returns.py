@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from pushsalt import outputters
 from pushsalt.cli import stdio
-from pushsalt.cli.options import state_output
+from pushsalt.cli.options import state_output, state_verbose
 from pushsalt.cli.ownvalues import own_values
 from pushsalt.model import TargetReturn
 
@@ -56,6 +56,7 @@ class Returns:
         self._test = test
         self._again = again
         self._mode = state_output(given.state_output)
+        self._all_states = state_verbose(given.state_verbose)
         self._outputter = outputter_named(given.out, client)
         self._redactor = client.redactor()
         self._hides: Hides = hides or self._redactor
@@ -72,7 +73,7 @@ class Returns:
         from pushsalt.redact import has_mask
 
         mode, client, given = self._mode, self._client, self._given
-        data = {id: result.ret if self._unmask else self._hides.answer(result.ret) for id, result in results.items()}
+        data = {id: result.ret if self._unmask else self._hidden(result) for id, result in results.items()}
         self.masked = self.masked or (self._looks and has_mask(data))
         data = self._document(data, results) if self._document else data
         pieces = outputters.pieces(
@@ -84,8 +85,10 @@ class Returns:
             verbose=given.verbose or 0,
             elapsed=elapsed,
             test=self._test,
-            opts={**client.project.config.opts, **({"state_output": mode} if mode else {})},
-            state_output=mode or _configured_mode(client),
+            opts={**client.project.config.opts, **self._given_opts()},
+            state_output=mode or _configured(client, "state_output") or "",
+            state_verbose=_configured(client, "state_verbose") if self._all_states is None else self._all_states,
+            state_tabular=_configured(client, "state_tabular"),
             full_diff=bool(given.full_diff),
             again=self._again,
             own=lambda id: own_values(client.project, id),
@@ -93,18 +96,31 @@ class Returns:
         for piece in pieces:
             self._terminal.stdout.write(piece, utf8=given.out not in (None, "rich"))
 
+    def _given_opts(self) -> dict[str, Any]:
+        """The options that the command line sets."""
+        given = {"state_output": self._mode, "state_verbose": self._all_states}
+        return {name: value for name, value in given.items() if value is not None}
+
+    def _hidden(self, result: TargetReturn) -> Any:
+        """The return without secrets; a large one that observers got is not redacted again."""
+        if self._hides is self._redactor and result.shape == "states" and result.hidden is not None:
+            version, ret = result.hidden
+            if version == self._redactor.version:
+                return ret
+        return self._hides.answer(result.ret)
+
     def explain(self, results: dict[str, TargetReturn]) -> None:
         """Say on stderr what the format of stdout leaves out."""
         if self._given.out == "quiet":
-            _say_failures(results, self._redactor.text)
+            say_failures(results, self._redactor.text)
         elif self._given.out not in (None, "rich"):
             _explain(results)
 
 
-def _configured_mode(client: Client) -> str:
-    """``state_output`` of the configuration, if it is there: its default is not that of the usual outputter."""
+def _configured(client: Client, name: str) -> Any:
+    """An option of the configuration, if it is there: its default is not that of the usual outputter."""
     config = client.project.config
-    return str(config.opts["state_output"]) if "state_output" in config.given else ""
+    return config.opts[name] if name in config.given else None
 
 
 def outputter_named(name: str | None, client: Client) -> outputters.Outputter:
@@ -129,7 +145,7 @@ def _explain(results: dict[str, TargetReturn]) -> None:
         log.error("%s%s: %s", ", ".join(ids[:3]), more, explanation)
 
 
-def _say_failures(results: dict[str, TargetReturn], redact: Callable[[str], str]) -> None:
+def say_failures(results: dict[str, TargetReturn], redact: Callable[[str], str]) -> None:
     """If stdout gets no output, write the failures to stderr, one line per target."""
     from pushsalt.cli.progress import failure_text
 

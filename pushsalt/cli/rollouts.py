@@ -1,4 +1,4 @@
-"""Options of ``apply`` and ``run`` about how a job goes on from target to target."""
+"""Options of ``apply`` and ``run`` about the order, limits and checks of a rollout."""
 
 from __future__ import annotations
 

@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 import shlex
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from pushsalt.cli.app import CallCommand, complete_targets
+from pushsalt.cli.detach import DETACH, check, leave_running
 from pushsalt.cli.options import GLOBAL, JOB, MATCHERS, RAW, RERUN, RETURNS, STATES, Given, takes
 from pushsalt.cli.planoptions import DETAILED
 from pushsalt.cli.reports import REPORTS
 from pushsalt.cli.rollouts import ROLLOUT
 from pushsalt.cli.stdio import TERMINAL
 from pushsalt.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from pushsalt.api import Client, JobOptions, Selection
+    from pushsalt.model import TargetReturn
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False)
 
@@ -29,7 +36,7 @@ pushsalt run web1 test.arg --out json -- --out    except for pushsalt's own long
 
 
 @app.command(cls=CallCommand, epilog=EXAMPLES)
-@takes(STATES, DETAILED, RAW, RETURNS, RERUN, MATCHERS, JOB, ROLLOUT, REPORTS, GLOBAL)
+@takes(STATES, DETAILED, RAW, RETURNS, RERUN, MATCHERS, JOB, DETACH, ROLLOUT, REPORTS, GLOBAL)
 def run(
     given: Given,
     target: Annotated[
@@ -44,6 +51,8 @@ def run(
     ] = None,
 ) -> int:
     """Call an execution function on each target; with --raw, run a command in its login shell."""
+    if given.detach:
+        check(given)
     if given.rerun_failed:
         from pushsalt.cli.again import rerun_failed
 
@@ -78,11 +87,17 @@ def run(
     if given.detailed_exitcode and not function.startswith("state."):
         hint = "leave it out; the functions of state.* take it"
         raise UsageError(f"--detailed-exitcode: {function} does not say whether it changed something", hint=hint)
+
+    def stream(client: Client, selection: Selection, options: JobOptions) -> AsyncIterator[TargetReturn]:
+        return client.stream_run(selection, function, args, kwargs, options)
+
+    if given.detach:
+        return leave_running(given, TERMINAL.get(), target, stream)
     return run_job(
         given,
         TERMINAL.get(),
         target,
-        lambda client, selection, options: client.stream_run(selection, function, args, kwargs, options),
+        stream,
         unmask=asks_in_clear(function, kwargs),
         hint="unmask=True shows masked values" if function.startswith("pillar.") and "unmask" not in kwargs else "",
         words=["run", function, *(words or ())],

@@ -13,6 +13,8 @@ from contextvars import ContextVar
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from typing import TextIO
+
     from pushsalt.log import Handler
 
 
@@ -33,25 +35,47 @@ class Stdout:
 
     def __init__(self) -> None:
         self.trouble = "stdout is closed" if sys.stdout is None else ""
+        self._own: TextIO | None = None
+
+    @property
+    def _stream(self) -> TextIO:
+        return self._own or sys.stdout
+
+    def keep_to_itself(self) -> None:
+        """From here on only ``write`` reaches stdout: what plug-ins and their programs print goes to stderr.
+
+        Nothing is done if stdout was replaced, by a caller in the same process.
+        """
+        found = sys.__stdout__
+        if self.trouble or self._own is not None or found is None or sys.stdout is not found or found.fileno() != 1:
+            return
+        try:
+            found.flush()
+            self._own = open(os.dup(1), "w", encoding=found.encoding, errors=found.errors, closefd=False)  # noqa: SIM115
+            os.dup2(2, 1)
+        except OSError as exc:
+            self.failed(exc)
+        sys.stdout = sys.stderr
 
     @property
     def is_terminal(self) -> bool:
-        return not self.trouble and sys.stdout.isatty()
+        return not self.trouble and self._stream.isatty()
 
     def write(self, text: str, *, utf8: bool = False) -> None:
         """Writes and flushes ``text``; with ``utf8`` always in UTF-8. Does not raise for errors of stdout."""
         if self.trouble or not text:
             return
-        encoding = "utf-8" if utf8 else sys.stdout.encoding or "utf-8"
+        stream = self._stream
+        encoding = "utf-8" if utf8 else stream.encoding or "utf-8"
         data = text.encode(encoding, "backslashreplace")
         try:
-            buffer = getattr(sys.stdout, "buffer", None)
+            buffer = getattr(stream, "buffer", None)
             if buffer is None:  # sys.stdout was replaced by an object that accepts text only
-                sys.stdout.write(data.decode(encoding))
+                stream.write(data.decode(encoding))
             else:
-                sys.stdout.flush()
+                stream.flush()
                 buffer.write(data)
-            sys.stdout.flush()
+            stream.flush()
         except (OSError, ValueError) as exc:
             self.failed(exc)
 
@@ -62,7 +86,7 @@ class Stdout:
             self.trouble = READER_GONE
         try:
             null = os.open(os.devnull, os.O_WRONLY)
-            os.dup2(null, 1)
+            os.dup2(null, 1 if self._own is None else self._own.fileno())
             os.close(null)
         except OSError:
             pass

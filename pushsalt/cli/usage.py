@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from pushsalt.cli import words
+from pushsalt.cli.detach import DETACH
 from pushsalt.cli.options import JOB, MATCHERS, RAW, RERUN, RETURNS, STATES
 from pushsalt.cli.reports import REPORTS
 from pushsalt.cli.rollouts import ROLLOUT
@@ -53,7 +54,7 @@ def explain_usage(exc: Any, handler: Handler) -> int:
         if context and context.parent is None:  # options of commands are allowed there too
             known += [
                 flag
-                for group in (JOB, ROLLOUT, REPORTS, RETURNS, RERUN, MATCHERS, STATES, RAW)
+                for group in (JOB, ROLLOUT, REPORTS, RETURNS, RERUN, DETACH, MATCHERS, STATES, RAW)
                 for opt in group
                 for flag in opt.flags
             ]

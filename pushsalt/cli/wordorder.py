@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from itertools import pairwise
 
+from pushsalt.cli.detach import DETACH
 from pushsalt.cli.opt import Opt
 from pushsalt.cli.options import GLOBAL, JOB, MATCHERS, RAW, RERUN, RETURNS, STATES
 from pushsalt.cli.reports import REPORTS
@@ -22,7 +23,7 @@ def options_after_command(
     ``own``: flag -> whether it takes the next word, for options that are not moved. A TARGET may precede the command
     too, if a matcher's flag does.
     """
-    others = _flags(GLOBAL, JOB, ROLLOUT, REPORTS, RETURNS, RERUN, MATCHERS, STATES, RAW)
+    others = _flags(GLOBAL, JOB, ROLLOUT, REPORTS, RETURNS, RERUN, DETACH, MATCHERS, STATES, RAW)
     matchers = _flags(MATCHERS).keys() - own.keys()
     values = {flag for flag, has_value in {**others, **own}.items() if has_value}
     kept: list[str] = []

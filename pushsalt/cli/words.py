@@ -43,7 +43,7 @@ _KEEPALIVE = "omit it: keepalives are always enabled"
 _NEVER_GIVEN = (
     "no password belongs in a command line: use -k, or `passwd`, `passwd_command` or `priv_passwd` in the inventory"
 )
-_BACKGROUND = "no process would keep the job: use the shell, pushsalt ... --out json > FILE &"
+_BACKGROUND = "--detach leaves the runs to themselves on the targets; `pushsalt jobs wait JID` collects them"
 _RETURN_KWARGS = "write the options into a profile of the configuration: --return-config PROFILE"
 _VAULT = "set ANSIBLE_VAULT_PASSWORD_FILE, or `ansible_vault_password_file` in pushsalt.yaml"
 
@@ -209,7 +209,7 @@ ROWS: Final = tuple(
         (_ANSIBLE, "--timeout", OTHER, "limits the job on a target; `timeout` in the inventory limits connecting"),
         (_ANSIBLE, "-T", ANSWERED, "`timeout` in the inventory limits connecting, --timeout the job"),
         (_ADHOC, "--task-timeout", ANSWERED, "--timeout limits the job; cmd.run has an argument `timeout`"),
-        (_SALT, "--async", ANSWERED, _BACKGROUND),
+        (_SALT, "--async", TAKEN, "--detach"),
         (_ADHOC, "-B --background --poll", ANSWERED, _BACKGROUND),
         (_ADHOC, "-P", OTHER, "is Salt's --grain-pcre, a regular expression for a grain; " + _BACKGROUND),
         (_SSH, "--jid", ANSWERED, "omit it: a command ends with its job"),
@@ -223,7 +223,7 @@ ROWS: Final = tuple(
         (_BOTH, "--no-color --no-colour", TAKEN, "--no-color"),
         (_BOTH, "--force-color --force-colour", ANSWERED, "FORCE_COLOR=1 pushsalt ..."),
         (_BOTH, "--state-output --state_output", TAKEN, "--state-output"),
-        (_BOTH, "--state-verbose --state_verbose", ANSWERED, "-vv, or `state_verbose: true` in pushsalt.yaml"),
+        (_BOTH, "--state-verbose --state_verbose", TAKEN, "--state-verbose"),
         (_SALT, "--output-diff", ANSWERED, "--state-output changes"),
         (_BOTH, "-s --static", IDLE, "results are shown together; --out ndjson writes each when it arrives"),
         (_SALT, "-p --progress", IDLE, "progress is always shown, on stderr"),

@@ -128,7 +128,7 @@ class StateFunctions(Protocol):
         ...
 
     def keywords(self, name: str) -> Keywords | None:
-        """The names that a shipped function with ``**kwargs`` may use; None if nothing is known of them."""
+        """The names that a shipped function with ``**kwargs`` may use; None if they are unknown."""
         ...
 
     def names(self) -> Iterable[str]:

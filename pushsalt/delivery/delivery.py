@@ -21,13 +21,12 @@ from pushsalt.delivery.sender import Sender
 from pushsalt.delivery.spool import Item, Spool, waiting
 from pushsalt.errors import UsageError
 from pushsalt.jobs.model import JobEnd, JobStart, as_result
+from pushsalt.journal.jobevents import OURS, load_of, new_event, return_event
 from pushsalt.model import TargetReturn
 from pushsalt.redact import Redactor
 
 #: the option of the command line
 FLAG: Final = "--return"
-#: tags of events that the controller alone may send
-_OURS: Final = ("salt/job/", "salt/run/", "salt/auth", "salt/key")
 
 
 @dataclass(frozen=True)
@@ -126,13 +125,12 @@ class Delivery:
         for destination, returns, events in self._destinations:
             spool = Spool(self._cache_dir, destination.name, destination.profile, most)
             self._senders.append((Sender(destination, spool), returns, events))
-        load = load_of(job)
-        item = _item("save_load", job.jid, "", [job.jid, load, list(job.ids)])
+        item = _item("save_load", job.jid, "", [job.jid, load_of(job), list(job.ids)])
         for sender, returns, _ in self._senders:
             if returns and sender.destination.has("save_load"):
                 sender.put(item)
-        minions = {key: value for key, value in load.items() if key not in ("ret", "cmd")}
-        self._events([{"tag": f"salt/job/{job.jid}/new", "data": {**minions, "minions": list(job.ids), "missing": []}}])
+        tag, data = new_event(job)
+        self._events([{"tag": tag, "data": data}])
 
     def target_returned(self, ret: TargetReturn) -> None:
         job = self._job
@@ -146,8 +144,9 @@ class Delivery:
                     sender.put(item)
         tagged = [(str(event.get("tag")), event.get("data")) for event in ret.events]
         # no target speaks for another, nor for the controller
-        own = [{"tag": tag, "data": data} for tag, data in tagged if not tag.startswith(_OURS)]
-        self._events([*own, {"tag": f"salt/job/{job.jid}/ret/{ret.id}", "data": {**result, "cmd": "_return"}}])
+        own = [{"tag": tag, "data": data} for tag, data in tagged if not tag.startswith(OURS)]
+        tag, data = return_event(job, ret)
+        self._events([*own, {"tag": tag, "data": data}])
 
     def job_ends(self, end: JobEnd) -> None:
         for sender, _, _ in self._senders:
@@ -189,22 +188,6 @@ class Delivery:
         return (not allowed or any(_fits(each, tag) for each in allowed)) and not any(
             _fits(each, tag) for each in denied
         )
-
-
-def load_of(job: JobStart) -> dict[str, Any]:
-    """A job by Salt's names, as ``save_load`` has it."""
-    start = datetime.fromtimestamp(job.start, timezone.utc).strftime("%Y-%m-%dT%H:%M:%S.%f")
-    return {
-        "cmd": "publish",
-        "jid": job.jid,
-        "fun": job.fun,
-        "arg": [*job.arg, *([{**job.kwarg, "__kwarg__": True}] if job.kwarg else [])],
-        "tgt": job.tgt,
-        "tgt_type": job.tgt_type,
-        "user": job.user,
-        "ret": "",
-        "StartTime": start,
-    }
 
 
 def plain(value: Any) -> Any:

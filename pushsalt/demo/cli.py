@@ -1,4 +1,4 @@
-"""``pushsalt demo``: a look around on throw-away targets of this machine, which are gone afterwards."""
+"""``pushsalt demo``: demonstrates pushsalt on temporary targets of this machine, which are removed afterwards."""
 
 from __future__ import annotations
 

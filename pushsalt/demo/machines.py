@@ -32,7 +32,7 @@ DEPLOY_PASSWORD = "correct-horse-battery"  # noqa: S105 - of the user `careful`,
 
 
 def missing() -> str:
-    """Why machines can't be booted here, or an empty text."""
+    """The reason why this machine cannot boot machines, or an empty text."""
     if os.geteuid() != 0:
         return "booting machines needs root"
     lacking = [tool for tool in TOOLS if not shutil.which(tool, path=_path())]
@@ -41,7 +41,7 @@ def missing() -> str:
 
 @functools.cache
 def _forbidden() -> str:
-    """The feature that the kernel forbids here, as in most containers, found by trying; or an empty text."""
+    """The feature that the kernel forbids, as in most containers, found by trying; or an empty text."""
     bridge = f"psp{secrets.token_hex(3)}"
     made = _run("ip", "link", "add", bridge, "type", "bridge", check=False)
     if made.returncode:
@@ -104,7 +104,7 @@ def in_control_group(name: str, argv: Sequence[str]) -> list[str]:
     """
     files = []
     for folder in _control_groups(name):
-        with contextlib.suppress(OSError):  # read-only here: as good as it was
+        with contextlib.suppress(OSError):  # read-only in the container: no change needed
             folder.mkdir(exist_ok=True)
             files.append(str(folder / "cgroup.procs"))
     script = 'while [ "$1" != -- ]; do echo $$ > "$1"; shift; done; shift; exec "$@"'
@@ -256,6 +256,8 @@ class Machine:
     namespace: str
     host_key: str = ""
     process: subprocess.Popen[bytes] | None = None
+    #: the command that boots it
+    argv: Sequence[str] = ()
 
     @property
     def root(self) -> Path:
@@ -371,16 +373,27 @@ class MachineBed:
         ]
         if suite in self.repositories:
             argv.append(f"--bind-ro={self.repositories[suite].fill()}:/srv/repository")
-        with (machine.folder / "console.log").open("wb") as console:
+        machine.argv = argv
+        self._run_machine(machine)
+        return machine
+
+    def boot_again(self, machine: Machine, seconds: float = 90) -> None:
+        """Wait until a machine has gone down for a reboot, and boot it; returns when it answers on port 22."""
+        assert machine.process is not None
+        machine.process.wait(seconds)
+        self._run_machine(machine)
+        self._wait(machine, seconds)
+
+    def _run_machine(self, machine: Machine) -> None:
+        with (machine.folder / "console.log").open("ab") as console:
             machine.process = subprocess.Popen(
-                in_control_group(machine.namespace, argv),
+                in_control_group(machine.namespace, machine.argv),
                 stdin=subprocess.DEVNULL,
                 stdout=console,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
                 env={**os.environ, "PATH": _path()},
             )
-        return machine
 
     def _furnish(self, machine: Machine) -> None:
         root = machine.root

@@ -1,4 +1,4 @@
-"""The demo's targets as SSH servers on loopback: no root, nothing installed, nothing touched outside of one folder."""
+"""The demo's targets as SSH servers on loopback: without root, without installation, with all files in one folder."""
 
 from __future__ import annotations
 

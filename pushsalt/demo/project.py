@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-#: Folders of the shipped formulas: inside of the package in a wheel, beside it in a checkout.
+#: Folders of the shipped formulas: in the package in a wheel, next to it in a checkout.
 _PLACES = (Path(__file__).parent / "formulas", Path(__file__).parents[2] / "formulas")
 
 _CONFIG = """\

@@ -49,7 +49,7 @@ _TAKEN = "Address already in use"
 
 
 def missing() -> str:
-    """Why OpenSSH's servers can't be started here, or an empty text."""
+    """The reason why OpenSSH's servers cannot be started, or an empty text."""
     if SSHD is None or shutil.which("ssh-keygen") is None:
         return "OpenSSH's sshd and ssh-keygen are not installed"
     return ""

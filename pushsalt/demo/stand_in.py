@@ -1,4 +1,4 @@
-"""An SSH server of asyncssh's for one key, where no sshd is installed: runs commands as the current user in one home.
+"""An SSH server by asyncssh for one key, for machines without sshd: runs commands as the current user in one home.
 
     python -m pushsalt.demo.stand_in PORT HOST_KEY AUTHORIZED_KEYS HOME
 

@@ -56,7 +56,7 @@ class Tour:
         self._color = color
 
     def say(self, text: str, style: str = "") -> None:
-        """A line of our own. ``style``: an SGR number for terminals."""
+        """Print a line of the demo. ``style``: an SGR number for terminals."""
         self._write(f"\x1b[{style}m{text}\x1b[0m\n" if style and self._color and text else f"{text}\n")
 
     def show(self, why: str, *words: str) -> None:

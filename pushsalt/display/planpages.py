@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import html
 import json
-import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from pushsalt.display.forecast import WORDS, parts
+from pushsalt.display.markdown import cell, fenced
 
 #: Characters of a comment on GitHub.
 LIMIT: Final = 65_536
@@ -64,11 +64,11 @@ def _trouble(plan: Any) -> str:
 def markdown(shown: Mapping[str, Any], about: str, limit: int = LIMIT) -> str:
     """A table of targets, then the states that change, folded. What is over the limit is left out, and said."""
     together = groups(shown)
-    rows = [f"### Plan: {_cell(about)}", "", "| targets | will change | may change | unknown | no change |"]
+    rows = [f"### Plan: {cell(about)}", "", "| targets | will change | may change | unknown | no change |"]
     rows.append("|---|---|---|---|---|")
     for ids, plan in together:
         numbers = [str(plan["counts"][mark]) for mark in WORDS] if _is_plan(plan) else ["cannot be planned", "", "", ""]
-        rows.append(f"| {_cell(_named(ids))} | {' | '.join(numbers)} |")
+        rows.append(f"| {cell(_named(ids))} | {' | '.join(numbers)} |")
     text = "\n".join(rows) + "\n"
     if len(text) > limit - _LEFT:
         cut = text[: limit - _LEFT].rpartition("\n")[0]
@@ -88,14 +88,14 @@ def markdown(shown: Mapping[str, Any], about: str, limit: int = LIMIT) -> str:
 
 def _pieces(ids: list[str], plan: Any) -> Iterator[str]:
     if not _is_plan(plan):
-        yield f"\n**{_cell(_named(ids))}** cannot be planned\n\n{_fenced(_trouble(plan), '')}\n"
+        yield f"\n**{cell(_named(ids))}** cannot be planned\n\n{fenced(_trouble(plan), '')}\n"
         return
     for state in changing(plan):
         function, id, name = parts(state["tag"])
-        title = f"{_cell(_named(ids))}: {WORDS[state['mark']][0]}: {function} {name}" + (
+        title = f"{cell(_named(ids))}: {WORDS[state['mark']][0]}: {function} {name}" + (
             f" ({id})" if id != name else ""
         )
-        yield f"\n<details><summary>{html.escape(title)}</summary>\n\n{_fenced(_body(state), 'diff')}\n\n</details>\n"
+        yield f"\n<details><summary>{html.escape(title)}</summary>\n\n{fenced(_body(state), 'diff')}\n\n</details>\n"
 
 
 def _body(state: Mapping[str, Any]) -> str:
@@ -108,18 +108,6 @@ def _body(state: Mapping[str, Any]) -> str:
     if not state["diff"] or state["mark"] == "unknown":
         rows.append(state["comment"])
     return "\n".join(rows)
-
-
-def _fenced(text: str, kind: str) -> str:
-    """A block of code; its fence is longer than any in the text."""
-    longest = max((len(found) for found in re.findall(r"`{3,}", text)), default=2)
-    fence = "`" * (longest + 1)
-    return f"{fence}{kind}\n{text}\n{fence}"
-
-
-def _cell(text: str) -> str:
-    """Text that cannot be markup or end a cell of a table."""
-    return re.sub(r"([\\`*_{}\[\]<>|#!@])", r"\\\1", " ".join(text.split()))
 
 
 # HTML -----------------------------------------------------------------------------------------------------------------
@@ -136,7 +124,7 @@ pre{overflow-x:auto;padding:.6rem;border:1px solid var(--line)}summary{cursor:po
 
 
 def page(shown: Mapping[str, Any], about: str) -> str:
-    """One HTML file that needs nothing else: no script, no network."""
+    """One HTML file without scripts and references to other files."""
     together = groups(shown)
     rows = []
     for ids, plan in together:

@@ -1,9 +1,10 @@
-"""Data and text of a target, made fit to be shown: nothing in it can steer a terminal or break a document."""
+"""Makes data and text of a target safe to show: no control character reaches a terminal or a document."""
 
 from __future__ import annotations
 
 import codecs
 import math
+import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
@@ -16,6 +17,10 @@ UNSAFE = re.compile(f"[\x00-\x08\x0b-\x1f\x7f-\x9f{_BIDI}{_HIDDEN}\ud800-\udfff]
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _CRLF = re.compile("\r+\n")
 
+#: What the logs of CI services obey: commands at the beginning of a line, or anywhere in it.
+_COMMAND = re.compile(r"(?m)^([^\S\n]*):(?=:)|#(?=#(?:\[|vso\[|teamcity\[))")
+_SERVICES = ("GITHUB_ACTIONS", "TF_BUILD", "TEAMCITY_VERSION")
+
 #: Characters that are escaped in one go.
 _PIECE = 64 * 1024
 
@@ -24,13 +29,29 @@ DEPTH_LIMIT = 200
 
 
 def escape(text: str) -> str:
-    """``text`` with every character that a terminal could obey written out (``\\x1b``); tabs and newlines stay."""
+    """``text`` with every character that a terminal could obey written out (``\\x1b``); tabs and newlines stay.
+
+    On a CI service, so are the signs by which it knows commands in a log (``::set-output``, ``##vso[``).
+    """
     if text.isascii() and text.isprintable():
-        return text
+        return without_commands(text)
     text = _CRLF.sub("\n", text)
     if len(text) <= _PIECE:
-        return UNSAFE.sub(_visible, text)
-    return "".join(UNSAFE.sub(_visible, text[at : at + _PIECE]) for at in range(0, len(text), _PIECE))
+        return without_commands(UNSAFE.sub(_visible, text))
+    pieces = (UNSAFE.sub(_visible, text[at : at + _PIECE]) for at in range(0, len(text), _PIECE))
+    return without_commands("".join(pieces))
+
+
+def without_commands(text: str) -> str:
+    """The text, on a CI service without signs by which it knows commands; those at the begin count as on a new line."""
+    if ("::" in text or "##" in text) and has_commands(text):
+        return _COMMAND.sub(lambda match: f"{match[1] or ''}\\x{ord(match[0][-1]):02x}", text)
+    return text
+
+
+def has_commands(text: str) -> bool:
+    """Whether the log of the CI service that this runs on would obey something in the text."""
+    return any(map(os.environ.get, _SERVICES)) and _COMMAND.search(text) is not None
 
 
 def one_line(text: str) -> str:
@@ -47,7 +68,8 @@ def _visible(match: re.Match[str]) -> str:
 
 def unicode_escape(text: str) -> str:
     """Escapes unsafe characters of a finished JSON or YAML document as ``\\uXXXX``, which both read inside quotes."""
-    return UNSAFE.sub(lambda match: "".join(f"\\u{unit:04x}" for unit in _utf16_units(match[0])), text)
+    text = UNSAFE.sub(lambda match: "".join(f"\\u{unit:04x}" for unit in _utf16_units(match[0])), text)
+    return text.replace("##", "#\\u0023") if "##" in text and has_commands(text) else text
 
 
 def _utf16_units(char: str) -> Iterable[int]:

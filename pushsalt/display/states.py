@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from pushsalt.display import nested
+from pushsalt.display import nested, tabular
 from pushsalt.display.style import Line, Span, block, line
 from pushsalt.display.trim import trimmed
 
@@ -33,16 +33,24 @@ LINE_LIMIT, DIFF_LIMIT = 200, 80
 
 @dataclass(frozen=True)
 class Detail:
-    """How much is shown. ``verbose``: number of -v; ``mode``: Salt's ``state_output``; empty: changes and failures."""
+    """How much is shown. ``verbose``: number of -v; ``mode``: Salt's ``state_output``; empty: changes and failures.
+
+    ``unchanged``: Salt's ``state_verbose``, None if it is not set. ``tabular``: Salt's ``state_tabular``, for states of
+    which the mode leaves one line: a format, or true.
+    """
 
     verbose: int = 0
     mode: str = ""
     full_diff: bool = False
+    unchanged: bool | None = None
+    tabular: bool | str = False
 
     @property
     def everything(self) -> bool:
         """Whether states without changes are shown."""
-        return self.verbose > 1 or self.mode.startswith(("full", "terse", "mixed"))
+        if self.verbose > 1 or self.unchanged is not None:
+            return self.verbose > 1 or bool(self.unchanged)
+        return self.mode.startswith(("full", "terse", "mixed"))
 
     def of(self, outcome: str) -> bool:
         """Whether more than the title of a state with this outcome is shown."""
@@ -72,6 +80,7 @@ class StateResult:
     salt: str = ""  # the version of real Salt, if the state ran Salt's own module
     hint: str = ""  # an addition to the comment, for people
     tag: str = ""
+    value: Any = None  # the return itself
 
 
 def is_states(ret: Any) -> bool:
@@ -87,7 +96,7 @@ def parse(ret: Mapping[str, Any]) -> list[StateResult]:
 
 
 def outcome_of(value: Any) -> str:
-    """The key of OUTCOMES for the return of one state; nothing else of it is looked at."""
+    """The key of OUTCOMES for the return of one state, by its result and changes."""
     result = value.get("result") if isinstance(value, Mapping) else None
     if result is None:
         return "pending"
@@ -115,6 +124,7 @@ def _result(tag: object, value: Mapping[str, Any]) -> StateResult:
         salt=_text(value.get("__salt_python__", "")),
         hint=getattr(value.get("comment"), "explanation", ""),
         tag=_text(tag),
+        value=value,
     )
 
 
@@ -163,6 +173,11 @@ def body(results: list[StateResult], detail: Detail = Detail()) -> list[Line]:
             said = item.comment.replace("Please see master log for details.", "").strip()
             rows.append(line((f"  {word}  ", style), said))
             rows += block(f"hint: {item.hint}", "dim", 2) if item.hint else ()
+            continue
+        if detail.tabular and not detail.of(item.outcome):
+            name = item.id if detail.mode.endswith("_id") else item.name
+            text = tabular.row(detail.tabular, item.function, name, item.value, timed=bool(item.value))
+            rows += block(text, style, 2)
             continue
         parts = [Span(f"  {word:<{word_width}}  ", style), Span(f"{item.function:<{function_width}}  ")]
         parts.append(Span(" ".join(item.name.split("\n")), "title"))

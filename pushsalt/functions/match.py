@@ -95,7 +95,7 @@ def ifelse(
     merge: Any = None,
     merge_lists: bool = False,
 ) -> Any:
-    """Of ``expression, value, expression, value, ..., default``: the value behind the first that matches."""
+    """The value after the first matching expression of ``expression, value, expression, value, ..., default``."""
     if len(args) % 2 == 0:
         raise _refuse(
             "The ifelse function must have an odd number of arguments!", "pairs of expression and value, then a default"

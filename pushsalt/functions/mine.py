@@ -32,10 +32,11 @@ _ALL: Final = "0.0.0.0"  # noqa: S104
 
 @for_command
 def get(minion: Minion, tgt: Any, fun: Any, tgt_type: str = "glob", exclude_minion: bool = False) -> dict[str, Any]:
-    """``{id: value}`` of a mine function for what matches; of several functions, ``{function: {id: value}}``.
+    """``{id: value}`` of a mine function for the matching targets; of several functions, ``{function: {id: value}}``.
 
-    Who has no such value is left out, and so is who does not let this target have it (``allow_tgt``). Pillar is matched
-    exactly. A resource is called by its bare id, by ``type:id`` where two of those that answer share one.
+    Targets without such a value are left out, as are those that do not allow this target (``allow_tgt``). Pillar is
+    matched exactly. The key of a resource is its bare id, or ``type:id`` if two of the answering resources share the
+    id.
     """
     if not isinstance(fun, str | list):
         return {}
@@ -67,7 +68,7 @@ def get(minion: Minion, tgt: Any, fun: Any, tgt_type: str = "glob", exclude_mini
 
 
 def update(minion: Minion, clear: bool = False, mine_functions: Any = None) -> bool | None:
-    """Call what ``mine_functions`` names and keep it; None when there is nothing to call. Salt: mine.update."""
+    """Call the functions of ``mine_functions`` and store the values; None if there are none. Salt: mine.update."""
     functions = mine.definitions(mine_functions) if mine_functions else _configured(minion)
     if not functions:
         return None
@@ -110,9 +111,9 @@ def flush(minion: Minion) -> bool:
 
 
 def valid(minion: Minion) -> dict[str, Any] | None:
-    """What ``mine_functions`` says that can be called: ``{name: arguments}``, or ``{alias: {function: arguments}}``.
+    """The valid entries of ``mine_functions``: ``{name: arguments}``, or ``{alias: {function: arguments}}``.
 
-    None when it says nothing. Salt: mine.valid.
+    None if there are none. Salt: mine.valid.
     """
     functions = _configured(minion)
     if not functions:

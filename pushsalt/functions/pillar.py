@@ -86,9 +86,9 @@ data = items
 
 @compiles_pillar
 def ext(minion: Minion, external: Any, pillar: Any = None, unmask: bool | None = None) -> Any:
-    """The pillar with one more external source, such as ``{cmd_yaml: cat /x}``. Salt: pillar.ext.
+    """The pillar with an additional external source, such as ``{cmd_yaml: cat /x}``. Salt: pillar.ext.
 
-    It must be one of the option ``on_demand_ext_pillar``; others are left out, and said.
+    The source must be named in the option ``on_demand_ext_pillar``; others are left out with a warning.
     """
     sources = load_yaml(external) if isinstance(external, str) else external
     if not isinstance(sources, dict):

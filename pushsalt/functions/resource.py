@@ -38,5 +38,7 @@ def show_grains(minion: Minion, type: str, id: str) -> dict[str, Any] | None:
 
 
 def refresh(minion: Minion) -> dict[str, list[str]]:
-    """Have the target look what it manages, and keep that: ``{type: [id]}``; nothing is behind what is not reached."""
+    """Make the target discover its managed resources, and store them: ``{type: [id]}``; empty for an unreachable
+    target.
+    """
     return minion.discover()

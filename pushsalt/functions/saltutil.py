@@ -139,9 +139,9 @@ def _in_force(minion: Minion, kind: str) -> list[str]:
 
 
 def refresh_pillar(minion: Minion, *args: Any, **kwargs: Any) -> bool:
-    """True: pillar is compiled for each run anyway, but from here on targeting knows it.
+    """True: pillar is compiled for each run anyway; this also updates the cache that targeting uses.
 
-    Its errors are logged, as with Salt, where the function only asks for it.
+    Errors of the pillar are logged, as in Salt, where the function only requests the refresh.
     """
     if not minion.rendering:
         try:
@@ -197,9 +197,9 @@ def runner(
     jid: Any = None,
     **kwargs: Any,
 ) -> Any:
-    """What the runner ``mine.get`` gives for ``arg``, ``kwarg`` and ``kwargs``, as pillar asks for it in Salt.
+    """The result of the runner ``mine.get`` for ``arg``, ``kwarg`` and ``kwargs``, as pillar calls it in Salt.
 
-    There are no others, whatever ``name``; ``full_return``, ``saltenv`` and ``jid`` are as in Salt.
+    ``name`` can be no other runner; ``full_return``, ``saltenv`` and ``jid`` are as in Salt.
     """
     if name != "mine.get":
         return minion.remote("saltutil.runner", [name, arg, kwarg], kwargs)
@@ -208,11 +208,11 @@ def runner(
     return minion.own("mine.get", mine.get)(*(arg or ()), **{**(kwarg or {}), **kwargs})
 
 
-# jobs: a target runs one at a time, holds a lock meanwhile, and nothing of it stays behind ----------------------------
+# jobs: a target runs one at a time, holds a lock meanwhile, and keeps no process of it --------------------------------
 
 
 def running(minion: Minion) -> list[dict[str, Any]]:
-    """An empty list: whoever reaches the target to ask finds no other job there."""
+    """An empty list: a call that reaches the target finds no other job there."""
     return []
 
 
@@ -227,7 +227,7 @@ def find_job(minion: Minion, jid: str) -> dict[str, Any]:
 
 
 def signal_job(minion: Minion, jid: str, sig: int) -> str:
-    """An empty text: there is no such job. Ctrl-C ends a job where it was started."""
+    """An empty text: there is no such job. Ctrl-C ends a job in the command that started it."""
     return ""
 
 

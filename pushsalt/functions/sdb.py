@@ -38,15 +38,15 @@ def set_(minion: Minion, uri: Any, value: Any) -> Any:
 
 @for_command
 def delete(minion: Minion, uri: Any) -> Any:
-    """What the driver says when ``uri`` goes; False for what is no URI of a profile."""
+    """The driver's return for the deletion of ``uri``; False for a text that is not a URI of a profile."""
     return _asked(minion, uri, lambda sdb: sdb.delete(uri))
 
 
 @for_command
 def get_or_set_hash(minion: Minion, uri: Any, length: int = 8, chars: str = CHARS) -> Any:
-    """The value of ``uri``; where there is none, a random text of ``length`` of ``chars``, which is set.
+    """The value of ``uri``; if there is none, a random text of ``length`` characters of ``chars``, which is stored.
 
-    In a dry run a template gets what is there; nothing is set, unless the options of dry runs let ``sdb.set`` through.
+    In a dry run a template gets an existing value; no value is stored unless the options of dry runs allow ``sdb.set``.
     """
 
     def call(sdb: Sdb) -> Any:

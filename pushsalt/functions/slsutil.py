@@ -45,7 +45,7 @@ def renderer(
     if path:
         where = split_url(path if "://" in path else f"salt://{path}", saltenv)
         found = minion.files.find(*where) if where else None
-        if found is None and path.startswith("salt://"):  # Salt goes on with nothing, and trees count on it
+        if found is None and path.startswith("salt://"):  # Salt continues with an empty value, and trees depend on it
             log.error("%s: slsutil.renderer: %s is not there in saltenv '%s'", minion.id, path, saltenv)
             return {}
         if found is None:

@@ -97,7 +97,7 @@ def _for_sls(minion: Minion, test: Any, kwargs: dict[str, Any]) -> Minion:
 
 
 def _lowstate(minion: Minion, result: CompileResult, kwargs: Mapping[str, Any]) -> Any:
-    """What runs, or why nothing can."""
+    """The chunks that will run, or the reason why there are none."""
     for text in result.warnings:
         log.warning("%s: %s", minion.id, text)
     if result.errors:
@@ -118,7 +118,7 @@ def _lowstate(minion: Minion, result: CompileResult, kwargs: Mapping[str, Any]) 
 
 
 def _caution(minion: Minion, result: CompileResult) -> None:
-    """Say what is wrong and keeps nothing from running, once for all targets that have it."""
+    """Log a problem that does not prevent the run, once for all targets that have it."""
     for problem in result.cautions:
         place = f"{problem.where[0]}: " if problem.where else ""
         minion.warn(f"{place}{problem.text}. {problem.hint}")
@@ -308,7 +308,7 @@ def sls_exists(minion: Minion, mods: Any, test: Any = None, **kwargs: Any) -> bo
 
 
 def id_exists(minion: Minion, ids: Any, mods: Any, test: Any = None, **kwargs: Any) -> bool:
-    """Whether all these IDs stand in these SLS."""
+    """Whether all these IDs are declared in these SLS."""
     low_data = show_low_sls(minion, mods, test=test, **kwargs)
     return {*_split(ids)} <= {chunk["__id__"] for chunk in low_data if isinstance(chunk, dict)}
 
@@ -357,7 +357,7 @@ def clear_request(minion: Minion, name: str | None = None) -> bool:
 
 @returns_states
 def run_request(minion: Minion, name: str = "default", **kwargs: Any) -> Any:
-    """Run what was requested under this name, ``kwargs`` over its own; {} when nothing was. It ends all requests."""
+    """Run the request of this name, with ``kwargs`` over its own; {} if there is none. It ends all requests."""
     asked = check_request(minion).get(name)
     if not asked:
         return {}
@@ -370,7 +370,7 @@ def run_request(minion: Minion, name: str = "default", **kwargs: Any) -> Any:
 
 
 def running(minion: Minion, concurrent: bool = False) -> list[str]:
-    """What runs on the target now: nothing, since a call that reaches it holds its lock or needs none."""
+    """An empty list: a call that reaches the target holds its lock, or needs none."""
     return []
 
 

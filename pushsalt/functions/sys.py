@@ -98,11 +98,11 @@ def renderer_doc(minion: Minion, *args: str) -> dict[str, Any]:
 
 
 def _none(what: str) -> Callable[..., list[str]]:
-    def nothing(minion: Minion, *args: str) -> list[str]:
+    def empty(minion: Minion, *args: str) -> list[str]:
         return []
 
-    nothing.__doc__ = f"An empty list: there are no {what} here."
-    return nothing
+    empty.__doc__ = f"An empty list: there are no {what} here."
+    return empty
 
 
 list_returners = _none("returners")

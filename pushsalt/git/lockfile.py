@@ -20,12 +20,15 @@ import re
 import threading
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from pushsalt import regular
 from pushsalt.cache.store import write_atomic
 from pushsalt.errors import ConfigError, Position
 from pushsalt.yamlio import YamlError, load_yaml
+
+if TYPE_CHECKING:
+    from pushsalt.config import Config
 
 NAME: Final = "pushsalt.lock"
 VERSION: Final = 1
@@ -36,6 +39,16 @@ _HEAD: Final = """\
 _HASH = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 
 Pins = dict[str, dict[str, str]]
+
+
+def lock_path(config: Config) -> Path | None:
+    """The path of the lock file beside ``pushsalt.yaml``; beside another configuration only if the file exists."""
+    if config.lock_file is not None:
+        return config.lock_file
+    if config.path is None:
+        return None
+    path = config.path.parent / NAME
+    return path if config.path.name == "pushsalt.yaml" or path.exists() else None
 
 
 class LockFile:

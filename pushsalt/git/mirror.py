@@ -240,7 +240,7 @@ class Mirror:
             self._make_anew(progress, wanted)
 
     def _make_anew(self, progress: Callable[[str], None] | None, wanted: str) -> None:
-        """Fetch into a new repository beside the old one, then replace the old one."""
+        """Fetch into a new repository next to the old one, then replace the old one."""
         numbers = [int(path.stem) for path in self.folder.glob("*.git") if path.stem.isdigit()]
         number = max(numbers, default=0) + 1
         aside = self.folder / f"new-{os.getpid()}.git"

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import logging
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pushsalt.errors import ConfigError
 from pushsalt.git.address import is_sha
-from pushsalt.git.lockfile import NAME, LockFile
+from pushsalt.git.lockfile import LockFile, lock_path
 from pushsalt.git.remotes import Remotes, Say
 from pushsalt.git.settings import Remote, gitfs_remotes, pillar_entries, pillar_remotes
 
@@ -49,13 +48,3 @@ def configured(config: Config) -> list[Remote]:
     for entries in pillar_entries(opts):
         found += pillar_remotes(entries, opts)
     return found
-
-
-def lock_path(config: Config) -> Path | None:
-    """The path of the lock file beside ``pushsalt.yaml``; beside another configuration only if the file exists."""
-    if config.lock_file is not None:
-        return config.lock_file
-    if config.path is None:
-        return None
-    path = config.path.parent / NAME
-    return path if config.path.name == "pushsalt.yaml" or path.exists() else None

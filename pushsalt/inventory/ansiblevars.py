@@ -161,7 +161,7 @@ def _sum(sizes: Iterable[int]) -> int:
 
 
 class VarsFolders:
-    """``group_vars`` and ``host_vars`` beside an inventory."""
+    """``group_vars`` and ``host_vars`` next to an inventory."""
 
     def __init__(self, source: Source, warnings: list[str]) -> None:
         self._folder = source.path.parent

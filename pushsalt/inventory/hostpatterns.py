@@ -1,4 +1,4 @@
-"""Names of hosts in Ansible's inventories: ranges, and a port behind the name."""
+"""Names of hosts in Ansible's inventories: ranges, and a port after the name."""
 
 from __future__ import annotations
 

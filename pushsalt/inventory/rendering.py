@@ -63,7 +63,7 @@ class Rosters:
         """Whether the rendered roster still has this digest; then it counts as read."""
         try:
             rendered = self._rendered(text, path)
-        except PushsaltError:  # who reads it says so
+        except PushsaltError:  # reported by the caller
             return False
         if rendered is None or _digest(rendered) != digest:
             return False

@@ -50,7 +50,7 @@ class Source:
     vault: Vault = field(default_factory=Vault)
     #: whether the file is encrypted as a whole: the values in it are secrets then
     encrypted: bool = False
-    #: whether a file or folder beside it may be used; refused ones are added to the warnings
+    #: whether a file or folder next to it may be used; refused ones are added to the warnings
     beside: Callable[[Path, list[str]], bool] = lambda path, warnings: True
     #: returns the allowed transports; users' own only in files of the operator
     transports: Callable[[], Collection[str]] = lambda: TRANSPORTS
@@ -298,14 +298,14 @@ FIELDS: Final[Mapping[str, tuple[str, Parser]]] = {
     "pillar": ("pillar", values.mapping),
 }
 
-#: settings of salt-ssh rosters that are understood and need nothing done
+#: settings of salt-ssh rosters that are accepted and have no effect
 WITHOUT_EFFECT: Final[Mapping[str, str]] = {
-    "cmd_umask": "what is written on the target is always private",
+    "cmd_umask": "files on the target are always private",
     "disable_wipe": "use `pushsalt clean` to remove the runtime",
     "keepalive": "keepalives are always on",
     "keepalive_count_max": "keepalives are always on",
     "keepalive_interval": "keepalives are always on",
-    "mine": "`mine_functions` say what is collected, and `mine_enabled` of minion_opts whether",
+    "mine": "`mine_functions` lists what is collected, and `mine_enabled` of minion_opts enables it",
     "mods": "modules are sent as they are needed",
     "relenv": "the target's own Python is used",
     "remote_port_forwards": "ports are not forwarded",

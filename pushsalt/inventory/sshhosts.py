@@ -84,6 +84,6 @@ def _settings(id: str, blocks: list[tuple[list[str], dict[str, Any]]], ids: Coll
         hops = [hop.rpartition("@")[2].partition(":")[0] for hop in str(settings["jump"]).split(",")]
         if all(hop in ids for hop in hops):
             settings["jump"] = hops
-        else:  # a machine that is no target: ssh's own business
+        else:  # a machine that is not a target: only ssh uses the entry
             settings["ssh_options"] = [f"ProxyJump={settings.pop('jump')}"]
     return settings

@@ -175,7 +175,7 @@ def several(one: Parser) -> Parser:
 
 def key_files(value: Any, folder: Path) -> tuple[str, ...]:
     """Absolute paths; ``~`` is the user's home, other relative paths start at the inventory's folder."""
-    if value == "agent-forwarding":  # salt-ssh's word for "use the agent"; nothing is forwarded here
+    if value == "agent-forwarding":  # salt-ssh's value for "use the agent"; no agent is forwarded
         return ()
     names: tuple[str, ...] = several(plain)(value, folder)
     try:

@@ -5,6 +5,10 @@ from __future__ import annotations
 import os
 import socket
 from pathlib import Path
+from typing import Final
+
+#: In place of a mark: the process has left the job's runs to themselves.
+LEFT: Final = "left"
 
 
 def mark_of(pid: int) -> str:

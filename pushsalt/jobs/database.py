@@ -41,6 +41,12 @@ MIGRATIONS: Final = (
     CREATE UNIQUE INDEX returns_by_job ON returns (jid, id);
     CREATE TABLE meta (key TEXT PRIMARY KEY, value REAL) WITHOUT ROWID;
     """,
+    # what an orchestration consists of: its jobs (key: their jid), and until its end the returns of its states (tag)
+    """
+    CREATE TABLE parts (
+        jid TEXT NOT NULL, kind TEXT NOT NULL, key TEXT NOT NULL, value BLOB NOT NULL, PRIMARY KEY (jid, kind, key)
+    ) WITHOUT ROWID;
+    """,
 )
 VERSION: Final = len(MIGRATIONS)
 

@@ -6,16 +6,15 @@ import json
 import os
 import re
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
-from fnmatch import fnmatchcase
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from pushsalt.errors import CommandError
-from pushsalt.jobs import database, encoding, prune
-from pushsalt.jobs.alive import is_gone, mark_of
+from pushsalt.jobs import database, encoding, listing, prune
+from pushsalt.jobs.alive import LEFT, is_gone, mark_of
 from pushsalt.jobs.difference import difference
 from pushsalt.jobs.jid import DIGITS
 from pushsalt.jobs.times import iso
@@ -23,10 +22,6 @@ from pushsalt.model import Explained, TargetReturn
 
 #: The beginning of a JID that stands for it has at least so many digits.
 SHORTEST: Final = 4
-_COLUMNS: Final = (
-    "jid, fun, arg, kwarg, tgt, tgt_type, user, start, end, state, exit_code, targets, returned, failed, unanswered,"
-    " size, mark"
-)
 
 
 class JobError(CommandError):
@@ -34,7 +29,10 @@ class JobError(CommandError):
 
 
 class KeptJob(NamedTuple):
-    """A job of the record. ``start`` and ``end``: seconds since the epoch; ``detail`` is read by ``Jobs.get`` only."""
+    """A job of the record. ``start`` and ``end``: seconds since the epoch; ``detail`` is read by ``Jobs.get`` only.
+
+    ``mark``: of the process that runs it (``pushsalt.jobs.alive``).
+    """
 
     jid: str
     fun: str
@@ -52,10 +50,20 @@ class KeptJob(NamedTuple):
     unanswered: int
     size: int
     detail: dict[str, Any]
+    mark: str = ""
+
+    @property
+    def is_left(self) -> bool:
+        """Whether its runs were left to themselves, and wait to be collected."""
+        return self.state == "running" and self.mark == LEFT
 
     @property
     def ids(self) -> list[str]:
         return list(self.detail.get("ids", ()))
+
+    def line(self) -> str:
+        """The line of ``jobs list``."""
+        return listing.lines([(*self[:2], *map(encoding.text_of, self[2:4]), *self[4:15])])[0]
 
     def as_row(self) -> dict[str, Any]:
         """The object of ``jobs list --out json``."""
@@ -98,34 +106,21 @@ class Jobs:
     ) -> list[KeptJob]:
         """The jobs, newest first. ``since``: seconds since the epoch; ``fun``: a glob; ``target``: an id; ``failed``:
         only those that did not end well on all targets."""
-        where, values = ["1"], []
-        if since is not None:
-            where.append("start >= ?")
-            values.append(since)
-        found: list[KeptJob] = []
         with self._reading() as connection:
             if connection is None:
                 return []
-            for row in connection.execute(
-                f"SELECT {_COLUMNS} FROM jobs WHERE {' AND '.join(where)} ORDER BY jid DESC", values
-            ):
-                if limit is not None and len(found) >= limit:
-                    break
-                if fun is not None and not fnmatchcase(row[1], fun):
-                    continue
-                job = _job(row)
-                if failed and not (job.failed or job.unanswered or job.state in ("interrupted", "lost")):
-                    continue
-                if target is not None and target not in self._ids(connection, job.jid):
-                    continue
-                found.append(job)
-        return found
+            found = listing.rows(connection, limit=limit, since=since, fun=fun, target=target, failed=failed)
+        return [_job(row) for row in found]
 
-    @staticmethod
-    def _ids(connection: sqlite3.Connection, jid: str) -> Sequence[str]:
-        (detail,) = connection.execute("SELECT detail FROM jobs WHERE jid = ?", (jid,)).fetchone()
-        ids: list[str] = encoding.unpack(detail).get("ids", [])
-        return ids
+    def lines(self, **filters: Any) -> Jids:
+        """The jobs of ``list`` as lines for people."""
+        with self._reading() as connection:
+            return [] if connection is None else listing.lines(listing.rows(connection, **filters))
+
+    def as_json(self, **filters: Any) -> str:
+        """The jobs of ``list`` as one JSON list."""
+        with self._reading() as connection:
+            return "[]" if connection is None else listing.as_json(listing.rows(connection, **filters))
 
     def find(self, word: str) -> str:
         """The JID that a word stands for: itself, ``last``, or its beginning. Raises JobError."""
@@ -155,11 +150,11 @@ class Jobs:
         """One job, with all that is known of it. Raises JobError."""
         jid = self.find(word)
         with self._reading() as connection:
-            query = f"SELECT {_COLUMNS}, detail FROM jobs WHERE jid = ?"
+            query = f"SELECT {listing.COLUMNS}, detail FROM jobs WHERE jid = ?"
             row = connection.execute(query, (jid,)).fetchone() if connection is not None else None
             if row is None:
                 raise JobError(f"the job {jid} was just removed", "pushsalt jobs list shows what is kept")
-            return _job(row[:-1], encoding.unpack(row[-1]))
+            return _job(listing.looked_at(row[:-1]), encoding.unpack(row[-1]))
 
     def returns(self, job: KeptJob) -> dict[str, TargetReturn]:
         """The kept returns, in the order of the job's ids, as the command gave them."""
@@ -169,6 +164,20 @@ class Jobs:
             found = {row[0]: _return(row) for row in connection.execute(query, (job.jid,))}
         order = {id: number for number, id in enumerate(job.ids)}
         return dict(sorted(found.items(), key=lambda item: order.get(item[0], len(order))))
+
+    def ids_with_returns(self) -> Jids:
+        """The ids of all kept returns."""
+        with self._reading() as connection:
+            query = "SELECT DISTINCT id FROM returns ORDER BY id"
+            return [] if connection is None else [row[0] for row in connection.execute(query)]
+
+    def parts(self, job: KeptJob, kind: str) -> dict[str, Any]:
+        """Of an orchestration: the jobs of its steps by JID (``job``: name, fun, tgt), or until its end the returns of
+        its states by tag (``state``)."""
+        with self._reading() as connection:
+            assert connection is not None
+            query = "SELECT key, value FROM parts WHERE jid = ? AND kind = ? ORDER BY key"
+            return {key: encoding.unpack(value) for key, value in connection.execute(query, (job.jid, kind))}
 
     def document(self, word: str) -> dict[str, Any]:
         """The object of ``jobs show --out json``. Raises JobError."""
@@ -193,7 +202,7 @@ class Jobs:
         with self._writing() as connection:
             connection.execute("BEGIN IMMEDIATE")
             state, mark = connection.execute("SELECT state, mark FROM jobs WHERE jid = ?", (job.jid,)).fetchone()
-            if state == "running" and not is_gone(mark):
+            if state == "running" and mark != LEFT and not is_gone(mark):
                 connection.execute("ROLLBACK")
                 raise JobError(
                     f"the job {job.jid} is still running, in process {mark.split(' ')[2]} on {mark.split(' ')[0]}",
@@ -209,8 +218,8 @@ class Jobs:
         """Give a claimed job back as it was, unless it has ended since."""
         with self._writing() as connection:
             connection.execute(
-                "UPDATE jobs SET state = ?, end = ?, exit_code = ? WHERE jid = ? AND state = 'running'",
-                ("interrupted" if job.state == "lost" else job.state, job.end, job.exit_code, job.jid),
+                "UPDATE jobs SET state = ?, mark = ?, end = ?, exit_code = ? WHERE jid = ? AND state = 'running'",
+                ("running" if job.state == "lost" else job.state, job.mark, job.end, job.exit_code, job.jid),
             )
 
     @contextmanager
@@ -266,16 +275,9 @@ def _explained(path: Path) -> Iterator[None]:
         raise JobError(f"{path}: {exc}", "move it away: a new one is made") from None
 
 
-def _job(row: tuple[Any, ...], detail: dict[str, Any] | None = None) -> KeptJob:
-    jid, fun, arg, kwarg, tgt, tgt_type, user, start, end, state, code, targets, returned, failed, unanswered = row[:15]
-    if state == "running" and is_gone(row[16]):
-        state = "lost"
-    if state != "running":
-        unanswered += max(0, targets - returned)
-    return KeptJob(
-        *(jid, fun, _value(arg), _value(kwarg), tgt, tgt_type, user, start, end, state, code),
-        *(targets, failed, unanswered, row[15], detail or {}),
-    )
+def _job(row: listing.Row, detail: dict[str, Any] | None = None) -> KeptJob:
+    jid, fun, arg, kwarg, *middle = row[:15]
+    return KeptJob._make((jid, fun, _value(arg), _value(kwarg), *middle, detail or {}, row[15]))
 
 
 @lru_cache(maxsize=1024)

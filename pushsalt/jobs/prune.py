@@ -7,10 +7,12 @@ import time
 from dataclasses import dataclass
 from typing import Final
 
-from pushsalt.jobs.alive import is_gone
+from pushsalt.jobs.alive import LEFT, is_gone
 
 #: Seconds between two times that commands prune by themselves.
 EVERY: Final = 3600.0
+#: Seconds for which targets keep the returns of runs that were left to themselves (thin.kept).
+KEPT: Final = 7 * 24 * 3600.0
 _PAGES: Final = 2000
 
 
@@ -35,11 +37,13 @@ def prune(connection: sqlite3.Connection, bounds: Bounds, now: float | None = No
             or (bounds.size is not None and total > bounds.size and number > 0)
             or (bounds.number is not None and number >= bounds.number)
         )
-        if beyond and (state != "running" or is_gone(mark)):
+        is_over = state != "running" or is_gone(mark) or (mark == LEFT and start < now - KEPT)
+        if beyond and is_over:
             gone.append(jid)
     if gone:
         connection.execute("BEGIN IMMEDIATE")
         connection.executemany("DELETE FROM returns WHERE jid = ?", [(jid,) for jid in gone])
+        connection.executemany("DELETE FROM parts WHERE jid = ?", [(jid,) for jid in gone])
         connection.executemany("DELETE FROM jobs WHERE jid = ?", [(jid,) for jid in gone])
         connection.execute("COMMIT")
         connection.execute(f"PRAGMA incremental_vacuum({_PAGES})").fetchall()

@@ -1,12 +1,16 @@
-"""Writes a job into the record as it happens, in a thread of its own.
+"""Writes a job into the record as it happens.
 
 What ``committed`` was waited for is kept, whatever becomes of this process. If the record cannot be written, that is
 said once, and the job goes on.
+
+A thread of its own opens the data base, waits for other commands that write, and keeps large returns. A few small
+returns are written at once, if nobody else writes: to wake the thread and to wait for it takes three times as long.
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import queue
 import sqlite3
@@ -14,73 +18,121 @@ import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from pushsalt.jobs import database, encoding
-from pushsalt.jobs.alive import mark_of
+from pushsalt.jobs.alive import LEFT, mark_of
 from pushsalt.jobs.model import JobEnd, JobStart, retcode_of
 from pushsalt.jobs.prune import Bounds, prune_when_due
 from pushsalt.model import Explained, TargetReturn
 
 Step = Callable[[sqlite3.Connection], None]
 
+#: Steps that are written at once, and values of a return; more are left to the thread.
+_FEW: Final = 8
+_SMALL: Final = 60
+_LONG: Final = 2000
+#: Pages of the journal, as SQLite has it.
+_PAGES: Final = 1000
+#: Commits after which the thread has a turn, which moves them from the journal to the file.
+_TURN: Final = 200
+
 
 class JobRecord:
     """The recorder of one job. Methods are called in the thread of the event loop, and never raise."""
 
-    def __init__(self, path: Path, warn: Callable[[str], None], bounds: Bounds, *, resumes: bool = False) -> None:
+    def __init__(
+        self,
+        path: Path,
+        warn: Callable[[str], None],
+        bounds: Bounds,
+        *,
+        resumes: bool = False,
+        collects: bool = False,
+    ) -> None:
         """``path``: the data base; ``warn`` is called with a text, in the thread of the event loop.
 
-        ``resumes``: the job is there, and gets more returns (``Jobs.claim``).
+        ``resumes``: the job is there, and gets more returns (``Jobs.claim``). ``collects``: of some of its targets
+        only, and it ends with the last return.
         """
         self._path = path
         self._warn = warn
         self._bounds = bounds
-        self._steps: queue.SimpleQueue[Step | _Mark | None] = queue.SimpleQueue()
+        self._queue: queue.SimpleQueue[Step | _Mark | None] = queue.SimpleQueue()
+        self._steps: list[Step] = []
+        self._is_large = False
         self._writer: _Writer | None = None
         self._jid = ""
         self._resumes = resumes
+        self._collects = collects
         self._said: JobStart | None = None
         self._has_ended = False
 
     def job_begins(self, job: JobStart) -> None:
         self._jid = job.jid
         self._said = job
-        self._writer = _Writer(self._path, self._steps, self._bounds)
+        self._writer = _Writer(self._path, self._queue, self._bounds)
         self._writer.start()
         if not self._resumes:
-            self._steps.put(lambda to: _begin(to, job))
+            self._steps.append(lambda to: _begin(to, job))
 
     def restated(self, job: JobStart) -> None:
         """The words of the job, of which more are secret than was known when it began."""
         if self._said is not None and not self._resumes and job.words_only() != self._said.words_only():
-            self._steps.put(lambda to: _restate(to, job))
+            self._steps.append(lambda to: _restate(to, job))
 
     def about(self, facts: dict[str, Any]) -> None:
         """What is known of the project of the job, once it is known."""
         jid = self._jid
         if self._resumes:
             return  # those of its begin stay
-        self._steps.put(lambda to: _about(to, jid, facts))
+        self._steps.append(lambda to: _about(to, jid, facts))
 
     def target_returned(self, ret: TargetReturn) -> None:
         jid = self._jid
-        self._steps.put(lambda to: _returned(to, jid, ret))
+        self._steps.append(lambda to: put_return(to, jid, ret))
+        self._is_large = self._is_large or not _is_small(ret.ret, _SMALL)
+
+    def step_begins(self, step: JobStart, name: str) -> None:
+        """The job of a step, which the orchestration calls ``name``."""
+        jid, value = self._jid, {"name": name, "fun": step.fun, "tgt": step.tgt}
+        self._keep(lambda to: _put_part(to, jid, "job", step.jid, value))
+
+    def state_returned(self, tag: str, ret: Any) -> None:
+        """The return of one state of an orchestration, before its end."""
+        jid = self._jid
+        self._keep(lambda to: _put_part(to, jid, "state", tag, ret))
+
+    def _keep(self, step: Step) -> None:
+        """Give a step, and those before it, to the thread: nobody waits for it with ``committed``."""
+        steps, self._steps = [*self._steps, step], []
+        for each in steps:
+            self._queue.put(each)
 
     def job_ends(self, end: JobEnd) -> None:
         jid = self._jid
-        self._steps.put(lambda to: _ended(to, jid, end))
+        if end.state == "running":
+            if not self._resumes:  # else ``Jobs.release`` makes it what it was
+                self._steps.append(lambda to: _left(to, jid))
+        else:
+            self._steps.append(lambda to: _ended(to, jid, end, only_whole=self._collects))
         self._has_ended = True
 
     async def committed(self) -> None:
         """Waits until all that was told is kept, or cannot be kept."""
         if self._writer is None:
             return
+        steps, self._steps = self._steps, []
+        is_large, self._is_large = self._is_large or len(steps) > _FEW, False
+        if not self._has_ended and not is_large and self._writer.write_now(steps):
+            return
         loop = asyncio.get_running_loop()
         mark = _Mark(loop, loop.create_future())
-        self._steps.put(mark)
+        for step in steps:
+            self._queue.put(step)
+        self._queue.put(mark)
         if self._has_ended:
-            self._steps.put(None)
+            self._queue.put(None)
         await mark.done
         for text in self._writer.take_troubles():
             self._warn(text)
@@ -111,6 +163,9 @@ class _Writer(threading.Thread):
         self._steps = steps
         self._bounds = bounds
         self._connection: sqlite3.Connection | None = None
+        #: held by whoever uses the connection
+        self._lock = threading.Lock()
+        self._commits = 0
         self._broken = False
         self._troubles: list[str] = []
         #: what the job has told so far, for a new file in place of a damaged one
@@ -127,24 +182,42 @@ class _Writer(threading.Thread):
             while not self._steps.empty():
                 batch.append(self._steps.get())
             steps = [each for each in batch if each is not None and not isinstance(each, _Mark)]
-            self._first = self._first or next(iter(steps), None)
-            self._write(steps)
+            with self._lock:
+                self._first = self._first or next(iter(steps), None)
+                self._write(steps)
+                self._commits = 0
             ended = None in batch
             for each in batch:
                 if isinstance(each, _Mark):
                     each.reached()
-        self._prune()
+        with self._lock:
+            self._prune()
+
+    def write_now(self, steps: list[Step]) -> bool:
+        """Write a few steps without the thread; False if that is at work, or another command writes, or it fails."""
+        if not self._lock.acquire(blocking=False):
+            return False
+        try:
+            if self._connection is None or self._broken or self._commits >= _TURN:
+                return False
+            self._commits += 1
+            with contextlib.suppress(database.NotUsableError):
+                self._commit(steps)
+                return True
+            return False
+        finally:
+            self._lock.release()
 
     def _write(self, steps: list[Step]) -> None:
         if self._broken or not steps:
             return
         try:
             try:
-                self._commit(steps)
+                self._commit(steps, waits=True)
             except database.DamagedError as exc:
                 self._put_aside(exc)
                 first = [self._first] if self._first is not None and self._first not in steps else []
-                self._commit([*first, *steps])
+                self._commit([*first, *steps], waits=True)
         except database.NotUsableError as exc:
             self._broken = True
             self._troubles.append(f"the job is not kept: {exc}")
@@ -157,12 +230,14 @@ class _Writer(threading.Thread):
         if aside is not None:
             self._troubles.append(f"the record of jobs begins anew: {exc}; it is now {aside.name} in the same folder")
 
-    def _commit(self, steps: list[Step]) -> None:
-        """Raises NotUsableError; then nothing of these is kept."""
+    def _commit(self, steps: list[Step], *, waits: bool = False) -> None:
+        """``waits`` for other commands. Raises NotUsableError; then nothing of these is kept."""
         if self._connection is None:
             self._connection = database.open_database(self._path)
         connection = self._connection
         try:
+            connection.execute(f"PRAGMA busy_timeout = {int(database.PATIENCE * 1000) if waits else 0}")
+            connection.execute(f"PRAGMA wal_autocheckpoint = {_PAGES if waits else 0}")
             connection.execute("BEGIN IMMEDIATE")
             for step in steps:
                 step(connection)
@@ -227,8 +302,21 @@ def _restate(to: sqlite3.Connection, job: JobStart) -> None:
     _about(to, job.jid, {"options": job.options, "words": job.words})
 
 
-def _returned(to: sqlite3.Connection, jid: str, result: TargetReturn) -> None:
-    put_return(to, jid, result)
+def _is_small(value: Any, left: int) -> bool:
+    """Whether a return has no more than so many values, and no long text."""
+    waiting = [value]
+    while waiting:
+        item = waiting.pop()
+        left -= 1
+        if isinstance(item, dict):
+            waiting += item.values()
+        elif isinstance(item, list | tuple):
+            waiting += item
+        elif isinstance(item, str | bytes) and len(item) > _LONG:
+            return False
+        if len(waiting) > left:
+            return False
+    return True
 
 
 def put_return(to: sqlite3.Connection, jid: str, result: TargetReturn) -> None:
@@ -277,10 +365,23 @@ def put_return(to: sqlite3.Connection, jid: str, result: TargetReturn) -> None:
     )
 
 
-def _ended(to: sqlite3.Connection, jid: str, end: JobEnd) -> None:
-    """The end of the job; of one that was resumed, other returns may be worse, or missing."""
+def _put_part(to: sqlite3.Connection, jid: str, kind: str, key: str, value: Any) -> None:
+    data = encoding.pack(value)
+    to.execute("INSERT OR REPLACE INTO parts VALUES (?, ?, ?, ?)", (jid, kind, key, data))
+    to.execute("UPDATE jobs SET size = size + ? WHERE jid = ?", (len(data), jid))
+
+
+def _left(to: sqlite3.Connection, jid: str) -> None:
+    to.execute("UPDATE jobs SET mark = ? WHERE jid = ?", (LEFT, jid))
+
+
+def _ended(to: sqlite3.Connection, jid: str, end: JobEnd, only_whole: bool) -> None:
+    """The end of the job; of one that was resumed, other returns may be worse, or missing. ``only_whole``: then it has
+    not ended."""
     to.execute(
         "UPDATE jobs SET end = :end, state = iif(returned < targets, 'interrupted', :state), exit_code ="
-        " max(:code, (SELECT coalesce(max(exit_code), 0) FROM returns WHERE returns.jid = jobs.jid)) WHERE jid = :jid",
-        {"end": end.end, "state": end.state, "code": end.exit_code, "jid": jid},
+        " max(:code, (SELECT coalesce(max(exit_code), 0) FROM returns WHERE returns.jid = jobs.jid)) WHERE jid = :jid"
+        " AND (NOT :only_whole OR returned >= targets)",
+        {"end": end.end, "state": end.state, "code": end.exit_code, "jid": jid, "only_whole": only_whole},
     )
+    to.execute("DELETE FROM parts WHERE jid = ? AND kind = 'state'", (jid,))

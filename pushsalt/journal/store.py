@@ -1,17 +1,22 @@
 """The journal of events in SQLite: one row an event, in the order of their numbers.
 
 Several processes may write and read at the same time. An event that ``put`` has returned for survives the end of the
-process. The journal is bounded: the oldest events are removed as new ones arrive.
+process. The journal is bounded by size and age: the oldest events go as new ones arrive, whoever has read them or not.
+
+Consumers have cursors in it: the number of the last event that a consumer is done with. A consumer that was killed
+before it moved its cursor gets the same events again, with the same ids.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import sqlite3
+import stat
 import threading
 import time
-import uuid
-from contextlib import closing
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
@@ -19,17 +24,35 @@ from typing import Any, Final
 
 from pushsalt import privatefolder
 
-#: Events that are kept, and how many are removed at a time.
-KEPT: Final = 100_000
-_SPARE: Final = 5_000
 #: Seconds to wait for another process that writes.
 _PATIENCE: Final = 30.0
-_SCHEMA: Final = """
-CREATE TABLE IF NOT EXISTS events (
-    number INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE, tag TEXT NOT NULL, stamp REAL NOT NULL,
-    data TEXT NOT NULL
-);
-"""
+#: Events between two times that a journal looks for old ones.
+_EVERY: Final = 1000
+#: What is left of the size when events were removed, so that this is done now and then only.
+_LEFT: Final = 0.9
+#: Characters of a text in an event; a longer one is replaced by ``TRIMMED``. Salt: ``max_event_size``, and its word.
+_LONG: Final = 1 << 20
+TRIMMED: Final = "VALUE_TRIMMED"
+#: Bytes that an event takes besides its tag and data.
+_ROW: Final = 100
+_TABLES: Final = (
+    """CREATE TABLE IF NOT EXISTS events (
+        number INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE, tag TEXT NOT NULL, stamp REAL NOT NULL,
+        size INTEGER NOT NULL, data TEXT NOT NULL
+    )""",
+    "CREATE INDEX IF NOT EXISTS events_by_stamp ON events (stamp)",
+    "CREATE TABLE IF NOT EXISTS cursors (name TEXT PRIMARY KEY, number INTEGER NOT NULL) WITHOUT ROWID",
+    "CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID",
+    "INSERT OR IGNORE INTO meta VALUES ('size', 0)",
+)
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """``seconds``: of age; ``size``: bytes of all events. None: no bound."""
+
+    seconds: float | None = None
+    size: int | None = None
 
 
 @dataclass(frozen=True)
@@ -44,75 +67,193 @@ class Event:
     data: dict[str, Any]
 
     @property
+    def time(self) -> str:
+        """When it was written, as Salt writes ``_stamp``: ISO 8601, UTC, without a zone."""
+        return datetime.fromtimestamp(self.stamp, timezone.utc).isoformat(timespec="microseconds").replace("+00:00", "")
+
+    @property
     def as_json(self) -> dict[str, Any]:
-        """``tag``, ``id``, ``_stamp`` (ISO 8601, UTC), ``data``."""
-        stamp = datetime.fromtimestamp(self.stamp, timezone.utc).isoformat().replace("+00:00", "")
-        return {"tag": self.tag, "id": self.id, "_stamp": stamp, "data": self.data}
+        """``tag``, ``id``, ``_stamp``, ``data``."""
+        return {"tag": self.tag, "id": self.id, "_stamp": self.time, "data": self.data}
 
 
 class Journal:
     """The journal of a cache folder, for any thread. Its methods raise OSError and sqlite3.Error."""
 
-    def __init__(self, cache_dir: Path) -> None:
-        self._path = cache_dir / "events" / "journal.sqlite3"
+    def __init__(self, cache_dir: Path, bounds: Bounds = Bounds()) -> None:
+        self.path = cache_dir / "events" / "journal.sqlite3"
+        self._bounds = bounds
         self._lock = threading.Lock()
-        self._ready = False
+        self._connection: sqlite3.Connection | None = None
+        self._until_trim = 0
 
     def put(self, tag: str, data: dict[str, Any]) -> Event:
         """Append an event."""
         [event] = self.put_many([(tag, data)])
         return event
 
-    def put_many(self, events: list[tuple[str, dict[str, Any]]]) -> list[Event]:
+    def put_many(self, events: Sequence[tuple[str, dict[str, Any]]]) -> list[Event]:
         """Append events in this order, in one transaction."""
         stamp = time.time()
-        rows = [(uuid.uuid4().hex, tag, stamp, json.dumps(data, default=str)) for tag, data in events]
-        found = []
-        with self._lock, closing(self._open()) as connection, connection:
-            for (id, tag, when, text), (_, data) in zip(rows, events, strict=True):
-                cursor = connection.execute(
-                    "INSERT INTO events (id, tag, stamp, data) VALUES (?, ?, ?, ?)", (id, tag, when, text)
-                )
-                found.append(Event(int(cursor.lastrowid or 0), id, tag, when, data))
-            last = found[-1].number if found else 0
-            if last % _SPARE < len(found):
-                connection.execute("DELETE FROM events WHERE number <= ?", (last - KEPT,))
-        return found
+        rows = [_row(tag, stamp, data) for tag, data in events]
+        with self._transaction() as connection:
+            numbers = [
+                connection.execute(
+                    "INSERT INTO events (id, tag, stamp, size, data) VALUES (?, ?, ?, ?, ?)", row
+                ).lastrowid
+                for row in rows
+            ]
+            connection.execute("UPDATE meta SET value = value + ? WHERE key = 'size'", (sum(row[3] for row in rows),))
+            self._until_trim -= len(rows)
+            if self._until_trim < 0:
+                self._until_trim = _EVERY
+                self._trim(connection, stamp)
+        return [
+            Event(int(number or 0), row[0], row[1], stamp, data)
+            for number, row, (_, data) in zip(numbers, rows, events, strict=True)
+        ]
 
     def after(self, number: int, limit: int = 1000) -> list[Event]:
         """The events behind this number, oldest first, at most so many."""
-        if not self._path.exists():
-            return []
-        with closing(self._open()) as connection:
-            rows = connection.execute(
-                "SELECT number, id, tag, stamp, data FROM events WHERE number > ? ORDER BY number LIMIT ?",
-                (number, limit),
-            ).fetchall()
-        return [Event(row[0], row[1], row[2], row[3], json.loads(row[4])) for row in rows]
+        query = "SELECT number, id, tag, stamp, data FROM events WHERE number > ? ORDER BY number LIMIT ?"
+        rows = self._rows(query, (number, limit))
+        return [Event(number, id, tag, stamp, json.loads(text)) for number, id, tag, stamp, text in rows]
 
     def since(self, stamp: float) -> int:
         """The number before the first event at or after this time (seconds since 1970)."""
-        if not self._path.exists():
-            return 0
-        with closing(self._open()) as connection:
-            found = connection.execute("SELECT MIN(number) FROM events WHERE stamp >= ?", (stamp,)).fetchone()[0]
-        return self.last() if found is None else int(found) - 1
+        found = self._rows("SELECT MIN(number) FROM events WHERE stamp >= ?", (stamp,))
+        return self.last() if not found or found[0][0] is None else int(found[0][0]) - 1
+
+    def first(self) -> int:
+        """The number of the oldest event that is there; 0 without any."""
+        found = self._rows("SELECT COALESCE(MIN(number), 0) FROM events", ())
+        return int(found[0][0]) if found else 0
 
     def last(self) -> int:
-        """The number of the newest event; 0 without any."""
-        if not self._path.exists():
-            return 0
-        with closing(self._open()) as connection:
-            return int(connection.execute("SELECT COALESCE(MAX(number), 0) FROM events").fetchone()[0])
+        """The number of the newest event, which may have been removed; 0 if there was none yet."""
+        found = self._rows("SELECT seq FROM sqlite_sequence WHERE name = 'events'", ())
+        return int(found[0][0]) if found else 0
 
-    def _open(self) -> sqlite3.Connection:
-        if not self._ready:
-            privatefolder.private_dir(self._path.parent)
-        connection = sqlite3.connect(self._path, timeout=_PATIENCE)
-        if not self._ready:
-            connection.execute("PRAGMA journal_mode=WAL")
-            connection.executescript(_SCHEMA)
-            self._path.chmod(0o600)
-            self._ready = True
-        connection.execute("PRAGMA synchronous=NORMAL")
+    def cursor(self, name: str) -> int | None:
+        """The number of the last event that a consumer is done with; None for one that is new."""
+        found = self._rows("SELECT number FROM cursors WHERE name = ?", (name,))
+        return int(found[0][0]) if found else None
+
+    def move(self, name: str, number: int) -> None:
+        """A consumer is done with all events up to this one."""
+        with self._transaction() as connection:
+            connection.execute("INSERT OR REPLACE INTO cursors VALUES (?, ?)", (name, number))
+
+    def close(self) -> None:
+        """Close the file; the next use opens it again."""
+        with self._lock:
+            connection, self._connection = self._connection, None
+            if connection is not None:
+                connection.close()
+
+    def __del__(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+
+    def put_aside(self) -> Path:
+        """Move a damaged file away. Raises OSError."""
+        self.close()
+        aside = self.path.with_name(f"{self.path.name}.damaged-{time.strftime('%Y%m%d%H%M%S', time.gmtime())}")
+        for end in ("-wal", "-shm", ""):
+            with suppress(FileNotFoundError):
+                self.path.with_name(self.path.name + end).rename(aside.with_name(aside.name + end))
+        return aside
+
+    def _trim(self, connection: sqlite3.Connection, now: float) -> None:
+        """Remove events that are beyond the bounds."""
+        seconds, most = self._bounds.seconds, self._bounds.size
+        until = 0
+        if seconds is not None:
+            query = "SELECT COALESCE(MAX(number), 0) FROM events WHERE stamp < ?"
+            until = int(connection.execute(query, (now - seconds,)).fetchone()[0])
+        total = int(connection.execute("SELECT value FROM meta WHERE key = 'size'").fetchone()[0])
+        if most is not None and total > most:
+            for number, size in connection.execute("SELECT number, size FROM events ORDER BY number"):
+                until, total = max(until, number), total - size
+                if total <= most * _LEFT:
+                    break
+        if until:
+            query = "SELECT COALESCE(SUM(size), 0) FROM events WHERE number <= ?"
+            gone = int(connection.execute(query, (until,)).fetchone()[0])
+            connection.execute("DELETE FROM events WHERE number <= ?", (until,))
+            connection.execute("UPDATE meta SET value = value - ? WHERE key = 'size'", (gone,))
+            connection.execute("PRAGMA incremental_vacuum(4000)").fetchall()
+
+    def _rows(self, query: str, values: tuple[Any, ...]) -> list[tuple[Any, ...]]:
+        if not self.path.exists():
+            return []
+        with self._lock:
+            return self._opened().execute(query, values).fetchall()
+
+    @contextmanager
+    def _transaction(self) -> Iterator[sqlite3.Connection]:
+        with self._lock:
+            connection = self._opened()
+            connection.execute("BEGIN IMMEDIATE")
+            try:
+                yield connection
+                connection.execute("COMMIT")
+            except BaseException:
+                if connection.in_transaction:
+                    connection.execute("ROLLBACK")
+                raise
+
+    def _opened(self) -> sqlite3.Connection:
+        if self._connection is not None:
+            return self._connection
+        privatefolder.private_dir(self.path.parent)
+        with suppress(FileExistsError):
+            os.close(os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600))
+        found = self.path.lstat()
+        if not stat.S_ISREG(found.st_mode) or found.st_uid != os.geteuid():
+            raise PermissionError(1, f"{self.path} is no regular file of its user")
+        connection = sqlite3.connect(self.path, timeout=_PATIENCE, isolation_level=None, check_same_thread=False)
+        try:
+            for words in ("auto_vacuum = INCREMENTAL", "synchronous = NORMAL", "trusted_schema = OFF"):
+                connection.execute(f"PRAGMA {words}")
+            connection.execute("PRAGMA journal_mode = WAL").fetchone()
+            if not connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'meta'").fetchone():
+                connection.execute("BEGIN IMMEDIATE")
+                for statement in _TABLES:
+                    connection.execute(statement)
+                connection.execute("COMMIT")
+        except BaseException:
+            connection.close()
+            raise
+        self._connection = connection
         return connection
+
+
+def _row(tag: str, stamp: float, data: dict[str, Any]) -> tuple[str, str, float, int, str]:
+    text = as_text(data)
+    return os.urandom(16).hex(), tag, stamp, len(tag) + len(text) + _ROW, text
+
+
+def as_text(data: dict[str, Any]) -> str:
+    """Data as JSON in ASCII; what JSON has no type for becomes a text. Very long texts are left out."""
+    try:
+        return json.dumps(_trimmed(data) if _has_long_text(data) else data, default=str)
+    except (TypeError, ValueError, RecursionError):  # keys of other types, or values within themselves
+        return json.dumps({"text": repr(data)})
+
+
+def _has_long_text(data: Any) -> bool:
+    """Raises RecursionError for values within themselves."""
+    if isinstance(data, str | bytes):
+        return len(data) > _LONG
+    if isinstance(data, dict):
+        return any(map(_has_long_text, data.values()))
+    return isinstance(data, list | tuple) and any(map(_has_long_text, data))
+
+
+def _trimmed(data: Any) -> Any:
+    if isinstance(data, dict):
+        return {key: _trimmed(value) for key, value in data.items()}
+    if isinstance(data, list | tuple):
+        return [_trimmed(value) for value in data]
+    return TRIMMED if isinstance(data, str | bytes) and len(data) > _LONG else data

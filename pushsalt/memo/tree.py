@@ -197,7 +197,7 @@ class Once:
     def lock(self) -> threading.Lock:
         return self._lock
 
-    # who waits for whom ----------------------------------------------------------------------------------------------
+    # which threads wait for each other -------------------------------------------------------------------------------
 
     def may_wait(self, finder: _Finder) -> bool:
         """Whether waiting for this thread cannot cause a deadlock."""

@@ -19,7 +19,7 @@ class ManagedResources(Protocol):
 
 
 class CommandResources(ManagedResources, Protocol):
-    """Managed resources with what only the command knows of them."""
+    """Managed resources, with the data that only the command has."""
 
     def managed_by(self, manager: str) -> list[str]: ...
     def manager(self, key: str) -> str | None: ...

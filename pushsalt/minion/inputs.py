@@ -123,7 +123,7 @@ class TargetInputs:
             opts = self._minion.opts
         if name is WHOLE:
             return key_of({key: value for key, value in plain(opts).items() if key != "grains"})
-        return _looked_up(opts, name)
+        return _key(self._shared.comparable(dict.get(opts, name, GONE)))
 
     def _matches(self, tgt_type: str, expression: str) -> Key:
         with muted():
@@ -148,7 +148,10 @@ class TargetInputs:
 def _looked_up(mapping: dict[Any, Any], name: Any) -> Key:
     if name is WHOLE:
         return key_of(plain(mapping))
-    value = dict.get(mapping, name, GONE)
+    return _key(dict.get(mapping, name, GONE))
+
+
+def _key(value: Any) -> Key:
     return str(value) if type(value) is str and len(value) < 60 else value_key(value)
 
 

@@ -138,16 +138,16 @@ class MemoCompiler:
         return self._minion.plain_compiler.template(data, name)
 
     def show_top(self) -> CompileResult:
-        return self._known("show_top")
+        return self._result("show_top")
 
     def show_sls(self, sls: Sequence[str], saltenv: str = "base") -> CompileResult:
-        return self._known("show_sls", list(sls), saltenv)
+        return self._result("show_sls", list(sls), saltenv)
 
     def show_low_sls(self, sls: Sequence[str], saltenv: str = "base") -> CompileResult:
         return self._low("show_low_sls", list(sls), saltenv)
 
     def show_highstate(self) -> CompileResult:
-        return self._known("show_highstate")
+        return self._result("show_highstate")
 
     def show_lowstate(self) -> CompileResult:
         return self._low("show_lowstate")
@@ -162,7 +162,7 @@ class MemoCompiler:
 
         return self._once((method, args, kwargs), compiled)
 
-    def _known(self, method: str, *args: Any) -> CompileResult:
+    def _result(self, method: str, *args: Any) -> CompileResult:
         return self._once((method, args), lambda compiler: getattr(compiler, method)(*args))
 
     def _once(self, question: Any, compile: Callable[[StateCompiler], CompileResult]) -> CompileResult:

@@ -120,6 +120,10 @@ class Shared:
             found = self._snapshots[tree] = Snapshot(self.files(tree))
         return found
 
+    def comparable(self, value: Any) -> Any:
+        """What the value of an option is compared by: itself, unless the same project is compared in two folders."""
+        return value
+
     def renew(self) -> None:
         """As ``look_again``, for a changed configuration."""
         self._settings.clear()

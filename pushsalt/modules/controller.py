@@ -20,7 +20,7 @@ from pushsalt.model import Chunk
 
 _PACKAGE: Final = "pushsalt.functions"
 _FOLDER: Final = Path(__file__).parent.parent / "functions"
-#: Names that Python keeps for itself, as Salt's ``__func_alias__`` does: the function is written with a "_" behind.
+#: Names that are Python keywords, as in Salt's ``__func_alias__``: the function's name ends with "_".
 _KEYWORDS = frozenset({"apply", "id", "list", "set", "type"})
 
 
@@ -57,14 +57,14 @@ FOR_COMMAND: Final = "for_command"
 RUNS_STATES: Final = "runs_states"
 #: It returns state returns by tag.
 RETURNS_STATES: Final = "returns_states"
-#: A target may ask for it while it works: it renders, compiles and runs nothing, and does not call the target.
+#: A target may call it during its run: it only renders and compiles, and does not call the target.
 FOR_TARGETS: Final = "for_targets"
-#: It returns a pillar that could not be compiled all the same, with the key ``_errors``.
+#: It also returns a pillar with errors, with the key ``_errors``.
 COMPILES_PILLAR: Final = "compiles_pillar"
 
 
 def trait(*names: str) -> Callable[[Function], Function]:
-    """Marks a function of the controller with traits, where it is defined."""
+    """Marks a function of the controller with traits, at its definition."""
 
     def mark(function: Function) -> Function:
         for name in names:
@@ -121,7 +121,7 @@ def function_named(name: str) -> Callable[..., Any] | None:
 
 
 def names() -> list[str]:
-    """Every function here, as ``module.function``, sorted."""
+    """The names of all functions, as ``module.function``, sorted."""
     found = []
     for module in modules():
         loaded = importlib.import_module(f"{_PACKAGE}.{module}")

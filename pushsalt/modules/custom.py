@@ -73,7 +73,7 @@ class CustomModule:
 
     @cached_property
     def controller(self) -> frozenset[str]:
-        """Names of the functions that it marks with ``__controller__``, and that may run there."""
+        """Names of the functions that it marks with ``__controller__``, and that may run on the controller."""
         if not self.here:
             return frozenset()
         try:
@@ -202,7 +202,7 @@ class CustomModules:
         return f"salt.loaded.ext.{TAGS.get(kind, kind)}.{name}"
 
     def _named(self, full: str) -> CustomModule:
-        """A module that is to run here. Raises ImportError."""
+        """Load a module that runs on the controller. Raises ImportError."""
         _, kind, name = full.split(".", 2)
         found = self.by_kind[kind].get(name)
         if found is None:
@@ -211,7 +211,7 @@ class CustomModules:
             raise ImportError(f"{found.where} does not run on the controller: its git remote may not use py", name=full)
         return found
 
-    # --- what lies there
+    # --- files
 
     def _of(self, kind: str) -> dict[str, CustomModule]:
         allowed = (self._opts.get("extmod_whitelist") or {}).get(kind)

@@ -130,7 +130,7 @@ def _below(files: FileServer, folder: str, saltenv: str, depth: int = 4) -> Iter
 
 
 def _type(name: str, parts: Parts) -> Iterator[tuple[str, Parts]]:
-    """A type of its files, those that can be imported, its ``__init__.py`` first; nothing when they make none."""
+    """A type from its valid files, with ``__init__.py`` first; None if they do not make one."""
     known = {path: parts[path] for path in sorted(parts) if all(map(_word, path.removesuffix(".py").split("/")))}
     head = f"{name}/{HEAD}"
     if head in known:

@@ -351,6 +351,6 @@ def _mtime(path: str) -> int:
 
 
 def _newest(python: str) -> int:
-    """When something was last installed beside this Python."""
+    """The time of the last installation into this Python."""
     libs = Path(python).parent.parent.glob("lib/python3*/site-packages")
     return max((_mtime(str(path)) for path in libs), default=0)

@@ -99,7 +99,7 @@ def of_type(kind: str, resource: str, custom: CustomModules | None = None) -> di
 
 
 class TypeFunctions:
-    """The execution functions that a type of resources brings; none when there is no type."""
+    """The execution functions of a type of resources; empty if the type does not exist."""
 
     def __init__(self, resource: str, custom: CustomModules | None = None) -> None:
         self._files = of_type("modules", resource, custom) if resource else {}

@@ -6,13 +6,16 @@ from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
-    import asyncio
+    from collections.abc import Callable, Sequence
 
     from pushsalt.events import Reporter
     from pushsalt.job import JobOptions, Selection
+    from pushsalt.jobs.jobs import Jobs as KeptJobs
     from pushsalt.model import TargetReturn
     from pushsalt.redact import Redactor
+    from pushsalt.run.observers import JobObserver
     from pushsalt.run.project import Project
+    from pushsalt.run.stopping import Stopping
     from pushsalt.transport.kept import KeptConnections
 
 
@@ -20,15 +23,25 @@ class Jobs(Protocol):
     """Runs jobs of one project; the methods are described at ``pushsalt.api.Client``."""
 
     reporter: Reporter
+    observers: list[JobObserver]
+    keeps_jobs: bool
+    on_begin: Callable[[str], None]
+    words: Sequence[str]
+    stopped_with: int
 
     @property
     def project(self) -> Project: ...
+
+    @property
+    def jobs(self) -> KeptJobs: ...
+
+    def stop(self, exit_code: int = ..., gently: bool = ...) -> None: ...
 
     def within(self, kept: KeptConnections | None = None) -> Jobs: ...
 
     def new_jid(self) -> str: ...
 
-    def stoppable(self, event: asyncio.Event) -> AbstractContextManager[None]: ...
+    def stoppable(self, stopping: Stopping) -> AbstractContextManager[None]: ...
 
     def redactor(self) -> Redactor: ...
 

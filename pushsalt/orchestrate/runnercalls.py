@@ -8,17 +8,28 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import logging
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from pushsalt import plugins
-from pushsalt.errors import FunctionError
+from pushsalt.errors import FunctionError, PushsaltError
+from pushsalt.jobs.model import JobStart
+from pushsalt.run.jobevents import open_events, settle_events
+from pushsalt.run.jobstart import user_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
 
     from pushsalt.job import JobOptions
+    from pushsalt.journal.jobevents import RunEvents
     from pushsalt.orchestrate.jobs import Jobs
+
+
+log = logging.getLogger(__name__)
+
+#: Runner functions that are orchestrations.
+ORCHESTRATIONS: Final = frozenset({"state.orchestrate", "state.orch", "state.sls"})
 
 
 @dataclass(frozen=True)
@@ -41,11 +52,63 @@ async def call(client: Jobs, options: JobOptions, name: str, args: list[Any], kw
     if found is None:
         hint = "runner functions are MODULE.FUNCTION; those of yours are in _runners of the file roots"
         raise FunctionError("unknown_function", f"there is no runner function '{name}'", hint, "KeyError")
-    shipped = found.__module__.startswith("pushsalt.runners.")
+    shipped = _is_shipped(found)
     if shipped:
         _bind(found, name, args, kwargs)
-    value = await asyncio.to_thread(lambda: found(run, *args, **kwargs) if shipped else found(*args, **kwargs))
-    return {"return": value, "success": not (isinstance(value, dict) and value.get("success") is False)}
+    events = Told(client, name, args, kwargs)
+    try:
+        found.__globals__["__jid_event__"] = events
+        value = await asyncio.to_thread(lambda: found(run, *args, **kwargs) if shipped else found(*args, **kwargs))
+        success = not (isinstance(value, dict) and value.get("success") is False)
+        events.ends(value, success=success)
+        return {"return": value, "success": success}
+    except PushsaltError as exc:
+        events.ends(f"Exception occurred in runner {name}: {exc.message}", success=False)
+        raise
+    except Exception as exc:
+        text = f"{type(exc).__name__}: {exc}"
+        events.ends(f"Exception occurred in runner {name}: {text}", success=False)
+        log.debug("the runner %s failed", name, exc_info=True)
+        raise FunctionError("exception", f"{name}: {text}", "", type(exc).__name__) from exc
+    finally:
+        await settle_events(events.events, client.project)
+
+
+class Told:
+    """The events of one call of a runner function: ``salt/run/JID/new`` and ``…/ret``.
+
+    It is ``__jid_event__`` of the function, too. An orchestration has events of its own.
+    """
+
+    def __init__(self, client: Jobs, name: str, args: list[Any], kwargs: dict[str, Any]) -> None:
+        self.events = open_events(client.project) if client.keeps_jobs and name not in ORCHESTRATIONS else None
+        self._redactor = client.redactor()
+        self._jid = client.new_jid()
+        for value in (kwargs, *args):
+            if isinstance(value, dict):
+                self._redactor.add_pillar(value)
+        self._run: RunEvents | None = None
+        if self.events is not None:
+            shown = self._redactor.data([list(args), dict(kwargs)])
+            fun, user = f"runner.{name}", user_name()
+            self._run = self.events.run_begins(JobStart(self._jid, fun, arg=shown[0], kwarg=shown[1], user=user))
+            self._run.begins()
+
+    def fire_event(self, data: dict[str, Any], tag: str) -> bool:
+        """An event below that of the call, as Salt's ``__jid_event__`` has it."""
+        if self.events is not None:
+            self.events.put(f"salt/run/{self._jid}/{tag}", self._redactor.data(data))
+        return True
+
+    def ends(self, value: Any, *, success: bool) -> None:
+        """The function has returned."""
+        if self._run is not None:
+            self._run.ends(self._redactor.data(value), success=success)
+
+
+def _is_shipped(found: Any) -> bool:
+    name = found.__name__ if inspect.ismodule(found) else found.__module__
+    return str(name).startswith("pushsalt.runners.")
 
 
 def function(client: Jobs, name: str) -> Callable[..., Any] | None:
@@ -60,8 +123,12 @@ def function(client: Jobs, name: str) -> Callable[..., Any] | None:
     dunders = {"__opts__": dict(opts), "__salt__": Runners(client), "__context__": {}}
     loaded = plugins.load("runners", module, folders, dunders)
     aliases = {public: own for own, public in getattr(loaded, "__func_alias__", {}).items()}
-    found = getattr(loaded, aliases.get(attribute, attribute), None)
-    return found if callable(found) and not inspect.isclass(found) else None
+    found: Callable[..., Any] | None = getattr(loaded, aliases.get(attribute, attribute), None)
+    if not callable(found) or inspect.isclass(found):
+        return None
+    if _is_shipped(loaded) and found.__module__ != loaded.__name__:  # what one of ours imports is not part of it
+        return None
+    return found
 
 
 class Runners(dict[str, Any]):

@@ -1,6 +1,7 @@
 """Runs an orchestration: its SLS is compiled for the controller, whose session may run jobs on targets.
 
 An orchestration that another one starts by a runner is run the same way, within the process and project of the first.
+It is stopped in two steps, as jobs are: first the step under way ends where it may, and those after it are not run.
 """
 
 from __future__ import annotations
@@ -11,30 +12,38 @@ from typing import TYPE_CHECKING, Any
 
 from pushsalt.job import Job
 from pushsalt.orchestrate.master import master_id, master_target
+from pushsalt.orchestrate.recorded import Recorded
 from pushsalt.orchestrate.steps import Steps
+from pushsalt.run.fanout import failure
 from pushsalt.run.runner import Runner, close_connecting, connect_options
 from pushsalt.run.single import run_on
+from pushsalt.run.stopping import Stopping
 from pushsalt.transport.kept import KeptConnections
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from pushsalt.job import JobOptions
     from pushsalt.model import TargetReturn
     from pushsalt.orchestrate.jobs import Jobs
 
 
-async def orchestrate(client: Jobs, sls: list[str], options: JobOptions) -> TargetReturn:
+async def orchestrate(
+    client: Jobs, sls: list[str], options: JobOptions, jid: str = "", done: Mapping[str, Any] | None = None
+) -> TargetReturn:
     """Run these SLS files on the controller; the return is that of the id ``HOSTNAME_master``.
 
+    ``jid``: that of the job of the record that this one goes on with; ``done``: its returns that stand.
     Raises CommandError for a project that cannot be used.
     """
-    project, stop = client.project, asyncio.Event()
-    with client.stoppable(stop):
+    project, stopping = client.project, Stopping()
+    with client.stoppable(stopping):
         project.pool.start()
         project.redactor.add_pillar(options.pillar)
         client.reporter.run_started([master_id()], f"orchestrate {', '.join(sls)}")
         try:
-            await project.prepare(stop)
-            result = await _orchestrated(client, sls, options, stop)
+            await project.prepare(stopping.requested)
+            result = await _orchestrated(client, _job(client, sls, options, jid), stopping, done or {})
             client.reporter.target_done(result)
             return result
         finally:
@@ -43,7 +52,9 @@ async def orchestrate(client: Jobs, sls: list[str], options: JobOptions) -> Targ
 
 async def orchestrate_within(client: Jobs, sls: list[str], options: JobOptions) -> TargetReturn:
     """Run an orchestration as a step of another one."""
-    return await _orchestrated(client, sls, options, asyncio.Event())
+    stopping = Stopping()
+    with client.stoppable(stopping):
+        return await _orchestrated(client, _job(client, sls, options), stopping, {})
 
 
 async def call_on_master(
@@ -51,33 +62,63 @@ async def call_on_master(
 ) -> TargetReturn:
     """The return of an execution function that is called on the controller, as a step of an orchestration."""
     options = replace(options, test=False, pillar=None, batch=None)
-    return await _on_master(client, Job("call", fun, args, kwargs, options), asyncio.Event())
+    job, stopping = Job("call", fun, args, kwargs, options, jid=client.new_jid()), Stopping()
+    with client.stoppable(stopping):
+        return await _on_master(client, job, stopping, None, {})
 
 
-async def _orchestrated(client: Jobs, sls: list[str], options: JobOptions, stop: asyncio.Event) -> TargetReturn:
+def _job(client: Jobs, sls: list[str], options: JobOptions, jid: str = "") -> Job:
     options = replace(options, unknown_states_run=True)
-    return await _on_master(client, Job("apply", "state.sls", sls, {}, options), stop)
+    return Job("apply", "state.sls", sls, {}, options, jid=jid or client.new_jid(), resumes=bool(jid))
 
 
-async def _on_master(client: Jobs, job: Job, stop: asyncio.Event) -> TargetReturn:
-    runner = Runner(client.project, replace(job, jid=client.new_jid()), 1, alone=True)
-    kept = KeptConnections(connect_options(client.project, job))
-    runner.steps = Steps(client, job.options, kept)
-    work = asyncio.ensure_future(run_on(runner, master_target(), master_id()))
-    stopping = asyncio.ensure_future(stop.wait())
+async def _orchestrated(client: Jobs, job: Job, stopping: Stopping, done: Mapping[str, Any]) -> TargetReturn:
+    recorded = Recorded(client, job, master_id())
     try:
-        await asyncio.wait((work, stopping), return_when=asyncio.FIRST_COMPLETED)
-        if not work.done():
-            work.cancel()
-        result = await work
+        await recorded.begins()
+        result = await _on_master(client, job, stopping, recorded, done)
+        await recorded.returned(result)
         return result
     finally:
-        stopping.cancel()
+        await recorded.ends(client.stopped_with if stopping.requested.is_set() else None)
+
+
+async def _on_master(
+    client: Jobs, job: Job, stopping: Stopping, recorded: Recorded | None, done: Mapping[str, Any]
+) -> TargetReturn:
+    runner = Runner(client.project, job, 1, alone=True)
+    runner.stopping, runner.done = stopping, dict(done)
+    kept = KeptConnections(connect_options(client.project, job))
+    steps = Steps(client, job.options, kept, recorded)
+    runner.steps = steps
+    if recorded is not None:
+        runner.on_state, runner.on_event = recorded.state, recorded.event
+    work = asyncio.ensure_future(run_on(runner, master_target(), master_id()))
+    try:
+        await _until_done(work, stopping, steps)
+        return await work
+    except asyncio.CancelledError as exc:
+        if not work.cancelled():  # not the work, but who waits for it
+            raise
+        return failure(master_id(), exc)
+    finally:
+        work.cancel()
+        steps.stop(gently=False)
         await kept.close()
         await close_connecting(kept.options)
         await runner.close()
 
 
-def as_printed(result: TargetReturn) -> dict[str, Any]:
-    """What ``salt-run state.orchestrate --out json`` prints: ``data``, ``outputter``, ``retcode``."""
-    return {"data": {result.id: result.ret}, "outputter": "highstate", "retcode": int(bool(result.exit_code))}
+async def _until_done(work: asyncio.Future[TargetReturn], stopping: Stopping, steps: Steps) -> None:
+    """Wait for the end of the work, and do the steps of stopping to it as they are requested."""
+    for event, gently in ((stopping.requested, True), (stopping.at_once, False)):
+        requested = asyncio.ensure_future(event.wait())
+        try:
+            await asyncio.wait((work, requested), return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            requested.cancel()
+        if work.done():
+            return
+        steps.stop(gently=gently)
+        stopping.cancel({work: master_id()})  # type: ignore[dict-item]
+    await asyncio.wait((work,))

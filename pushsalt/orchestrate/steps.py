@@ -8,31 +8,43 @@ from __future__ import annotations
 import asyncio
 import fnmatch
 import time
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
 from pushsalt.errors import EXIT_NO_ANSWER, FunctionError, NoTargetError
-from pushsalt.journal.store import Journal
 from pushsalt.orchestrate import rollouts
+from pushsalt.run.jobevents import open_journal
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from pushsalt.job import JobOptions
     from pushsalt.model import TargetReturn
     from pushsalt.orchestrate.jobs import Jobs
+    from pushsalt.orchestrate.recorded import Recorded
     from pushsalt.transport.kept import KeptConnections
 
 #: Seconds between two looks at the journal of events.
 _LOOK: Final = 0.2
+_STOPPED: Final = "the orchestration is being stopped"
 
 
 class Steps:
-    """The steps of one orchestration, whose options are ``options``. ``kept``: the connections that its steps use."""
+    """The steps of one orchestration, whose options are ``options``.
 
-    def __init__(self, client: Jobs, options: JobOptions, kept: KeptConnections) -> None:
-        self._client = client.within(kept)
+    ``kept``: the connections that its steps use. ``recorded`` is told of their jobs.
+    """
+
+    def __init__(
+        self, client: Jobs, options: JobOptions, kept: KeptConnections, recorded: Recorded | None = None
+    ) -> None:
+        self._client = client
         self._options = options
-        self._journal = Journal(client.project.config.cache_dir)
+        self._kept = kept
+        self._recorded = recorded
+        self._running: set[Jobs] = set()
+        self._is_stopped = False
+        self._journal = open_journal(client.project)
         self._journal_from = self._journal.last()
 
     async def __call__(self, fun: str, args: list[Any], kwargs: dict[str, Any]) -> Any:
@@ -42,18 +54,50 @@ class Steps:
             raise FunctionError("unknown_function", f"'{fun}' is not available.", "", "CommandExecutionError")
         return await handler(*args, **kwargs)
 
+    def stop(self, *, gently: bool) -> None:
+        """Stop the steps under way, and have no other begin. ``gently``: states under way end."""
+        self._is_stopped = True
+        for client in self._running:
+            client.stop(self._client.stopped_with, gently=gently)
+
+    @contextmanager
+    def _client_of(self, name: str, fun: str, tgt: str, jids: list[str]) -> Iterator[Jobs]:
+        """A client for the jobs of a step, whose ids are added to ``jids``.
+
+        Raises FunctionError while the orchestration is being stopped.
+        """
+        if self._is_stopped:
+            raise FunctionError("exception", _STOPPED, "go on with it: --resume JID", "CommandExecutionError")
+        client = self._client.within(self._kept)
+
+        def begins(jid: str) -> None:
+            jids.append(jid)
+            if self._recorded is not None:
+                self._recorded.step(name, jid, fun, tgt)
+            if self._is_stopped:
+                client.stop(self._client.stopped_with, gently=True)
+
+        client.on_begin = begins
+        self._running.add(client)
+        try:
+            yield client
+        finally:
+            self._running.discard(client)
+
     async def _job(self, tgt: Any, fun: str, **given: Any) -> dict[str, dict[str, Any]]:
         """id -> ``ret``, ``retcode``, ``out``, ``jid``, or ``failed`` for a target without a return."""
-        expect = bool(given.pop("expect_minions", False))
+        name, expect = str(given.pop("step", None) or fun), bool(given.pop("expect_minions", False))
         args, kwargs = list(given.pop("arg", ())), dict(given.pop("kwarg", None) or {})
         tgt_type = str(given.pop("tgt_type", "glob"))
         options = rollouts.options(self._options, given)
         selection = rollouts.selection(tgt, tgt_type, given.get("subset"))
-        try:
-            found = await self._client.run_async(selection, fun, args, kwargs, options)
-        except NoTargetError:
-            return {}
-        answers = {id: _answer(result, fun) for id, result in found.items()}
+        jids: list[str] = []
+        with self._client_of(name, fun, selection.expr, jids) as client:
+            try:
+                found = await client.run_async(selection, fun, args, kwargs, options)
+            except NoTargetError:
+                return {}
+        answers = {id: {**_answer(result, fun), "jid": jids[0]} for id, result in found.items()}
         return {id: answer for id, answer in answers.items() if expect or not answer.get("failed")}
 
     async def _wait_for_event(self, tag: str, ids: list[Any], event_id: str, timeout: Any) -> dict[str, Any]:
@@ -64,6 +108,8 @@ class Steps:
         began = time.monotonic()
         left, seen, last = list(ids), [], self._journal_from
         while left and time.monotonic() - began < float(timeout):
+            if self._is_stopped:
+                raise FunctionError("exception", _STOPPED, "go on with it: --resume JID", "CommandExecutionError")
             for event in await asyncio.to_thread(self._journal.after, last):
                 last = event.number
                 if fnmatch.fnmatch(event.tag, tag):
@@ -80,7 +126,8 @@ class Steps:
         from pushsalt.orchestrate.runnercalls import call
 
         args, more = list(kwargs.pop("arg", None) or ()), dict(kwargs.pop("kwarg", None) or {})
-        return await call(self._client, self._options, name, args, {**kwargs, **more})
+        with self._client_of(name, f"runner.{name}", "", []) as client:
+            return await call(client, self._options, name, args, {**kwargs, **more})
 
     async def _runners(self, calls: list[dict[str, Any]]) -> list[dict[str, Any]]:
         """The answers of several runner functions, which run at the same time."""

@@ -15,6 +15,7 @@ from typing import Any, Final
 from pushsalt.display.safe import DEPTH_LIMIT, escape
 from pushsalt.display.states import is_states
 from pushsalt.display.style import STYLES
+from pushsalt.display.tabular import row as tabular_row
 from pushsalt.display.trim import trimmed
 
 #: (style, text): one line, or several of one style.
@@ -25,7 +26,7 @@ _LABELS: Final = ("Succeeded", "Failed", "Not Run", "Warnings")
 
 
 def output(data: Any, *, color: bool = False, opts: Mapping[str, Any] | None = None, **kw: Any) -> str:
-    """A block for each target: its states, then a summary. What is no state return is shown as ``nested`` does."""
+    """A block for each target: its states, then a summary. Other returns are shown as by ``nested``."""
     opts = opts or {}
     blocks = ["\n".join(_host(str(id), trimmed(ret), opts, color)) for id, ret in data.items()]
     return "\n".join(blocks) + "\n" if blocks else ""
@@ -122,15 +123,9 @@ class _States:
         started, took = ret.get("start_time", ""), ret.get("duration", "")
         tabular = self._opts.get("state_tabular")
         warnings = "Warnings:\n" + "\n".join(ret["warnings"]) if "warnings" in ret else ""
-        if isinstance(tabular, str):
-            try:
-                return tabular.format("", name, module, function, result, "", ret)
-            except (LookupError, ValueError, AttributeError, TypeError) as exc:
-                return f"state_tabular: {type(exc).__name__}: {exc}"
         if tabular:
-            when = f"{started} [{took!s:>7} ms] " if timed else ""
-            warnings += "\n" if warnings else ""
-            return f"{warnings}{when}{module:>10}.{function:<10} {result:7}   Name: {name}"
+            form = tabular if isinstance(tabular, str) else True
+            return tabular_row(form, f"{module}.{function}", name, ret, timed=timed)
         when = f" - Started: {started} - Duration: {took} ms" if timed else ""
         return f"{warnings}  Name: {name} - Function: {module}.{function} - Result: {result}{when}"
 

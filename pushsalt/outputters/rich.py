@@ -42,7 +42,7 @@ class Section:
     status: tuple[Span, ...]
     body: tuple[Line, ...]
     exit_code: int
-    #: The body fits behind the title, as ``id: value``.
+    #: The body fits after the title, as ``id: value``.
     short: bool = False
 
 
@@ -64,6 +64,8 @@ def output(
     elapsed: float | None = None,
     state_output: str = "",
     full_diff: bool = False,
+    state_verbose: bool | None = None,
+    state_tabular: Any = None,
     own: Own | None = None,
     again: Callable[[list[str]], str] | None = None,
     **kw: Any,
@@ -72,7 +74,10 @@ def output(
 
     ``own``: own values of a target (``display.alike``); ``again``: the command line for the same job on given ids.
     """
-    detail = highstate.Detail(verbose, state_output, full_diff)
+    detail = highstate.Detail(
+        *(verbose, state_output, full_diff, state_verbose),
+        state_tabular if isinstance(state_tabular, str) else bool(state_tabular),
+    )
     results = {id: _with_data(id, ret, returns) for id, ret in data.items()}
     groups: dict[Section, list[str]] = {}
     for id, result in results.items():
@@ -182,7 +187,7 @@ def _left(
 
 
 def _outcome(result: TargetReturn) -> str:
-    """A word of _BAD, or nothing for a target that is well."""
+    """A word of _BAD; empty for a target without errors."""
     if not result.exit_code:
         return ""
     if result.error_kind == NOT_BEGUN:
@@ -323,7 +328,7 @@ def _times(results: list[TargetReturn]) -> Iterator[Line]:
     known = {phase: values for phase, values in times.items() if values}
     if not known:
         return
-    from statistics import median  # it costs as much as all else here
+    from statistics import median  # it takes as long as all other steps
 
     rows: list[tuple[str, Callable[[list[float]], float]]]
     rows = [("median", median), ("slowest", max)] if len(results) > 1 else [("time", max)]

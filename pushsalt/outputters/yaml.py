@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import yaml
 
-from pushsalt.display.safe import DEPTH_LIMIT, UNSAFE, is_heavy, named, plain
+from pushsalt.display.safe import DEPTH_LIMIT, UNSAFE, has_commands, is_heavy, named, plain
 from pushsalt.outputters.json import PIECE
 from pushsalt.outputters.json import heavy as json_pieces
 
@@ -26,7 +26,7 @@ class _Dumper(_Base):  # type: ignore[misc]
 
 def _str(dumper: Any, text: str) -> Any:
     # Double quotes where a character needs an escape; a literal block where lines make it readable.
-    style = '"' if UNSAFE.search(text) else "|" if "\n" in text else None
+    style = '"' if UNSAFE.search(text) or has_commands(text) else "|" if "\n" in text else None
     return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
 
 
@@ -94,7 +94,8 @@ def _size(value: Any) -> int:
 
 def _dumped(value: Any) -> str:
     text = yaml.dump(value, Dumper=_Dumper, default_flow_style=False, allow_unicode=True, sort_keys=False, width=2**20)
-    return UNSAFE.sub(lambda match: f"\\U{ord(match[0]):08x}", text.removesuffix("...\n"))
+    text = UNSAFE.sub(lambda match: f"\\U{ord(match[0]):08x}", text.removesuffix("...\n"))
+    return text.replace("##", "#\\x23") if "##" in text and has_commands(text) else text
 
 
 def _whole(match: re.Match[str]) -> str:

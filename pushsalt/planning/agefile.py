@@ -1,6 +1,6 @@
 """Encryption to age recipients (``age1…``) and decryption with age identities: https://age-encryption.org/v1.
 
-Only X25519 keys; a file made here opens with the program age, and the other way round.
+Only X25519 keys. The program age decrypts these files, and this module those of the program.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ _GENERATOR: Final = (0x3B6A57B2, 0x26508E6D, 0x1EA119FA, 0x3D4233DD, 0x2A1462B3)
 
 
 class Unreadable(ValueError):
-    """The data is no age file, was altered or cut, or is for none of the identities. The text says which."""
+    """The data is not an age file, was changed or truncated, or is for none of the identities. The text says which."""
 
 
 def encrypt(data: bytes, recipients: Sequence[str]) -> bytes:
-    """An age file that each of the recipients can decrypt. Raises UsageError for a text that is no recipient."""
+    """An age file that each of the recipients can decrypt. Raises UsageError for an invalid recipient."""
     from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
     from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
 

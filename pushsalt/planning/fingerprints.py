@@ -1,8 +1,8 @@
-"""Secrets in a plan: each is shown as a fingerprint, so that equal ones can be told from different ones.
+"""Fingerprints of secrets in a plan, so that equal secrets can be told from different ones.
 
-The fingerprint is keyed by random bytes of the plan: it says nothing about the secret to anybody without the key, and
-differs between plans. What is hidden is decided by ``pushsalt.redact``; this adds to each of its marks what it stands
-for: ``**********(5f0c21aa)``. If that cannot be told (base64 that is broken into lines), the mark stays bare.
+The key of a fingerprint is random and part of the plan: without the key it reveals nothing about the secret, and it
+differs between plans. ``pushsalt.redact`` decides what is hidden; this module adds a fingerprint to each mask:
+``**********(5f0c21aa)``. If the hidden value is unknown (base64 that is broken into lines), the mask has none.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from pushsalt.redact import Redactor
 
 #: Hexadecimal digits that are shown.
 _DIGITS: Final = 8
-#: Characters of a line and number of marks in it up to which it is looked at.
+#: Limits for lines that are examined: characters, and number of masks.
 _LONGEST: Final = 20_000
 _MOST: Final = 20
 

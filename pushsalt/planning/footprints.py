@@ -1,7 +1,7 @@
 """What states look at and what they change: files, users, packages and the like, by function.
 
-A state is only sure to do what its dry run says if nothing that it looks at is changed by a state before it. ``of``
-tells both for a chunk. A function that no rule names looks at everything and changes everything; a rule may name too
+A state certainly does what its dry run reports only if no earlier state changes anything that it looks at. ``of``
+returns both for a chunk. A function without a rule looks at everything and changes everything; a rule may name too
 much, never too little.
 """
 
@@ -120,6 +120,9 @@ def needs(chunk: Chunk, notes: Mapping[str, Any]) -> Iterator[tuple[Things, str]
         yield _paths(posixpath.dirname(path)), f"the directory {posixpath.dirname(path)} is not there"
     if notes.get("dangling") and chunk["fun"] in ("managed", "serialize", "recurse"):
         yield _paths(path, notes.get("real")), f"{path} is a link that leads nowhere"
+    elif notes.get("nowhere") and chunk["fun"] in ("append", "prepend", "touch"):
+        real = str(notes.get("real"))
+        yield _paths(path, real, posixpath.dirname(real)), f"{path} is a link into a directory that is not there"
 
 
 def _between(top: str, path: str) -> Iterator[str]:
@@ -158,7 +161,7 @@ def _anything(chunk: Chunk) -> Footprint:
     return Footprint(EVERYTHING, EVERYTHING)
 
 
-def _nothing(chunk: Chunk) -> Footprint:
+def _no_effect(chunk: Chunk) -> Footprint:
     return Footprint(NOTHING, NOTHING)
 
 
@@ -239,10 +242,10 @@ def _named(*paths: str, trees: Iterable[str] = (), names: Iterable[str] = ()) ->
 
 #: Globs of functions -> their rule; the first one that fits.
 RULES: Final[dict[str, Rule]] = {
-    "test.*": _nothing,
-    "stateconf.*": _nothing,
-    "event.*": _nothing,
-    "file.accumulated": _nothing,
+    "test.*": _no_effect,
+    "stateconf.*": _no_effect,
+    "event.*": _no_effect,
+    "file.accumulated": _no_effect,
     "file.absent": _tree,
     "file.copy*": _from_tree,
     "file.cached": _anything,
@@ -316,7 +319,7 @@ def _listed(value: Any) -> list[Any]:
 
 @dataclass
 class Written:
-    """What states before have changed or may have: who changed what."""
+    """What earlier states have changed or may have changed, and which."""
 
     _any: list[str] = field(default_factory=list)
     _all: list[str] = field(default_factory=list)

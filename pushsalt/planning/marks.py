@@ -42,7 +42,7 @@ _GUARDS: Final = ("onlyif", "unless", "creates")
 _REACTIVE: Final = ("onchanges", "onchanges_any", "onfail", "onfail_any", "onfail_all", "prereq")
 #: Most states that are named as the reason.
 MOST: Final = 20
-#: Times that marks are computed anew, since a state may depend on one behind it (prereq).
+#: Maximum number of times that marks are computed, since a state may depend on a later one (prereq).
 _ROUNDS: Final = 10
 
 
@@ -54,7 +54,7 @@ class Marked:
     mark: Mark
     because: list[str] = field(default_factory=list)
     why: str = ""
-    #: what it needs is not there, and nothing brings it
+    #: a requirement is missing, and no state provides it
     fails: bool = False
 
 
@@ -160,7 +160,7 @@ def _own(chunk: Chunk | None, ret: Any, notes: Mapping[str, Any]) -> tuple[Mark,
 
 
 def _settled(states: Sequence[_State]) -> dict[str, Marked]:
-    """The marks, with what states before and requisites do to each."""
+    """The marks, after the effects of earlier states and of requisites."""
     found = {state.tag: Marked(state.tag, state.own, why=state.why) for state in states}
     for _ in range(_ROUNDS):
         before = {tag: each.mark for tag, each in found.items()}
@@ -226,5 +226,5 @@ def _listening(chunks: list[Chunk], returns: Mapping[str, Any], found: Mapping[s
 
 
 def _due(ret: Mapping[str, Any]) -> Mark:
-    """Of a reaction to nothing in this run: it is due to a change of an earlier one (thin.due), or will not be."""
+    """The mark of a reaction without a change in this run: an earlier run may have caused it (thin.due)."""
     return "will" if "It was due: " in str(ret.get("comment")) else "none"

@@ -1,6 +1,6 @@
-"""The notes that a target sends with its returns (thin.detail), reduced to what has the right shape.
+"""Reduces the notes that a target sends with its returns (thin.detail) to valid ones.
 
-A target is not trusted: whatever else it sends is left out.
+A target is not trusted: everything else that it sends is left out.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 _PATHS: Final = ("real", "missing", "blocked")
-_FLAGS: Final = ("asked", "own", "dangling")
+_FLAGS: Final = ("asked", "own", "dangling", "nowhere")
 
 
 def clean(sent: Any) -> dict[str, Any]:

@@ -29,7 +29,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from pushsalt import __version__
+from pushsalt import __version__, regular
 from pushsalt.cache.sealed import key_path, user_key
 from pushsalt.errors import UsageError
 from pushsalt.planning import agefile
@@ -93,9 +93,12 @@ def write(path: Path, plan: PlanFile, recipients: Sequence[str] = ()) -> None:
 def read(path: Path, identities: Callable[[], Sequence[str]]) -> PlanFile:
     """The plan of a file. ``identities`` gives those of age, if they are needed. Raises UsageError."""
     try:
-        data = path.read_bytes()
+        with regular.opened(path) as stream:
+            data = stream.read(LIMIT + 1)
     except OSError as exc:
         raise UsageError(f"{path}: the plan cannot be read: {exc.strerror or exc}", hint=_NEW_PLAN) from exc
+    if len(data) > LIMIT:
+        raise UsageError(f"{path}: the plan is larger than {LIMIT // 2**20} MiB", hint=_NEW_PLAN)
     head, first, sealed = _head(path, data)
     try:
         if head["sealed"] == "age":

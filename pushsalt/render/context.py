@@ -132,11 +132,24 @@ class RenderContext:
         }
 
 
-class WithoutSecrets(Mapping[str, Callable[..., Any]]):
-    """``salt`` for foreign text, without access to secrets."""
+class _Functions(Mapping[str, Callable[..., Any]]):
+    """A mapping with the names of other functions; subclasses define what a look-up returns."""
 
     def __init__(self, functions: Mapping[str, Callable[..., Any]]) -> None:
         self._functions = functions
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._functions
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._functions)
+
+    def __len__(self) -> int:
+        return len(self._functions)
+
+
+class WithoutSecrets(_Functions):
+    """``salt`` for foreign text, without access to secrets."""
 
     def __getitem__(self, name: str) -> Callable[..., Any]:
         if not name.startswith("sdb."):
@@ -149,25 +162,13 @@ class WithoutSecrets(Mapping[str, Callable[..., Any]]):
 
         return refuse
 
-    def __contains__(self, name: object) -> bool:
-        return name in self._functions
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._functions)
-
-    def __len__(self) -> int:
-        return len(self._functions)
-
     def has_module(self, module: str) -> bool:
         """As ``SaltFunctions.has_module``."""
         return SaltFunctions(self._functions).has_module(module)
 
 
-class SaltFunctions(Mapping[str, Callable[..., Any]]):
+class SaltFunctions(_Functions):
     """``salt`` in templates: ``salt['grains.get'](…)`` and ``salt.grains.get(…)``."""
-
-    def __init__(self, functions: Mapping[str, Callable[..., Any]]) -> None:
-        self._functions = functions
 
     def __getitem__(self, name: str) -> Callable[..., Any]:
         """The function; exceptions from it get its name. Raises KeyError for an unknown one."""
@@ -183,15 +184,6 @@ class SaltFunctions(Mapping[str, Callable[..., Any]]):
                 raise
 
         return call
-
-    def __contains__(self, name: object) -> bool:
-        return name in self._functions
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._functions)
-
-    def __len__(self) -> int:
-        return len(self._functions)
 
     def __getattr__(self, module: str) -> SaltModule:
         if module.startswith("_") or not module.isidentifier():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
@@ -53,3 +54,34 @@ def in_depth(value: Any, decrypt: Callable[[str | bytes], Any], path: tuple[str,
         if not path:
             raise
         raise SourceError(f"{':'.join(path)}: {reason(exc)}", exc.chain, exc.hint) from None
+
+
+def blocks_in_depth(
+    value: Any,
+    block: re.Pattern[bytes],
+    plain: Callable[[bytes], bytes],
+    *,
+    translate: bool,
+    bytes_as_text: bool = False,
+) -> Any:
+    """``value`` with the armored blocks in its texts decrypted by ``plain``; newlines after a block are removed.
+
+    Texts without a block are unchanged; with ``bytes_as_text``, bytes without a block become text if they are UTF-8.
+    ``translate``: a backslash and an n in a text are a newline.
+    """
+
+    def decrypt(text: str | bytes) -> str | bytes:
+        content = text.encode() if isinstance(text, str) else text
+        if translate:
+            content = content.replace(rb"\n", b"\n")
+        result, found = block.subn(lambda match: plain(match.group()), content)
+        if found:
+            result = result.rstrip(b"\n")
+        elif isinstance(text, str) or not bytes_as_text:
+            return text
+        try:
+            return result.decode()
+        except UnicodeDecodeError:  # a binary secret
+            return result
+
+    return in_depth(value, decrypt)

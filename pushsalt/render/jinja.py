@@ -258,7 +258,7 @@ def render_jinja(
         base, keep = _base_environment(*key), context.keep_code
         env = base.overlay()
         roots = (context.setting("file_roots") or {}).get(saltenv, ())
-        env.loader = TemplateLoader(context.fileserver or _beside(path), saltenv, sources, base, key, keep, roots)
+        env.loader = TemplateLoader(context.fileserver or _neighbours(path), saltenv, sources, base, key, keep, roots)
         env.concat = sources.join
         env.globals = {**base.globals, **names}
         code = _compile(base, key, body, name, path, keep)
@@ -276,7 +276,7 @@ def _hashable(options: Mapping[str, Any]) -> EnvOptions:
 
 
 class _Directory:
-    """Loads files beside a template that is not on the file server (an inventory, a configuration)."""
+    """Loads files next to a template that is not on the file server (an inventory, a configuration)."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -296,7 +296,7 @@ class _PlainFile:
         return regular.read_bytes(self.path)
 
 
-def _beside(path: str) -> FileSource | None:
+def _neighbours(path: str) -> FileSource | None:
     folder = Path(path).parent
     return _Directory(folder) if path and folder.is_absolute() and folder.is_dir() else None
 
@@ -359,7 +359,7 @@ def _translated(exc: Exception | OutOfTime, sources: TemplateSources, env: jinja
         case jinja2.UndefinedError():
             problem = f"Jinja variable {exc.message}"
         case jinja2.TemplateNotFound():
-            problem = f"Jinja error: {exc.message}: no such file in the file server to import or include"
+            problem = f"Jinja error: {exc.message}: the file server has no such file to import or include"
         case jinja2.TemplateRuntimeError():  # SecurityError is one
             problem = f"Jinja syntax error: {exc.message}"
         case _ if is_call_error(exc):

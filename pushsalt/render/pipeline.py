@@ -387,7 +387,7 @@ class _Call:
             if not isinstance(result, str) and hasattr(result, "read"):
                 result = as_content(result)
         except YamlError as exc:
-            raise _behind(exc, data) from None
+            raise _parse_error(exc, data) from None
         except (SourceError, PushsaltError):
             raise
         except OutOfTime as exc:
@@ -449,7 +449,7 @@ class RenderFunctions(Mapping[str, Callable[..., Any]]):
         return plugins.names("renderers", plugin_folders(self._call.context))
 
 
-def _behind(exc: YamlError, data: Any) -> SourceError:
+def _parse_error(exc: YamlError, data: Any) -> SourceError:
     """The SourceError of a YAML error in a stage's text, with the place in the source of that text."""
     if exc.related is None:
         return refused(data, exc.problem, exc.line, exc.column)

@@ -50,7 +50,7 @@ def cases_of(result: TargetReturn, fun: str) -> Iterator[Case]:
     else:
         failed = bool(result.exit_code) and not result.check
         text = f"exit status {result.retcode}" if failed else ""
-        yield Case(fun, "failed" if failed else "passed", fun, text=text, output=_shown(ret), time=_seconds(result))
+        yield Case(fun, "failed" if failed else "passed", fun, text=text, output=shown(ret), time=_seconds(result))
     if result.check:
         yield Case("batch check", "failed", "batch_check", text=_cut(result.check))
 
@@ -64,7 +64,7 @@ def _states(ret: Mapping[str, Any]) -> Iterator[Case]:
             outcome = "skipped"
         name = f"{item.function} {item.name}" + (f" ({item.id})" if item.id != item.name else "")
         changed = item.outcome in ("changed", "pending") and outcome == "passed"
-        output = _shown(item.changes) if item.changes else ""
+        output = shown(item.changes) if item.changes else ""
         time = (item.duration or 0.0) / 1000
         yield Case(name, outcome, item.function, item.sls, _cut(item.comment), output, time, changed)
 
@@ -84,7 +84,7 @@ def _seconds(result: TargetReturn) -> float:
     return sum(result.phases.values())
 
 
-def _shown(value: Any) -> str:
+def shown(value: Any) -> str:
     """A value as text: a text as it is, others as JSON."""
     if isinstance(value, str):
         return _cut(value)

@@ -17,7 +17,17 @@ from functools import cache
 from typing import Any, Final
 
 from pushsalt.returners import Outside, Trouble
-from pushsalt.returners.tables import Dialect, salt_columns, store_events, store_load, store_return
+from pushsalt.returners.tables import (
+    Dialect,
+    ids,
+    last_returns,
+    loads,
+    returns_of_job,
+    salt_columns,
+    store_events,
+    store_load,
+    store_return,
+)
 
 OPTIONS: Final = {
     "host": "salt",
@@ -43,6 +53,22 @@ def save_load(jid: str, load: Mapping[str, Any], minions: Sequence[str] | None =
 
 def event_return(events: Sequence[Mapping[str, Any]], *, outside: Outside) -> None:
     store_events(_dialect(), events, outside)
+
+
+def get_jid(jid: str, *, outside: Outside) -> dict[str, Any]:
+    return returns_of_job(_dialect(), jid, outside)
+
+
+def get_fun(fun: str, *, outside: Outside) -> dict[str, Any]:
+    return last_returns(_dialect(), fun, outside)
+
+
+def get_jids(*, outside: Outside) -> dict[str, Any]:
+    return loads(_dialect(), outside)
+
+
+def get_minions(*, outside: Outside) -> list[str]:
+    return ids(_dialect(), outside)
 
 
 @cache

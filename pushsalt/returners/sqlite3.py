@@ -17,7 +17,18 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from pushsalt.returners import Outside, Trouble
-from pushsalt.returners.tables import Dialect, as_json, plain, store_events, store_load, store_return
+from pushsalt.returners.tables import (
+    Dialect,
+    as_json,
+    ids,
+    last_returns,
+    loads,
+    plain,
+    returns_of_job,
+    store_events,
+    store_load,
+    store_return,
+)
 
 OPTIONS: Final = {"database": str, "timeout": 5.0}
 SECRETS: Final = ()
@@ -45,6 +56,22 @@ def save_load(jid: str, load: Mapping[str, Any], minions: Sequence[str] | None =
 
 def event_return(events: Sequence[Mapping[str, Any]], *, outside: Outside) -> None:
     store_events(_DIALECT, events, outside)
+
+
+def get_jid(jid: str, *, outside: Outside) -> dict[str, Any]:
+    return returns_of_job(_DIALECT, jid, outside)
+
+
+def get_fun(fun: str, *, outside: Outside) -> dict[str, Any]:
+    return last_returns(_DIALECT, fun, outside)
+
+
+def get_jids(*, outside: Outside) -> dict[str, Any]:
+    return loads(_DIALECT, outside)
+
+
+def get_minions(*, outside: Outside) -> list[str]:
+    return ids(_DIALECT, outside)
 
 
 def _connect(options: Mapping[str, Any], limit: float) -> sqlite3.Connection:

@@ -95,6 +95,50 @@ def store_events(dialect: Dialect, events: Sequence[Mapping[str, Any]], outside:
     _transaction(dialect, outside, work)
 
 
+def returns_of_job(dialect: Dialect, jid: str, outside: Outside) -> dict[str, Any]:
+    """Id -> what is stored of its return. Raises Trouble."""
+    return _returns(dialect, "jid", jid, outside)
+
+
+def last_returns(dialect: Dialect, fun: str, outside: Outside) -> dict[str, Any]:
+    """Id -> what is stored of its last return of a function. Raises Trouble."""
+    return _returns(dialect, "fun", fun, outside)
+
+
+def loads(dialect: Dialect, outside: Outside) -> dict[str, Any]:
+    """Jid -> what is stored of the job. Raises Trouble."""
+    quoted = f"{dialect.quote}load{dialect.quote}"
+    return {jid: _loaded(load) for jid, load in _rows(dialect, f"SELECT jid, {quoted} FROM jids", [], outside)}
+
+
+def ids(dialect: Dialect, outside: Outside) -> list[str]:
+    """The ids of all returns. Raises Trouble."""
+    return [row[0] for row in _rows(dialect, "SELECT DISTINCT id FROM salt_returns ORDER BY id", [], outside)]
+
+
+def _returns(dialect: Dialect, column: str, value: str, outside: Outside) -> dict[str, Any]:
+    query = f"SELECT id, full_ret FROM salt_returns WHERE {column} = {dialect.mark} ORDER BY jid"
+    return {id: _loaded(ret) for id, ret in _rows(dialect, query, [value], outside)}
+
+
+def _rows(dialect: Dialect, query: str, values: list[str], outside: Outside) -> list[Any]:
+    found: list[Any] = []
+
+    def work(cursor: Any) -> None:
+        cursor.execute(query, values)
+        found.extend(cursor.fetchall())
+
+    _transaction(dialect, outside, work)
+    return found
+
+
+def _loaded(text: Any) -> Any:
+    try:
+        return json.loads(text)
+    except (TypeError, ValueError):  # another tool wrote it, or the column is of JSON
+        return text
+
+
 def _insert(dialect: Dialect, table: str, row: Mapping[str, Any]) -> str:
     names = ", ".join(f"{dialect.quote}{name}{dialect.quote}" for name in row)
     return f"INSERT INTO {table} ({names}) VALUES ({', '.join([dialect.mark] * len(row))})"

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from pushsalt.errors import UsageError
 from pushsalt.job import Job, JobOptions, Selection
 from pushsalt.jobs.jobs import JobError, KeptJob
 from pushsalt.lazy import forget, is_made
 from pushsalt.redact import has_mask
-from pushsalt.run.facts import differences, project_facts
+from pushsalt.run.projectstate import differences, project_state
 from pushsalt.targeting.names import key_of
 
 if TYPE_CHECKING:
@@ -19,7 +19,13 @@ if TYPE_CHECKING:
     from pushsalt.run.project import Project
 
 #: Options that say how a job is done, not what: those of the new command are taken.
-_OF_THE_COMMAND = frozenset(("log_level", "verbose", "accept_new_host_keys"))
+_OF_THE_COMMAND = frozenset(("log_level", "verbose", "accept_new_host_keys", "detach"))
+#: Kinds of jobs that are not repeated: what they are, and what to do.
+_NOT_REPEATED: Final = {
+    "copy": ("cp", "run the command itself again"),
+    "planned": ("a plan file", "run the command itself again"),
+    "orchestrate": ("an orchestration", "pushsalt orchestrate --resume {} goes on with it"),
+}
 
 
 @dataclass(frozen=True)
@@ -33,25 +39,53 @@ class Repeated:
 
 
 def repeated(kept: KeptJob, returns: Mapping[str, TargetReturn], options: JobOptions) -> Repeated:
-    """The job again. ``options``: those of the command; what they set goes over that of the job.
+    """The job to run again. ``options``: those of the command, which override those of the job.
 
     Raises UsageError for a job that cannot be repeated, since its arguments were secret, or it is one of ``cp``.
     """
     kind = str(kept.detail.get("kind", "call"))
-    if kind in ("copy", "planned"):
-        what = "cp" if kind == "copy" else "a plan file"
-        raise UsageError(f"the job {kept.jid} is one of {what}, which is not repeated", "run the command itself again")
+    if kind in _NOT_REPEATED:
+        what, hint = _NOT_REPEATED[kind]
+        raise UsageError(f"the job {kept.jid} is one of {what}, which is not repeated", hint.format(kept.jid))
     if has_mask([kept.arg, kept.kwarg]):
         raise UsageError(
             f"the arguments of the job {kept.jid} have a secret, which is not kept", "run the command itself again"
         )
-    args: list[Any] = kept.arg
-    if kind == "apply":
-        args = str(kept.arg[0]).split(",") if kept.arg else []
     good = {id: ret for id, ret in returns.items() if ret.exit_code == 0}
     ids = [id for id in kept.ids if id not in good]
-    job = Job(kind, kept.fun, args, dict(kept.kwarg), _options(kept, options))  # type: ignore[arg-type]
-    return Repeated(job, Selection(",".join(key_of(id) or id for id in ids), "list"), good, ids)
+    job = Job(kind, kept.fun, _arguments(kept, kind), dict(kept.kwarg), same_options(kept, options))  # type: ignore[arg-type]
+    return Repeated(job, selected(ids), good, ids)
+
+
+def _arguments(kept: KeptJob, kind: str) -> list[Any]:
+    if kind == "apply":
+        return str(kept.arg[0]).split(",") if kept.arg else []
+    return kept.arg
+
+
+def collecting(kept: KeptJob, ids: Sequence[str], options: JobOptions) -> tuple[Selection, Job]:
+    """A job that collects what these targets have kept of that one, and does nothing else.
+
+    Of others than states and functions nothing can be kept; these get the kind ``grains``, which is not either.
+    """
+    kind = str(kept.detail.get("kind", "call"))
+    plain = JobOptions(timeout=options.timeout, concurrency=options.concurrency, log_level=options.log_level)
+    job = Job(
+        kind if kind in ("apply", "call") else "grains",  # type: ignore[arg-type]
+        kept.fun,
+        _arguments(kept, kind),
+        dict(kept.kwarg),
+        replace(plain, verbose=options.verbose, test=bool(kept.detail.get("options", {}).get("test"))),
+        jid=kept.jid,
+        resumes=True,
+        collects=True,
+    )
+    return selected(ids), job
+
+
+def selected(ids: Sequence[str]) -> Selection:
+    """The selection of these ids."""
+    return Selection(",".join(key_of(id) or id for id in ids), "list")
 
 
 def secret_pillar(kept: KeptJob) -> list[str]:
@@ -80,7 +114,8 @@ def with_values(pillar: Any, values: Mapping[str, str]) -> Any:
     return put(pillar, "")
 
 
-def _options(kept: KeptJob, given: JobOptions) -> JobOptions:
+def same_options(kept: KeptJob, given: JobOptions) -> JobOptions:
+    """The options of the job, and those that the command gives over them. Raises UsageError for a secret pillar."""
     known = {each.name for each in fields(JobOptions)} - _OF_THE_COMMAND
     plain = type(given)()
     before = {name: value for name, value in (kept.detail.get("options") or {}).items() if name in known}
@@ -127,10 +162,10 @@ def pin(project: Project, kept: KeptJob) -> None:
 def unpin(project: Project) -> None:
     """Remove what ``pin`` has written."""
     path = project.config.lock_file
-    if path is not None:
+    if path is not None and path.name.startswith("pins-"):
         path.unlink(missing_ok=True)
 
 
 def said_differences(project: Project, kept: KeptJob) -> list[str]:
     """What differs in the project since the job."""
-    return differences(kept.detail, project_facts(project))
+    return differences(kept.detail, project_state(project))

@@ -19,7 +19,7 @@ from pushsalt.run.fanout import failure
 
 if TYPE_CHECKING:
     from pushsalt.run.project import Project
-    from pushsalt.run.rollout import Call
+    from pushsalt.run.rollout import Call, Course
 
 log = logging.getLogger(__name__)
 
@@ -94,6 +94,14 @@ class BatchCheck:
             if not task.done():
                 task.cancel()
                 await asyncio.wait((task,), timeout=5)
+
+
+def batch_check(project: Project, job: Job, course: Course) -> BatchCheck | None:
+    """The check of a course; None without one, and in a dry run."""
+    if course.check is None or job.options.test:
+        return None
+    ask = asker(project, job, course.check)
+    return BatchCheck(ask, course.check.text, course.check_timeout, course.width, project.redactor.text)
 
 
 def asker(project: Project, job: Job, call: Call) -> Ask:

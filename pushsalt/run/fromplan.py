@@ -1,4 +1,4 @@
-"""Runs the states of a plan file on a target: looks at it again, compares, and only then changes it.
+"""Runs the states of a plan file on a target: a dry run, the comparison with the plan, and then the run.
 
 Nothing is rendered or compiled: states, files and templates are those of the plan (pushsalt.planning.planfile).
 """

@@ -1,4 +1,4 @@
-"""The recorder of a job, and what it is told beside the returns."""
+"""The recorder of a job, and the data that it gets besides the returns."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pushsalt.errors import TargetError
 from pushsalt.jobs.database import path_of
 from pushsalt.jobs.prune import Bounds
 from pushsalt.jobs.record import JobRecord
-from pushsalt.run.facts import project_facts
+from pushsalt.run.projectstate import project_state
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -26,13 +26,14 @@ _PATIENCE: Final = 2.0
 _LOOKED_AT: Final = 200
 
 
-def recorder(project: Project, *, resumes: bool = False) -> JobRecord | None:
+def recorder(project: Project, job: Job) -> JobRecord | None:
     """The recorder of a job of this project; None with ``job_cache: false``."""
     opts = project.config.opts
     if not opts["job_cache"]:
         return None
     warn: Callable[[str], None] = partial(project.reporter.warning, None)
-    return JobRecord(path_of(project.config.cache_dir), warn, bounds_of(opts), resumes=resumes)
+    path = path_of(project.config.cache_dir)
+    return JobRecord(path, warn, bounds_of(opts), resumes=job.resumes, collects=job.collects)
 
 
 def bounds_of(opts: Mapping[str, Any]) -> Bounds:
@@ -52,17 +53,17 @@ def hide_kept(project: Project, job: Job, ids: Sequence[str]) -> None:
             project.hide_kept(project.target(id))
 
 
-class Facts:
-    """Finds out what the record keeps of the project, while targets are connected to."""
+class ProjectState:
+    """Collects the state of the project for the record, while targets are connected to."""
 
     def __init__(self, project: Project, record: JobRecord | None) -> None:
         self._record = record
         self._task: asyncio.Task[dict[str, Any]] | None = None
         if record is not None:
-            self._task = asyncio.create_task(asyncio.to_thread(project_facts, project), name="facts of the project")
-            self._task.add_done_callback(self._known)
+            self._task = asyncio.create_task(asyncio.to_thread(project_state, project), name="state of the project")
+            self._task.add_done_callback(self._collected)
 
-    def _known(self, task: asyncio.Task[dict[str, Any]]) -> None:
+    def _collected(self, task: asyncio.Task[dict[str, Any]]) -> None:
         if self._record is not None and not task.cancelled() and task.exception() is None:
             self._record.about(task.result())
 

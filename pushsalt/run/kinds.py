@@ -33,8 +33,10 @@ class Kind:
     wants_modules = True
     #: the session removes pushsalt's files from the target
     cleans = False
-    #: the run goes on without its connection
+    #: the run continues without its connection
     survives = False
+    #: what an earlier command has begun may be kept on the target
+    may_be_kept = False
     #: the answer of the target may contain secrets of its pillar
     may_show_pillar = True
 
@@ -52,7 +54,17 @@ class Kind:
         raise NotImplementedError
 
     async def online(self) -> tuple[Any, int]:
-        """Run the job over a connection; returns the value and Salt's retcode."""
+        """Run the job over a connection, or collect what is kept of it; returns the value and Salt's retcode."""
+        if self.may_be_kept or self.job.collects:
+            from pushsalt.run import outliving
+
+            if not self.may_be_kept:
+                raise outliving.nothing_there(self.work)
+            return await outliving.online(self)
+        return await self.begin()
+
+    async def begin(self) -> tuple[Any, int]:
+        """Run the job over a connection; returns the value and Salt's retcode. Raises FinishedError if it has run."""
         start = await self.work.start(
             grains=self.wants_grains,
             lock=self.takes_lock,
@@ -72,6 +84,10 @@ class Kind:
     async def run(self, session: Session) -> tuple[Any, int]:
         """Run the job in a session; returns the value and Salt's retcode."""
         raise NotImplementedError
+
+    def collected(self, value: Any, retcode: int) -> tuple[Any, int]:
+        """The value and Salt's retcode of a run that was kept, by the answer of the target."""
+        return value, retcode
 
     def interrupted(self) -> tuple[str, str]:
         """Message and hint for a job that was stopped before any state ran."""
@@ -217,6 +233,11 @@ class Grains(Kind):
 class TargetFunction(Kind):
     """A function that runs on the target."""
 
+    def __init__(self, work: Work) -> None:
+        super().__init__(work)
+        self.survives = work.options.detach
+        self.may_be_kept = self.survives or self.job.resumes
+
     def check(self, opts: Mapping[str, Any]) -> None:
         _check_allowed(opts, self.job.fun)
 
@@ -225,12 +246,21 @@ class TargetFunction(Kind):
 
     async def first(self) -> list[dict[str, Any]]:
         self.work.sent = True
+        return [] if self.survives else [self._message()]
+
+    def _message(self) -> dict[str, Any]:
         job = self.job
-        return [{"k": "call", "fun": job.fun, "args": job.args, "kwargs": job.kwargs, "cli": True}]
+        return {"k": "call", "fun": job.fun, "args": job.args, "kwargs": job.kwargs, "cli": True}
 
     async def run(self, session: Session) -> tuple[Any, int]:
         with self.work.phase("run"):
-            value = await session.first[0]
+            if self.survives:
+                call = session.kept_call(self._message())
+                value = await self.work.until_left(session, call, lambda: session.is_kept)
+            else:
+                value = await session.first[0]
+        if self.work.left:
+            return None, 0
         value = await self._returned(session, value)
         retcode = int(session.info.get("retcode") or 0)
         self.work.settle(said=retcode != 0)
@@ -259,7 +289,7 @@ class ControllerFunction(Kind):
         super().__init__(work)
         #: orchestrations within one another do not wait for each other, as in Salt
         self.takes_lock = has_trait(self.job.fun, RUNS_STATES) and work.runner.steps is None
-        self.survives = self.takes_lock
+        self.survives = self.may_be_kept = self.takes_lock
 
     def check(self, opts: Mapping[str, Any]) -> None:
         if self.job.kind == "call":
@@ -268,23 +298,9 @@ class ControllerFunction(Kind):
     async def offline(self) -> Any:
         return await _offline_value(self.work)
 
-    async def online(self) -> tuple[Any, int]:
-        """A run of this job that the target has begun, or finished, before is collected in place of another one."""
-        if not self.survives:
-            return await super().online()
-        from pushsalt.run import outliving
-        from pushsalt.session.handshake import FinishedError
-
-        if getattr(self.job, "resumes", False) and (states := await outliving.kept_states(self.work)) is not None:
-            return self._collected(states)
-        try:
-            return await super().online()
-        except FinishedError:
-            pass
-        states = await outliving.kept_states(self.work)
-        return self._collected(states or {})
-
-    def _collected(self, states: dict[str, Any]) -> tuple[Any, int]:
+    def collected(self, value: Any, retcode: int) -> tuple[Any, int]:
+        """The states came before the answer."""
+        states = dict(self.work.states)
         if self.job.fun == "state.single" and len(states) == 1:
             (only,) = states.values()
             return only, int(only.get("result") is False)
@@ -306,6 +322,8 @@ class ControllerFunction(Kind):
         plan = called.plan
         assert plan is not None
         returns = await self.work.run_states(session, plan, called.mine_functions)
+        if self.work.left:
+            return None, 0
         if self.work.options.plan:
             from pushsalt.planning.forecast import Forecast
 

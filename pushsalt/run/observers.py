@@ -1,4 +1,4 @@
-"""Who is told of a job as it happens: the record, returners, reports. Secrets are redacted before anybody is told."""
+"""Observers of a job: the record, returners, reports. Secrets are redacted before an observer gets anything."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class JobObserver(Protocol):
         """The one return of a target, before it is shown."""
 
     def job_ends(self, end: JobEnd) -> None:
-        """Nothing more comes."""
+        """No further calls follow."""
 
 
 class JobRecorder(JobObserver, Protocol):
@@ -45,6 +45,7 @@ class Observers:
         self._redactor = redactor
         self._job: JobStart | None = None
         self._returned = 0
+        self._left = False
         self._exit_code = EXIT_OK
 
     async def job_begins(self, job: JobStart) -> None:
@@ -54,7 +55,11 @@ class Observers:
         await self._committed()
 
     async def returned(self, results: Sequence[TargetReturn]) -> None:
-        """Tell the returns of some targets; they are kept then."""
+        """Tell the returns of some targets; they are kept then. Targets that were left to themselves have none."""
+        self._left = self._left or any(result.left for result in results)
+        results = [result for result in results if not result.left]
+        if not results:
+            return
         self._returned += len(results)
         self._exit_code = max(self._exit_code, *(result.exit_code for result in results))
         if self._recorder is None and not self._others:
@@ -65,19 +70,21 @@ class Observers:
         await self._committed()
 
     async def job_ends(self, stopped_with: int | None = None) -> None:
-        """Tell the end of the job, if it has begun; it is kept then.
+        """Tell the end of the job, if it has begun; it is kept then. With targets that were left it is still running.
 
         ``stopped_with``: the exit code of a job that was stopped. A job without all returns was stopped, too.
         """
         job = self._job
         if job is None:
             return
-        if stopped_with is None and self._returned < len(job.ids):
+        if self._left:
+            stopped_with = EXIT_OK
+        elif stopped_with is None and self._returned < len(job.ids):
             stopped_with = EXIT_INTERRUPTED
         if stopped_with is None:
             end = JobEnd(self._exit_code, "done", time.time())
         else:
-            end = JobEnd(stopped_with, "interrupted", time.time())
+            end = JobEnd(stopped_with, "running" if self._left else "interrupted", time.time())
         self._job = None
         self._tell(lambda each: each.job_ends(end))
         await self._committed()
@@ -97,9 +104,12 @@ class Observers:
 
 def redacted(result: TargetReturn, redactor: Redactor) -> TargetReturn:
     """A return without secrets, as it is shown."""
+    version = redactor.version
+    ret = redactor.data(result.ret)
+    result.hidden = version, ret
     return replace(
         result,
-        ret=redactor.data(result.ret),
+        ret=ret,
         check=redactor.text(result.check),
         warnings=[redactor.text(text) for text in result.warnings],
         events=redactor.data(result.events) if result.events else [],

@@ -1,37 +1,132 @@
-"""Runs that have outlived the process that began them: their returns are collected from the targets."""
+"""Runs that have outlived the command that began them: their returns are collected from the targets."""
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
+
+from pushsalt.errors import TargetError
 
 if TYPE_CHECKING:
     from pushsalt.run.work import Work
+    from pushsalt.session.collecting import Collector
 
 log = logging.getLogger(__name__)
 
 
-async def kept_states(work: Work) -> dict[str, Any] | None:
-    """The states of the job's run that has begun on this target before: tag -> return; None when there was none.
+class Kind(Protocol):
+    """A job on one target that may have been begun before (``pushsalt.run.kinds``)."""
 
-    Waits for the end of a run that is still under way. Raises TargetError, with the states so far in ``work.states``,
-    for a run that has not come to its end.
+    work: Work
+
+    async def begin(self) -> tuple[Any, int]:
+        """Run it; the value and Salt's retcode. Raises FinishedError if it has run."""
+
+    def collected(self, value: Any, retcode: int) -> tuple[Any, int]:
+        """The same by the answer of the target."""
+
+
+class LeftError(TargetError):
+    """The run goes on on the target: there is no return yet."""
+
+
+class CutShortError(TargetError):
+    """A run that has not come to its end, since nobody answered its question, or it was killed."""
+
+
+async def online(kind: Kind) -> tuple[Any, int]:
+    """A run of this job that the target has begun, or finished, before is collected in place of another one.
+
+    With ``Job.collects`` nothing is begun.
+    """
+    from pushsalt.session.handshake import FinishedError
+
+    work, job = kind.work, kind.work.job
+    if job.resumes:
+        try:
+            found = await _collected(kind)
+        except CutShortError as exc:
+            if job.collects:
+                raise
+            work.warnings.append(f"it is done again: {exc.message.removeprefix(f'{work.target.id}: ')}")
+            work.begin_again()
+            found = None
+        if found is not None:
+            return found
+    if job.collects:
+        raise nothing_there(work)
+    try:
+        return await kind.begin()
+    except FinishedError:
+        pass
+    found = await _collected(kind)
+    if found is None:
+        raise nothing_there(work)
+    return found
+
+
+def nothing_there(work: Work) -> TargetError:
+    """The error of a target that knows nothing of the job that is to be collected."""
+    return TargetError(
+        "connection_lost",
+        f"{work.target.id}: nothing is kept there of the job {work.runner.jid}: it did not begin, or it was killed",
+        f"look at the target; `pushsalt jobs resume {work.runner.jid}` does the job there",
+    )
+
+
+async def _collected(kind: Kind) -> tuple[Any, int] | None:
+    """What the target has kept of the job, and Salt's retcode; None when nothing is known of it there.
+
+    Waits for the end of a run that is still under way. Raises CutShortError, with the states so far in ``work.states``,
+    and LeftError when the wait is ended before.
     """
     from pushsalt.session.survival import NotThereError
 
+    work = kind.work
     start = await work.start(grains=False, lock=False, modules=False, clean=False, survives=True)
     if not start.job or start.resource is not None:
         return None
-    start = replace(start, deadline=None)
-    session = await work.collector(start)
+    try:
+        session = await work.collector(replace(start, deadline=None))
+    except asyncio.CancelledError:
+        raise still_at_work(work) from None
+    except TargetError as exc:
+        raise _explained(work, exc) from exc
     try:
         work.total = max(1, work.total)
-        await session.finished()
+        with work.phase("wait"):
+            value = await session.finished()
+        return kind.collected(value, int(session.info.get("retcode") or 0))
     except NotThereError:
-        work.total = 0
-        work.states.clear()
+        work.begin_again()
         return None
+    except asyncio.CancelledError:
+        if session.has_last_word:
+            raise
+        raise still_at_work(work) from None
+    except TargetError as exc:
+        raise _explained(work, exc, session) from exc
     finally:
         await session.close()
-    return dict(work.states)
+        work.total = 0
+
+
+def _explained(work: Work, exc: TargetError, session: Collector | None = None) -> TargetError:
+    """What an error says of the run: that it was cut short, or nothing, as when the target could not be asked."""
+    if session is not None and session.has_last_word:
+        return CutShortError(exc.kind, exc.message, exc.hint) if exc.kind == "connection_lost" else exc
+    if work.job.collects:
+        return LeftError(exc.kind, exc.message, f"{exc.hint}; the run may go on there")
+    return exc
+
+
+def still_at_work(work: Work) -> LeftError:
+    """The error of a wait that is ended before the run."""
+    count = len(work.states)
+    return LeftError(
+        "timeout",
+        f"{work.target.id}: still at work; {count} state{'' if count == 1 else 's'} had run",
+        f"it goes on there: `pushsalt jobs wait {work.runner.jid}` collects its return",
+    )

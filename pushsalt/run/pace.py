@@ -16,7 +16,7 @@ from typing import Final
 
 from pushsalt.errors import UsageError
 
-#: id -> what no two targets at work may have in common
+#: id -> values of which no two running targets may have the same
 Values = Mapping[str, Collection[str]]
 
 _SIZE: Final = re.compile(r"\s*(\d{1,9})(?:\.(\d{1,6}))?\s*(%?)\s*", re.ASCII)
@@ -42,7 +42,7 @@ class Size:
         return max(1, int(self._number * total)) if self.is_share else int(self._number)
 
     def at_least(self, total: int) -> int:
-        """The least number that is no smaller share of ``total``, at least 1."""
+        """The smallest number that is at least this share of ``total``, at least 1."""
         return max(1, ceil(self._number * total)) if self.is_share else int(self._number)
 
 
@@ -54,10 +54,10 @@ def parse_steps(text: str) -> list[Size]:
 
 
 class Window:
-    """The ids of a job that have not begun, and those at work."""
+    """The ids of a job that have not begun, and those that run."""
 
     def __init__(self, ids: Iterable[str], width: int, values: Values | None = None) -> None:
-        """At most ``width`` are at work at a time, and none of them have a value in common."""
+        """At most ``width`` run at a time, and no two of them share a value."""
         self._width = width
         self._queues: dict[frozenset[str], deque[tuple[int, str]]] = defaultdict(deque)
         for number, id in enumerate(ids):
@@ -71,7 +71,7 @@ class Window:
         self.waiting = sum(map(len, self._queues.values()))
 
     def next(self) -> str | None:
-        """The next id that may begin, now at work; None if none may at present."""
+        """The next id that may begin, which counts as running then; None if none may at present."""
         if len(self._at_work) >= self._width:
             return None
         while self._ready:

@@ -144,7 +144,7 @@ class Project(Trees):
             execute=self.listed,
             detailed=detailed,
             transports=self._transports,
-            beside=self._beside,
+            beside=self._may_be_used,
             named_by=self.config.named_by,
             made=[self.roster(name) for name in self.config.rosters],
             vault=Vault(partial(vaultpassword.passwords, self.config.opts, os.environ), self.redactor.add_secrets),
@@ -154,7 +154,7 @@ class Project(Trees):
             self.hide(target)
         return found
 
-    def _beside(self, path: Path, warnings: list[str]) -> bool:
+    def _may_be_used(self, path: Path, warnings: list[str]) -> bool:
         """Whether a file that belongs to the inventory may be used; it must be trusted if the inventory was found."""
         if not self.config.found:
             return True

@@ -70,7 +70,7 @@ class Course:
 
     batches: list[list[str]]
     width: int
-    #: what no two targets at work have in common
+    #: values of which no two running targets may have the same
     values: Values | None = None
     #: the batch size, where there is one
     size: int | None = None
@@ -94,7 +94,7 @@ class Course:
 
 
 def check_options(options: RolloutOptions) -> None:
-    """Raises UsageError for options that are wrong whatever the targets are."""
+    """Raises UsageError for options that are wrong for any targets."""
     for text, flag in ((options.batch, ""), (options.batch_safe_size, "--batch-safe-size")):
         if text is not None:
             parse_steps(text) if not flag else Size(text, flag, "for example --batch-safe-size 8%")
@@ -225,7 +225,7 @@ class Tally:
             self.stopped = f"{self.words()} ({self.course.limit})"
 
     def batch_ends(self) -> None:
-        """Without a limit, a batch of which nothing is well ends a rollout that has further ones. Ansible: the same."""
+        """Without a limit, a batch whose targets all failed ends a rollout with further batches. Ansible: the same."""
         if self.course.most is None and self._counted and self._bad == self._counted and not self.stopped:
             which = f"all {self._counted} targets" if self._counted > 1 else "the only target"
             self.stopped = f"{which} of a batch failed or gave no answer"

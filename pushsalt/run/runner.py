@@ -54,8 +54,16 @@ class Runner:
         self._width = width
         self.sources: LocalSources | None = None
         self.stopping = Stopping()
+        #: JID -> ids of targets that keep its return
+        self.kept: dict[str, list[str]] = {}
         #: answers the questions of an orchestration, of its own session on the controller
         self.steps: Callable[[str, list[Any], dict[str, Any]], Awaitable[Any]] | None = None
+        #: of an orchestration that goes on: returns of the run before, by tag; those states are not run again
+        self.done: dict[str, Any] = {}
+        #: is told of each return of a state: id, tag, return
+        self.on_state: Callable[[str, str, dict[str, Any]], None] | None = None
+        #: is told of each event that a target sends: id, tag, data, whether it is that of a ``fire_event``
+        self.on_event: Callable[[str, str, Any, bool], None] | None = None
         self._kept = kept
         self.connecting = connect_options(project, job) if kept is None else kept.options
         self._within = within

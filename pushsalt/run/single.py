@@ -16,6 +16,7 @@ from pushsalt.model import Explained, Target, TargetReturn
 from pushsalt.modules.controller import COMPILES_PILLAR, RETURNS_STATES, RUNS_STATES, has_trait
 from pushsalt.run.fanout import failure
 from pushsalt.run.kinds import Kind, TargetFunction, kind_of
+from pushsalt.run.outliving import LeftError, still_at_work
 from pushsalt.run.work import Work
 
 if TYPE_CHECKING:
@@ -46,8 +47,11 @@ async def run_on(runner: Runner, target: Target, id: str) -> TargetReturn:
             work.events.clear()
         elif work.states and result.shape == "error":
             result.ret["error"]["returned"] = dict(work.states)
+        result.left = isinstance(exc, LeftError)
     finally:
         runner.stopping.works.pop(id, None)
+        for jid in work.kept:
+            runner.kept.setdefault(jid, []).append(id)
     result.warnings, result.events = work.warnings, work.events
     return result
 
@@ -77,6 +81,8 @@ class _Run:
         except FunctionError:
             said = True
             raise
+        except LeftError:
+            raise
         except asyncio.CancelledError:
             raise self._interrupted() from None
         except TargetError as exc:
@@ -91,6 +97,8 @@ class _Run:
 
     def _returned(self, value: Any, retcode: int) -> TargetReturn:
         work, fun = self._work, self._work.job.fun
+        if work.left:
+            return TargetReturn(work.name, None, phases=work.phases, left=True)
         code = EXIT_FAILED if retcode else 0
         result = TargetReturn(work.name, value, phases=work.phases, exit_code=code, retcode=retcode)
         if work.session is not None:
@@ -129,6 +137,8 @@ class _Run:
             return await kind.offline(), 0
         if work.options.timeout is None:
             return await kind.online()
+        if work.job.collects:
+            return await self._waited(kind, work.options.timeout)
         try:
             return await asyncio.wait_for(kind.online(), work.options.timeout)
         except asyncio.TimeoutError:
@@ -138,8 +148,19 @@ class _Run:
                 "raise --timeout, or find out what hangs; states that had run are not undone",
             ) from None
 
+    async def _waited(self, kind: Kind, seconds: float) -> tuple[Any, int]:
+        """What was kept; LeftError if it does not end in so many seconds."""
+        task = asyncio.ensure_future(kind.online())
+        try:
+            await asyncio.wait({task}, timeout=seconds)
+        finally:
+            task.cancel()
+        return await task
+
     def _interrupted(self) -> TargetError:
         work = self._work
+        if work.job.collects:
+            return still_at_work(work)
         if work.total:
             where = f"stopped during the run{work.how_far()}"
             hint = "the running state was killed: check what it did before you apply again"

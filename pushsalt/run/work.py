@@ -22,7 +22,7 @@ from pushsalt.run.discovery import Discovery
 from pushsalt.run.jobstart import user_name
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Coroutine, Iterator
 
     from pushsalt.minion.minion import Minion
     from pushsalt.planning.forecast import Forecast
@@ -71,6 +71,9 @@ class Work:
         self.warnings: list[str] = []
         #: JIDs of runs whose returns are kept on the target
         self.kept: list[str] = []
+        #: the run was left to itself: it has no return yet
+        self.left = False
+        self._began = asyncio.Event()
         #: errors that the target has logged, held back until the return is known
         self._logged: list[str] = []
         self.discovery = Discovery(self.project, target, runner.in_thread)
@@ -148,7 +151,7 @@ class Work:
     @property
     def outlives(self) -> bool:
         """Whether the run continues on the target when its connection breaks; false with ``reconnect: 0``."""
-        return bool(self.project.config.opts["reconnect"])
+        return bool(self.project.config.opts["reconnect"]) or self.options.detach
 
     async def connect(self) -> transport.Connection:
         """Return the connection; connect first if there is none."""
@@ -271,7 +274,7 @@ class Work:
     def _time_left(self) -> float | None:
         return None if self._ends is None else max(0.0, self._ends - time.monotonic())
 
-    # what lies behind it ---------------------------------------------------------------------------------------------
+    # managed resources -----------------------------------------------------------------------------------------------
 
     def _lock(self) -> LockRequest:
         """The lock to request. A resource that its manager serves has its own lock there.
@@ -317,12 +320,27 @@ class Work:
         self.reporter.target_chunks(self.name, self.total)
         with self.phase("run"):
             dry = plan.fields["test"] or plan.fields["mock"]
-            mined = [] if dry else mine.with_states(self.project, self.target, mine_functions)
+            later = dry or self.options.detach
+            mined = [] if later else mine.with_states(self.project, self.target, mine_functions)
             message = {"k": "run", **plan.fields, **({"detail": True} if self.options.plan else {})}
-            await session.run(message, plan.blobs.__getitem__, [each.message() for each in mined])
+            if self.runner.done:
+                message["done"] = self.runner.done
+            run = session.run(message, plan.blobs.__getitem__, [each.message() for each in mined])
+            await self.until_left(session, run, self._began.is_set)
             self._returned = True
         self.mined = mined, session.after
         return {**plan.disabled, **self.states}
+
+    async def until_left(self, session: Session, run: Coroutine[Any, Any, Any], has_begun: Callable[[], bool]) -> Any:
+        """The value of a run; with ``--detach`` None, and ``left``, once it needs this command no more."""
+        if not self.options.detach:
+            return await run
+        from pushsalt.run import leaving
+
+        text = "it cannot be left: nothing can be kept there; its end is waited for"
+        cannot = partial(self.reporter.warning, self.name, text)
+        self.left, value = await leaving.until_left(session, run, has_begun, cannot)
+        return value
 
     def begin_again(self) -> None:
         """Forget the returns of a run before the one that counts."""
@@ -351,12 +369,15 @@ class Work:
                 self.details[message["tag"]] = clean(message["detail"])
             self.settle(said=message["ret"].get("result") is False)
             self.reporter.chunk_done(self.name, message["tag"], message["ret"])
+            if self.runner.on_state is not None:
+                self.runner.on_state(self.name, message["tag"], message["ret"])
         elif kind == "event":
             if "tag" in message:
-                self._kept(str(message["tag"]), message.get("data"))
+                self._kept(str(message["tag"]), message.get("data"), by_state=False)
             else:
                 self._fired(message["name"], message["ret"])
         elif kind == "start":
+            self._began.set()
             self.reporter.chunk_started(self.name, message["tag"])
         elif kind == "log":
             level = logging.getLevelName(str(message.get("level", "warning")).upper())
@@ -400,9 +421,11 @@ class Work:
     def _fired(self, name: Any, ret: dict[str, Any]) -> None:
         """Keep the event of a state with ``fire_event``: True, or a text for the tag. Salt: State.event."""
         last = name if isinstance(name, str) else str(ret.get("name"))
-        self._kept(f"salt/state_result/{self.runner.jid}/{self.target.id}/{last}", {"ret": ret})
+        self._kept(f"salt/state_result/{self.runner.jid}/{self.target.id}/{last}", {"ret": ret}, by_state=True)
 
-    def _kept(self, tag: str, data: Any) -> None:
+    def _kept(self, tag: str, data: Any, *, by_state: bool) -> None:
+        if self.runner.on_event is not None:
+            self.runner.on_event(self.name, tag, data, by_state)
         data = data if isinstance(data, dict) else {"data": data}
         self.events.append({"tag": tag, "data": data})
         self.reporter.event(self.name, tag, data)

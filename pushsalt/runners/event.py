@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import sqlite3
 from typing import TYPE_CHECKING, Any
 
-from pushsalt.journal.store import Journal
+from pushsalt.errors import FunctionError
+from pushsalt.run.jobevents import open_journal
 
 if TYPE_CHECKING:
     from pushsalt.orchestrate.runnercalls import Run
@@ -13,7 +15,15 @@ if TYPE_CHECKING:
 def send(run: Run, tag: str, data: dict[str, Any] | None = None) -> bool:
     """Append an event with this tag and data to the journal."""
     given = data or {}
-    Journal(run.client.project.config.cache_dir).put(tag, {**given, "data": given})
+    if not isinstance(given, dict):
+        raise FunctionError("exception", f"event.send: the data is a mapping, not {given!r:.80}", "", "TypeError")
+    journal = open_journal(run.client.project)
+    try:
+        journal.put(str(tag), run.client.redactor().data(given))
+    except (OSError, sqlite3.Error) as exc:
+        raise FunctionError("exception", f"{journal.path}: {exc}", "check its folder", "OSError") from None
+    finally:
+        journal.close()
     return True
 
 

@@ -38,20 +38,24 @@ def down(run: Run, tgt: str = "*", tgt_type: str = "glob", timeout: Any = None, 
     return status(run, tgt, tgt_type)["down"]
 
 
-def present(run: Run, tgt: str = "*", tgt_type: str = "glob", **kwargs: Any) -> list[str]:
-    """The ids that answer."""
-    return up(run, tgt, tgt_type)
+def list_state(run: Run, subset: Any = None, show_ip: bool = False) -> list[str]:
+    """The ids that answer, of ``subset`` if there is one."""
+    return _of(up(run), subset)
 
 
-alived = present
+def list_not_state(run: Run, subset: Any = None, show_ip: bool = False) -> list[str]:
+    """The ids that do not answer, of ``subset`` if there is one."""
+    return _of(down(run), subset)
 
 
-def not_present(run: Run, tgt: str = "*", tgt_type: str = "glob", **kwargs: Any) -> list[str]:
-    """The ids that do not answer."""
-    return down(run, tgt, tgt_type)
+#: Salt tells these apart by what its master has seen of minions; a target answers or does not.
+present = joined = allowed = alived = reaped = list_state
+not_present = not_joined = not_allowed = not_alived = not_reaped = list_not_state
 
 
-not_alived = not_present
+def _of(ids: list[str], subset: Any) -> list[str]:
+    wanted = subset.split(",") if isinstance(subset, str) else subset
+    return ids if wanted is None else [id for id in ids if id in wanted]
 
 
 def versions(run: Run, **kwargs: Any) -> dict[str, Any]:

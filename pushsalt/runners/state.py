@@ -22,7 +22,8 @@ def orchestrate(
     **kwargs: Any,
 ) -> dict[str, Any]:
     """Run SLS files on the controller: ``data``, ``outputter``, ``retcode``."""
-    from pushsalt.orchestrate.running import as_printed, orchestrate_within
+    from pushsalt.orchestrate.recorded import as_printed
+    from pushsalt.orchestrate.running import orchestrate_within
 
     if pillar is not None and not isinstance(pillar, dict):
         raise FunctionError("exception", "Pillar data must be formatted as a dictionary", "", "SaltInvocationError")

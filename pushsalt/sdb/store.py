@@ -254,7 +254,7 @@ class Sdb:
 
 
 class NoSdb(Sdb):
-    """Where nothing may be asked (``pushsalt check``): a URI of a profile is its own value, nothing is set."""
+    """For commands without access to secrets (``pushsalt check``): a URI of a profile stays a text, none can be set."""
 
     def __init__(self, opts: Mapping[str, Any]) -> None:
         super().__init__(opts, Outside(_no_program))

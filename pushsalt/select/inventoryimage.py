@@ -60,7 +60,7 @@ def digest_of(project: SelectingProject) -> bytes | None:
                     data = regular.read_bytes(file)
                 else:
                     return None
-            except (OSError, InventoryError):  # who reads it says so
+            except (OSError, InventoryError):  # reported by the caller
                 return None
             total += len(data)
             loops = loops or b"{%" in data
@@ -102,7 +102,7 @@ def holds(project: SelectingProject, image: dict[str, Any], digest: bytes) -> bo
         file = Path(path)
         try:
             text = None if is_program(file) else template(file, regular.read_bytes(file).decode("utf-8-sig"))
-        except (OSError, ValueError, InventoryError):  # who reads it says so
+        except (OSError, ValueError, InventoryError):  # reported by the caller
             return False
         if text is None or not project.rosters.same(text, path, rendered):
             return False

@@ -135,7 +135,9 @@ class Resources:
         through = self._project.inventory.targets.get(manager or "")
         if through is None:
             raise TargetError(
-                "resource_unknown", f"{key}: nobody manages it", "pushsalt resource refresh TARGET looks what there is"
+                "resource_unknown",
+                f"{key}: no target manages it",
+                "pushsalt resource refresh TARGET discovers resources",
             )
         kept = self.declared(through.id).get(type, {}).get(id)
         if kept is None:  # a damaged entry, which must not count as a resource that cannot be entered

@@ -25,8 +25,8 @@ _NAMED = 5
 def values_of(project: SelectingProject, keys: Sequence[str], names: Sequence[str]) -> Mapping[str, frozenset[str]]:
     """name -> its values of these grains, as ``KEY=VALUE``; a list is several values.
 
-    Grains are those of the inventory over the cached ones. Targets without a grain share one value, since they may have
-    anything in common; that is said. Raises UsageError for a grain that none of them has.
+    Grains are those of the inventory over the cached ones. Targets without a grain share one value, since their values
+    may be equal; a warning names them. Raises UsageError for a grain that none of them has.
     """
     known = Remembered(project, Selectable(project.inventory))
     found: dict[str, set[str]] = {name: set() for name in names}

@@ -21,10 +21,13 @@ if TYPE_CHECKING:
 class Collector(Session):
     """Begin with ``begin``; ``finished`` waits for the run's own answer; always end with ``close``.
 
-    States and events are passed to ``on_event``, as in the session that began the run.
+    States and events are passed to ``on_event``, as in the session that began the run. What is kept on the target goes
+    with ``close`` once the end has come; until then the run goes on without this session.
     """
 
     _finished: asyncio.Future[Any]
+    #: the target said why the run ended, and has nothing more of it
+    has_last_word = False
 
     @classmethod
     async def begin(
@@ -59,14 +62,20 @@ class Collector(Session):
         return session
 
     async def finished(self) -> Any:
-        """The answer of the run. Raises NotThereError when nothing of it is known on the target, and TargetError or
-        FunctionError when it has ended in one."""
+        """The answer of the run. Raises NotThereError if the target has no data of it, and TargetError or FunctionError
+        if it ended with one.
+        """
         return await asyncio.shield(self._finished)
 
     async def close(self) -> None:
+        self._leaving = not (self._finished.done() and not self._finished.cancelled()) and not self.has_last_word
         with contextlib.suppress(Exception):
             self._finished.cancel() if not self._finished.done() else self._finished.exception()
         await super().close()
+
+    def _take(self, kind: bytes, payload: bytes | bytearray) -> None:
+        self.has_last_word = self.has_last_word or kind == b"E"
+        super()._take(kind, payload)
 
     def _message(self, message: Message) -> None:
         kind = message.get("k")
@@ -74,6 +83,8 @@ class Collector(Session):
             if self._pending.pop(0, None) is None or self._finished.done():
                 return  # calls that were sent along
             if kind == "ret":
+                code = message.get("retcode", 0)
+                self.info["retcode"] = code if isinstance(code, int) else int(bool(code))
                 self._finished.set_result(message.get("ret"))
             else:
                 self._finished.set_exception(troubles.raised(self.target.id, message))

@@ -289,9 +289,9 @@ class _Part:
 
     def __init__(self, tree: Any, name: str, part: str, fresh: bool) -> None:
         self._place = tree.at(name)
-        self._beside = self._place.beside(part)
+        self._part = self._place.sibling(part)
         try:
-            descriptor = self._beside.open(os.O_RDWR | os.O_CREAT | (os.O_TRUNC if fresh else 0), 0o600)
+            descriptor = self._part.open(os.O_RDWR | os.O_CREAT | (os.O_TRUNC if fresh else 0), 0o600)
         except BaseException:
             self._place.close()
             raise
@@ -322,7 +322,7 @@ class _Part:
 
     def drop(self) -> None:
         with contextlib.suppress(OSError):
-            self._beside.unlink()
+            self._part.unlink()
 
     def close(self) -> None:
         self._file.close()

@@ -25,6 +25,11 @@ LIMIT: Final = 64
 KINDS: Final = frozenset({"file", "files", "salt", "tree", "template", "pillar", "ask"})
 
 
+async def serve_nothing(question: Message) -> Message:
+    """Answers no question; the default."""
+    return {"error": f"nothing here answers {question.get('k')!r}", "exception": "SaltException"}
+
+
 class Questions:
     """Answers each question in a task of its own; ``write`` takes the frames, ``drain`` waits until few are queued.
     True while a task is running.

@@ -33,16 +33,6 @@ DEADLINE_MARGIN = 15.0
 EVENTS = frozenset({"start", "state", "log", "event"})
 #: Characters of the warnings in one frame, and of the text of an exception.
 _TEXT = 64 * 1024
-#: Exit status of a supervisor whose worker died inside a frame; see thin/relay.py.
-_CUT = 77
-
-
-async def _serve_nothing(question: Message) -> Message:
-    return {"error": f"nothing here answers {question.get('k')!r}", "exception": "SaltException"}
-
-
-def _no_event(event: Message) -> None:
-    """Ignores events; the default."""
 
 
 class Session:
@@ -96,8 +86,8 @@ class Session:
         *,
         start: Start | None = None,
         first: Sequence[Message] = (),
-        serve: Serve = _serve_nothing,
-        on_event: OnEvent = _no_event,
+        serve: Serve = questions.serve_nothing,
+        on_event: OnEvent = lambda event: None,
         warnings: list[str] | None = None,
         channels: Channels | None = None,
         reconnect: Reconnect | None = None,
@@ -129,11 +119,16 @@ class Session:
 
     # --- for callers
 
-    async def call(
-        self, fun: str, args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None, cli: bool = False
-    ) -> Any:
+    async def call(self, fun: str, args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None) -> Any:
         """Call an execution function; returns its value. Raises FunctionError, or TargetError without an answer."""
-        return await self._ask({"k": "call", "fun": fun, "args": list(args), "kwargs": dict(kwargs or {}), "cli": cli})
+        return await self._ask(
+            {"k": "call", "fun": fun, "args": list(args), "kwargs": dict(kwargs or {}), "cli": False}
+        )
+
+    async def kept_call(self, message: Message) -> Any:
+        """The value of a message ``call``, which is kept as a run is."""
+        self._survival.keep()
+        return await self._ask({**message, "keep": True})
 
     async def grains(self, refresh: bool = False) -> dict[str, Any]:
         """The target's grains."""
@@ -165,6 +160,16 @@ class Session:
             self.after.append(future)
             calls.append({**call, "n": number})
         return await self._ask({"k": "run", **message, **({"then": calls} if calls else {})})
+
+    async def leave(self, run: asyncio.Future[Any]) -> bool:
+        """Leave a run that has begun to itself: ``close`` does not stop it then. False if it ends here."""
+        self._leaving = await self._survival.leave(run, self._write, lambda: bool(self._questions))
+        return self._leaving
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether the target would go on with what runs if the connection broke now."""
+        return self._survival.is_running
 
     def stop(self) -> None:
         """Have a run end when its state under way has ended; the rest is returned as not run."""
@@ -365,16 +370,7 @@ class Session:
             return None
         with contextlib.suppress(asyncio.TimeoutError):
             await asyncio.wait_for(self._channel.stream.wait_closed(), 2)
-        status = self._channel.stream.exit_status
-        if not self._channel.is_greeted:
-            return self._channel.ending()
-        if status == _CUT:
-            died = {"kind": "worker_died", "message": "while it sent its answer"}
-            return handshake.from_frame(self.target, died)
-        if self._pending or not self._ready.done():
-            how = "the channel was closed" if status is None else f"the runtime ended with status {status}"
-            return TargetError("connection_lost", f"{self.target.id}: {how}", "look at the target")
-        return None
+        return troubles.ended(self.target, self._channel, bool(self._pending) or not self._ready.done())
 
     def _take(self, kind: bytes, payload: bytes | bytearray) -> None:
         intake = self._channel.intake
@@ -471,6 +467,7 @@ class Session:
         """Keep the channel for the next session, or close it and wait a bounded time for the target to end."""
         if not hasattr(self, "_reader"):
             return
+        self._survival.ends()
         for handle in self._bound_by:
             handle.cancel()
         left_out = self._channel.intake.left_out

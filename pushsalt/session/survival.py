@@ -48,6 +48,8 @@ PASSING: Final = frozenset(
         "auth_failed",  # pam_nologin, while a machine goes down or comes up
     }
 )
+#: Seconds between looks whether the target has all, when a run is left to itself.
+HEARING: Final = 0.02
 STOP: Final[bytes] = wire.frame(b"X", b"")
 LEAVE: Final[bytes] = wire.frame(b"L", b"")
 #: Bytes that may be on their way without a report of the target.
@@ -103,6 +105,7 @@ class Survival:
         self._pause = PAUSE
         self._attempt_ends: asyncio.TimerHandle | None = None
         self._attached = False
+        self._leaving = False
         self._cause: TargetError | None = None  # how the connection was lost
         self._last: TargetError | None = None  # why it did not come back
 
@@ -121,6 +124,28 @@ class Survival:
         """From now on keep what is written, until the target says that it has come: the run begins."""
         if self._reconnect is not None and self._unheard is None:
             self._base, self._unheard = self._position, bytearray()
+
+    async def leave(
+        self, run: asyncio.Future[Any], write: Callable[[bytes], None], is_asked: Callable[[], bool]
+    ) -> bool:
+        """Leave the run to itself, once all that was written has come there and every question is answered.
+
+        Returns False when it has ended before, or cannot go on without the channel. ``run`` is the wait for its end,
+        ``is_asked`` says whether an answer is under way.
+        """
+        if not self.is_running or run.done():
+            return False
+        self._leaving = True
+        write(LEAVE)
+        while self._unheard or is_asked():
+            await asyncio.wait({run}, timeout=HEARING)
+            if run.done():
+                return isinstance(trouble := run.exception(), TargetError) and trouble.kind == "connection_lost"
+        return True
+
+    def ends(self) -> None:
+        """From now on the connection is not made again."""
+        self._leaving = True
 
     def attach(self) -> None:
         """The run was begun by another process: the session has just connected to it."""
@@ -211,7 +236,7 @@ class Survival:
 
     async def again(self, cause: TargetError) -> Channel | None:
         """Another channel to the run; None when there is none (``trouble`` says why)."""
-        if self._reconnect is None or not self._reconnect.seconds or not self.state:
+        if self._reconnect is None or not self._reconnect.seconds or not self.state or self._leaving:
             return None
         now = time.monotonic()
         if self._until is None:

@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import logging
-from typing import Any
+from typing import TYPE_CHECKING, Any, Final
 
 from pushsalt.errors import FunctionError, TargetError
-from pushsalt.session.handshake import printable
+from pushsalt.session.handshake import from_frame, printable
 from pushsalt.session.intake import excess
 from thin import wire
+
+if TYPE_CHECKING:
+    from pushsalt.model import Target
+    from pushsalt.session.channel import Channel
 
 log = logging.getLogger(__name__)
 
 #: Characters of the text of an exception.
 _TEXT = 64 * 1024
+#: Exit status of a supervisor whose worker died inside a frame; see thin/relay.py.
+_CUT: Final = 77
 
 
 def too_slow(id: str, seconds: float, said: str) -> TargetError:
@@ -49,6 +55,19 @@ def lost(exc: TargetError, work_sent: bool) -> TargetError:
         return exc
     message = f"{exc.message}, before anything was run"
     return TargetError("bootstrap_failed", message, "nothing was done on the target: it is safe to run again")
+
+
+def ended(target: Target, channel: Channel, awaited: bool) -> TargetError | None:
+    """The error of a channel that the target has closed; None when nothing more was ``awaited``."""
+    status = channel.stream.exit_status
+    if not channel.is_greeted:
+        return channel.ending()
+    if status == _CUT:
+        return from_frame(target, {"kind": "worker_died", "message": "while it sent its answer"})
+    if not awaited:
+        return None
+    how = "the channel was closed" if status is None else f"the runtime ended with status {status}"
+    return TargetError("connection_lost", f"{target.id}: {how}", "look at the target")
 
 
 def raised(id: str, message: dict[str, Any]) -> FunctionError:

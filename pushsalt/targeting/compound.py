@@ -95,7 +95,7 @@ class Term:
     expr: Any
     delimiter: str
     matcher: Matcher
-    #: within a compound expression what makes no sense is said and matches nothing, as in Salt
+    #: as in Salt, an invalid term of a compound expression is logged and matches nothing
     part: bool = False
 
     def match(self, subject: Any) -> bool:
@@ -271,7 +271,7 @@ def _term(text: str, word: str, pillar_exact: bool, quiet: bool, vocabulary: Voc
     tgt_type = "pillar_exact" if pillar_exact and letter in ("I", "J") else found
     matcher = vocabulary.named(tgt_type)
     if matcher.SOURCE == "id":
-        Term(word, tgt_type, expr, DELIMITER, matcher).of("")  # what makes no sense is said whatever the rest is
+        Term(word, tgt_type, expr, DELIMITER, matcher).of("")  # an invalid term is logged whatever the result is
     return Term(word, tgt_type, expr, delimiter or DELIMITER, matcher, part=matcher.SOURCE != "id")
 
 

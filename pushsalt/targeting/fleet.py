@@ -140,7 +140,7 @@ class Fleet:
         return self._chosen(expression, expression.tree, among)
 
     def in_order(self, chosen: Collection[str]) -> list[str]:
-        """Keys in the inventory's order, resources right behind their managers, sorted."""
+        """Keys in the inventory's order, each followed by its managed resources, sorted."""
         ids = self.inventory.ids
         known = self.inventory.targets
         keys = set(chosen)
@@ -149,7 +149,7 @@ class Fleet:
             return list(ids) if len(keys) == len(ids) else [id for id in ids if id in keys]
         managers = self.managed.managers(resources)
         managed: defaultdict[str | None, list[str]] = defaultdict(list)
-        # in the order in which they lie in memory, unless there are far fewer
+        # in memory order, unless there are far fewer
         for key in managers if len(managers) < 4 * len(resources) else resources:
             if key in resources:
                 managed[managers.get(key)].append(key)
@@ -360,7 +360,7 @@ class InventoryCaches:
 class LazySubject:
     """A Subject that reads the caches on demand."""
 
-    #: what it manages is no matter here: that is selected as what it is
+    #: its managed resources do not matter here: only the key itself is selected
     resources: Mapping[str, Sequence[str]] = {}
 
     def __init__(self, id: str, target: Target, caches: Caches) -> None:

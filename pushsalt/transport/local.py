@@ -40,7 +40,7 @@ class LocalConnection:
     async def open(
         self, words: Sequence[str], *, pty: bool = False, on_stderr: Callable[[bytes], None] | None = None
     ) -> LocalStream:
-        """``pty`` has no meaning here: nothing between us changes bytes."""
+        """``pty`` has no effect: no terminal changes the bytes of a local process."""
         words = ["/bin/sh", "-c", words] if isinstance(words, str) else words
         pipe = asyncio.subprocess.PIPE
         loop = asyncio.get_running_loop()

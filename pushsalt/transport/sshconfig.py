@@ -1,8 +1,8 @@
 """The settings of one SSH connection: the inventory's first, then its ssh_options, then ssh_config's.
 
-Of asyncssh's reader of ssh_config the table of words and their values is used. What is read of a line, when tokens are
-expanded and how commands are run is decided here: there, tokens are expanded before a ProxyCommand is split, and again
-with each file, and Match exec is a shell's.
+asyncssh's reader of ssh_config provides the table of options and their values. This module parses lines, expands tokens
+and runs commands itself: asyncssh expands tokens before it splits a ProxyCommand, and again with each file, and uses a
+shell for Match exec.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ class SshSettings:
     own_known_hosts: bool = False
 
     def files(self, word: str, default: Sequence[Path]) -> list[Path]:
-        """The files that a word of ssh_config names, or the default; ``none`` and /dev/null are no files."""
+        """The files that an option of ssh_config names, or the default; ``none`` and /dev/null mean no file."""
         given = self.get(word)
         if given is None:
             return list(default)
@@ -177,7 +177,7 @@ class _Config(SSHClientConfig):
             self._options[option] = sshcommand.expand(value, {"h": self._orig_host}.__getitem__)
 
     def _conditions(self, option: str, args: list[str]) -> None:
-        """Match: as asyncssh has it, but that the commands of ``exec`` are run here, and not by a shell."""
+        """Match: as in asyncssh, except that the commands of ``exec`` are run by this module, without a shell."""
         matching = True
         rest: list[str] = []
         while args:

@@ -47,7 +47,7 @@ def test_there_is_a_program_for_each_word():
         ("sudo", b"Password: ", MARK),
     ],
 )
-def test_a_question_is_heard_once_and_behind_the_mark_only(method, before, text, size):
+def test_a_prompt_counts_once_and_only_after_the_mark(method, before, text, size):
     heard = questions(method)
     assert sum(heard.heard(before[at : at + size]) for at in range(0, len(before), size)) == 0
     found = [heard.heard(text[at : at + size]) for at in range(0, len(text), size)]
@@ -55,7 +55,7 @@ def test_a_question_is_heard_once_and_behind_the_mark_only(method, before, text,
     assert heard.heard(b"\n") == 0 and heard.heard(b"su: Authentication failure\r\n") == 0
 
 
-def test_what_goes_on_is_no_question():
+def test_an_unfinished_line_is_not_a_prompt():
     heard = questions()
     for text in (MARK + b"\n", b"Your password: it expires in 3 days\n", b"Last login: today\n", b"shopping: "):
         assert heard.heard(text) == 0, text
@@ -73,7 +73,7 @@ def test_the_answer_is_given_once():
     assert caught.value.kind == "sudo_password_wrong" and "that user's own" in caught.value.hint
 
 
-def test_su_that_asks_is_told_that_there_is_none():
+def test_a_prompt_of_su_without_a_password_is_an_error():
     one = opening(sudo_password=None)
     with pytest.raises(TargetError) as caught:
         one.heard(one.become.mark.encode() + b"\nPassword: ")
@@ -95,7 +95,7 @@ def test_here_is_no_terminal_to_ask_on(method):
     assert method in opening(transport="local", become=method, sudo_password=None).command(1)
 
 
-def test_one_does_not_become_who_one_is():
+def test_no_program_is_used_to_become_the_same_user():
     one = Opening(Target("t", sudo=True, become="su"), "root")
     assert one.become is None and not one.waits and "su" not in one.command(1)
 

@@ -52,7 +52,7 @@ def test_the_index_is_the_one_that_is_found_on_disk(tmp_path):
     assert runtime.Folder(str(tmp_path)).virtual_index("modules") == want
 
 
-def test_a_target_has_busyboxs_commands_before_those_of_other_linuxes():
+def test_busybox_provides_its_commands_before_other_linux_modules():
     """Both files support any Linux, and the first one with a function provides it; usual modules come first."""
     contents = {name: path.read_bytes() for name, path in pack.members()}
     made = {}
@@ -62,7 +62,7 @@ def test_a_target_has_busyboxs_commands_before_those_of_other_linuxes():
         assert files.index(f"busybox_{virtual}") < files.index(other)
 
 
-def test_what_is_usual_is_whole_and_the_rest_is_in_the_other_archive():
+def test_usual_modules_need_only_the_first_archive():
     """No usual module imports anything from the other archive."""
     first, travelling = pack.build()
     more = zlib.decompress(travelling)
@@ -105,7 +105,7 @@ def test_what_is_usual_is_whole_and_the_rest_is_in_the_other_archive():
 
 
 @pytest.mark.slow
-def test_what_is_for_the_controller_alone_stays_here():
+def test_controller_functions_are_not_sent():
     """In the archive for targets these functions are replaced by empty lines: all other functions keep their lines."""
     words = {
         "__usual__",

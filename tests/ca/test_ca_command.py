@@ -112,7 +112,7 @@ def test_options_of_a_user_certificate(project):
         (["--role", "web", "--env", "a-b"], "no name of an environment"),
     ],
 )
-def test_what_is_not_signed_for_a_user(project, words, said):
+def test_refused_user_certificates(project, words, said):
     key = project.key("alice")
     done = project.ca("sign-user", "--env", "prod", "--id", "alice", *words, f"{key}.pub")
     assert done.code == 1 and said in done.err and "hint: " in done.err
@@ -120,7 +120,7 @@ def test_what_is_not_signed_for_a_user(project, words, said):
     assert "sign-user" not in (project.root / "log.jsonl").read_text()
 
 
-def test_what_is_no_key_is_not_signed(project):
+def test_invalid_keys_are_not_signed(project):
     key = project.key("alice")
     both = project.write("both.pub", Path(f"{key}.pub").read_text() * 2)
     options = project.write("options.pub", 'command="x" ' + Path(f"{key}.pub").read_text())
@@ -179,7 +179,7 @@ def test_passphrases_are_asked_for_on_the_terminal(tmp_path):
     assert project.good("show")["problems"] == []
 
 
-def test_nobody_to_ask(project):
+def test_no_terminal_and_no_program_for_passphrases(project):
     project.more = {}
     key = project.key("alice")
     done = project.ca("sign-user", "--env", "prod", "--role", "web", "--id", "alice", f"{key}.pub")
@@ -278,7 +278,7 @@ def test_an_id_does_not_lead_out_of_the_folder(project, id):
         ([], "whose keys are these?"),
     ],
 )
-def test_what_is_not_signed_for_a_host(project, words, said):
+def test_refused_host_certificates(project, words, said):
     key = project.key("host")
     done = project.ca("sign-host", "--env", "prod", *words, f"{key}.pub")
     assert done.code == 1 and said in done.err
@@ -326,7 +326,7 @@ def test_revoking_by_serial_key_id_and_file(project):
     project.good("sign-user", "--env", "prod", "--role", "web", "--id", "a", str(project.folder / "a.pub"))
 
 
-def test_what_is_not_known_is_revoked_only_when_asked_for_by_environment(project):
+def test_unknown_certificates_are_revoked_only_with_an_environment(project):
     for word in ("4711", "prod/user/nobody/web"):
         done = project.ca("revoke", word)
         assert done.code == 1 and "--env" in done.err
@@ -355,7 +355,7 @@ def test_a_list_that_is_gone_is_not_made_anew_once_something_was_revoked(project
     assert not krl.exists() and project.ca("show").code == 2
 
 
-def test_a_damaged_list_is_said_and_nothing_is_signed(project):
+def test_a_damaged_list_is_reported_and_nothing_is_signed(project):
     krl = project.root / "envs/prod/revoked.krl"
     krl.write_bytes(krl.read_bytes()[:20])
     key = project.key("alice")
@@ -390,7 +390,7 @@ def test_another_key_or_another_purpose_does_not_count_as_the_root(project, tmp_
         assert "does not carry the signature" in project.ca("sign-host", "--env", "prod", "--renew").err
 
 
-def test_an_older_manifest_that_comes_back(project):
+def test_a_restored_older_manifest(project):
     kept = {name: (project.root / name).read_bytes() for name in ("manifest.json", "manifest.json.sig")}
     project.good("init", "--renew")
     for name, data in kept.items():

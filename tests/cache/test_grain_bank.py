@@ -47,7 +47,7 @@ def test_what_was_there_before_the_index_is_in_it_with_its_age(tmp_path, bank):
 
 
 @pytest.mark.parametrize("harm", ["flip", "cut", "empty", "foreign"])
-def test_a_damaged_index_is_said_once_and_made_again(tmp_path, bank, harm, caplog):
+def test_a_damaged_index_is_reported_once_and_rebuilt(tmp_path, bank, harm, caplog):
     for item in GRAINS.items():
         bank.put(*item)
     bank.close()

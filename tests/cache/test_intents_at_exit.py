@@ -19,6 +19,6 @@ if sys.argv[2] == "done":
 
 
 @pytest.mark.parametrize("what, left", [("done", 0), ("in the middle", 1)])
-def test_the_file_goes_unless_a_change_is_in_progress(tmp_path, what, left):
+def test_the_file_is_removed_unless_a_change_is_in_progress(tmp_path, what, left):
     subprocess.run([sys.executable, "-c", _PROCESS, str(tmp_path), what], check=True)
     assert len(list(tmp_path.glob("intent-*"))) == left

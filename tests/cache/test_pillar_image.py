@@ -86,7 +86,7 @@ def test_the_image_answers_as_the_entries_do(make, full):
     assert image(full)[0] == first
 
 
-def test_files_are_not_looked_at_where_the_folder_is_as_it_was(full, monkeypatch):
+def test_files_are_not_checked_if_the_folder_is_unchanged(full, monkeypatch):
     settle(full)
     check(full)
     with monkeypatch.context() as patch:
@@ -104,7 +104,7 @@ def test_files_are_not_looked_at_where_the_folder_is_as_it_was(full, monkeypatch
 
 
 @pytest.mark.slow
-def test_whatever_becomes_of_entries(make, full):
+def test_any_changes_of_entries(make, full):
     pick = random.Random(3)
     for _ in range(12):
         for _ in range(pick.choice([1, 5, 120])):
@@ -150,7 +150,7 @@ def test_damage_is_never_an_answer(make, full, caplog):
     check(bank)
 
 
-def test_without_the_key_nothing_is_known(make, full):
+def test_without_the_key_the_cache_is_empty(make, full):
     check(full)
     other = make("another")
     view = other.view()
@@ -162,7 +162,7 @@ def test_without_the_key_nothing_is_known(make, full):
 @pytest.mark.parametrize(
     "forget", [lambda bank: bank.delete("id4"), lambda bank: bank.clear(), lambda bank: bank.expire(time.time() + 1)]
 )
-def test_what_is_deleted_is_gone_from_the_image_too(full, forget):
+def test_deleted_entries_are_removed_from_the_image(full, forget):
     check(full)
     assert image(full)
     assert forget(full)

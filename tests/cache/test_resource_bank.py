@@ -40,7 +40,7 @@ def test_a_damaged_index_is_begun_anew(tmp_path, bank, caplog):
 
 
 @pytest.mark.parametrize("harm", ["noise", "cut", "no log", "no folder"])
-def test_what_lies_behind_targets_is_in_an_index_that_is_made_anew(tmp_path, bank, harm):
+def test_the_index_of_resources_is_rebuilt(tmp_path, bank, harm):
     kept = Bank(tmp_path, "minion_resources")
     kept.put("old", {"machine": {"m1": {"enter": ["x"]}, "m2": {}}})
     os.utime(*kept.path.iterdir(), (1000, 1000))
@@ -63,7 +63,7 @@ def test_what_lies_behind_targets_is_in_an_index_that_is_made_anew(tmp_path, ban
     again.close()
 
 
-def test_where_it_cannot_be_used_nothing_is_known(bank, caplog):
+def test_an_unusable_cache_counts_as_empty(bank, caplog):
     bank.path.write_text("a file where the folder should be")
     bank.register("ssh", "web1", "controller")
     assert (bank.get("ssh", "web1"), bank.by_type("ssh"), bank.by_manager("x")) == (None, [], [])

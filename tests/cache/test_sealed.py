@@ -72,7 +72,7 @@ def test_without_a_home_nothing_is_kept(tmp_path, caplog):
     assert list(bank.entries()) == []
 
 
-def test_all_who_make_the_key_at_once_have_the_same(tmp_path):
+def test_processes_that_create_the_key_at_once_get_the_same(tmp_path):
     with ThreadPoolExecutor(8) as pool:
         keys = set(pool.map(lambda _: user_key(tmp_path / "state" / "cache.key"), range(16)))
     assert len(keys) == 1

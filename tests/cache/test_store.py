@@ -57,7 +57,7 @@ def test_every_flipped_or_cut_byte_is_absent(tmp_path):
     assert bank.get("id") == {"a": 1}
 
 
-def test_damage_is_said_once(tmp_path, caplog):
+def test_damage_is_reported_once(tmp_path, caplog):
     bank = Bank(tmp_path, "grains")
     bank.put("id", 1)
     [entry] = bank.path.iterdir()
@@ -68,7 +68,7 @@ def test_damage_is_said_once(tmp_path, caplog):
     assert len(caplog.records) == 1
 
 
-def test_unwritable_cache_is_said_and_survived(tmp_path, caplog):
+def test_an_unwritable_cache_is_reported_and_the_run_continues(tmp_path, caplog):
     (tmp_path / "grains").write_text("a file where the folder should be")
     bank = Bank(tmp_path, "grains")
     with caplog.at_level(logging.WARNING):

@@ -23,7 +23,7 @@ def store(tmp_path):
     return TemplateStore(tmp_path / "a" / "templates")
 
 
-def test_what_is_put_is_got_by_the_next_run(store):
+def test_stored_values_are_read_by_the_next_run(store):
     assert store.get(NAME) is None
     store.put(NAME, b"code")
     assert TemplateStore(store.path).get(NAME) == b"code"

@@ -111,7 +111,7 @@ def test_what_cannot_be_interrupted_ends_with_its_process_and_the_others_go_on(
         assert isinstance(done.data[id], list) and isinstance(done.data[id][0], dict), done.data[id]
 
 
-def test_one_that_is_stuck_without_a_deadline_keeps_no_other_waiting(tmp_path: Path) -> None:
+def test_a_stuck_rendering_without_time_limit_does_not_block_others(tmp_path: Path) -> None:
     """Without ``--timeout`` the command waits for that target until it is stopped, and all others have their
     results.
     """
@@ -149,7 +149,7 @@ def test_when_all_processes_are_killed_the_work_begins_anew(tmp_path: Path) -> N
     assert done.data["it"][0]["__id__"] == "ab" and marks.read_text() == "x\nx\n"
 
 
-def test_memory_that_is_kept_takes_none_from_those_who_follow(tmp_path: Path) -> None:
+def test_cached_pillar_does_not_exhaust_the_memory_of_a_process(tmp_path: Path) -> None:
     """Each target's pillar is cached for others: if memory is limited, a process is replaced before it runs out."""
     hosts = {f"h{at:02}": {**OFFLINE, "pillar": {"n": at}} for at in range(40)}
     sls = "{% set x = ['y' * 3000000] %}a{{ pillar.n }}:\n  test.nop:\n    - name: {{ x[0] }}{{ pillar.n }}\n"

@@ -8,9 +8,9 @@ import yaml
 
 from pushsalt.api import Selection, Settings
 from pushsalt.cli.app import COMMANDS
-from pushsalt.cli.apply import sls_names
 from pushsalt.cli.job import _again
 from pushsalt.cli.options import MATCHERS, Given
+from pushsalt.cli.slsnames import sls_names
 from pushsalt.cli.wordorder import end_options
 from pushsalt.targeting import Name
 

@@ -155,6 +155,7 @@ CONNECTING = {"asyncio", "asyncssh", "cryptography", "rich", "pydantic", "git", 
         (["resource", "list"], CONNECTING | {"pushsalt.render"}),
         (["formula", "list"], CONNECTING),
         (["cache", "list"], CONNECTING),
+        (["jobs", "list"], CONNECTING | {"typer", "yaml", "logging", "pushsalt.config", "pushsalt.api"}),
     ],
 )
 def test_start_imports_only_what_is_needed(words, unwanted, tmp_path):

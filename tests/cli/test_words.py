@@ -10,6 +10,7 @@ import pytest
 
 from pushsalt.api import Selection, Settings
 from pushsalt.cli.app import COMMANDS, command
+from pushsalt.cli.detach import DETACH
 from pushsalt.cli.options import GLOBAL, JOB, MATCHERS, RAW, RERUN, RETURNS, STATES
 from pushsalt.cli.reports import REPORTS
 from pushsalt.cli.rollouts import ROLLOUT
@@ -20,7 +21,7 @@ ROOT = Path(__file__).parents[2]
 THEIRS = json.loads((Path(__file__).parent / "cases" / "options_of_others.json").read_text())
 OURS = {
     flag: opt
-    for group in (GLOBAL, MATCHERS, STATES, RAW, RETURNS, RERUN, JOB, ROLLOUT, REPORTS)
+    for group in (GLOBAL, MATCHERS, STATES, RAW, RETURNS, RERUN, DETACH, JOB, ROLLOUT, REPORTS)
     for opt in group
     for flag in opt.flags
 }
@@ -34,6 +35,7 @@ VALUES = {
     "--concurrency": "3",
     "--timeout": "5",
     "--out": "json",
+    "--state-verbose": "true",
     "--state-output": "terse",
     "--log-level": "error",
     "--log-file-level": "error",

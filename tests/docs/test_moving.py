@@ -24,7 +24,7 @@ def test_a_roster(page, project):
 
 
 def test_settings_without_effect(page):
-    rows = page("docs/from-salt-ssh.md").rows("## What a roster says and has no effect")
+    rows = page("docs/from-salt-ssh.md").rows("## Roster settings without effect")
     assert {row[0].strip("`"): row[1].lower() for row in rows} == {k: v.lower() for k, v in WITHOUT_EFFECT.items()}
 
 

@@ -24,7 +24,7 @@ def bed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[sshd.SshdBed]:
 
 @pytest.fixture
 def project(bed: sshd.SshdBed, tmp_path: Path) -> Callable[..., Project]:
-    """Makes a project with the bed's targets; files are given by name."""
+    """Makes a project with the targets of the bed, and files by name."""
 
     def make(files: dict[str, str] | None = None, **hosts: Any) -> Project:
         made = Project(tmp_path, {**bed.inventory()["hosts"], **hosts})

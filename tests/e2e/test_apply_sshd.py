@@ -1,4 +1,4 @@
-"""The real command line against real sshd servers: what changes, what is said, and what is left behind."""
+"""The real command line against real sshd servers: changes, output, and files that remain."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def outcomes(done, id):
 
 
 def unique_sleep():
-    """Seconds that no other sleep has, as text: its process can be told."""
+    """A number of seconds that no other sleep has, as text, so that its process can be identified."""
     return f"6{secrets.randbelow(10**6):06}.5"
 
 
@@ -118,14 +118,14 @@ def test_states_of_somebody_without_rights(project):
         assert Path(folder, "link").lstat().st_uid == pwd.getpwnam("nobody").pw_uid
 
 
-# what travels ---------------------------------------------------------------------------------------------------------
+# what is transferred --------------------------------------------------------------------------------------------------
 
 
 class Meter:
-    """Listens in front of a server and counts the bytes that go to it.
+    """Listens in front of a server and counts the bytes that are sent to it.
 
-    No socket is closed while a thread waits for it: its number may be another's at once, who would be robbed of a
-    connection.
+    No socket is closed while a thread waits for it: another connection could get its number, and the thread would read
+    from that one.
     """
 
     def __init__(self, port):
@@ -141,7 +141,7 @@ class Meter:
             while True:
                 try:
                     client, _ = self.listener.accept()
-                except OSError:  # it was shut down
+                except OSError:  # the socket was shut down
                     return
                 threading.Thread(target=self._relay, args=(client,), daemon=True).start()
 
@@ -219,7 +219,7 @@ def test_round_trips_do_not_grow_with_the_states(project, bed):
     assert trips["few"] == trips["many"]
 
 
-# what is said ---------------------------------------------------------------------------------------------------------
+# output ---------------------------------------------------------------------------------------------------------------
 
 
 def test_each_output_is_nothing_but_itself(project):
@@ -272,7 +272,7 @@ def test_exit_codes(project, words, code):
         assert done.error("gone")["kind"] == "connection_refused"
 
 
-# how it is done -------------------------------------------------------------------------------------------------------
+# options of a run -----------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("size, at_once", [("1", 1), ("34%", 1), ("2", 2)])
@@ -303,7 +303,7 @@ def test_a_second_signal_stops_the_work_and_says_so(project, name, code):
     process = site.start("apply", "--out", "json", "t1", "slow")
     wait_until(lambda: running(["sleep", seconds]))
     process.send_signal(getattr(signal, name))
-    with pytest.raises(subprocess.TimeoutExpired):  # the state under way is to end first
+    with pytest.raises(subprocess.TimeoutExpired):  # the current state ends first
         process.wait(0.5)
     process.send_signal(getattr(signal, name))
     done = site.finish(process, timeout=20)
@@ -359,7 +359,7 @@ def test_two_applies_do_not_overlap(project, bed):
     assert site.finish(third).code == 0
 
 
-# what is left ---------------------------------------------------------------------------------------------------------
+# what remains ---------------------------------------------------------------------------------------------------------
 
 
 def test_nothing_is_resident_and_clean_leaves_nothing(project, bed):

@@ -1,4 +1,4 @@
-"""Copies of files as they were, and of web sources: in the private folder of who executes, until `clean`."""
+"""Backups of files, and copies of web sources: in the private folder of the executing user, until `clean`."""
 
 import http.server
 import os

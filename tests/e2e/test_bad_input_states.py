@@ -1,10 +1,9 @@
-"""States that cannot be rendered or compiled: a list of texts, with more on stderr, that say where and what.
+"""States that cannot be rendered or compiled: a list of texts, with details on stderr, that name place and reason.
 
-Nobody else is disturbed.
+Other targets are not affected.
 
-One highstate over all of ``CASES`` at once, each on a target of its own beside two that are well. A case has the files
-of its states (below ``salt/ID/``; ``main.sls`` is the one in its top file), and regular expressions: each must be found
-in the texts.
+One highstate runs all of ``CASES`` at once, each on its own target, with two valid ones. A case has the files of its
+states (below ``salt/ID/``; ``main.sls`` is in its top file), and regular expressions that the texts must match.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from tests.beds.project import Done, Project, values
 
 @dataclass(frozen=True)
 class Case:
-    """``main`` is ``main.sls``, ``files`` the rest; ``says`` what the errors must hold, ``never`` what not."""
+    """``main`` is ``main.sls``, ``files`` the others; ``says`` must match the errors, ``never`` must not."""
 
     main: str
     says: tuple[str, ...]

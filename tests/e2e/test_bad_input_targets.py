@@ -1,7 +1,8 @@
-"""Targets that give no answer: each a kind of its own, in one and the same run, beside others that are well."""
+"""Targets that give no answer: each has its own error kind, in one run with valid targets."""
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 import shutil
@@ -25,7 +26,7 @@ pytestmark = [
     pytest.mark.skipif(bool(sshd.missing()), reason=sshd.missing() or "-"),
 ]
 
-#: Kills the process that serves this connection on the target's side, as a crash or a reboot would.
+#: Kills the process that serves this connection on the target, as a crash or a reboot would.
 CUT_THE_WIRE = """
 p=$PPID
 while [ "$p" -gt 1 ]; do
@@ -42,7 +43,7 @@ STATES = {
     "dies": HELLO + "dies:\n  cmd.run:\n    - name: kill -9 $PPID; sleep 60\n",
     "sleeps": HELLO + "sleeps:\n  cmd.run:\n    - name: sleep 321\n",
 }
-#: id -> (kind, what the message says, what the hint says)
+#: id -> (kind, pattern of the message, pattern of the hint)
 TROUBLE = {
     "refused": ("connection_refused", "refused", "sshd"),
     "unresolved": ("dns_failure", r"nowhere\.invalid", "host"),
@@ -76,7 +77,7 @@ def bed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SshdBed]:
 
 @pytest.fixture(scope="module")
 def peers() -> Iterator[dict[str, int]]:
-    """Servers that are no sshd: name -> port."""
+    """Servers that are not sshd: name -> port."""
     listening: list[socket.socket] = []
 
     def listen(answer: Callable[[socket.socket], None]) -> int:
@@ -115,7 +116,7 @@ def script(path: Path, text: str) -> str:
 
 
 def add(bed: SshdBed, id: str, command: str = "", **settings: Any) -> dict[str, Any]:
-    """A server of our own; its logins run ``command`` in place of what is asked for."""
+    """Add a separate server, whose logins run ``command`` in place of the requested one."""
     bed.add(id, [f"ForceCommand {command}"] if command else [], **settings)
     return bed.targets[id].host()
 
@@ -123,7 +124,7 @@ def add(bed: SshdBed, id: str, command: str = "", **settings: Any) -> dict[str, 
 @pytest.fixture(scope="module")
 def project(bed: SshdBed, peers: dict[str, int], tmp_path_factory: pytest.TempPathFactory) -> Project:
     folder = tmp_path_factory.mktemp("targets")
-    project = Project(folder, reconnect=0)  # what is cut is over
+    project = Project(folder, reconnect=0)  # an interrupted run has ended
     keygen(folder / "stranger")
     keygen(folder / "other")
     open_key = folder / "open-key"
@@ -168,7 +169,7 @@ def project(bed: SshdBed, peers: dict[str, int], tmp_path_factory: pytest.TempPa
 
 
 def _know(bed: SshdBed, path: Path, hosts: dict[str, Any], other: Path) -> None:
-    """known_hosts: the bed's, with what is wrong about some of them."""
+    """known_hosts with the bed's keys, and with wrong ones for some servers."""
     ours, theirs = (" ".join(file.read_text().split()[:2]) for file in (Path(f"{bed.host_key}.pub"), other))
     lines = []
     for id, host in hosts.items():
@@ -251,41 +252,50 @@ def test_a_function_that_is_interrupted_may_have_begun(project: Project) -> None
 
 
 def test_an_interrupted_apply_says_how_far_it_was(project: Project) -> None:
-    process = project.start("apply", "--out", "json", "sleeps")
-    _wait_for(lambda: _alive("sleep 321"))
-    _stop_at_once(process, signal.SIGTERM)
-    done = project.finish(process, 30)
+    with _sleeping(project) as process:
+        _stop_at_once(process, signal.SIGTERM)
+        done = project.finish(process, 30)
     error = done.error("sleeps")
     assert done.code == 143 and "1 of 2 states" in error["message"] and len(error["returned"]) == 1
     assert not _alive("sleep 321")
 
 
 def test_a_killed_controller_leaves_no_process_and_no_lock(project: Project) -> None:
-    process = project.start("apply", "--out", "json", "sleeps")
-    _wait_for(lambda: _alive("sleep 321"))
-    process.kill()
-    process.communicate()
+    with _sleeping(project) as process:
+        process.kill()
+        process.communicate()
     _wait_for(lambda: not _alive("sleep 321"))
     done = project.json("apply", "sleeps", "hello")
     assert done.code == 0, done.data
 
 
 def test_two_runs_never_overlap(project: Project) -> None:
-    first = project.start("apply", "--out", "json", "sleeps")
-    try:
-        _wait_for(lambda: _alive("sleep 321"))
+    with _sleeping(project) as first:
         second = project.json("apply", "-L", "sleeps,well-1", "hello")
         error = second.error("sleeps")
         assert (second.code, error["kind"]) == (3, "locked")
         assert f"pid {first.pid}" in error["message"] and "--wait-lock" in error["hint"]
         assert values(second.data["well-1"])[0]["result"] is True
-    finally:
         _stop_at_once(first, signal.SIGINT)
         project.finish(first, 30)
 
 
+@contextlib.contextmanager
+def _sleeping(project: Project) -> Iterator[subprocess.Popen[bytes]]:
+    """An apply whose state is under way; nothing of it stays when the test fails."""
+    _wait_for(lambda: not _alive("sleep 321"))
+    process = project.start("apply", "--out", "json", "sleeps")
+    try:
+        _wait_for(lambda: _alive("sleep 321"), 60)
+        yield process
+    finally:
+        if process.poll() is None:
+            process.kill()
+            process.communicate()
+
+
 def _stop_at_once(process: subprocess.Popen[bytes], number: signal.Signals) -> None:
-    """The first signal lets the state under way end; the second does not."""
+    """After the first signal the current state ends; after the second it is interrupted."""
     process.send_signal(number)
     time.sleep(1)
     process.send_signal(number)

@@ -1,4 +1,4 @@
-"""File names and texts are UTF-8 on every Python that a target may have, whatever its locale."""
+"""File names and texts are UTF-8 with every Python that a target may have, in any locale."""
 
 import pytest
 

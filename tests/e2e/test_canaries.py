@@ -1,7 +1,7 @@
-"""Secrets stay where they belong: planted values are looked for wherever a run leaves something.
+"""Secrets do not leak: planted values are searched wherever a run leaves data.
 
-That is: arguments and environment of every process while it runs, what it writes to stdout and stderr at any log level,
-the controller's caches, and the target's disk, where each may stand in the one file that a state puts it into.
+These are arguments and environment of every process during the run, stdout and stderr at any log level, the
+controller's caches, and the target's disk, where each may only be in the file into which a state writes it.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ NAMES = (
     "broken",
 )
 PASSWORDS = ("content", "template", "late", "environment", "stdin", "broken")
-#: Below keys that nobody would call secret: shown where somebody asks for it, and still in no log, cache or argument.
+#: Below keys whose names do not indicate a secret: shown to a user who asks for them, and in no log, cache or argument.
 OPEN = frozenset({"plain"})
 STATES = """
 content:
@@ -80,7 +80,7 @@ key:
 
 
 class Bed(Planted):
-    """A project with a secret in every place that can hold one, and an SSH target that uses them."""
+    """A project with a secret in every place that may have one, and an SSH target that uses them."""
 
     def __init__(self, folder: Path, servers: SshdBed) -> None:
         super().__init__(NAMES)
@@ -140,7 +140,7 @@ def test_an_apply_leaves_secrets_only_where_states_put_them(bed: Bed) -> None:
     assert done.code == 0, done.out
     assert all(state["result"] and state["changes"] for state in values(done.data["t1"]))
     ours = {(what, name) for what, name, command in watch.seen if b"-m\0pushsalt\0" not in command}
-    wanted = {("environment", "environment")}  # the state says so, for its own command
+    wanted = {("environment", "environment")}  # the state passes it to its own command
     assert {(what, name) for what, name, command in watch.seen if b"# consumer" in command} <= wanted
     assert ours <= wanted, ours
     on_disk = bed.on_disk(bed.home, bed.servers.root, bed.project.cache, bed.project.home)
@@ -167,7 +167,7 @@ def test_an_apply_leaves_secrets_only_where_states_put_them(bed: Bed) -> None:
 )
 def test_no_output_shows_them(bed: Bed, words: list[str], out: str) -> None:
     for path, name in (("content", "content"), ("template", "given")):
-        (bed.home / path).write_text(f"old\n{bed.words[name]}\n")  # so that there is something to show
+        (bed.home / path).write_text(f"old\n{bed.words[name]}\n")  # so that there is a difference to show
     done = bed.project.run("-l", "all", words[0], "--out", out, "-vv", *words[1:], bed.given)
     assert not bed.found(done.out) - OPEN, done.out
     assert not bed.found(done.err), done.err

@@ -1,4 +1,4 @@
-"""Reports for CI by the command line: also of runs that were stopped, and without secrets."""
+"""Reports for CI from the command line: also of interrupted runs, and without secrets."""
 
 from __future__ import annotations
 

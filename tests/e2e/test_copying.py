@@ -1,4 +1,4 @@
-"""``cp``: files and trees to real servers and this machine, and from them."""
+"""``cp``: files and trees to real servers and this machine, and back."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ BIG = os.urandom(1024) * 5000
 
 
 def tree(root: Path) -> dict[str, Any]:
-    """What is below a folder: content, link target or None of a folder."""
+    """The tree below a folder: path -> content, link target, or None for a folder."""
     found: dict[str, Any] = {}
     for path in sorted(root.rglob("*")):
         name = str(path.relative_to(root))
@@ -34,7 +34,7 @@ def tree(root: Path) -> dict[str, Any]:
 
 @pytest.fixture
 def site(tmp_path: Path) -> Path:
-    """A tree with everything that can be copied."""
+    """A tree with every kind of file that can be copied."""
     root = tmp_path / "site"
     (root / "conf" / "empty").mkdir(parents=True)
     (root / "conf" / "a b.conf").write_text("one\n")
@@ -89,7 +89,7 @@ def test_a_tree_to_a_target_and_back(bed: SshdBed, project: Make, tmp_path: Path
 
 
 def test_to_several_logins_of_one_user_at_a_time(project: Make, tmp_path: Path, site: Path) -> None:
-    """They receive the same bytes into the same private folder."""
+    """They receive the same bytes in the same private folder."""
     made = project(**{f"here{number}": {"transport": "local"} for number in range(4)})
     (site / "twice").write_bytes(BIG)
     for number in range(40):
@@ -115,7 +115,7 @@ def test_from_several_targets_each_into_a_folder_of_its_own(bed: SshdBed, projec
 
 
 def test_the_command_for_the_one_that_failed_does_just_that(bed: SshdBed, project: Make) -> None:
-    """A copy from one target would go elsewhere than its part of a copy from several."""
+    """A copy from one target has another destination than its part of a copy from several."""
     made = project()
     for id in ("t1", "t2"):
         (bed.targets[id].home / "-log").write_text(id)
@@ -159,7 +159,7 @@ def test_what_the_login_may_not_read_is_said_and_all_else_copied(bed: SshdBed, p
 
 
 def test_what_is_left_out_and_what_fails(bed: SshdBed, project: Make, site: Path) -> None:
-    """Nothing that a target has leads out of where it is written to."""
+    """No file name or link of a target leads outside of the destination."""
     made = project()
     home = bed.targets["t1"].home / "odd"
     (home / "sub").mkdir(parents=True)
@@ -184,7 +184,7 @@ def test_what_is_left_out_and_what_fails(bed: SshdBed, project: Make, site: Path
     assert stat.S_IMODE((made.folder / "odd/setuid").stat().st_mode) == 0o755
     left_out = done.data["t1"]["left_out"]
     assert {"out", "absolute", "through", "pipe", "socket", "line\\u000abreak", "folder\\u001b[2J"} == set(left_out)
-    # a link of ours in the way: nothing is written through it
+    # a link in the destination: nothing is written through it
     elsewhere = made.folder / "elsewhere"
     elsewhere.mkdir()
     (made.folder / "linked").mkdir()
@@ -200,7 +200,7 @@ def test_what_is_left_out_and_what_fails(bed: SshdBed, project: Make, site: Path
 
 
 def test_devices_and_pipes_are_not_replaced(bed: SshdBed, project: Make) -> None:
-    """Root's copy to /dev/null would leave a file there."""
+    """A copy by root to /dev/null would replace the device by a file."""
     made = project()
     made.write("file", "x")
     home = bed.targets["t1"].home
@@ -254,14 +254,14 @@ def test_wrong_commands(bed: SshdBed, project: Make, words: tuple[str, ...], sai
     assert done.code == (2 if "--owner" in words else 1) and said in done.out + done.err
 
 
-# --- connections that break
+# --- broken connections
 
 
 class Breaking:
-    """A way to a server whose first connection breaks once so many bytes have gone through it; the others do not.
+    """A proxy in front of a server: its first connection breaks after a number of bytes, later ones do not.
 
-    The listening socket is closed by the thread that waits for it: its number may be another socket's at once, whose
-    connections this thread would take.
+    The thread that waits for the listening socket closes it: otherwise another socket could get its number, and the
+    thread would accept connections of that one.
     """
 
     def __init__(self, port: int, after: int) -> None:
@@ -277,7 +277,7 @@ class Breaking:
             while True:
                 try:
                     near, _ = self._listening.accept()
-                except OSError:  # it was shut down
+                except OSError:  # the socket was shut down
                     return
                 far = socket.create_connection(("127.0.0.1", self._to))
                 ends = not self._broken
@@ -355,7 +355,7 @@ def test_to_a_target_it_goes_on_where_it_broke_off(bed: SshdBed, breaking: Proje
 
 
 def settled(home: Path) -> int:
-    """Bytes of the transfer that was cut off, once the target has noticed."""
+    """The size of the interrupted transfer, once the target has noticed the end of the connection."""
     import time
 
     before = -1

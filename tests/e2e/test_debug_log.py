@@ -1,4 +1,4 @@
-"""``-l debug`` over SSH: where to, as whom, with which keys, what answered; rendering and files are in test_reports."""
+"""``-l debug`` over SSH: address, user, keys and answers; test_reports has rendering and files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Formulas that come from git alone, applied to real servers: with nothing but pushsalt.yaml and an inventory."""
+"""Formulas from git only, applied to real servers, with a pushsalt.yaml and an inventory."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def sites(tmp_path):
 
 @pytest.fixture
 def from_git(bed, tmp_path, sites):
-    """A project with nothing but pushsalt.yaml and an inventory."""
+    """A project that consists of pushsalt.yaml and an inventory."""
     login = [{"user": "me"}, {"password": "Corr3ct-H0rse"}, {"insecure_auth": True}]
     made = Project(
         tmp_path,

@@ -1,4 +1,4 @@
-"""Helpers that the controller answers in templates, called by a state on the target: they ask the controller."""
+"""Functions that the controller answers in templates, called by a state on the target: they ask the controller."""
 
 from __future__ import annotations
 
@@ -31,13 +31,16 @@ REFUSED = {
     "publish.publish": {"tgt": "x", "m_fun": "test.ping"},
     "cp.push": {"path": "/etc/fstab"},
     "state.pause": {"jid": "1"},
-    "ret.get_jids": {"returner": "x"},
     "key.finger": {},
 }
 
 
+#: What the controller alone answers.
+ELSEWHERE = {"ret.get_jids": {"returner": "x"}}
+
+
 def test_what_they_say(tmp_path):
-    chunks = {**{name: args for name, (args, _) in CALLS.items()}, **REFUSED}
+    chunks = {**{name: args for name, (args, _) in CALLS.items()}, **REFUSED, **ELSEWHERE}
     sls = {
         name: {"module.run": [{"name": name}, *({key: value} for key, value in args.items())]}
         for name, args in chunks.items()
@@ -60,3 +63,6 @@ def test_what_they_say(tmp_path):
     for name in REFUSED:
         assert rets[name]["result"] is False
         assert f"{name} needs a Salt master and its minions, which pushsalt has not" in rets[name]["comment"]
+    for name in ELSEWHERE:
+        assert rets[name]["result"] is False
+        assert f"{name} is answered on the controller" in rets[name]["comment"]

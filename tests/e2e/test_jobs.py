@@ -1,13 +1,15 @@
-"""Jobs by whole commands: kept, listed, shown, compared, exported, removed, done again; bad input and faults."""
+"""Jobs by whole commands: recorded, listed, shown, compared, exported, removed, run again; bad input and faults."""
 
 import json
 import os
+import shutil
 import signal
 import sqlite3
 import time
 
 import pytest
 
+from tests.beds.gitserver import Repo, git
 from tests.beds.project import Project
 
 HOSTS = {
@@ -124,7 +126,7 @@ def test_prune_removes_what_is_beyond(project):
 def test_no_secret_reaches_the_record(project):
     project.write("pillar/top.sls", "base:\n  '*': [db]\n")
     project.write("pillar/db.sls", "db_password: pillar-s3cret-1\n")
-    project.run("run", "here", "pillar.items")  # from here on the secrets are known
+    project.run("run", "here", "pillar.items")  # from here on the secrets are registered
     project.run("run", "here", "cmd.run", "echo pillar-s3cret-1")
     project.run("apply", "here", "fine", "--pillar", '{"api_token": "overr1de-s3cret"}')
     project.run("run", "here", "test.kwarg", "password=argument-s3cret")
@@ -186,6 +188,43 @@ def test_resume_goes_on_with_the_same_job(project):
     again = project.json("jobs", "resume", "last")
     assert (again.code, sorted(again.data)) == (0, ["here", "there"])
     assert "nothing to do" in project.run("apply", "--rerun-failed").err
+
+
+@pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
+def test_what_differs_in_the_project_since_is_said(project):
+    folder = ("-C", str(project.folder))
+    git(*folder, "init", "--quiet")
+    commit = ("-c", "user.name=me", "-c", "user.email=me@example.org", "commit", "--quiet", "-m", "change")
+    git(*folder, "add", ".")
+    git(*folder, *commit)
+    old = git(*folder, "rev-parse", "HEAD")
+    for _ in range(5):  # a job does not wait long for git
+        assert project.json("run", "paper", "cmd.run", "true").code == 3
+        if f"project at {old}" in project.run("jobs", "show", "last").out:
+            break
+    kept = jobs(project, "list")[0]["jid"]
+    assert "since the job" not in project.run("run", "--rerun-failed", kept).err
+    project.write("salt/fine.sls", "other:\n  test.nop: []\n")
+    assert "has changes that are not committed" in project.run("run", "--rerun-failed", kept).err
+    git(*folder, "add", ".")
+    git(*folder, *commit)
+    new = git(*folder, "rev-parse", "HEAD")
+    said = project.run("run", "--rerun-failed", kept).err
+    assert f"since the job {kept}: the project was at {old[:12]}, and is at {new[:12]}" in said
+
+
+@pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
+def test_a_job_again_has_the_git_revisions_of_the_job(tmp_path):
+    states = Repo(tmp_path / "states.git", {"word.sls": "first:\n  test.fail_without_changes: []\n"})
+    config = {"fileserver_backend": ["git"], "gitfs_remotes": [states.url], "gitfs_update_interval": 0}
+    project = Project(tmp_path, HOSTS, **config)
+    assert "first" in str(project.json("apply", "here", "word").data)
+    states.commit({"word.sls": "second:\n  test.fail_without_changes: []\n"})
+    [job] = jobs(project, "list")
+    again = project.json("apply", "--rerun-failed", job["jid"])
+    assert "first" in str(again.data) and "second" not in str(again.data), "the revision of the job"
+    assert "second" in str(project.json("apply", "here", "word").data), "a new job has the newest one"
+    assert not list((project.cache / "jobs").glob("pins-*"))
 
 
 def test_a_secret_pillar_is_asked_for_again(project):
@@ -272,7 +311,7 @@ def test_a_damaged_data_base_is_put_aside(project, damage):
 
 
 def test_a_read_only_cache_is_said_and_the_run_goes_on(project):
-    """Root may write anywhere: a file stands where the folder would be."""
+    """Root may write anywhere, so a file takes the place of the folder."""
     project.cache.mkdir(exist_ok=True)
     (project.cache / "jobs").write_text("in the way")
     done = project.json("run", "paper", "grains.items")

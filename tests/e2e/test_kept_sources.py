@@ -1,4 +1,4 @@
-"""Copies of sources on the target: what is kept, what is not, and names that look like more than a path."""
+"""Copies of sources on the target: which are kept, and names that resemble more than a path."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Much text: who works with it has all of it, people get the beginning and are told so."""
+"""Long texts: programs get the whole text, people its beginning and a remark."""
 
 from __future__ import annotations
 

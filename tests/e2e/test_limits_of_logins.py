@@ -1,4 +1,4 @@
-"""Logins with small limits (open files, size of files, memory): what they stop says so, and says which limit it was."""
+"""Logins with low limits (open files, file size, memory): the error names the limit that was reached."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.beds.project import Done, Project
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="other systems count memory differently")
 
 PYTHON = shutil.which("python3", path="/usr/bin:/usr/local/bin") or sys.executable
-#: id -> (ulimit of its login, what the message says)
+#: id -> (ulimit of its login, pattern of the message)
 STOPPED = {
     "few-files": ("-n 8", r"open files.*ulimit -n"),
     "hardly-any-files": ("-n 3", "open files|Error 24"),

@@ -1,4 +1,4 @@
-"""``--user``, ``--priv`` and ``--sudo`` hold where the inventory does not say; also by the words of others."""
+"""``--user``, ``--priv`` and ``--sudo`` apply if the inventory has no value; also with the options of other tools."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Connections over real sshds that break in mid-run: no state is lost, none runs twice, nothing of ours stays."""
+"""Connections over real sshds that break during a run: no state is lost or run twice, and no process remains."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ pytestmark = [
     pytest.mark.skipif(not Path("/proc/self").exists(), reason="finds the server's processes in /proc"),
 ]
 
-#: Each state counts itself; the second waits until it may go on, and what follows needs the controller again.
+#: Each state counts its runs; the second waits until it may continue, and later ones need the controller again.
 STATES = """
 one:
   cmd.run:
@@ -35,7 +35,7 @@ four:
   cmd.run:
     - name: echo four >> {home}/count
 """
-#: Rendered when its turn comes: it asks the target, and has pillar in it.
+#: Rendered when its chunk runs: it asks the target, and contains pillar.
 PAGE = "{{ salt['cmd.run']('cat ' ~ pillar['home'] ~ '/count | wc -l') }} {{ pillar['word'] }}\n"
 
 
@@ -49,7 +49,7 @@ def site(project: Callable[..., Project], home: Path, **config: object) -> Proje
 
 
 def cut(bed: SshdBed, id: str = "t1") -> None:
-    """Kill the server's processes of all connections, as a machine's firewall or a crash would."""
+    """Kill the server's processes of all connections, as a firewall or a crash would."""
     for pid in children(bed.targets[id].process.pid):
         for inner in [*children(pid), pid]:
             name = Path(f"/proc/{inner}/comm").read_text() if Path(f"/proc/{inner}/comm").exists() else ""
@@ -70,12 +70,12 @@ def all_done(done: Done, home: Path) -> None:
 
 
 def left(home: Path) -> list[str]:
-    """What the private directory has of jobs."""
+    """The files of jobs in the private directory."""
     return sorted(str(path.relative_to(home)) for path in (home / ".cache/pushsalt").glob("jobs/**/*"))
 
 
 def at_work(home: Path) -> list[int]:
-    """The processes there that logins have begun."""
+    """The processes that were started by logins."""
     return running(f"HOME={home} ", "environ")
 
 
@@ -110,14 +110,14 @@ def test_it_may_break_again_and_again(project, bed):
 
 
 def test_the_run_ends_while_nobody_is_connected(project, bed):
-    """What was kept is on disk then, and is sent by a process that knows nothing else of the run."""
+    """The returns are on disk then; a process without other data of the run sends them."""
     home = bed.targets["t1"].home
     made = site(project, home)
     made.write("salt/short.sls", STATES.format(home=home).partition("three:")[0])
     server = bed.targets["t1"].process
     process = made.start("apply", "--out", "json", "t1", "short")
     wait_until(lambda: "two" in counted(home))
-    os.kill(server.pid, signal.SIGSTOP)  # nobody can come in
+    os.kill(server.pid, signal.SIGSTOP)  # no login is possible
     try:
         cut(bed)
         (home / "go").touch()

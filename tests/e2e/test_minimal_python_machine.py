@@ -1,4 +1,4 @@
-"""The real command on a booted machine that has no more of Python than python3-minimal."""
+"""The real command on a booted machine that has only python3-minimal."""
 
 from __future__ import annotations
 

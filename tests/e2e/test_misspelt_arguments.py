@@ -1,4 +1,4 @@
-"""A misspelt argument keeps a target's states from running: nothing ran, and the word that was meant is said."""
+"""A misspelt argument stops a target's states before the run; the error suggests the correct name."""
 
 from __future__ import annotations
 

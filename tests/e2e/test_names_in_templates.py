@@ -1,4 +1,4 @@
-"""What a managed file's template sees of its state, on real targets: the names, and their values, are Salt's."""
+"""The variables of a managed file's template, on real targets: names and values equal Salt's."""
 
 from __future__ import annotations
 
@@ -52,13 +52,13 @@ def applied(project: Project, text: str, *words: str) -> list[dict[str, Any]]:
 
 
 def seen(path: Path) -> dict[str, Any]:
-    """What a template saw."""
+    """The variables of a template."""
     return {name: value for name, value in json.loads(path.read_text()).items() if value != "-"}
 
 
 @pytest.mark.parametrize("sources", ["salt://t", "[salt://not-there, salt://t]", "[{salt://t: null}]"])
 def test_arguments_of_the_state(project, tmp_path, sources):
-    """Salt 3008.3 shows the same ones, of these states."""
+    """Salt 3008.3 has the same, for these states."""
     rets = applied(
         project,
         f"""
@@ -110,7 +110,7 @@ def test_defaults_and_context_win(project, tmp_path):
 
 
 def test_yaml_of_context_and_pillar_keeps_their_order(project, tmp_path):
-    """As with Salt: what an SLS says in an order stands so in the YAML of a template; other mappings are sorted."""
+    """As in Salt, mappings of an SLS keep their order in the YAML of a template; other mappings are sorted."""
     order = "{{ c | yaml }} {{ d | yaml }} {{ pillar.k | yaml }} {{ {'z': 1, 'a': 2} | yaml }}\n"
     pillar = {"pillar/top.sls": "base: {'*': [p]}", "pillar/p.sls": "k: {z: {y: 1, b: 2}, a: 1}"}
     project.files({"salt/order": order, **pillar})
@@ -208,7 +208,7 @@ def test_a_fleet_whose_arguments_differ(project, tmp_path):
 
 
 def test_what_is_rendered_beforehand_is_what_the_target_asks_for():
-    """Both sides compute one key: nothing is rendered, or sent, twice."""
+    """Both sides compute the same key, so no template is rendered or sent twice."""
     from thin import wire
     from thin.call_state import INTERNAL
     from thin.states import file

@@ -1,4 +1,4 @@
-"""A run that is killed between a change and its reactions: the next whole command runs them, once."""
+"""A run is killed between a change and its reactions: the next command runs the reactions, once."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ listens:
 """
 
 
-#: the worker, and the supervisor, whose end is the worker's, too
+#: the worker, and the supervisor, whose end also ends the worker
 VICTIMS = {"worker": "$PPID", "supervisor": "$(ps -o ppid= $PPID)"}
 
 

@@ -1,4 +1,4 @@
-"""A named pipe or a device where a file is expected: an error at once, or as if it were not there. Nothing waits."""
+"""A named pipe or a device in place of a file: an immediate error, or treated as missing. No command waits."""
 
 import os
 import shutil
@@ -8,7 +8,7 @@ import pytest
 
 from tests.beds.project import Project
 
-LIMIT = 30  # seconds: a command that waits for a pipe never ends
+LIMIT = 30  # seconds: a command that waits for a pipe would not end
 
 INVENTORY = '{"hosts": {"here": {"transport": "local"}}}'
 SITE = "conf:\n  test.succeed_without_changes\n"
@@ -27,7 +27,7 @@ KINDS = {"pipe": pipe, "device": device}
 
 @pytest.fixture(params=list(KINDS))
 def put(request, tmp_path):
-    """Puts a pipe or a device where a file was, or none."""
+    """Replaces a file by a pipe or a device, or creates one."""
 
     def put(path: Path) -> Path:
         path.unlink(missing_ok=True)
@@ -97,7 +97,7 @@ def test_own_renderers(site, put):
 
 
 def test_each_file_of_the_caches(site, tmp_path):
-    """Whatever is kept can be had anew."""
+    """All cached data can be made again."""
     site.write("salt/site.sls", "conf:\n  test.succeed_without_changes:\n    - name: {{ pillar.get('a', 1) }}\n")
     words = ["apply", "-G", "os:*", "site"]
     assert [site.run(*command).code for command in (["grains", "here"], words)] == [0, 0]

@@ -1,4 +1,4 @@
-"""What a target gets of the configuration: every byte that is sent to it is recorded, and planted values looked for."""
+"""Which options a target receives: every byte that is sent to it is recorded, and searched for planted values."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pushsalt.transport.local import LocalStream
 from tests.beds.gitserver import Repo
 
 CANARY = "canary-Zu8aequa"
-#: A Salt master configuration with a secret wherever one has a place.
+#: A Salt master configuration with a secret in every option that may have one.
 MASTER: dict[str, Any] = {
     "vault.auth.token": f"{CANARY}-1",
     "vault": {"auth": {"method": "token", "token": f"{CANARY}-2"}, "url": "https://vault.example"},
@@ -37,13 +37,13 @@ MASTER: dict[str, Any] = {
     "grafana": {"grafana_token": f"{CANARY}-19"},
     "http_auth_header": f"Bearer {CANARY}-20",
 }
-#: Everything that a template can print of its options.
+#: All options that a template can print.
 ALL = "{{ opts | string }} {{ salt['config.items']() | string }} {{ salt['config.get']('vault', merge='recurse') }}"
 
 
 @pytest.fixture
 def wire(monkeypatch: pytest.MonkeyPatch) -> bytearray:
-    """All bytes that go to targets."""
+    """All bytes that are sent to targets."""
     sent = bytearray()
     write = LocalStream.write
 

@@ -1,4 +1,4 @@
-"""Orchestrations over OpenSSH: the steps of one use each target's connection one after the other."""
+"""Orchestrations over OpenSSH: all steps use the same connection to each target."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def test_steps_use_the_connection_of_earlier_steps(project):
 
 
 def test_a_connection_that_broke_between_steps_is_opened_again(project, bed):
-    """The state between the steps ends the server's processes of the connection, by the port of the client."""
+    """The state between the steps kills the server's processes of the connection, found by the client's port."""
     end = 'parents=$(pgrep -P {server}); test -n "$parents"; kill -KILL $parents; sleep 0.5'
     text = f"between:\n  cmd.run:\n    - name: '{end.format(server=bed.targets['t1'].process.pid)}'\n"
     made = project({"salt/orch.sls": STEP.format(id="one") + text + STEP.format(id="two")})

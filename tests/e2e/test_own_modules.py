@@ -1,4 +1,4 @@
-"""Users' own execution modules, states, grains and utilities: from the tree to the target, and used everywhere."""
+"""Users' own execution modules, states, grains and utilities: sent to the target, and used in every place."""
 
 from __future__ import annotations
 

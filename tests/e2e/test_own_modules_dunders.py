@@ -1,4 +1,4 @@
-"""Everything that Salt's loader gives to users' modules, and takes from them, is there for ours."""
+"""All variables that Salt's loader sets and reads in users' modules are supported."""
 
 from __future__ import annotations
 

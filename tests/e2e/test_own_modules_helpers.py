@@ -1,4 +1,4 @@
-"""What users' own modules import of Salt, what happens to those that cannot be loaded, and how they travel."""
+"""Imports of Salt in users' own modules, errors of modules that fail to load, and their transfer."""
 
 from __future__ import annotations
 

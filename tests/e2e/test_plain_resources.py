@@ -1,4 +1,4 @@
-"""Resources that nothing can be run in, from the pillar of their manager to states on them, by the command line."""
+"""Resources in which nothing can run, from the pillar of their manager to states, by the command line."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ FILES = {
 
 
 class Asked(BaseHTTPRequestHandler):
-    def do_GET(self) -> None:  # the name is http.server's
+    def do_GET(self) -> None:  # http.server defines the name
         good = self.headers.get("Authorization") == f"Bearer {SECRET}"
         body = b'{"version": 5}' if good else b"{}"
         self.send_response(200 if good else 401)

@@ -1,4 +1,4 @@
-"""Programs that a template or an external pillar has started end with the command, however it is stopped."""
+"""Programs that a template or an external pillar has started end with the command, also if it is interrupted."""
 
 from __future__ import annotations
 

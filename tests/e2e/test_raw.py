@@ -1,4 +1,4 @@
-"""``run --raw`` on real servers without a Python, and Python installed there where ``bootstrap`` says so."""
+"""``run --raw`` on real servers without a Python, and the installation of Python by ``bootstrap``."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from pushsalt.bundle import shim
 from tests.beds import sshd
 from tests.beds.project import Project
 
-#: Asks for a password as sudo does with -S and -p, and runs what stands behind --.
+#: Prompts for a password as sudo does with -S and -p, and runs the words after --.
 SUDO = """#!/bin/sh
 while [ "$1" != -- ]; do [ "$1" = -p ] && prompt=$2; shift; done; shift
 [ -n "$prompt" ] || { echo 'sudo: a password is required' >&2; exit 1; }
@@ -34,7 +34,7 @@ COMMAND = """printf '%s|%s' 'a b' "\\\\x" '!' "$((1+1))"; echo err >&2; exit 7""
 
 @pytest.fixture
 def bare(tmp_path: Path) -> Iterator[sshd.SshdBed]:
-    """A server whose logins find sh, and what stands in the folder ``tools``: no Python."""
+    """A server whose logins find sh and the programs of the folder ``tools``, but no Python."""
     if reason := sshd.missing():
         pytest.skip(reason)
     tools = tmp_path / "tools"
@@ -95,7 +95,7 @@ def test_there_is_no_dry_run_of_it(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("tty", [False, True])
 def test_as_another_user(bare: sshd.SshdBed, tmp_path: Path, tty: bool) -> None:
-    """The command stands in no argument list, and the password goes to sudo alone."""
+    """The command is in no argument list, and only sudo receives the password."""
     settings = {"sudo": True, "sudo_user": "someone", "sudo_password": "pass word", "tty": tty}
     command = COMMAND + "; cat /proc/$$/cmdline"
     project = make(bare, tmp_path, **settings)
@@ -117,7 +117,7 @@ def test_as_another_user_by_sudo_itself(tmp_path: Path) -> None:
     assert ret == {"stdout": "nobody", "stderr": "", "retcode": 4}
 
 
-# --- Python where there is none
+# --- installation of Python
 
 
 def client(bed: sshd.SshdBed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, **settings: object) -> Client:

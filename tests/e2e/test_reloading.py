@@ -1,4 +1,4 @@
-"""What states change for those that follow in the same run: modules, grains; and the user that commands run as."""
+"""Changes by states that affect later ones in the same run: modules, grains, and the user that runs commands."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a person sees of failures: each is said once, and how to do it again for those."""
+"""Output about failures for people: each failure once, and the command that repeats it for these targets."""
 
 from __future__ import annotations
 
@@ -138,7 +138,7 @@ def test_what_was_asked_for_is_shown_of_each_target(project: Project) -> None:
     role = project.run("run", "web*", "cmd.run", "echo my role is {{ pillar.role }}", "template=jinja").out
     assert role.startswith("web1: my role is primary\nweb2: my role is standby\n"), role
     single = project.run("run", "web*", "state.single", "cmd.run", "echo my id is $THEIRS", "env={THEIRS: x}").out
-    assert "(2 targets: same)" in single  # equal is shown once all the same
+    assert "(2 targets: same)" in single  # equal texts are printed once
     project.write("salt/say.sls", "echo I am {{ grains.id }}: cmd.run\n")
     said = project.run("apply", "web*", "say").out
     assert "stdout: I am web1" in said and "stdout: I am web2" in said

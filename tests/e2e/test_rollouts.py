@@ -1,4 +1,4 @@
-"""Rollouts by the command line: over sshd on loopback, on this machine, and with somebody at a terminal."""
+"""Rollouts by the command line: over sshd on loopback, on this machine, and with input on a terminal."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_the_first_failure_stops_steps_over_ssh(project: Callable[..., Project])
 
 @pytest.mark.sshd
 def test_a_check_over_ssh(project: Callable[..., Project]) -> None:
-    """The check sees each target by a connection of its own, and comes after its batch."""
+    """The check uses a separate connection to each target, and runs after its batch."""
     made = project({"salt/states.sls": GOOD})
     options = ("--batch", "1", "--batch-check", "grains.equals id t1", "--max-fail", "1", "--batch-check-timeout", "3")
     done = made.json("apply", "t*", "states", *options)
@@ -108,7 +108,7 @@ def test_targets_begin_in_order_and_steps_are_done(local: Callable[..., Project]
 
 
 def test_no_two_of_a_rack(local: Callable[..., Project], tmp_path: Path) -> None:
-    """The racks of what begins, as the log has the batches."""
+    """The racks of targets that begin, from the log of batches."""
     made = local(4, grains={"t1": {"rack": "a"}, "t2": {"rack": "a"}, "t3": {"rack": "b"}, "t4": {"rack": "b"}})
     done = made.run("-l", "info", "run", "*", "test.ping", "--batch", "2,2", "--batch-by", "grain:rack")
     assert done.code == 0
@@ -203,7 +203,7 @@ def test_a_signal_in_mid_rollout(local: Callable[..., Project], tmp_path: Path) 
     assert "rollout" not in done.err
 
 
-# with somebody at the terminal ----------------------------------------------------------------------------------------
+# with input on a terminal ---------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

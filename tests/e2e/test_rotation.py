@@ -1,4 +1,4 @@
-"""After a rotation the former secret, which may still be valid, is shown no more than the new one."""
+"""After a rotation the former secret, which may still be valid, is hidden as the new one is."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Rotation(Project):
         self.rotate()
 
     def rotate(self) -> None:
-        """New secrets in place of the old ones."""
+        """Replace the secrets by new ones."""
         word = f"c4n/{secrets.token_hex(6)}+&"
         lines = [base64.b64encode(secrets.token_bytes(45)).decode() for _ in range(3)]
         key = "\n".join(["-----BEGIN PRIVATE KEY-----", *lines, "-----END PRIVATE KEY-----", ""])
@@ -58,7 +58,7 @@ class Rotation(Project):
         self.write("pillar/secret.sls", json.dumps(pillar))
 
     def shown(self, text: str) -> list[str]:
-        """The secrets that stand in a text, in whatever form."""
+        """The secrets that a text contains, in any form."""
         joined = text.replace("\n", "").replace("\\n", "")
         return [word for word in self.words if any(form in text or form in joined for form in forms(word))]
 
@@ -78,7 +78,7 @@ def rotation(tmp_path: Path) -> Rotation:
 def test_the_diff_of_a_rotation(rotation: Rotation, out: str) -> None:
     assert all(state["result"] for state in values(rotation.json("apply", "here", "it").data["here"]))
     rotation.rotate()
-    for more in (["--test"], ["--test"], []):  # by the first one the pillar that is kept is the new one
+    for more in (["--test"], ["--test"], []):  # the first run has stored the new pillar
         done = rotation.run("-l", "debug", "apply", "--out", out, "-vv", *more, "here", "it")
         assert "user = app" in done.out and "port = 4" in done.out, done.out
         assert not rotation.shown(done.out), done.out
@@ -86,7 +86,7 @@ def test_the_diff_of_a_rotation(rotation: Rotation, out: str) -> None:
 
 
 def test_without_what_was_kept(rotation: Rotation) -> None:
-    """Then the diff itself says which lines have the former one."""
+    """Without a cached pillar, lines of the diff itself tell which values are former secrets."""
     rotation.json("apply", "here", "it")
     for path in rotation.cache.glob("pillar*/*"):
         path.unlink()
@@ -96,7 +96,7 @@ def test_without_what_was_kept(rotation: Rotation) -> None:
 
 
 def test_what_a_command_prints_of_a_file(rotation: Rotation) -> None:
-    """No pillar is compiled for it: what was kept says what is secret, and what was."""
+    """No pillar is compiled for the command: the cached one has the secret and the former secrets."""
     rotation.json("apply", "here", "it")
     rotation.rotate()
     rotation.run("run", "here", "pillar.items")

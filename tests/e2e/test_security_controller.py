@@ -1,4 +1,4 @@
-"""A hostile target cannot harm the controller, whatever it sends: nothing of it is run, shown raw, or waited for."""
+"""A hostile target cannot harm the controller: nothing that it sends is run, shown raw, or waited for without limit."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ NASTY = "\x1b]0;owned\x07\x1b[2J\x9b31m[bold red]x[/bold red] {{ 7 * 7 }} \u202e
 
 
 Frames = list[Any]
-#: what the controller says first: init and the call, number 1
+#: the first messages of the controller: init and the call, number 1
 BEGIN = ["WAIT", "WAIT"]
 
 
 class Fleet(Project):
-    """A project whose targets are all hostile, each sending frames of its own, but for ``well``."""
+    """A project whose targets are hostile, each with its own frames, except for ``well``."""
 
     def __init__(self, folder: Path, frames: dict[str, Frames]) -> None:
         hosts: dict[str, Any] = {"well": {"transport": "local"}}
@@ -126,7 +126,7 @@ def test_frames_that_make_no_sense(nonsense: Done, id: str) -> None:
 
 MARKER = "executed-by-the-controller"
 CODE = f"import os\ndef run():\n    open(os.path.expanduser('~/{MARKER}'), 'w').close()\n    return 'done'\n"
-#: what a target asks so that something of its choice runs here
+#: questions of a target by which code of its choice would run on the controller
 ATTACKS: dict[str, dict[str, Any]] = {
     "py": {"k": "template", "text": CODE, "engine": "py"},
     "pipe": {"k": "template", "text": CODE, "engine": "jinja|py"},
@@ -168,7 +168,7 @@ for attack in ATTACKS.values():
 
 @pytest.fixture(scope="module")
 def asked(tmp_path_factory: pytest.TempPathFactory) -> tuple[Fleet, Done]:
-    """All questions in one run. The first of a target makes the controller ask for grains; each has its answer."""
+    """All questions in one run. The first of a target makes the controller ask for grains; each gets an answer."""
     grains = message(k="ret", re=2, ret={"id": "well"})
 
     def conversation(questions: list[dict[str, Any]]) -> Frames:
@@ -198,7 +198,7 @@ def test_nothing_that_it_sends_is_run_on_the_controller(asked: tuple[Fleet, Done
 @pytest.mark.parametrize("kind", PATHS)
 def test_only_files_of_the_roots_are_given(asked: tuple[Fleet, Done], kind: str) -> None:
     fleet, _ = asked
-    if kind == "template":  # without a URL it is a text, and there is none
+    if kind == "template":  # without a URL it is a text, and no request is made
         assert "'text': b''" in fleet.heard(kind)
     answers = [line for line in fleet.heard(kind).splitlines() if "'k': 'answer'" in line]
     assert len(answers) == len(URLS)

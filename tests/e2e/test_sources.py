@@ -72,7 +72,7 @@ def test_a_scheme_of_a_plugin(project, tmp_path):
 
 
 def test_a_target_cannot_make_up_a_url(project, tmp_path):
-    """The string is put together on the target: nobody here has named it."""
+    """The target composes the string: no file of the operator names it."""
     project.write("salt/_modules/sly.py", "def ask():\n    return __salt__['cp.cache_file']('s3' + '://file')\n")
     assert project.json("run", "a", "sly.ask").data["a"] is False
     assert not (tmp_path / "bucket" / "asked").exists()

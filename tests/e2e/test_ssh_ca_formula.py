@@ -1,4 +1,4 @@
-"""The formula ssh_ca on a real sshd: certificates get in, revoked ones do not, the operator never loses the way in."""
+"""The formula ssh_ca on a real sshd: certificates are accepted, revoked ones refused, and the operator keeps access."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ pytestmark = [
 
 
 class Site:
-    """A machine web1 whose /etc/ssh is a folder of ours, and the CA of its environment."""
+    """A machine web1 whose /etc/ssh is a folder of the test, and the CA of its environment."""
 
     def __init__(self, folder: Path, socket: str) -> None:
         self.folder = folder
@@ -64,7 +64,7 @@ class Site:
         return done.code, done.data["web1"]
 
     def good(self, *words):
-        """The states that changed something; all must be well."""
+        """The states that changed something; fails unless all succeeded."""
         code, states = self.apply(*words)
         assert isinstance(states, dict), states
         assert (code, [ret["comment"] for ret in states.values() if ret["result"] is False]) == (0, []), states
@@ -84,7 +84,7 @@ class Site:
         return key
 
     async def enters(self, key: Path, *known: Path) -> str:
-        """An empty text, or the kind of error."""
+        """An empty text, or the error kind."""
         host = self.bed.targets["web1"].host()
         target = Target("web1", host="127.0.0.1", port=host["port"], user=host["user"], priv=(str(key),), agent=False)
         options = ConnectOptions(known_hosts=known or (self.bed.known_hosts,), ssh_config=(), connect_timeout=8)
@@ -111,7 +111,7 @@ async def test_users_hosts_and_revocation_reach_the_machine(site):
     assert site.good() == set()
     alice, bob = site.user("alice"), site.user("bob", role="db")
     assert [await site.enters(key) for key in (alice, bob, site.bed.key)] == ["", "auth_failed", ""]
-    # the host is known by its certificate alone
+    # the host is accepted because of its certificate only
     assert await site.enters(alice, site.project.root / "known_hosts") == ""
     assert "@cert-authority * ssh-ed25519 " in (site.etc / "ssh_known_hosts2").read_text()
     # a renewed host certificate, and a revocation
@@ -204,7 +204,7 @@ async def test_nothing_of_a_manifest_that_does_not_verify_reaches_a_machine(site
 
 
 async def test_a_damaged_list_never_takes_its_place(site):
-    """Not even where the controller did not look: a server with it would let nobody in."""
+    """Also if the controller did not check it: with such a list a server would refuse every login."""
     site.good()
     data = site.project.folder / "pillar/ssh.sls"
     pillar = json.loads(data.read_text())

@@ -1,4 +1,4 @@
-"""Functions of ``state`` that are more than a run: requests, mocks, test mode by pillar, what they return and keep."""
+"""Further functions of ``state``: requests, mocks, test mode by pillar, what they return and store."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ def test_pillar_opts_put_the_configuration_into_pillar(tmp_path: Path) -> None:
 def test_parallel_states_are_answered_while_another_one_works(project: Project, tmp_path: Path) -> None:
     flag = tmp_path / "flag"
     wait = f"for i in $(seq 400); do [ -e {flag} ] && exit 0; sleep 0.05; done; exit 1"
-    asks = "__slot__:salt:test.echo(salt://asked)"  # a source that the plan does not foresee
+    asks = "__slot__:salt:test.echo(salt://asked)"  # a source that is not in the plan
     project.write("salt/asked", "from the controller")
     first = f"{flag}:\n  file.managed:\n    - source: {asks}\n    - parallel: true\n"
     project.write("salt/beside.sls", f"{first}waits:\n  cmd.run:\n    - name: {wait}\n")

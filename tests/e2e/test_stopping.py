@@ -1,4 +1,4 @@
-"""Ctrl-C in two steps, over real sshds: the state under way ends, and the rest is returned as not run."""
+"""Ctrl-C in two steps, over real sshds: the current state ends, and the others are returned as not run."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ NOT_RUN = "State was not run because the run was stopped"
 
 @pytest.fixture
 def begun(project, bed):
-    """Begins a run with options; the process, once its first state is under way, and the home."""
+    """Begin a run with options; returns the process, once its first state runs, and the home."""
     home = bed.targets["t1"].home
     for name in ("count", "go"):
         (home / name).unlink(missing_ok=True)
@@ -71,7 +71,7 @@ def test_the_first_signal_lets_the_state_end(begun, name, code):
     assert (home / "count").read_text() == "one\n"
     wait_until(lambda: not running(f"HOME={home} ", "environ"))
 
-    again = site.json("apply", "t1", "site")  # what reacts to the change of the first state is still due
+    again = site.json("apply", "t1", "site")  # the reaction to the change of the first state has not run yet
     assert again.code == 0 and "It was due" in str(again.data)
 
 

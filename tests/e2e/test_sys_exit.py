@@ -1,4 +1,4 @@
-"""Python of a user that ends its program is an error where it stands, and never the end of the command."""
+"""Users' Python that calls sys.exit is an error in its place, and does not end the command."""
 
 import pytest
 

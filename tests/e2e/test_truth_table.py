@@ -1,4 +1,4 @@
-"""Each requisite, whatever came of the states that it names: what happens is what was recorded from real Salt."""
+"""Each requisite with every outcome of the states that it names: results equal those recorded from real Salt."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An option of the configuration that nobody knows is said once a day, not by each command and for each host."""
+"""An unknown option of the configuration is reported once a day, not by each command and for each host."""
 
 from __future__ import annotations
 

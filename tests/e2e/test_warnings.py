@@ -1,4 +1,4 @@
-"""What a target had to say before it failed is told once, whatever its failure."""
+"""Warnings of a target before it failed are printed once, for every kind of failure."""
 
 import fcntl
 import json
@@ -47,7 +47,7 @@ def test_once(project: Project, words: str) -> None:
 
 
 def test_before_it_began(project: Project) -> None:
-    """The session does not come to be: another run holds the target."""
+    """The session does not begin: another run holds the lock."""
     project.json("apply", "here", "well")
     (path,) = Path(project.home, ".cache/pushsalt").glob("lock-*")  # this machine has one for each id
     with path.open("r+") as lock:

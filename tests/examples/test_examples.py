@@ -1,4 +1,4 @@
-"""The worked examples of CONTRIBUTING.md, each used through the command line."""
+"""The examples of CONTRIBUTING.md, each used through the command line."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ HERE = Path(__file__).parent
 
 @pytest.fixture
 def project(tmp_path: Path) -> Project:
-    """A project with the examples in its file root; ``here`` is this machine, ``far`` is never connected to."""
+    """A project with the examples in its file root; ``here`` is this machine, ``far`` is offline."""
     hosts: dict[str, Any] = {
         "here": {"transport": "local", "minion_opts": {"banner.file": str(tmp_path / "banner")}},
         "far": {"transport": "offline", "grains": {"row": "b", "os_family": "Debian"}},
@@ -27,7 +27,7 @@ def project(tmp_path: Path) -> Project:
 
 
 def configure(project: Project, **settings: Any) -> None:
-    """Further options of the configuration."""
+    """Add options to the configuration."""
     roots = {"file_roots": {"base": ["salt"]}, "pillar_roots": {"base": ["pillar"]}}
     project.write("pushsalt.yaml", json.dumps({**roots, **settings}))
 

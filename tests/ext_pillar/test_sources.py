@@ -1,4 +1,4 @@
-"""External pillars, decryption and what pillar functions say of them, through the API and an offline target."""
+"""External pillars, decryption and pillar functions, through the API and an offline target."""
 
 from __future__ import annotations
 
@@ -160,7 +160,7 @@ def test_stack(project):
 
 @pytest.fixture
 def server():
-    """Answers with what it was asked, as JSON."""
+    """A server that answers with the request, as JSON."""
 
     class Handler(http.server.BaseHTTPRequestHandler):
         def do_GET(self):
@@ -238,7 +238,7 @@ def message(project, tmp_path_factory):
     """A text encrypted for a key in the project's key ring."""
     if shutil.which("gpg") is None:
         pytest.skip("no gpg here")
-    home = tmp_path_factory.mktemp("g", numbered=True)  # a short path: it holds a socket
+    home = tmp_path_factory.mktemp("g", numbered=True)  # a short path: it contains a socket
     home.chmod(0o700)
     gpg = ["gpg", "--homedir", str(home), "--batch", "--quiet", "--trust-model", "always"]
     key = ["--passphrase", "", "--quick-generate-key", "me@example", "ed25519", "sign", "never"]
@@ -331,7 +331,7 @@ def ext_pillar(minion_id, pillar, *args, **kwargs):
         ({"own": "x"}, {}),  # it has another name
         ({"unwilling": "x"}, {}),
         ({"file_tree": "x"}, {"replaced": "x"}),
-        ({"cmd_yaml": "echo a: 1"}, {"a": 1}),  # the user's own says no: ours
+        ({"cmd_yaml": "echo a: 1"}, {"a": 1}),  # the user's own refuses to load: ours is used
         ({"broken": 1}, "__virtual__ of the plug-in fails: KeyError: 'x'"),
     ],
 )

@@ -1,4 +1,4 @@
-"""Digests are kept between commands while a file stays as it is, and only then."""
+"""Digests are cached between commands until a file changes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pushsalt.files.found import disk_file
 
 @pytest.fixture
 def command(tmp_path, monkeypatch):
-    """A new command's memory of digests; gives the paths that were hashed in it."""
+    """A new command's cache of digests; returns the paths that were hashed."""
     monkeypatch.setattr(module, "MANY_FILES", 3)
 
     def begin() -> tuple[Digests, list[str]]:

@@ -1,4 +1,4 @@
-"""``pushsalt formula``: the project's file edited, remotes fetched and locked, formulas described and begun."""
+"""``pushsalt formula``: edits the project's file, fetches and locks remotes, describes and creates formulas."""
 
 from __future__ import annotations
 
@@ -171,7 +171,7 @@ def test_add_a_tag_by_name(tmp_path):
     )
     [found] = json.loads(site.run("formula", "list", "--out", "json").out)
     assert (found["name"], found["version"], found["revision"]) == ("web", "1", one.tip("v1"))
-    assert "states" not in found  # a list looks at no state
+    assert "states" not in found  # a list reads no state
     again = site.run("formula", "add", "web@v2")
     assert again.code == 1 and "`pushsalt formula remove web` first" in again.err
 

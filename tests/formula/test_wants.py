@@ -1,4 +1,6 @@
-"""`formula add`, `update` and `check` say which files ask for renderers that a remote may not use, and run none."""
+"""`formula add`, `update` and `check` name files that need renderers which a remote may not use, and run none of
+them.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,7 @@ PYTHON = "import pathlib\npathlib.Path({!r}).write_text('ran')\n"
 
 @pytest.fixture
 def mark(tmp_path: Path) -> Path:
-    """Where the formula's Python would write."""
+    """The file that the formula's Python would write."""
     return tmp_path / "mark"
 
 

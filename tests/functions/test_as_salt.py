@@ -1,8 +1,8 @@
-"""Calls of functions that real Salt answered, with the same grains, pillar, options and files.
+"""Functions compared with real Salt's answers for the same grains, pillar, options and files.
 
-``cases/functions.jsonl``: its first line says what there was, each other one a call (function, arguments, keyword
-arguments) with what it returned or the class of what it raised; ``shown`` are calls by a command line, the others
-templates'. Values as in ``test_yaml_as_salt.py``. What Salt makes of wrong calls by accident is left out.
+``cases/functions.jsonl``: its first line has the inputs; each other one a call (function, arguments, keyword arguments)
+with its return or the class of its exception. ``shown`` are calls by a command line, the others by templates. Values as
+in ``test_yaml_as_salt.py``. Accidental results of Salt for wrong calls are left out.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ MODULES = sorted({case["call"][0].split(".")[0] for case in CASES})
 
 @pytest.fixture(scope="module")
 def minions(tmp_path_factory):
-    """The target as a command line has it, and as templates have it."""
+    """The minion for a command line, and for templates."""
     top = tmp_path_factory.mktemp("tree")
     for path, text in HEAD["files"].items():
         (top / path).parent.mkdir(parents=True, exist_ok=True)
@@ -55,7 +55,7 @@ def decoded(value):
     [(kind, inside)] = value.items()
     if kind == "__d":
         return {decoded(key): decoded(item) for key, item in inside}
-    if kind == "__r":  # a type that JSON has no way to say
+    if kind == "__r":  # JSON cannot represent the type
         return inside
     return {"__b": lambda: inside.encode("latin1"), "__f": lambda: float(inside)}[kind]()
 

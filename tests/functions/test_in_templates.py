@@ -1,4 +1,4 @@
-"""Functions as templates call them: each expression has the value that Salt gives it, on a machine that is offline."""
+"""Functions called by templates: each expression has Salt's value, for an offline target."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""match.* as a command line and as templates have it, answered on the controller."""
+"""match.* for a command line and for templates, answered on the controller."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""mine.*: collected with the grains or by itself, answered from the cache, for whom it is meant."""
+"""mine.*: collected with the grains or separately, answered from the cache, for allowed targets only."""
 
 import json
 import os
@@ -143,7 +143,7 @@ def test_collected_in_the_exchange_of_the_grains(make, tmp_path):
 
 @pytest.fixture
 def here(make, tmp_path):
-    """A machine that is reached, with states; its client by configuration, minion_opts and pillar."""
+    """A reachable machine with states; its client is set by configuration, minion_opts and pillar."""
     (tmp_path / "salt").mkdir()
     (tmp_path / "pillar").mkdir()
     (tmp_path / "salt/site.sls").write_text(f"{tmp_path}/written:\n  file.managed:\n    - contents: new\n")
@@ -169,7 +169,7 @@ def applied(client, *sls, **options):
 def test_a_run_of_states_collects_what_is_due(here):
     client = here(mine_functions={"test.echo": ["one"]})
     assert applied(client, "site").exit_code == 0
-    # what the states have made is there by then
+    # the files of the states exist by then
     assert client.project.mine.get("here") == {"test.echo": "one", "file.file_exists": True}
     _, seen = client.project.mine.with_times("here")
     second = applied(client, "site")
@@ -326,7 +326,7 @@ def test_values_of_resources(here, tmp_path):
     assert sorted(client.project.mine.keys()) == ["dummy:d1", "dummy:here", "here"]
     assert on("here", "mine.get", "*", "who") == [{"local:here": True, "dummy:here": True, "d1": True}]
     assert on("here", "mine.get", "T@dummy", "who", "compound") == [{"here": True, "d1": True}]
-    # "here" is the machine, not the resource that is called so too
+    # "here" is the machine, not the resource of that name
     assert on("T@dummy:here", "mine.get", "here", "who") == [{}]
     assert on("T@dummy:d1", "mine.get", "T@dummy", "who", "compound", exclude_minion=True) == [{"here": True}]
     assert on("T@dummy:d1", "mine.get", "dummy:here", "who") == [{"here": True}]

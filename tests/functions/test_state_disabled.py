@@ -1,4 +1,4 @@
-"""What state.disable forbids, and which SLS of the file roots a target uses."""
+"""SLS that state.disable forbids, and which SLS of the file roots a target uses."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""sys.* tells of the target's functions, of the controller's and of the user's own; offline, of what is known."""
+"""sys.* lists functions of the target, of the controller and of the user; for offline targets the ones that are
+known.
+"""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ def repo(tmp_path):
 
 @pytest.fixture
 def made(tmp_path):
-    """What the test opened, closed at its end."""
+    """Objects that the test opened; they are closed at its end."""
     opened = []
     yield opened
     for remotes in opened:

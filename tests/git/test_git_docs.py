@@ -1,4 +1,4 @@
-"""docs/gitfs.md names every option that there is, and every row of its tables has a test."""
+"""docs/gitfs.md names every option, and every row of its tables has a test."""
 
 from __future__ import annotations
 

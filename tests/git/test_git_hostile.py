@@ -1,4 +1,4 @@
-"""Repositories of an enemy: nothing of them is run, followed out of the tree, or taken for an option."""
+"""Hostile repositories: nothing of them is run, followed outside of the tree, or used as an option."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def put(one, kind, data):
 
 
 def evil_tree(one, names):
-    """A tree whose names git itself would refuse to make; the commit of it is master."""
+    """A tree with names that git itself refuses; its commit is master."""
     blob = put(one, "blob", b"evil")
     inner = put(one, "tree", b"100644 x\0" + bytes.fromhex(blob))
     data = b""
@@ -64,7 +64,7 @@ def test_refs_that_are_no_text_and_tags_of_files(repo, serve):
 
 
 def test_a_tree_of_trees_that_explodes_is_listed_only_so_far(repo, serve, monkeypatch):
-    """Each level names the next one ten times; a file is still found at once."""
+    """Each level names the next one ten times; the listing is bounded, and a file is still found at once."""
     monkeypatch.setattr("pushsalt.git.objects.MAX_PATHS", 5000)
     one = repo()
     blob = put(one, "blob", b"x")

@@ -1,4 +1,4 @@
-"""Several runs of one Client, and options that lead nowhere."""
+"""Several runs of one Client, and options without effect."""
 
 from __future__ import annotations
 

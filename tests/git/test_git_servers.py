@@ -1,4 +1,4 @@
-"""Remotes behind real servers: smart HTTP with a password, TLS, a proxy, ssh with keys; and servers that misbehave."""
+"""Remotes on real servers: smart HTTP with a password, TLS, a proxy, ssh with keys; and faulty servers."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SECRET = "Corr3ct-H0rse"
 
 @pytest.fixture
 def sites(tmp_path):
-    """A folder that a server serves, with the repository r.git in it."""
+    """A folder with the repository r.git, which a server serves."""
     folder = tmp_path / "sites"
     folder.mkdir()
     Repo(folder / "r.git", {"a": "1"})
@@ -147,7 +147,7 @@ def test_servers_that_are_no_good(sites, serve, remotes, caplog, trouble):
         for mirror in command._mirrors.values():
             mirror._silence = command._silence
         stopper = threading.Timer(2.0, command.stop) if trouble == "drip" else None
-        if stopper:  # curl's own limit is a minute: stopping ends it at once
+        if stopper:  # curl's own limit is a minute: an interrupt ends it at once
             stopper.start()
             with pytest.raises(GitError, match="stopped"):
                 serve(url, command=command)
@@ -199,7 +199,7 @@ def bed(tmp_path_factory):
 
 @pytest.fixture
 def at_home(bed, tmp_path, monkeypatch):
-    """A home whose known_hosts has the server; the URL of the repository there."""
+    """A home whose known_hosts has the server; returns the URL of the repository there."""
     home = tmp_path / "home"
     (home / ".ssh").mkdir(parents=True)
     (home / ".ssh" / "known_hosts").write_bytes(bed.known_hosts.read_bytes())
@@ -265,7 +265,7 @@ def test_the_users_ssh_config_holds(bed, at_home, serve, tmp_path):
 
 
 def test_a_server_that_only_has_files(sites, serve):
-    """The dumb protocol: no depth, no filter, so all of it is fetched."""
+    """The dumb protocol has no depth and no filter, so everything is fetched."""
     import functools
     import http.server
 

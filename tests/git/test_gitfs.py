@@ -1,4 +1,4 @@
-"""Salt's options of gitfs, one by one: globally and per remote. docs/gitfs.md has the table."""
+"""Salt's options of gitfs, each globally and per remote. docs/gitfs.md has the table."""
 
 from __future__ import annotations
 
@@ -285,7 +285,7 @@ def test_files_of_a_commit(repo, serve):
     big = server.find("big")
     assert (big.size, big.digest()) == (9_000_000, hashlib.sha256(b"x" * 9_000_000).hexdigest())
     with big.open() as stream:
-        assert stream.read(3) == b"xxx"  # and is left before its end
+        assert stream.read(3) == b"xxx"  # and it ends early
     with big.open() as stream:
         assert stream.read() == b"x" * 9_000_000
     assert len(big.read()) == 9_000_000

@@ -1,4 +1,4 @@
-"""Copies in the cache: kept, shared, moved by force, damaged, locked, unwritable."""
+"""Copies in the cache: stored, shared, replaced by force, damaged, locked, not writable."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_a_force_push_a_removed_branch_and_one_that_becomes_a_folder(repo, serve
     new = serve(one)
     assert new.envs() == ["base", "dev/x", "v1"]
     assert (new.read("a"), new.read("b"), new.read("b", "v1"), new.read("a", "dev/x")) == (None, b"new", b"new", b"3")
-    assert (old.read("a"), old.read("a", "dev"), old.read("b")) == (b"1", b"2", None)  # a run sees one revision
+    assert (old.read("a"), old.read("a", "dev"), old.read("b")) == (b"1", b"2", None)  # a run uses one revision
 
 
 def test_a_remote_that_is_gone(repo, serve, caplog):
@@ -146,7 +146,7 @@ def test_a_damaged_note_is_written_anew(repo, serve, tmp_path):
 
 
 def test_a_changed_object_is_found_out(repo, serve, copies):
-    """The hash of what is read is compared with its name."""
+    """The hash of each read object is compared with its name."""
     one = repo({"a": "1"})
     serve(one).read("a")
     [copy] = copies()
@@ -272,7 +272,7 @@ def test_one_controller_waits_for_another_and_uses_what_it_fetched(repo, serve, 
 
 
 def test_a_killed_fetch_leaves_nothing_behind(repo, tmp_path, serve, copies):
-    """SIGKILL in the middle: the next one gets all, whatever was left."""
+    """SIGKILL during a fetch: the next fetch is complete, whatever was left."""
     one = repo({f"d{number % 40}/f{number}": os.urandom(2000) for number in range(800)})
     words = [sys.executable, "-c", _CONTROLLER, str(tmp_path / "cache"), one.url]
     for wait in (0.25, 0.3, 0.35, 0.4):
@@ -285,7 +285,7 @@ def test_a_killed_fetch_leaves_nothing_behind(repo, tmp_path, serve, copies):
 
 
 def test_a_controller_killed_while_git_makes_a_copy(repo, tmp_path, serve, copies, monkeypatch):
-    """That git writes on for a while: nobody fetches beside it, and what it leaves is removed."""
+    """git continues to write for a while: no other process fetches meanwhile, and its remains are removed."""
     one = repo({"a": "1"})
     git, begun = shutil.which("git"), tmp_path / "begun"
     slow = tmp_path / "bin" / "git"

@@ -1,7 +1,8 @@
-"""A git that is too old is an error that says so, before it speaks to a server.
+"""A git that is too old is an error that says so, before it contacts a server.
 
-The old git is a stand-in on PATH: it has its version, refuses what git 1.8.3 does not know as that does (options: words
-of usage, code 129; ``-c key=`` with an empty value: code 128), and is the git of this machine in all else.
+A stand-in in PATH represents the old git: it reports the old version, refuses options that git 1.8.3 lacks with the
+same exit codes (unknown options: usage, code 129; ``-c key=`` with an empty value: code 128), and calls this machine's
+git otherwise.
 """
 
 from __future__ import annotations
@@ -56,7 +57,7 @@ class Git:
         self.monkeypatch.setenv("PATH", f"{self.folder}:{self.before}")
 
     def asked(self) -> list[str]:
-        """The commands that it was called with for a server."""
+        """Its calls that contacted a server."""
         return [line for line in self.log.read_text().splitlines() if " fetch " in line or " ls-remote " in line]
 
 
@@ -93,7 +94,7 @@ def test_a_copy_that_is_there_is_not_read_by_it(
     one = repo({"a": "1"})
     assert serve(one).read("a") == b"1"
     git.says("git version 1.8.3.1")
-    for more in ({}, {"gitfs_update_interval": 600}):  # it is due, it is not
+    for more in ({}, {"gitfs_update_interval": 600}):  # it is due, and not fetched
         with pytest.raises(GitError, match=r"git 1\.8\.3\.1 here; pushsalt needs git >= 2\.29"):
             serve(one, **more).read("a")
     [said] = [record.getMessage() for record in caplog.records]

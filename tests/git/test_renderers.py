@@ -1,4 +1,4 @@
-"""Which renderers the files of a git remote may use: what asks for another one is an error, and nothing of it runs."""
+"""Renderers for files of a git remote: a file that asks for a forbidden one is an error, and is not run."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pushsalt.git.settings import gitfs_remotes, pillar_remotes
 from tests.beds.gitserver import Repo
 
 DATA = ["jinja", "yaml", "json"]
-#: Python that leaves a mark on the controller where it is run.
+#: Python that creates a file on the controller if it is run.
 MARK = "import pathlib\npathlib.Path({mark!r}).write_text('ran')\n"
 
 
@@ -119,7 +119,7 @@ def test_a_managed_file_s_template(bed: Bed) -> None:
 
 
 def test_files_that_others_include(bed: Bed) -> None:
-    """A tree of the operator's that takes a remote's file into a language of Python does not run that either."""
+    """A file of the operator's that includes a remote's file in a Python-based language does not run it either."""
     repo = bed.repo(**{"theirs.sls": bed.code, "theirs.mako": f"<%\n{bed.code}%>\n"})
     made = bed.client(gitfs_remotes=[{repo.url: [{"renderers": DATA}]}])
     (bed.folder / "salt" / "a.sls").write_text("#!pyobjects\nimport salt://theirs.sls\n")
@@ -142,7 +142,7 @@ def test_pillar_of_a_remote(bed: Bed) -> None:
 
 @pytest.mark.parametrize("renderers, runs", [(DATA, False), ([*DATA, "py", "own"], True)])
 def test_plug_ins_of_a_remote(bed: Bed, renderers: list[str], runs: bool, caplog: pytest.LogCaptureFixture) -> None:
-    """Python of the controller: renderers, external pillars, and what a module answers here."""
+    """Python for the controller: renderers, external pillars, and modules."""
     own = f"{bed.code}\ndef render(data, saltenv='base', sls='', **kwargs):\n    return {{'a': {{'test.nop': []}}}}\n"
     module = f"{bed.code}\n__controller__ = True\ndef here(): return 1\n"
     files = {

@@ -1,4 +1,4 @@
-"""A project with hostile and honest targets, secrets planted wherever one can be, and what is looked at after a run."""
+"""A project with hostile and valid targets, planted secrets in every possible place, and checks after a run."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from tests.beds.project import Done, Project
 from tests.hostile.peer import Peers, Script
 
 MARKER = "executed-by-the-controller"
-#: KiB that a run may take beyond a quiet one.
+#: KiB that a run may use above one without hostile targets.
 MEMORY_LIMIT = 150 * 1024
 
 
 @dataclass
 class Run:
-    """One command: what it wrote, and the most memory that it took (KiB)."""
+    """One command: its output, and its peak memory (KiB)."""
 
     done: Done
     memory: int
@@ -34,7 +34,7 @@ class Run:
 
 
 def _most_memory(pid: int) -> int:
-    """The most that a process has ever had in memory, KiB (what wait4 says is its parent's too)."""
+    """The peak memory of a process, KiB (that of wait4 includes its parent's)."""
     try:
         status = Path(f"/proc/{pid}/status").read_text()
     except OSError:
@@ -43,7 +43,7 @@ def _most_memory(pid: int) -> int:
 
 
 class Bed:
-    """``well`` and ``db1`` are honest, and on this machine; ``db1`` has secrets that nobody else may see."""
+    """``well`` and ``db1`` are valid targets on this machine; the secrets of ``db1`` must reach no other target."""
 
     def __init__(self, folder: Path, peers: Peers) -> None:
         self.folder, self.peers = folder, peers
@@ -87,7 +87,7 @@ class Bed:
         self.project.write("inventory.yaml", json.dumps({"hosts": hosts}))
 
     def run(self, *words: str, timeout: float = 100, mutant: str = "") -> Run:
-        """Run the command. ``mutant``: Python that is run in its process before it, to see that a fault is found."""
+        """Run the command. ``mutant``: Python that is run in its process first, to inject a fault."""
         argv = self.project.argv(*words)
         if mutant:
             begin = f"import sys\n{mutant}\nimport runpy\nrunpy.run_module('pushsalt', run_name='__main__')"
@@ -120,7 +120,7 @@ class Bed:
         return Run(done, memory, time.monotonic() - began)
 
     def quiet(self) -> int:
-        """The memory of a run without hostile targets, KiB."""
+        """The peak memory of a run without hostile targets, KiB."""
         if self._quiet is None:
             self.inventory({})
             self._quiet = self.run("apply", "*", "it").memory
@@ -129,7 +129,7 @@ class Bed:
     # --- looking
 
     def everything(self) -> set[str]:
-        """All paths below the bed's folder, but those in the cache."""
+        """All paths below the bed's folder, except the cache."""
         return {
             str(path.relative_to(self.folder))
             for path in self.folder.rglob("*")
@@ -144,7 +144,7 @@ class Bed:
         return found
 
     def check(self, run: Run, ids: Iterable[str], *, memory: bool = True) -> None:
-        """What must hold after any exchange, whatever the hostile ones said. ``--out json``."""
+        """Check the invariants after any exchange with hostile targets. ``--out json``."""
         done = run.done
         assert "Traceback" not in done.out + done.err, done.err
         assert done.code in (0, 2, 3), (done.code, done.err)

@@ -1,4 +1,4 @@
-"""One server for all hostile targets of a module, and a project with them and with honest ones."""
+"""One server for all hostile targets of a module, and a project with hostile and valid ones."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""SSH servers in the wrong hands: they speak the protocol of thin, and say what a script tells them.
+"""Hostile SSH servers: they speak the protocol of thin, and send what a script tells them.
 
-One server for any number of targets, each a login of its own. A conversation begins as with a sound target: the first
-stage is read, a hello is said. Then every message of the controller is answered by the script's frames for its kind,
-else as a sound target would. All that the controller writes is kept: ``heard``.
+One server for any number of targets, each with its own login. A conversation begins as with a valid target: the first
+stage is read, a hello is sent. Then every message of the controller is answered by the script's frames for its kind, or
+else as a valid target would. ``heard`` has everything that the controller writes.
 """
 
 from __future__ import annotations
@@ -20,20 +20,21 @@ import asyncssh
 
 from thin import boot, wire
 
-#: A kind of frame and what is in it: a message's map, a text of key=value lines, or bytes; kind ``raw`` has no head,
+#: A kind of frame and its content: a message's map, a text of key=value lines, or bytes. The kind ``raw`` has no head;
 #: ``together`` has frames that are written at once.
 Frame = tuple[str, Any]
-#: What is answered to a message: frames, or a function of the message that gives them, which may not end.
+#: The answer to a message: frames, or a function of the message that returns them, possibly without end.
 Reply = Iterable[Frame] | Callable[[dict[str, Any]], Iterable[Frame]]
 
-#: In a scripted message: the number of the message that is answered.
+#: In a scripted message: replaced by the number of the answered message.
 NUMBER = "<number>"
 
 
 @dataclass(repr=False)
 class Script:
-    """``replies``: kind of the controller's message -> what is answered, in place of the usual. ``opening`` is sent
-    after the hello. ``stderr`` comes beside it. ``stays``: it does not go when the controller says bye."""
+    """``replies``: kind of the controller's message -> answer, in place of the valid one. ``opening`` is sent after the
+    hello. ``stderr`` is sent too. ``stays``: the peer does not end when the controller says bye.
+    """
 
     grains: Any = field(default_factory=dict)
     replies: dict[str, Reply] = field(default_factory=dict)
@@ -42,14 +43,14 @@ class Script:
     stays: bool = False
 
     def __repr__(self) -> str:
-        """Short enough to be shown."""
+        """Short, since pytest shows it."""
         fields = (self.grains, self.replies, self.opening, self.stays)
         return f"Script({', '.join(repr(field)[:1500] for field in fields)})"
 
 
 @dataclass
 class Heard:
-    """What the controller wrote to one target: its bytes, and its messages."""
+    """What the controller sent to one target: bytes and messages."""
 
     data: bytearray = field(default_factory=bytearray)
     messages: list[dict[str, Any]] = field(default_factory=list)
@@ -57,7 +58,7 @@ class Heard:
 
 
 class Peers:
-    """A context manager: the server, in a thread of its own. ``scripts`` by login."""
+    """A context manager: the server, in a thread. ``scripts`` by login."""
 
     def __init__(self) -> None:
         self.scripts: dict[str, Script] = {}
@@ -86,7 +87,7 @@ class Peers:
         self.loop.close()
 
     def host(self, id: str, key: Path, script: Script) -> dict[str, Any]:
-        """The entry of the inventory for a target of this script."""
+        """The inventory entry of a target with this script."""
         self.scripts[id], self.heard[id] = script, Heard()
         return {"host": "127.0.0.1", "port": self.port, "user": id, "priv": str(key)}
 
@@ -164,7 +165,7 @@ class Conversation:
                 return
 
     def _sound(self, message: dict[str, Any]) -> Iterable[Frame]:
-        """What a target in order answers."""
+        """The answer of a valid target."""
         ret = {"k": "ret", "re": NUMBER, "retcode": 0}
         match message["k"]:
             case "init":

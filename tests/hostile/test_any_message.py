@@ -1,7 +1,8 @@
-"""Every kind of message, fuzzed from the tables of ``thin.wire``: whatever targets say, at any time, the others'
-results are right and printed, no secret comes out, nothing is run or written, and each has one return of a known shape.
+"""Every kind of message, fuzzed from the tables of ``thin.wire``: whatever targets send, at any time, the results of
+other targets are right and printed, no secret leaks, nothing is run or written, and each target has one return of a
+known shape.
 
-The usual run is short. ``PUSHSALT_HOSTILE=1000 pytest tests/hostile`` tries a thousand commands instead.
+The usual run is short. ``PUSHSALT_HOSTILE=1000 pytest tests/hostile`` tries a thousand commands.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ LONG = int(os.environ.get("PUSHSALT_HOSTILE") or 0)
 CODE = f"import pathlib\ndef run():\n    pathlib.Path.home().joinpath('{MARKER}').touch()\n    return {{}}\n"
 JINJA = "{{ salt['slsutil.renderer'](string=CODE, default_renderer='py') }}".replace("CODE", repr(CODE))
 
-#: texts that mean something somewhere
+#: texts with a meaning in some place
 WORDS = [
     "",
     "db1",
@@ -78,7 +79,7 @@ values = st.recursive(
     max_leaves=8,
 )
 TABLES: dict[str, dict[str, Any]] = {**wire.UP, **wire.QUESTIONS}
-#: what the fields of a type have when they are right
+#: values of the fields by type, in valid messages
 RIGHT: dict[type, st.SearchStrategy[Any]] = {
     str: words,
     int: st.integers(0, 6) | st.just(NUMBER),
@@ -92,14 +93,14 @@ RIGHT: dict[type, st.SearchStrategy[Any]] = {
 
 
 def field(types: Any) -> st.SearchStrategy[Any]:
-    """A value of these types, mostly."""
+    """A value of one of these types, mostly."""
     right = st.one_of([RIGHT[one] for one in (types if isinstance(types, tuple) else (types,))])
     return st.integers(0, 9).flatmap(lambda number: values if number == 0 else right)
 
 
 @st.composite
 def messages(draw: st.DrawFn) -> Frame:
-    """A message of a kind of the tables; now and then a field is missing, wrong, or one too many."""
+    """A message of a kind of the tables; sometimes a field is missing, wrong, or superfluous."""
     kind = draw(st.sampled_from(sorted(TABLES)))
     fields = {name: draw(field(types)) for name, types in TABLES[kind].items() if draw(st.integers(0, 9))}
     if kind in wire.QUESTIONS:
@@ -135,7 +136,7 @@ scripts = st.builds(
     st.dictionaries(st.sampled_from(["init", "call", "grains", "run", "resources", "answer"]), frames, max_size=4),
     st.booleans(),
 )
-#: the answer that was waited for, and then no more
+#: the expected answer, and then nothing more
 LAST: list[Frame] = [("M", {"k": "ret", "re": NUMBER, "ret": True}), ("E", "kind=timeout")]
 
 
@@ -179,7 +180,8 @@ def test_no_message_harms_anybody(bed: Bed, name: str) -> None:
         if name == "people":
             assert done.code in (0, 2, 3) and "Traceback" not in done.out + done.err
             assert "well" in done.out and "db1" in done.out
-            done.out = json.dumps({"well": 1, **dict.fromkeys(hostile, 1)})  # what follows looks at everything else
+            # the following checks examine everything else
+            done.out = json.dumps({"well": 1, **dict.fromkeys(hostile, 1)})
         elif name == "pillar":
             rows = [json.loads(line) for line in done.out.splitlines()]
             assert sorted(id for row in rows for id in row) == sorted([*hostile, "well", "db1"])
@@ -210,7 +212,7 @@ LEAKY = {
 
 @pytest.mark.parametrize("fault", LEAKY)
 def test_each_check_can_fail(bed: Bed, fault: str) -> None:
-    """A controller with this fault is found out."""
+    """A controller with this fault fails the check."""
     bed.inventory({"evil": Script()})
     run = bed.run("run", "--out", "json", "*", "test.ping", mutant=LEAKY[fault])
     with pytest.raises(AssertionError):
@@ -221,7 +223,7 @@ def test_each_check_can_fail(bed: Bed, fault: str) -> None:
 
 
 def test_every_kind_of_message_is_in_the_tables() -> None:
-    """What a target in order sends is what is fuzzed: the kinds that thin's own code names."""
+    """The messages of a valid target are the ones that are fuzzed: the kinds in thin's own code."""
     import re
     from pathlib import Path
 

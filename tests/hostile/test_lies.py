@@ -1,4 +1,4 @@
-"""A target that says that it is another gets nothing of the other's; what it sends becomes no structure and no code."""
+"""A target that claims to be another gets none of that one's data; its values become neither structure nor code."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.hostile.peer import NUMBER, Frame, Script
 RET = {"k": "ret", "re": NUMBER, "retcode": 0}
 CLAIMS = {"id": "db1", "role": "db", "master": "evil", "saltenv": "../..", "nodename": "db1", "fqdn": "db1"}
 CODE = f"import pathlib\ndef run():\n    pathlib.Path.home().joinpath('{MARKER}').touch()\n    return {{}}\n"
-#: a grain that would be a state of its own in ``- name: {{ grains.fqdn }}``
+#: a grain that would become a state in ``- name: {{ grains.fqdn }}``
 STATE = "x\nevil:\n  file.managed:\n    - name: /nowhere\n    - template: py\n    - contents: " + json.dumps(CODE)
 
 
@@ -42,7 +42,7 @@ def test_the_id_and_inventory_grains_are_the_inventorys(bed: Bed, words: tuple[s
     assert not bed.leaks([text, *(heard.data for heard in bed.peers.heard.values())])
     if want is not None:
         assert run.done.data["web1"] == want
-        assert bed.leaks([json.dumps(run.done.data["db1"])]) == {"by_id", "by_grain", "pillar"}  # it has them itself
+        assert bed.leaks([json.dumps(run.done.data["db1"])]) == {"by_id", "by_grain", "pillar"}  # these are its own
     if words[0] != "grains":
         return
     for expr in (("G@id:db1",), ("-G", "role:db"), ("-G", "id:db1"), ("-P", "id:db.*"), ("G@role:db and *",)):
@@ -67,7 +67,7 @@ def test_the_pillar_that_it_asks_for_is_its_own(bed: Bed) -> None:
 
 
 def test_a_controller_that_believes_it_is_found_out(bed: Bed) -> None:
-    """The check above can fail: this controller takes the target's word."""
+    """The check above can fail: this controller uses the target's word."""
     script = liar()
     script.replies.update(
         {

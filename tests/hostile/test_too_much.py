@@ -1,4 +1,6 @@
-"""Too much of anything: an error of its own for who sends it, little memory here, and the others' results as ever."""
+"""Too much of anything: an error for the target that sends it, little memory on the controller, and all other
+results.
+"""
 
 from __future__ import annotations
 
@@ -19,12 +21,12 @@ def ret(value: Any) -> list[Frame]:
 
 
 def raw(body: bytes) -> Reply:
-    """A return of these bytes of msgpack."""
+    """A return with these bytes of msgpack."""
     return lambda asked: [("M", b"\x83\xa1k\xa3ret\xa2re" + bytes([asked["n"]]) + b"\xa3ret" + body)]
 
 
 def many(count: int, **fields: Any) -> Reply:
-    """So many messages, written a thousand at a time, as long as they are small; ``{}`` in a tag is their number."""
+    """A number of messages, written a thousand at a time, if small; ``{}`` in a tag becomes their number."""
     at_once = 1000 if len(repr(fields)) < 1000 else 1
 
     def frames(asked: dict[str, Any]) -> Any:
@@ -37,7 +39,7 @@ def many(count: int, **fields: Any) -> Reply:
     return frames
 
 
-#: name -> what it answers to a call, the kind of its error, or None where it is a return like others
+#: name -> its answer to a call, and the error kind, or None for an ordinary return
 CALLS: dict[str, tuple[Reply, str | None]] = {
     "nested": (raw(b"\x91" * 1000 + b"\xc0"), "excess"),
     "nested-maps": (raw(b"\x81\xa1x" * 1000 + b"\xc0"), "excess"),
@@ -78,7 +80,7 @@ def test_too_much_on_stderr(bed: Bed) -> None:
     assert run.done.error("evil")["kind"] == "excess" and run.done.data["well"] is True
 
 
-#: as much as a target may return
+#: the maximum that a target may return
 MOST: dict[str, Reply] = {
     "controls": ret("\0" * (35 * MIB)),
     "wide": ret("x" * (16 * MIB) + "\U0001f600"),
@@ -88,7 +90,7 @@ MOST: dict[str, Reply] = {
 }
 
 
-#: the usual runs have the worst of each format
+#: usual runs have the worst of each format
 LONG = bool(os.environ.get("PUSHSALT_HOSTILE"))
 PRINTED = (
     [(name, out) for name in MOST for out in ("json", "rich", "yaml")]
@@ -110,7 +112,7 @@ def test_the_most_that_is_allowed_is_printed_in_little_memory(bed: Bed, name: st
 
 
 def test_many_failed_states_are_printed_in_little_memory(bed: Bed) -> None:
-    """States are kept for a return; each makes lines for people."""
+    """States are stored for a return; each makes lines for people."""
 
     def states(asked: dict[str, Any]) -> Any:
         ret_of_one = {"result": False, "comment": "x\n" * 100}
@@ -126,7 +128,7 @@ def test_many_failed_states_are_printed_in_little_memory(bed: Bed) -> None:
 
 
 def test_that_memory_is_measured(bed: Bed) -> None:
-    """A controller that weighs nothing takes more: the checks above can fail."""
+    """A controller without limits needs more memory: the checks above can fail."""
     maps = raw(b"\xdd\x00\x2d\xc6\xc0" + b"\x80" * 3_000_000)
     bed.inventory({"evil": Script(replies={"call": maps})})
     unweighed = "import pushsalt.session.intake as i; i.weigh = lambda data, room=0: 0"

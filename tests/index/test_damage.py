@@ -1,4 +1,4 @@
-"""Bytes that are not what was written: mended, or IndexCorrupt; said in each case; never a wrong answer."""
+"""Changed bytes: repaired, or IndexCorrupt; reported in each case; never a wrong answer."""
 
 import os
 import random
@@ -109,7 +109,7 @@ def test_any_cut_or_changed_byte(sound, tmp_path_factory, rng, how):
 
 @pytest.mark.slow
 def test_one_damaged_byte_of_a_segment_is_mended(tmp_path, caplog):
-    """Wherever it is, the other view has it; from then on the files are sound again."""
+    """The other copy has it, wherever it is; afterwards the files are intact."""
     resources_folder(tmp_path / "index")
     with ResourceIndex(tmp_path / "index") as index:
         want = ask_resources(index)
@@ -136,7 +136,7 @@ def test_one_damaged_byte_of_a_segment_is_mended(tmp_path, caplog):
 
 
 def test_a_filter_that_lacks_what_is_there(tmp_path, monkeypatch):
-    """Its checksums are right, and it hides resources all the same: that is found."""
+    """Its checksums are right, but it hides resources: this is detected."""
     with monkeypatch.context() as patch:
         patch.setattr(filters, "_MIX", 0x12345)
         resources_folder(tmp_path / "index")
@@ -145,7 +145,7 @@ def test_a_filter_that_lacks_what_is_there(tmp_path, monkeypatch):
 
 
 def test_zeros_anywhere_in_a_segment(tmp_path, caplog):
-    """A hole that a file system left: no checksum takes it for something that is empty."""
+    """A hole that a file system left: no checksum accepts it as empty."""
     resources_folder(tmp_path / "index")
     with ResourceIndex(tmp_path / "index") as index:
         want = ask_resources(index)
@@ -169,7 +169,7 @@ def test_a_segment_of_resources_that_is_cut_before_and_after_it_is_mapped(tmp_pa
     with ResourceIndex(tmp_path) as index:
         index.put_many([("a", f"id{n}", "m") for n in range(200)])
         index.compact()
-    with ResourceIndex(tmp_path) as index:  # who wrote it has it in memory
+    with ResourceIndex(tmp_path) as index:  # the writer has it in memory
         assert {index.get("a", f"id{n}") for n in range(looks)} == {"m"}
         [segment] = tmp_path.glob("seg-*")
         os.truncate(segment, 100)
@@ -179,7 +179,7 @@ def test_a_segment_of_resources_that_is_cut_before_and_after_it_is_mapped(tmp_pa
 
 
 def test_a_segment_that_is_cut_while_it_is_mapped(tmp_path):
-    """Never a read beyond the end of a mapped file, which would kill the process."""
+    """No read beyond the end of a mapped file, which would kill the process."""
     resources_folder(tmp_path)
     with ResourceIndex(tmp_path) as index:
         want = ask_resources(index)
@@ -204,7 +204,9 @@ def test_a_segment_that_is_cut_while_it_is_mapped(tmp_path):
 @pytest.mark.parametrize("cut", [1, 20, 60, 100])
 @pytest.mark.parametrize("crashed", [True, False])
 def test_the_end_of_the_log_is_lost(tmp_path, monkeypatch, caplog, cut, crashed):
-    """After a crash of the machine it is cut off and said; without one it is damage. One of two copies is enough."""
+    """After a crash of the machine the end is cut off, with a warning; without a crash it is damage. One of two copies
+    suffices.
+    """
     with ResourceIndex(tmp_path) as index:
         index.put("ssh", "a", "m")
         index.put("ssh", "b", "m")
@@ -233,7 +235,7 @@ def test_the_end_of_the_log_is_lost(tmp_path, monkeypatch, caplog, cut, crashed)
 
 @pytest.mark.parametrize("tail", [b"\xf5", *(format.frame(3, b"Pssh\0c\0m")[:size] for size in (10, 25)), bytes(100)])
 def test_a_write_that_was_killed_halfway(tmp_path, tail):
-    """It never returned: readers do not see it, and the next writer cuts it off."""
+    """The write never returned: readers ignore it, and the next writer cuts it off."""
     with ResourceIndex(tmp_path) as index, ResourceIndex(tmp_path) as reader:
         index.put("ssh", "a", "m")
         index.put("ssh", "b", "m")
@@ -248,7 +250,7 @@ def test_a_write_that_was_killed_halfway(tmp_path, tail):
 
 
 def test_a_write_whose_first_copy_is_whole(tmp_path):
-    """A reader may have seen it, so it stays."""
+    """A reader may have seen the write, so it is kept."""
     with ResourceIndex(tmp_path) as index, ResourceIndex(tmp_path) as reader:
         index.put("ssh", "a", "m")
         pair = format.frame(2, b"Pssh\0b\0m")
@@ -265,7 +267,7 @@ def test_a_write_whose_first_copy_is_whole(tmp_path):
 
 @pytest.mark.parametrize("kind", sorted(KINDS))
 def test_everybody_notices_a_reset(tmp_path, kind):
-    """Also who had it open before it was damaged."""
+    """Also a process that had it open before the damage."""
     kind, make, ask = KINDS[kind]
     make(tmp_path)
     with kind(tmp_path) as reader, kind(tmp_path) as writer:
@@ -273,7 +275,7 @@ def test_everybody_notices_a_reset(tmp_path, kind):
         assert ask(writer) == before
         data = bytearray((tmp_path / "log").read_bytes())
         data[16:] = bytes(len(data) - 16)
-        (tmp_path / "log").write_bytes(data)  # the same file, as damage is
+        (tmp_path / "log").write_bytes(data)  # the same file, as with damage
         with kind(tmp_path) as third:
             with pytest.raises(IndexCorrupt):
                 ask(third)
@@ -291,7 +293,7 @@ def test_everybody_notices_a_reset(tmp_path, kind):
 
 
 def test_a_full_disk(tmp_path, monkeypatch):
-    """A write that cannot be made leaves nothing behind."""
+    """A write that fails leaves nothing behind."""
 
     def refuse(*args):
         raise OSError(28, "No space left on device")
@@ -308,13 +310,13 @@ def test_a_full_disk(tmp_path, monkeypatch):
         assert index.verify() == []
 
 
-#: the calls that each makes here
+#: the system calls of each operation
 CALLS = [(kind, call) for kind in (ResourceIndex, GrainIndex) for call in ("open", "write", "pwrite", "fsync")]
 
 
 @pytest.mark.parametrize("kind, call", [*CALLS, (ResourceIndex, "ftruncate")])
 def test_any_call_that_the_system_refuses(tmp_path, monkeypatch, kind, call):
-    """Be it the first or the last of a write or a rewrite: it is done or it is not, and nothing else is harmed."""
+    """Any system call of a write or a rewrite fails: the operation is done or not, and nothing else is damaged."""
     left = refused = 0
     real = getattr(os, call)
 
@@ -366,7 +368,7 @@ def test_any_call_that_the_system_refuses(tmp_path, monkeypatch, kind, call):
 
 @pytest.mark.parametrize("kind", sorted(KINDS))
 def test_no_room_for_a_merge(tmp_path, monkeypatch, caplog, kind):
-    """The write that would begin it is done nevertheless; that it cannot be made is said once."""
+    """The write that would begin the merge succeeds; the failed merge is reported once."""
     kind, make, ask = KINDS[kind]
     make(tmp_path)
     with kind(tmp_path) as index:

@@ -1,4 +1,4 @@
-"""GrainIndex: the same answers as Salt's matcher on each id, and what ``View`` adds for targeting."""
+"""GrainIndex: the same answers as Salt's matcher for each id, and the additions of ``View`` for targeting."""
 
 import ipaddress
 import tempfile
@@ -30,7 +30,7 @@ writes = st.one_of(batches, st.sampled_from(["compact", "maintain", "h3", "h5"])
 
 
 def tame(value):
-    """What msgpack makes of it."""
+    """The value after msgpack."""
     if isinstance(value, dict):
         return {key: tame(item) for key, item in value.items()}
     if isinstance(value, list):
@@ -42,7 +42,7 @@ def tame(value):
 @given(st.lists(writes, max_size=8), st.lists(asked, max_size=12))
 def test_as_salts_matcher(steps, questions):
     with pytest.MonkeyPatch.context() as patch, tempfile.TemporaryDirectory() as folder:
-        # Small limits, so that a few ids have every layout.
+        # Low limits, so that a few ids have every layout.
         patch.setattr(grains, "MOST_ENTRIES", 4)
         patch.setattr(grains, "MOST_PARTS", 2)
         patch.setattr(columns, "FEW", 3)
@@ -71,7 +71,7 @@ def test_as_salts_matcher(steps, questions):
 
 
 def ipv6(n):
-    """Addresses as they may be written."""
+    """Addresses in all their spellings."""
     return [
         f"2001:db8::{n:x}",
         f"2001:0DB8:0:1::{n:x}",
@@ -233,7 +233,7 @@ def test_a_view_stays_as_it_is(tmp_path):
 
 
 def test_a_write_during_a_merge_is_not_lost(tmp_path, monkeypatch):
-    """Ids that are being merged get new grains, or go, before the new part is in place."""
+    """Ids that are being merged get new grains, or are removed, before the new part is in place."""
     index, other = GrainIndex(tmp_path), GrainIndex(tmp_path)
     index.put_many([(f"h{n}", {"n": n}) for n in range(100)])
     index.put_many([(f"h{n}", {"n": n}) for n in range(100, 110)])
@@ -267,7 +267,7 @@ def test_parts_are_merged_by_themselves(tmp_path, monkeypatch):
             index.put_many([(f"h{n}-{m}", {"n": n, "m": m}) for m in range(70)])
         assert len(list(tmp_path.glob("seg-*"))) <= grains.MOST_PARTS + 1
         assert len(index.match("m:3")) == 40
-        for _ in range(20):  # the same ids again and again: what is dead goes
+        for _ in range(20):  # the same ids again and again: dead entries are removed
             index.put_many([(f"h1-{m}", {"n": 1, "m": m}) for m in range(70)])
         assert len(index.ids()) == 2800
         assert sum(part.rows for part in index._parts.values()) < 2 * 2800

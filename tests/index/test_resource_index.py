@@ -1,4 +1,4 @@
-"""ResourceIndex: what it answers, whoever wrote it, and wherever it lies by then: in the log or in a segment."""
+"""ResourceIndex: its answers, for any writer, in the log and in segments."""
 
 import math
 import os
@@ -45,7 +45,7 @@ def agree(index, model):
 
 @pytest.fixture(params=["usual bounds", "small bounds"])
 def bounds(request):
-    """With small ones there are segments upon segments at once, and all ways of merging them."""
+    """With low limits there are many segments at once, and all ways of merging them."""
     with pytest.MonkeyPatch.context() as patch:
         if request.param == "small bounds":
             small = {"LOG_WRITES": 4, "LOG_ENTRIES": 6, "BATCH": 5, "AT_ONCE": 12, "FEW": 3, "MOST": 5, "IN_MEMORY": 8}
@@ -54,7 +54,7 @@ def bounds(request):
                 patch.setattr(resources, name, value)
                 if hasattr(compaction, name):
                     patch.setattr(compaction, name, value)
-            # no process for each merge: the writer makes them, as it does where none can be started
+            # without a process for each merge: the writer merges, as it does if it cannot start one
             patch.setattr(compaction.Child, "start", lambda *args: False)
         yield
 
@@ -146,7 +146,9 @@ def test_readers_keep_up_with_a_rewrite(tmp_path):
 
 
 def load(folder, what):
-    """After each write by two: bytes and writes of the log, entries in it, segments. Then what there must be."""
+    """After each write by two processes: bytes and writes of the log, its entries, segments; then the expected
+    content.
+    """
     model = {}
     with ResourceIndex(folder) as one, ResourceIndex(folder) as other:
         for n in range(0, 6000, what):
@@ -169,7 +171,7 @@ def load(folder, what):
 
 @pytest.mark.parametrize("what", [1, 10, 60, 700])
 def test_what_a_fresh_process_reads_is_bounded(tmp_path, monkeypatch, what):
-    """At every moment of a load, by single writes and by batches: the log, and how many segments there are."""
+    """At every moment of a load, by single writes and by batches: size of the log, and number of segments."""
     small = {"LOG_BYTES": 6000, "LOG_WRITES": 40, "LOG_ENTRIES": 100, "BATCH": 50, "BATCH_BYTES": 3000, "AT_ONCE": 500}
     for name, value in small.items():
         monkeypatch.setattr(resources, name, value)
@@ -177,11 +179,11 @@ def test_what_a_fresh_process_reads_is_bounded(tmp_path, monkeypatch, what):
         assert size < 2 * 6000 + 2 * 3000
         assert writes <= 2 * 40 + 1
         assert entries <= 2 * 100 + 50
-        assert segments <= compaction.MOST + 1  # a batch may bring two
+        assert segments <= compaction.MOST + 1  # a batch may add two
 
 
 def test_the_usual_bounds():
-    """A log that is read in a millisecond or two, and few segments."""
+    """The log is read in a millisecond or two, and there are few segments."""
     most = resources.PATIENCE * resources.LOG_BYTES + 2 * resources.BATCH_BYTES
     assert most < 1 << 20
     assert resources.PATIENCE * max(resources.LOG_WRITES, resources.LOG_ENTRIES) <= 2048
@@ -190,7 +192,7 @@ def test_the_usual_bounds():
 
 @given(st.lists(st.integers(min_value=1, max_value=3000), min_size=1, max_size=400))
 def test_how_often_an_entry_is_written_anew(flushed):
-    """Segments stay few, and the work is the number of entries times its logarithm."""
+    """Segments stay few; the total work is the number of entries times its logarithm."""
     counts, work = [], 0
     for count in flushed:
         counts.append(count)
@@ -216,7 +218,7 @@ def test_many_segments_are_merged_by_another_process(tmp_path, monkeypatch):
 
 
 def test_writes_of_others_while_a_large_batch_comes(tmp_path, monkeypatch):
-    """The batch counts from when all of it is there; what was written before is below it, what comes later above."""
+    """A batch counts from its end: earlier writes are below it, later ones above."""
     monkeypatch.setattr(resources, "BATCH", 2)
     one, other = ResourceIndex(tmp_path), ResourceIndex(tmp_path)
     one.put("ssh", "a", "first")
@@ -242,7 +244,7 @@ def test_writes_of_others_while_a_large_batch_comes(tmp_path, monkeypatch):
 
 
 def as_before(path):
-    """Give a segment the format of before filters: what was in the place of the filter is nobody's."""
+    """Convert a segment to the format without filters; the bytes of the filter are unused."""
     data = path.read_bytes()
     form = segment._HEADER_BEFORE
     magic = {b"psresrc3": b"psresrc1", b"psresrc4": b"psresrc2"}[data[:8]]
@@ -253,7 +255,7 @@ def as_before(path):
 
 
 def test_segments_of_before(tmp_path, monkeypatch):
-    """Without a filter, with and without entries that are gone: they are read as they are, and merged into new ones."""
+    """Without a filter, with and without removed entries: they are read unchanged, and merged into new ones."""
     monkeypatch.setattr(resources, "BATCH", 10)
     model = {}
     with ResourceIndex(tmp_path) as index:
@@ -281,7 +283,7 @@ def test_segments_of_before(tmp_path, monkeypatch):
 
 
 def test_segments_that_know_nothing_are_not_looked_into(tmp_path, monkeypatch):
-    """Whatever is asked first in a process: a table is read of those segments alone that have a word on it."""
+    """For the first question of a process, only the tables of segments that may have an answer are read."""
     monkeypatch.setattr(resources, "BATCH", 10)
     monkeypatch.setattr(compaction.Child, "start", lambda *args: True)
     count = compaction.FEW + 2
@@ -305,7 +307,7 @@ def test_segments_that_know_nothing_are_not_looked_into(tmp_path, monkeypatch):
 
 @given(st.lists(st.tuples(st.sampled_from(TYPES), st.text(max_size=9)), max_size=400, unique=True), st.randoms())
 def test_filter(tmp_path_factory, keys, rng):
-    """What was put into it passes, in one block or in all; hardly anything else does."""
+    """Inserted values pass, in one block or in all; hardly any other value does."""
     path = tmp_path_factory.mktemp("filter") / "filter"
     found = [filters.mark(*key) for key in keys]
     blocks = filters.blocks_for(len(keys))
@@ -327,7 +329,7 @@ def test_filter(tmp_path_factory, keys, rng):
 
 
 def test_an_index_of_before(tmp_path, monkeypatch):
-    """With one segment and a log without bound: it is read as it is, and the first writer makes the log short."""
+    """With one segment and a log without limit: it is read unchanged, and the first writer shortens the log."""
     with monkeypatch.context() as patch:
         for name in ("LOG_BYTES", "LOG_WRITES", "LOG_ENTRIES", "BATCH", "BATCH_BYTES"):
             patch.setattr(resources, name, 1 << 40)
@@ -351,7 +353,7 @@ def test_an_index_of_before(tmp_path, monkeypatch):
 
 
 def test_who_opens_a_long_log_begins_at_its_last_checkpoint(tmp_path):
-    """The writes before it are not looked at, so damage there harms nobody; a damaged checkpoint costs time alone."""
+    """Earlier writes are not read, so damage there has no effect; a damaged checkpoint only costs time."""
     count = 2 * resources.CHECKPOINT_WRITES + 40
     with ResourceIndex(tmp_path) as index, ResourceIndex(tmp_path) as other:
         for n in range(count):
@@ -428,7 +430,7 @@ def test_private_files(tmp_path):
     ],
 )
 def test_what_is_imported(code, without):
-    """Whoever looks up a resource waits for nothing that it does not need."""
+    """A lookup of a resource imports no module that it does not need."""
     root = os.path.dirname(os.path.dirname(pushsalt.__file__))
     code = f"import sys; sys.path.insert(0, {root!r}); {code}; print(*sys.modules)"
     found = subprocess.check_output([sys.executable, "-I", "-S", "-c", code], text=True).split()

@@ -1,4 +1,4 @@
-"""Several processes and threads at one index. The long way is ``torture.py``, or PUSHSALT_TORTURE=seconds for all."""
+"""Several processes and threads use one index. ``torture.py`` runs longer, as does PUSHSALT_TORTURE=seconds."""
 
 import importlib.util
 import os
@@ -26,7 +26,7 @@ def test_torture(tmp_path, kind):
 
 
 def test_killed_in_the_middle_of_a_rewrite(tmp_path):
-    """Whatever step it was killed at, the next one finds an index and writes on."""
+    """Whatever the point of the kill, the next process finds an index and can write."""
     code = (
         "import os, signal, sys\n"
         "from pushsalt.index import ResourceIndex\n"
@@ -61,7 +61,7 @@ def test_killed_in_the_middle_of_a_rewrite(tmp_path):
 
 
 def test_writes_during_a_rewrite(tmp_path, monkeypatch):
-    """What is written while a new segment is made is there afterwards, in order, for everybody."""
+    """Entries that are written while a new segment is made are kept, in order, for every process."""
     index, other = ResourceIndex(tmp_path), ResourceIndex(tmp_path)
     index.put_many([("ssh", f"h{n}", "m") for n in range(50)])
     merge = build.merge

@@ -1,11 +1,10 @@
 """Writers, readers and a compactor on one index, each killed by SIGKILL at random moments and started again.
 
     python tests/index/torture.py resources --seconds 600 --seed 7
-    python tests/index/torture.py grains --seconds 600
 
-Rules that must hold: a write that was acknowledged is there; one under way is there as a whole or not at all; no reader
-sees an older state after a newer one, nor a part of a batch; and at the end the files are sound. Each writer has names
-of its own, and writes a line to a file of its own before and after each write.
+The other kind is `grains`. Rules: an acknowledged write is there; an unfinished one is there whole or not at all; no
+reader sees an older state after a newer one, nor a part of a batch; and at the end the files are intact. Each writer
+has names of its own, and writes a line to a file of its own before and after each write.
 """
 
 import argparse
@@ -23,7 +22,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from pushsalt.index import GrainIndex, ResourceIndex, compaction, resources
 
 BATCH = 12
-#: of what the processes are told, so that the log becomes segments, and these are merged, many times a second
+#: limits for the processes, so that segments are made and merged many times a second
 BOUNDS = {"LOG_WRITES": 8, "LOG_ENTRIES": 60, "BATCH": BATCH * 2, "AT_ONCE": 200, "FEW": 3, "MOST": 8}
 BOUNDS["CHECKPOINT_WRITES"] = 3
 
@@ -37,7 +36,7 @@ class Resources:
     def put(self, writer, n):
         entries = [(writer, str(i), f"{writer}-{n}") for i in range(BATCH)]
         many = [("more", f"{writer}+{i}", "nobody") for i in range(BATCH * 2)]
-        self.index.put_many(entries if n % 5 else entries + many)  # every fifth is a segment of its own
+        self.index.put_many(entries if n % 5 else entries + many)  # every fifth becomes a segment
 
     def put_one(self, writer, n):
         self.index.put("single", writer, str(n))
@@ -50,7 +49,7 @@ class Resources:
         return int(manager.partition("-")[2]) if manager else -1
 
     def size(self, writer, n):
-        """How much of a batch is to be seen: all of it, or nothing once the next has come."""
+        """The visible part of a batch: all of it, or nothing once the next has been written."""
         return len(self.index.by_manager(f"{writer}-{n}"))
 
     def single(self, writer):
@@ -65,7 +64,7 @@ class Grains:
         self.index = GrainIndex(folder)
 
     def put(self, writer, n):
-        many = BATCH if n % 5 else BATCH * 8  # every fifth goes to a segment of its own
+        many = BATCH if n % 5 else BATCH * 8  # every fifth becomes a segment
         docs = [(f"{writer}-{i}", {"batch": f"{writer}-{n}", "n": n, "own": f"{writer}{i}{n}"}) for i in range(BATCH)]
         self.index.put_many(docs + [(f"{writer}+{i}", {"os": "Debian"}) for i in range(many - BATCH)])
 
@@ -98,7 +97,7 @@ KINDS = {"resources": Resources, "grains": Grains}
 
 
 def write(kind, folder, writer, journal):
-    """Go on where the last one of that name stopped."""
+    """Continue where the last process of that name stopped."""
     index = KINDS[kind](folder)
     lines = Path(journal).read_text().split("\n")[:-1] if os.path.exists(journal) else []
     n = len([line for line in lines if line.startswith("begin")])
@@ -126,7 +125,7 @@ def read(kind, folder, writers):
 
 
 def compact(kind, folder):
-    """All of it now and then; what is worth it all the time, as the process does that writers start."""
+    """Everything at times; what is worth merging all the time, as the process does that writers start."""
     index = KINDS[kind](folder)
     for round in itertools.count():
         if round % 20:
@@ -149,11 +148,11 @@ def main(role, kind, folder, *rest):
         compact(kind, folder)
 
 
-# --- the one who kills -----------------------------------------------------------------------------------------------
+# --- the process that kills -------------------------------------------------------------------------------------------
 
 
 def check(kind, folder, writers, journals):
-    """Compare the index with what the writers were told. Returns how many writes were acknowledged."""
+    """Compare the index with what the writers recorded. Returns the number of acknowledged writes."""
     index = KINDS[kind](folder)
     acknowledged = 0
     for writer in writers:
@@ -165,7 +164,7 @@ def check(kind, folder, writers, journals):
         for word, n, what in events:
             value = None if what == "delete" else int(n)
             if word == "begin" and int(n) not in done:
-                # Killed within: it may have come to pass, unless a later acknowledged one lies over it.
+                # An unfinished write may be stored, unless a later acknowledged one replaced it.
                 (open_batch if what == "put" else open_single).add(value)
             elif word == "done" and what == "put":
                 batch, open_batch = value, set()
@@ -215,7 +214,8 @@ def torture(kind, folder, seconds, seed):
             kills += 1
             start(place)
             if kills % 10 == 0:
-                for one in running.values():  # all at once, and look: nobody is there to make good for anybody
+                # kill all at once, and check: no process is left that could repair anything
+                for one in running.values():
                     one.kill()
                     one.communicate()
                 check(kind, shared, writers, journals)

@@ -1,4 +1,4 @@
-"""Vaults and references in Ansible's own files, compared with what Ansible itself made of them; and hostile ones."""
+"""Vaults and references in Ansible's own files, compared with Ansible's results; and hostile files."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from pushsalt.sdb import vaultpassword
 from tests.beds.project import Project
 
 FOLDER = Path(__file__).parent / "ansible"
-#: They were written by ansible-vault of ansible-core 2.19, and hold "open sesame" each, with and without a label.
+#: Written by ansible-vault of ansible-core 2.19; each contains "open sesame", with and without a label.
 PASSWORD, LABELLED = b"first password", ("prod", b"second password")
 PLAIN, WITH_LABEL, FILE = [(FOLDER / name).read_text() for name in ("plain.vault", "labelled.vault", "file.vault")]
 
@@ -91,7 +91,7 @@ def no_render(text, path):
 
 
 def test_variables_are_as_ansible_has_them(inventory):
-    """``hostvars.json`` is what the debug module of ansible-core 2.19 showed of these variables."""
+    """``hostvars.json`` is the output of ansible-core 2.19's debug module for these variables."""
     heard = []
     vault = Vault(lambda: [("", PASSWORD), LABELLED], heard.append)
     found = load_inventory([inventory], render=no_render, vault=vault)
@@ -180,7 +180,7 @@ def test_an_inventory_that_is_encrypted_as_a_whole(tmp_path):
 
 
 def encrypted(text, password=PASSWORD):
-    """As ansible-vault writes it. Source: Ansible's documentation, the format of files."""
+    """Encrypted as by ansible-vault. Source: Ansible's documentation, the format of files."""
     salt = bytes(32)
     keys = hashlib.pbkdf2_hmac("sha256", password, salt, 10_000, 80)
     room = 16 - len(text.encode()) % 16
@@ -231,7 +231,7 @@ def test_a_line_of_an_encrypted_inventory_is_not_shown(tmp_path):
 
 
 def test_no_vault_is_opened_for_hosts_that_a_program_names(tmp_path):
-    """The program would say where the secrets go."""
+    """The program would decide where the secrets are sent."""
     for name, text in {"all.yml": f"ansible_password: {tagged(PLAIN)}plain: 1\n", "web.yml": FILE}.items():
         (tmp_path / "group_vars").mkdir(exist_ok=True)
         (tmp_path / "group_vars" / name).write_text(text)
@@ -255,7 +255,7 @@ def test_no_vault_is_opened_for_hosts_that_a_program_names(tmp_path):
 
 
 def test_what_a_program_printed_is_neither_opened_nor_filled_in(tmp_path):
-    """It could have a secret of the operator's sent to a machine of its choice."""
+    """It could make pushsalt send a secret of the operator's to a machine of its choice."""
     listing = {"_meta": {"hostvars": {"a": {"x": {"__ansible_vault": PLAIN}, "y": "{{ z }}", "z": 1, "v": PLAIN}}}}
     path = tmp_path / "list.json"
     path.write_text(json.dumps(listing))
@@ -327,12 +327,12 @@ def test_any_variables_are_filled_in_or_stay(variables):
     assert References(found).filled(found) == found, "nothing is left that could be filled in"
 
 
-# --- from the command line -------------------------------------------------------------------------------------------
+# --- the command line -------------------------------------------------------------------------------------------
 
 
 @pytest.fixture
 def project(tmp_path):
-    """``hosts.ini`` beside the project, and no inventory.yaml."""
+    """``hosts.ini`` next to the project, and no inventory.yaml."""
     project = Project(tmp_path)
     project.files(
         {
@@ -381,7 +381,7 @@ def test_what_lies_beside_an_inventory_that_was_found_must_be_trusted(project, v
 
 
 def test_files_of_a_folder_that_was_found_must_be_trusted(project):
-    """Each of them: it could say of a host that it is this machine."""
+    """Each file could declare that a host is this machine."""
     project.write("inventory.yaml/mine", "hosts: {web1: {}}\n")
     for name, text in {"theirs": "hosts: {evil: {transport: local}}\n", "web2": "host: evil.example.org\n"}.items():
         project.write(f"inventory.yaml/{name}", text)

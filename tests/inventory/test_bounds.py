@@ -1,4 +1,4 @@
-"""Inventories that are bombs end as errors at once, and what Ansible's arguments of ssh say about host keys."""
+"""Inventories that expand without limit are errors at once; Ansible's arguments of ssh and checks of host keys."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_a_program_that_prints_for_ever_is_stopped(tmp_path, monkeypatch):
         list_inventory(path)
 
 
-# --- Ansible's ways to turn the check of host keys off
+# --- Ansible's ways to disable the check of host keys
 
 
 @pytest.mark.parametrize(

@@ -290,7 +290,7 @@ def test_mine_functions_of_a_roster_are_minion_options(load):
         load("a: {host: h, mine_functions: test.ping}\n")
 
 
-# --- by what one becomes another user
+# --- becoming another user
 
 
 @pytest.mark.parametrize(

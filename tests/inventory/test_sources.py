@@ -1,4 +1,4 @@
-"""Inventories of other tools, folders, programs, and the image of a large one."""
+"""Inventories of other tools, folders, programs, and the stored form of a large inventory."""
 
 import os
 import signal
@@ -81,7 +81,7 @@ def test_a_program_prints_the_inventory(printed, tmp_path):
 
 
 def test_what_a_program_leaves_running_is_not_waited_for(tmp_path, monkeypatch):
-    """As ssh does with ControlPersist: it has the output open."""
+    """ssh with ControlPersist, for example, keeps the output open."""
     monkeypatch.setattr("pushsalt.programs.TIMEOUT", 20)
     path = program(tmp_path / "hosts", f"sleep 100 & echo $! > {tmp_path}/pid; echo '{{}}'")
     try:

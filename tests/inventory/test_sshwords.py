@@ -1,4 +1,4 @@
-"""Words that reach ssh or a shell: what may be in them, and that every kind of inventory refuses the rest."""
+"""Values that become arguments of ssh or a shell: allowed characters, and that every kind of inventory checks them."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from pushsalt.inventory.sshwords import (
     user_problem,
 )
 
-#: What OpenSSH refuses in user and host names: 9.6 for CVE-2023-51385, 10.1 for CVE-2025-61984 (control characters)
-#: and CVE-2025-61985 (NUL), and what its ban left open.
+#: Values that OpenSSH refuses in user and host names (9.6 for CVE-2023-51385, 10.1 for CVE-2025-61984, control
+#: characters, and CVE-2025-61985, NUL), and those that it does not refuse.
 HOSTILE = (
     "-oProxyCommand=touch x",
     "--",
@@ -77,7 +77,7 @@ def test_hostile_words_are_no_host_and_no_user(text):
     assert host_problem(text) and user_problem(text) and sudo_user_problem(text) and jump_problem(text)
     assert jump_problem(f"{text}@host") or not text
     assert jump_problem(f"user@{text}")
-    assert option_problem(f"HostName={text}") or text in ("", '"x"', "a%hb")  # quotes and tokens of its own
+    assert option_problem(f"HostName={text}") or text in ("", '"x"', "a%hb")  # its own quotes and tokens
     assert option_problem(f"HostKeyAlias {text}") or text in ("", '"x"')
 
 
@@ -127,7 +127,7 @@ def test_what_passes_means_itself_in_a_shell(text):
     if host_problem(text) and user_problem(text) and jump_problem(text):
         return
     if "\\" in text:
-        return  # a domain's user: an argument or a parameter, never a part of a script
+        return  # the user of a domain: an argument or a parameter, never a part of a script
     done = subprocess.run(["/bin/sh", "-c", f"printf %s {text}"], capture_output=True, check=False)
     assert done.stdout.decode() == text
 
@@ -170,7 +170,7 @@ def test_options_that_turn_the_check_of_host_keys_off(text, wanted):
     assert unchecked(text) is wanted
 
 
-# --- in every kind of inventory
+# --- every kind of inventory
 
 
 def never(text, path):

@@ -1,4 +1,4 @@
-"""What an inventory has from others stays data: it is not rendered or evaluated, and decides nothing about us."""
+"""Foreign values of an inventory stay data: they are not rendered or evaluated, and do not affect the controller."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from pushsalt.trust import Trusted
 
 
 def rendered(text, path):
-    """Every template that is rendered here has to be the operator's; hostile ones have no chance to say more."""
+    """Every rendered template must be the operator's."""
     assert isinstance(text, Trusted)
     raise AssertionError(f"{path} was rendered: {text[:200]!r}")
 
@@ -303,7 +303,7 @@ trees = st.recursive(
 )
 @settings(max_examples=150, deadline=None)
 def test_what_reads_as_another_kind_is_no_template_in_whatever_style(data, flow, width, start, indent, style):
-    """The lines alone say what a parser would; where they do not, a file that has Jinja is a roster."""
+    """The text of the lines decides what a parser would find; if it does not, a file with Jinja is a roster."""
     text = yaml.safe_dump(data, default_flow_style=flow, width=width, default_style=style)
     text = start + "".join(f"{indent}{line}\n" for line in text.splitlines())
     read_as = yaml.safe_load(text)
@@ -318,7 +318,7 @@ def test_what_reads_as_another_kind_is_no_template_in_whatever_style(data, flow,
 
 
 def test_what_cannot_be_parsed_is_an_error_and_not_a_template(tmp_path):
-    """A control character within Jinja's comment: YAML fails, and Jinja alone would have read it."""
+    """A control character in Jinja's comment: YAML fails, and only Jinja would have parsed it."""
     canary = tmp_path / "canary"
     evil = "{# \x7f #}{{ cycler.__init__.__globals__.os.system('touch " + str(canary) + "') }}"
     rosters = Rosters({})
@@ -375,7 +375,7 @@ def test_a_program_that_may_not_be_executed_is_said(tmp_path):
         load_inventory([path], render=rendered)
 
 
-# --- what a program cannot say
+# --- values that a program cannot set
 
 
 def printed(tmp_path, data):
@@ -443,11 +443,11 @@ def test_grains_of_others_have_no_line_breaks(tmp_path):
     assert load_inventory([mine], render=rendered).targets["a"].grains == {"motd": "x\ny"}
 
 
-# --- all of it
+# --- all values
 
 
 def test_the_command_runs_nothing_of_an_inventory(tmp_path):
-    """From the command line, with all that a program could say at once."""
+    """From the command line, with all values that a program could print at once."""
     canary = tmp_path / "canary"
     path = tmp_path / "prog"
     evil = "{{ cycler.__init__.__globals__.os.system('touch " + str(canary) + "') }}"

@@ -107,7 +107,7 @@ def test_a_process_that_is_gone_leaves_a_lost_job(tmp_path):
     with pytest.raises(JobError, match="still running, in process"):
         jobs.claim(kept)
     jobs.release(kept)
-    assert jobs.get(job.jid).state == "interrupted"
+    assert jobs.get(job.jid).state == "lost"
 
 
 def test_a_resumed_job_is_judged_as_a_whole(tmp_path):
@@ -155,6 +155,53 @@ def test_another_writer_is_waited_for_only_a_while(tmp_path, monkeypatch):
     other.execute("ROLLBACK")
     other.close()
     assert "not kept" in said and "locked" in said
+
+
+@pytest.mark.parametrize("value", [True, "x" * 5000, {str(number): number for number in range(200)}])
+def test_small_and_large_returns_are_kept_when_they_are_committed(tmp_path, value):
+    """Small ones are written in the thread of the event loop, large ones in the thread of the record."""
+    job = start(ids=tuple(f"web{number}" for number in range(450)))
+    record = JobRecord(path_of(tmp_path), pytest.fail, Bounds())
+
+    async def work():
+        record.job_begins(job)
+        await record.committed()
+        other = sqlite3.connect(path_of(tmp_path))
+        for number, id in enumerate(job.ids, 1):
+            record.target_returned(TargetReturn(id, value))
+            await record.committed()
+            if number % 100 < 2:
+                assert other.execute("SELECT count(*) FROM returns").fetchone() == (number,)
+        record.job_ends(ended())
+        await record.committed()
+        other.close()
+
+    asyncio.run(work())
+    jobs = Jobs(tmp_path)
+    assert jobs.get("last").state == "done"
+    assert {ret.ret if value is True else str(ret.ret) for ret in jobs.returns(jobs.get("last")).values()} == {
+        value if value is True else str(value)
+    }
+
+
+def test_a_small_return_waits_for_another_writer(tmp_path):
+    job = start(ids=("a",))
+    record = JobRecord(path_of(tmp_path), pytest.fail, Bounds())
+
+    async def work():
+        record.job_begins(job)
+        await record.committed()
+        other = sqlite3.connect(path_of(tmp_path), isolation_level=None, check_same_thread=False)
+        other.execute("BEGIN IMMEDIATE")
+        record.target_returned(TargetReturn("a", True))
+        asyncio.get_running_loop().call_later(0.2, other.execute, "COMMIT")
+        await record.committed()
+        assert other.execute("SELECT id FROM returns").fetchall() == [("a",)]
+        other.close()
+        record.job_ends(ended())
+        await record.committed()
+
+    asyncio.run(work())
 
 
 def test_several_write_at_once(tmp_path):

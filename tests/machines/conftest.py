@@ -1,4 +1,4 @@
-"""One machine of each release for the tests of this folder that leave it as it was; booted when first asked for."""
+"""One machine of each release for tests of this folder that do not change it; booted on first use."""
 
 from __future__ import annotations
 
@@ -44,7 +44,8 @@ def make_project(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Proj
 
 
 def add_login(machine: Machine, name: str, command: str = "") -> dict[str, object]:
-    """A user of that machine, and its host entry; ``command`` (sh) is what its logins run; ``$asked`` has what for.
+    """Add a user of that machine, and return its host entry. ``command`` (sh) is what its logins run; ``$asked`` has
+    the requested command.
 
     The command has no backslashes.
     """

@@ -1,4 +1,4 @@
-"""The real su, doas and run0, as ``test_sudo`` has sudo: passwords, refusals, terminals; and where passwords go."""
+"""The real su, doas and run0, like ``test_sudo``: passwords, refusals, terminals; and where passwords are sent."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ pytestmark = [
     pytest.mark.machines,
     pytest.mark.skipif(bool(missing()), reason=missing() or "-"),
 ]
-#: what is installed; trixie has systemd 257, and so run0
+#: installed packages; trixie has systemd 257, and so run0
 SUITES = {"bookworm": ("opendoas",), "trixie": ("opendoas", "polkitd")}
 RIGHT = {"sudo_password": "RIGHT"}
 WRONG = {"sudo_password": "WRONG"}
 TTY = {"tty": True}
 OTHER = {"sudo_user": "other"}
-#: who logs in, with what else, and who it is then or why not; run0 on trixie only
+#: login, further settings, and the resulting user or the error; run0 on trixie only
 CASES: dict[str, tuple[str, dict[str, object], str]] = {
     "su-root": ("root", {}, "root"),
     "su-root-other": ("root", OTHER, "other"),
@@ -72,7 +72,7 @@ POLKIT = """polkit.addRule(function(action, subject) {
     if (subject.user == "nobody-special") return polkit.Result.NO;
 });
 """
-#: What a login's start-up file prints must never be taken for a question.
+#: Output of a login's start-up file that must not be taken for a prompt.
 NOISE = "echo >&2 'Password: '; printf 'Password: '\n"
 
 
@@ -81,7 +81,7 @@ def cases(suite: str) -> list[str]:
 
 
 class Bed(Planted):
-    """Machines where everybody has a password of this time, and the targets of CASES on each."""
+    """Machines on which everybody has a random password, and the targets of CASES on each."""
 
     def __init__(self, bed: MachineBed, make: Callable[..., Project]) -> None:
         self.machines = []
@@ -120,7 +120,7 @@ def bed(make_project: Callable[..., Project]) -> Iterator[Bed]:
 
 @pytest.fixture(scope="module")
 def done(bed: Bed) -> Done:
-    """All of them in one run, with all that can be logged."""
+    """All of them in one run, with debug log."""
     with Watch({name: word.encode() for name, word in bed.words.items()}) as watch:
         done = bed.project.run("-l", "all", "run", "--out", "json", "*", "cmd.run", "id -un; sleep 0.5", timeout=200)
     assert not watch.seen, watch.seen
@@ -128,7 +128,7 @@ def done(bed: Bed) -> Done:
 
 
 @pytest.mark.parametrize("suite, id", [(suite, id) for suite in SUITES for id in cases(suite)])
-def test_who_one_is_then(done: Done, suite: str, id: str) -> None:
+def test_the_resulting_user(done: Done, suite: str, id: str) -> None:
     want = CASES[id][2]
     ret = done.data[f"{suite}-{id}"]
     if want.startswith("sudo_"):
@@ -145,13 +145,13 @@ def test_a_wrong_password_is_tried_once(bed: Bed, done: Done) -> None:
         told = machine.shell("journalctl --no-pager -o cat -a | grep -F 'authentication failure;' || true")
         tries = [line for line in told.splitlines() if "careful" in line]
         wrong = [id for id in cases(machine.suite) if id.partition("-")[2] in ("wrong", "wrong-tty")]
-        # su that is let go while it asks notes a failure of its own
+        # su logs a failure if it is ended at its prompt
         without = [id for id in cases(machine.suite) if id.startswith("su-without")]
         assert len(wrong) <= len(tries) <= len(wrong) + len(without), told
 
 
-def test_it_is_nowhere_afterwards(bed: Bed, done: Done) -> None:
-    """Neither in what the machines keep, memory file systems and journal included, nor in what is kept here."""
+def test_the_password_is_stored_nowhere(bed: Bed, done: Done) -> None:
+    """Neither on the machines, memory file systems and journal included, nor on the controller."""
     assert not bed.found(done.out + done.err)
     for machine in bed.machines:
         assert machine.process is not None
@@ -175,7 +175,7 @@ def test_states_have_a_home_and_a_path_of_root(bed: Bed, method: str) -> None:
 
 @pytest.mark.parametrize("method", ["sudo", "su", "doas", "run0"])
 def test_passwords_that_a_person_types_log_in_and_become_root(bed: Bed, method: str) -> None:
-    """No key: one prompt each for all targets, the password of the login and that to become root."""
+    """No key: one prompt for each of the login's password and that to become root, for all targets."""
     machines = [machine for machine in bed.machines if method != "run0" or machine.suite == "trixie"]
     hosts = {
         machine.suite: {"host": machine.address, "user": "careful", "become": method, "agent": False}

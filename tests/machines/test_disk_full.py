@@ -1,4 +1,4 @@
-"""Full file systems on a machine: the login's home, and where a state wants to write."""
+"""Full file systems on a machine: the login's home, and the destination of a state."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ pytestmark = [
     pytest.mark.machines,
     pytest.mark.skipif(bool(missing()), reason=missing() or "-"),
 ]
-#: Room for a folder and small files only; 24k are left there.
+#: Space for a folder and small files only; 24k are free.
 FULL = "mount -t tmpfs -o size=64k,{options} tmpfs {place} && head -c 40000 /dev/zero > {place}/rest"
 KEYS = (
     "install -d -m 700 -o {user} /home/{user}/.ssh && "
@@ -47,7 +47,9 @@ after:
 
 @pytest.fixture(scope="module")
 def full(machine: Callable[[str], Machine]) -> Iterator[Machine]:
-    """A machine with no room for the runtime in deploy's home, none for a name in careful's, little in /srv/full."""
+    """A machine without space for the runtime in deploy's home, for a name in careful's, and with little in
+    /srv/full.
+    """
     found = machine("bookworm")
     found.shell(
         f"{FULL.format(options='mode=700,uid=1000', place='/home/deploy')} && {KEYS.format(user='deploy')} && "

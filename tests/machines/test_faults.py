@@ -1,6 +1,6 @@
-"""Faults in mid-run on booted machines: nothing is lost, no state runs twice, and nothing of ours runs afterwards.
+"""Faults during a run on booted machines: no return is lost, no state runs twice, and no process remains.
 
-``PUSHSALT_FAULT_ROUNDS`` says how often each fault is tried (10 for the measure; once otherwise).
+``PUSHSALT_FAULT_ROUNDS`` is the number of rounds of each fault (10 for a measurement; once otherwise).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ ROUNDS = int(os.environ.get("PUSHSALT_FAULT_ROUNDS", "1"))
 COUNT = "/root/count"
 PAGE = "{{ pillar['word'] }} {{ salt['cmd.run']('wc -l < " + COUNT + "') }}\n"
 
-#: The states of a fault: each counts itself, {{fault}} is one of them. What comes behind asks the controller.
+#: The states of a fault: each counts its runs, {{fault}} is one of them. Later ones need the controller.
 STATES = """
 {% for n in range(3) %}
 before{{ n }}:
@@ -49,14 +49,21 @@ after{{ n }}:
 """
 IDS = ["before0", "before1", "before2", "fault", "page", "after0", "after1", "after2"]
 COUNTED = [id for id in IDS if id != "page"]
-#: Ends the server and every session of it, as a changed unit would; the server comes back by itself.
+#: The same without what asks: they need no controller.
+ALONE = STATES[: STATES.index("page:")] + STATES[STATES.index("{% for n in range(3) %}\nafter") :]
+#: Ends the server and all of its sessions, as a changed unit would; the server starts again by itself.
 CHANGES_SSHD = "systemctl restart ssh; pkill -KILL -f '^sshd: ' || true; sleep 1"
 
 
 @pytest.fixture(scope="module")
-def machine() -> Iterator[Machine]:
+def bed() -> Iterator[MachineBed]:
     with MachineBed() as bed:
-        yield bed.boot("web1")
+        yield bed
+
+
+@pytest.fixture(scope="module")
+def machine(bed: MachineBed) -> Machine:
+    return bed.boot("web1")
 
 
 class Site:
@@ -118,4 +125,38 @@ def test_packets_that_are_dropped_for_thirty_seconds(site: Site, machine: Machin
     time.sleep(30)
     subprocess.run([*link, "up"], check=True)
     site.all_ran_once(Project.finish(process, 180))
+    site.nothing_stays()
+
+
+@pytest.mark.parametrize("round", range(ROUNDS))
+def test_a_controller_that_is_killed(site: Site, machine: Machine, round: int) -> None:
+    """The run ends by itself, and another process collects it."""
+    site.states("sleep 3", ALONE)
+    process = site.begin()
+    site.until_fault()
+    process.kill()
+    process.communicate()
+    done = site.project.json("jobs", "resume", "last", timeout=180)
+    assert done.code == 0, (done.out, done.err)
+    rets = values(done.data["web1"])
+    assert [ret["__id__"] for ret in rets] == COUNTED and all(ret["result"] for ret in rets), done.out
+    assert site.counted() == COUNTED
+    site.nothing_stays()
+
+
+@pytest.mark.parametrize("round", range(ROUNDS))
+def test_a_state_that_restarts_the_machine(site: Site, bed: MachineBed, machine: Machine, round: int) -> None:
+    """As the last one of a run, which is left to itself; the wait begins when it has."""
+    site.states("echo rebooting", ALONE + "reboot:\n  cmd.run:\n    - name: sleep 4; systemctl reboot\n")
+    begun = site.project.run("apply", "--detach", "web1", "site", timeout=120)
+    assert begun.code == 0, begun.err
+    process = site.project.start("wait", "web1", "--for", "reboot", "--timeout", "120", "--out", "json")
+    bed.boot_again(machine)
+    waited = Project.finish(process, 180)
+    assert waited.code == 0 and waited.data["web1"]["for"] == "reboot", (waited.out, waited.err)
+    done = site.project.json("jobs", "wait", begun.out.strip(), timeout=120)
+    assert done.code == 0, (done.out, done.err)
+    rets = values(done.data["web1"])
+    assert [ret["__id__"] for ret in rets] == [*COUNTED, "reboot"] and all(ret["result"] for ret in rets), done.out
+    assert site.counted() == COUNTED
     site.nothing_stays()

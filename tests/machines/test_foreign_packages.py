@@ -1,4 +1,4 @@
-"""dnf, zypper and pacman, as Debian has them, against repositories of small packages: the same steps as recorded."""
+"""Debian's dnf, zypper and pacman with repositories of small packages: the same steps as recorded."""
 
 import pytest
 
@@ -38,7 +38,7 @@ def test_versions_are_ordered_as_the_programs_order_them():
 
 
 def test_a_held_lock_is_waited_for():
-    """Another process has rpm's lock, then pacman's: the install waits, and is done once it is free."""
+    """Another process has rpm's lock, then pacman's: the install waits, and runs once it is free."""
     holder = (
         "import fcntl, os, time; f = open('/var/lib/rpm/.rpm.lock', 'w'); fcntl.lockf(f, fcntl.LOCK_EX); "
         "open('/run/locked', 'w').close(); time.sleep(2)"

@@ -1,4 +1,4 @@
-"""A formula that comes from git alone, on a booted machine: the controller has only pushsalt.yaml and an inventory."""
+"""A formula from git on a booted machine: the controller has only pushsalt.yaml and an inventory."""
 
 from __future__ import annotations
 

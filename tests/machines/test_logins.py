@@ -1,4 +1,4 @@
-"""Odd logins of a machine, in one run beside a healthy one: without Python, without a home, with noise and traps."""
+"""Unusual logins of a machine, in one run with a usual one: without Python, without a home, with output and traps."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ pytestmark = [
     pytest.mark.skipif(bool(missing()), reason=missing() or "-"),
 ]
 
-#: What a start-up file may write that looks like what pushsalt waits for: reports, greetings, prompts, long lengths.
+#: Output of a start-up file that resembles what pushsalt waits for: reports, greetings, prompts, large lengths.
 IMITATION = r"""
 echo 'pushsalt AAAAAAAA no_python debian none'
 echo 'pushsalt-AAAAAAAAAAAA:' >&2
@@ -29,9 +29,9 @@ printf 'H\0\0\0\6have=1E\0\0\0\13kind=lockedM\377\377\377\377'
 
 
 class Login(NamedTuple):
-    """What makes a login odd: what its sessions run, what root does to it beforehand; and what comes of that.
+    """An unusual login: what its sessions run, what root prepares, and the expected outcome.
 
-    ``kept``: where its private directory is, below its home ("" for nowhere); ``warning`` and ``kind`` are patterns.
+    ``kept``: the place of its private directory below its home ("" for none); ``warning`` and ``kind`` are patterns.
     """
 
     command: str = ""
@@ -109,7 +109,7 @@ def bed(machine: Callable[[str], Machine], make_project: Callable[..., Project])
     hosts["noisy-tty"] = {**hosts["noisy"], "tty": True}
     found.shell("echo 'noisy ALL=(ALL:ALL) NOPASSWD: ALL' > /etc/sudoers.d/noisy")
     project = make_project(hosts, found)
-    # whoever is odd has the same to do as who is not
+    # all logins have the same job
     states = {
         "who": {"cmd.run": [{"name": "id -un"}]},
         "file": {"file.managed": [{"name": "/var/tmp/of-{{ grains['id'] }}"}, {"contents": "a"}, {"mode": "0640"}]},
@@ -146,7 +146,7 @@ def test_what_is_kept_and_said(bed: Bed, done: Done, id: str) -> None:
     said = [line for line in done.err.splitlines() if f"] {id}: " in line and "waits until another run" not in line]
     pattern = login.warning.format(home=f"/home/{id}")
     assert len([line for line in said if "no private directory" in line and re.search(pattern, line)]) == bool(pattern)
-    assert len(said) == bool(pattern) + (id == "closed-home"), said  # where nothing can be locked either
+    assert len(said) == bool(pattern) + (id == "closed-home"), said  # a lock is not possible either
     kept = bed.machine.shell(f"find /home/{id} -name 'thin-*' -printf '%h %u %m\\n'").splitlines()
     assert set(kept) == ({f"/home/{id}/{login.kept} {id} 600"} if login.kept else set())
     if login.kept:
@@ -157,7 +157,7 @@ def test_what_is_kept_and_said(bed: Bed, done: Done, id: str) -> None:
 
 
 def test_nothing_is_where_it_does_not_belong(bed: Bed, done: Done) -> None:
-    """Private files are in homes and in root's (the one with sudo), for nobody else to read, and nowhere else."""
+    """Private files are in homes and in that of root (with sudo), not readable by others, and nowhere else."""
     found = bed.machine.shell(r"find / -xdev \( -name '*pushsalt*' -o -name 'thin-*' \) -not -path '/proc/*'")
     usual = re.compile(r"/(home/[\w-]+|root)/\.cache/pushsalt")
     assert not {path for path in found.split() if not usual.match(path)}

@@ -1,4 +1,6 @@
-"""The formulas of formulas/ (apache has tests of its own) on one real machine: twice, and what they do there."""
+"""The formulas of formulas/ (apache has its own tests) on one real machine: applied twice, with checks of their
+effect.
+"""
 
 import json
 import os

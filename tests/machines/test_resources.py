@@ -1,4 +1,4 @@
-"""Machines, a chroot and containers behind a booted target: found, selected, and states applied inside of them."""
+"""Machines, a chroot and containers on a booted target: discovered, selected, and states applied in them."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ pytestmark = [
     pytest.mark.timeout(300),
 ]
 
-#: all that is behind the targets, by key
+#: all resources of the targets, by key
 ALL = ["container:c1", "machine:jail", "machine:m1", "machine:m1.sudoer", "machine:m2"]
 PLACES = {**MACHINES, **CHROOTS}
-#: What a machine that runs writes by itself.
+#: Files that a running machine writes by itself.
 ALIVE = ("/var/log/", "/var/lib/systemd/", "/run/log/", "/run/systemd/", "/run/sudo/", "/var/lib/sudo/", "/run/udev/")
 TEXT = "only where it is meant"
 
@@ -41,7 +41,7 @@ class Site:
         return (self.host.root / PLACES[name].lstrip("/") / "etc/motd").read_text()
 
     def files(self) -> set[str]:
-        """Files that were made or changed: in the host, in each root, in containers and in file systems of memory."""
+        """Created or changed files: in the host, in each root, in containers and in memory file systems."""
         overlays = [self.host.folder / "upper", *(inside(self.host, name) for name in PLACES)]
         overlays += self._containers.glob("storage/overlay/*/diff")
         paths = (path for folder in overlays for path in folder.rglob("*"))
@@ -55,7 +55,7 @@ class Site:
         return {name for name in found if not any(part in name for part in ALIVE)}
 
     def processes(self) -> list[str]:
-        """Every process of the host and of all in it; ``ps`` and how it was started left out, and the dead."""
+        """All processes of the host and in it, without ps and its parents, and without zombies."""
         lines = self.host.shell("ps -eo stat=,args=").splitlines()
         rows = [line.split(None, 1) for line in lines if not line.startswith("Z")]
         return sorted(args for _, args in rows if "ps -eo stat=" not in args and "sshd: root@" not in args)
@@ -79,7 +79,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
         project.write("pillar/top.sls", "base:\n  m2:\n    - motd\n")
         project.write("pillar/motd.sls", f"motd:\n  banner: [{TEXT}]\n")
         shutil.copy(bed.known_hosts, project.home / ".ssh" / "known_hosts")
-        # a first login leaves traces of its own
+        # a first login creates files
         assert project.run("run", "*", "test.ping").code == 0
         assert project.run("clean", "host*").code == 0
         yield Site(host, bed.folder / "containers", project)
@@ -92,7 +92,7 @@ def before(site: Site) -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def found(site: Site, before: dict[str, Any]) -> dict[str, dict[str, Any]]:
-    """Grains of all of them as they are seen from outside."""
+    """Grains of all of them, collected from outside."""
     done = site.project.json("grains", "*")
     assert done.code == 0, done.err
     assert sorted(done.data) == ["host1", "sudoer"]
@@ -123,7 +123,7 @@ def test_they_are_found_and_selected(site: Site, found: dict[str, Any], expr: st
     assert selected(site, "-C", expr) == want.split()
 
 
-def test_what_is_seen_from_outside_is_what_is_there(site: Site, found: dict[str, dict[str, Any]]) -> None:
+def test_properties_seen_from_outside(site: Site, found: dict[str, dict[str, Any]]) -> None:
     assert {key: grains["id"] for key, grains in found.items()} == {key: key.split(":")[1] for key in ALL}
     machine, chroot, container = found["machine:m1"], found["machine:jail"], found["container:c1"]
     assert (machine["nodename"], machine["virtual"], machine["osfinger"]) == ("m1", "systemd-nspawn", "Debian-12")
@@ -201,7 +201,7 @@ def test_services_of_a_machine_are_its_own(site: Site, found: dict[str, Any]) ->
     ],
 )
 def test_one_that_does_not_run(site: Site, found: dict[str, Any], id: str, stop: str, start: str, said: str) -> None:
-    """It is said so, the others go on, and it is reached again without any more ado when it is back."""
+    """The error says that it does not run, the others continue, and it is reachable when it runs again."""
     site.host.shell(stop)
     done = site.project.json("run", "-L", f"{id},m1", "test.ping")
     assert (done.code, done.data["m1"]) == (3, True)
@@ -214,7 +214,7 @@ def test_one_that_does_not_run(site: Site, found: dict[str, Any], id: str, stop:
 
 
 def test_a_container_without_python(site: Site, found: dict[str, Any]) -> None:
-    """It is found and seen; what would have to run in it says what it needs."""
+    """It is discovered, with grains; a function that would run in it reports the missing Python."""
     hide = "-v /dev/null:/usr/bin/python3 -v /dev/null:/usr/bin/python3.11"
     site.host.shell(f"podman run --quiet --detach --name bare {hide} {IMAGE} sleep infinity")
     try:
@@ -230,7 +230,7 @@ def test_a_container_without_python(site: Site, found: dict[str, Any]) -> None:
 def test_nothing_stays_when_the_controller_dies(site: Site, found: dict[str, Any], before: dict[str, Any]) -> None:
     running = site.project.start("run", "-C", "T@machine or T@container", "cmd.run", "exec sleep 98765")
     wait_until(lambda: sum(args == "sleep 98765" for args in site.processes()) == len(ALL))
-    # what is mounted for a chroot that has no /proc and /dev is nobody else's
+    # mounts for a chroot without /proc and /dev are not visible to others
     assert site.mounts() == before["mounts"]
     assert site.host.shell("ls -A /srv/jail/proc") == ""
     os.killpg(running.pid, signal.SIGKILL)
@@ -248,5 +248,5 @@ def test_nothing_stays_after_clean(site: Site, found: dict[str, Any], before: di
     # a service of the machine's start may have ended since
     assert not Counter(site.processes()) - Counter(before["processes"])
     assert site.mounts() == before["mounts"]
-    # what a state did stays
+    # changes by a state remain
     assert site.files() - before["files"] == {str(inside(site.host, "m2") / "etc" / "motd")}

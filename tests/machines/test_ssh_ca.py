@@ -50,14 +50,14 @@ def test_from_first_trust_to_certificates_and_revocation(tmp_path):
             assert done.code == 0, states
             return {tag.split("_|-")[1] for tag, ret in states.items() if ret["changes"]}
 
-        # the machine's own keys, fetched by the connection that is trusted so far
+        # the machine's own keys, fetched through the connection that is trusted
         signed = project.good("sign-host", "--env", "prod", "--target", "box")
         assert {one["principals"][-1] for one in signed} == {machine.address}
         assert "ssh_ca-config" in apply()
         assert apply() == set()
         assert machine.shell("systemctl is-active ssh").strip() == "active"
 
-        # from here on nothing but certificates: the host's in place of a known key, the user's in place of her key
+        # from here on only certificates: that of the host in place of a known key, that of the user in place of her key
         project.good("sign-user", "--env", "prod", "--role", "deploy", "--id", "alice", f"{tmp_path / 'alice'}.pub")
         shutil.copy(project.root / "known_hosts", known)
         for host in hosts["hosts"].values():
@@ -69,7 +69,7 @@ def test_from_first_trust_to_certificates_and_revocation(tmp_path):
         said = machine.shell("journalctl -u ssh --no-pager | grep 'Accepted publickey for deploy' | tail -1")
         assert "ID prod/user/alice/deploy (serial " in said
 
-        # what is applied with a certificate takes it away
+        # a run with a certificate that removes it
         project.good("revoke", f"{tmp_path / 'alice'}.pub")
         assert apply() >= {"ssh_ca-revoked"}
         assert project.json("run", "box", "test.ping").error("box")["kind"] == "auth_failed"
@@ -77,4 +77,4 @@ def test_from_first_trust_to_certificates_and_revocation(tmp_path):
         done_ssh = subprocess.run(
             [*argv, f"deploy@{machine.address}", "id -un"], capture_output=True, text=True, timeout=30
         )
-        assert done_ssh.stdout == "deploy\n", done_ssh.stderr  # authorized_keys were left alone
+        assert done_ssh.stdout == "deploy\n", done_ssh.stderr  # authorized_keys is unchanged

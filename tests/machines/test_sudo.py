@@ -1,4 +1,4 @@
-"""The real sudo: passwords, refusals, others than root, terminals; and where the password goes."""
+"""The real sudo: passwords, refusals, other users than root, terminals; and where the password is sent."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ pytestmark = [
     pytest.mark.machines,
     pytest.mark.skipif(bool(missing()), reason=missing() or "-"),
 ]
-SUITES = ("bookworm", "trixie")  # sudo 1.9.13, and 1.9.16 with a terminal of its own for each command (use_pty)
-#: who logs in, with what else, and who it is then or why not
+SUITES = ("bookworm", "trixie")  # sudo 1.9.13, and 1.9.16 with a separate terminal for each command (use_pty)
+#: login, further settings, and the resulting user or the error
 CASES: dict[str, tuple[str, dict[str, object], str]] = {
     "root": ("root", {}, "root"),
     "open": ("deploy", {}, "root"),
@@ -35,7 +35,7 @@ CASES: dict[str, tuple[str, dict[str, object], str]] = {
     "without-tty": ("careful", {"tty": True}, "sudo_password_required"),
     "denied": ("nobody-special", {"sudo_password": "RIGHT"}, "sudo_denied"),
     "denied-tty": ("nobody-special", {"sudo_password": "RIGHT", "tty": True}, "sudo_denied"),
-    # Whom sudo does not know it asks for a password too, before it says so.
+    # sudo prompts for the password of a user who is not in sudoers, too, before it refuses.
     "denied-without": ("nobody-special", {}, "sudo_password_required"),
     "nobody-there": ("deploy", {"sudo_user": "no-such-user"}, "sudo_denied"),
 }
@@ -50,7 +50,7 @@ who:
 
 
 class Bed(Planted):
-    """Machines where careful and nobody-special have a password of this time, and the targets of CASES on each."""
+    """Machines on which careful and nobody-special have a random password, and the targets of CASES on each."""
 
     def __init__(self, machines: list[Machine], make: Callable[..., Project]) -> None:
         self.machines = machines
@@ -77,7 +77,7 @@ def bed(machine: Callable[[str], Machine], make_project: Callable[..., Project])
 
 @pytest.fixture(scope="module")
 def done(bed: Bed) -> Done:
-    """All of them in one run, with all that can be logged."""
+    """All of them in one run, with debug log."""
     with Watch({name: word.encode() for name, word in bed.words.items()}) as watch:
         done = bed.project.run("-l", "all", "run", "--out", "json", "*", "cmd.run", "id -un; sleep 0.5", timeout=120)
     assert not watch.seen, watch.seen
@@ -86,7 +86,7 @@ def done(bed: Bed) -> Done:
 
 @pytest.mark.parametrize("suite", SUITES)
 @pytest.mark.parametrize("id", CASES)
-def test_who_one_is_then(done: Done, suite: str, id: str) -> None:
+def test_the_resulting_user(done: Done, suite: str, id: str) -> None:
     want = CASES[id][2]
     ret = done.data[f"{suite}-{id}"]
     if want.startswith("sudo_"):
@@ -106,8 +106,8 @@ def test_a_wrong_password_is_tried_once(bed: Bed, done: Done) -> None:
         assert told.count("authentication failure; ") == 2 and "more authentication failure" not in told
 
 
-def test_one_who_may_exits_with_0(bed: Bed) -> None:
-    """Only what others lacked made the exit code 3; and states run as root then, and leave files of root's."""
+def test_permitted_users_exit_with_0(bed: Bed) -> None:
+    """Only the others caused exit code 3; its states run as root, and create files of root."""
     for machine in bed.machines:
         done = bed.project.json("apply", f"{machine.suite}-right", "who")
         who, made = values(done.data[f"{machine.suite}-right"])
@@ -125,8 +125,8 @@ def test_no_output_has_a_password(bed: Bed, out: str) -> None:
     assert not bed.found(done.err), done.err
 
 
-def test_it_is_nowhere_afterwards(bed: Bed, done: Done) -> None:
-    """Neither in what the machines keep, memory file systems and journal included, nor in what is kept here."""
+def test_the_password_is_stored_nowhere(bed: Bed, done: Done) -> None:
+    """Neither on the machines, memory file systems and journal included, nor on the controller."""
     assert not bed.found(done.out + done.err)
     inside = ("run", "tmp", "dev/shm", "var/tmp")
     for machine in bed.machines:
@@ -146,7 +146,7 @@ def test_each_user_has_a_private_directory_of_its_own(bed: Bed, done: Done) -> N
             folder = machine.root / home / ".cache" / "pushsalt"
             assert folder.stat().st_mode & 0o777 == 0o700
             assert folder.stat().st_uid == (machine.root / home).stat().st_uid
-        # careful and nobody-special were never more than the way to somebody else
+        # careful and nobody-special were only used to become another user
         assert not (machine.root / "home/careful/.cache").exists()
 
 

@@ -1,4 +1,4 @@
-"""Who meets the same values on the way gets the same result, and nobody waits for what may never come."""
+"""Renderings with equal inputs have one result, and no thread waits for an answer that may not come."""
 
 import threading
 import time
@@ -35,7 +35,7 @@ class ReadSource:
 
 
 class Counted:
-    """A rendering that counts how often it is done. ``read(facts)`` is all that it does."""
+    """A rendering that counts its runs. It consists of ``read(facts)``."""
 
     def __init__(self, read):
         self.read = read
@@ -72,7 +72,7 @@ def test_each_gets_his_own():
     assert render.times == 1
 
 
-def test_a_spoiled_rendering_is_done_each_time_but_only_behind_what_it_read():
+def test_a_spoiled_rendering_is_repeated_only_after_equal_reads():
     render = Counted(lambda inputs: spoil("chance") if inputs.pillar["a"] else "known")
     once = Once()
     for a in (1, 1, 0, 0, 1):
@@ -142,7 +142,7 @@ def test_a_function_that_raises_raises_again_and_is_not_asked_twice():
     assert inputs.asked == 1
 
 
-def test_what_is_not_used_goes_first():
+def test_unused_results_are_dropped_first():
     level = Level("big", size=lambda kept: 100)
     once = Once(max_size=1000)
     render = Counted(lambda inputs: inputs.pillar["a"])
@@ -155,7 +155,7 @@ def test_what_is_not_used_goes_first():
     assert render.times == 51
 
 
-def test_ways_without_an_end_do_not_pile_up(monkeypatch):
+def test_unfinished_paths_are_dropped(monkeypatch):
     monkeypatch.setattr(module, "MAX_NODES", 100)
 
     def fail(inputs):
@@ -175,7 +175,7 @@ def test_ways_without_an_end_do_not_pile_up(monkeypatch):
 
 
 def in_threads(functions, seconds=20):
-    """What they return; fails when one of them does not."""
+    """The return values of the threads; fails if one does not end."""
     with ThreadPoolExecutor(len(functions)) as pool:
         return [future.result(seconds) for future in [pool.submit(function) for function in functions]]
 
@@ -198,8 +198,8 @@ def test_those_alike_wait_for_the_first():
     assert render.times == 1
 
 
-def test_nobody_waits_for_another_targets_answer():
-    """The first target's answer comes only when all others are done."""
+def test_no_thread_waits_for_another_targets_answer():
+    """The answer for the first target arrives only after all others have ended."""
     others = threading.Semaphore(0)
 
     def wait(*args):
@@ -225,7 +225,7 @@ def test_nobody_waits_for_another_targets_answer():
 
 
 def test_no_wait_closes_a_circle():
-    """Two threads render two things, each of which has the other in it."""
+    """Two threads render two files, each of which includes the other."""
     once = Once()
     met = threading.Barrier(2)
     inputs = [ReadSource({"a": 1}), ReadSource({"a": 1})]

@@ -1,4 +1,4 @@
-"""What is read is noted, whatever way Python, Jinja or a library reads it."""
+"""Reads are recorded, whether Python, Jinja or a library makes them."""
 
 # ruff: noqa: UP031, UP032, SIM300, C406, C416 - these are the ways to read
 
@@ -58,7 +58,7 @@ class ReadSource:
 
 
 def noted(read, data=None):
-    """The reads of a function that gets the mapping, and why its recording is spoiled."""
+    """The recorded reads of a function that receives the mapping, and why its recording is spoiled."""
     inputs = ReadSource(data)
     made = Recording(inputs, None, (), lambda: None)
     with recording(made):
@@ -226,7 +226,7 @@ def test_a_plain_copy_is_up_to_date():
     assert mapping.pop("y") == 2 and plain(mapping) == DATA
 
 
-def test_it_is_the_dict_that_it_stands_for():
+def test_it_equals_the_plain_dict():
     mapping = ReadSource().pillar
     assert isinstance(mapping, dict) and mapping == DATA and repr(mapping) == repr(DATA)
     assert json.dumps(mapping) == json.dumps(DATA) and yaml.safe_dump(plain(mapping)) == yaml.safe_dump(DATA)

@@ -1,4 +1,4 @@
-"""Whatever was rendered before: what a target gets is what it would get if it were the only one."""
+"""A target gets the same results as if it were the only one, whatever was rendered before."""
 
 import copy
 import json
@@ -21,7 +21,7 @@ from pushsalt.run.project import Project
 
 pytestmark = pytest.mark.slow
 
-#: What templates read, each in one way.
+#: Templates, each of which reads data in another way.
 READS = [
     "{{ grains['a'] | default('-') }}",
     "{{ grains.a | default('-') }}",
@@ -79,7 +79,7 @@ READS = [
     "{{ raise('refused') if grains.get('a') == 'bad' else '' }}",
     "{{ salt['grains.get']('a') is sameas true }}",
 ]
-#: Values that Python takes for equal are among them, and the same keys in another order.
+#: Values that Python considers equal are among them, and the same keys in another order.
 VALUES = st.sampled_from(
     [
         1,
@@ -108,7 +108,7 @@ TOPS = ["*", "t1", "G@a:1", "I@p:1", "not G@b:*", "t[12]"]
 @st.composite
 def templates(draw: st.DrawFn, place: str, pool: list[str]) -> str:
     reads = draw(st.lists(st.sampled_from(pool), max_size=3, unique=True))
-    if place.endswith(".jinja"):  # they do not import each other without end
+    if place.endswith(".jinja"):  # an order prevents endless includes
         reads = [read for read in reads if "import mapped" not in read]
         return "{% set mapped %}" + "".join(reads) + "{% endset %}"
     if place == "template":
@@ -124,7 +124,7 @@ def templates(draw: st.DrawFn, place: str, pool: list[str]) -> str:
 
 @dataclass
 class World:
-    """A tree, and targets that differ in all that can be read."""
+    """A tree, and targets that differ in every input."""
 
     folder: Path
     project: Project = field(init=False)
@@ -158,7 +158,7 @@ class World:
         return Minion(self.project, target, options, copy.deepcopy(self.grains.get(id, {})), remote)
 
     def outcome(self, minion: Minion, function: str) -> object:
-        """What a function gives, in a form that tells types and orders apart."""
+        """The result of a function, in a form that keeps types and orders."""
         try:
             if function == "template":
                 chunk = {"state": "file", "fun": "managed", "name": "/x", "__id__": "x", **self.arguments}
@@ -184,7 +184,7 @@ FUNCTIONS = ["state.show_low_sls", "state.sls", "state.show_lowstate", "state.sh
 
 @st.composite
 def worlds(draw: st.DrawFn) -> tuple[dict[str, str], list[tuple]]:
-    pool = draw(st.lists(st.sampled_from(READS), min_size=1, max_size=4, unique=True))  # few, so that they matter
+    pool = draw(st.lists(st.sampled_from(READS), min_size=1, max_size=4, unique=True))  # few, so that they overlap
     files = {f"salt/{place}": draw(templates(place, pool)) for place in PLACES}
     files["salt/data.yaml"] = "x: 1"
     top = {draw(st.sampled_from(TOPS)): ["a"], "t2": ["c"]}
@@ -217,7 +217,7 @@ def same_as_fresh(here: World, id: str, function: str, test: bool = False) -> st
     fresh = here.outcome(here.minion(id, render_cache=False, test=test), function)
     said, here.asked[:] = list(here.asked), []
     assert here.outcome(here.minion(id, test=test), function) == fresh
-    # nothing is asked of a target twice, or left out
+    # no question is asked twice or left out
     assert here.asked == said
     here.asked.clear()
     return str(fresh)
@@ -233,7 +233,7 @@ TREE = {
     "pillar/one.sls": "p: {x: {{ grains.get('d', 0) }}}\nname: {{ opts.id }}",
 }
 
-#: What may change, one after the other and each time against what was rendered before.
+#: Changes that are made one after the other, each compared with earlier results.
 CHANGES = [
     ("grains", {}),
     *(("grains", {"a": value, "b": 1, "c": 2, "d": {"x": value}}) for value in (1, True, 1.0, "1", 0, None, [1])),
@@ -258,7 +258,7 @@ CHANGES = [
 
 @pytest.mark.parametrize("changing", [False, True])
 def test_each_change_of_what_is_read_counts(tmp_path: Path, changing: bool) -> None:
-    """Each read is an SLS of its own. Those that change something show it to all that come after them."""
+    """Each read is an SLS. Changes by an SLS are visible to all later ones."""
     here = World(tmp_path)
     for name, text in {
         **TREE,
@@ -301,7 +301,7 @@ def test_known_and_fresh_are_equal(tmp_path_factory: pytest.TempPathFactory, wor
             same_as_fresh(here, each, function, test)
 
 
-# that it happens -----------------------------------------------------------------------------------------------------
+# that results are shared ---------------------------------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -315,19 +315,19 @@ def world(tmp_path: Path) -> World:
 
 
 def rendered(world: World, id: str, function: str, **kwargs: object) -> list[int]:
-    """How many pillars, states and SLS were rendered by a call."""
+    """The number of pillars, states and SLS that a call rendered."""
     before = [world.count(level) for level in ("pillar", "states", "SLS")]
     world.outcome(world.minion(id, **kwargs), function)
     return [world.count(level) - was for level, was in zip(("pillar", "states", "SLS"), before, strict=True)]
 
 
 @pytest.mark.parametrize("function", ["state.show_lowstate", "state.highstate", "state.show_low_sls", "state.show_sls"])
-def test_what_is_alike_is_rendered_once(world: World, function: str) -> None:
+def test_equal_inputs_are_rendered_once(world: World, function: str) -> None:
     assert rendered(world, "t1", function)[1] == 1
     assert rendered(world, "t1", function) == [0, 0, 0]
-    world.grains["t1"]["b"] = 2  # which nothing reads
+    world.grains["t1"]["b"] = 2  # which no template reads
     assert rendered(world, "t1", function) == [0, 0, 0]
-    # the pillar has the id in it, and so its SLS is rendered; the states do not look at that
+    # the pillar contains the id, so its SLS is rendered; the states do not read that
     assert rendered(world, "t2", function) == [1, 0, 1]
 
 
@@ -352,7 +352,7 @@ def test_what_a_top_file_looks_at_counts(world: World) -> None:
         low = world.minion(id).call("state.show_lowstate", [], {})
         assert " ".join(chunk["__id__"] for chunk in low) == ids
     before = world.count("states")
-    world.grains["t4"] = {"a": 5, "c": 1}  # all that the states look at is who is meant
+    world.grains["t4"] = {"a": 5, "c": 1}  # the states read only the id
     assert len(world.minion("t4").call("state.show_lowstate", [], {})) == 1
     assert world.count("states") == before
 
@@ -415,7 +415,7 @@ def test_it_can_be_turned_off(world: World) -> None:
     assert world.count("states") == 1
 
 
-def test_results_are_nobodys_to_change(world: World) -> None:
+def test_results_cannot_be_changed(world: World) -> None:
     first = world.minion("t1").call("state.show_lowstate", [], {})
     pillar = world.minion("t1").pillar
     pillar["p"]["x"] = "changed"
@@ -452,7 +452,7 @@ def test_a_fleet_is_rendered_once(world: World) -> None:
 
 
 def test_targets_that_are_asked_while_they_are_rendered(world: World) -> None:
-    """Each is asked by itself, at the same time as the others, and they share what is the same."""
+    """Each is asked separately, at the same time as the others, and they share equal results."""
     hosts = {f"h{at}": {"transport": "local", "grains": {"half": at % 2}} for at in range(6)}
     (world.folder / "inventory.yaml").write_text(json.dumps({"hosts": hosts}))
     world.write("salt/b.sls", "b: {test.nop: [{six: {{ salt['cmd.run']('echo $((2*3))') }}}]}")
@@ -467,7 +467,7 @@ def test_targets_that_are_asked_while_they_are_rendered(world: World) -> None:
 
 
 def test_a_users_function_by_the_name_of_ours_is_called_for_each_target(world: World) -> None:
-    """What it reads is not recorded, other than what ours reads."""
+    """Its reads are not recorded, unlike those of ours."""
     value = world.folder / "value"
     world.write(
         "salt/_wrapper/grains.py",

@@ -1,4 +1,4 @@
-"""What templates, guards and slots may call in a dry run."""
+"""Functions that templates, guards and slots may call in a dry run."""
 
 from __future__ import annotations
 
@@ -262,7 +262,7 @@ def test_arguments_of_a_guard_that_are_no_list(tree):
     ],
 )
 def test_a_function_of_ours_that_a_users_module_replaces(tree, function):
-    """However it is written: what ours would do says nothing of it."""
+    """In any spelling: the declaration of ours does not hold for the user's function."""
     tree.write("salt/_modules/file_own.py", f"__virtualname__ = 'file'\n{function}")
     template = tree.apply(f"{{{{ salt['file.stats']('{tree.made}') }}}}\na: {{test.nop: []}}\n")
     assert "file.stats does not say whether it changes the system" in template.ret[0]

@@ -1,8 +1,8 @@
-"""State and pillar trees of several environments, with what real Salt made of them.
+"""State and pillar trees of several environments, compared with real Salt's results.
 
 ``cases/environments.jsonl``: its first line has the target's grains, nodegroups and pillar; each other one the files of
-a tree by environment, options, and either the ``matches`` of its top files or its compiled ``pillar`` (``errors``: and
-whether something was wrong). The trees were made at random.
+a tree by environment, options, and either the ``matches`` of its top files or its compiled ``pillar`` (with ``errors``,
+whether there were any). The trees are random.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def minion(tmp_path):
                 (tmp_path / "tree" / path).write_text(text)
         own = {"file_roots" if tops else "pillar_roots": roots, "pillar_roots" if tops else "file_roots": {"base": []}}
         settings = {**case["opts"], **own, "nodegroups": HEAD["nodegroups"]}
-        has_pillar = tops and case["opts"]["state_top"] == "top.sls"  # there, pillar had a top file of that name alone
+        has_pillar = tops and case["opts"]["state_top"] == "top.sls"  # there, pillar had a top file of that name only
         inventory = {"hosts": {"it": {"transport": "offline", "pillar": HEAD["pillar"] if has_pillar else {}}}}
         options = {name: settings.pop(name) for name in ("saltenv", "pillarenv") if name in settings}
         inventory["hosts"]["it"]["minion_opts"] = options

@@ -1,4 +1,4 @@
-"""Users' own modules: what is found and packed, and how often the wire is turned around for it."""
+"""Users' own modules: which are found and packed, and the number of round trips."""
 
 from __future__ import annotations
 

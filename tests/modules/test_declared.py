@@ -1,4 +1,4 @@
-"""What modules' sources say of their functions, read without executing them."""
+"""Declarations in the source of modules, read without executing it."""
 
 import pytest
 
@@ -15,7 +15,7 @@ def test_what_the_controller_answers() -> None:
 
 
 def test_marked_names_are_those_that_load() -> None:
-    """What `ast` reads and what the loader then lets through are the same set."""
+    """`ast` reads the same names as the loader accepts."""
     allowed = Loaders({"id": "x"}, runtime, {"kernel": "Linux", "os": "Debian"}, {}, controller=True).modules
     found = set(ControllerFunctions())
     assert set(allowed) <= found

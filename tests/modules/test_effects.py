@@ -1,4 +1,4 @@
-"""What modules say of their functions: read from text, and said by every function that is shipped."""
+"""Declared effects of functions: read from text, and complete for all shipped functions."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SAYING = [word for word in WORDS if word != "__controller__"]
 
 
 def told(source: str) -> dict[str, str]:
-    """Function -> the word that names it. Each is named once."""
+    """Function -> its declaration. No function has two."""
     found: dict[str, str] = {}
     for word, names in literals(source, ours=True).items():
         if word in SAYING:

@@ -11,7 +11,7 @@ FILES = sorted(path for kind in ("states", "modules") for path in (FOLDER / kind
 
 
 def signatures(tree):
-    """What a module's top level says: its functions without their bodies, its assignments."""
+    """The top level of a module: its functions without their bodies, its assignments."""
     found = []
     for node in tree.body:
         if isinstance(node, ast.FunctionDef):
@@ -44,6 +44,6 @@ def test_outline(source):
 
 
 @pytest.mark.parametrize("read", [pysource.parse, pysource.outline])
-def test_what_is_no_python(read):
+def test_invalid_python(read):
     with pytest.raises(SyntaxError):
         read("def f(:\n    pass\n")

@@ -1,4 +1,4 @@
-"""The option `salt_python`: modules of another Python's Salt do what is not here, and the output says so."""
+"""The option `salt_python`: modules of an installed Salt provide missing functions, and the output says so."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import pytest
 from tests.beds.project import Done, Project, values
 from tests.beds.required import no_salt
 
-#: A Salt of our own making: `zz` is its module, with everything around it that may go wrong.
+#: An imitation of Salt: `zz` is its module, with possible errors around it.
 SALT = {
     "salt/__init__.py": "",
     "salt/version.py": """
@@ -87,7 +87,7 @@ def _private():
     pass
 ''',
     "salt/modules/zrefuse.py": "def __virtual__():\n    return False, 'zrefuse is not here'\n\ndef f():\n    pass\n",
-    # a module that is here, with one function more
+    # a shipped module with one additional function
     "salt/modules/test.py": "def zz_more():\n    return 'more'\n\ndef ping():\n    return 'never'\n",
     "salt/states/__init__.py": "",
     "salt/states/zz.py": """
@@ -113,7 +113,7 @@ def __virtual__():
 def late(name):
     return {"name": name, "result": True, "changes": {}, "comment": ""}
 """,
-    # the hooks of a state that is here are not Salt's
+    # the hooks of a shipped state are not Salt's
     "salt/states/test.py": "def mod_init(low):\n    raise ValueError('never')\n\ndef zz_more(name):\n    return {}\n",
     "purelib/__init__.py": "",
     "purelib/inner.py": "from .deep import NAME\n",
@@ -134,7 +134,7 @@ DISTS = {
 
 @pytest.fixture(scope="module")
 def fake(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The Python of an environment that has this Salt."""
+    """The Python of an environment with this Salt."""
     folder = tmp_path_factory.mktemp("venv")
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder], check=True)
     [site] = folder.glob("lib/python3*/site-packages")
@@ -237,7 +237,7 @@ def test_states(project):
 
 
 def test_what_refused_is_asked_again(project, tmp_path):
-    """Its program is installed by an earlier state."""
+    """An earlier state installs its program."""
     project.write(
         "salt/it.sls",
         f"""

@@ -1,4 +1,4 @@
-"""Every outputter, with every option of its own, shows whatever a target may send."""
+"""Every outputter, with each of its options, accepts any return that a target may send."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ states = st.dictionaries(tags, wild | st.fixed_dictionaries({"result": wild}, op
 
 
 def taken(ret: Any) -> Any:
-    """A value as the intake lets it through."""
+    """A value after the intake."""
     message = Intake(Target("a")).message(wire.pack({"k": "ret", "ret": ret, "retcode": 0}))
     assert message is not None
     return message["ret"]

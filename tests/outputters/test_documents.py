@@ -1,4 +1,4 @@
-"""json, ndjson and yaml: whatever a target returns, the document is strict and harmless."""
+"""json, ndjson and yaml: the document is strict and harmless for any return."""
 
 import json
 
@@ -110,7 +110,7 @@ def test_a_users_outputter_is_found_in_a_folder(tmp_path):
 
 @pytest.fixture(params=[(1, 3), (5, 1)], ids=str)
 def small_pieces(request, monkeypatch):
-    """What is written in pieces is small already."""
+    """The pieces that are written are small."""
     for name in ("json", "ndjson", "yaml"):
         longest, most = request.param
         monkeypatch.setattr(load(name), "PIECE", longest)

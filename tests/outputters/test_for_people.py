@@ -1,13 +1,14 @@
-"""What a person reads: changes only, groups, failures last, nothing raw."""
+"""Output for people: changes only, groups, failures last, nothing raw."""
 
 import pytest
+import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
 from pushsalt.display.durations import seconds
 from pushsalt.display.safe import UNSAFE, escape
 from pushsalt.model import Explained, TargetReturn
-from pushsalt.outputters import nested, rich
+from pushsalt.outputters import load, nested, rich
 
 
 def state(tag, number, result=True, changes=None, comment="", **more):
@@ -297,7 +298,7 @@ def test_what_a_function_returned_is_shown_of_each_target(shape, code):
     asked = []
     text = rich.output(data, returns=returns, own=lambda id: asked.append(id) or OWN[id])
     assert "alike" not in text and text == rich.output(data, returns=returns)
-    assert asked == []  # to find out what is a target's own takes time
+    assert asked == []  # finding the parts that belong to a target takes time
 
 
 @pytest.mark.parametrize(
@@ -344,7 +345,7 @@ def test_unknown_host_keys_are_listed_with_what_to_compare_them_by():
 
 
 def test_what_a_function_returns_is_no_unknown_host_key():
-    """The lines below those are to be pasted into a shell, and a target chooses what it returns."""
+    """The lines below such an error are to be pasted into a shell, and a target chooses its return."""
     message = "the host key of $(touch${IFS}x) port 22 is not known: ssh-ed25519 SHA256:key"
     data = {id: {"error": {"kind": "host_key_unknown", "message": message, "hint": "-"}} for id in ("web1", "web2")}
     text = rich.output(data, returns={id: TargetReturn(id, ret) for id, ret in data.items()})
@@ -353,7 +354,7 @@ def test_what_a_function_returns_is_no_unknown_host_key():
 
 
 def test_a_report_that_names_another_target_is_not_alike():
-    """``web2`` has the text of ``web1``, with the id of that one in it; ``db1`` has its own."""
+    """``web2`` has the text of ``web1``, with the id of ``web1`` in it; ``db1`` has its own."""
 
     def points_to(id):
         return state("file_|-a_|-/srv/a_|-managed", 0, True, {"diff": f"+server {id};"})
@@ -378,3 +379,54 @@ def test_a_silent_command_that_fails_has_its_exit_status():
     data = {"a": "", "b": "out"}
     returns = {id: TargetReturn(id, ret, exit_code=2, retcode=3) for id, ret in data.items()}
     assert rich.output(data, returns=returns).startswith("a  exit status 3\n\nb  exit status 3\n    out\n")
+
+
+@pytest.mark.parametrize(
+    "options, unchanged",
+    [
+        ({}, False),
+        ({"state_verbose": True}, True),
+        ({"state_output": "full"}, True),
+        ({"state_output": "full", "state_verbose": False}, False),
+        ({"state_output": "terse", "state_verbose": False}, False),
+        ({"verbose": 2, "state_verbose": False}, True),
+    ],
+)
+def test_state_verbose_says_whether_unchanged_states_are_shown(options, unchanged):
+    shown = rich.output({"web1": {**PKG, **SAME}}, **options)
+    assert "pkg.installed" in shown
+    assert ("test.nop" in shown) == unchanged
+
+
+def test_state_tabular_is_the_row_of_a_state():
+    told = {"web1": {**PKG, **SAME, **FAILED, **PENDING}}
+    rows = rich.output(told, state_output="terse", state_tabular=True).splitlines()
+    assert "         pkg.installed  Changed   Name: nginx" in rows
+    assert any(row.strip().startswith("service.running    Failed") for row in rows)
+    assert any(row.strip().startswith("pkg.installed  Differs") for row in rows)
+    rows = rich.output(told, state_output="terse_id", state_tabular="{1} {2}.{3}={4}").splitlines()
+    assert "  web pkg.installed=Changed" in rows
+    rows = rich.output(told, state_output="mixed", state_tabular=True).splitlines()
+    assert "no such unit" in [row.strip() for row in rows], "a state that failed is shown whole"
+    assert "state_tabular: IndexError" in rich.output(told, state_output="terse", state_tabular="{99}")
+    assert rich.output(told, state_tabular=True) == rich.output(told), "for modes that leave a line of a state"
+
+
+COMMANDS = "x\n::set-output name=a::b\n\u3000::error::y\n##[group]z\n##vso[task.setvariable variable=a]b"
+
+
+@pytest.mark.parametrize("service", ["GITHUB_ACTIONS", "TF_BUILD", "TEAMCITY_VERSION"])
+@pytest.mark.parametrize("out", ["rich", "highstate", "nested", "yaml", "json"])
+@pytest.mark.parametrize("begin", ["", "::add-mask::", "##teamcity["])
+def test_a_target_sends_no_command_to_a_ci_service(monkeypatch, service, out, begin):
+    text = begin + COMMANDS
+    data = {"t": {**state("a_|-b_|-c_|-d", 0, True, {"new": text}, text), **FAILED}, "u": text, "v": [text]}
+    plain = load(out).output(data)
+    assert "::set-output" in plain
+    monkeypatch.setenv(service, "true")
+    shown = load(out).output(data)
+    assert not [line for line in shown.splitlines() if line.lstrip().startswith("::")]
+    assert "##[" not in shown and "##vso[" not in shown and "##teamcity[" not in shown
+    assert "set-output name=a::b" in shown
+    if out in ("yaml", "json"):
+        assert yaml.safe_load(shown) == yaml.safe_load(plain)

@@ -1,4 +1,4 @@
-"""``--out highstate`` against the text that Salt's own outputter made of the same returns."""
+"""``--out highstate``, compared with the text of Salt's outputter for the same returns."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def test_as_salt_prints_it(case: dict[str, Any]) -> None:
     assert shown(data, opts=case["options"]).split("\n") == [*case["text"], ""]
 
 
-def test_what_is_no_state_return_is_shown_too() -> None:
+def test_other_returns_than_those_of_states() -> None:
     error = {"error": {"kind": "connection_refused", "message": "web1: refused", "hint": "start sshd"}}
     assert "message:\n            web1: refused\n" in shown({"web1": error, "web2": True})
     assert shown({"web1": error, "web2": True}).endswith("web2:\n    True\n")

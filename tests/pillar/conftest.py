@@ -1,4 +1,4 @@
-"""Pillar trees held in memory, and one call to compile them."""
+"""Pillar trees in memory, and a fixture that compiles them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pushsalt.pillar import compile_pillar
 
 
 class MemoryPillar:
-    """A PillarTree over data. ``!err`` text cannot be rendered; the value ``$x`` is the include's default ``x``."""
+    """A PillarTree over data. ``!err`` text fails to render; the value ``$x`` is the include's default ``x``."""
 
     def __init__(self, files):
         self.files = files

@@ -1,4 +1,4 @@
-"""Whatever a pillar SLS or top file renders to: errors, never an exception."""
+"""Any data from a pillar SLS or top file: errors, never an exception."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pillar from its top files, includes, external sources and what a run is given. Wanted data is Salt's."""
+"""Pillar from its top files, includes, external sources and the command. The expected data is Salt's."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def test_merging(compiled, opts, k):
 
 
 def test_yaml_of_the_pillar_keeps_its_order(compiled):
-    """As of Salt's: what SLS say stands as they say it, merged or not; what a run gives alone is sorted."""
+    """As in Salt: data of SLS keeps its order, merged or not; data of the command alone is sorted."""
     files = {
         "top.sls": {"base": {"*": ["a", "b"]}},
         "a.sls": {"k": {"z": {"y": 1, "b": [{"q": 1, "a": 2}]}, "c": 1}},

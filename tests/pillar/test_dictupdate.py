@@ -1,4 +1,4 @@
-"""thin.utils.dictupdate: strategies case by case, and what holds for any data."""
+"""thin.utils.dictupdate: strategies case by case, and properties for any data."""
 
 from __future__ import annotations
 

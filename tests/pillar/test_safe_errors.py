@@ -1,4 +1,4 @@
-"""Secrets near an error of a pillar SLS do not get into the error."""
+"""An error of a pillar SLS contains no secrets near it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A mark is what the next run does: plans of random states are compared with the run that follows."""
+"""Marks predict the next run: plans of random states are compared with the run that follows."""
 
 from __future__ import annotations
 
@@ -15,7 +15,9 @@ import pytest
 from pushsalt.api import Client, JobOptions, Selection, Settings
 from tests.planning.trees import BINARY, prepare, tree
 
-#: Random trees of states; more by the environment.
+pytestmark = pytest.mark.slow  # each test runs whole commands
+
+#: Number of random trees; the environment can set more.
 EXAMPLES = int(os.environ.get("PLAN_EXAMPLES", "40"))
 SEED = os.environ.get("SEED", "0")
 PARTS = 4
@@ -71,14 +73,15 @@ def monkeypatch_module() -> Iterator[pytest.MonkeyPatch]:
 
 
 def wrong(planned: dict[str, Any], returns: dict[str, Any], after: dict[str, str | None]) -> list[str]:
-    """Where the plan is not what the run did. ``after``: tag -> the text of the state's file, if it was the last that
-    changed it."""
+    """Differences between plan and run. ``after``: tag -> the text of the state's file, if no other state changed it
+    later.
+    """
     found = []
     for state in planned["states"]:
         ret = returns.get(state["tag"], {"changes": {}, "result": None, "comment": "not reached"})
         changed = bool(ret["changes"])
         if state["comment"].startswith("It would fail: ") and ret["result"] is False:
-            changed = changed and state["changes"] != ret["changes"]  # a state may say what it failed to change
+            changed = changed and state["changes"] != ret["changes"]  # a state may report what it failed to change
         if (state["mark"] == "none" and changed) or (state["mark"] == "will" and not changed):
             found.append(f"{state}\n  the run: {ret}")
         diff = ret["changes"].get("diff") if isinstance(ret["changes"], dict) else None
@@ -104,7 +107,7 @@ def test_random_trees(bed: Bed, tmp_path: Path, part: int) -> None:
         bed.write(f"salt/r{at}.sls", json.dumps(data, indent=1))
         before = sorted((str(path), path.lstat().st_mtime_ns) for path in top.rglob("*"))
         planned = bed.plan(f"r{at}")
-        if isinstance(planned, list):  # a requisite makes a circle
+        if isinstance(planned, list):  # a requisite makes a cycle
             continue
         assert before == sorted((str(path), path.lstat().st_mtime_ns) for path in top.rglob("*")), "a plan changed it"
         returns = bed.apply(f"r{at}")
@@ -113,11 +116,12 @@ def test_random_trees(bed: Bed, tmp_path: Path, part: int) -> None:
         for mark in counts:
             counts[mark] += planned["counts"][mark]
     assert not problems, "\n\n".join(problems)
-    assert all(counts[mark] for mark in ("none", "will", "may")), counts
+    if EXAMPLES >= 40:
+        assert all(counts[mark] for mark in ("none", "will", "may")), counts
 
 
 def _texts(returns: dict[str, Any]) -> dict[str, str | None]:
-    """tag -> the text of its file now, for states whose file no later state may have changed."""
+    """tag -> the current text of its file, for states whose file no later state may have changed."""
     ordered = sorted(returns.items(), key=lambda item: item[1]["__run_num__"])
     texts: dict[str, str | None] = {}
     for at, (tag, ret) in enumerate(ordered):

@@ -1,4 +1,4 @@
-"""``pushsalt plan -o FILE.plan`` and ``pushsalt apply FILE.plan``: what was planned, and nothing else."""
+"""``pushsalt plan -o FILE.plan`` and ``pushsalt apply FILE.plan``: exactly the planned states run."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ import pytest
 
 from tests.beds.project import Project
 from tests.planning.test_planfile import IDENTITY, RECIPIENT
+
+pytestmark = pytest.mark.slow  # each test runs whole commands
 
 SECRET = "correct-horse-battery-1"
 
@@ -38,7 +40,7 @@ def planned(project: Project, *words: str) -> str:
 
 
 def everything(project: Project, top: Path) -> None:
-    """States of all kinds of sources."""
+    """States with all kinds of sources."""
     project.files({"salt/plain": "plain\n", "salt/tree/one": "1\n", "salt/tree/sub/two": "2\n", "salt/blob": b"\0\1"})
     project.write("salt/asks.jinja", "{{ salt['file.file_exists']('/etc/passwd') }} {{ pillar.password }}\n")
     project.write("salt/run.sh", '#!/bin/sh\necho ran > "$1"\n')
@@ -61,7 +63,7 @@ def texts(top: Path) -> dict[str, bytes]:
 
 
 def test_the_plan_and_nothing_else(project: Project, top: Path) -> None:
-    """All that the plan needs is in it: the tree may change, or be gone."""
+    """The plan is complete: the tree may change, or be deleted."""
     everything(project, top)
     file = planned(project)
     assert SECRET.encode() not in (project.folder / file).read_bytes()
@@ -78,7 +80,7 @@ def test_the_plan_and_nothing_else(project: Project, top: Path) -> None:
     assert SECRET not in done.out + done.err
 
 
-def test_a_target_that_is_not_as_it_was(project: Project, top: Path) -> None:
+def test_a_target_that_has_changed(project: Project, top: Path) -> None:
     everything(project, top)
     file = planned(project)
     (top / "plain").write_text("by somebody else\n")

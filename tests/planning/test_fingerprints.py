@@ -1,4 +1,4 @@
-"""Secrets in plans: equal ones look alike, others do not, and nothing of them is shown."""
+"""Secrets in plans: equal ones have equal fingerprints, others do not, and no part of them is shown."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_structures(redactor: Redactor) -> None:
 
 
 def test_the_former_secret_of_a_diff(redactor: Redactor) -> None:
-    """It is not known, and hidden by its place; its fingerprint tells that it was another one."""
+    """It is unknown, and masked because of its place; its fingerprint differs."""
     hides = Fingerprints(redactor)
     before, after = hides.text(f"--- \n+++ \n@@ -1 +1 @@\n-p=former-secret-0\n+p={SECRET}\n").split("\n")[3:5]
     assert "former" not in before and before[1:] != after[1:]

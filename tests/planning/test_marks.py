@@ -1,4 +1,4 @@
-"""Marks of states from chunks and their returns, and what is looked at and changed by function."""
+"""Marks of states from chunks and their returns, and the footprints of functions."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ def test_modules_of_ones_own() -> None:
     assert "__dry_run__" in found["a"].why
 
 
-def test_what_is_missing_and_who_brings_it() -> None:
+def test_missing_requirements_and_states_that_provide_them() -> None:
     missing = {"/d/f": {"missing": "/d"}}
     alone = marked((chunk("/d/f", "file.managed"), WOULD), details=missing)
     assert (alone["/d/f"].mark, alone["/d/f"].fails) == ("none", True)
@@ -158,8 +158,8 @@ def test_what_the_run_did_not_come_to() -> None:
     assert [each.mark for each in found] == ["none", "unknown"]
 
 
-def test_states_at_work_beside() -> None:
-    """A parallel state may change something while one before it in the list still looks."""
+def test_parallel_states() -> None:
+    """A parallel state may change something while an earlier one of the list still looks."""
     beside = chunk("beside", "file.managed", name="/a", parallel=True)
     found = marked((chunk("/a", "file.append"), SAME), (beside, WOULD))
     assert found["/a"].mark == "may"
@@ -185,3 +185,14 @@ def test_the_page_has_the_functions() -> None:
     text = (ROOT / "docs/plan.md").read_text()
     named = set(re.findall(r"`([\w*]+\.[\w*]+)`", text))
     assert set(RULES) | set(UNKNOWN) <= named
+
+
+@pytest.mark.parametrize("function", ["file.append", "file.prepend", "file.touch"])
+def test_a_link_into_a_directory_that_is_not_there(function: str) -> None:
+    low = chunk("/l", function)
+    notes = {"/l": {"real": "/d/x", "dangling": True, "nowhere": True}}
+    found = marked((low, WOULD), details=notes)
+    assert found["/l"].mark == "none" and found["/l"].fails
+    found = marked((chunk("/d", "file.directory"), WOULD), (low, WOULD), details=notes)
+    assert found["/l"].mark == "may", "a state before makes the directory"
+    assert marked((low, WOULD), details={"/l": {"real": "/d/x", "dangling": True}})["/l"].mark == "will"

@@ -1,4 +1,4 @@
-"""``pushsalt plan`` as people and programs use it."""
+"""``pushsalt plan`` for people and programs."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 
 from tests.beds.project import Project
+
+pytestmark = pytest.mark.slow  # each test runs whole commands
 
 SECRET = "correct-horse-battery-1"
 

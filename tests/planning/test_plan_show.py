@@ -12,6 +12,8 @@ import pytest
 from pushsalt.display import planpages
 from tests.beds.project import Project
 
+pytestmark = pytest.mark.slow  # each test runs whole commands
+
 SECRET = "correct-horse-battery-1"
 
 

@@ -1,9 +1,11 @@
-"""Plan files: written, read, and refused where anything of them is not as it was."""
+"""Plan files: written, read, and refused after any change."""
 
 from __future__ import annotations
 
 import json
+import os
 import random
+import threading
 from functools import partial
 from pathlib import Path
 
@@ -13,12 +15,12 @@ from pushsalt.errors import UsageError
 from pushsalt.planning import agefile, planfile
 from pushsalt.planning.planfile import PlanFile
 
-#: made by age-keygen for this test, and used for nothing else
+#: made by age-keygen for this test only
 RECIPIENT = "age1c7pne0ullxvjyhzyz073hn6sfrqptcszux5rhs5zqueh5wte8fkscj2llt"
 IDENTITY = "AGE-SECRET-KEY-1FLHEKR93GQLLE2KTCJUSUAANW89MRTML7JJ045Z7AR75PA6KNLMQJ5ECDG"
 OTHER = "AGE-SECRET-KEY-1AJNCZ3Z9GSVHN44GXP044ZZA8EQ8M5EXYZT8PTXZ592HTSJ5M4VS37S2N9"
 OTHER_RECIPIENT = "age130auajztunav3lxal7pzz57r8kc9znf9xkc33qq9mv9ware824nsr4zzfl"
-#: b"kept" as the program age encrypts it to RECIPIENT
+#: b"kept", encrypted by the program age for RECIPIENT
 BY_AGE = bytes.fromhex(
     "6167652d656e6372797074696f6e2e6f72672f76310a2d3e205832353531392077307144476f6d326659516e5a61442f7746"
     "2b715557715a644b6966316931634369567a492f41617230300a524f6d727661497a426f49796956736b38432b6f35775144"
@@ -96,7 +98,7 @@ def test_a_newer_version(tmp_path: Path) -> None:
         planfile.read(path, list)
 
 
-def test_what_is_no_plan(tmp_path: Path) -> None:
+def test_invalid_plan_files(tmp_path: Path) -> None:
     path = tmp_path / "a.plan"
     for data in (b"", b"something", b"pushsalt-plan\n", b"pushsalt-plan\n{}\nx", b"pushsalt-plan\n[]\n"):
         path.write_bytes(data)
@@ -106,6 +108,16 @@ def test_what_is_no_plan(tmp_path: Path) -> None:
         planfile.read(tmp_path / "none.plan", list)
     with pytest.raises(UsageError, match="cannot be written"):
         planfile.write(tmp_path / "no" / "a.plan", a_plan())
+
+
+def test_a_pipe_is_no_plan(tmp_path: Path) -> None:
+    path = tmp_path / "a.plan"
+    os.mkfifo(path)
+    waker = threading.Timer(10, lambda: os.close(os.open(path, os.O_WRONLY | os.O_NONBLOCK)))
+    waker.start()
+    with pytest.raises(UsageError, match="it is a named pipe"):
+        planfile.read(path, list)
+    waker.cancel()
 
 
 def test_what_the_program_age_makes() -> None:

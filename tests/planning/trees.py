@@ -1,4 +1,4 @@
-"""Random states about a folder with files, so that plans of them can be compared with what a run does."""
+"""Random states about a folder with files, for comparisons of plans with runs."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ WAITING = ("require", "watch", "onchanges", "onfail", "prereq", "require_any", "
 
 
 def prepare(top: Path, rng: random.Random) -> None:
-    """Some files, folders and links, or none, in an empty folder."""
+    """Create some files, folders and links, or none, in an empty folder."""
     top.mkdir()
     for name in PATHS:
         path = top / name

@@ -1,4 +1,4 @@
-"""One harness for all kinds of plug-ins: one in each of the places where it may lie, and the real command line."""
+"""Fixtures for all kinds of plug-ins: one in each possible place, and the real command line."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 
 from tests.beds.project import Done, Project
 
-#: where a plug-in may lie: the folder of a saltenv's root, one of ``module_dirs``, an installed distribution
+#: places of plug-ins: the folder of a saltenv's root, one of ``module_dirs``, an installed distribution
 PLACES = ("file roots", "module_dirs", "entry point")
 
 
@@ -55,7 +55,7 @@ class Bed(Project):
         self.write("pushsalt.yaml", json.dumps({**roots, **places, **settings}))
 
     def say(self, *words: str) -> Done:
-        """The command, and all that it says in one text."""
+        """Run the command; returns its output as one text."""
         done = self.run(*words)
         return Done(done.code, done.out + done.err, done.err)
 

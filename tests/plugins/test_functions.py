@@ -1,4 +1,4 @@
-"""Functions of the user's own that the controller answers, as Salt's ``_wrapper`` has them."""
+"""Users' own functions that the controller answers, like Salt's ``_wrapper``."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def test_one_that_says_no_is_not_there(bed):
 
 
 def test_a_text_of_the_target_cannot_call_it(bed, mine):
-    """``contents`` as a module on the target makes it: Jinja that no operator wrote."""
+    """``contents`` from a module on the target: Jinja that no operator wrote."""
     bed.write(
         "salt/_states/sly.py",
         "def write(name):\n"

@@ -1,4 +1,4 @@
-"""Emacs has ``.#name.py`` beside a file that is changed, a link to nothing; folders and pipes may be called so, too."""
+"""Emacs creates ``.#name.py``, a dangling link, next to a changed file; folders and pipes may have such names, too."""
 
 from __future__ import annotations
 

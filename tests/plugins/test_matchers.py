@@ -1,4 +1,4 @@
-"""Matchers of the user's own: with a letter in compound expressions, and as ``match:`` of top files."""
+"""Users' own matchers: with a letter in compound expressions, and as ``match:`` of top files."""
 
 from __future__ import annotations
 

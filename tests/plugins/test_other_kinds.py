@@ -1,4 +1,4 @@
-"""The same of every other kind: a plug-in is found in each place and used; what is wrong with one is said."""
+"""Every other kind of plug-in: found in each place and used; errors name it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ import pytest
 class Case:
     """One kind. ``folder`` is Salt's; ``text`` a plug-in ``mine``, ``raises`` one that fails in its line 2.
 
-    ``words`` is the command that uses it, which says ``wanted``. ``{name}`` in files and configuration is its name.
+    ``words`` is the command that uses it, whose output contains ``wanted``. ``{name}`` in files and configuration is
+    its name.
     """
 
     folder: str
@@ -106,7 +107,7 @@ KINDS = pytest.mark.parametrize("kind", CASES)
 
 
 def named(value: Any, name: str) -> Any:
-    """The value with the plug-in's name filled in."""
+    """The value with ``{name}`` replaced."""
     if isinstance(value, str):
         return value.replace("{name}", name)
     if isinstance(value, Mapping):
@@ -116,7 +117,7 @@ def named(value: Any, name: str) -> Any:
 
 @pytest.fixture
 def use(bed):
-    """Runs the command of a kind with the plug-in of this text, called by a name."""
+    """Runs the command of a kind with a plug-in of this text and name."""
 
     def use(kind, text, name="mine"):
         case = CASES[kind]

@@ -1,4 +1,4 @@
-"""Rosters of the user's own: ``roster: mine`` in the configuration."""
+"""Users' own rosters: ``roster: mine`` in the configuration."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Transports of the user's own: ``transport: mine`` of a host."""
+"""Users' own transports: ``transport: mine`` of a host."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_a_missing_one_names_the_nearest(bed, mine):
 
 
 def test_a_program_cannot_name_it(bed, mine):
-    """What comes from programs has no say in what runs here."""
+    """Output of programs does not decide what runs on the controller."""
     program = bed.write("hosts.sh", '#!/bin/sh\necho \'{"hosts": {"one": {"transport": "mine"}}}\'\n')
     program.chmod(0o755)
     done = bed.say("run", "-i", "hosts.sh", "*", "test.ping")

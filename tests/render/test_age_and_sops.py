@@ -1,4 +1,4 @@
-"""Pillar that age and sops have encrypted, with these programs (Debian's age, sops of PyPI or the system)."""
+"""Pillar encrypted by age and sops, with the real programs (Debian's age, sops of PyPI or the system)."""
 
 from __future__ import annotations
 
@@ -192,7 +192,7 @@ def test_sops_that_is_not_installed(tmp_path, identity, monkeypatch):
 
 
 def test_programs_run_once_for_all_targets(tmp_path, identity, sops, monkeypatch):
-    """A stand-in of the program counts, and calls the real one."""
+    """A wrapper of the program counts its calls."""
     path, recipient = identity
     text = by_sops(sops, tmp_path / "s.yaml", recipient, PLAIN)
     folder = tmp_path / "bin"

@@ -1,4 +1,4 @@
-"""Filters against what Salt's own give (cases/filters.yaml), and those that Salt cannot be asked for."""
+"""Filters compared with Salt's (cases/filters.yaml), and those that have no fixed result."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def test_match_is_a_test():
     assert render("{{ 'Abc' is match('a', ignorecase=True) }} {{ 'Abc' is match('b') }}") == "True False"
 
 
-#: All that Salt 3008 registers beyond Jinja's own, and what it replaces of those.
+#: All filters that Salt 3008 adds to Jinja's own, and those of Jinja that it replaces.
 REGISTERED = {
     "filters": """append_dict_key_value avg base64_decode base64_encode check_whitelist_blacklist combinations
         combinations_with_replacement compare_dicts compare_lists compress contains_whitespace date_format
@@ -116,7 +116,7 @@ REGISTERED = {
     "tests": "equalto list match",
     "globals": "ifelse odict raise show_full_context",
 }
-#: Those with tests of their own here or in test_jinja, because Salt's answers differ from call to call or by machine.
+#: Filters with tests here or in test_jinja, because Salt's results differ from call to call or by machine.
 ELSEWHERE = {
     *("dns_check", "file_hashsum", "get_uid", "http_query", "is_bin_file", "is_empty", "is_text_file", "list_files"),
     *("which", "gen_mac", "rand_str", "random_hash", "random_str", "json_query"),

@@ -152,7 +152,7 @@ def test_header_line_sets_options_of_one_template(tree, shebang):
         jinja.render_jinja(text, path="f", sls="", saltenv="base", context=tree.context)
     assert caught.value.chain[0].line == text.count("\n", 0, text.index("missing")) + 1
     done = jinja.render_jinja(text.replace("missing", "1"), path="f", sls="", saltenv="base", context=tree.context)
-    assert str(done) == f"{shebang}x: 1\n\n"  # as Salt: the template's last newline comes back
+    assert str(done) == f"{shebang}x: 1\n\n"  # as in Salt: the template's last newline is restored
 
 
 @pytest.mark.parametrize("text", ["a", "a\n", "a\n\n", "{% if 1 %}\n{% endif -%}\n"])

@@ -1,4 +1,4 @@
-"""An error names the file and line that a person must edit, and says why."""
+"""An error names the file and line to edit, and the reason."""
 
 from __future__ import annotations
 

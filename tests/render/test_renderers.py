@@ -1,4 +1,4 @@
-"""Renderers against what Salt's own made of the same files (cases/renderers), and what is only ours."""
+"""Renderers compared with Salt's results for the same files (cases/renderers), and those that only pushsalt has."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ CASES = {
 
 @pytest.fixture
 def minion(tree):
-    """The target that the cases were rendered for."""
+    """The target for which the cases were rendered."""
     pytest.importorskip("mako")
     tree.opts.update(id="web1", test=False)
     tree.grains.update(os="Debian", os_family="Debian")
@@ -41,14 +41,14 @@ def minion(tree):
 
 
 def keys(value):
-    """The keys of mappings in depth, in their order, which counts for states."""
+    """The keys of nested mappings in their order, which matters for states."""
     if isinstance(value, dict):
         return [(key, keys(item)) for key, item in value.items()]
     return [keys(item) for item in value] if isinstance(value, list) else None
 
 
 def plain(value):
-    """As JSON would have it."""
+    """The value as JSON represents it."""
     if isinstance(value, dict):
         return {str(key): plain(item) for key, item in value.items()}
     if isinstance(value, list):
@@ -283,7 +283,7 @@ MESSAGE = "-----BEGIN PGP MESSAGE-----\n\n{}\n-----END PGP MESSAGE-----"
 
 
 class Gpg:
-    """Stands for the program: the plain text is the message's third line, backwards."""
+    """Represents the program: the plain text is the reversed third line of the message."""
 
     def __init__(self):
         self.calls = []

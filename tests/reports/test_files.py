@@ -1,4 +1,4 @@
-"""Report files: whole or not at all."""
+"""Report files: complete or absent."""
 
 import os
 import stat

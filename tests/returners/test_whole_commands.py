@@ -187,6 +187,15 @@ def test_ones_own_with_a_profile(project, tmp_path, salt):
         assert words[:2] == ["here", "test.ping"] and words[2].endswith("_master") and len(words) == 3
 
 
+def test_what_ones_own_prints_is_not_in_the_output(project):
+    text = "import os, sys\n\n\ndef returner(ret):\n    print('by print')\n    os.system('echo by a program')\n"
+    project.write("salt/_returners/loud.py", text)
+    for words in (("gone", "grains.items", "--out", "json"), ("gone", "grains.items", "--out", "ndjson")):
+        done = project.run("run", *words, "--return", "loud")
+        assert list(json.loads(done.out)) == ["gone"]
+        assert "by print" in done.err and "by a program" in done.err
+
+
 @pytest.mark.parametrize("mode, said", [("raise", "ValueError: not today nor tomorrow"), ("exit", "SystemExit: 3")])
 def test_ones_own_that_raises(project, tmp_path, mode, said):
     project.write("salt/_returners/mine.py", OWN)

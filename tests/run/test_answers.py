@@ -1,4 +1,4 @@
-"""What a target that asks by name gets, and what it cannot make the controller do."""
+"""The answers to a target's questions by name, and what a target cannot make the controller do."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def ask(tmp_path):
         ("slsutil.deserialize", ["json", '{"a": 1}'], {}, {"a": 1}),
         ("match.nodegroup", ["front"], {}, True),
         ("match.nodegroup", ["nosuch"], {}, False),
-        ("match.ipcidr", ["192.0.2.0/24"], {}, False),  # by what it says of itself, not by the inventory
+        ("match.ipcidr", ["192.0.2.0/24"], {}, False),  # as it calls itself, not as the inventory does
         ("cp.list_states", [], {}, ["a"]),
         ("cp.get_file_str", ["salt://a.sls"], {}, "a: b\n"),
         ("saltutil.sync_serializers", [], {}, ["serializers.json", "serializers.own"]),
@@ -102,7 +102,7 @@ def test_nesting_is_bounded(ask):
 
 
 def nested_plist(levels: int) -> bytes:
-    """A binary property list in which each list has the next one twice: 2 ** levels texts."""
+    """A binary property list in which each list contains the next one twice: 2 ** levels texts."""
     objects = [bytes([0xA2, level + 1, level + 1]) for level in range(levels)] + [b"\x51x"]
     data, places = b"bplist00", []
     for item in objects:
@@ -127,7 +127,7 @@ def test_an_own_serializer_is_used_where_a_state_of_the_run_names_it(ask):
 
 
 def test_an_answer_that_is_too_large_is_an_error(tmp_path, monkeypatch):
-    monkeypatch.setattr(wire, "FRAME_LIMIT", 300_000)  # of this side alone
+    monkeypatch.setattr(wire, "FRAME_LIMIT", 300_000)  # of the controller only
     (tmp_path / "salt/_modules").mkdir(parents=True)
     (tmp_path / "salt/_modules/asks.py").write_text(
         "from thin import link\n\n\n"

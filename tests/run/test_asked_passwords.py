@@ -1,4 +1,4 @@
-"""Passwords that no file has: a person is asked once (-k, -K), or a program of the operator's prints them."""
+"""Passwords that are in no file: a prompt asks once (-k, -K), or a program of the operator's prints them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.beds.project import Project
 from tests.beds.terminal import on_terminal
 
 WORD = "canary-of-the-day-1729"
-#: Asks as sudo does with -S -p PROMPT, and notes what it was told and how it was called.
+#: Prompts as sudo does with -S -p PROMPT, and records its input and arguments.
 SUDO = """#!/bin/sh
 echo "$@" >> {log}
 while [ $# -gt 0 ]; do
@@ -30,7 +30,7 @@ exec "$@"
 
 @pytest.fixture
 def project(tmp_path):
-    """Two local targets that become nobody, by something that says it is sudo."""
+    """Two local targets that become nobody, by an imitation of sudo."""
     host = {"transport": "local", "sudo": True, "sudo_user": "nobody"}
     made = Project(tmp_path, {"a": host, "b": host, "own": {**host, "sudo_password": "of-its-own"}})
     sudo = made.write("bin/sudo", SUDO.format(log=tmp_path / "sudo.log"))
@@ -40,7 +40,7 @@ def project(tmp_path):
 
 
 def told(tmp_path):
-    """The passwords that sudo got."""
+    """The passwords that sudo received."""
     lines = (tmp_path / "sudo.log").read_text().splitlines()
     assert not [line for line in lines if WORD in line and not line.startswith("told ")]
     return sorted(line.removeprefix("told ") for line in lines if line.startswith("told "))
@@ -98,7 +98,7 @@ def test_what_was_asked_for_is_not_kept_with_a_large_inventory(project):
     hosts = {f"h{number}": {"host": "192.0.2.1"} for number in range(WORTH_IT)}
     hosts["c"] = {"host": "192.0.2.1", "passwd_command": f"printf {WORD}"}
     project.write("inventory.yaml", json.dumps({"hosts": hosts}))
-    for _ in range(2):  # read, and then from the image
+    for _ in range(2):  # parsed, and then from the image
         found = open_project(project, passwd=WORD)
         assert type(found.inventory.targets["h7"].passwd) is Asked
         assert type(found.inventory.targets["c"].passwd) is SecretCommand
@@ -111,7 +111,7 @@ def test_what_was_asked_for_is_not_kept_with_a_large_inventory(project):
 
 
 def test_a_command_answers_sudo_and_is_shown_nowhere(project, tmp_path):
-    """Run once for all that have it, by no shell; its first line is the password."""
+    """It runs once for all targets, without a shell; its first line is the password."""
     store = project.write("store", f'#!/bin/sh\necho "$@" >> {tmp_path}/calls\necho {WORD}\necho more\necho oh >&2\n')
     store.chmod(0o755)
     host = {"transport": "local", "sudo": True, "sudo_user": "nobody"}
@@ -196,7 +196,7 @@ def test_commands_that_are_none(project, host, said):
 @pytest.mark.parametrize("key", ["passwd_command", "priv_passwd_command", "sudo_password_command"])
 @pytest.mark.parametrize("layer", ["host", "defaults", "group"])
 def test_a_program_names_no_commands(project, tmp_path, key, layer):
-    """What inventory programs print is data: it never says what runs here."""
+    """Output of inventory programs is data: it does not decide what runs on the controller."""
     evil = {key: f"touch {tmp_path}/made"}
     data = {"hosts": {"a": {"host": "192.0.2.1", **(evil if layer == "host" else {})}}}
     data |= {"defaults": evil} if layer == "defaults" else {}
@@ -245,6 +245,6 @@ def test_many_that_want_one_command_wait_for_it(tmp_path):
 
 def test_one_that_does_not_end_is_ended():
     commands = SecretCommands(0.2)
-    for _ in range(2):  # the second does not wait again
+    for _ in range(2):  # the second target does not wait again
         with pytest.raises(TargetError, match=r"sleep did not end in 0.2 seconds"):
             commands.value("sleep 600", "a")

@@ -1,4 +1,4 @@
-"""The batch check: what is good, what is tried again, and what hangs."""
+"""The batch check: success, repetition, and a check that hangs."""
 
 import asyncio
 
@@ -20,7 +20,7 @@ def error(kind, message="a: it broke"):
         (TargetReturn("a", True), ""),
         (TargetReturn("a", None), ""),
         (TargetReturn("a", ""), ""),
-        (TargetReturn("a", 0), ""),  # cmd.retcode of what went well
+        (TargetReturn("a", 0), ""),  # the return of cmd.retcode after success
         (TargetReturn("a", {}), ""),
         (TargetReturn("a", False), "returned False"),
         (TargetReturn("a", "down\nfor now", exit_code=2, retcode=3), "exit status 3: down for now"),
@@ -62,7 +62,7 @@ async def test_its_time_ends():
         return TargetReturn(id, False)
 
     assert await check(ask, timeout=0.05).failures(["a"]) == {"a": "web.is_up: returned False"}
-    assert calls == sorted(calls, reverse=True) and len(calls) > 1  # each has what is left
+    assert calls == sorted(calls, reverse=True) and len(calls) > 1  # each has the remaining time
 
 
 async def test_a_check_that_hangs():
@@ -73,7 +73,7 @@ async def test_a_check_that_hangs():
             await asyncio.sleep(60)
         except asyncio.CancelledError:
             cancelled.append(id)
-            return TargetReturn(id, True)  # what a job returns that is cancelled is no answer
+            return TargetReturn(id, True)  # the return of a cancelled job is not an answer
 
     found = await check(ask, timeout=0.02).failures(["a", "b"])
     assert found == dict.fromkeys("ab", "web.is_up: no answer after 0.02 s")

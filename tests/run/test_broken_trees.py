@@ -1,4 +1,4 @@
-"""Trees with faults: every error of a target is there, with the places that a person must edit and their lines."""
+"""Trees with errors: every error of a target is reported, with the files and lines to edit."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ CASES = load_yaml((Path(__file__).parent / "cases" / "broken_trees.yaml").read_t
 
 
 def errors_of(folder: Path, files: dict[str, str], sls: list[str]) -> list[str]:
-    """What an offline target says of a tree, as machines read it; with explanations for people."""
+    """The errors of an offline target for a tree, as JSON; with explanations for people."""
     for name, text in files.items():
         path = folder / (name if name.startswith("pillar/") else f"salt/{name}")
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -63,7 +63,7 @@ def place_of(folder: Path, place: str) -> str:
 
 
 def line_of(place: str) -> str:
-    """A file's line as an error shows it: marked, with its number."""
+    """A line of a file in an error: marked, with its number."""
     path, _, number = place.rpartition(":")
     if not number.isdigit():
         return ""

@@ -1,4 +1,4 @@
-"""pushsalt cache: what is listed, shown, forgotten and tidied away."""
+"""pushsalt cache: listed, shown, deleted and expired entries."""
 
 import json
 import os
@@ -81,7 +81,7 @@ def test_pruning(client, tmp_path):
 
 @pytest.fixture
 def behind(client):
-    """A project with resources, of which grains, pillar and mine are kept."""
+    """A project with resources whose grains, pillar and mine are cached."""
     project = client.project
     for manager, ids in (("web1", ["d1", "d2"]), ("web2", ["d3"])):
         project.managed.register(manager, {"dummy": {id: {"grains": {"os": "Dummy"}} for id in ids}})

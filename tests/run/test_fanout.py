@@ -1,4 +1,4 @@
-"""Every target gets exactly one return: failures, limits, order and being stopped."""
+"""Every target gets exactly one return: failures, limits, order and interrupts."""
 
 import asyncio
 
@@ -76,7 +76,7 @@ async def test_stop_gives_every_target_a_return():
 
 
 async def test_stop_while_a_return_is_looked_at():
-    """The job is stopped when nothing waits for it: what runs is cancelled all the same."""
+    """The interrupt arrives while no code waits for it: running targets are cancelled all the same."""
     stop = Stopping()
 
     async def run_one(id):
@@ -106,7 +106,7 @@ async def test_no_more_begin_when_they_may_not():
 
 
 async def test_a_place_is_kept_for_a_while(monkeypatch):
-    """Salt's ``batch_wait``: the place of a target that is done is not taken at once."""
+    """Salt's ``batch_wait``: the place of a finished target is free after a delay."""
     slept, begun, sleep = [], [], asyncio.sleep
 
     async def note(seconds):
@@ -121,7 +121,7 @@ async def test_a_place_is_kept_for_a_while(monkeypatch):
     results = await collect("abcd", run_one, 2, wait=5.0)
     assert sorted(result.id for result in results) == list("abcd")
     assert slept[0] == (5.0, ["a", "b"]) and {seconds for seconds, _ in slept} == {5.0}
-    assert len(slept) == 2  # nobody waits behind the last ones
+    assert len(slept) == 2  # no target waits after the last ones
 
 
 def test_bad_concurrency():

@@ -1,4 +1,4 @@
-"""Observers are told of each job: its begin, each return before it is shown, its end; and never a secret."""
+"""Observers receive the begin of each job, each return before it is shown, and the end; never a secret."""
 
 import asyncio
 import json
@@ -19,7 +19,7 @@ INVENTORY = {
 
 
 class Notes:
-    """Keeps what it was told."""
+    """Records the calls."""
 
     def __init__(self):
         self.told = []

@@ -92,7 +92,7 @@ def test_no_batch_has_two_of_one_value():
     st.randoms(use_true_random=False),
 )
 def test_any_values(values, width, chance):
-    """Whatever ends when: all begin once, never more at a time than fit, never two of one value."""
+    """In any order of ends: each target begins once, within the size, and no two with the same value run at once."""
     of = {str(number): each for number, each in enumerate(values)}
     window, at_work, begun = Window(of, width, of), [], []
     while True:
@@ -110,7 +110,7 @@ def test_any_values(values, width, chance):
 
 
 def test_many_targets_are_looked_at_once():
-    """5,000 targets of 100 racks, one at a time of each rack: the work grows with the targets, not their square."""
+    """5,000 targets of 100 racks, one at a time of each rack: the time is linear in the number of targets."""
     of = {f"t{number}": [f"rack={number // 50}"] for number in range(5000)}
     steps = 0
 

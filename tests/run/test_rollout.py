@@ -1,4 +1,4 @@
-"""The course of a rollout: what begins, what stops it, and what is said of those that did not begin."""
+"""The course of a rollout: which targets begin, what stops it, and the errors of targets that did not begin."""
 
 import asyncio
 
@@ -17,7 +17,7 @@ GONE = TargetError("connection_refused", "refused", "start sshd")
 
 
 class Notes(Reporter):
-    """Keeps what a rollout says. ``answers``: what the operator says between batches."""
+    """Records the events of a rollout. ``answers``: the operator's answers between batches."""
 
     def __init__(self, answers=()):
         self.answers = list(answers)
@@ -44,7 +44,7 @@ class Notes(Reporter):
 
 
 class Checked:
-    """A batch check that finds these targets unwell, and notes whom it was asked about."""
+    """A batch check that reports these targets as failed, and records its calls."""
 
     def __init__(self, *unwell):
         self.unwell, self.asked = unwell, []
@@ -59,7 +59,7 @@ def course_of(options, opts=None, ids=IDS, values=None):
 
 
 async def roll(course, troubles=None, notes=None, check=None, stop_at=None):
-    """The returns by id, in the order in which they came, the ids that began, and what was said."""
+    """The returns by id, in order of arrival, the ids that began, and the events."""
     begun, stop, notes = [], Stopping(), notes or Notes()
 
     async def run_one(id):
@@ -118,7 +118,7 @@ async def test_one_size_is_a_window_as_in_salt():
         ({"max_fail": "1"}, {"t1": FAILED}, 8),
         ({"max_fail": "2"}, {"t1": FAILED, "t3": GONE}, 6),
         ({"max_fail": "20%"}, {"t1": FAILED, "t3": GONE}, 6),
-        ({"max_fail": "15%"}, {"t1": FAILED, "t3": GONE}, 6),  # of ten, 1.5: once two have failed
+        ({"max_fail": "15%"}, {"t1": FAILED, "t3": GONE}, 6),  # of ten, 1.5: after the second failure
         ({"max_fail": "11%"}, {"t1": FAILED}, 0),
         ({"max_fail": "10%"}, {"t1": FAILED}, 8),
         ({"max_fail": "3"}, {"t1": FAILED, "t3": GONE}, 0),
@@ -140,7 +140,7 @@ async def test_failures_stop_it(options, troubles, left):
 
 
 async def test_those_at_work_are_finished():
-    """When the limit is reached, what has begun goes on to its end."""
+    """After the limit is reached, running targets continue to their end."""
     results, begun, _ = await roll(course_of({"batch": "3", "max_fail": "1"}), {"t0": FAILED})
     assert begun == ["t0", "t1", "t2"]
     assert results["t1"].ret is True and results["t2"].ret is True
@@ -305,7 +305,7 @@ def test_sizes_of_salts_configuration(options, opts, width):
     "options, opts, most",
     [
         ({"batch": "2"}, {"failhard": True}, 1),
-        ({}, {"failhard": True}, None),  # Salt looks at it in batches only
+        ({}, {"failhard": True}, None),  # Salt checks it between batches only
         ({"batch": "2", "max_fail": "3"}, {"failhard": True}, 3),
         ({"batch": "2"}, {"failhard": False}, None),
         ({}, {"failhard": True, "batch": "2"}, 1),

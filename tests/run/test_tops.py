@@ -1,4 +1,4 @@
-"""``master_tops``: SLS from an external node classifier or a source of the user's own, and who comes first."""
+"""``master_tops``: SLS from an external node classifier or a user's source, and their order."""
 
 from __future__ import annotations
 

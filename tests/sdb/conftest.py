@@ -1,4 +1,4 @@
-"""Stores of profiles, and one bed for each driver: where its values live, how they get there, and how it is down."""
+"""Stores of profiles, and a bed for each driver: where its values are, how they are set, and how it fails."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def delete(key, service=None, profile=None):
 
 @dataclass
 class Bed:
-    """One driver. ``uri`` makes the URI of a key; ``put`` sets a value where it lives, without the driver."""
+    """One driver. ``uri`` makes the URI of a key; ``put`` sets a value in the store, without the driver."""
 
     profile: dict[str, Any]
     down: dict[str, Any]
@@ -92,7 +92,7 @@ def _sqlite3(tmp_path, monkeypatch, request):
     path = tmp_path / "values.sqlite"
 
     def put(key, value):
-        with sqlite3.connect(path) as made:  # as Salt 3006's driver leaves it
+        with sqlite3.connect(path) as made:  # in the form of Salt 3006's driver
             made.execute("CREATE TABLE IF NOT EXISTS sdb (key text, value blob)")
             made.execute("CREATE UNIQUE INDEX IF NOT EXISTS sdb_idx ON sdb (key)")
             made.execute("INSERT OR REPLACE INTO sdb VALUES (?, ?)", (key, msgpack.packb(value)))

@@ -1,4 +1,4 @@
-"""The same answers as real Salt's ``salt.utils.sdb`` and ``apply_sdb``, for the drivers that Salt 3008 has itself."""
+"""The same answers as ``salt.utils.sdb`` and ``apply_sdb`` of real Salt, for the drivers of Salt 3008."""
 
 from __future__ import annotations
 

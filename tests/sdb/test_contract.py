@@ -1,4 +1,4 @@
-"""What holds for every driver: values, none, setting, deleting, being down; each with the real program or server."""
+"""Properties of every driver: values, missing values, set, delete, failure; each with the real program or server."""
 
 import threading
 import time

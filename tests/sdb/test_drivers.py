@@ -1,4 +1,4 @@
-"""What single drivers have of their own: merged files, fields of entries, versions of Vault, hostile servers."""
+"""Properties of single drivers: merged files, fields of entries, versions of Vault, hostile servers."""
 
 import socket
 import threading
@@ -250,7 +250,7 @@ POLICY = 'path "secret/data/app/*" { capabilities = ["read", "create", "update",
 
 @pytest.fixture
 def vault_stand_in(web):
-    """No Vault at all: a web server that gives what a test tells it to."""
+    """Not Vault: a web server with the answers of a test."""
     return web
 
 
@@ -300,7 +300,7 @@ def test_vault_logs_in_anew_when_a_token_has_ended(vault):
 def test_vault_namespaces(vault):
     vault.ask("POST", "sys/namespaces/team")
     vault.ask("POST", "sys/mounts/kv", {"type": "kv", "options": {"version": "2"}}, "team")
-    time.sleep(0.5)  # a new mount of version 2 says for a moment that it is being upgraded
+    time.sleep(0.5)  # a new mount of version 2 reports an upgrade for a moment
     vault.ask("POST", "kv/data/app/db", {"data": {"password": "of-the-team"}}, "team")
     auth = vault.approle('path "kv/data/app/*" { capabilities = ["read"] }', namespace="team")
     sdb = store({"driver": "vault"}, vault={"server": {"url": vault.url, "namespace": "team"}, "auth": auth})

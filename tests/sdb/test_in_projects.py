@@ -1,4 +1,4 @@
-"""sdb:// URIs of a project, by the real command line: where they become values, and where a text stays a text."""
+"""sdb:// URIs of a project, by the real command line: where they are resolved, and where they stay texts."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.beds.project import Project
 from tests.beds.secretservers import free_port
 from tests.beds.sshd import keygen
 
-#: A driver that counts how often it is asked, in the folder of its profile.
+#: A driver that counts its calls, in the folder of its profile.
 COUNTING = """
 import pathlib
 
@@ -33,7 +33,7 @@ SHOW = "it:\n  test.configurable_test_state:\n    - changes: false\n    - commen
 
 
 def project(tmp_path, hosts, **config):
-    """A project with the profiles `site` (a file), `counted` (a user's driver) and `dead` (a server that is not)."""
+    """A project with the profiles `site` (a file), `counted` (a user's driver) and `dead` (an unreachable server)."""
     made = Project(
         tmp_path,
         hosts,
@@ -62,7 +62,7 @@ def opened(made):
 
 
 def shown(made, target, what):
-    """What an expression gives in an SLS of that target."""
+    """The value of an expression in an SLS of that target."""
     made.write("salt/show.sls", f"{{% set shown = {what} %}}\n{SHOW}")
     ret = made.json("run", target, "state.show_low_sls", "show").data[target]
     return ret[0]["comment"] if isinstance(ret[0], dict) else ret
@@ -88,7 +88,7 @@ def test_in_configuration_inventory_pillar_and_states(tmp_path):
     ]
     assert shown(made, "web1", "salt['config.get']('mysql.pass')") == "kept-in-the-file"
     assert shown(made, "web1", "salt['sdb.get']('sdb://counted/nothing')") is None
-    # as in Salt, a URI that the pillar has is a text
+    # as in Salt, a URI in the pillar is a text
     assert shown(made, "web1", "pillar.raw") == "sdb://site/db:password"
 
 
@@ -420,7 +420,7 @@ def test_profiles_come_from_the_configuration_alone(tmp_path):
     assert "in the pillar or the minion_opts" in shown(made, "web1", "salt['sdb.get']('sdb://mine/root')")[0]
 
 
-# secrets stay where they belong -------------------------------------------------------------------------------------
+# where secrets may be -----------------------------------------------------------------------------------------------
 
 
 def test_no_value_is_shown_or_kept(tmp_path):

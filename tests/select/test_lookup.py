@@ -1,4 +1,4 @@
-"""Selecting from caches: the index, the inventory over it, sealed pillar, and what is said of their age."""
+"""Selection from caches: the index, the inventory over it, sealed pillar, and warnings about their age."""
 
 import json
 import logging
@@ -268,13 +268,13 @@ def test_images_of_what_is_run_or_looks_like_a_template(tmp_path):
         inventory.chmod(0o755)
 
     def read(expr):
-        """What matches, and whether the inventory had to be parsed for it."""
+        """The matching ids, and whether the inventory was parsed for them."""
         client = Client(Settings(inventories=[inventory], cache_dir=tmp_path / "cache"))
         return chosen(client, expr), "inventory" in client.project.__dict__
 
     listed(listing)
     assert [read("h77"), read("h77")] == [(["h77"], True), (["h77"], False)]
-    assert len(count.read_text()) == 2  # it is asked each time, and once
+    assert len(count.read_text()) == 2  # it is run each time, and once
     listing["_meta"]["hostvars"]["new"] = {}
     listed(listing)
     assert [read("new"), read("new")] == [(["new"], True), (["new"], False)]
@@ -282,7 +282,7 @@ def test_images_of_what_is_run_or_looks_like_a_template(tmp_path):
     inventory.write_text("all:\n  vars: {v: '{{ jinja }}'}\n  hosts:\n" + "".join(f"    y{n}:\n" for n in range(2100)))
     assert [read("y7"), read("y7")] == [(["y7"], True), (["y7"], False)]
     inventory.write_text("{% for n in range(2100) %}\nr{{ n }}: {host: h}\n{% endfor %}# long enough" + "." * 9000)
-    assert [read("r7"), read("r7")] == [(["r7"], True), (["r7"], False)]  # Jinja ran, and gave the same
+    assert [read("r7"), read("r7")] == [(["r7"], True), (["r7"], False)]  # Jinja ran, with the same result
 
 
 @pytest.mark.parametrize(
@@ -296,7 +296,7 @@ def test_images_of_what_is_run_or_looks_like_a_template(tmp_path):
     ],
 )
 def test_a_cache_that_believed_a_target_is_not_believed(make, expr, tgt_type, ids):
-    """What an earlier version has kept may have another id in it."""
+    """The cache of an earlier version may contain another id."""
     client = make()
     client.project.grains.put("here", {"id": "web1", "os": "Debian"})
     assert chosen(client, expr, tgt_type) == ids

@@ -1,4 +1,4 @@
-"""What targets say that they manage: taken in, kept apart, and forgotten when nobody manages it any more."""
+"""Managed resources that targets report: stored, kept apart, and deleted when no target manages them any more."""
 
 import json
 
@@ -92,7 +92,7 @@ def test_an_id_of_the_inventory_is_taken_only_where_it_is_declared(project, capl
 def test_it_is_forgotten_only_by_who_manages_it_now(project):
     behind = project.managed
     behind.register("host1", {"container": {"db": {"grains": {"os": "Debian"}}}})
-    project.resources.put_many([("container", "db", "host2")])  # by a controller that knew of the move before
+    project.resources.put_many([("container", "db", "host2")])  # by a controller that saw the move earlier
     behind.register("host1", {})
     assert project.resource_grains.get("container:db") == {"os": "Debian", "id": "db"}
     assert behind.manager("container:db") == "host2"
@@ -110,7 +110,7 @@ def test_grains_seen_from_inside_stay_beside_those_seen_from_outside(project):
 
 
 def test_the_grain_that_is_named_like_the_type_is_the_manager_s(project):
-    """It is among the fixed grains of a run inside, so that it stays whatever is collected there."""
+    """It is a fixed grain of a run in the resource, so collected grains do not replace it."""
     behind = project.managed
     behind.register("host1", {"machine": {"m1": chroot("m1", os="Debian", machine={"kind": "chroot"})}})
     assert behind.target("machine:m1").grains == {"machine": {"kind": "chroot"}}

@@ -1,4 +1,4 @@
-"""Selecting resources: what lies behind the targets of an inventory, by all that is kept of it."""
+"""Selection of resources: managed ones of targets in an inventory, from the caches."""
 
 import json
 import os
@@ -50,7 +50,7 @@ def make(tmp_path):
 
 @pytest.fixture(scope="module")
 def stocked(tmp_path_factory):
-    """A cache that knows all of the above."""
+    """A cache with all of these."""
     folder = tmp_path_factory.mktemp("stocked")
     project = opened(folder).project
     for manager, types in FOUND.items():
@@ -69,7 +69,7 @@ def client(make, stocked, tmp_path):
 
 
 def keys(client, expr, tgt_type="compound", **more):
-    """What is selected, by its keys."""
+    """The keys of the selection."""
     try:
         found = client.target(Selection(expr, tgt_type, **more))
     except NoTargetError:
@@ -291,7 +291,7 @@ def test_where_nothing_is_managed_no_index_of_resources_is_opened(make):
 
 
 def test_a_resource_never_stands_for_an_inventory_id(make, tmp_path, client):
-    """Its key is another's id, its id looks like another's key: whatever a manager says, no two share a name."""
+    """Its key is another's id, its id resembles another's key: no two share a name, whatever a manager reports."""
     hosts = {**HOSTS, "machine:m1": {}}
     client.project.managed.register("bastion", {"dummy": {"ssh:web1": {}, "ssh:paper": {}, "machine:m2": {}}})
     client = make()
@@ -310,9 +310,9 @@ def test_a_resource_never_stands_for_an_inventory_id(make, tmp_path, client):
 
 @pytest.mark.parametrize("way", ["few", "many"])
 def test_selecting_is_asking_the_matchers_about_each(way, tmp_path, monkeypatch, caplog):
-    """Random expressions over random fleets; that the matchers answer as Salt's do is another test."""
+    """Random expressions over random fleets; another test compares the matchers with Salt's."""
     caplog.set_level("CRITICAL")
-    if way == "many":  # the ways that only large fleets go
+    if way == "many":  # the code paths of large fleets
         for place, name in (
             (lookup, "MANY"),
             (managed, "_MANY"),

@@ -1,4 +1,4 @@
-"""What a target says of its files is foreign: nothing of it leads out of the folder that a copy goes to."""
+"""A target's list of its files is foreign: nothing in it leads outside of a copy's destination."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def file(name: str, size: int = 1, **more: Any) -> list[Any]:
 
 
 class Hostile:
-    """A session whose target lists what it likes."""
+    """A session whose target sends any list."""
 
     def __init__(self, entries: list[Any], answers: Mapping[str, Any] | None = None) -> None:
         self.target = Target("web1")
@@ -68,7 +68,7 @@ async def test_entries_that_make_no_sense(tmp_path: Path, entry: Any) -> None:
 
 
 async def test_a_name_twice_and_a_link_before_what_is_below_it(tmp_path: Path) -> None:
-    """A link, and a file of the same list that would go through it."""
+    """A link, and a file of the same list whose path goes through it."""
     with pytest.raises(TargetError, match="has the name"):
         await fetched(tmp_path, [TOP, ["a", "l", "..", 0o777, 0, 0], ["a", "d", None, 0o755, 0, 0]])
     ret = await fetched(tmp_path, [TOP, ["sub", "d", None, 0o755, 0, 0], ["a", "l", "sub", 0o777, 0, 0], file("a/x")])
@@ -190,7 +190,7 @@ def test_links(name: str, target: str, inside: bool) -> None:
     [("web1", "to/web1/"), ("..", "to/%2E%2E/"), (".", "to/%2E/"), ("a/../b", "to/a%2F..%2Fb/"), ("a\nb", "to/a%0Ab/")],
 )
 def test_folders_of_ids(id: str, folder: str) -> None:
-    """The id of a resource is its manager's to choose."""
+    """The manager of a resource chooses its id."""
     assert folder_of(Copy("x", "to", to_target=False), id, many=True).target == folder
     assert folder_of(Copy("x", "to/{id}.txt", to_target=False), id, many=False).target == folder[:-1] + ".txt"
     assert folder_of(Copy("x", "to", to_target=False), id, many=False).target == "to"
@@ -229,7 +229,7 @@ def test_no_id_means_a_home() -> None:
     ],
 )
 def test_paths_here(source: str, target: str, to_target: bool, said: str) -> None:
-    """An empty one, which a variable of a shell may be, does not mean the working folder."""
+    """An empty path, perhaps from an empty variable of a shell, does not mean the working folder."""
     found = problem(Copy(source, target, to_target))
     assert found.startswith(said) and bool(found) is bool(said)
 

@@ -1,4 +1,4 @@
-"""The intake: what is weighed before it is decoded, how messages are shaped, and what becomes of grains."""
+"""The intake: the cost of messages before they are decoded, their shapes, and changed grains."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ values = st.recursive(
 
 
 def size(value: Any) -> int:
-    """What Python's objects take."""
+    """The memory of Python's objects."""
     own = sys.getsizeof(value)
     if isinstance(value, dict):
         return own + sum(size(key) + size(item) for key, item in value.items())
@@ -35,7 +35,7 @@ def size(value: Any) -> int:
 @given(values)
 def test_a_weight_is_never_less_than_what_the_objects_take(value):
     data = wire.pack({"ret": value})
-    assert weigh(data) >= size(wire.unpack(data)) - 1500  # an empty dict or list of some entries is a little larger
+    assert weigh(data) >= size(wire.unpack(data)) - 1500  # an empty dict or list counts as one with some entries
     assert weigh(bytearray(data)) == weigh(data)
 
 

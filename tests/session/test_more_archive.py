@@ -1,4 +1,4 @@
-"""The rest of the runtime comes when something of it is needed, once for a target, and only then."""
+"""The second archive is sent when a part of it is needed, once for a target."""
 
 from __future__ import annotations
 

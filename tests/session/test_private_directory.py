@@ -1,4 +1,4 @@
-"""The private directory is ours alone or not used, whatever stands in its place and whatever the login's umask is."""
+"""The private directory belongs to the user or is not used, whatever is in its place and whatever the umask is."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is made of a first stage that ended without starting Python."""
+"""Errors for a first stage that ended without starting Python."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ BARE = Target("bare", transport="resource", resource="container", manager="host1
     "target, said, status, kind, hint",
     [
         (BARE, "pushsalt {} no_python debian none", shim.NO_PYTHON, "no_python", "apt-get install"),
-        (BARE, "", shim.NO_PYTHON, "no_python", "Python 3.6 or newer"),  # podman has lost what was said
+        (BARE, "", shim.NO_PYTHON, "no_python", "Python 3.6 or newer"),  # podman has lost the output
         (BARE, "", 125, "resource_unreachable", "host1"),
         (Target("web1"), "", shim.NO_PYTHON, "no_python", "Python 3.6 or newer"),
         (Target("web1"), "pushsalt {} too_old - 3.5.2", shim.NO_PYTHON, "python_too_old", "newer Python"),

@@ -1,4 +1,4 @@
-"""Sessions over the local transport: the runtime's life on the target, and everything that can go wrong there."""
+"""Sessions over the local transport: the runtime's life on the target, and all errors there."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ async def test_a_damaged_file_is_repaired(open_session, kept, which, how):
 
 
 async def test_code_in_an_image_without_our_key_is_not_executed(open_session, kept, runtime):
-    """Another controller's image has another name; one renamed to ours does not verify."""
+    """The image of another controller has another name; one with a changed name does not verify."""
     await (await open_session()).close()
     image = kept()["img"]
     runtime._secret = bytes(32)
@@ -237,7 +237,7 @@ async def test_a_worker_that_closes_all_descriptors(open_session):
 
 
 async def sleeping(session, tmp_path):
-    """A call that sleeps, and the ids of the worker, its child and its daemon."""
+    """A call that sleeps; returns the ids of the worker, its child and its daemon."""
     pids = tmp_path / "pids"
     call = asyncio.create_task(session.call("trouble.sleep", [60, str(pids)]))
     await until(pids.exists)
@@ -276,7 +276,7 @@ async def test_what_runs_ends_with_the_channel_but_daemons_live_on(open_session,
             assert error.kind == ("connection_lost" if "-9" in how else "worker_died")
         await until(lambda: not alive(worker) and not alive(child))
         assert alive(daemon)
-        # The lock went with it.
+        # The lock was released with it.
         assert await (await open_session(start=Start(lock=LockRequest("second")))).call("test.ping") is True
     finally:
         os.kill(daemon, signal.SIGKILL)
@@ -308,7 +308,7 @@ async def test_the_second_run_is_told_who_holds_the_target(open_session, home):
     first = await open_session(start=Start(lock=LockRequest("ann@desk since noon")))
     error = await trouble(open_session(start=Start(lock=LockRequest("bob"))))
     assert error.kind == "locked" and "ann@desk since noon" in error.message
-    assert await (await open_session()).call("test.ping") is True  # what needs no lock goes on
+    assert await (await open_session()).call("test.ping") is True  # functions without a lock continue
     await first.close()
     assert await (await open_session(start=Start(lock=LockRequest("bob")))).call("test.ping") is True
 
@@ -343,7 +343,7 @@ async def test_without_a_private_directory_the_home_is_locked(open_session, home
 
 
 def mount(place: Path, *options: str) -> Iterator[None]:
-    """A file system of its own there; skips where that is not possible."""
+    """Mount a file system there; skips if that is not possible."""
     if os.geteuid() or not shutil.which("mount"):
         pytest.skip("mounting needs root")
     if subprocess.run(["mount", "-t", "tmpfs", *options, "tmpfs", str(place)], capture_output=True).returncode:
@@ -380,7 +380,7 @@ async def test_a_disk_that_became_read_only_still_serves(small_disk, open_sessio
 @pytest.mark.skipif(os.geteuid() != 0 or not shutil.which("sudo"), reason="becomes nobody by the real sudo")
 async def test_a_user_without_a_home_leaves_nothing_behind(open_session):
     target = Target("here", transport="local", sudo=True, sudo_user="nobody", python="/usr/bin/python3")
-    if not Path("/usr/bin/python3").exists():  # the one that runs the tests may be in root's home
+    if not Path("/usr/bin/python3").exists():  # the Python that runs the tests may be in the home of root
         pytest.skip("there is no /usr/bin/python3")
     session = await open_session(target, start=Start(lock=LockRequest("me")))
     assert await session.call("test.ping") is True and session.info["user"] == "nobody"

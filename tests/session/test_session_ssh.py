@@ -1,4 +1,4 @@
-"""Sessions over real sshds: login shells, noise, terminals, sudo, and connections that break."""
+"""Sessions over real sshds: login shells, other output, terminals, sudo, and broken connections."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ pytestmark = [
 PASSWORD = "pa55-Wörd with $pace"
 CALL = {"k": "call", "fun": "test.ping", "args": [], "kwargs": {}, "cli": True}
 
-#: What a session waits for, all with another nonce or none: reports, frames of every kind, too long ones, prompts.
+#: What a session waits for, each with a wrong nonce or none: reports, frames of every kind, too long ones, prompts.
 IMITATION = b"".join(
     [
         b"pushsalt AAAAAAAA no_python debian none\n"
@@ -38,7 +38,7 @@ IMITATION = b"".join(
         *(b"A" * 16 + kind + b"\xff\xff\xff\xffkind=locked" for kind in (b"E", b"M")),
     ]
 )
-#: Speaks as sudo does with -S, -p and -n; SUDO_MODE says how the machine is set up.
+#: Imitates sudo with -S, -p and -n; SUDO_MODE is the configuration of the machine.
 FAKE_SUDO = """#!/bin/sh
 mode=$(cat "$(dirname "$0")/mode")
 ask= prompt= user=
@@ -170,7 +170,7 @@ async def test_no_python_there(bed, options, open_session, monkeypatch):
 
 
 async def test_a_python_2_is_too_old(bed, options, open_session, tmp_path):
-    """What every Python 2 says of -I."""
+    """The error of every Python 2 about -I."""
     old = tmp_path / "python2"
     old.write_text('#!/bin/sh\necho "Unknown option: -I" >&2\nexit 2\n')
     old.chmod(0o755)
@@ -185,7 +185,7 @@ async def test_frames_survive_a_terminal(bed, options, open_session):
     assert await session.call("trouble.big", [1_000_000]) == b"b" * 1_000_000
 
 
-# --- connections that break
+# --- broken connections
 
 
 def sessions_of(server: subprocess.Popen[bytes]) -> list[int]:
@@ -223,7 +223,7 @@ async def test_a_connection_lost_in_mid_run(bed, options, open_session, tmp_path
 
 @pytest.fixture
 def sudo(bed, tmp_path):
-    """Sets the fake's mode; what it was called with."""
+    """Sets the mode of the imitation; returns its calls."""
     tools = bed.root / "tools"
 
     def set_mode(mode: str) -> Path:

@@ -1,4 +1,6 @@
-"""Files on their way to a target: cut-off transfers are continued, many go for one question, memory stays small."""
+"""Files that are sent to a target: interrupted transfers are continued, one question serves many files, memory stays
+small.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,7 @@ def blob_of(data, opened=None):
 
 
 def serving(blob, asked):
-    """Answers for a target that wants this file."""
+    """The answers for a target that requests this file."""
 
     async def serve(question):
         asked.append(question["k"])
@@ -41,7 +43,7 @@ def serving(blob, asked):
 
 
 class CutOff(io.BytesIO):
-    """Ends the session when so much of it was read."""
+    """Ends the session after so many bytes were read."""
 
     def __init__(self, data, after, cut):
         super().__init__(data)
@@ -102,11 +104,11 @@ async def test_what_a_target_says_to_have_is_checked():
         assert await sent(lie) == whole
     head = await sent([700_000, hashlib.sha256(data[:700_000]).hexdigest()])
     assert head[0][0] == b"M" and b"".join(payload[32:] for kind, payload in head if kind == b"B") == data[700_000:]
-    assert len(await sent([MIB, blob.digest])) == 2  # that it is all there, and the end
+    assert len(await sent([MIB, blob.digest])) == 2  # the message that it has all, and the end
 
 
 def state(project: Project, *words: str) -> dict[str, object]:
-    """The return of a state of one file or tree."""
+    """The return of a state with one file or tree."""
     (ret,) = values(project.json("run", "localhost", "state.single", *words).data["localhost"])
     return ret
 
@@ -117,7 +119,7 @@ def project(tmp_path):
 
 
 def test_a_large_file_is_in_nobodys_memory(project, tmp_path):
-    """The peak of the largest process of the command, this side's and the target's, while 300 MB are transferred."""
+    """The peak memory of the largest process of the command and of the target while 300 MB are transferred."""
     piece = os.urandom(10_000_000)
     with (project.folder / "salt" / "big").open("wb") as stream:
         for number in range(30):
@@ -248,7 +250,7 @@ def test_differences_of_large_and_binary_files(project, tmp_path, old, new, said
 
 
 def test_two_copies_into_one_folder_that_make_the_same_folders_and_links(tmp_path):
-    """What the other one made meanwhile is as good as what was there before."""
+    """What the other one created meanwhile counts as existing before."""
     rounds, many = 200, 4
     start, failed = threading.Barrier(many), []
 
@@ -287,4 +289,4 @@ def test_folders_on_the_way_to_a_file_that_another_process_makes_at_that_moment(
         for thread in threads:
             thread.join()
     assert len(made) == 400
-    assert sum(map(len, made)) == 400  # each folder was made by one of them
+    assert sum(map(len, made)) == 400  # each folder was created by one of them

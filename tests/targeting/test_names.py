@@ -1,4 +1,4 @@
-"""What selected ones are called: no two alike, and each leads back to its key."""
+"""Names of selected keys: all different, and each identifies its key."""
 
 import copy
 import pickle
@@ -72,7 +72,7 @@ class ManagedResources(NoManagedResources):
 
 @given(st.lists(st.tuples(st.sampled_from("xy"), parts).map(":".join), unique=True))
 def test_a_name_that_is_typed_means_no_other_inventory_id(keys):
-    """Whatever resources are called: what is printed for an inventory id, typed again, is that id."""
+    """For any ids of resources: the name that is printed for an inventory id, used in a command, is that id."""
     managed = ManagedResources(key for key in keys if key not in INVENTORY.targets)
     everything = [*INVENTORY.ids, *managed._all]
     fleet = Fleet(INVENTORY, managed=managed)

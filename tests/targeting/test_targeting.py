@@ -112,7 +112,7 @@ PILLAR = {"web1": {"app": {"name": "shop", "port": 80}}, "db1": {"app": {"name":
 
 
 class Known:
-    """Caches that know these two machines."""
+    """Caches that contain these two machines."""
 
     def grains(self, id):
         return GRAINS.get(id, {})

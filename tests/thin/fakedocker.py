@@ -1,6 +1,6 @@
-"""A container engine that stands for docker: it makes, compares and removes, and runs nothing.
+"""An imitation of docker: it creates, compares and removes containers and images, and runs nothing.
 
-Its answers have the shape of podman 4.3's, cut to what is looked at; what they say is synthetic.
+Its answers have the shape of podman 4.3's, reduced to the used keys; their values are synthetic.
 """
 
 import json
@@ -24,7 +24,7 @@ def fail(text):
 
 
 class Engine:
-    """``run`` gives what ``cmd.run_all`` would; ``state`` is what there is, ``calls`` what was asked."""
+    """``run`` returns what ``cmd.run_all`` would; ``state`` is the current state, ``calls`` the received calls."""
 
     def __init__(self):
         images = {"tiny:1": {"Id": "a" * 64, "RepoTags": ["tiny:1"]}}
@@ -83,7 +83,7 @@ class Engine:
         self.out.append(about["Id"])
 
     def binds(self, options):
-        """One without a place outside is a volume of its own, with an id."""
+        """a mount without a source is a volume of its own, with an id"""
         given = option(options, "--volume", True)
         return [each if ":" in each else f"{self.state['made'] + 9:064x}:{each}:rw" for each in given]
 
@@ -94,7 +94,7 @@ class Engine:
         status = "paused" if word == "pause" else "running" if running and not ends else "exited"
         about["State"] = {"Status": status, "Running": status == "running", "Paused": status == "paused", "Pid": 7}
         env = about["Config"]["Env"]
-        env += ["HOME=/root"] if running and "HOME=/root" not in env else []  # as podman does
+        env += ["HOME=/root"] if running and "HOME=/root" not in env else []  # like podman
         for endpoint in about["NetworkSettings"]["Networks"].values():
             endpoint["IPAddress"] = "10.89.0.7" if status == "running" else ""
 

@@ -1,7 +1,7 @@
-"""A small controller for the tests of the file modules, and a player of recorded steps. Standard library only.
+"""A small controller for the tests of the file modules, and a player of recorded steps. Only the standard library.
 
-``Bed`` serves a folder of sources through thin.link and has loaders over it. Started as a program,
-``python filebed.py REPOSITORY CASES.json FOLDER``, it plays recorded cases under any Python and prints what differs.
+``Bed`` serves a folder of sources through thin.link, and has loaders that use it. Started as a program, ``python
+filebed.py REPOSITORY CASES.json FOLDER``, it plays recorded cases by any Python and prints the differences.
 """
 
 import hashlib
@@ -12,7 +12,7 @@ import shutil
 import subprocess
 import sys
 
-#: what the recorded cases find on the file server: name -> (mode, content); a text after "->" is a link
+#: the files of the file server in recorded cases: name -> (mode, content); a text after "->" is a link
 SOURCES = {
     "f.txt": (0o640, b"hello\nworld\n"),
     "t.j2": (0o644, b"hi {{ who }} {{ grains.role }}\n"),
@@ -26,7 +26,7 @@ SOURCES = {
 
 
 class Sources:
-    """Stands where the worker's link to the controller stands: serves a folder and notes what it was asked."""
+    """Replaces the worker's link to the controller: serves a folder and records the requests."""
 
     def __init__(self, root, values=None):
         self.root = root
@@ -53,7 +53,7 @@ class Sources:
             return hashlib.sha256(source.read()).hexdigest()
 
     def cached(self, url, saltenv="base"):
-        return None  # nothing is ever kept: it stands where the controller stands
+        return None  # not cached: it replaces the controller
 
     def drop(self, url, saltenv="base"):
         self.asked.append(("drop", url))
@@ -79,7 +79,7 @@ class Sources:
     def template(
         self, source, saltenv="base", engine="jinja", context=None, defaults=None, tag="", sls="", text=None, names=None
     ):
-        """Renders ``{{ name }}`` and ``{{ grains.name }}``, no more."""
+        """Renders ``{{ name }}`` and ``{{ grains.name }}``, nothing else."""
         from thin import link
 
         self.asked.append(("template", source))
@@ -124,7 +124,7 @@ class Bed:
         self.low = {"state": "file", "fun": "x", "__id__": "the id", "__sls__": "the.sls", "name": "x"}
         extra = {"__low__": self.low, "__lowstate__": [], "__env__": "base", "__instance_id__": "1"}
         self.loaders = loader.Loaders(self.opts, runtime, self.grains, self.pillar, extra=extra)
-        # The values of these are another module's affair.
+        # Other modules' tests cover these values.
         self.loaders.modules._functions["pillar.get"] = self._get(self.pillar)
         self.loaders.modules._functions["grains.get"] = self._get(self.grains)
         for path in (self.target, self.link.root):
@@ -178,7 +178,7 @@ class Bed:
                 if os.path.islink(path):
                     content = os.readlink(path).replace(self.target, "@")
                 elif os.path.isfile(path):
-                    # Looking must not change what file.tidied goes by.
+                    # Reading must not change the times that file.tidied uses.
                     handle = os.open(path, os.O_RDONLY | getattr(os, "O_NOATIME", 0))
                     with os.fdopen(handle, "rb") as source:
                         content = source.read().decode("latin-1")
@@ -187,7 +187,7 @@ class Bed:
 
 
 def _put(value, folder):
-    """``value`` with the target's folder for ``@``."""
+    """``value`` with ``@`` replaced by the target's folder."""
     if isinstance(value, str):
         return value.replace("@", folder)
     if isinstance(value, list):
@@ -198,7 +198,7 @@ def _put(value, folder):
 
 
 def furnish(bed):
-    """Put SOURCES on the bed's file server."""
+    """Write SOURCES to the bed's file server."""
     for name, entry in SOURCES.items():
         path = os.path.join(bed.link.root, name)
         if entry is None:
@@ -210,10 +210,10 @@ def furnish(bed):
 
 
 def play(case, folder):
-    """What differs between a recorded case and what happens now, as texts.
+    """The differences between a recorded case and the current results, as texts.
 
     A case is ``{"title", "setup": shell, "steps": [{"fun", "args", "test", "ret", "after"}]}``; ``@`` is the target's
-    folder, ``after`` what is different in it from the step before (null: gone). A dry run has nothing there.
+    folder, ``after`` its differences from the previous step (null: removed). A dry run has none.
     """
     from thin import link
 

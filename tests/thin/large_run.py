@@ -1,6 +1,6 @@
 """Run by test_large_files.py with any Python, isolated: `python -I -S large_run.py ROOT PATH ROOM CALLS`.
 
-Edits a file with ROOM bytes of memory beyond what it has when all is loaded; prints the returns. Python 3.6.
+Edits a file with a memory limit of ROOM bytes above the use after imports; prints the returns. Python 3.6.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""A runtime whose modules are texts: what the loader needs of `thin.runtime`, for modules that a test writes itself."""
+"""A runtime with modules from texts: the part of `thin.runtime` that the loader needs."""
 
 from __future__ import annotations
 

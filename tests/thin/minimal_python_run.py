@@ -1,7 +1,7 @@
-"""Run by test_minimal_python.py, isolated: `python -I -S minimal_python_run.py RUNTIME play CASES FOLDER`, or
-`... RUNTIME all FOLDER`. The names of the modules that are to be missing come by stdin.
+"""Run by test_minimal_python.py, isolated: `python -I -S minimal_python_run.py RUNTIME play CASES FOLDER`, or `...
+RUNTIME all FOLDER`. Stdin has the names of modules whose import must fail.
 
-Whatever imports one of them, in the runtime or in the standard library on its behalf, is told that there is none.
+Every import of one of them raises ImportError, also in the runtime or the standard library.
 """
 
 import builtins
@@ -15,11 +15,11 @@ runtime_folder, what = sys.argv[1:3]
 LACKING = set(sys.stdin.read().split())
 sys.dont_write_bytecode = True
 sys.path[:0] = [runtime_folder, os.path.dirname(os.path.abspath(__file__))]
-sys.modules["msgpack"] = None  # a target has the vendored one only
+sys.modules["msgpack"] = None  # targets have only the vendored one
 
 import filebed  # noqa: E402
 
-#: what the test itself needs
+#: needed by the test itself
 OURS = {"__main__", "filebed"}
 _import = builtins.__import__
 
@@ -35,7 +35,7 @@ def limited(name, globals=None, locals=None, fromlist=(), level=0):
 
 
 class Controller(filebed.Sources):
-    """Answers as the controller does: pushsalt/functions/slsutil.py."""
+    """Answers as the controller: pushsalt/functions/slsutil.py."""
 
     def ask(self, fun, args=(), kwargs=None):
         from thin import link
@@ -59,7 +59,7 @@ class Controller(filebed.Sources):
 
 
 def everything(folder):
-    """Load all modules; then what has a stand-in, where the standard library lacks it."""
+    """Load all modules, and use those that replace a part of the standard library."""
     from thin import exceptions, grains, link, log, resourcetypes, runtime
 
     log.sink = lambda level, text: None

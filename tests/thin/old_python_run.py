@@ -1,4 +1,4 @@
-"""Run by test_old_pythons.py with each Python there is, isolated: `python -I -S old_python_run.py ROOT CASES`.
+"""Run by test_old_pythons.py with each installed Python, isolated: `python -I -S old_python_run.py ROOT CASES`.
 
 Executes every module of the runtime and the engine's cases; prints OK, or raises. Python 3.6 syntax, no pytest.
 """
@@ -10,7 +10,7 @@ import sys
 root, cases = sys.argv[1:]
 sys.path.insert(0, root)
 sys.dont_write_bytecode = True
-sys.modules["msgpack"] = None  # a target has the vendored one only
+sys.modules["msgpack"] = None  # targets have only the vendored one
 
 from thin import engine, loader, log, requisites, resourcetypes, runtime  # noqa: E402
 
@@ -31,7 +31,7 @@ assert every.modules["cmd.run"]("echo a") == "a"
 lazy = loader.LazyDict(lambda: {"a": 1})
 assert dict(lazy) == {"a": 1} and json.dumps(loader.LazyDict(lambda: {"a": 1})) == '{"a": 1}'
 
-# every type of resources loads with all that is its own, and a plain one works
+# every type of resources loads with all of its files, and a plain one works
 names = sorted(runtime.virtual_index("resources"))
 assert {"container", "dummy", "http_api", "machine"} <= set(names), names
 types = resourcetypes.Types(every, runtime, [], {})

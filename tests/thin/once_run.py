@@ -1,6 +1,6 @@
 """Run by test_archive_once.py with any Python, isolated: `python -I -S once_run.py ROOT NAME SOURCE ROOM`.
 
-Extracts an archive with ROOM bytes of memory beyond what it has when all is loaded; prints the return. Python 3.6.
+Extracts an archive with a memory limit of ROOM bytes above the use after imports; prints the return. Python 3.6.
 """
 
 import json
@@ -20,7 +20,7 @@ opts = {"id": "m", "test": False, "cachedir": os.path.dirname(source)}
 loaders = loader.Loaders(opts, runtime, {"os": "Debian", "kernel": "Linux"}, {})
 loaders.pack["__env__"] = "base"
 state = loaders.states["archive.extracted"]
-state(name=name, source=source, archive_format="no")  # what it needs is loaded now
+state(name=name, source=source, archive_format="no")  # all needed modules are loaded now
 with open("/proc/self/statm") as stream:
     size = int(stream.read().split()[0]) * os.sysconf("SC_PAGE_SIZE")
 resource.setrlimit(resource.RLIMIT_AS, (size + int(room), size + int(room)))

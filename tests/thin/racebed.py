@@ -1,8 +1,8 @@
-"""A folder of an unprivileged user below which root works, that user, who swaps links in, and what must not change.
+"""A folder of an unprivileged user in which root works, that user, who swaps in links, and files that must not change.
 
-``Arena`` has the folder ``top`` of the user nobody, and a canary tree of root with the same names in it, so that every
-path that is led astray hits something. ``Steps`` swaps before the nth call of a function of the system (exactly, by an
-audit hook), ``Racer`` is a process of that user that swaps as fast as it can.
+``Arena`` has the folder ``top`` of the user nobody, and a canary tree of root with the same names, so that every
+misdirected path hits a canary. ``Steps`` swaps before the nth system call of a function (exactly, by an audit hook),
+``Racer`` is a process of that user that swaps as fast as possible.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from thin import link
 
 NOBODY = 65534
 SECRET = "root:$6$secret-of-the-canary"
-#: what a user's folder has, and the canary as well: a name with a slash at its end is a folder
+#: the content of a user's folder and of the canary: a name with a slash at its end is a folder
 NAMES = [
     "f",
     "g",
@@ -47,7 +47,7 @@ NAMES = [
 
 
 class Arena:
-    """Raises nothing by itself; ``harm()`` says what has come of the canary."""
+    """Raises nothing itself; ``harm()`` describes changes of the canary."""
 
     def __init__(self, base: Path) -> None:
         os.chmod(base, 0o755)
@@ -71,13 +71,13 @@ class Arena:
         self.reset()
 
     def reset(self) -> None:
-        """The user's folder as it was in the beginning."""
+        """Restore the user's folder."""
         for place in (self.top, self.out):
             wipe(place)
         fill(self.top, "theirs\n", NOBODY)
 
     def harm(self) -> str:
-        """What has come of the canary, or who has its secret now; "" for nothing."""
+        """The changes of the canary, or which file contains its secret; "" for none."""
         now = seen(self.canary)
         for path in sorted(set(now) | set(self.before)):
             if now.get(path) != self.before.get(path):
@@ -91,7 +91,7 @@ class Arena:
         return ""
 
     def swap(self, name: str) -> bool:
-        """Put the user's link to the canary in the place of a name; False where that user could not."""
+        """Replace a name by the user's link to the canary; False if that user could not."""
         path = self.top / name
         parent = path.parent
         if os.path.realpath(parent) != str(parent) or not parent.is_dir() or os.lstat(parent).st_uid != NOBODY:
@@ -114,7 +114,7 @@ class Arena:
 
 
 def fill(top: Path, text: str, uid: int) -> None:
-    """Make all NAMES there."""
+    """Create all NAMES in a folder."""
     top.mkdir(exist_ok=True)
     for name in NAMES:
         path = top / name
@@ -134,7 +134,7 @@ def wipe(top: Path) -> None:
 
 
 def seen(top: Path) -> dict[str, Any]:
-    """{path: all that must stay} of a tree."""
+    """{path: properties that must not change} of a tree."""
     found = {}
     for folder, folders, files in os.walk(top):
         for path in [folder, *(os.path.join(folder, name) for name in folders + files)]:
@@ -152,7 +152,7 @@ def seen(top: Path) -> dict[str, Any]:
 
 
 class Steps:
-    """Calls of the system that Python tells of before it makes them."""
+    """System calls that Python reports before it makes them."""
 
     EVENTS = frozenset(
         (
@@ -187,7 +187,9 @@ class Steps:
 
     @classmethod
     def _above(cls, path: object) -> bool:
-        """Steps on the way to the user's folder, and files elsewhere: a swap before them is one before the next."""
+        """Steps on the way to the user's folder, and files elsewhere: a swap before them equals one before the next
+        step.
+        """
         if not isinstance(path, str):
             return False
         return not path.startswith(cls.top) if path.startswith("/") else path in cls.top.split("/")
@@ -195,7 +197,7 @@ class Steps:
     @classmethod
     @contextmanager
     def watched(cls, top: Path, act: Callable[[int], None]) -> Iterator[None]:
-        """Call ``act(number)`` before each of them that matters to what is in ``top``."""
+        """Call ``act(number)`` before each system call that concerns ``top``."""
         if not cls.hooked:
             sys.addaudithook(cls._hook)
             cls.hooked = True
@@ -233,7 +235,7 @@ class Racer:
         os.waitpid(self.pid, 0)
 
     def harm(self) -> str:
-        """As that of the arena, which is still meanwhile."""
+        """That of the arena, with the racer paused."""
         os.kill(self.pid, signal.SIGSTOP)
         os.waitpid(self.pid, os.WUNTRACED)
         try:
@@ -285,7 +287,7 @@ class Racer:
 
 @contextmanager
 def folder(other: Path) -> Iterator[Path]:
-    """A folder in memory where there is such a place, as what is written there need not reach a disk."""
+    """A folder in memory if possible, since its content need not reach a disk."""
     if not os.access("/dev/shm", os.W_OK):
         yield other
         return

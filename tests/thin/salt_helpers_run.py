@@ -1,7 +1,7 @@
 """Run by test_salt_helpers.py with several Pythons, isolated: `python -I -S salt_helpers_run.py ROOT CASES`.
 
-Imports every file of thin/compat/salt as `salt.*` and compares each case with what Salt 3008 gave for it; prints what
-differs, then OK. Python 3.6 syntax, no pytest.
+Imports every file of thin/compat/salt as `salt.*` and compares each case with Salt 3008's result; prints the
+differences, then OK. Python 3.6 syntax, no pytest.
 """
 
 import copy
@@ -13,7 +13,7 @@ import sys
 root, cases = sys.argv[1:]
 sys.path.insert(0, root)
 sys.dont_write_bytecode = True
-sys.modules["msgpack"] = None  # a target has the vendored one only
+sys.modules["msgpack"] = None  # targets have only the vendored one
 
 from thin import compat, loader, runtime  # noqa: E402
 

@@ -1,4 +1,4 @@
-"""Returns are always well formed, whatever a state answers; hooks of state modules are called as Salt does."""
+"""Returns are always well-formed, whatever a state returns; hooks of state modules are called as in Salt."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def test_wrong_arguments(run: Callable[..., Any]) -> None:
     assert "'more' is an invalid keyword argument for 'odd.needs'" in unknown["comment"]
 
 
-def test_what_is_for_the_engine_does_not_reach_the_state(run: Callable[..., Any]) -> None:
+def test_arguments_of_the_engine_are_not_passed_to_the_state(run: Callable[..., Any]) -> None:
     internal = {"runas": "root", "failhard": False, "onchanges_in": [], "reload_modules": False, "fire_event": True}
     [ret] = run(chunk("odd.ok", own=1, **internal))
     assert ret["comment"] == "own"
@@ -138,7 +138,7 @@ def test_mock_calls_nothing(run: Callable[..., Any]) -> None:
     assert (ret["result"], ret["comment"]) == (True, "Not called, mocked")
 
 
-def test_mod_init_is_called_until_it_is_content(make_loaders: Callable[..., Any]) -> None:
+def test_mod_init_is_called_until_it_succeeds(make_loaders: Callable[..., Any]) -> None:
     run = engine.Engine(make_loaders(ODD)).run(
         [chunk("hooked.first", "a"), chunk("hooked.enough", "b"), chunk("hooked.first", "c")]
     )
@@ -180,7 +180,7 @@ def test_a_watching_module_without_mod_watch_requires(run: Callable[..., Any]) -
         (False, True, ""),
     ],
 )
-def test_a_malformed_answer_is_retried_by_what_it_says(
+def test_a_malformed_return_is_retried_by_its_result(
     run: Callable[..., Any], until: bool, test: bool, comment: str
 ) -> None:
     retry = {"attempts": 2, "interval": 0, "until": until}

@@ -1,4 +1,4 @@
-"""Reactions that a cut run has left: they run in the next run that has both states, once, and say why."""
+"""Reactions that an interrupted run has left: they run in the next run that has both states, once, and say why."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def chunk(fun: str, name: str, **more: Any) -> dict[str, Any]:
 
 
 class Target:
-    """One target with a private folder, on which runs follow each other."""
+    """A target with a private folder, for consecutive runs."""
 
     def __init__(self, folder: Path, make_loaders: Callable[..., Any]) -> None:
         self.folder, self.make_loaders = folder, make_loaders
@@ -130,7 +130,7 @@ def test_a_reaction_whose_requisites_fail_stays_due(target: Target) -> None:
 
 
 def test_what_failed_by_its_requisites_in_a_whole_run_is_not_due(target: Target) -> None:
-    """As in Salt: the run was not cut, and said that the reaction did not run."""
+    """As in Salt: the run was not interrupted, and reported that the reaction did not run."""
     broken = chunk("now", "broken", content="", fails=True)
     target.run(config(target), broken, dict(service(target, "watch"), require=[{"part": "broken"}]))
     assert not target.notes
@@ -147,7 +147,7 @@ def test_a_run_without_trouble_leaves_no_file_and_an_unchanged_one_writes_none(t
 
 
 def test_a_reaction_that_reacts_by_itself_is_settled(target: Target) -> None:
-    """The change of the second run made it react already."""
+    """The change of the second run triggers the reaction."""
     with pytest.raises(KeyboardInterrupt):
         target.run(config(target), cut(target), service(target, "watch"))
     target.go.touch()

@@ -1,4 +1,4 @@
-"""The engine gives, for the same lowstates, the returns that Salt gave: result, changes, comment, order of the run."""
+"""The engine returns the same as Salt for the same lowstates: result, changes, comment, order of the run."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ CASES = sorted((Path(__file__).parent / "cases" / "engine").glob("*.json"))
 
 
 def comparable(comment: str) -> str:
-    """The comment without what differs from machine to machine."""
+    """The comment without volatile parts."""
     if "Traceback" in comment:
         start = comment.split("Traceback")[0]
         name = comment.strip().splitlines()[-1].split(":")[0].rpartition(".")[2]
@@ -46,7 +46,7 @@ def test_returns(path: Path, make_loaders: Callable[..., Any]) -> None:
         shown = {key: got[tag].get(key) for key in want} | {"comment": comparable(got[tag]["comment"])}
         assert shown == want, tag
         always = {"__run_num__"}
-        if not want["comment"].startswith(REFUSED):  # Salt leaves the others out of what it cannot call
+        if not want["comment"].startswith(REFUSED):  # Salt omits the other keys if it cannot call a state
             always |= {"__id__", "__sls__", "start_time", "duration"}
         assert always <= set(got[tag]), tag
     assert reported == got, "what was streamed is what was returned"

@@ -1,4 +1,4 @@
-"""A file that says which systems it is for (``__fits__``) is not even read on the others."""
+"""A file that names its systems (``__fits__``) is not read on others."""
 
 import pytest
 

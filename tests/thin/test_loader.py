@@ -1,4 +1,4 @@
-"""Modules are found by their virtual names, lazily, with Salt's dunders; what is missing is said in Salt's words."""
+"""Modules are found by virtual names, lazily, with Salt's dunders; errors of missing ones have Salt's texts."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ def test_listing_has_every_module(make_loaders: Callable[..., loader.Loaders]) -
 
 
 class Asked:
-    """Counts how often it is asked for its dict."""
+    """Counts the uses of its dict."""
 
     def __init__(self) -> None:
         self.times = 0

@@ -1,6 +1,6 @@
-"""The runtime works with the part of the standard library that Debian's python3-minimal has.
+"""The runtime works with the standard library of Debian's python3-minimal.
 
-``LACKING`` is what the python3-minimal of bullseye, bookworm or trixie cannot import.
+``LACKING`` has the modules that the python3-minimal of bullseye, bookworm or trixie cannot import.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ LACKING = """
     xmlrpc zipapp zipfile zoneinfo
 """.split()  # noqa: SIM905 - the list would be a page
 
-#: (file, module): why it may be tried there, and what else is done when it is missing
+#: (file, module): why the file may try the import, and what it does if the module is missing
 ALLOWED = {
     ("thin/boot.py", "_sha256"): "quickest where it is; hashlib otherwise",
     ("thin/boot.py", "resource"): "an error that names the limit without its number otherwise",
@@ -68,7 +68,7 @@ ALLOWED = {
 
 
 def imported(node: ast.AST) -> list[str]:
-    """The modules that one import statement names, and what it may name as modules within them."""
+    """The modules of one import statement, and names that it may import as modules of them."""
     if isinstance(node, ast.Import):
         return [alias.name for alias in node.names]
     if isinstance(node, ast.ImportFrom) and not node.level:
@@ -77,14 +77,14 @@ def imported(node: ast.AST) -> list[str]:
 
 
 def lacking(name: str) -> str | None:
-    """What of LACKING a module's name means."""
+    """The entry of LACKING for a module's name."""
     parts = name.split(".")
     heads = (".".join(parts[:length]) for length in range(1, len(parts) + 1))
     return next((head for head in heads if head in LACKING), None)
 
 
 def uses(tree: ast.AST, caught: bool = False) -> Iterator[tuple[str, bool]]:
-    """(module of LACKING, whether something catches that it is missing) of each import."""
+    """(module of LACKING, whether the code handles its absence) of each import."""
     for name in filter(None, map(lacking, imported(tree))):
         yield name, caught
     body = []
@@ -95,7 +95,7 @@ def uses(tree: ast.AST, caught: bool = False) -> Iterator[tuple[str, bool]]:
         yield from uses(child, caught or child in body)
 
 
-# What users' own modules import of Salt takes what Python has: their targets need all of it anyway.
+# Helpers that users' own modules import of Salt need Python's modules: their targets must have them.
 OURS = [path for path in sorted((ROOT / "thin").rglob("*.py")) if ROOT / "thin" / "compat" / "salt" not in path.parents]
 
 
@@ -118,13 +118,14 @@ def test_allowed_imports_are_still_there() -> None:
 
 @pytest.fixture(scope="module")
 def packed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The runtime as a target gets it, unpacked."""
+    """The runtime in unpacked form, as on a target."""
     folder = tmp_path_factory.mktemp("packed")
     first, more = pack.build()
     for data in (first, zlib.decompress(more)):
         with tarfile.open(fileobj=io.BytesIO(data)) as archive:
             archive.extractall(folder, filter="data")
-    (folder / "thin" / "boot.py").write_bytes((ROOT / "thin" / "boot.py").read_bytes())  # the first stage is it there
+    # there the first stage is the file
+    (folder / "thin" / "boot.py").write_bytes((ROOT / "thin" / "boot.py").read_bytes())
     return folder
 
 

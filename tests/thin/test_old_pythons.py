@@ -1,4 +1,4 @@
-"""Every Python from 3.6 on that this machine has loads all modules, isolated, and runs the engine's cases."""
+"""Every Python from 3.6 on of this machine loads all modules, isolated, and runs the engine's cases."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""thin.packing gives and takes the bytes that msgpack does, and leaves to msgpack whatever is not plain."""
+"""thin.packing reads and writes the same bytes as msgpack, and delegates unusual values to it."""
 
 import datetime
 
@@ -95,7 +95,7 @@ def test_bytes_that_are_cut_off_are_no_value(value, at):
 
 @given(st.binary(max_size=60))
 def test_any_bytes_mean_what_they_mean_to_msgpack(data):
-    """Or are left to it."""
+    """Or are delegated to it."""
     try:
         found = packing.unpacked(data)
     except packing.Unusual:
@@ -108,7 +108,7 @@ def test_any_bytes_mean_what_they_mean_to_msgpack(data):
 
 @pytest.mark.parametrize("message", [{"k": "log", "text": "a"}, {"k": "ret", "ret": {"a": {1, 2}, "b": 2**70}}])
 def test_messages_of_a_target(message, monkeypatch):
-    """What one side packs the other reads, whichever of both packs it."""
+    """Each of the two reads what the other packs."""
     by_library = wire.pack(message)
     monkeypatch.setattr(wire, "_PACKS_ITSELF", True)
     assert wire.pack(message) == by_library

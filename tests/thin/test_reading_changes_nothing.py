@@ -1,4 +1,4 @@
-"""Every function that claims to read is called in a throw-away root, and the disk is as it was before."""
+"""Every function that is declared as reading is called in a temporary root, and does not change the disk."""
 
 from pathlib import Path
 
@@ -10,12 +10,12 @@ from tests.beds import reads
 from thin import runtime
 
 CASES = Path(__file__).parents[1] / "cases" / "reads.yaml"
-#: all of it, in seconds
+#: time limit of all calls, in seconds
 PATIENCE = 540
 
 
 def claims() -> tuple[list[tuple[str, list[str]]], dict[str, list[str]]]:
-    """The functions of each file, and the arguments with which some of them change something."""
+    """The functions of each file, and arguments with which some of them change something."""
     found, unless = [], {}
     for full in runtime.names("thin.modules"):
         words = literals(runtime.source(full), ours=True)
@@ -37,7 +37,7 @@ def test_reading_changes_nothing():
     told = reads.call({**asked, "modules": claimed, "unless": unless}, PATIENCE)
     left = {}
     for full, name, came, paths in told:
-        cut = "too long" in came  # its temporary files are still there
+        cut = "too long" in came  # its temporary files are kept
         wrong = [path for path in paths if not (cut and path.startswith("/tmp/"))]
         left.update({f"{full}.{name}": wrong} if wrong else {})
     assert left == {}, "these change the disk: say __changes__, or mend them"

@@ -1,4 +1,4 @@
-"""Text is UTF-8, or what is said beside it: nothing of the runtime depends on the locale of a target."""
+"""Text is UTF-8 or has an explicit encoding: the runtime does not depend on the locale of a target."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ PROGRAMS = {"Popen", "run", "check_output", "check_call", "call"}
 
 
 def findings(text: str) -> Iterator[tuple[int, str]]:
-    """(line, what is wrong) of each text that is opened, or read of a program, without an encoding."""
+    """(line, problem) of each text that is opened, or read from a program, without an encoding."""
     for node in ast.walk(ast.parse(text)):
         if not isinstance(node, ast.Call):
             continue
@@ -34,7 +34,7 @@ def findings(text: str) -> Iterator[tuple[int, str]]:
 
 
 FILES = sorted(path for path in (ROOT / "thin").rglob("*.py") if "vendor" not in path.parts)
-#: what hands a caller's own arguments on, with an encoding that it adds itself
+#: functions that pass on a caller's arguments, and add an encoding themselves
 OTHERS_ARGUMENTS = {"thin/compat/salt/utils/files.py"}
 
 

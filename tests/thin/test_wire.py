@@ -1,4 +1,4 @@
-"""The wire: what is packed comes out again; frames survive cuts and noise; what makes no sense is a ValueError."""
+"""The wire: packed values are read back; frames work across splits and other output; invalid ones raise ValueError."""
 
 import datetime
 import sys
@@ -44,6 +44,8 @@ def test_both_implementations_speak_the_same(message):
         (b"\xff", b"\xff"),
         ("\udcff", "\udcff"),
         (ValueError("x"), "x"),
+        ("a\ud800\udcff\udfffb", "a\ufffd\udcff\ufffdb"),
+        ({"\udbff": ["\udd00", {"\ud800"}]}, {"\ufffd": ["\ufffd", ["\ufffd"]]}),
     ],
 )
 def test_what_has_no_type_travels_all_the_same(value, want):

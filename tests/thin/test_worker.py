@@ -1,4 +1,4 @@
-"""The worker over a socket pair, as the supervisor has it: calls, grains, runs, questions and blobs."""
+"""The worker over a socket pair, in place of the supervisor: calls, grains, runs, questions and blobs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Message = dict[str, Any]
 
 
 class Peer:
-    """The controller's side. Questions are answered from ``answers``: kind -> function of the question."""
+    """The controller's side. ``answers`` maps the kind of a question to a function that answers it."""
 
     def __init__(self, private: Path | None) -> None:
         self.sock, theirs = socket.socketpair()
@@ -61,7 +61,7 @@ class Peer:
             self.frames.feed(data)
 
     def request(self, kind: str, **message: Any) -> Message:
-        """Send a request and give its ``ret`` or ``exc``; answer the questions that come before."""
+        """Send a request and return its ``ret`` or ``exc``; earlier questions are answered."""
         self.count += 1
         self.send(k=kind, n=self.count, **message)
         while True:
@@ -84,7 +84,8 @@ class Peer:
         return got["ret"] if got["k"] == "ret" else got
 
     def close(self) -> None:
-        self.send(k="bye")  # a later worker, forked from here, holds a copy of this socket: closing it is no end
+        # a worker that was forked later has a copy of this socket: closing ours does not end the connection
+        self.send(k="bye")
         self.sock.close()
         assert os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1]) == 0
 
@@ -187,7 +188,7 @@ def test_pillar_is_asked_for_once_and_only_when_it_is_read(peer: Peer) -> None:
 
 
 def test_calls_are_served_while_a_question_waits(peer: Peer) -> None:
-    """What renders on the controller for the target may ask the target something."""
+    """A template that the controller renders for the target may ask the target something."""
 
     def nested(question: Message) -> Message:
         peer.send(k="call", n=99, fun="cmd.run", args=["echo from the target"], kwargs={})

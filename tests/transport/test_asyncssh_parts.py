@@ -1,7 +1,7 @@
-"""The private parts of asyncssh that pushsalt/transport uses are as it expects them.
+"""The private parts of asyncssh that pushsalt/transport uses have the expected form.
 
-A new asyncssh that changes one of them fails here, with its name, and not somewhere in a login. pyproject.toml admits
-no version 3.
+A new asyncssh that changes one of them fails here, with its name, and not during a login. pyproject.toml excludes
+version 3.
 """
 
 import ast
@@ -22,12 +22,12 @@ PARTS = {
     "_match": ["self", "option", "args"],
     "_error": ["self", "reason"],
 }
-#: what an instance has
+#: attributes of an instance
 FIELDS = {"_path", "_line_no", "_matching", "_options", "_orig_host", "_local_user"}
 
 
 def private_names():
-    """Names with a leading underscore that pushsalt's subclass of SSHClientConfig uses, and does not define itself."""
+    """Names with a leading underscore that pushsalt's subclass of SSHClientConfig uses without defining them."""
     tree = ast.parse((TRANSPORT / "sshconfig.py").read_text())
     config = next(node for node in tree.body if isinstance(node, ast.ClassDef) and node.name == "_Config")
     used = {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute) and node.attr.startswith("_")}

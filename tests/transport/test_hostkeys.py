@@ -1,4 +1,4 @@
-"""Looking up hosts in known_hosts: the lines that ssh itself finds."""
+"""Lookups of hosts in known_hosts find the same lines as ssh."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""No program that a transport has started is left behind, whichever way a command ends."""
+"""Every program that a transport starts ends with its command, however that ends."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ STUBBORN = ["/bin/sh", "-c", "trap '' HUP TERM; echo $$; while :; do sleep 1; do
 
 
 def is_child(pid: int) -> bool:
-    """Whether it still is a process of ours: one that runs, or that nobody has waited for."""
+    """Whether it is still a child process: running, or a zombie."""
     try:
         os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
     except ChildProcessError:
@@ -64,7 +64,7 @@ async def test_what_nobody_came_to_end_is_ended_with_the_command():
 
 
 def proxied(folder: Path, script: str) -> tuple[ConnectOptions, Path]:
-    """Options whose ProxyCommand is this shell script, and the file that it writes its process's number to."""
+    """Options whose ProxyCommand is this shell script, and the file to which it writes its process id."""
     pids, program, config = folder / "pids", folder / "proxy", folder / "config"
     program.write_text(f"#!/bin/sh\necho $$ >> {pids}\n{script}\n")
     program.chmod(program.stat().st_mode | stat.S_IXUSR)

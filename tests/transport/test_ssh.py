@@ -1,4 +1,4 @@
-"""Logging in to real sshds: what works, and the kind of error of each thing that does not."""
+"""Logins to real sshds: successful ones, and the error kind of each failure."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ async def test_a_slow_reader_stops_the_sender(bed, options):
 
 @contextlib.asynccontextmanager
 async def peer(answer: Callable[[asyncio.StreamReader, asyncio.StreamWriter], Any]) -> AsyncIterator[int]:
-    """A server that is no sshd; its port."""
+    """A server that is not an sshd; returns its port."""
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         with contextlib.suppress(ConnectionError, asyncio.CancelledError):
@@ -403,7 +403,7 @@ async def test_a_jump_host_is_connected_to_once(bed):
     options = jumping(bed)
     found = await asyncio.gather(*(run(target(bed, jump=("bastion",)), options) for _ in range(4)))
     assert found == [b"here\n"] * 4
-    assert options.shared["ssh"].jumps == {}  # and closed when the last one was
+    assert options.shared["ssh"].jumps == {}  # and closed after the last one
 
 
 @pytest.mark.parametrize(
@@ -423,11 +423,11 @@ async def test_what_the_jump_host_cannot_reach(bed):
     assert error.kind == "connection_refused" and "jump host" in error.message
 
 
-# --- words that reach a command
+# --- values that reach a command
 
 
 async def test_a_proxy_command_gets_words_and_no_script(bed, tmp_path):
-    """The operator's own line runs, through a shell only where it asks for one; a host's words stay words."""
+    """The operator's own line runs, with a shell only if it requests one; values of a host stay single words."""
     place = bed.targets["t1"].host()
     relay = tmp_path / "relay"
     relay.write_text(
@@ -471,7 +471,7 @@ async def test_an_inventory_cannot_turn_the_check_of_host_keys_off(bed, tmp_path
     error = await refused(wanted, options)
     assert error.kind == "host_key_unchecked" and option in error.message and "--accept-new-host-keys" in error.hint
     assert not hosts.exists()
-    # with the option, keys are remembered where they always are, so that one that changes is refused
+    # with the option, keys are stored in the usual place, so that a changed one is refused
     accepting = ConnectOptions(known_hosts_file=hosts, ssh_config=(), accept_new_host_keys=True)
     assert await run(wanted, accepting) == b"here\n"
     keygen(tmp_path / "other")

@@ -1,4 +1,4 @@
-"""asyncssh is loaded without a compiler's search for liboqs, and with liboqs where it is."""
+"""asyncssh is imported without a search for liboqs by a compiler, and with liboqs if it is installed."""
 
 import subprocess
 import sys
@@ -22,7 +22,7 @@ def test_no_compiler_runs(tmp_path):
 
 @pytest.fixture
 def asked(monkeypatch):
-    """The names that Python's own search was asked for."""
+    """The names for which Python's own search was called."""
     names: list[str] = []
     monkeypatch.setattr(ssh_library, "_find_library", names.append)
     monkeypatch.delenv("LD_LIBRARY_PATH", raising=False)

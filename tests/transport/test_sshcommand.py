@@ -1,4 +1,4 @@
-"""Commands of ssh_config: how a line becomes words, and that no value of a token becomes a part of a script."""
+"""Commands of ssh_config: how a line is split into words; no value of a token becomes a part of a script."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pushsalt.model import Target
 from pushsalt.transport.sshcommand import TokenError, command, expand
 from pushsalt.transport.sshconfig import resolve
 
-#: values that the checks of words refuse: what a command does with one that came through all the same
+#: values that the checks of words refuse: the behaviour of a command if one gets through
 EVIL = (
     "$(touch canary)",
     "`touch canary`",
@@ -93,11 +93,11 @@ def test_what_a_token_stands_for_is_not_looked_at_again():
     ],
 )
 def test_a_value_stays_one_value(line, value, tmp_path):
-    """Even one that the checks of words would never let through."""
+    """Also one that the checks of words would refuse."""
     words = command(line, tokens(h=value))
     done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert not list(tmp_path.iterdir())
-    # within $( ) a trailing line break is the shell's to cut, and what is not quoted there is split
+    # within $( ) the shell removes a trailing line break, and splits unquoted text
     if "$(" not in line or not set(value) & set(" \n*"):
         assert done.stdout == value
 
@@ -159,7 +159,7 @@ def test_match_exec_has_an_end(tmp_path, monkeypatch, caplog):
 @pytest.mark.parametrize("line", ["nc %h %r", "nc '%h' '%r' || :", "sh -c 'nc %h %r'"])
 @pytest.mark.parametrize("word", ["ProxyCommand {line}", 'Match exec "{line}"\n  Port 7'])
 def test_what_ssh_refuses_is_refused_before_a_command_gets_it(tmp_path, setting, line, word, monkeypatch):
-    """CVE-2023-51385, CVE-2025-61984 and -61985: the inventory's own check is not the only one."""
+    """CVE-2023-51385, CVE-2025-61984 and -61985: a second check after that of the inventory."""
     monkeypatch.chdir(tmp_path)
     files = config(tmp_path, "Host *\n  " + word.format(line=line) + "\n")
     for value in ("$(touch canary)", "x;touch canary", "`touch canary`", "a\ntouch canary\n", "x\0y", "-x", "$[\nx\n]"):
@@ -203,7 +203,7 @@ def test_tokens_and_variables_of_files(tmp_path, monkeypatch):
     monkeypatch.setenv("KEYS", "/keys/%h")
     files = config(tmp_path, "Host *\n IdentityFile ${{KEYS}}/%h-%r\n IdentityFile %%h\n UserKnownHostsFile ~/%n\n")
     settings = resolve(Target("t", host="h.example", user="jo", ssh_options=("IdentityFile=/own/${KEYS}",)), files)
-    # once, whatever the number of files; and the environment is the operator's to name, not an inventory's
+    # once, for any number of files; only the operator may name the environment, not an inventory
     assert settings.get("IdentityFile") == ["/own/${KEYS}", "/keys/%h/h.example-jo", "%h"]
     assert settings.get("UserKnownHostsFile") == ["~/h.example"]
 
@@ -232,7 +232,7 @@ def test_includes_are_bounded(tmp_path):
     assert resolve(Target("t"), files).port == 7
 
 
-# --- as ssh reads it
+# --- compared with ssh
 
 
 @pytest.mark.skipif(shutil.which("ssh") is None, reason="no ssh")
@@ -281,7 +281,7 @@ def test_what_ssh_itself_makes_of_a_file(tmp_path, text):
 
 @pytest.mark.skipif(shutil.which("ssh") is None, reason="no ssh")
 def test_what_ssh_refuses_is_refused_here(tmp_path):
-    """As far as this machine's ssh has the checks: those of 9.6 in host names, of 10.1 in user names."""
+    """As far as this machine's ssh has the checks: in host names since 9.6, in user names since 10.1."""
     for host in ("-x", "a;b", "a|b", "$(x)", "`x`", "a\\b", "a'b", "a b", "a>b", "{a}"):
         words = ["ssh", "-G", "-F", "none", "--", host]
         done = subprocess.run(words, capture_output=True, text=True, check=False)

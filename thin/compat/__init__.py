@@ -112,7 +112,7 @@ class ShippedFile(object):
 
 
 class Whole(type(sys)):
-    """A module of ours, with what else its loader has under the same virtual name."""
+    """A shipped module, with the other functions of its virtual name in the loader."""
 
     def __getattr__(self, name):
         if not name.startswith("_"):

@@ -32,7 +32,7 @@ def collect(opts, parse_yaml=None, own=None, folder=None):
     deep = bool(opts.get("grains_deep_merge"))
     _update(ret, _file(opts, parse_yaml), deep)
     static = opts.get("grains")
-    if type(static) is dict:  # at run time the collected grains themselves may stand there, which are made by this call
+    if type(static) is dict:  # at run time this may be the collected grains themselves, which this call makes
         _update(ret, static, deep)
     return _allowed(ret, opts.get("grains_blacklist") or [])
 

@@ -32,7 +32,7 @@ class Answers(object):
         mark = self._mark(argv[0])
         if isinstance(found, list) and len(found) == 3 and mark is not None and found[0] == mark:
             if isinstance(found[1], int) and isinstance(found[2], str):
-                return _Known(found[1], found[2])
+                return _CachedAnswer(found[1], found[2])
         asked = _Asked(argv)
         self._asked.append((key, mark, asked))
         return asked
@@ -80,7 +80,7 @@ class Answers(object):
         return "%s %d %d %d %s" % (self._start, found.st_dev, found.st_ino, found.st_size, times)
 
 
-class _Known(object):
+class _CachedAnswer(object):
     def __init__(self, code, text):
         self._answer = code, text
 

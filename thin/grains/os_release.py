@@ -57,7 +57,7 @@ SPECIAL_NAMES = {
     ("pop", "Pop!_OS"): "Pop",
 }
 
-#: os_family -> os; what is not here is a family of its own
+#: os_family -> os; an os that is not listed is its own family
 FAMILIES = {
     "Arch": ("Antergos", "Arch ARM", "EndeavourOS", "Manjaro", "Manjaro ARM"),
     "Bluewhite": ("Bluewhite64",),

@@ -1,7 +1,6 @@
 """Grains of a system that is seen from outside: of a chroot, a machine or a container, from the files of its root.
 
-What is in there may be anybody's work. So links lead nowhere out of the root, and only regular files are read, and not
-much of them.
+The files are not trusted: links cannot lead out of the root, and only a limited part of regular files is read.
 """
 
 import os

@@ -57,7 +57,7 @@ def _uncommented(line):
 
 
 def _block(lines, at, indent, depth):
-    """(value, index of the next line) of the mapping or list whose lines stand at this indentation."""
+    """(value, index of the next line) of the mapping or list at this indentation."""
     if depth > MAX_DEPTH:
         raise ValueError("line %d: nested too deeply" % lines[at][2])
     if lines[at][1] == "-" or lines[at][1].startswith("- "):
@@ -99,7 +99,7 @@ def _list(lines, at, indent, depth):
             else:
                 value = None
         elif (rest + " ").startswith("- ") or (rest[0] not in "[{\"'" and _KEY.match(rest)):
-            # the entry is a block of its own that begins in this line
+            # the entry is a block that begins in this line
             inner = indent + len(text) - len(rest)
             lines[at] = (inner, rest, number)
             value, at = _block(lines, at, inner, depth + 1)

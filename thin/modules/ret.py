@@ -1,71 +1,83 @@
-"""Jobs in the data bases of returners, of which there are none here: each function says so. Salt: modules/ret.py"""
+"""
+Jobs as returners have stored them. ``local_cache``, Salt's name, is the record of jobs on the controller. Available on
+the controller only: for command lines, SLS, pillar and templates
+"""
 
-from thin.utils import nomaster
+from thin.exceptions import CommandExecutionError
 
 __reads__ = ("get_jid", "get_fun", "get_jids", "get_minions")
 
-_JOBS = "the controller keeps the returns of each job (option keep_jobs_seconds): see `pushsalt jobs list`"
+
+def _refuse(name):
+    raise CommandExecutionError(
+        "%s is answered on the controller: have the SLS call it, and hand its value to %s"
+        % (name, __opts__.get("id", "the target"))
+    )
 
 
 def get_jid(returner, jid):
     """
-    Not supported: there are no returners
+    The returns of a job, by id, with ``return``, ``retcode``, ``success``, ``fun``, ``jid`` and ``id``
 
-    returner, jid
-        As in Salt
+    returner
+        ``local_cache``, ``sqlite3``, ``postgres``, ``mysql``, or one of your own that has this function
+    jid
+        The job; for ``local_cache`` also ``last``, or the beginning of its JID
 
     CLI Example:
 
     .. code-block:: bash
 
-        pushsalt run '*' ret.get_jid postgres 20261121204500000000
+        pushsalt run localhost ret.get_jid local_cache last
     """
-    nomaster.refuse("ret.get_jid", _JOBS)
+    _refuse("ret.get_jid")
 
 
 def get_fun(returner, fun):
     """
-    Not supported: there are no returners
+    The last return of a function on each target, by id
 
-    returner, fun
-        As in Salt
+    returner
+        As for ``ret.get_jid``
+    fun
+        The function
 
     CLI Example:
 
     .. code-block:: bash
 
-        pushsalt run '*' ret.get_fun postgres state.apply
+        pushsalt run localhost ret.get_fun local_cache state.apply
     """
-    nomaster.refuse("ret.get_fun", _JOBS)
+    _refuse("ret.get_fun")
 
 
 def get_jids(returner):
     """
-    Not supported: there are no returners
+    The jobs, by JID
 
     returner
-        As in Salt
+        As for ``ret.get_jid``
 
     CLI Example:
 
     .. code-block:: bash
 
-        pushsalt run '*' ret.get_jids postgres
+        pushsalt run localhost ret.get_jids local_cache
     """
-    nomaster.refuse("ret.get_jids", _JOBS)
+    _refuse("ret.get_jids")
 
 
 def get_minions(returner):
     """
-    Not supported: there are no returners
+    The ids of all targets of which a return is stored
 
     returner
-        As in Salt
+        As for ``ret.get_jid``
 
     CLI Example:
 
     .. code-block:: bash
 
-        pushsalt run '*' ret.get_minions postgres
+        pushsalt run localhost ret.get_minions local_cache
     """
-    nomaster.refuse("ret.get_minions", _JOBS)
+    _refuse("ret.get_minions")

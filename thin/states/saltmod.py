@@ -113,7 +113,7 @@ def state(
         result["warnings"] = warnings
     if not answers and expect_minions:
         return dict(result, result=False, comment="No minions returned")
-    result.update(orchestration.states_outcome(answers, may_fail, allowed))
+    result.update(orchestration.states_outcome(answers, may_fail, allowed), **orchestration.jid_of(answers))
     if (test or __opts__.get("test")) and result["changes"] and result["result"] is True:
         result["result"] = None
     return result
@@ -194,7 +194,7 @@ def function(
     if warnings:
         result.setdefault("warnings", []).extend(warnings)
     judge = __salt__[fail_function] if fail_function else None
-    result.update(orchestration.function_outcome(name, answers, may_fail, judge))
+    result.update(orchestration.function_outcome(name, answers, may_fail, judge), **orchestration.jid_of(answers))
     return result
 
 
@@ -207,7 +207,7 @@ def _job(tgt, fun, tgt_type, arg, kwarg, batch, subset, failhard, expect_minions
         options["subset"] = subset
     if failhard is True or __opts__.get("failhard"):
         options["failhard"] = True
-    options.update(tgt_type=tgt_type, arg=arg, kwarg=kwarg, expect_minions=expect_minions)
+    options.update(tgt_type=tgt_type, arg=arg, kwarg=kwarg, expect_minions=expect_minions, step=__low__.get("__id__"))
     return link.ask("orchestrate.job", [tgt, fun], options)
 
 
@@ -246,7 +246,10 @@ def wait_for_event(name, id_list, event_id="id", timeout=300, node="master"):
     result = {"name": name, "changes": {}, "comment": "", "result": False}
     if __opts__.get("test"):
         return dict(result, result=None, comment="Orchestration would wait for event '%s'" % name)
-    waited = link.ask("orchestrate.wait_for_event", [name, list(id_list), event_id, timeout])
+    try:
+        waited = link.ask("orchestrate.wait_for_event", [name, list(id_list), event_id, timeout])
+    except exceptions.SaltException as exc:
+        return dict(result, comment=exc.message)
     if waited["seen"]:
         result["changes"] = {"minions_seen": waited["seen"]}
     if waited["left"]:

@@ -2,7 +2,7 @@
 
 Salt: ``salt/states/saltmod.py``.
 
-An answer of a target is a dict: ``ret``, ``retcode``, ``out``, and ``failed`` where there is no return.
+An answer of a target is a dict: ``ret``, ``retcode``, ``out``, ``jid``, and ``failed`` where there is no return.
 """
 
 
@@ -97,6 +97,12 @@ def function_outcome(name, answers, may_fail, judge):
         comment = "Function ran successfully."
     comment += " Function %s ran on %s." % (name, ", ".join(changes))
     return {"result": not failed, "comment": comment, "changes": {"ret": changes}}
+
+
+def jid_of(answers):
+    """``__jid__``, the id of the job that gave these answers, where it is known."""
+    jids = [answer["jid"] for answer in answers.values() if answer.get("jid")]
+    return {"__jid__": jids[0]} if jids else {}
 
 
 def runner_outcome(name, kind, answer):

@@ -26,7 +26,7 @@ def load(name: str) -> Format:
     if name not in FORMATS:
         near = nearest(name, FORMATS)
         hint = f"did you mean {near[0]}?" if near else f"one of {', '.join(FORMATS)}"
-        raise UsageError(f"there is no format {name!r}", hint)
+        raise UsageError(f"unknown format {name!r}", hint)
     return cast("Format", importlib.import_module(f"pushsalt.check.formats.{name}"))
 
 

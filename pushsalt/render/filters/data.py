@@ -10,7 +10,7 @@ import jinja2
 from jinja2.exceptions import TemplateRuntimeError
 
 from pushsalt.errors import FunctionError, RenderError
-from pushsalt.render.filters.text import to_bytes
+from pushsalt.render.filters.text import to_bytes, to_num
 from pushsalt.render.sandbox import Sandbox
 from pushsalt.yamlio import load_yaml
 
@@ -131,18 +131,9 @@ def mysql_to_dict(lines: Any, key: str) -> dict[Any, dict[str, Any]]:
         if len(headers) <= 1:
             headers = cells
             continue
-        row = {headers[at]: _number(cells[at]) for at in range(1, len(headers) - 1)}
+        row = {headers[at]: to_num(cells[at]) for at in range(1, len(headers) - 1)}
         rows[row[key]] = row
     return rows
-
-
-def _number(text: str) -> Any:
-    for kind in (int, float):
-        try:
-            return kind(text)
-        except ValueError:
-            continue
-    return text
 
 
 # --- setting keys, however deep ----------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ import re
 from typing import Any, Final
 
 from pushsalt.render.context import RenderContext, RunProgram
-from pushsalt.render.decrypt import PlainTexts, in_depth
+from pushsalt.render.decrypt import PlainTexts, blocks_in_depth
 from pushsalt.render.problems import SourceError
 
 _FILE: Final = re.compile(rb"-----BEGIN AGE ENCRYPTED FILE-----.*?-----END AGE ENCRYPTED FILE-----", re.DOTALL)
@@ -25,21 +25,7 @@ def render(data: Any, saltenv: str = "base", sls: str = "", **kwargs: Any) -> An
     """
     context: RenderContext = kwargs["render_context"]
     translate = bool(kwargs.get("translate_newlines"))
-
-    def decrypt(value: str | bytes) -> str | bytes:
-        content = value.encode() if isinstance(value, str) else value
-        if translate:
-            content = content.replace(rb"\n", b"\n")
-        plain, found = _FILE.subn(lambda match: _plain(match.group(), context), content)
-        if not found:
-            return value
-        plain = plain.rstrip(b"\n")
-        try:
-            return plain.decode()
-        except UnicodeDecodeError:  # a binary secret
-            return plain
-
-    return in_depth(data, decrypt)
+    return blocks_in_depth(data, _FILE, lambda text: _plain(text, context), translate=translate)
 
 
 def identities(context: RenderContext) -> tuple[str, ...]:

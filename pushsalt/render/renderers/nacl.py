@@ -10,13 +10,13 @@ import base64
 import binascii
 import re
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any, Final
 
 import nacl.exceptions
 import nacl.public
 import nacl.secret
 
+from pushsalt import regular
 from pushsalt.render.context import RenderContext
 from pushsalt.render.decrypt import PlainTexts, in_depth
 from pushsalt.render.problems import SourceError
@@ -58,7 +58,7 @@ def _secret_key(config: Mapping[str, Any]) -> bytes:
     if not text:
         source = str(config["sk_file"])
         try:
-            text = Path(source).read_text("ascii")
+            text = regular.read_bytes(source).decode("ascii")
         except (OSError, UnicodeDecodeError) as exc:
             hint = "set nacl.config: {sk_file: …} in the configuration"
             raise SourceError(f"no NaCl key: {source}: {exc}", hint=hint) from None

@@ -72,7 +72,7 @@ def delete(key: str, service: str | None = None, profile: Mapping[str, Any] | No
 
 
 def _split(key: str) -> tuple[str, str, bool]:
-    """The path of a secret, the key in it, and whether it stood behind a ``?``."""
+    """The path of a secret, the key in it, and whether a ``?`` preceded the key."""
     given = "?" in key
     path, _, name = key.rpartition("?" if given else "/")
     parts = path.strip("/").split("/")

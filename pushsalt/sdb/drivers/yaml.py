@@ -15,6 +15,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
+from pushsalt import regular
 from pushsalt.sdb import Outside, Trouble
 from pushsalt.yamlio import YamlError, load_yaml
 from thin.utils.data import traverse_dict_and_list
@@ -44,7 +45,7 @@ def _merged(profile: Mapping[str, Any]) -> Any:
     for name in files:
         path = Path(str(name)).expanduser()
         try:
-            with path.open("rb") as stream:
+            with regular.opened(path) as stream:
                 content = stream.read(MAX_BYTES + 1)
             if len(content) > MAX_BYTES:
                 raise Trouble(f"{path} is larger than {MAX_BYTES // 2**20} MiB", "split it")

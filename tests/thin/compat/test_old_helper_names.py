@@ -1,4 +1,4 @@
-"""Helpers by the names that they had before Salt moved them are the ones at their new place."""
+"""Former names of helpers that Salt moved are the same objects as the current names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The helpers that users' modules import from Salt give what Salt 3008 gives, on old and new Pythons."""
+"""The helpers that users' modules import from Salt return the same as Salt 3008's, on old and new Pythons."""
 
 from __future__ import annotations
 

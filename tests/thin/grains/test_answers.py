@@ -1,4 +1,4 @@
-"""Answers of programs are kept as long as the program and the machine's start are the same."""
+"""Answers of programs are cached until the program or the machine's start time changes."""
 
 import os
 import stat
@@ -12,7 +12,7 @@ from thin.grains.answers import NAME, Answers
 
 @pytest.fixture
 def program(tmp_path):
-    """A program that counts how often it ran."""
+    """A program that counts its runs."""
     path = tmp_path / "program"
     path.write_text(f"#!/bin/sh\necho x >> {tmp_path}/runs\necho 1.0\nexit 3\n")
     path.chmod(0o755)

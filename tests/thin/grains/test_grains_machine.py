@@ -1,4 +1,4 @@
-"""Hardware, virtualisation, init and the like: from texts where they are parsed, else from this machine."""
+"""Hardware, virtualisation, init and others: from texts if they are parsed, else from this machine."""
 
 import os
 import platform

@@ -51,7 +51,7 @@ ZERO = "0" * 32
         ("eth0 00000000 010200C0 0003 0 0 0 00000000 0 0 0\n", "", ("192.0.2.1", False, True)),
         ("tun0 00000000 00000000 0001 0 0 0 00000000 0 0 0\n", "", (True, False, True)),
         ("eth0 000200C0 00000000 0001 0 0 0 00FFFFFF 0 0 0\n", "", (False, False, False)),
-        # the kernel's own "unreachable" default is none
+        # the kernel's own "unreachable" default does not count
         ("", f"{ZERO} 00 {ZERO} 00 {ZERO} ffffffff 1 0 00200200 lo\n", (False, False, False)),
         ("", f"{ZERO} 00 {ZERO} 00 fe80{'0' * 27}1 400 1 0 00000003 eth0\n", (False, "fe80::1", True)),
         ("", f"{ZERO} 00 {ZERO} 00 {ZERO} 400 1 0 00000001 tun0\n", (False, True, True)),

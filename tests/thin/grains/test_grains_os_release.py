@@ -1,4 +1,4 @@
-"""The operating system's grains against real Salt's answers: cases/os_release has files of systems and what it said."""
+"""Grains of the operating system, compared with real Salt's: cases/os_release has files of systems and the answers."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Grains of FreeBSD, OpenBSD and macOS from their programs' outputs; interfaces and routes as ifconfig shows them."""
+"""Grains of FreeBSD, OpenBSD and macOS from the output of their programs; interfaces and routes from ifconfig."""
 
 from pathlib import Path
 
@@ -40,7 +40,7 @@ def test_what_makers_fill_in(grain, value, want):
     assert bsd.clean(grain, value) == want
 
 
-# The form is that of ifconfig(8) and netstat(1) of FreeBSD 14 and macOS 14; the addresses are synthetic.
+# The format is that of ifconfig(8) and netstat(1) of FreeBSD 14 and macOS 14; the addresses are synthetic.
 FREEBSD = """\
 vtnet0: flags=1008843<UP,BROADCAST,RUNNING,SIMPLEX,MULTICAST,LOWER_UP> metric 0 mtu 1500
 \toptions=4c07bb<RXCSUM,TXCSUM>
@@ -106,7 +106,7 @@ def test_names_in_storage_networks():
 
 
 def test_volume_groups_and_pools(monkeypatch, tmp_path):
-    """The programs are stand-ins that print what lvm(8) and zpool(8) do with these options."""
+    """Stand-ins print the output of lvm(8) and zpool(8) with these options."""
     for name, text in (
         ("lvm", 'case "$1" in vgs) echo "  vg0";; lvs) echo "  root"; echo "  swap";; esac'),
         ("zpool", "printf 'tank\\t9.50G\\n'"),

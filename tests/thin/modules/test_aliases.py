@@ -1,4 +1,4 @@
-"""The aliases file: what is read of it, and that nothing else in it changes."""
+"""The aliases file: parsed entries, and edits that leave all others unchanged."""
 
 from __future__ import annotations
 

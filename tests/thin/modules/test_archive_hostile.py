@@ -1,4 +1,4 @@
-"""Archives that would do harm where they are extracted, by every way of extracting one."""
+"""Hostile archives, extracted by every method."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ import pytest
 from thin.exceptions import CommandExecutionError
 
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="devices and foreign owners are root's")
-#: ending -> how tarfile writes it, and what compresses it afterwards
+#: ending -> mode of tarfile, and the program that compresses the result
 KINDS: dict[str, tuple[str, list[str]]] = {
     "tar": ("w", []),
     "tar.gz": ("w:gz", []),
@@ -68,7 +68,7 @@ class Bed:
         return self.loaders.modules[f"archive.{function}"](*args, **kwargs)
 
     def harm(self) -> list[str]:
-        """What is different outside of the folder, and what an extraction left lying about."""
+        """The changes outside of the folder, and temporary files of an extraction."""
         found = [str(path) for path in self.secret.rglob("*") if path.name != "shadow"]
         found += [str(path) for path in self.folder.rglob(".pushsalt*")]
         if (self.secret / "shadow").read_text() != "root:x\n" or (self.secret / "shadow").stat().st_nlink != 1:
@@ -81,7 +81,7 @@ def bed(tmp_path: Path, make_loaders: Callable[..., Any]) -> Bed:
     return Bed(tmp_path, make_loaders)
 
 
-#: (members, the one that the error names, what it says of it, the argument that it names); @ is a folder outside
+#: (members, the member that the error names, its reason, the argument that it names); @ is a folder outside
 HOSTILE: dict[str, tuple[list[Any], str, str, str]] = {
     "character device": ([entry("a/null", tarfile.CHRTYPE)], "a/null", "is a character device", "allow_devices"),
     "block device": ([entry("disk", tarfile.BLKTYPE)], "disk", "is a block device", "allow_devices"),
@@ -168,7 +168,7 @@ HOSTILE: dict[str, tuple[list[Any], str, str, str]] = {
 
 
 def put(value: Any, folder: Path) -> Any:
-    """Members or words with the folder outside for ``@``."""
+    """Members or arguments with ``@`` replaced by the outer folder."""
     if isinstance(value, str):
         return value.replace("@", str(folder))
     out = []
@@ -234,7 +234,7 @@ def test_what_is_allowed_is_extracted(bed: Bed) -> None:
 
 
 @pytest.mark.parametrize("options", [None, "-p"])
-def test_what_leaves_the_folder_does_so_when_it_is_allowed(bed: Bed, options: str | None) -> None:
+def test_members_outside_of_the_folder_need_a_permission(bed: Bed, options: str | None) -> None:
     source = tarred(bed.folder / "a.tar", [entry("a"), entry(f"{bed.secret}/x", data=b"1"), entry("../secret/y")])
     bed.out.mkdir()
     ret = bed.extracted(source, allow_outside=True, options=options)
@@ -263,7 +263,7 @@ def test_the_error_counts_what_it_does_not_name(bed: Bed) -> None:
     assert "'allow_setid' and 'allow_outside' to True" in comment
 
 
-def test_a_clean_with_names_that_lead_out_takes_nothing_away(bed: Bed) -> None:
+def test_clean_removes_nothing_outside_of_the_folder(bed: Bed) -> None:
     source = tarred(bed.folder / "a.tar", [entry("x"), entry("../secret/shadow", tarfile.DIRTYPE)])
     for more in ({"force": True}, {"clean": True}, {"clean_parent": True}, {"overwrite": True, "user": "root"}):
         bed.out.mkdir(exist_ok=True)
@@ -299,7 +299,7 @@ def test_a_hostile_zip_archive_is_refused_as_a_whole(bed: Bed, case: str, comman
 
 @pytest.mark.parametrize("command", [False, True])
 def test_backslashes_of_a_zip_archive_lead_nowhere(bed: Bed, command: bool) -> None:
-    """``unzip`` takes them for slashes in archives that were made on DOS."""
+    """``unzip`` treats them as slashes in archives that were made on DOS."""
     source = zipped(bed.folder / "a.zip", [("..\\secret\\x", stat.S_IFREG | 0o644, b"x")])
     data = bytearray(Path(source).read_bytes())
     data[data.index(b"PK\1\2") + 5] = 0
@@ -330,7 +330,7 @@ def test_archive_tar_extracts_some_members_only(bed: Bed) -> None:
 
 @needs_root
 def test_what_a_program_reads_otherwise_than_we_do_is_looked_at_afterwards(bed: Bed) -> None:
-    """Behind the end that we see there is more, which tar is told to read."""
+    """After the end of the archive for our parser there is more, which an option makes tar read."""
     source = tarred(bed.folder / "a.tar", [entry("a", data=b"1")])
     more = tarred(bed.folder / "b.tar", [entry("su", mode=0o4755, data=b"x"), entry("pipe", tarfile.FIFOTYPE)])
     with open(source, "ab") as stream:
@@ -372,13 +372,15 @@ def test_a_rar_archive_is_looked_at_before_and_after(bed: Bed, monkeypatch: pyte
     assert ret["result"] is True and ret["changes"]["extracted_files"] == [f"Extracting  {bed.out}/ OK"]
 
 
-# -- what is there already ---------------------------------------------------------------------------------------------
+# -- existing files ---------------------------------------------------------------------------------------------
 
 
 @needs_root
 @pytest.mark.parametrize("kind", ["tar", "tar -p", "zip", "unzip"])
 def test_links_of_others_are_not_followed(bed: Bed, kind: str) -> None:
-    """A user has a link where the archive has a folder (which it does not name): nothing is written behind it."""
+    """A user has a link in place of the archive's folder (which the archive does not list): nothing is written through
+    it.
+    """
     bed.out.mkdir()
     (bed.out / "d").symlink_to(bed.secret)
     os.lchown(bed.out / "d", 1, 1)
@@ -394,7 +396,7 @@ def test_links_of_others_are_not_followed(bed: Bed, kind: str) -> None:
 
 
 def test_our_own_links_are_followed(bed: Bed) -> None:
-    """As tar and zip do where nobody else has a say."""
+    """As by tar and zip, if no other user can change it."""
     bed.out.mkdir()
     (bed.folder / "elsewhere").mkdir()
     (bed.out / "d").symlink_to("../elsewhere")
@@ -416,8 +418,8 @@ def test_a_planted_link_or_file_is_replaced_not_written_to(bed: Bed) -> None:
 
 @needs_root
 @pytest.mark.parametrize("options", [None, "-p", "--numeric-owner --overwrite"])
-def test_what_comes_of_it_is_what_tar_makes_of_it(bed: Bed, options: str | None) -> None:
-    """Owners, modes, times, links and folders that were there, as the program itself leaves them in the folder."""
+def test_results_equal_those_of_tar(bed: Bed, options: str | None) -> None:
+    """Owners, modes, times, links and existing folders equal the results of the program itself."""
     made = bed.folder / "made"
     for folder in ("top/sub/deep", "top/empty"):
         (made / folder).mkdir(parents=True)
@@ -440,7 +442,7 @@ def test_what_comes_of_it_is_what_tar_makes_of_it(bed: Bed, options: str | None)
         (folder / "top/sub/f").write_text("old")
         (folder / "top/sub/stays").write_text("stays")
         (folder / "top/empty").write_text("in the way")
-    (plain / "top/empty").unlink()  # as force does
+    (plain / "top/empty").unlink()  # as with force
     subprocess.run(["tar", "-xp", *(options or "").split(), "-f", source, "-C", str(plain)], check=True)
     ret = bed.extracted(source, overwrite=True, force=True, options=options)
     assert ret["result"] is True, ret
@@ -452,7 +454,7 @@ def seen(top: Path) -> dict[str, Any]:
     for path in [top, *top.rglob("*")]:
         st = path.lstat()
         content = os.readlink(path) if path.is_symlink() else path.read_text() if path.is_file() else ""
-        # when files were put beside others: both are now
+        # when files were added to others: now both
         clock = st.st_mtime if st.st_mtime < 1_600_000_000 else "now"
         found[str(path.relative_to(top))] = (
             oct(st.st_mode),
@@ -512,7 +514,7 @@ def test_another_file_system_in_the_folder(bed: Bed) -> None:
 
 @needs_root
 def test_a_source_that_others_can_change_is_copied_first(bed: Bed) -> None:
-    """The owner exchanges it after it was looked at: what is extracted is what was looked at."""
+    """The owner replaces it after the check: the checked content is extracted."""
     home = bed.folder / "home"
     home.mkdir()
     source = tarred(home / "a.tar", [entry("x", data=b"good")])
@@ -531,7 +533,7 @@ def test_a_source_that_others_can_change_is_copied_first(bed: Bed) -> None:
     assert not [path for path in (bed.folder / "cache").rglob("*") if path.is_file()]
 
 
-def test_a_stage_that_was_left_behind_is_taken_away(bed: Bed) -> None:
+def test_an_abandoned_stage_is_removed(bed: Bed) -> None:
     left = bed.out / ".pushsalt-extract-0123"
     (left / "big/deep").mkdir(parents=True)
     left.chmod(0o700)

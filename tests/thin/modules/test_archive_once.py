@@ -1,4 +1,4 @@
-"""Compressed tar archives are decompressed once, in a stream: checks, dry runs and memory are as if they were not."""
+"""Compressed tar archives are decompressed once, in a stream, with the same checks, dry runs and bounded memory."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def minor(version: str) -> int:
     return int(version[2:])
 
 
-#: ending -> the program, and what makes the file of a tar archive
+#: ending -> the program, and the method that compresses a tar archive
 PROGRAMS = {"tar.xz": ["xz"], "tar.zst": ["zstd", "-q", "--rm"], "tar.bz2": ["bzip2"], "tar.lzma": ["xz", "-Flzma"]}
 REAL = {words[0]: shutil.which(words[0]) for words in PROGRAMS.values()}
 PYTHONS, OWN = pythons(), f"3.{sys.version_info[1]}"
@@ -51,7 +51,7 @@ def packed(path: Path, entries: list[Any], kind: str = "tar.xz") -> str:
 
 
 class Counted(Bed):
-    """Counts in ``runs`` how often something is decompressed; no file for that is made in ``spool``."""
+    """Counts decompressions in ``runs``; ``spool`` forbids temporary files for them."""
 
     def __init__(self, folder: Path, make_loaders: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
         super().__init__(folder, make_loaders)
@@ -99,7 +99,7 @@ def test_it_is_decompressed_once(bed: Counted, kind: str, options: str | None) -
     ret = bed.once(source, options=options)
     assert (ret["result"], ret["changes"], ret["comment"]) == (True, {}, "All files in archive are already present")
     assert bed.once(source, options=options, overwrite=True)["changes"]["extracted_files"]
-    (bed.out / "top/h").unlink()  # the last one only
+    (bed.out / "top/h").unlink()  # only the last one
     assert bed.once(source, options=options)["changes"]["extracted_files"] and (bed.out / "top/h").exists()
 
 
@@ -121,7 +121,7 @@ def test_the_command_that_decompresses_may_be_given(bed: Counted) -> None:
 
 
 @pytest.mark.parametrize("clean", [{"clean": True}, {"force": True}, {"clean_parent": True, "force": True}])
-def test_what_is_in_the_way_goes_before_it_comes(bed: Counted, clean: dict[str, bool]) -> None:
+def test_conflicting_files_are_removed_first(bed: Counted, clean: dict[str, bool]) -> None:
     source = packed(bed.folder / "a", TREE)
     (bed.out / "top/a").mkdir(parents=True)
     (bed.out / "mine").touch()
@@ -197,7 +197,7 @@ def test_nothing_of_a_hostile_member_gets_to_tar(
 
 
 @needs_root
-def test_what_tar_reads_otherwise_is_looked_at_before_it_is_placed(bed: Counted) -> None:
+def test_members_that_only_tar_sees_are_checked_before_they_are_placed(bed: Counted) -> None:
     tarred(bed.folder / "b.tar", [entry("su", mode=0o4755, data=b"x"), entry("pipe", tarfile.FIFOTYPE)])
     plain = Path(tarred(bed.folder / "a.tar", [entry("a", data=b"1")]))
     plain.write_bytes(plain.read_bytes() + (bed.folder / "b.tar").read_bytes())
@@ -209,7 +209,7 @@ def test_what_tar_reads_otherwise_is_looked_at_before_it_is_placed(bed: Counted)
 
 @needs_root
 def test_a_source_that_others_can_change_is_what_was_looked_at(bed: Counted) -> None:
-    """The owner exchanges it while tar works: neither what is extracted nor the digest is of the other one."""
+    """The owner replaces it while tar works: extracted content and digest belong to the checked one."""
     home = bed.folder / "home"
     home.mkdir()
     source = packed(home / "a", [entry("x", data=b"good")])
@@ -249,7 +249,7 @@ def test_without_a_program_python_decompresses(bed: Counted, monkeypatch: pytest
         Path(source).write_bytes(data[:-20])
         assert f"Failed to decompress {source}" in bed.extracted(source, overwrite=True)["comment"]
         Path(source).write_bytes(data + b"\0" * 8)
-    assert bed.extracted(str(double), overwrite=True)["result"] is True  # with padding behind it
+    assert bed.extracted(str(double), overwrite=True)["result"] is True  # with padding after it
 
 
 def test_without_tar_there_is_an_error(bed: Counted, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -262,7 +262,7 @@ def test_without_tar_there_is_an_error(bed: Counted, monkeypatch: pytest.MonkeyP
 def test_more_than_is_held_is_read_again_where_only_its_end_is_missing(
     bed: Counted, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Nothing is written for an archive that is there; that costs a second look at one that is there in part."""
+    """Nothing is written for an archive that is extracted already; one that is extracted in part is read twice."""
     monkeypatch.setattr(tarpass, "HELD", 100_000)
     source = packed(bed.folder / "a", [*TREE, entry("top/big", data=b"x" * 300_000), entry("top/last", data=b"y")])
     assert bed.once(source)["result"] is True and bed.once(source)["changes"] == {}
@@ -274,7 +274,7 @@ def test_more_than_is_held_is_read_again_where_only_its_end_is_missing(
 
 @pytest.fixture(scope="module")
 def large(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
-    """An archive with 160 MiB in one member and 64 in others."""
+    """An archive with a member of 160 MiB and others of 64 MiB."""
     folder = tmp_path_factory.mktemp("large")
 
     def made(kind: str) -> Path:
@@ -301,7 +301,7 @@ def large(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
 def test_memory_stays_bounded(
     tmp_path: Path, large: Callable[[str], Path], version: str, python: str, kind: str
 ) -> None:
-    """With room for 40 MiB: 8 of them are what is held, 4 the decompressor's."""
+    """With a limit of 40 MiB: the buffer has 8, the decompressor 4."""
     source, out = large(kind), tmp_path / "out"
     script = [str(Path(__file__).parents[1] / "once_run.py"), str(ROOT), str(out), str(source), str(40 << 20)]
     done = subprocess.run([python, "-I", "-S", *script], capture_output=True, text=True, timeout=100, check=False)

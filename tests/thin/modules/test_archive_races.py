@@ -1,7 +1,7 @@
-"""Root extracts, clones and clears in a folder whose owner swaps links in meanwhile: nothing else is ever touched.
+"""Root extracts, clones and cleans in a folder whose owner swaps in links meanwhile: no other file is affected.
 
-``PUSHSALT_RACE_ROUNDS`` is how often each case runs (1000 by hand); else each has a few seconds. The controls race
-against what works by paths, and must come to harm: else this would show nothing.
+``PUSHSALT_RACE_ROUNDS`` is the number of rounds of each case (use 1000 by hand); otherwise each has a few seconds.
+Control tests race against code that works by paths, and must find damage; otherwise the tests would prove nothing.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ pytestmark = [
 ROUNDS = int(os.environ.get("PUSHSALT_RACE_ROUNDS", "0"))
 SECONDS = 2.5
 NOBODY = 65534
-#: what the user swaps, below the folder; what begins with a dot is what root makes there
+#: names that the user swaps, below the folder; root creates those that begin with a dot
 NAMES = ["d", "d/sub", "d/x", "d/sub/y", "app", "venv"]
 
 
 class Arena:
-    """``top`` is the user's, ``canary`` is root's and has the same names in it."""
+    """``top`` belongs to the user; ``canary`` belongs to root and has the same names."""
 
     def __init__(self, base: Path, make_loaders: Callable[..., Any]) -> None:
         base.chmod(0o755)
@@ -109,7 +109,7 @@ class Arena:
             os.waitpid(pid, 0)
 
     def swap_on(self) -> None:
-        """Swap as fast as it goes, for ever."""
+        """Swap as fast as possible, without end."""
         while True:
             os.chdir(self.top)
             fresh = [name for name in os.listdir(".") if name.startswith(".") and not name.endswith(".was")]
@@ -128,10 +128,10 @@ class Arena:
             with suppress(OSError):
                 os.rename(aside, name)
         elif os.path.isdir(aside):
-            os.mkdir(name)  # the user's own; root's goes on where it was
+            os.mkdir(name)  # the user's own; that of root continues in its place
 
     def rounds(self, work: Callable[[], Any]) -> tuple[int, int]:
-        """(rounds, how many of them came to a good end)."""
+        """(rounds, number of rounds that succeeded)."""
         count = good = 0
         began = time.monotonic()
         while count < ROUNDS if ROUNDS else time.monotonic() - began < SECONDS:
@@ -201,8 +201,8 @@ def test_repositories_are_cloned_into_their_folder_alone(arena: Arena, monkeypat
 
 
 @pytest.mark.timeout(3000 if ROUNDS else 120)
-def test_an_environment_that_failed_is_taken_away_alone(arena: Arena) -> None:
-    """``virtualenv`` cleans up behind a program that made a folder and failed."""
+def test_only_a_failed_environment_is_removed(arena: Arena) -> None:
+    """``virtualenv`` removes its folder after a program that created it and failed."""
     program = arena.base / "virtualenv"
     program.write_text(
         '#!/bin/sh\n[ "$1" = --version ] && echo 20.0.0 && exit\n'
@@ -216,7 +216,7 @@ def test_an_environment_that_failed_is_taken_away_alone(arena: Arena) -> None:
         arena.loaders.modules["virtualenv.create"](str(path), venv_bin=str(program))
         return not path.exists()
 
-    # the program itself follows links: what it makes behind one is not ours to take away
+    # the program itself follows links: what it creates through one is not ours to remove
     for name in ("bin", "bin/python"):
         place = arena.canary / "venv" / name
         place.mkdir() if name == "bin" else place.write_text("\n")
@@ -225,7 +225,7 @@ def test_an_environment_that_failed_is_taken_away_alone(arena: Arena) -> None:
 
 
 def control(arena: Arena, work: Callable[[], Any]) -> None:
-    """The same race comes to harm where work is done by paths."""
+    """The same race causes damage if the code works by paths."""
     deadline = time.monotonic() + 60
     while time.monotonic() < deadline:
         arena.restore()
@@ -244,7 +244,7 @@ def test_control_tar_by_a_path(arena: Arena) -> None:
 
 
 def test_control_a_stage_by_its_path(arena: Arena) -> None:
-    """A private folder alone does not do: its owner's folder can have it moved away."""
+    """A private folder does not suffice: the owner of its parent can move it away."""
 
     def work() -> None:
         stage = arena.top / f".pushsalt-extract-{os.urandom(4).hex()}"

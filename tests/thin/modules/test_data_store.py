@@ -1,4 +1,4 @@
-"""The store of data on the target, signatures made there, and a working directory that only root can reach."""
+"""The data store on the target, signatures made there, and a working directory that only root can enter."""
 
 import os
 import subprocess
@@ -11,7 +11,7 @@ from thin.exceptions import CommandExecutionError
 
 @pytest.fixture
 def call(make_loaders, tmp_path):
-    """The functions, as a new run has them."""
+    """The functions, with the loaders of a new run."""
     return lambda name, *args: make_loaders(opts={"cachedir": str(tmp_path / "cache")}).modules["data." + name](*args)
 
 

@@ -1,4 +1,4 @@
-"""What psql and MySQL's client are called with, by programs in their place: servers that are not to be had here."""
+"""Calls of psql and MySQL's client, with stand-ins that record them: for servers that a test cannot start."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ PSQL = {"head": "rolsuper\n", "row": "{row}\n", "tail": ""}
 
 @pytest.fixture
 def client(tmp_path, monkeypatch, make_loaders):
-    """Puts a program in the client's place, which answers with these rows; functions, and what it was called with."""
+    """Replaces the client by a program with these rows; returns the functions, and the recorded calls."""
 
     def put(name, shape, answers, pillar=None):
         place = tmp_path / "bin"
@@ -41,7 +41,7 @@ def client(tmp_path, monkeypatch, make_loaders):
         text = CLIENT.format(python=sys.executable, log=str(log), answers=json.dumps(answers), **shape)
         (place / name).write_text(text)
         (place / name).chmod(0o755)
-        monkeypatch.setenv("PATH", str(place))  # alone: a client that this machine has would be preferred
+        monkeypatch.setenv("PATH", str(place))  # alone: a real client in PATH would be preferred
         loaders = make_loaders(pillar=pillar or {})
         return loaders.modules, lambda: [json.loads(line) for line in log.read_text().splitlines()]
 

@@ -1,4 +1,4 @@
-"""Answers for debconf, with stand-ins for its two commands that keep them in a file; environment variables."""
+"""Answers for debconf, with stand-ins for its two commands that use a file; environment variables."""
 
 import os
 
@@ -107,8 +107,8 @@ def test_asked_for_variables(keys, want, states, monkeypatch):
     assert states().modules["environ.item"](keys, default="-") == want
 
 
-def test_apt_is_told_nothing_of_needrestart(make_loaders):
-    """Which services are restarted is for the states to say, else for needrestart's own configuration."""
+def test_apt_gets_no_options_of_needrestart(make_loaders):
+    """States decide which services are restarted, else the configuration of needrestart."""
     from thin.utils.programs import aptrun
 
     loaders = make_loaders()

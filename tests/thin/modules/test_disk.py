@@ -1,4 +1,4 @@
-"""Disks: df, file systems in an image (blkid, mkfs), and block devices' settings through a program in the PATH."""
+"""Disks: df, file systems in an image (blkid, mkfs), and settings of block devices by a stand-in in PATH."""
 
 import shutil
 

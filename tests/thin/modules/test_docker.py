@@ -1,4 +1,4 @@
-"""Containers, images, networks and volumes, with an engine that stands for docker."""
+"""Containers, images, networks and volumes, with an imitation of docker."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_settings_become_options(settings: dict[str, Any], words: Any) -> None:
     assert dockerwords.container(settings) == words
 
 
-def test_settings_that_are_not_known() -> None:
+def test_unknown_settings() -> None:
     with pytest.raises(ValueError, match="Unknown argument\\(s\\): nonsense"):
         dockerwords.container({"nonsense": 1})
     assert dockerwords.networks([{"a": [{"ipv4_address": "x"}]}, "b"]) == {"a": {"ipv4_address": "x"}, "b": {}}
@@ -145,7 +145,7 @@ def test_a_container_is_started_stopped_and_removed(bed: Bed) -> None:
     assert bed.state("docker_container.absent", name="web")["changes"] == {}
 
 
-def test_what_does_not_work_is_said(bed: Bed) -> None:
+def test_failures_are_reported(bed: Bed) -> None:
     ret = bed.state("docker_container.running", name="x", image="far/away", command="true")
     assert ret["result"] is False
     assert "Failed to pull far/away" in ret["comment"]

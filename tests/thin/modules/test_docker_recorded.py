@@ -1,4 +1,4 @@
-"""What a real engine printed (tests/cases/thin/docker-20.10.24.json), read and compared."""
+"""Recorded output of a real engine (tests/cases/thin/docker-20.10.24.json), parsed and compared."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ NETWORKS = {about["Name"]: about for about in TOLD["networks"]}
 
 
 def engine(argv: list[str], **kwargs: Any) -> dict[str, Any]:
-    """``cmd.run_all`` of a docker that only answers what it was asked once."""
+    """``cmd.run_all`` of a docker that answers only recorded commands."""
     words = argv[1:]
     if words[:2] == ["container", "inspect"]:
         known = {key: about for name, about in CONTAINERS.items() for key in (name, about["Id"])}
@@ -96,7 +96,7 @@ def test_what_is_pruned(docker: Any) -> None:
 
 
 def test_containers_made_alike_and_otherwise(docker: Any) -> None:
-    """The order of variables, capabilities and limits means nothing, nor does the own name in a link."""
+    """The order of variables, capabilities and limits has no effect, nor has the own name in a link."""
     own = "Hostname"
     assert docker("compare_containers", "t_plain", "t_other", ignore=own) == {}
     assert docker("compare_containers", "t_full", "t_same") == {}

@@ -1,4 +1,4 @@
-"""Downloads by curl and wget, for targets whose Python has no http: against a real server."""
+"""Downloads by curl and wget from a real server, for targets whose Python has no http."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def server() -> Iterator[str]:
 
 @pytest.fixture(params=["curl", "wget"])
 def tool(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    """The only program for downloads, in a Python that cannot import urllib.request."""
+    """The only program for downloads, with a Python that cannot import urllib.request."""
     program = shutil.which(request.param)
     if not program:
         pytest.skip(f"no {request.param}")

@@ -34,7 +34,7 @@ def tree(bed):
 
 
 def placed(value, bed):
-    """``value`` with the bed's folder for ``@``."""
+    """``value`` with ``@`` replaced by the bed's folder."""
     if isinstance(value, str):
         return re.sub(r"@(?=/|\Z)", bed.target, value)
     if isinstance(value, (list, tuple)):
@@ -189,7 +189,7 @@ def test_stats(tree):
 
 
 def test_managed_in_steps(bed):
-    """get_managed, manage_file and their checks, as Salt's own callers use them."""
+    """get_managed, manage_file and their checks, called as by Salt's own callers."""
     where = (None, None, "0640", None)
     sfn, source_sum, words = bed.call(
         "file.get_managed", bed.path("f"), "jinja", "salt://t.j2", None, None, *where, "base", {"who": "you"}, None
@@ -223,7 +223,7 @@ def test_managed_in_steps(bed):
     ],
 )
 def test_a_link_is_checked_as_the_link_that_it_is(tree, mode, follow, want):
-    """Its own mode and its target's text, or with ``follow_symlinks`` all of the target's."""
+    """Its own mode and its target's text, or with ``follow_symlinks`` the properties of the target."""
     os.chmod(tree.path("f"), 0o644)
     link_, source = tree.path("l"), tree.file("source", "a\nb\n")
     found = tree.call(

@@ -1,4 +1,4 @@
-"""States and functions of git, as recorded, in a directory of the test's own; the recorded paths are below /srv."""
+"""States and functions of git, compared with recordings, in a directory of the test; recorded paths are below /srv."""
 
 import ast
 import os
@@ -18,7 +18,7 @@ HERE = Path(__file__).resolve().parents[2]
 
 
 def moved(data, old, new):
-    """The data with one path in place of another, in all text."""
+    """The data with one path replaced by another, in all texts."""
     if isinstance(data, str):
         return data.replace(old, new)
     if isinstance(data, dict):

@@ -1,4 +1,4 @@
-"""Keys of GnuPG made, moved between keychains, trusted, used and deleted: by gpg itself."""
+"""Keys of GnuPG created, moved between keyrings, trusted, used and deleted, by the real gpg."""
 
 import shutil
 import subprocess
@@ -17,7 +17,9 @@ pytestmark = [pytest.mark.slow, pytest.mark.skipif(not shutil.which("gpg"), reas
 
 @pytest.fixture(scope="module")
 def homes():
-    """Makes homes of gpg; their agents end with them. Paths of sockets are short, so not in pytest's folders."""
+    """Makes homes of gpg, whose agents end with them. Paths of sockets must be short, so they are not in pytest's
+    folders.
+    """
     with tempfile.TemporaryDirectory(prefix="ps-gpg-") as top:
         made = []
 
@@ -86,7 +88,7 @@ def test_keys_are_listed_exported_read_and_imported(keys, homes, tmp_path):
 
 
 def test_a_home_without_a_usual_keyring_has_others(keys, homes):
-    """One that is named, or that its gpg.conf names; looking makes no files there."""
+    """A named keyring, or one that its gpg.conf names; reading creates no files."""
     home, one, _ = keys
     gpg, other = loaders().modules.gpg, Path(homes("crew"))
     shutil.copy(Path(home) / "pubring.kbx", other / "crew.kbx")
@@ -162,7 +164,7 @@ def test_secret_keys_are_deleted_only_on_demand(homes):
 
 
 def test_a_listing_with_subkeys():
-    """Of which one expired long ago."""
+    """One of them has expired long ago."""
     (key,) = gnupg.shown(
         "tru::1:1:0:3:1:5\n"
         "pub:u:3072:1:A111111111111111:1577880000:::u:::scESC::::::23::0:\n"

@@ -1,4 +1,4 @@
-"""Grains that are written: state by state, dry and real, with what real Salt returned for the same; and the file."""
+"""Grains that are written: each state as a dry and a real run, compared with real Salt's returns; and the file."""
 
 import pytest
 import yaml

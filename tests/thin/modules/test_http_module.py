@@ -1,4 +1,4 @@
-"""http.query against a server of our own."""
+"""http.query with a local server."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def test_xml_in_salts_shape(server: str, query: Callable[..., Any]) -> None:
     assert query(f"{server}/xml", decode=True)["dict"] == want
 
 
-def test_an_unknown_decoder_is_said(server: str, query: Callable[..., Any]) -> None:
+def test_an_unknown_decoder_is_reported(server: str, query: Callable[..., Any]) -> None:
     assert "Invalid decode_type" in query(f"{server}/json", decode=True, decode_type="toml")["error"]
 
 

@@ -1,4 +1,4 @@
-"""Kernel modules, with small programs that stand for lsmod, modprobe and rmmod: no test loads one. Output synthetic."""
+"""Kernel modules, with stand-ins for lsmod, modprobe and rmmod: no test loads a real one. Output is synthetic."""
 
 import os
 
@@ -76,7 +76,7 @@ def test_present_and_absent(bed):
         {},
         "Kernel module kvm is already present\nKernel modules snd_pcm, snd are set to be loaded",
     )
-    # what came along with another is not loaded once more
+    # a module that was loaded as a dependency is not loaded again
     assert run(bed, "present", **both) == (
         True,
         {"snd": "loaded", "snd_pcm": "loaded"},
@@ -127,7 +127,7 @@ def test_without_the_programs(bed, monkeypatch):
 
 
 def test_through_the_engine(bed):
-    """The engine gives a state what its signature names."""
+    """The engine passes the arguments of a state's signature."""
     low = {
         "state": "kmod",
         "fun": "present",

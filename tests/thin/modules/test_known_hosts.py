@@ -1,4 +1,4 @@
-"""Hosts that ssh knows, with the real ssh-keygen, and ssh-keyscan on servers of ours."""
+"""Known hosts of ssh, with the real ssh-keygen, and ssh-keyscan on local servers."""
 
 import re
 import shutil
@@ -65,7 +65,7 @@ def test_a_key(bed, run, config):
     assert run("present", **given) == (True, {}, f"h.example already exists in {config}")
     assert run("present", test=True, **given) == (True, {}, f"Host h.example is already in {config}")
 
-    # another key of the type takes its place; that of another type and other hosts stay
+    # another key of the type replaces it; keys of other types and hosts remain
     bed.file("etc/known_hosts", f"# ours\nx,y ssh-ed25519 {KEY}\n{written(config)}h.example ssh-rsa {RSA}", 0o644)
     given["key"] = OTHER
     assert run("present", test=True, **given)[::2] == (None, f"Key for h.example is set to be updated in {config}")

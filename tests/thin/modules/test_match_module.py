@@ -1,4 +1,4 @@
-"""match.* as modules on a target have it: answered there, but for addresses and the controller's nodegroups."""
+"""match.* as modules on a target: answered there, except addresses and the controller's nodegroups."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ RECORDED = [case for case in CASES if case["call"][0].startswith("match.") and c
 
 
 class Controller:
-    """Answers what may be asked, and says what was."""
+    """Answers the permitted questions, and records them."""
 
     def __init__(self) -> None:
         self.asked: list[str] = []
@@ -46,7 +46,7 @@ def test_recorded(match):
             value = type(exc).__name__
         want = case.get("raises", case.get("ret"))
         if isinstance(want, dict):
-            continue  # dicts are written in another way there
+            continue  # dicts have another form there
         if value != want:
             wrong.append((case, value))
     assert not wrong

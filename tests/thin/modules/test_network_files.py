@@ -1,4 +1,4 @@
-"""What the providers of the module ``ip`` write, and how they read it back."""
+"""Files that the providers of the module ``ip`` write, and how they parse them."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ FUNCTIONS = {
 
 @pytest.fixture
 def load(tmp_path: Path) -> Any:
-    """Loads a provider, below a root of its own."""
+    """Loads a provider, with a root folder of the test."""
 
     def provider(name: str, **functions: Any) -> Any:
         module = importlib.import_module(f"thin.modules.{name}")
@@ -117,7 +117,7 @@ def test_an_interface_is_changed_where_it_is_defined(load: Any, tmp_path: Path) 
         module.build_interface("eth3", "eth", True, proto="dhcp", filename="/nowhere/three")
 
 
-def test_a_malformed_stanza_is_said(load: Any, tmp_path: Path) -> None:
+def test_a_malformed_stanza_is_reported(load: Any, tmp_path: Path) -> None:
     (tmp_path / "etc/network").mkdir(parents=True, exist_ok=True)
     module = load("debian_ip")
     (tmp_path / "etc/network/interfaces").write_text("iface eth0 inet\n")
@@ -216,7 +216,7 @@ def test_files_of_netplan(load: Any) -> None:
 
 
 @pytest.mark.parametrize(("program", "settings"), [("debian_ip", {}), ("rh_ip", {})])
-def test_a_failing_ifup_is_said(load: Any, program: str, settings: Any) -> None:
+def test_a_failing_ifup_is_reported(load: Any, program: str, settings: Any) -> None:
     done = {"retcode": 1, "stdout": "", "stderr": "no such device"}
     module = load(program, **{"cmd.run_all": lambda *args, **kwargs: done})
     with pytest.raises(module.CommandExecutionError, match="ifup eth9 failed: no such device"):

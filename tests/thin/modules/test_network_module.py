@@ -1,4 +1,4 @@
-"""The execution modules network and dig, and what they are made of. What real Salt gave is in the tables."""
+"""The execution modules network and dig, and their helpers. The tables have real Salt's results."""
 
 import json
 import os
@@ -101,7 +101,7 @@ def test_functions(make_loaders, function, args, value):
     assert make_loaders().modules["network." + function](*args) == value
 
 
-def test_an_interface_that_is_not_there_is_said(make_loaders):
+def test_a_missing_interface_is_reported(make_loaders):
     said = make_loaders().modules["network.hw_addr"]("nosuch0")
     assert said.startswith('Interface "nosuch0" not in available interfaces: "lo"')
 
@@ -138,7 +138,7 @@ ANSWERS = {
 
 @pytest.fixture
 def dig(make_loaders, tmp_path, monkeypatch):
-    """The module, with a program ``dig`` that has these answers, as the real one prints them with +short."""
+    """The module, with a stand-in for ``dig`` whose answers have the format of +short."""
     lines = [f"'{question}') printf '%s' '{answer}';;" for question, answer in ANSWERS.items()]
     text = '#!/bin/sh\n[ "$6" = @192.0.2.9 ] && exit 9\ncase "$3 $5" in\n' + "\n".join(lines) + "\nesac\n"
     program = tmp_path / "dig"

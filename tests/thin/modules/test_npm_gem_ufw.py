@@ -1,4 +1,4 @@
-"""npm, gem and ufw, with small programs that stand for them. Their answers are those of Debian 12's, cut."""
+"""npm, gem and ufw, with stand-ins whose answers are those of Debian 12's programs, shortened."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ case "$1" in
 esac
 exit 0
 """
-#: rules are lines of a file; a dry run prints the table that there would be
+#: rules are lines of a file; a dry run prints the resulting table
 UFW = """#!/bin/sh
 cd FOLDER
 dry=; [ "$1" = --dry-run ] && { dry=1; shift; }

@@ -1,4 +1,4 @@
-"""Programs of old systems and other ones: git 1.8, OpenSSH 7.4, apk, su without -s; commands that leave one behind."""
+"""Programs of old and other systems: git 1.8, OpenSSH 7.4, apk, su without -s; commands that leave a process behind."""
 
 import os
 import pwd
@@ -41,7 +41,7 @@ def key(tmp_path):
 
 
 def asked_of_ssh(key, *words):
-    """The words that ssh is called with when git calls what it was told."""
+    """The words with which ssh is called when git uses the configured command."""
     with gitrun.Keys(key, None, None, None, None) as env:
         by_shell = subprocess.run(
             ["/bin/sh", "-c", env["GIT_SSH_COMMAND"] + ' "$@"', "git", *words], capture_output=True, check=True
@@ -107,7 +107,9 @@ def test_the_host_among_the_options(programs, key, tmp_path, before, host, check
     ],
 )
 def test_a_host_that_the_configuration_calls_otherwise(programs, key, tmp_path, version, config, known, check):
-    """The key that is known by its other name counts. Before 6.8 ssh could not say the name: no new key is taken."""
+    """The key that is stored under the other name counts. Before 6.8 ssh could not print the name: new keys are
+    refused.
+    """
     (tmp_path / ".ssh").mkdir()
     (tmp_path / ".ssh/config").write_text(config, "utf-8")
     (tmp_path / ".ssh/other_hosts").write_text(f"{known} ssh-ed25519 AAAA\n", "utf-8")
@@ -151,7 +153,8 @@ def test_su_takes_a_shell_on_linux_alone():
     for kernel in ("FreeBSD", "Darwin"):
         words = commands.su(kernel, "app", "/bin/sh", "echo 'x y'")
         assert words[:4] == ["su", "-", "app", "-c"]
-        assert subprocess.check_output(["/bin/sh", "-c", words[4]]) == b"x y\n"  # as the user's shell would have it
+        # the same result as by the user's shell
+        assert subprocess.check_output(["/bin/sh", "-c", words[4]]) == b"x y\n"
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="becomes another user")
@@ -170,7 +173,7 @@ def test_a_script_without_an_interpreter_says_why(make_loaders, tmp_path):
     assert make_loaders().modules["cmd.script_retcode"](str(script), args="x", cwd="/", template=None) == 1
 
 
-def test_a_program_that_stays_does_not_hold_the_command():
+def test_a_background_program_does_not_block_the_command():
     done = process.run(["/bin/sh", "-c", "echo begun; echo trouble >&2; sleep 600 & echo $!"], timeout=60)
     lines = done.stdout.decode().split()
     os.kill(int(lines[1]), 9)
@@ -185,7 +188,7 @@ def test_one_that_talks_on_does_not_either():
 
 
 def test_what_another_passes_on_of_its_output_is_there(monkeypatch):
-    """As of ``exec > >(tee log)``: the other ends a moment later."""
+    """For ``exec > >(tee log)``, for example: the other process ends a moment later."""
     monkeypatch.setattr(process, "LOOK", 0.001)
     monkeypatch.setattr(process, "QUIET", 30, raising=False)
     done = process.run(["/bin/sh", "-c", "(while kill -0 $$; do sleep 0.05; done; echo last) 2>/dev/null & sleep 0.1"])
@@ -201,8 +204,8 @@ def gone(pid):
 
 
 @pytest.mark.parametrize("merge", [True, False])
-def test_what_stays_may_go_on_talking(tmp_path, merge):
-    """More than a pipe holds, to both streams, after the command has ended; nothing of it comes back."""
+def test_a_background_program_may_continue_to_write(tmp_path, merge):
+    """More than a pipe's buffer, on both streams, after the end of the command; it is discarded."""
     talk = f"until [ -e {tmp_path}/go ]; do sleep 0.01; done; yes | head -c 300000; yes | head -c 300000 >&2; "
     talk += f"echo out; echo err >&2; echo well > {tmp_path}/new; mv {tmp_path}/new {tmp_path}/end"
     before = set(os.listdir("/proc/self/fd"))

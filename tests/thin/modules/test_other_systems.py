@@ -1,12 +1,12 @@
-"""Modules of systems that are not here (FreeBSD, macOS, Red Hat without systemd), against what their programs say.
+"""Modules for other systems (FreeBSD, macOS, Red Hat without systemd), with outputs of their programs.
 
-A file in tests/cases/thin/commands has ``source`` (where the outputs are from; "synthetic": made up after the manual),
-``grains``, ``commands`` (what each command line prints: a text, or ``stdout``, ``stderr``, ``retcode``, and ``then``:
-answers that are different once it ran), ``files`` (below a folder that ``{tmp}`` stands for), ``set`` (constants of
-modules), ``missing`` (programs that are not there), ``manager`` (of services, where this machine would say), and
-``steps``: ``call`` or ``state`` with ``args``, ``kwargs``, ``test``; ``want`` is what comes, ``raises`` what an error
-says, ``ran`` the commands that ran (without those of ``reading``), ``stdin`` what the last of them read, ``file`` what
-stands in a file then.
+A file in tests/cases/thin/commands has ``source`` (the origin of the outputs; "synthetic": written by the manual),
+``grains``, ``commands`` (the output of each command line: a text, or ``stdout``, ``stderr``, ``retcode``, and ``then``:
+answers that change after it ran), ``files`` (below a folder that replaces ``{tmp}``), ``set`` (constants of modules),
+``missing`` (programs that do not exist), ``manager`` (of services, where this machine would decide), and ``steps``:
+``call`` or ``state`` with ``args``, ``kwargs``, ``test``; ``want`` is the expected return, ``raises`` the text of an
+error, ``ran`` the commands that ran (without those of ``reading``), ``stdin`` the input of the last of them, ``file``
+the expected content of a file.
 """
 
 import grp
@@ -23,7 +23,7 @@ CASES = Path(__file__).parents[2] / "cases" / "thin" / "commands"
 
 
 class Programs:
-    """In the place of ``cmd``: answers as recorded, and notes what was asked."""
+    """Replaces ``cmd``: returns recorded outputs, and records the calls."""
 
     def __init__(self, case):
         self.answers = dict(case.get("commands") or {})
@@ -64,7 +64,7 @@ class Programs:
 
 
 def below(tmp, value):
-    """The value with ``{tmp}`` filled in."""
+    """The value with ``{tmp}`` replaced."""
     if isinstance(value, str):
         return value.replace("{tmp}", str(tmp))
     if isinstance(value, dict):
@@ -125,7 +125,7 @@ def test_recorded(name, make_loaders, tmp_path, monkeypatch):
 
 
 def accounts(monkeypatch, case):
-    """The accounts that the C library knows: ``users`` and ``groups`` as lines of passwd and group."""
+    """The accounts of the C library: ``users`` and ``groups`` as lines of passwd and group."""
     if "users" not in case:
         return
     rows = [line.split(":") for line in case["users"].split()]

@@ -1,9 +1,8 @@
-"""Package managers that Debian does not have, with recorded outputs in the place of their programs.
+"""Package managers that Debian lacks, with recorded outputs of their programs.
 
-``tests/cases/thin/packages/*.yaml``: ``grains``, ``programs`` that are to be found, ``outputs`` of commands in the
-order in which they are asked for (the last one stays), each with its ``source``, and ``cases``: a call (``fun``,
-``args``, ``kwargs``) or a state, what it must return (``want``, or ``raises``), and the commands that it may run
-(``runs``).
+``tests/cases/thin/packages/*.yaml``: ``grains``, ``programs`` that exist, ``outputs`` of commands in the order of their
+calls (the last one repeats), each with its ``source``, and ``cases``: a call (``fun``, ``args``, ``kwargs``) or a
+state, the expected return (``want``, or ``raises``), and the commands that it may run (``runs``).
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ def run_all(cmd, python_shell=False, ignore_retcode=False, env=None, **kwargs):
 
 
 class Program:
-    """Answers commands from what was recorded."""
+    """Answers commands with recorded outputs."""
 
     def __init__(self, outputs: list[dict[str, Any]]) -> None:
         self.left = [dict(output) for output in outputs]

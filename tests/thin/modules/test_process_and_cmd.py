@@ -1,4 +1,6 @@
-"""Programs are started, fed, bounded and reaped; cmd.* treats arguments, users and environments as Salt does."""
+"""Programs are started, given input, bounded and waited for; cmd.* treats arguments, users and environments as Salt
+does.
+"""
 
 from __future__ import annotations
 
@@ -65,7 +67,7 @@ def test_what_cannot_start(argv: list[str], kwargs: dict[str, Any], error: type[
 
 @pytest.mark.parametrize("text", ["echo a; sleep 60", "echo a; exec >&- 2>&-; sleep 60", "echo a; sleep 60 & sleep 60"])
 def test_a_timeout_kills_the_program_and_what_it_started(text: str) -> None:
-    before = set(process.descendants(os.getpid()))  # servers that other tests have running
+    before = set(process.descendants(os.getpid()))  # servers that other tests run
     got = sh(text, timeout=0.3)
     assert (got.timed_out, got.stdout) == (True, b"a\n")
     assert set(process.descendants(os.getpid())) <= before

@@ -1,4 +1,4 @@
-"""The modules ps and status against this machine's own /proc, and status of other systems from recorded outputs."""
+"""The modules ps and status with this machine's /proc, and status of other systems with recorded outputs."""
 
 import os
 import signal
@@ -12,7 +12,7 @@ from thin.utils.system import procfs
 
 @pytest.fixture
 def sleeper():
-    """A process of our own that waits, by a name that nothing else has."""
+    """A process that waits, with a unique name."""
     child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(300)", "pushsalt-test-sleeper"])
     yield child
     child.kill()
@@ -40,7 +40,7 @@ def test_a_process_is_found_described_and_ended(ps, sleeper):
     assert ps["ps.kill_pid"](sleeper.pid) is False
 
 
-def test_what_is_no_process_or_attribute(ps):
+def test_missing_processes_and_attributes(ps):
     with pytest.raises(Exception, match="process no longer exists"):
         ps["ps.proc_info"](4194305)
     with pytest.raises(Exception, match="invalid attr name 'nonsense'"):
@@ -80,7 +80,7 @@ def test_utmp_is_read(tmp_path):
 
 
 def test_status_of_this_machine(ps, sleeper):
-    # an orphan: lines with our own number are left out
+    # an orphan: lines with our own process id are excluded
     command = ["sh", "-c", "sleep 299.125 >/dev/null 2>&1 & echo $!"]
     orphan = subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout.decode().strip()
     try:
@@ -97,7 +97,7 @@ def test_status_of_this_machine(ps, sleeper):
     assert ps["status.master"]() is None and ps["status.ping_master"]("x") is ps["status.proxy_reconnect"]("x") is False
 
 
-# Synthetic, in the columns that vmstat(8), iostat(8), netstat(1) and w(1) of FreeBSD describe.
+# Synthetic, in the columns of vmstat(8), iostat(8), netstat(1) and w(1) of FreeBSD.
 FREEBSD = {
     "vmstat -P": (
         "procs  memory      page                    disks     faults         cpu0     cpu1\n"

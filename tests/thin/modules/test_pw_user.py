@@ -1,4 +1,4 @@
-"""Users of a FreeBSD: what is known of them, and the commands of pw(8) that change them."""
+"""Users of FreeBSD: their parsed properties, and the commands of pw(8) that change them."""
 
 import pwd
 
@@ -9,7 +9,7 @@ ROOT = pwd.getpwuid(0)
 
 @pytest.fixture
 def users(make_loaders):
-    """(modules, commands that ran); ``pw`` works, and says that everybody is in the login class ``staff``."""
+    """(modules, commands that ran); ``pw`` succeeds, and reports the login class ``staff`` for everybody."""
     modules = make_loaders(grains={"os": "FreeBSD", "kernel": "FreeBSD"}).modules
     ran = []
 
@@ -18,7 +18,7 @@ def users(make_loaders):
         shown = "x:*:0:0:staff:0:0::/:/bin/sh"
         return {"retcode": 65 if "nobody-here" in command else 0, "stdout": shown, "stderr": "no"}
 
-    modules["cmd.run_all"]  # loaded, so that its place in __salt__ can be taken
+    modules["cmd.run_all"]  # loaded first, so that its entry of __salt__ can be replaced
     modules["user.info"].__globals__["__salt__"] = {"cmd.run_all": run_all}
     return modules, ran
 
@@ -58,7 +58,7 @@ def test_each_change_is_one_command(users, function, args, kwargs, command):
     assert ran == [command]
 
 
-def test_what_is_so_already_or_fails(users):
+def test_unchanged_and_failing_states(users):
     modules, ran = users
     assert modules["user.chuid"](ROOT.pw_name, 0) and modules["user.chloginclass"]("root", "staff")
     assert ran == ["pw usershow -n root"]

@@ -1,4 +1,4 @@
-"""Names of rabbitmq's plugins, from a stand-in that writes them as old and new versions do."""
+"""Names of rabbitmq's plugins, from a stand-in with the formats of old and new versions."""
 
 import os
 

@@ -1,4 +1,4 @@
-"""Programs that Debian packages for other systems, each in a room of its own: OpenRC, runit, busybox's accounts."""
+"""Programs of other systems that Debian packages, each in a separate room: OpenRC, runit, busybox's accounts."""
 
 import os
 import shutil
@@ -21,14 +21,14 @@ def test_recorded_steps(case):
         steps.check(room, case)
 
 
-#: what busybox has in the place of the packages passwd and adduser
+#: the applets of busybox that replace the packages passwd and adduser
 APPLETS = ["sbin/adduser", "sbin/addgroup", "sbin/deluser", "sbin/delgroup", "sbin/chpasswd", "bin/passwd"]
 SHADOW_UTILS = ["sbin/" + name for name in ("useradd", "usermod", "userdel", "groupadd", "groupmod", "groupdel")]
 
 
 @pytest.mark.optional
 def test_accounts_of_busybox():
-    """Debian's own busybox lacks these applets: a variable can name one built from its source (``make defconfig``)."""
+    """Debian's busybox lacks these applets: a variable can name one built from its source (``make defconfig``)."""
     busybox = os.environ.get("PUSHSALT_TEST_BUSYBOX") or shutil.which("busybox")
     applets = subprocess.run([busybox, "--list"], capture_output=True, text=True).stdout.split() if busybox else []
     if "adduser" not in applets:

@@ -1,4 +1,6 @@
-"""Which service manager a system has, the module for those without any, a provider given by a state or an option."""
+"""Detection of a system's service manager, the module for systems without one, a provider set by a state or an
+option.
+"""
 
 import pytest
 
@@ -38,7 +40,7 @@ def chunk(fun, **args):
 
 @pytest.fixture
 def make(make_loaders):
-    """Loaders of a container: something that is no init runs first there."""
+    """Loaders of a container whose first process is not an init."""
     grains = {"kernel": "Linux", "os": "Debian", "init": "unknown"}
     return lambda *args, **kwargs: make_loaders(*args, **{"grains": dict(grains), **kwargs})
 
@@ -70,7 +72,7 @@ def test_without_a_manager_nothing_can_be_done(make, bare):
         modules["service.start"]("web")
 
 
-def test_upstart_is_said_to_be_unsupported(make, monkeypatch):
+def test_upstart_is_reported_as_unsupported(make, monkeypatch):
     monkeypatch.setattr(initsystem, "manager", lambda grains: "upstart")
     grains = {"kernel": "Linux", "os": "Ubuntu", "init": "upstart"}
     assert "services under upstart are not supported" in run(make(grains=grains), "running")[2]
@@ -102,7 +104,7 @@ OWN = (
 def test_a_state_names_its_provider(make, bare):
     loaders = make({"thin.modules.own_service": OWN})
     assert run(loaders, "running", provider="own_service") == (True, {"web": True}, "Started service web")
-    assert run(loaders, "running")[2].startswith(WHY)  # the next state has its own again
+    assert run(loaders, "running")[2].startswith(WHY)  # the next state has its own provider again
     assert run(loaders, "running", provider=[{"service": "own_service"}])[0] is True
     assert run(loaders, "running", provider="no such file")[2].startswith(WHY)
 
@@ -110,7 +112,7 @@ def test_a_state_names_its_provider(make, bare):
 def test_the_options_name_a_provider(make, bare):
     loaders = make({"thin.modules.own_service": OWN}, opts={"providers": {"service": "own_service"}})
     assert run(loaders, "running") == (True, {"web": True}, "Started service web")
-    assert loaders.modules["service.get_all"]() == []  # what the provider lacks
+    assert loaders.modules["service.get_all"]() == []  # functions that the provider lacks
 
 
 def test_beacons_are_not_watched(make, bare):

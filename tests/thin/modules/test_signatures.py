@@ -1,4 +1,4 @@
-"""Signatures made by the real gpg and openssl, and what the modules say of them."""
+"""Signatures by the real gpg and openssl, and the results of the modules."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def test_a_signature_may_be_base64_text(keys: Path, verify: Callable[..., Any]) 
     ],
 )
 def test_arguments_that_do_not_fit(verify: Callable[..., Any], wrong: dict[str, Any]) -> None:
-    if wrong.get("digest") == "-sha1":  # a dash more is no option of the program
+    if wrong.get("digest") == "-sha1":  # a value that begins with a dash is not an option of the program
         assert verify("asymmetric", **wrong)["res"] is False
         return
     with pytest.raises(SaltInvocationError):
@@ -193,12 +193,12 @@ def test_keys_travel(home: Path, verify: Callable[..., Any], tmp_path: Path) -> 
     assert modules["gpg.import_key"](text="none", gnupghome=str(other))["res"] is False
     found = modules["gpg.get_key"](fingerprint=prints(home)["ann"], gnupghome=str(other))
     assert found["uids"] == ["ann@example.org"]
-    # known now, though nobody said how far it can be trusted
+    # known now, without a trust level
     ret = verify("gpg", filename=str(home / "text"), signature=str(home / "one.asc"), gnupghome=str(other))
     assert (ret["res"], ret["trust_level"]) == (True, "Undefined")
 
 
-def test_what_is_not_valid_has_no_trust() -> None:
+def test_invalid_signatures_are_not_trusted() -> None:
     status = """\
 [GNUPG:] NEWSIG
 [GNUPG:] GOODSIG AAAA Ann <a@example.org>

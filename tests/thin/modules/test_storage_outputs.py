@@ -1,8 +1,8 @@
-"""Modules of storage, security and macOS, with programs that print what was recorded (tests/cases/thin/storage).
+"""Modules of storage, security and macOS, with programs that print recorded output (tests/cases/thin/storage).
 
-A file's cases: `source` says where the output is from, or that it is synthetic; `programs` maps a program to its
+A file's cases: `source` is the origin of the output, or says that it is synthetic; `programs` maps a program to its
 answers, {arguments: output}, where an output is text, or {out, err, code}; `steps` are calls and states in order, each
-with what it returns (`want`, or `raises`), and `ran` all that was run. `@` in texts is the test's own folder.
+with its return (`want`, or `raises`), and `ran`, all commands that ran. `@` in texts is the folder of the test.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The system module and Debian's init scripts, with programs in the PATH that write down what they are asked."""
+"""The system module and Debian's init scripts, with stand-ins in PATH that record their calls."""
 
 import os
 import re
@@ -16,7 +16,7 @@ echo "${0##*/} $*" >> %(log)s
 
 @pytest.fixture
 def programs(tmp_path, monkeypatch):
-    """Makes programs; what they were asked is in the list that ``asked()`` gives."""
+    """Makes programs; ``asked()`` returns the list of their calls."""
     (tmp_path / "bin").mkdir()
     monkeypatch.setenv("PATH", str(tmp_path / "bin"))
     log = tmp_path / "log"
@@ -77,7 +77,7 @@ def test_a_clock_that_cannot_be_set(make_loaders, programs):
     with pytest.raises(SaltInvocationError):
         call["system.set_system_date_time"](months=13)
     assert call["system.has_settable_hwclock"]() is False
-    programs(date='case "$1" in *.*) exit 1;; esac')  # one that knows no seconds
+    programs(date='case "$1" in *.*) exit 1;; esac')  # a date program without seconds
     assert call["system.set_system_time"]("11:20:05") is True
 
 

@@ -1,4 +1,4 @@
-"""Certificates and keys: what is built here is what openssl and ssh-keygen read, and the other way round."""
+"""Certificates and keys: openssl and ssh-keygen read those that are built here, and the reverse."""
 
 import base64
 import shutil
@@ -34,7 +34,7 @@ EXTENSIONS = {
 
 @pytest.fixture(scope="module")
 def made():
-    """Functions, and a key and a certificate of an authority."""
+    """Functions, and the key and certificate of an authority."""
     x509 = loaders().modules.x509
     key = x509.create_private_key(algo="ec")
     return x509, key, x509.create_certificate(signing_private_key=key, subject="CN=CA,O=a\\, b", **EXTENSIONS)
@@ -245,7 +245,7 @@ def test_containers_and_bundles(made):
 @pytest.mark.parametrize("algo", ["ed25519", "ed448"])
 def test_an_openssl_without_words_for_these_keys(tmp_path, monkeypatch, algo):
     key, data = keys.generate(algo), b"data"
-    public = key.public  # which openssl computes
+    public = key.public  # openssl computes it
     named = der.read(signing.algorithm(key, "sha256"))
     signature = signing.sign(key, data, "sha256")
     old = tmp_path / "openssl"
@@ -274,7 +274,7 @@ def test_any_byte_that_is_wrong_is_a_value_error(made):
             documents.Certificate(data[:at] + bytes([data[at] ^ 0x55]) + data[at + 1 :])
         except ValueError:
             refused += 1
-    assert sound and refused > 10  # other bytes are those of names and numbers
+    assert sound and refused > 10  # other bytes belong to names and numbers
 
 
 def test_a_state_renews_and_a_dry_run_writes_nothing(made, tmp_path):

@@ -1,4 +1,4 @@
-"""A manager of resources, whose sessions tests hold (``bed``), and types of resources that users may have."""
+"""A manager of resources, with sessions that tests hold open (``bed``), and types of resources that users may have."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _module = importlib.util.module_from_spec(_spec)
 _spec.loader.exec_module(_module)
 Peer = _module.Peer
 
-#: A type with everything, which writes down what is asked of it.
+#: A type with all functions, which records its calls.
 FULL = """
 import os
 
@@ -86,12 +86,12 @@ def done(name, word="it"):
 """,
     "full/grains/more.py": "def more():\n    return {'more': [__resource__['id'], __grains__['shout']]}\n",
 }
-#: Adds to the shipped type, and takes the place of one of its files.
+#: Adds to the shipped type, and replaces one of its files.
 ADDED = {
     "dummy/modules/extra.py": "def who():\n    return [__resource__['id'], __resource_funcs__['dummy.ping']()]\n",
     "dummy/modules/pkg.py": "def list_pkgs():\n    return 'mine'\n",
 }
-#: A type that states run inside of.
+#: A type in which states run.
 BOX = {
     "box/__init__.py": """
 def discover(opts):
@@ -179,7 +179,7 @@ class Bed:
 
     @staticmethod
     def said(peer: Any, fun: str, *args: Any) -> str:
-        """The message of a call that fails."""
+        """The error message of a failing call."""
         got = peer.call(fun, *args)
         assert got["k"] == "exc", got
         return str(got["message"])

@@ -1,4 +1,4 @@
-"""The type http_api, against a server of its own."""
+"""The type http_api, with a local server."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 
 
 class Endpoint(ThreadingHTTPServer):
-    """Objects by path; writes down who asked with which headers."""
+    """Objects by path; records requests and their headers."""
 
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), Handler)
@@ -26,7 +26,7 @@ class Endpoint(ThreadingHTTPServer):
 class Handler(BaseHTTPRequestHandler):
     server: Endpoint
 
-    def do_GET(self) -> None:  # the name is http.server's
+    def do_GET(self) -> None:  # http.server defines the name
         path, there = self.path, self.server
         there.asked.append((self.command, path, self.headers.get("Authorization")))
         size = int(self.headers.get("Content-Length") or 0)

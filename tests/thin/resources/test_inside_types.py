@@ -1,4 +1,4 @@
-"""The types machine and container on their manager: what is chosen, what is seen from outside, the way in."""
+"""The types machine and container on their manager: selection, properties seen from outside, and entering."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ case "$*" in
     esac; done;;
 esac
 """
-#: Containers, web that can be seen from here and build that cannot, both with the files of this machine. What podman
-#: says; docker does alike, with a slash before a name, and refuses fields of podman's own.
+#: Containers: the files of web are accessible from here, those of build are not; both have the files of this machine.
+#: The answers are podman's; docker's are similar, with a slash before a name, and without podman's fields.
 ENGINE = """#!/bin/sh
 slash=
 case "$0 $*" in *docker*IsInfra*) echo "no such field" >&2; exit 1;; *docker*) slash=/;; esac
@@ -58,7 +58,7 @@ esac
 
 @pytest.fixture
 def tools(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Path]:
-    """Puts these programs on the PATH, and nothing else but those of a bare system."""
+    """Puts these programs into PATH, with those of a minimal system only."""
     folder = tmp_path / "bin"
     folder.mkdir()
     for name in ("sh", "cat", "id", "env"):
@@ -78,7 +78,7 @@ def tools(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Path
 
 @pytest.fixture
 def load(monkeypatch: pytest.MonkeyPatch) -> Callable[..., ModuleType]:
-    """A type's package as the loader has it, begun with this declaration."""
+    """Loads the package of a type and initializes it with this declaration."""
 
     def begin(type: str, declared: dict[str, Any]) -> ModuleType:
         module = importlib.import_module(f"thin.resources.{type}")
@@ -103,7 +103,7 @@ def run_in(words: list[str], *command: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run([*words, *command], capture_output=True, text=True, check=False)
 
 
-# what is chosen -------------------------------------------------------------------------------------------------------
+# selection ------------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -200,7 +200,7 @@ def test_what_the_tools_refuse_is_said(tools: Any, load: Any, monkeypatch: pytes
     assert chroots.discover({}) == ["db", "jail"], "what is declared needs no look"
 
 
-# what is seen ---------------------------------------------------------------------------------------------------------
+# properties -----------------------------------------------------------------------------------------------------------
 
 
 def test_grains_of_a_chroot(tools: Any, load: Any, tmp_path: Path) -> None:
@@ -237,7 +237,7 @@ def test_grains_of_a_machine(tools: Any, load: Any, tmp_path: Path) -> None:
 
 
 def test_grains_of_a_container(tools: Any, load: Any) -> None:
-    """From its root where that can be seen, else by a command in it; of one that does not run what the engine knows."""
+    """From its root if that is accessible, else by a command in it; if it does not run, those that the engine knows."""
     tools(podman=ENGINE)
     container = load("container", {"include": "*", "resource_ids": ["db"]})
     seen = about(container, "web").grains()
@@ -292,7 +292,7 @@ def test_files_of_a_root_stay_in_it(path: str, want: str, tmp_path: Path) -> Non
     assert outside.read(str(tmp_path / "no-root"), path, "nothing") == "nothing"
 
 
-# the way in -----------------------------------------------------------------------------------------------------------
+# entering -------------------------------------------------------------------------------------------------------------
 
 
 def test_the_way_into_a_machine(tools: Any, load: Any) -> None:

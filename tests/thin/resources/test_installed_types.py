@@ -1,4 +1,4 @@
-"""Types of installed packages, and of folders that the configuration names."""
+"""Types of installed packages, and of folders in the configuration."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Users' own types: whole ones, files that add to shipped ones, and broken ones, which stop no other."""
+"""Users' own types: complete ones, files that extend shipped ones, and broken ones, which do not affect others."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The dummy, the simplest of the shipped types: how types are declared, and what a session of a resource can do."""
+"""The dummy, the simplest of the shipped types: declaration of types, and functions of a resource's session."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The text of crontabs, what counts as the same job, and cron.file with a program that stands for crontab."""
+"""The text of crontabs, which jobs count as the same, and cron.file with a stand-in for crontab."""
 
 import os
 import pwd
@@ -39,7 +39,7 @@ def test_a_text_is_read_and_written_the_same():
     "job, command, identifier, same",
     [
         ((None, "/a"), "/a", None, True),
-        ((None, "/a"), "/a", "x", True),  # one without an identifier is taken over
+        ((None, "/a"), "/a", "x", True),  # one without an identifier is adopted
         ((None, "/a"), "/b", "x", False),
         (("x", "/a"), "/b", "x", True),
         (("x", "/a"), "/a", "y", False),

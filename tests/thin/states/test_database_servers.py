@@ -1,4 +1,4 @@
-"""MariaDB and Redis, live: results, changes, test mode, second runs, drift and what the servers hold, as recorded."""
+"""MariaDB and Redis, with real servers: results, changes, test mode, second runs, drift and data, as recorded."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_recorded_steps(root, case):
 
 
 def test_passwords_are_no_arguments(root):
-    """The client, slowed down, while a state runs with secrets: nobody sees them in a list of processes."""
+    """A slow client runs with the secrets of a state: no process list contains them."""
     root.shell(
         'printf \'#!/bin/sh\\nsleep 0.2; tr "\\\\0" " " < /proc/$$/cmdline >> /tmp/seen; echo >> /tmp/seen\\n'
         'exec /usr/bin/mariadb "$@"\\n\' > /usr/local/bin/mariadb; chmod +x /usr/local/bin/mariadb'

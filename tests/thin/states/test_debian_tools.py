@@ -1,6 +1,6 @@
 """Apache's modules, configurations and sites, settings by Augeas, and clusters of PostgreSQL, by Debian's own tools.
 
-Salt 3008 has no states for these that load, so nothing can be compared: dry run, first and second run, as recorded.
+Salt 3008's states for these do not load, so they cannot be compared: dry run, first and second run, as recorded.
 """
 
 from __future__ import annotations

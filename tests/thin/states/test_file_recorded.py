@@ -1,7 +1,7 @@
-"""File states against what real Salt returned and wrote for the same steps: dry runs, first runs, second runs.
+"""File states compared with the returns and files of real Salt for the same steps: dry runs, first runs, second runs.
 
-The cases were played with Salt 3008 in a scratch folder; ``@`` stands for it. Where pushsalt means to differ from Salt
-there is no recorded case but a test in test_file_states.py. As the cases change owners they need root.
+The cases were recorded with Salt 3008 in a temporary folder; ``@`` stands for it. Intended differences from Salt have
+no recorded case but a test in test_file_states.py. The cases change owners, so they need root.
 """
 
 import json

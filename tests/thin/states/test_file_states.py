@@ -1,4 +1,4 @@
-"""File states: what is fetched and what not, what a failure leaves behind, sources, and where we differ from Salt."""
+"""File states: which files are fetched, remains after a failure, sources, and differences from Salt."""
 
 import os
 import stat
@@ -28,7 +28,7 @@ def mode_of(path):
     return f"{stat.S_IMODE(os.lstat(path).st_mode):04o}"
 
 
-# -- what travels --
+# -- transfers
 
 
 def test_an_unchanged_file_is_not_fetched(bed):
@@ -61,7 +61,7 @@ def test_a_new_file_is_not_fetched_by_a_dry_run(bed):
 
 @pytest.mark.parametrize("fun", ["managed", "directory", "absent", "symlink"])
 def test_a_warm_run_imports_little(bed, fun):
-    """No-change states run without the execution module, subprocess, difflib, tempfile or shutil."""
+    """States without changes import neither the execution module nor subprocess, difflib, tempfile or shutil."""
     script = f"""
 import sys
 sys.path.insert(0, {str(ROOT)!r})
@@ -85,7 +85,7 @@ print(sorted(heavy & set(sys.modules)), "file.stats" in bed.loaders.modules._fun
 """
     import subprocess
 
-    # filebed itself needs some of these, so what was there before does not count
+    # filebed itself imports some of these, so earlier imports do not count
     run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
     assert run.stdout == "[] False\n", run.stdout + run.stderr
 
@@ -188,7 +188,7 @@ def test_a_list_of_hashes_is_searched_for_the_name(bed, kind):
 
 @pytest.fixture
 def web(tmp_path):
-    """A web server on loopback over a folder; ``web.url`` and the paths it was asked for."""
+    """A web server on loopback over a folder; ``web.url`` and the requested paths."""
     import http.server
     import threading
 
@@ -259,7 +259,7 @@ def test_a_missing_web_source_says_so_without_the_password(bed, web):
 
 
 def test_a_dry_run_tells_that_a_web_source_cannot_be_had(bed, web):
-    """With a digest, too: the file that is there already and has it needs no source."""
+    """With a digest, too; an existing file with this digest needs no source."""
     import hashlib
 
     url, digest = web.url + "/f.txt", hashlib.sha256(b"x\n").hexdigest()
@@ -275,7 +275,7 @@ def test_a_dry_run_tells_that_a_web_source_cannot_be_had(bed, web):
     assert (ret["result"], ret["changes"]) == (None, {"newfile": bed.path("new")})
 
 
-# -- managed, otherwise --
+# -- managed: other cases
 
 
 def test_rendered_text_touches_no_other_file(bed, monkeypatch):
@@ -360,7 +360,7 @@ def test_check_cmd_does_not_run_for_a_file_that_is_as_it_should_be(bed):
 
 
 @pytest.mark.parametrize("test", [False, True])
-def test_a_file_that_goes_away_meanwhile_is_a_failure_with_words(bed, monkeypatch, test):
+def test_a_file_that_disappears_is_a_failure_with_a_comment(bed, monkeypatch, test):
     path = bed.file("a.conf", "old\n")
     monkeypatch.setattr(os.path, "exists", lambda name: os.unlink(name) or True)
     ret = bed.state("managed", test=test, name=path, replace=False, mode="0600")
@@ -410,7 +410,7 @@ def test_clean_does_not_follow_links_out(bed):
     assert sorted(bed.snapshot()) == ["d", "outside", "outside/precious"]
 
 
-def test_absent_takes_the_link_and_not_what_it_leads_to(bed):
+def test_absent_removes_the_link_and_not_its_target(bed):
     bed.file("real/f")
     os.symlink("real", bed.path("link"))
     assert bed.state("absent", name=bed.path("link"))["comment"] == f"Removed file {bed.path('link')}"
@@ -446,7 +446,7 @@ def test_accumulated_texts_reach_blocks_and_templates(bed):
     assert bed.snapshot()["f"][3] == "{'acc': ['one', 'two']}"
 
 
-def test_an_accumulator_that_nobody_reads_is_refused(bed):
+def test_an_accumulator_without_reader_is_refused(bed):
     ret = bed.state("accumulated", name="acc", filename="/f", text="x")
     assert (ret["result"], ret["comment"]) == (False, "Orphaned accumulator acc in the.sls:the id")
 
@@ -503,7 +503,7 @@ def test_patch(bed):
     assert sorted(bed.snapshot()) == ["f"]
 
 
-# -- what is no file --
+# -- not a regular file
 
 
 @pytest.mark.parametrize("test", [True, False])

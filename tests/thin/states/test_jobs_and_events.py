@@ -1,4 +1,4 @@
-"""Jobs of the schedule as systemd's units; logrotate's configuration, htpasswd, at, incron and other small modules."""
+"""Jobs of the schedule as systemd units; configuration of logrotate, htpasswd, at, incron and other small modules."""
 
 import os
 import shutil

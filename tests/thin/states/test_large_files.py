@@ -1,4 +1,4 @@
-"""Files above the limit of diffs are edited without being in memory, and as smaller ones are."""
+"""Files above the size limit of diffs are edited without being loaded whole, with the same results as smaller ones."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ ROOT = Path(__file__).parents[3]
 PYTHONS = pythons()
 VERSIONS = sorted({min(PYTHONS, key=lambda version: int(version[2:])), f"3.{sys.version_info[1]}"})
 TEXT = "port = 80\n# name = x\n\nhost a\nhost b\r\nhost über\n\tlast"
-#: pattern, replacement, more; each on TEXT and on parts of it
+#: pattern, replacement, further arguments; each applied to TEXT and to parts of it
 CASES: list[tuple[str, str, dict[str, Any]]] = [
     (r"^port = .*$", "port = 81", {}),
     (r"^host (\w)", r"host \1\1-\g<1>", {}),
@@ -94,7 +94,7 @@ def test_replacements_are_those_of_smaller_files(bed: Any, monkeypatch: pytest.M
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_the_pieces_are_the_whole(version: str) -> None:
-    """On the oldest Python, whose ``sub`` goes over empty matches otherwise."""
+    """With the oldest Python, whose ``sub`` treats empty matches differently."""
     code = (
         "import json, sys; sys.path.insert(0, sys.argv[1]); from thin.utils.files.edit import Substitution\n"
         "for text, pattern, repl, count in json.loads(sys.argv[2]):\n"
@@ -157,7 +157,7 @@ def test_prepend_is_that_of_smaller_files(
 
 
 def test_a_file_that_is_cut_short_meanwhile_is_an_error(bed: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Who reads what is mapped and no longer there gets SIGBUS: it is not the worker."""
+    """A process that reads a mapped part which no longer exists gets SIGBUS: this must not be the worker."""
     monkeypatch.setattr(diff, "LIMIT", 5)
     path = bed.file("f", b"line\n" * 100_000)
 
@@ -191,7 +191,7 @@ def test_a_replacement_that_breaks_off_leaves_the_file(bed: Any, monkeypatch: py
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_memory_stays_bounded(tmp_path: Path, version: str) -> None:
-    """A file of 40 MiB, mostly a hole, with room for 10."""
+    """A file of 40 MiB, mostly a hole, with a limit of 10 MiB."""
     path, size = tmp_path / "log", 40 << 20
     with open(path, "wb") as stream:
         stream.write(b"first line of it\n" * 100)

@@ -1,4 +1,4 @@
-"""Sizes of logical volumes, as the state reads them."""
+"""Sizes of logical volumes, as parsed by the state."""
 
 import pytest
 
@@ -24,7 +24,7 @@ def test_sizes(size, megabytes):
 
 
 @pytest.mark.parametrize("size", ["1B", "7b", "2K", "2kb", "3BB", "M", "xyz", "1.5G"])
-def test_what_is_no_size(size):
-    """Bytes are none: ``1B`` must not become a volume of a mebibyte."""
+def test_invalid_sizes(size):
+    """Bytes are refused: ``1B`` must not become a volume of a mebibyte."""
     with pytest.raises(ArgumentValueError, match="is invalid"):
         lvm._megabytes(size)

@@ -1,4 +1,4 @@
-"""States of networks and firewalls, over functions that keep what they are told."""
+"""States of networks and firewalls, with functions that store their arguments."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ LINK = {"inet": [{"address": "192.0.2.5", "netmask": "255.255.255.0", "broadcast
 
 
 class Network:
-    """The module ``ip``: its files are lists of lines, what was done stands in ``did``."""
+    """The module ``ip``: its files are lists of lines, ``did`` has the calls."""
 
     def __init__(self) -> None:
         self.files: dict[tuple[str, str], list[str]] = {}

@@ -1,4 +1,4 @@
-"""A new user that cannot be put into its groups: the function says so; the state says too that the user is there."""
+"""A new user whose groups cannot be set: the function reports it; the state also reports that the user was created."""
 
 import pytest
 
@@ -17,7 +17,7 @@ def modules(loaders):
         failed = command[0] == "usermod"
         return {"retcode": 10 if failed else 0, "stdout": "", "stderr": WHY if failed else ""}
 
-    loaders.modules["cmd.run_all"]  # loaded, so that its place in __salt__ can be taken
+    loaders.modules["cmd.run_all"]  # loaded first, so that its entry of __salt__ can be replaced
     loaders.modules["user.add"].__globals__["__salt__"] = {"cmd.run_all": run_all}
     return loaders.modules
 

@@ -58,7 +58,7 @@ def test_a_wheel_tells_its_version():
 
 
 @pytest.mark.parametrize("text", ["a=1", "a b", "==1", "a>>1"])
-def test_what_is_no_requirement(text):
+def test_invalid_requirements(text):
     with pytest.raises(ValueError, match="invalid"):
         pep440.requirement(text)
 

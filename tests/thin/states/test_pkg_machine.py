@@ -20,7 +20,7 @@ def test_recorded_steps(machine):
 
 
 def test_a_held_lock_is_waited_for(machine):
-    """dpkg's lock is taken by another process: the install waits, and is done once the lock is free."""
+    """Another process has dpkg's lock: the install waits, and runs once it is free."""
     holder = (
         "import fcntl, time; f = open('/var/lib/dpkg/lock-frontend', 'w'); "
         "fcntl.lockf(f, fcntl.LOCK_EX); open('/run/locked', 'w').close(); time.sleep(3)"
@@ -52,8 +52,8 @@ def test_a_changed_configuration_file_stays(machine):
     assert (came[3], came[5]) == ("mine\n1.1", "v 1.2~rc1\n")
 
 
-def test_a_change_behind_the_back_is_seen(machine):
-    """The package list is kept between questions of one run, but never beyond a change of dpkg's database."""
+def test_a_change_by_another_program_is_seen(machine):
+    """The package list is cached between questions of a run, until dpkg's database changes."""
     script = (
         "import sys; sys.path.insert(0, '/opt/steps'); sys.dont_write_bytecode = True\n"
         "import os; from thin import grains, loader, runtime\n"
@@ -69,7 +69,7 @@ def test_a_change_behind_the_back_is_seen(machine):
 
 
 def test_the_lists_are_refreshed_once_in_a_run_and_only_when_needed(machine):
-    """The first state that installs something refreshes; a dry run and states with nothing to do never do."""
+    """The first state that installs something refreshes; a dry run and states without changes do not."""
     machine.shell("echo 'APT::Update::Pre-Invoke {\"echo x >> /run/updates\";};' > /etc/apt/apt.conf.d/99count")
 
     def updates(*chunks, **more):
@@ -105,7 +105,7 @@ def test_aggregated_states_are_one_transaction(machine):
 
 
 def test_a_name_is_never_an_option_or_an_order(machine):
-    """apt-get takes ``name-`` for "remove it", and words that begin with a dash for options."""
+    """apt-get reads ``name-`` as "remove it", and words that begin with a dash as options."""
     came = steps.take(
         machine,
         [

@@ -1,4 +1,4 @@
-"""What a package state has to do and how it tells of it, from values alone."""
+"""The steps and comments of a package state, computed from values."""
 
 import pytest
 
@@ -97,7 +97,7 @@ def test_long_lists_become_numbers():
     assert pkgplan.none_updated(names, names[:1]).startswith("21 targeted packages failed to update. ")
 
 
-def test_unknown_packages_are_told_with_what_comes_near():
+def test_unknown_packages_are_reported_with_suggestions():
     checked = {
         "good": {"found": True, "suggestions": []},
         "vmi": {"found": False, "suggestions": ["vim", "vi"]},

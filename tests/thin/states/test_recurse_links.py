@@ -1,4 +1,4 @@
-"""file.recurse with links, empty directories and several sources, planned from a real file server's listing."""
+"""file.recurse with links, empty directories and several sources, from a real file server's listing."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ TREE = {
 
 
 class Server:
-    """What thin.link asks, answered by the file server itself."""
+    """Answers thin.link's questions from the file server."""
 
     def __init__(self, root: Path) -> None:
         self.files = FileServer({"file_roots": {"base": [str(root)]}, "fileserver_backend": ["roots"]})
@@ -80,7 +80,7 @@ def test_links_are_followed(plan: Callable[..., dict[str, Any]]) -> None:
 def test_links_are_kept(plan: Callable[..., dict[str, Any]]) -> None:
     found = plan("base", keep_symlinks=True)
     kept = ["broken", "deep/up", "outside", "to_changed", "to_dir", "to_file", "to_taken"]
-    assert found["links"] == kept  # those to an empty directory would lead nowhere
+    assert found["links"] == kept  # links to an empty directory would be dangling
     assert found["files"] == ["changed/x", "dir/file", "file", "taken"]
     found = plan("base", keep_symlinks=True, include_empty=True)
     assert found["links"] == sorted([*kept, "to_empty", "to_to_empty"])
@@ -92,5 +92,5 @@ def test_the_first_source_wins(plan: Callable[..., dict[str, Any]]) -> None:
         found = plan("over", "base", keep_symlinks=True, include_empty=empty)
         assert "over_link" in found["links"] and "to_taken" in found["links"]
         assert "changed" in found["files"] and "changed/x" not in found["files"]
-        assert not {"to_changed"} & {*found["links"], *found["directories"]}  # a file is where a directory was
+        assert not {"to_changed"} & {*found["links"], *found["directories"]}  # a file was a directory before
     assert "to_changed/x" in plan("over", "base")["files"]

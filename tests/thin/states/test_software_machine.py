@@ -1,4 +1,4 @@
-"""States of what is installed beside packages, on a booted Debian machine, as recorded."""
+"""States of software that no package manager of the system installs, on a booted Debian machine, as recorded."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Keys from files of the file server, and links that are not followed. Single keys: the recorded steps."""
+"""Keys from files of the file server, and links that are not followed. Recorded steps have single keys."""
 
 import os
 import pwd
@@ -50,8 +50,8 @@ def test_keys_of_a_file(bed, tmp_path):
     assert path.read_text() == ""
 
 
-def test_no_key_goes_when_the_source_is_missing(bed, tmp_path):
-    """As with Salt the state is content; a warning says so."""
+def test_no_key_is_removed_if_the_source_is_missing(bed, tmp_path):
+    """As in Salt the state succeeds; a warning reports the missing source."""
     path = tmp_path / "keys"
     path.write_text(KEYS)
     ret = bed.loaders.states["ssh_auth.absent"]("k", user=USER, source="salt://none.pub", config=str(path))
@@ -60,8 +60,8 @@ def test_no_key_goes_when_the_source_is_missing(bed, tmp_path):
     assert path.read_text() == KEYS
 
 
-def test_the_name_stays_as_it_was_written(bed, tmp_path):
-    """The changes name the key alone."""
+def test_the_name_is_not_changed(bed, tmp_path):
+    """The changes name only the key."""
     args = {"user": USER, "config": str(tmp_path / "keys")}
     line = "no-pty ssh-ed25519 AAAAC3NzaC1l me@x"
     for state, change in (("present", "New"), ("absent", "Removed")):

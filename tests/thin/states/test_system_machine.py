@@ -1,6 +1,6 @@
-"""States of a system's settings on a booted Debian machine, as recorded: test mode, first run, second run, after drift.
+"""States of system settings on a booted Debian machine, as recorded: test mode, first run, second run, after drift.
 
-Kernel parameters outside of the network are read-only there, as in any container.
+Kernel parameters except those of the network are read-only there, as in any container.
 """
 
 import pytest

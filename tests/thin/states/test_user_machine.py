@@ -22,7 +22,7 @@ def test_recorded_steps(machine):
 
 
 def test_a_hash_is_on_no_command_line_and_in_no_return(machine):
-    """Every program that the state starts has its words written down by a wrapper in front of it."""
+    """A wrapper of every program that the state starts records its arguments."""
     machine.shell(
         "mkdir -p /opt/watch; for p in useradd usermod chpasswd chage passwd; do "
         """printf '#!/bin/sh\\necho "$0 $*" >> /run/argv\\nexec %s "$@"\\n' "$(command -v $p)" > /opt/watch/$p; """
@@ -49,7 +49,7 @@ def test_a_hash_is_on_no_command_line_and_in_no_return(machine):
 
 
 def test_a_clear_password_is_hashed_once(machine):
-    """With hash_password the salt of the password that is set is used again: the second run has nothing to change."""
+    """With hash_password the salt of the current password is used again: the second run makes no changes."""
     chunk = {"state": "user.present", "args": {"name": "hashed", "password": "geheim", "hash_password": True}}
     came = steps.take(machine, [chunk, chunk, {"call": "shadow.info", "args": ["hashed"]}])
     assert [bool(ret["changes"]) for ret in came[:2]] == [True, False]

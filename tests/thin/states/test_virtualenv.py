@@ -1,4 +1,4 @@
-"""Virtual environments made, cleared and filled with wheels of a folder."""
+"""Virtual environments created, cleared and filled with wheels of a folder."""
 
 import shutil
 import subprocess
@@ -18,7 +18,7 @@ def loaders(test=False, pillar=None):
 
 
 def fake(path, version="20.1.2"):
-    """A virtualenv that writes down what it was asked."""
+    """A virtualenv that records its calls."""
     path.write_text(
         f'#!/bin/sh\ncase "$1" in --version) echo "virtualenv {version} from /x/py3.11/virtualenv.py"; exit;; esac\n'
         'for last; do :; done\nmkdir -p "$last"; printf "%s\\n" "$@" > "$last/asked"\n'

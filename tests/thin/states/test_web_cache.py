@@ -1,4 +1,4 @@
-"""Sources of the web that are kept on the target: asked for by ETag, or not at all where their digest is known."""
+"""Web sources that the target caches: requested with an ETag, or not at all if their digest is known."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def server() -> Iterator[str]:
 
 @pytest.fixture
 def make(make_loaders: Callable[..., Loaders], tmp_path: Path) -> Callable[[], Loaders]:
-    """Loaders as each run has them anew, with one cachedir."""
+    """New loaders, as in each run, with one cachedir."""
     return lambda: make_loaders(opts={"test": False, "cachedir": str(tmp_path / "cache")})
 
 

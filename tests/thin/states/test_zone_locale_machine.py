@@ -1,4 +1,4 @@
-"""States of the time zone and of locales on a booted Debian machine: with systemd, and with what is there without."""
+"""States of the time zone and of locales on a booted Debian machine: with systemd, and with the programs without it."""
 
 import pytest
 

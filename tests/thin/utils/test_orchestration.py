@@ -1,4 +1,4 @@
-"""The outcome of orchestration steps from the answers of targets. Real Salt's own answers are compared by hand."""
+"""The outcome of orchestration steps from the answers of targets. Comparison with real Salt is by hand."""
 
 from __future__ import annotations
 
@@ -89,3 +89,8 @@ def test_one_of_the_parallel_runners_failed():
     outputs = {"left": {"outputter": "highstate", "data": {}, "retcode": 1}, "right": {"outputter": "highstate"}}
     outcome = orchestration.parallel_outcome(outputs)
     assert outcome["result"] is False and outcome["comment"] == "Runner left failed."
+
+
+def test_the_job_of_a_step():
+    assert orchestration.jid_of({"a": dict(GOOD, jid="1"), "b": dict(BAD, jid="1")}) == {"__jid__": "1"}
+    assert orchestration.jid_of({"a": GOOD}) == orchestration.jid_of({}) == {}

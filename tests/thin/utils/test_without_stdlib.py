@@ -1,4 +1,4 @@
-"""thin's own stand-ins for difflib, shlex, shutil and tempfile, against these."""
+"""thin's replacements of difflib, shlex, shutil and tempfile, compared with the originals."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from thin.utils import matching, unified, words
 from thin.utils.files import copying, edit, osutil
 
 LINES = st.lists(st.sampled_from(["a\n", "b\n", "c\n", "\n", "  }\n", "end"]), max_size=60)
-#: what the shell's words are made of
+#: special characters of shell words
 COMMANDS = st.text(st.sampled_from("ab\"'\\ \t\n\r=,()#é\x0b"), max_size=30)
 
 
@@ -54,7 +54,7 @@ def test_diff_of_short_texts(old: list[str], new: list[str], context: int) -> No
 @given(st.integers(0, 2**32), st.sampled_from([190, 199, 200, 201, 450]), st.integers(2, 300), st.integers(0, 30))
 def test_diff_of_texts_with_popular_lines(seed: int, size: int, vocabulary: int, edits: int) -> None:
     rng = random.Random(seed)
-    # most lines come from few words, as braces and empty lines do
+    # most lines are from a few words, as braces and empty lines are in files
     old = [f"{int(vocabulary * rng.random() ** 3)}\n" for _ in range(size)]
     for a, b in ((old, edited(rng, old, edits)), (edited(rng, old, edits), old)):
         ours, theirs = both_diffs(a, b)
@@ -115,7 +115,7 @@ def test_quote(text: str) -> None:
 
 
 def salts_tokens(text: str) -> list[str]:
-    """What Salt's parser of slots reads: posix shlex, with escapes in both kinds of quotes."""
+    """The tokens of Salt's parser of slots: posix shlex, with escapes in both kinds of quotes."""
     reader = shlex.shlex(text, posix=True)
     reader.escapedquotes = "\"'"
     return list(reader)
@@ -189,7 +189,7 @@ def test_temporary_files_go_where_there_is_a_place(folder: str, monkeypatch: pyt
 
 
 def lexed(line: str) -> list[str]:
-    """The words of a line with both kinds of quotes as Salt's build_whitespace_split_regex takes them."""
+    """The words of a line with both kinds of quotes, as in Salt's build_whitespace_split_regex."""
     lexer = shlex.shlex(line)
     lexer.whitespace_split = True
     lexer.commenters = ""

@@ -148,7 +148,7 @@ def _look():
     running = _cli("ps", "-q", "--no-trunc").split() if state["engine"] and wanted.looks else []
     found = {}
     if running or (wanted.declared and state["engine"]):
-        # what is gone by now, or never was there, is not among what is said
+        # removed ones, and names that never existed, are missing in the output
         said = _cli("container", "inspect", "-f", _format(), *(running + wanted.declared), partly=True)
         for line in said.splitlines():
             values = line.strip().split("|")

@@ -27,7 +27,7 @@ OPTIONS = ("url", "token", "headers", "ping", "grains", "timeout", "ca_bundle", 
 #: Seconds to wait for the server, and bytes that it may answer.
 TIMEOUT = 30
 LARGEST = 16 * 1024 * 1024
-#: What stands in a path as it is; all else is encoded.
+#: Characters that are not encoded in a path.
 PLAIN = "/:@!$&'()*+,;=-._~%?"
 
 
@@ -107,7 +107,7 @@ def query(path="", method="GET", data=None, params=None, raise_error=True):
     except urllib.error.HTTPError as exc:
         with exc:
             status, wrong, text = exc.code, "%d %s" % (exc.code, exc.reason), exc.read(LARGEST)
-    except Exception as exc:  # a server may say anything, and each module has exceptions of its own for that
+    except Exception as exc:  # a server may send anything, and each module has its own exceptions for that
         status, wrong, text = 0, str(getattr(exc, "reason", None) or exc or type(exc).__name__), b""
     found = {"status": status, "data": _meant(text)}
     if wrong is not None:

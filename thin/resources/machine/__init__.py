@@ -25,7 +25,7 @@ from thin.utils.declared import Wanted
 
 #: where systemd keeps the roots of machines
 IMAGES = "/var/lib/machines"
-#: is there where systemd runs: nobody else starts machined
+#: exists where systemd runs, which starts machined
 BOOTED = "/run/systemd/system"
 _CONTEXT = "machine_resource"
 _NAME = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-"
@@ -33,7 +33,7 @@ _CLEAN = "env -i HOME=/root USER=root LOGNAME=root PATH=/usr/local/sbin:/usr/loc
 
 # These go through a login's shell: no single quotes, backslashes, exclamation marks, nor two spaces in a row.
 
-#: Who leads the machine is asked each time: it may have been started anew. Its first argument is the name.
+#: The leader process is determined each time: the machine may have been restarted. Its first argument is the name.
 _INTO_MACHINE = (
     'm=$1; shift; p=$(LC_ALL=C machinectl show -p Leader --value "$m" 2>/dev/null); '
     'case $p in ""|0) echo "machine $m does not run" >&2; exit 97;; esac; '
@@ -48,7 +48,7 @@ _INTO_CHROOT = (
     f'if [ -d "$r/proc/self" ] && [ -c "$r/dev/null" ]; then exec {_CLEAN} chroot "$r" "$@"; fi; '
     f'exec {_CLEAN} unshare -m sh -c "$w" chroot "$r" "$@"'
 )
-#: What programs cannot do without, where the chroot lacks it: mounts that nobody else sees and that end with us.
+#: Mounts that programs need, if the chroot lacks them: not visible to others, and removed with the command.
 _WITH_MOUNTS = (
     'r=$1; shift; [ -d "$r/proc/self" ] || mount -t proc proc "$r/proc" || echo "$r has no /proc" >&2; '
     '[ -c "$r/dev/null" ] || mount --rbind /dev "$r/dev" || echo "$r has no /dev" >&2; '

@@ -81,7 +81,7 @@ def _swap(target, path):
     from thin.utils.files import safepath
 
     with safepath.at(path) as place:
-        temp = place.beside(".pushsalt-%s" % os.urandom(12).hex())
+        temp = place.sibling(".pushsalt-%s" % os.urandom(12).hex())
         temp.symlink(target)
         try:
             place.take(temp.name)

@@ -136,7 +136,7 @@ class Place(object):
     def temporary(self, suffix="", prefix=".pushsalt-"):
         """(descriptor, name) of a new empty file in this folder, 0600, whose name nobody can foresee."""
         while True:
-            name = self.beside("%s%s%s" % (prefix, os.urandom(12).hex(), suffix)).name
+            name = self.sibling("%s%s%s" % (prefix, os.urandom(12).hex(), suffix)).name
             try:
                 return self._do(os.open, name, _NEW, 0o600, dir_fd=self.fd), name
             except FileExistsError:
@@ -224,7 +224,7 @@ class Place(object):
             raise
         return True
 
-    def beside(self, name):
+    def sibling(self, name):
         """The place of another name in this folder, for as long as this one is open."""
         head, _ = os.path.split(self.path)
         inner = name if self.fd is not None else os.path.join(os.path.dirname(self.name), name)

@@ -76,7 +76,7 @@ class Near(object):
         if self._place is None or head != self._head:
             self.__exit__()
             self._head, self._place = head, at(os.path.join(head, "any"))
-        return self._place.beside(name)
+        return self._place.sibling(name)
 
 
 def real(path):

@@ -136,7 +136,7 @@ class Tree(object):
         user, group = self._owner
         wanted = self._modes["f"] or (owner.mode_text(found) if found else "%04o" % mode)
         with self.at(name) as place:
-            with place.beside(part).pin() as pinned:
+            with place.sibling(part).pin() as pinned:
                 pinned.expect(written)
                 now = pinned.stat()
                 if found and (found.st_uid, found.st_gid) != (now.st_uid, now.st_gid):

@@ -1,4 +1,4 @@
-"""Archives read without Python's own libraries for them, against these."""
+"""Archives are parsed without Python's libraries, with the same results as these."""
 
 import io
 import os
@@ -72,7 +72,7 @@ def test_what_is_no_tar_archive(data, tmp_path):
 
 @pytest.mark.parametrize("compression", ["", "gz"])
 def test_a_size_that_leads_back_is_refused(compression, tmp_path):
-    """Else the same header would be read for ever."""
+    """Otherwise the same header would be read endlessly."""
     info = entry("a")
     info.pax_headers = {"size": "-1024"}
     path = tmp_path / "a"
@@ -84,14 +84,14 @@ def test_a_size_that_leads_back_is_refused(compression, tmp_path):
 
 @pytest.mark.parametrize("kind", [b"x", b"g", b"L", b"S"])
 def test_headers_without_end_are_refused(kind, monkeypatch):
-    """They are held until their member is known."""
+    """They are held in memory until their member is known."""
     monkeypatch.setattr(tarmembers, "HEADER", 100_000)
     read = []
 
     def pieces():
         info = entry("a", kind, size=0 if kind == b"S" else 512)
         head = bytearray(info.tobuf(tarfile.GNU_FORMAT))
-        if kind == b"S":  # each block says that there is one more
+        if kind == b"S":  # each block announces another one
             head[482] = 1
             head[148:156] = b" " * 8
             head[148:155] = b"%06o\0" % sum(head)

@@ -1,4 +1,4 @@
-"""Source lists of apt, read, changed and written."""
+"""Source lists of apt: parsed, changed and written."""
 
 import pytest
 

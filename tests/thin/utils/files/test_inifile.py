@@ -1,4 +1,4 @@
-"""INI files: what is kept of them."""
+"""INI files: edits keep the other lines."""
 
 import pytest
 

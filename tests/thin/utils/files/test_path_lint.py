@@ -1,7 +1,7 @@
-"""The runtime changes files, owners and modes through ``thin.utils.files.safepath`` alone.
+"""The runtime changes files, owners and modes through ``thin.utils.files.safepath`` only.
 
-What changes something by its path can be led elsewhere by whoever swaps a link in. A line may do so where nobody else
-can: it says why after ``# path:``, on it or on the line above.
+A change by path can be redirected by another user who swaps in a link. A line may use a path if no other user can do
+so: a comment ``# path:`` on the line, or above, gives the reason.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[4]
-#: the library itself, and what it removes trees with
+#: the library itself, and its removal of trees
 LIBRARY = {f"thin/utils/files/{name}.py" for name in ("safepath", "safetree", "places", "osutil")}
 CHANGES = {
     "chflags",
@@ -60,7 +60,7 @@ MARK = re.compile(r"# path: (\S.*)")
 
 
 def findings(text: str) -> Iterator[tuple[int, str]]:
-    """(line, what is wrong) of each place of a module that changes something by its path."""
+    """(line, problem) of each place in a module that changes something by its path."""
     tree = ast.parse(text)
     constants = {
         target.id: ast.unparse(node.value)
@@ -111,7 +111,7 @@ def _call(node: ast.Call, constants: dict[str, str]) -> Iterator[tuple[int, str]
 
 
 def _walks(function: ast.AST) -> Iterator[tuple[int, str]]:
-    """os.walk where something is changed: safetree.descend stays in the folders that it saw."""
+    """os.walk in code that changes something: safetree.descend stays in the folders that it opened."""
     names = {ast.unparse(node.func): node.lineno for node in ast.walk(function) if isinstance(node, ast.Call)}
     changes = [name for name in names if name.rpartition(".")[2] in CHANGES | SHUTIL | {"enforce", "own"}]
     changes = [name for name in changes if name.partition(".")[0] in ("os", "safepath", "owner", "walk", "shutil")]

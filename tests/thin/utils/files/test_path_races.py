@@ -1,8 +1,8 @@
-"""Root works in a folder of another user, who swaps files, folders and links meanwhile: nothing else is ever touched.
+"""Root works in a folder of another user, who swaps files, folders and links meanwhile: no other file is affected.
 
-Each state runs with a swap before each of its calls of the system, and against a process that swaps all the time.
-``PUSHSALT_RACE_ROUNDS`` sets the rounds of the latter (1000 by hand; a round is one run of the state) and tries all
-steps.
+Each state runs with a swap before each of its system calls, and against a process that swaps all the time.
+``PUSHSALT_RACE_ROUNDS`` is the number of rounds of the latter (use 1000 by hand; a round is one run of the state), and
+enables all steps.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ pytestmark = [
 ]
 
 ROUNDS = int(os.environ.get("PUSHSALT_RACE_ROUNDS", "0"))
-#: before how many steps the user swaps a name, where all are not asked for
+#: the number of steps before which the user swaps a name, unless all are enabled
 MOST = 10
 KEY = "AAAAC3NzaC1lZDI1NTE5AAAAIOMqqnkVzrm0SdG6UOoqKLsabgH5C9okWi0dh2l9GKJl"
 #: state or function -> (names that the user swaps, arguments; @ is the user's folder)
@@ -141,7 +141,7 @@ def arena(tmp_path: Path) -> Iterator[Arena]:
 
 
 class Runner:
-    """One run of a case; the text that it writes differs from run to run. Counts what came of it."""
+    """One run of a case, with a new text for the file in each. Counts the outcomes."""
 
     def __init__(self, arena: Arena, case: str) -> None:
         self.arena, self.case = arena, case
@@ -162,7 +162,7 @@ class Runner:
         except safepath.Refused:
             self.refused += 1
         except (CommandExecutionError, SaltInvocationError, OSError):
-            pass  # what was there a moment ago is not any more
+            pass  # an entry was removed a moment ago
 
     def _run(self) -> None:
         bed = self.arena.bed
@@ -190,7 +190,7 @@ class Runner:
 @pytest.mark.parametrize("case", ALL)
 def test_a_swap_before_any_step_harms_nobody_else(arena: Arena, case: str) -> None:
     run = Runner(arena, case)
-    for _ in range(2):  # the first one imports
+    for _ in range(2):  # the first run imports modules
         arena.reset()
         with Steps.watched(arena.top, lambda number: None):
             run()
@@ -230,7 +230,7 @@ def test_a_racing_user_harms_nobody_else(arena: Arena, case: str) -> None:
     print(f"{case}: {run.runs} rounds, {run.changed} changed, {run.refused} refused")
 
 
-# -- that these tests can fail: what goes by paths is led astray --
+# -- controls: code that uses paths is misled
 
 
 def naive_write(path: Path) -> None:
@@ -293,7 +293,7 @@ def test_control_a_racing_user_beats_what_goes_by_paths(arena: Arena, naive: Cal
     pytest.fail("nothing was led astray")
 
 
-# -- what a user puts in the place of a file does not get its rights --
+# -- a user's file in place of another does not get its rights
 
 
 @pytest.mark.parametrize("there", [False, True])
@@ -337,7 +337,7 @@ def test_no_file_of_the_user_ever_runs_as_root(arena: Arena, fun: str, there: bo
 @pytest.mark.parametrize("there", ["", "other", "same"])
 @pytest.mark.parametrize("part", [False, True])
 def test_no_file_of_the_user_that_is_copied_runs_as_root(arena: Arena, there: str, part: bool) -> None:
-    """``pushsalt cp --owner root --mode 4755`` into a folder of the user; ``part``: as one that came in pieces."""
+    """``pushsalt cp --owner root --mode 4755`` into a folder of the user; ``part``: transferred in pieces."""
     wanted, name = b"#!/bin/true\n", arena.top / "d/program"
 
     def copied() -> str:
@@ -346,7 +346,7 @@ def test_no_file_of_the_user_that_is_copied_runs_as_root(arena: Arena, there: st
             return str(tree.same("d/program"))
         if not part:
             return str(tree.file("d/program", 0o755, lambda: wanted))
-        with tree.at("d/program") as place, place.beside("part") as beside:
+        with tree.at("d/program") as place, place.sibling("part") as beside:
             descriptor = beside.open(os.O_RDWR | os.O_CREAT, 0o600)
             with os.fdopen(descriptor, "wb") as file:
                 file.write(wanted)

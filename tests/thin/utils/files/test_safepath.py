@@ -1,4 +1,4 @@
-"""Paths by open folders: which links root follows, what is refused and in which words, and trees."""
+"""Paths by open folders: which links root follows, what is refused with which error, and trees."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ root_only = pytest.mark.skipif(os.geteuid() != 0, reason="only root can make fil
 
 @pytest.fixture
 def place(tmp_path: Path) -> Path:
-    """A folder of root; its ``theirs`` belongs to another user, ``canary`` is a file of root outside of that."""
+    """A folder of root; its ``theirs`` belongs to another user, ``canary`` is a file of root outside."""
     os.chmod(tmp_path, 0o755)
     (tmp_path / "theirs").mkdir()
     (tmp_path / "canary").write_text("secret")
@@ -31,7 +31,7 @@ def place(tmp_path: Path) -> Path:
 
 
 def as_nobody(folder: Path, function: Callable[[], None]) -> None:
-    """Call a function as another user, who may not be able to go where the tests' folders are."""
+    """Call a function as another user, who may be unable to enter the folders of the tests."""
     child = os.fork()
     if not child:
         status = 99
@@ -228,7 +228,7 @@ def test_below_a_folder_no_link_is_followed_whoever_made_it(place: Path) -> None
     assert (place / "outside/new").is_dir()
 
 
-# -- what is done in an open folder --
+# -- operations in an open folder
 
 
 def test_the_folder_stays_the_one_that_was_opened(place: Path) -> None:

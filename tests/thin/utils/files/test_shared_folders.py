@@ -1,4 +1,4 @@
-"""Temporary files in folders that others use, too, and programs that work in folders of others."""
+"""Temporary files in folders that others use, too, and programs that work in folders of other users."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_no_module_has_a_foreseeable_name_in_a_shared_folder() -> None:
-    """The process id, or nothing, does not make a name that nobody can foresee."""
+    """Other users can predict a process id, or a fixed name."""
     wrong = re.compile(r"""["'](/var)?/tmp/|gettempdir|tempfile\.mktemp|["']/dev/shm/""")
     shown = re.compile(r"^\s+pushsalt run|^\s+/tmp/.*:$|get\('path', '/tmp/hello")
     found = []
@@ -92,7 +92,9 @@ def test_a_temporary_folder_where_others_could_exchange_files_is_the_last_choice
 
 @needs_root
 def test_a_script_is_not_put_where_others_could_exchange_it(tmp_path: Path, make_loaders: Any) -> None:
-    """``cwd`` is where it runs; it is put there only if nobody else can rename it away before it is executed."""
+    """``cwd`` is the working directory; the script is put there only if no other user can rename it before it is
+    executed.
+    """
     run = make_loaders(extra={"__env__": "base"}).modules["cmd.script"]
     script = tmp_path / "script.sh"
     script.write_text("#!/bin/sh\necho $0; pwd\n")
@@ -107,7 +109,7 @@ def test_a_script_is_not_put_where_others_could_exchange_it(tmp_path: Path, make
 
 
 def test_what_a_killed_worker_leaves_is_taken_away(temporary: Path) -> None:
-    """By its session: what others have there, and what a background script needs, stays."""
+    """Files of its session; those of others, and those that a background script needs, remain."""
     program = f"""
 import os, sys, time
 sys.path.insert(0, {str(ROOT)!r})
@@ -198,7 +200,7 @@ def test_a_script_in_a_container_goes_where_programs_may_run(
 
 
 def test_an_image_is_saved_in_no_foreseeable_file(docker: Any, tmp_path: Path) -> None:
-    """Somebody has a link where the program's first file used to be."""
+    """The program's first file name was predictable: a user has a link there."""
     out, canary = tmp_path / "out", tmp_path / "canary"
     out.mkdir()
     canary.write_text("safe")
@@ -266,7 +268,7 @@ def test_root_clones_into_a_folder_of_another_user_by_open_folders(git: Any, tmp
 
 @needs_root
 def test_root_goes_through_no_link_of_another_user_to_a_repository(git: Any, tmp_path: Path) -> None:
-    """As to one of the system's, in which a reset would undo what was changed."""
+    """A link to a repository of the system, for example, in which a reset would discard changes."""
     home = tmp_path / "home"
     home.mkdir()
     os.chown(home, 1, 1)

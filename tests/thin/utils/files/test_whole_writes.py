@@ -1,4 +1,4 @@
-"""What a file keeps when its content changes: owner, mode, ACL, attributes; and its inode where Salt keeps it."""
+"""Properties that a file keeps when its content changes: owner, mode, ACL, attributes; and the inode as in Salt."""
 
 import os
 import resource
@@ -22,7 +22,7 @@ def acl(*entries):
     return struct.pack("<I", 2) + b"".join(struct.pack("<HHI", *entry) for entry in entries)
 
 
-#: user::rw-, user:7:rw-, group::r--, mask::rw-, other::---: the mode says 0660, the group may only read
+#: user::rw-, user:7:rw-, group::r--, mask::rw-, other::---: the mode is 0660, although the group may only read
 GUARDED = acl((OWNER, 6, 2**32 - 1), (USER, 6, 7), (GROUP, 4, 2**32 - 1), (MASK, 6, 2**32 - 1), (OTHER, 0, 2**32 - 1))
 PLAIN = acl((OWNER, 6, 2**32 - 1), (GROUP, 4, 2**32 - 1), (OTHER, 4, 2**32 - 1))
 
@@ -51,7 +51,7 @@ def attributes(path):
 
 
 def as_nobody(function):
-    """The exit status of a child that is ``nobody``: what the function returns, 99 where it raises."""
+    """The exit status of a child that is ``nobody``: the function's return, or 99 if it raises."""
     pid = os.fork()
     if pid == 0:
         status = 99
@@ -204,7 +204,7 @@ def test_where_the_whole_content_is_when_writing_broke_off(bed, monkeypatch):
 
 
 def stopped_in(path, number, work):
-    """What a child died of that got a signal after the first byte into ``path``, in ``work``."""
+    """The exit status of a child that gets a signal after the first byte was written to ``path``, in ``work``."""
     inode, write = os.stat(path).st_ino, os.write
 
     def slow(descriptor, data):
@@ -310,7 +310,7 @@ def test_append_does_not_read_a_large_file_whole(bed, monkeypatch, mapped):
 def test_windows_overlap_by_lines(bed, monkeypatch):
     monkeypatch.setattr(edit, "WINDOW", 1 << 19)
     monkeypatch.setattr(edit, "AGAIN", 4096)
-    monkeypatch.setattr(large, "is_large", lambda path: False)  # as where no file can be mapped
+    monkeypatch.setattr(large, "is_large", lambda path: False)  # as for a file that cannot be mapped
     lines = b"".join(b"%d\n" % number for number in range(400_000))
     path = bed.file("numbers", lines)
     texts = ["\n".join(str(number) for number in range(first, first + 50)) for first in range(0, 399_000, 5_000)]

@@ -1,4 +1,4 @@
-"""Rules of firewalls and entries of sets as text: built, read back, compared. Listings are of Debian 12's programs."""
+"""Firewall rules and set entries as text: built, parsed, compared. Listings are from Debian 12's programs."""
 
 from __future__ import annotations
 
@@ -190,7 +190,7 @@ def firewall(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, make_loaders: Any)
 
 
 def test_chunks_are_joined(firewall: Any, tmp_path: Path) -> None:
-    """The first of the chunks adds the rules of all, its own before the others', and saves once."""
+    """The first chunk adds the rules of all, its own first, and saves once."""
     chunks = [
         {
             "state": "iptables",
@@ -205,7 +205,7 @@ def test_chunks_are_joined(firewall: Any, tmp_path: Path) -> None:
         for number, name in enumerate(("a", "b", "c"), 1)
     ]
     low = chunks[0]
-    low["__agg__"] = True  # as the engine says
+    low["__agg__"] = True  # the form of the engine
     joined = firewall.states["iptables.mod_aggregate"](low, chunks, {})
     assert [rule["name"] for rule in joined["rules"]] == ["a", "b", "c"]
     ret = firewall.states["iptables.append"](**{key: joined[key] for key in joined if key not in ("state", "fun")})

@@ -1,4 +1,4 @@
-"""What the client of MySQL writes, GRANT statements, scripts and option files: pure functions."""
+"""Output of MySQL's client, GRANT statements, scripts and option files: pure functions."""
 
 import pytest
 

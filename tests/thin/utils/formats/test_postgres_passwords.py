@@ -1,4 +1,4 @@
-"""Stored forms of PostgreSQL's passwords, against what servers and RFC 7677 have."""
+"""Stored forms of PostgreSQL's passwords, compared with those of servers and RFC 7677."""
 
 import base64
 
@@ -34,7 +34,7 @@ def test_new_verifiers_differ_and_fit():
 @pytest.mark.parametrize("encrypted", [True, "md5"])
 def test_md5_depends_on_the_role(encrypted):
     stored = pgpass.stored("frank", "new", encrypted)
-    assert stored == "md51868f8cdd9aa105673f3c62972911e40"  # what a server 15 had
+    assert stored == "md51868f8cdd9aa105673f3c62972911e40"  # stored by a server 15
     assert pgpass.verified("frank", "new", stored, encrypted)
     assert pgpass.verified("frank", stored, stored, encrypted)
     assert not pgpass.verified("anna", "new", stored, encrypted)
@@ -58,7 +58,7 @@ def test_plain_and_unknown():
         ("USER", "USER"),
         ("\xaa", "a"),
         ("\u2168", "IX"),
-        ("\x07", "\x07"),  # forbidden, and so taken as it is
+        ("\x07", "\x07"),  # forbidden, so used unchanged
         ("\u06271", "\u06271"),
         ("a\xa0b", "a b"),
         ("\xad", "\xad"),

@@ -1,4 +1,4 @@
-"""What apt and dpkg print, read from recorded outputs."""
+"""Recorded output of apt and dpkg, parsed."""
 
 from pathlib import Path
 
@@ -13,7 +13,7 @@ PACKAGES = yaml.safe_load((CASES / "packages.yaml").read_text(encoding="utf-8"))
 
 
 def plain(value):
-    """Tuples as YAML has them."""
+    """Tuples as lists, as in YAML."""
     if isinstance(value, dict):
         return {key: plain(item) for key, item in value.items()}
     return [plain(item) for item in value] if isinstance(value, (list, tuple)) else value

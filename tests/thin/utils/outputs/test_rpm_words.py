@@ -1,4 +1,4 @@
-"""What rpm, dnf, yum and zypper print, and the files of repositories, as values."""
+"""Output of rpm, dnf, yum and zypper, and files of repositories, parsed."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The order of Debian versions and what an SLS says about versions."""
+"""The order of Debian versions, and version requirements of an SLS."""
 
 import itertools
 import shutil
@@ -79,7 +79,7 @@ def compare(left, right, ignore_epoch=False):
         (["1.5-1"], "<=1.5-1", {}, True),
         (["1.0", "2.0"], ">=2", {}, True),
         ([], ">=2", {}, False),
-        # an epoch that is not written does not count for equality, but does for order
+        # a missing epoch does not matter for equality, but for order
         (["2:1.5-1"], "1.5-1", {}, True),
         (["2:1.5-1"], "1:1.5-1", {}, False),
         (["2:1.5-1"], "<3", {}, False),

@@ -1,4 +1,4 @@
-"""The protocol of Redis against a server in this process, which answers what the test gives it."""
+"""The protocol of Redis, with a server in this process whose answers the test sets."""
 
 import socket
 import threading
@@ -10,7 +10,7 @@ from thin.utils.programs import resp
 
 @pytest.fixture
 def server():
-    """Answers with the given bytes, then closes; ``asked`` is what it was sent."""
+    """Answers with the given bytes, then closes; ``asked`` is what it received."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         asked: list[bytes] = []
         threads: list[threading.Thread] = []

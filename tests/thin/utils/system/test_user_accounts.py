@@ -1,11 +1,11 @@
-"""Account files, dates and password hashes as values."""
+"""Account files, dates and password hashes, parsed."""
 
 import pytest
 
 from thin.utils.formats import shacrypt
 from thin.utils.system import accounts
 
-#: password, salt, hash: the vectors of the scheme's author
+#: password, salt, hash: test vectors by the scheme's author
 VECTORS = [
     ("Hello world!", "saltstring", "$5$saltstring$5B8vYYiY.CVt1RlTTf8KbXBH3hsxY/GNooZaBBGWEc5"),
     (
@@ -23,7 +23,7 @@ VECTORS = [
         "rounds=77777$short",
         "$6$rounds=77777$short$WuQyW2YR.hBNpjjRhpYD/ifIw05xdfeEyQoMxIXbkvr0gge1a1x3yRULJ5CCaUeOxFmtlcGZelFl5CxtgfiAc0",
     ),
-    # of the C library's crypt(3)
+    # computed by the C library's crypt(3)
     ("we have a short salt string but not a short password", "saltsalt", "$1$saltsalt$uDPEl/.SZu.bf77J38Yyk."),
 ]
 

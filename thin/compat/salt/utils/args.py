@@ -53,7 +53,7 @@ def arg_lookup(fun, aspec=None):
 
 
 def shlex_split(s, **kwargs):
-    """The words of a shell line; what is no text is given back."""
+    """The words of a shell line; a value that is not text is returned unchanged."""
     if not isinstance(s, str):
         return s
     if kwargs:

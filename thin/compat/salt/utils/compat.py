@@ -2,7 +2,7 @@
 
 
 def pack_dunder(name):
-    """Nothing: the dunders are there for who imports from a module, too."""
+    """Does nothing: the dunders exist, also for code that imports from a module."""
 
 
 def deepcopy_bound(name):

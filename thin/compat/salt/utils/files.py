@@ -38,7 +38,7 @@ def mkstemp(*args, **kwargs):
 
 
 def recursive_copy(source, dest):
-    """Copy all files below ``source`` to ``dest``; what is there besides stays."""
+    """Copy all files below ``source`` to ``dest``; other files there are unchanged."""
     for folder in safetree.descend(source):
         target = os.path.normpath(os.path.join(dest, os.path.relpath(folder.path, source)))
         safepath.makedirs(target)
@@ -89,7 +89,7 @@ def process_read_exception(exc, path, ignore=None):
 
 @contextlib.contextmanager
 def wait_lock(path, lock_fn=None, timeout=5, sleep=0.1, time_start=None):
-    """Hold a lock file beside ``path``. Raises FileLockError when it is not to be had in ``timeout`` seconds."""
+    """Hold a lock file next to ``path``. Raises FileLockError if it cannot be locked within ``timeout`` seconds."""
     import time
 
     began, name = time_start or time.time(), lock_fn or "%s.w" % path
@@ -181,7 +181,7 @@ def safe_walk(top, topdown=True, onerror=None, followlinks=True, _seen=None):
 
 
 def safe_rm(tgt):
-    """Remove a file; that it is not there, or cannot be removed, is no matter."""
+    """Remove a file; a missing file, or a failure, is ignored."""
     with contextlib.suppress(OSError):
         safepath.unlink(tgt)
 
@@ -203,7 +203,7 @@ def remove(path):
 
 
 def is_empty(filename):
-    """Whether a file has no content; False for one that cannot be looked at."""
+    """Whether a file has no content; False for one that cannot be read."""
     with contextlib.suppress(OSError):
         return not os.path.getsize(filename)
     return False
@@ -251,7 +251,7 @@ def list_files(directory):
 
 
 def st_mode_to_octal(mode):
-    """The last four octal digits of a mode; empty text for what is no whole number."""
+    """The last four octal digits of a mode; an empty text for a value that is not a whole number."""
     return oct(mode)[-4:] if isinstance(mode, int) else ""
 
 

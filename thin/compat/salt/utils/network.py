@@ -101,7 +101,7 @@ def ip_addrs6(interface=None, include_loopback=False, interface_data=None):
 
 
 def in_subnet(cidr, addr=None):
-    """Whether one of the addresses (this machine's, unless given) lies in a network."""
+    """Whether one of the addresses (this machine's, unless given) is in a network."""
     network = ipaddress.ip_network(cidr)
     addrs = [addr] if isinstance(addr, str) else (addr if addr is not None else ip_addrs() + ["127.0.0.1"])
     return any(ipaddress.ip_address(one) in network for one in addrs)

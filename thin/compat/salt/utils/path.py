@@ -41,7 +41,7 @@ def which_bin(exes):
 
 
 def check_or_die(command):
-    """Raises CommandNotFoundError when there is no such program."""
+    """Raises CommandNotFoundError if there is no such program."""
     from thin.exceptions import CommandNotFoundError
 
     if command is None:

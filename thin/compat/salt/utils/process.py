@@ -21,7 +21,7 @@ def os_is_running(pid):
 
 
 def clean_proc(proc, wait_for_kill=10):
-    """End a process of ours, by force if need be."""
+    """End a child process, by SIGKILL if needed."""
     if not proc:
         return
     proc.terminate()

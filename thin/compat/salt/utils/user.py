@@ -6,7 +6,7 @@ import pwd
 
 
 def get_user():
-    """Who executes this."""
+    """The user of this process."""
     try:
         return pwd.getpwuid(os.geteuid()).pw_name
     except KeyError:
@@ -17,7 +17,7 @@ get_specific_user = get_user
 
 
 def get_uid(user=None):
-    """The uid of a user, ours without one; None when there is no such user."""
+    """The uid of a user, by default that of this process; None if there is no such user."""
     if not user:
         return os.geteuid()
     try:

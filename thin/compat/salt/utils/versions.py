@@ -95,7 +95,7 @@ def compare(ver1="", oper="==", ver2="", cmp_func=None, ignore_epoch=False):
 
 
 def warn_until(version, message, category=DeprecationWarning, stacklevel=None, **kwargs):
-    """Warn that something goes away in a version of Salt. Nothing goes away here."""
+    """Warn that a feature ends with a version of Salt. pushsalt removes nothing."""
     warnings.warn(message.format(version=version), category, stacklevel=(stacklevel or 2) + 1)
 
 

@@ -127,7 +127,7 @@ def require_one_of(*options):
 
 
 def is_deprecated(globals=None, version=None, with_successor=None):
-    """The function, or its successor; a line in the log says that it goes away."""
+    """The function, or its successor; a log line says that it is deprecated."""
 
     def decorator(func):
         @functools.wraps(func)
@@ -146,7 +146,7 @@ def is_deprecated(globals=None, version=None, with_successor=None):
 
 
 def with_deprecated(globals=None, version=None, with_name=None, policy=None):
-    """The function: the deprecated one beside it is not used."""
+    """The function; its deprecated predecessor is not used."""
     return lambda func: func
 
 

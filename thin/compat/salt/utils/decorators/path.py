@@ -8,7 +8,7 @@ from thin.exceptions import CommandNotFoundError
 
 
 def which(exe):
-    """Refuses calls where there is no such program."""
+    """Refuses calls if there is no such program."""
     return _needs(lambda: path.which(exe), "The '%s' binary was not found in $PATH." % exe)
 
 

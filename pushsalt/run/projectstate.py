@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -22,9 +22,9 @@ _PATIENCE: Final = 5.0
 _MOST_REFS: Final = 200
 
 
-def project_facts(project: Project) -> dict[str, Any]:
-    """The facts, for the ``detail`` of a job. Runs git, so it is called in a thread."""
-    from pushsalt.git.project import lock_path
+def project_state(project: Project) -> dict[str, Any]:
+    """The state of the project, for the ``detail`` of a job. Runs git, so it is called in a thread."""
+    from pushsalt.git.lockfile import lock_path
 
     config = project.config
     found: dict[str, Any] = {"runtime": project.runtime.sha, "version": _version()}
@@ -45,6 +45,8 @@ def project_facts(project: Project) -> dict[str, Any]:
 
 def differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
     """What differs in a project since a job, for people."""
+    if "version" not in before:
+        return ["how the project was then is not known: git took too long, or the job was stopped"]
     found = []
     old, new = before.get("git") or {}, now.get("git") or {}
     if old.get("revision") != new.get("revision"):
@@ -86,17 +88,36 @@ def _revision(folder: Path) -> dict[str, Any] | None:
     from pushsalt.git.process import git_argv, run
 
     try:
-        # No program that the repository's own configuration names is run.
-        words = git_argv("-C", str(folder), config={"core.fsmonitor": "false", "core.hooksPath": "/dev/null"})
+        # No program that the repository's own configuration names is run, filters of attributes among them.
+        own = {"core.fsmonitor": "false", "core.hooksPath": "/dev/null"}
+        words = git_argv("-C", str(folder), config=own)
         head = run([*words, "rev-parse", "--verify", "--quiet", "HEAD"], silence=_PATIENCE, total=_PATIENCE)
         if head.code:
             return None
+        filters = _filters(words)
+        if any("=" in name for name in filters):  # no option of git can name it
+            return {"revision": _text(head.out), "dirty": None}
+        words = git_argv("-C", str(folder), config={**own, **filters})
         status = run([*words, "status", "--porcelain", "--ignore-submodules=all"], silence=_PATIENCE, total=_PATIENCE)
     except (GitError, OSError) as exc:
         log.debug("the project's revision is unknown: %s", exc)
         return None
     dirty = None if status.code else bool(status.out.strip())
-    return {"revision": head.out.decode("ascii", "replace").strip(), "dirty": dirty}
+    return {"revision": _text(head.out), "dirty": dirty}
+
+
+def _filters(words: Sequence[str]) -> dict[str, str]:
+    """The configuration that turns each filter of the repository off."""
+    from pushsalt.git.process import run
+
+    keys = r"^filter\..*\.(clean|smudge|process|required)$"
+    found = run([*words, "config", "-z", "--name-only", "--get-regexp", keys], silence=_PATIENCE, total=_PATIENCE)
+    names = filter(None, found.out.decode("utf-8", "surrogateescape").split("\0"))
+    return {name: "false" if name.endswith(".required") else "" for name in names}
+
+
+def _text(out: bytes) -> str:
+    return out.decode("ascii", "replace").strip()
 
 
 def _pins(project: Project) -> dict[str, dict[str, str]]:

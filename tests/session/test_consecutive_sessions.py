@@ -1,4 +1,4 @@
-"""Several sessions on one line: each as if it were alone, whatever became of those before."""
+"""Several sessions on one channel: each as if it were alone, whatever happened to earlier ones."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ DECLARED = {"resource_ids": [f"w{number:05}" for number in range(20_000)]}
 
 @pytest.fixture(scope="module")
 def wild_root(tmp_path_factory: pytest.TempPathFactory, thin_root: Path) -> Path:
-    """The runtime with the type; beside it is room for a cache, so that it is packed once."""
+    """The runtime with the type; a cache next to it, so that it is packed once."""
     root = tmp_path_factory.mktemp("wild") / "thin"
     shutil.copytree(thin_root, root)
     (root / "resources" / "wild" / "modules").mkdir(parents=True)
@@ -122,7 +122,7 @@ def wild_root(tmp_path_factory: pytest.TempPathFactory, thin_root: Path) -> Path
 
 
 class Manager:
-    """``session(id, fun)`` opens a session about a resource behind this machine, with that call under way."""
+    """``session(id, fun)`` opens a session about a resource of this machine, with that call."""
 
     def __init__(self, runtime: Runtime) -> None:
         self.runtime = runtime
@@ -262,7 +262,8 @@ async def test_a_bounded_number_of_lines(manager: Manager, monkeypatch: pytest.M
         assert len(manager.pids) == 2
         way = manager.options.shared["resource"]["here"]
         assert len(way.idle) == 2
-        async with contextlib.AsyncExitStack() as stack:  # what is entered has commands of its own, and needs room
+        # a session in a resource starts its own commands, and needs a place in the limit
+        async with contextlib.AsyncExitStack() as stack:
             for number in (1, 2):
                 target = Target(f"m{number}", transport="resource", resource="m", manager="here", enter=("env",))
                 connection = await connect(target, manager.options)
@@ -277,7 +278,7 @@ async def test_a_bounded_number_of_lines(manager: Manager, monkeypatch: pytest.M
 
 
 async def test_the_way_stays_open_for_the_next(manager: Manager, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With ``--batch 1`` nobody uses it in between."""
+    """With ``--batch 1`` no target uses it in between."""
     alone = Manager(manager.runtime)
     try:
         await alone.call("w1")

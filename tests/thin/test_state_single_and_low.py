@@ -1,4 +1,4 @@
-"""``state.single`` and ``state.low`` as modules on the target call them."""
+"""``state.single`` and ``state.low``, called by modules on the target."""
 
 import pytest
 
@@ -38,7 +38,7 @@ def test_a_low_chunk_gives_its_return_alone(bed):
         bed.call("state.low", "test.nop")
 
 
-def test_what_is_no_state(bed):
+def test_invalid_states(bed):
     assert bed.call("state.single", "nop", "n") == "Invalid function passed"
     [ret] = bed.call("state.single", "nope.nope", "n").values()
     assert ret["result"] is False

@@ -1,4 +1,6 @@
-"""While the worker waits for the controller it serves the children of parallel states, which ask it too."""
+"""While the worker waits for the controller it serves the children of parallel states, which ask the controller,
+too.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,7 @@ DIGEST = hashlib.sha256(DATA).hexdigest()
 
 
 class Child:
-    """Asks once, when its descriptor can be read, in the middle of what the worker waits for."""
+    """Asks once, when its descriptor is readable, while the worker waits for something else."""
 
     def __init__(self, ask):
         self.reader, self.writer = os.pipe()
@@ -45,7 +47,7 @@ def link(tmp_path, monkeypatch):
             for _, payload in frames:
                 message = wire.unpack(payload)
                 asked.append(message)
-                select.select([], [], [], 0.1)  # the child comes first
+                select.select([], [], [], 0.1)  # the child's question comes first
                 if message["k"] == "need":
                     name = bytes.fromhex(message["digests"][0])
                     ours.sendall(wire.frame(b"B", name + DATA) + wire.frame(b"B", name))

@@ -1,4 +1,4 @@
-"""Which values a project knows to hide before any target is reached."""
+"""Values that a project hides before it reaches any target."""
 
 from __future__ import annotations
 

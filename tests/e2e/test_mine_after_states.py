@@ -1,4 +1,4 @@
-"""The mine is collected behind the states: whatever becomes of it, their return is there."""
+"""The mine is collected after the states; errors of it do not affect their return."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def site(tmp_path):
 def test_stopped_while_the_mine_is_collected(site, tmp_path):
     process = site.start("apply", "--out", "json", "here", "it")
     wait_until((tmp_path / "begun").exists, 30)
-    time.sleep(0.5)  # what came before is on its way
+    time.sleep(0.5)  # earlier messages are on their way
     process.send_signal(signal.SIGINT)
     done = site.finish(process, 20)
     assert done.code == 130

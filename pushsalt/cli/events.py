@@ -1,0 +1,129 @@
+"""``pushsalt events``: the events of the journal, as they were written and as they come."""
+
+from __future__ import annotations
+
+import json
+import time
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING, Annotated, Final
+
+import typer
+
+from pushsalt.cli.app import Command
+from pushsalt.cli.opt import Opt
+from pushsalt.cli.options import GLOBAL, OUTPUT, Given, takes
+from pushsalt.cli.stdio import TERMINAL
+from pushsalt.errors import CommandError, UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pushsalt.journal.store import Event, Journal
+
+app = typer.Typer(rich_markup_mode=None, add_completion=False)
+
+EXAMPLES = """
+pushsalt events --since 1h
+pushsalt events 'salt/job/*/ret/web*' --follow
+pushsalt events 'app/*' --out ndjson --cursor shipper     what this name has not got yet
+"""
+SHOWN = (
+    Opt(
+        "follow", ("--follow",), "Go on with new events as they come; without --since and --cursor only those.", "flag"
+    ),
+    Opt("since", ("--since",), "That were written within so long (2h, 30d), or since a date.", metavar="TIME"),
+    Opt("cursor", ("--cursor",), "Only what was not written under this name before; it is remembered.", metavar="NAME"),
+)
+#: Seconds between two looks at the journal.
+_LOOK: Final = 0.2
+_FORMATS: Final = (None, "rich", "ndjson", "json")
+
+
+@app.command(cls=Command, epilog=EXAMPLES)
+@takes(SHOWN, OUTPUT, GLOBAL)
+def events(
+    given: Given,
+    glob: Annotated[str, typer.Argument(metavar="TAG-GLOB", help="Only of tags that match.")] = "*",
+) -> int:
+    """Events of jobs, of targets and runners, oldest first."""
+    if given.out not in _FORMATS:
+        raise UsageError(f"--out {given.out}: events are written as ndjson", "leave it out, or write --out ndjson")
+    for_people = given.out in (None, "rich")
+    out = TERMINAL.get().stdout
+    journal = _journal(given)
+    name = given.cursor
+    try:
+        for batch in _batches(given, journal, name):
+            wanted = [event for event in batch if fnmatchcase(event.tag, glob)]
+            if wanted:
+                out.write("".join(map(_line if for_people else _document, wanted)), utf8=not for_people)
+            if out.trouble:
+                break
+            if name:
+                journal.move(name, batch[-1].number)
+    except _troubles() as exc:
+        raise CommandError(f"{journal.path}: {exc}", "check the cache folder") from None
+    except KeyboardInterrupt:
+        pass
+    finally:
+        journal.close()
+    return 0
+
+
+def _batches(given: Given, journal: Journal, name: str | None) -> Iterator[list[Event]]:
+    """The events, some at a time; without an end with ``--follow``."""
+    number = _begin(given, journal, name)
+    while True:
+        found = journal.after(number)
+        if found:
+            number = found[-1].number
+            yield found
+        elif not given.follow:
+            return
+        else:
+            time.sleep(_LOOK)
+
+
+def _begin(given: Given, journal: Journal, name: str | None) -> int:
+    """The number before the first event that is wanted."""
+    from pushsalt.jobs import times
+
+    kept = journal.cursor(name) if name else None
+    if given.since is not None:
+        try:
+            since = journal.since(times.since(given.since))
+        except ValueError:
+            raise UsageError(f"--since: {given.since!r} is no time", "for example 2h, 30d, or 2026-11-26") from None
+        return max(since, kept or 0)
+    if kept is not None:
+        return kept
+    return journal.last() if given.follow and not name else 0
+
+
+def _journal(given: Given) -> Journal:
+    """The journal alone: no inventory, and nothing that could connect."""
+    from pushsalt.cli.client import configured_log
+    from pushsalt.config import CliOverrides, load_config
+    from pushsalt.journal.store import Journal
+
+    configured_log(given, TERMINAL.get())
+    settings = given.settings()
+    return Journal(load_config(settings.config, cli=CliOverrides(cache_dir=settings.cache_dir)).cache_dir)
+
+
+def _troubles() -> tuple[type[Exception], ...]:
+    import sqlite3
+
+    return OSError, sqlite3.Error
+
+
+def _document(event: Event) -> str:
+    return json.dumps(event.as_json) + "\n"
+
+
+def _line(event: Event) -> str:
+    from pushsalt.display.safe import escape
+
+    when = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(event.stamp))
+    text = f"{when}  {event.tag}  {json.dumps(event.data, ensure_ascii=False)}"
+    return escape(text.replace("\n", "\\n")) + "\n"

@@ -1,0 +1,125 @@
+"""The impact of a change (``pushsalt impact``) as text and as Markdown; ids with the same difference are together.
+
+``data`` is what ``--out json`` writes.
+"""
+
+from __future__ import annotations
+
+import html
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from pushsalt.display.forecast import parts
+from pushsalt.display.markdown import cell, fenced
+from pushsalt.display.states import DIFF_LIMIT, Detail, diff_lines
+from pushsalt.display.style import Line, line
+
+#: Characters of a comment on GitHub.
+LIMIT: Final = 65_536
+_LEFT: Final = 600
+_IDS: Final = 8
+_WIDTH: Final = 200
+_WORDS: Final = (("added", "added"), ("changed", "changed"), ("removed", "removed"))
+
+
+def groups(ids: Mapping[str, Any]) -> list[tuple[list[str], Mapping[str, Any]]]:
+    """Ids whose differences are alike, with that difference; the largest groups first."""
+    found: dict[str, tuple[list[str], Mapping[str, Any]]] = {}
+    for id, one in ids.items():
+        found.setdefault(json.dumps(one, sort_keys=True, default=repr), ([], one))[0].append(id)
+    return sorted(found.values(), key=lambda group: -len(group[0]))
+
+
+def lines(data: Mapping[str, Any], total: int, detail: Detail) -> Iterator[Line]:
+    """The text for people; ``total``: how many ids were compared."""
+    for ids, found in groups(data["ids"]):
+        yield line((_named(ids), "title"))
+        yield from _states(found["states"])
+        for path, diff in found["files"].items():
+            yield line(("file ", "changed"), path, indent=2)
+            yield from detail.cap([*diff_lines(diff, 6)], DIFF_LIMIT, 6)
+        if found["pillar"]:
+            yield line(("pillar ", "changed"), ", ".join(found["pillar"]), indent=2)
+        for why in found["unknown"]:
+            yield line(("unknown ", "bad"), why, indent=2)
+        yield line("")
+    number = len(data["ids"])
+    yield line((f"{number} of {total} ids differ between {_short(data['from'])} and {_short(data['to'])}", "dim"))
+
+
+def _states(states: Mapping[str, Any]) -> Iterator[Line]:
+    for kind, word in _WORDS:
+        for tag in states[kind]:
+            yield line(
+                (f"{word} ", {"added": "added", "removed": "removed"}.get(kind, "changed")), _state(tag), indent=2
+            )
+            for name, (old, new) in (states[kind][tag] if kind == "changed" else {}).items():
+                yield line(f"{name}: {_value(old)} -> {_value(new)}", indent=6)
+
+
+def markdown(data: Mapping[str, Any], total: int, limit: int = LIMIT) -> str:
+    """A table of ids, then what differs, folded; what is over the limit is left out, and that is said."""
+    together = groups(data["ids"])
+    head = f"{len(data['ids'])} of {total} ids differ between {_short(data['from'])} and {_short(data['to'])}"
+    rows = [f"### Impact: {cell(head)}", "", "| targets | added | changed | removed | files | pillar | unknown |"]
+    rows.append("|---|---|---|---|---|---|---|")
+    for ids, found in together:
+        numbers = [len(found["states"][kind]) for kind, _ in _WORDS]
+        numbers += [len(found[kind]) for kind in ("files", "pillar", "unknown")]
+        rows.append(f"| {cell(_named(ids))} | {' | '.join(map(str, numbers))} |")
+    text = "\n".join(rows if together else rows[:1]) + "\n"
+    if len(text) > limit - _LEFT:
+        cut = text[: limit - _LEFT].rpartition("\n")[0]
+        return f"{cut}\n\n_The rest was left out: a comment has at most {limit} characters._\n"
+    left = 0
+    for ids, found in together:
+        for piece in _pieces(ids, found):
+            if len(text) + len(piece) <= limit - _LEFT:
+                text += piece
+            else:
+                left += 1
+    if left:
+        text += f"\n_{left} differences were left out: a comment has at most {limit} characters._\n"
+    return text
+
+
+def _pieces(ids: list[str], found: Mapping[str, Any]) -> Iterator[str]:
+    who = _named(ids)
+    states = found["states"]
+    names = [f"{word}: {_state(tag)}" for kind, word in (_WORDS[0], _WORDS[2]) for tag in states[kind]]
+    if names:
+        yield _folded(f"{who}: {len(names)} states added or removed", "\n".join(names), "")
+    for tag, arguments in states["changed"].items():
+        rows = [f"{name}: {_value(old)} -> {_value(new)}" for name, (old, new) in arguments.items()]
+        yield _folded(f"{who}: changed: {_state(tag)}", "\n".join(rows), "")
+    for path, diff in found["files"].items():
+        yield _folded(f"{who}: file {path}", diff.rstrip("\n"), "diff")
+    if found["pillar"]:
+        yield _folded(f"{who}: pillar", "\n".join(found["pillar"]), "")
+    if found["unknown"]:
+        yield _folded(f"{who}: unknown", "\n".join(found["unknown"]), "")
+
+
+def _folded(title: str, body: str, kind: str) -> str:
+    return f"\n<details><summary>{html.escape(cell(title))}</summary>\n\n{fenced(body, kind)}\n\n</details>\n"
+
+
+def _named(ids: list[str]) -> str:
+    more = f" and {len(ids) - _IDS} more" if len(ids) > _IDS else ""
+    return ", ".join(ids[:_IDS]) + more
+
+
+def _state(tag: str) -> str:
+    function, id, name = parts(tag)
+    return f"{function} {name}" + (f" ({id})" if id != name else "")
+
+
+def _value(value: Any) -> str:
+    text = json.dumps(value, ensure_ascii=False, default=repr)
+    return text if len(text) <= _WIDTH else f"{text[:_WIDTH]}…"
+
+
+def _short(revision: str) -> str:
+    """A commit as git shortens it; other names as they are."""
+    return revision[:12] if len(revision) >= 40 and " " not in revision else revision

@@ -1,0 +1,28 @@
+"""A state as a row: Salt's ``state_tabular``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+
+def row(tabular: bool | str, function: str, name: str, ret: Mapping[str, Any], *, timed: bool = True) -> str:
+    """The row. ``tabular``: Salt's format, ``{1}`` is the name, ``{2}`` and ``{3}`` the function, ``{4}`` the result,
+    ``{6}`` the whole return; or true, for Salt's own. ``timed``: begin and duration, where they are known.
+    """
+    module, _, short = function.partition(".")
+    found = ret.get("result")
+    changed = "Changed" if ret.get("changes") else "Clean"
+    result = "Failed" if found is False else "Differs" if found is None else changed
+    if isinstance(tabular, str):
+        try:
+            return tabular.format("", name, module, short, result, "", ret)
+        except (LookupError, ValueError, AttributeError, TypeError) as exc:
+            return f"state_tabular: {type(exc).__name__}: {exc}"
+    said = ret.get("warnings") or ()
+    texts = said if isinstance(said, list | tuple) else [said]
+    warnings = "".join(f"{text}\n" for text in ("Warnings:", *map(str, texts))) if said else ""
+    when = ""
+    if timed and "start_time" in ret:
+        when = f"{ret['start_time']} [{ret.get('duration', '')!s:>7} ms] "
+    return f"{warnings}{when}{module:>10}.{short:<10} {result:7}   Name: {name}"

@@ -1,0 +1,128 @@
+"""The events of a job, by Salt's tags and names; the observer that writes them into the journal.
+
+Salt: ``salt/job/JID/new`` and ``…/ret/ID`` of the master, ``…/prog/ID/NUMBER`` with ``state_events``, and events that
+targets send (``fire_event``, ``event.send``), which arrive with the target's id around their data.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from datetime import datetime, timezone
+from typing import Any, Final
+
+from pushsalt.jobs.model import JobEnd, JobStart, as_result
+from pushsalt.journal.writer import Writer
+from pushsalt.model import TargetReturn
+from pushsalt.redact import Redactor
+
+#: Tags of events that the controller alone may send.
+OURS: Final = ("salt/job/", "salt/run/", "salt/auth", "salt/key", "salt/wheel/", "pushsalt/")
+#: Those of ``fire_event``, which the controller makes itself.
+STATE_RESULT: Final = "salt/state_result/"
+
+
+class JobEvents:
+    """Writes the events of one job. An observer of it; ``settled`` is waited for behind the job."""
+
+    def __init__(self, writer: Writer, redactor: Redactor, *, progress: bool = False) -> None:
+        """``progress``: an event for each state that has its return."""
+        self._writer = writer
+        self._redactor = redactor
+        self._progress = progress
+        self._job: JobStart | None = None
+
+    def job_begins(self, job: JobStart) -> None:
+        self._job = job
+        self._writer.put(*new_event(job))
+
+    def run_begins(self, job: JobStart) -> RunEvents:
+        """The job is one of a runner function, whose begin and end have other events."""
+        self._job = job
+        args = [*job.arg, *([job.kwarg] if job.kwarg else [])]
+        return RunEvents(self._writer.put, job.jid, job.fun, job.user, args)
+
+    def target_returned(self, ret: TargetReturn) -> None:
+        if self._job is not None:
+            self._writer.put(*return_event(self._job, ret))
+
+    def job_ends(self, end: JobEnd) -> None:
+        pass
+
+    def fired(self, id: str, tag: str, data: Any, by_state: bool) -> None:
+        """A target has sent an event; ``by_state``: it is that of a ``fire_event``, whose tag is the controller's."""
+        if self._job is None or not may_send(tag, by_state=by_state):
+            return
+        tag, data = self._redactor.text(tag), self._redactor.data(data)
+        more = {"jid": self._job.jid} if by_state else {}
+        self._writer.put(tag, {**more, **from_target(id, tag, data)})
+
+    def state_returned(self, id: str, tag: str, ret: Mapping[str, Any]) -> None:
+        """A state has its return."""
+        if self._job is None or not self._progress:
+            return
+        name = f"salt/job/{self._job.jid}/prog/{id}/{ret.get('__run_num__')}"
+        data = {"ret": self._redactor.data(dict(ret))}
+        self._writer.put(name, {"jid": self._job.jid, **from_target(id, name, data)})
+
+    def put(self, tag: str, data: dict[str, Any]) -> None:
+        """An event without secrets that belongs to the job."""
+        self._writer.put(tag, data)
+
+    def settled(self) -> list[str]:
+        """Wait until all is written; texts for people about what is not."""
+        self._writer.close()
+        return self._writer.troubles
+
+
+def may_send(tag: str, *, by_state: bool) -> bool:
+    """Whether a target may send an event of this tag: none speaks for another, nor for the controller."""
+    return by_state or not tag.startswith((*OURS, STATE_RESULT))
+
+
+def from_target(id: str, tag: str, data: Any) -> dict[str, Any]:
+    """The data of an event that a target has sent. Salt: ``_minion_event``."""
+    return {"id": id, "tag": tag, "data": data, "cmd": "_minion_event", "pretag": None}
+
+
+def new_event(job: JobStart) -> tuple[str, dict[str, Any]]:
+    """Tag and data of the event that a job begins."""
+    load = {key: value for key, value in load_of(job).items() if key not in ("ret", "cmd")}
+    return f"salt/job/{job.jid}/new", {**load, "minions": list(job.ids), "missing": []}
+
+
+def return_event(job: JobStart, ret: TargetReturn) -> tuple[str, dict[str, Any]]:
+    """Tag and data of the event that a target has returned."""
+    return f"salt/job/{job.jid}/ret/{ret.id}", {**as_result(job, ret), "cmd": "_return"}
+
+
+def load_of(job: JobStart) -> dict[str, Any]:
+    """A job by Salt's names, as ``save_load`` of a returner has it."""
+    start = datetime.fromtimestamp(job.start, timezone.utc).strftime("%Y-%m-%dT%H:%M:%S.%f")
+    return {
+        "cmd": "publish",
+        "jid": job.jid,
+        "fun": job.fun,
+        "arg": [*job.arg, *([{**job.kwarg, "__kwarg__": True}] if job.kwarg else [])],
+        "tgt": job.tgt,
+        "tgt_type": job.tgt_type,
+        "user": job.user,
+        "ret": "",
+        "StartTime": start,
+    }
+
+
+class RunEvents:
+    """The events of a runner function: ``salt/run/JID/new`` and ``…/ret``. Salt: ``salt.client.mixins``."""
+
+    def __init__(self, put: Callable[[str, dict[str, Any]], None], jid: str, fun: str, user: str, args: Any) -> None:
+        """``fun``: ``runner.MODULE.FUNCTION``; ``args``: without secrets."""
+        self._put = put
+        self._tag = f"salt/run/{jid}"
+        self._data = {"fun": fun, "jid": jid, "user": user, "fun_args": args}
+
+    def begins(self) -> None:
+        self._put(f"{self._tag}/new", dict(self._data))
+
+    def ends(self, value: Any, *, success: bool) -> None:
+        """It has returned; ``value``: without secrets."""
+        self._put(f"{self._tag}/ret", {**self._data, "return": value, "success": success})

@@ -1,0 +1,71 @@
+"""Writes events in a thread of its own: those that wait are one transaction.
+
+What cannot be written is said once, and the work goes on.
+"""
+
+from __future__ import annotations
+
+import queue
+import sqlite3
+import threading
+from typing import Any, Final
+
+from pushsalt.journal.store import Journal
+
+#: Events in one transaction at most.
+_MANY: Final = 2000
+
+
+class Writer:
+    """Events of one job on their way into the journal. ``put`` is quick and never raises; end with ``close``."""
+
+    def __init__(self, journal: Journal) -> None:
+        self._journal = journal
+        self._waiting: queue.SimpleQueue[tuple[str, dict[str, Any]] | None] = queue.SimpleQueue()
+        self._thread: threading.Thread | None = None
+        #: texts for people: what could not be written, and why
+        self.troubles: list[str] = []
+
+    def put(self, tag: str, data: dict[str, Any]) -> None:
+        """Have an event written."""
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._run, name="pushsalt-events", daemon=True)
+            self._thread.start()
+        self._waiting.put((tag, data))
+
+    def close(self) -> None:
+        """Wait until all events are written, or cannot be."""
+        if self._thread is not None:
+            self._waiting.put(None)
+            self._thread.join()
+            self._thread = None
+        self._journal.close()
+
+    def _run(self) -> None:
+        ended = False
+        while not ended:
+            batch = [self._waiting.get()]
+            while len(batch) < _MANY and not self._waiting.empty():
+                batch.append(self._waiting.get())
+            ended = None in batch
+            events = [each for each in batch if each is not None]
+            if events and not self.troubles[1:]:
+                self._write(events)
+
+    def _write(self, events: list[tuple[str, dict[str, Any]]]) -> None:
+        try:
+            try:
+                self._journal.put_many(events)
+            except sqlite3.DatabaseError as exc:
+                if type(exc) is not sqlite3.DatabaseError:
+                    raise
+                aside = self._journal.put_aside()
+                self._say(f"the journal of events begins anew: {exc}; it is now {aside.name} in the same folder")
+                self._journal.put_many(events)
+        except (OSError, sqlite3.Error) as exc:
+            text = getattr(exc, "strerror", None) or str(exc)
+            self._say(f"events are not kept: {self._journal.path}: {text}; check the free space and mode of its folder")
+
+    def _say(self, text: str) -> None:
+        if text not in self.troubles:
+            self.troubles.append(text)

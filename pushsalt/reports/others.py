@@ -1,0 +1,100 @@
+"""HTML pages of what is no running job: findings of a check, an impact, a kept job."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, Protocol
+
+from pushsalt.display.forecast import parts
+from pushsalt.jobs.jobs import KeptJob
+from pushsalt.model import TargetReturn
+from pushsalt.reports.cases import shown
+from pushsalt.reports.html import OUTCOMES, about, item_of
+from pushsalt.reports.page import Item, Page, Row
+
+#: Of the files of a check: by their worst finding.
+_LEVELS: Final = (("failed", "with errors"), ("changed", "with warnings"), ("unchanged", "with hints"))
+_BY_LEVEL: Final = {"error": "failed", "warning": "changed", "info": "unchanged"}
+_IMPACT: Final = (("changed", "differ"), ("unknown", "unknown"))
+_KINDS: Final = (("removed", "failed"), ("changed", "changed"), ("added", "passed"))
+
+
+class Finding(Protocol):
+    """A finding of a check: ``pushsalt.check.findings.Finding``."""
+
+    @property
+    def code(self) -> str: ...
+    @property
+    def level(self) -> str: ...
+    @property
+    def message(self) -> str: ...
+    @property
+    def path(self) -> str: ...
+    @property
+    def place(self) -> str: ...
+    @property
+    def hint(self) -> str: ...
+    @property
+    def detail(self) -> str: ...
+    @property
+    def systems(self) -> tuple[str, ...]: ...
+
+
+def check_page(findings: Sequence[Finding], here: str) -> Page:
+    """The findings of a check by file. ``here``: the folder that paths are shown from."""
+    files: dict[str, list[Finding]] = {}
+    for each in findings:
+        files.setdefault(each.path, []).append(each)
+    page = Page("pushsalt check", [("Folder", here), ("Findings", str(len(findings)))], _LEVELS)
+    for path, found in files.items():
+        rows = [
+            Row(
+                _BY_LEVEL[each.level],
+                each.level,
+                f"{each.code} {each.message}",
+                f"{_from(each.place, here)} {', '.join(each.systems)}".strip(),
+                (each.detail, each.hint),
+            )
+            for each in found
+        ]
+        worst = next(level for level in ("error", "warning", "info") if any(each.level == level for each in found))
+        page.items.append(Item(_from(path, here), _BY_LEVEL[worst], f"{len(found)} findings", rows))
+    return page
+
+
+def _from(path: str, here: str) -> str:
+    return path.removeprefix(here + os.sep)
+
+
+def impact_page(data: Mapping[str, Any], total: int) -> Page:
+    """What ``impact --out json`` writes, by id."""
+    head = [("From", data["from"]), ("To", data["to"]), ("Ids compared", str(total))]
+    page = Page("pushsalt impact", head, _IMPACT)
+    for id, found in data["ids"].items():
+        rows = list(_differences(found))
+        known = any(row.outcome != "unknown" for row in rows)
+        page.items.append(Item(id, "changed" if known else "unknown", f"{len(rows)} differences", rows))
+    return page
+
+
+def _differences(found: Mapping[str, Any]) -> list[Row]:
+    rows = []
+    for kind, outcome in _KINDS:
+        for tag in found["states"][kind]:
+            function, id, name = parts(tag)
+            title = f"{function} {name}" + (f" ({id})" if id != name else "")
+            arguments = found["states"][kind][tag] if kind == "changed" else {}
+            texts = [f"{key}: {shown(old)} -> {shown(new)}" for key, (old, new) in arguments.items()]
+            rows.append(Row(outcome, kind, title, "", texts))
+    rows += [Row("changed", "file", path, "", (diff,)) for path, diff in found["files"].items()]
+    rows += [Row("changed", "pillar", key) for key in found["pillar"]]
+    return rows + [Row("unknown", "unknown", why) for why in found["unknown"]]
+
+
+def job_page(job: KeptJob, returns: Mapping[str, TargetReturn]) -> Page:
+    """A kept job with these of its returns."""
+    left = [Item(id, "no answer", "no return", []) for id in job.ids if id not in returns]
+    words = " ".join(["pushsalt", job.fun, *map(str, job.arg)])
+    items = [item_of(ret, job.fun) for ret in returns.values()]
+    return Page(words, about(job.jid, job.tgt, job.start, job.end, job.exit_code), OUTCOMES, [*items, *left])

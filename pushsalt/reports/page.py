@@ -1,0 +1,179 @@
+"""A report as one HTML file that needs nothing else: no network, no other file.
+
+The data stands in it as JSON, in which no ``<`` is, and the script writes all of it as text, never as markup; the
+policy of the page allows this script and no other, and nothing from elsewhere. Targets that say the same have one body;
+what is shown of a target is made when it is opened, so that a thousand targets load at once.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import html
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from pushsalt.display.safe import escape
+
+#: Bytes of all bodies up to which texts are whole, and characters of a text beyond that.
+WHOLE: Final = 10 * 1024 * 1024
+_SHORT: Final = 400
+#: Characters of a text.
+LONGEST: Final = 20_000
+_HERE: Final = Path(__file__).parent
+
+
+@dataclass(frozen=True)
+class Row:
+    """One state, finding or difference. ``outcome``: failed, changed, passed, skipped, unknown; ``word``: for people;
+    ``sub``: more about it, small; ``texts``: comment, diff, values; ``key`` and ``because``: what depends on what;
+    ``time``: seconds."""
+
+    outcome: str
+    word: str
+    title: str
+    sub: str = ""
+    texts: Sequence[str] = ()
+    key: str = ""
+    because: Sequence[str] = ()
+    time: float = 0.0
+
+
+@dataclass(frozen=True)
+class Item:
+    """One target, or whatever else is listed. ``outcome``: one of those of the page; ``note``: its summary."""
+
+    id: str
+    outcome: str
+    note: str
+    rows: Sequence[Row]
+    phases: dict[str, float] = field(default_factory=dict)
+    warnings: Sequence[str] = ()
+
+
+@dataclass
+class Page:
+    """``about``: what and when, for the head; ``outcomes``: those of the items, with words, in their order."""
+
+    title: str
+    about: list[tuple[str, str]]
+    outcomes: Sequence[tuple[str, str]]
+    items: list[Item] = field(default_factory=list)
+
+    def pieces(self) -> Iterator[str]:
+        """The text of the file."""
+        style, script = (_HERE / "page.css").read_text("utf-8"), (_HERE / "page.js").read_text("utf-8")
+        data = _json(self._data())
+        hashes = " ".join(f"'sha256-{_sha(text)}'" for text in (script,))
+        policy = f"default-src 'none'; style-src 'unsafe-inline'; script-src {hashes}"
+        title = html.escape(_clean(self.title))
+        rows = "".join(
+            f"<dt>{html.escape(_clean(name))}</dt><dd>{html.escape(_clean(text))}</dd>" for name, text in self.about
+        )
+        yield (
+            "<!doctype html>\n<html lang='en'><head><meta charset='utf-8'>"
+            f'<meta http-equiv="Content-Security-Policy" content="{policy}">'
+            "<meta name='viewport' content='width=device-width,initial-scale=1'>"
+            f"<title>{title}</title><style>{style}</style></head>\n<body>"
+            f"<header><h1>{title}</h1><dl>{rows}</dl><p>{html.escape(self._counts())}</p></header>\n{_FORM}"
+            "<main id='targets'></main><noscript><p>The report needs JavaScript, its own, to be read.</p></noscript>\n"
+            "<script type='application/json' id='data'>"
+        )
+        yield data
+        yield f"</script>\n<script>{script}</script></body></html>\n"
+
+    def _counts(self) -> str:
+        words = [(word, sum(item.outcome == name for item in self.items)) for name, word in self.outcomes]
+        return ", ".join(f"{number} {word}" for word, number in words if number) or "nothing to show"
+
+    def _data(self) -> dict[str, Any]:
+        bodies: list[Any] = []
+        known: dict[str, int] = {}
+        left = WHOLE
+        targets = []
+        kinds = dict(_KINDS)
+        for item in self.items:
+            body = [_row(row, LONGEST if left > 0 else _SHORT) for row in item.rows]
+            text = json.dumps(body)
+            if text not in known:
+                known[text] = len(bodies)
+                bodies.append(body)
+                left -= len(text)
+            targets.append(
+                {
+                    "id": _clean(item.id),
+                    "outcome": item.outcome,
+                    "kind": kinds.get(item.outcome, "unchanged"),
+                    "note": _clean(item.note),
+                    "body": known[text],
+                    "phases": [[_clean(name), round(s, 4)] for name, s in item.phases.items() if s > 0],
+                    "time": round(sum(item.phases.values()), 4),
+                    "ms": [round(row.time * 1000) for row in item.rows],
+                    "warnings": [_clean(text)[:LONGEST] for text in item.warnings],
+                }
+            )
+        return {"outcomes": list(self.outcomes), "targets": targets, "bodies": bodies}
+
+
+#: outcome of an item -> how it is coloured
+_KINDS: Final = (
+    ("failed", "failed"),
+    ("no answer", "failed"),
+    ("changed", "changed"),
+    ("unknown", "unknown"),
+    ("not begun", "skipped"),
+)
+_FORM: Final = (
+    "<form role='search'><label>Filter by text<input id='words' type='search' autocomplete='off'></label>"
+    "<label>Result<select id='result'><option value=''>all</option></select></label>"
+    "<button id='theme' type='button'>Light or dark</button>"
+    "<span id='count' role='status'></span>"
+    "<span class='hint sub'>Keys: / filter, j and k next and previous, Enter opens, Esc shows all</span></form>\n"
+)
+
+
+def _row(row: Row, longest: int) -> dict[str, Any]:
+    texts = [
+        text if len(text) <= longest else f"{text[:longest]}\n... {len(text) - longest} more characters were left out"
+        for text in row.texts
+        if text
+    ]
+    return {
+        "o": row.outcome,
+        "w": row.word,
+        "t": _clean(row.title)[:LONGEST],
+        "s": _clean(row.sub)[:LONGEST],
+        "x": list(map(_clean, texts)),
+        "k": _clean(row.key),
+        "b": list(map(_clean, row.because)),
+    }
+
+
+def _clean(text: str) -> str:
+    """Foreign text without control characters and lone surrogates."""
+    return escape(text)
+
+
+def _json(data: Any) -> str:
+    """JSON that can stand in a script element: no tag begins or ends in it."""
+    text = json.dumps(data, ensure_ascii=False, separators=(",", ":"))
+    return (
+        text.replace("<", "\\u003c")
+        .replace(">", "\\u003e")
+        .replace("&", "\\u0026")
+        .replace("\u2028", "\\u2028")
+        .replace("\u2029", "\\u2029")
+    )
+
+
+def _sha(text: str) -> str:
+    return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+
+
+def items_by(items: Iterable[Item], outcomes: Sequence[tuple[str, str]]) -> list[Item]:
+    """The items in the order of the outcomes."""
+    order = {name: at for at, (name, _) in enumerate(outcomes)}
+    return sorted(items, key=lambda item: order.get(item.outcome, len(order)))

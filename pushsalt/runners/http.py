@@ -1,0 +1,19 @@
+"""Requests by HTTP from the controller. Salt: ``salt/runners/http.py``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from pushsalt.errors import FunctionError
+from pushsalt.runners.salt import cmd
+
+if TYPE_CHECKING:
+    from pushsalt.orchestrate.runnercalls import Run
+
+
+def query(run: Run, url: str, output: bool = True, **kwargs: Any) -> Any:
+    """What ``http.query`` of an execution module returns for this URL; without ``output`` None."""
+    if not isinstance(output, bool):
+        raise FunctionError("exception", "Output must be a Boolean", "", "SaltException")
+    found = cmd(run, "http.query", url, **kwargs)
+    return found if output else None
