@@ -35,7 +35,7 @@ def list_worktrees(cwd, stale=False, user=None, password=None, output_encoding=N
     password
         For Windows
     output_encoding
-        What git's words are read as
+        The encoding of git's output
 
     CLI Example:
 
@@ -107,7 +107,7 @@ def worktree_add(
     ignore_retcode
         Do not log a failure
     output_encoding
-        What git's words are read as
+        The encoding of git's output
 
     CLI Example:
 
@@ -150,7 +150,7 @@ def worktree_prune(
     cwd
         The repository
     dry_run
-        Only tell
+        Only return the result; change nothing
     verbose
         Tell which
     expire
@@ -164,7 +164,7 @@ def worktree_prune(
     ignore_retcode
         Do not log a failure
     output_encoding
-        What git's words are read as
+        The encoding of git's output
 
     CLI Example:
 
@@ -187,7 +187,7 @@ def worktree_rm(cwd, user=None, output_encoding=None):
     user
         Whose home ``~`` is
     output_encoding
-        What git's words are read as
+        The encoding of git's output
 
     CLI Example:
 
@@ -219,7 +219,7 @@ def merge_tree(cwd, ref1, ref2, base=None, user=None, password=None, ignore_retc
     ignore_retcode
         Do not log a failure
     output_encoding
-        What git's words are read as
+        The encoding of git's output
 
     CLI Example:
 

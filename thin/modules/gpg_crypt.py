@@ -104,7 +104,7 @@ def decrypt(
     return _answer(gpg, ["--decrypt"], data, secret, output, bare, "Decrypted")
 
 
-# Inside
+# Private functions
 
 
 def _answer(gpg, command, data, passphrase, output, bare, what):

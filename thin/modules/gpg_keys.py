@@ -274,7 +274,7 @@ def search_keys(text, keyserver=None, user=None, gnupghome=None):
     return found
 
 
-# Inside
+# Private functions
 
 
 def _is(key, keyid, fingerprint):

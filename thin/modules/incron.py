@@ -35,7 +35,7 @@ _MASKS = (
 
 def write_incron_file(user, path):
     """
-    Make a file the table of a user; whether it worked
+    Make a file the table of a user; returns whether it worked
 
     CLI Example:
 

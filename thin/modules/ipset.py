@@ -230,7 +230,7 @@ def test(name=None, entry=None, family="ipv4", **kwargs):
 
 def flush(name=None, family="ipv4"):
     """
-    Remove all entries, of one set or of all; whether it worked
+    Remove all entries, of one set or of all; returns whether it worked
 
     CLI Example:
 
@@ -251,7 +251,8 @@ def _ipset(*words):
 
 
 def _done(words):
-    """ "" on success, otherwise the error of ipset."""
+    """
+    "" on success, otherwise the error of ipset."""
     done = _ipset(*words)
     return "" if done["retcode"] == 0 else "\n".join(filter(None, (done["stdout"], done["stderr"])))
 

@@ -159,7 +159,7 @@ def get_policy(table="filter", chain=None, family="ipv4"):
 
 def set_policy(table="filter", chain=None, policy=None, family="ipv4"):
     """
-    Say what becomes of packets that no rule of the chain takes; returns "" or what iptables complained about
+    Say what becomes of packets that no rule of the chain takes; returns "" or the error of iptables
 
     CLI Example:
 
@@ -241,7 +241,7 @@ def check_chain(table="filter", chain=None, family="ipv4"):
 
 def new_chain(table="filter", chain=None, family="ipv4"):
     """
-    Make a chain; returns True, or what iptables complained about
+    Make a chain; returns True, or the error of iptables
 
     CLI Example:
 
@@ -254,7 +254,7 @@ def new_chain(table="filter", chain=None, family="ipv4"):
 
 def delete_chain(table="filter", chain=None, family="ipv4"):
     """
-    Remove a chain, which must be empty; returns True, or what iptables complained about
+    Remove a chain, which must be empty; returns True, or the error of iptables
 
     CLI Example:
 
@@ -285,7 +285,7 @@ def append(table="filter", chain=None, rule=None, family="ipv4"):
 
 def insert(table="filter", chain=None, position=None, rule=None, family="ipv4"):
     """
-    Add a rule, given as text, at a position of a chain; returns "" or what iptables complained about
+    Add a rule, given as text, at a position of a chain; returns "" or the error of iptables
 
     A negative position counts from the end: -1 is before the last rule. False: the rule is there.
 
@@ -310,7 +310,7 @@ def insert(table="filter", chain=None, position=None, rule=None, family="ipv4"):
 
 def delete(table, chain=None, position=None, rule=None, family="ipv4"):
     """
-    Remove a rule, given as text or by its position; returns "" or what iptables complained about
+    Remove a rule, given as text or by its position; returns "" or the error of iptables
 
     CLI Example:
 
@@ -325,7 +325,7 @@ def delete(table, chain=None, position=None, rule=None, family="ipv4"):
 
 def flush(table="filter", chain="", family="ipv4"):
     """
-    Remove all rules of a chain, or of all chains of a table; returns "" or what iptables complained about
+    Remove all rules of a chain, or of all chains of a table; returns "" or the error of iptables
 
     CLI Example:
 
@@ -364,7 +364,8 @@ def _wait(family):
 
 
 def _change(family, table, arguments):
-    """ "" on success, otherwise stderr of the program."""
+    """
+    "" on success, otherwise stderr of the program."""
     done = _run(_program(family), _wait(family) + ["-t", table] + arguments)
     __context__["iptables.refused"] = "" if done["retcode"] == 0 else done["stderr"]  # some answer with False alone
     if done["retcode"] == 0:

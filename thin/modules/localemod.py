@@ -112,7 +112,7 @@ def set_locale(locale):
 
 def gen_locale(locale, **kwargs):
     """
-    Generate a locale; whether that was done
+    Generate a locale; returns whether that was done
 
     verbose
         Return what ``cmd.run_all`` gives of the program instead

@@ -1,6 +1,6 @@
 """Packages of macOS by Homebrew. Salt: modules/mac_brew_pkg.py
 
-brew refuses to run as root: it is run as the user whom it belongs to. Nothing here ever asks.
+brew refuses to run as root: it is run as the user whom it belongs to. No command asks questions.
 """
 
 import os
@@ -57,7 +57,7 @@ def homebrew_prefix():
     return done["stdout"].strip() if done and done["retcode"] == 0 else None
 
 
-# What is there, what can be had
+# Installed and available packages
 
 
 def version_cmp(pkg1, pkg2, ignore_epoch=False, **kwargs):
@@ -192,7 +192,7 @@ def info_installed(*names, **kwargs):
 
 def refresh_db(**kwargs):
     """
-    Update Homebrew and its lists; True comes out
+    Update Homebrew and its lists; returns True
 
     CLI Example:
 
@@ -218,7 +218,7 @@ def install(name=None, pkgs=None, taps=None, options=None, **kwargs):
     options
         Further options: a list.
     reinstall
-        Install again what is there already.
+        Install packages again that are already installed.
 
     CLI Example:
 
@@ -365,7 +365,7 @@ def _pinned(name, pkgs, sources, hold):
     return found
 
 
-# Inside
+# Private functions
 
 
 def _brew():

@@ -46,7 +46,7 @@ def __virtual__():
     return __virtualname__
 
 
-# Looking
+# Queries
 
 
 def show(name):
@@ -211,7 +211,7 @@ def status(name, sig=None, runas=None):
     name
         its label, or the path or name of its file
     sig
-        look for a process with these words instead
+        look for a process with this text in its command line instead
     runas
         the user whose services are asked for
 
@@ -260,7 +260,7 @@ def disabled(name, runas=None, domain="system"):
     runas
         the user as whom to ask
     domain
-        accepted for Salt's sake: the service's own domain counts
+        accepted for compatibility with Salt: the service's own domain counts
 
     CLI Example:
 
@@ -277,7 +277,7 @@ def disabled(name, runas=None, domain="system"):
     return False
 
 
-# Changing
+# Changes
 
 
 def enable(name, runas=None):
@@ -372,7 +372,7 @@ def restart(name, runas=None):
     return start(name, runas)
 
 
-# Inside
+# Private functions
 
 
 def _services(refresh=False):

@@ -54,7 +54,7 @@ def __virtual__():
     return False, "Not macOS"
 
 
-# Looking
+# Queries
 
 
 def info(name):
@@ -203,12 +203,12 @@ def get_expire(name):
     return _policy(name).get("hardExpireDateGMT", UNSET)
 
 
-# Changing
+# Changes
 
 
 def set_maxdays(name, days):
     """
-    Set after how many days the password must be changed; whether it worked
+    Set after how many days the password must be changed; returns whether it worked
 
     name
         the user's name
@@ -281,7 +281,7 @@ def set_warndays(name, days):
 
 def set_change(name, date):
     """
-    Say by when there must be another password; whether it worked
+    Say by when there must be another password; returns whether it worked
 
     name
         the user's name
@@ -300,7 +300,7 @@ def set_change(name, date):
 
 def set_expire(name, date):
     """
-    Say when the account ends; whether it worked
+    Say when the account ends; returns whether it worked
 
     name
         the user's name
@@ -319,7 +319,7 @@ def set_expire(name, date):
 
 def set_password(name, password):
     """
-    Set the user's password; True. Raises CommandExecutionError
+    Set the user's password; returns True. Raises CommandExecutionError
 
     name
         the user's name
@@ -337,7 +337,7 @@ def set_password(name, password):
 
 def del_password(name):
     """
-    Remove the user's password, which disables logins with one; whether it worked
+    Remove the user's password, which disables logins with one; returns whether it worked
 
     name
         the user's name
@@ -353,7 +353,7 @@ def del_password(name):
     return info(name)["passwd"] in ("*",)
 
 
-# Inside
+# Private functions
 
 
 def _passwd(name, password):

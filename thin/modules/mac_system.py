@@ -128,7 +128,7 @@ def get_computer_name():
 
 def set_computer_name(name):
     """
-    Set the name of the computer; whether that is its name now
+    Set the name of the computer; returns whether that is its name now
 
     name
         the name
@@ -158,7 +158,7 @@ def get_subnet_name():
 
 def set_subnet_name(name):
     """
-    Set the name in the local network; whether that is its name now
+    Set the name in the local network; returns whether that is its name now
 
     name
         the name
@@ -191,7 +191,7 @@ def get_remote_login():
 
 def set_remote_login(enable):
     """
-    Say whether one may log in by SSH; whether it is so now
+    Say whether one may log in by SSH; returns whether it is so now
 
     enable
         ``on`` or ``off``
@@ -222,7 +222,7 @@ def get_remote_events():
 
 def set_remote_events(enable):
     """
-    Say whether the machine takes Apple events from others; whether it is so now
+    Say whether the machine takes Apple events from others; returns whether it is so now
 
     enable
         ``on`` or ``off``
@@ -269,7 +269,8 @@ def list_startup_disks():
 
 def set_startup_disk(path):
     """
-    Set the disk that the machine starts from; whether that is so now. Raises SaltInvocationError for one that is none
+    Set the disk that the machine starts from; returns whether that is so now. Raises SaltInvocationError for one
+    that is none
 
     path
         the disk, as ``list_startup_disks`` has it
@@ -304,7 +305,7 @@ def get_restart_delay():
 
 def set_restart_delay(seconds):
     """
-    Set how long the machine waits after a power failure; whether that is so now
+    Set how long the machine waits after a power failure; returns whether that is so now
 
     seconds
         a multiple of 30
@@ -336,7 +337,7 @@ def get_disable_keyboard_on_lock():
 
 def set_disable_keyboard_on_lock(enable):
     """
-    Say whether the keyboard is off while the enclosure is locked; whether it is so now
+    Say whether the keyboard is off while the enclosure is locked; returns whether it is so now
 
     enable
         ``on`` or ``off``
@@ -368,7 +369,7 @@ def get_boot_arch():
 
 def set_boot_arch(arch="default"):
     """
-    Set the architecture that the kernel starts with; whether that is so now
+    Set the architecture that the kernel starts with; returns whether that is so now
 
     arch
         ``default``, ``i386`` or ``x86_64``
@@ -387,7 +388,7 @@ def set_boot_arch(arch="default"):
     return _confirmed(arch, get_boot_arch)
 
 
-# Inside
+# Private functions
 
 
 def _shutdown(how, at_time):

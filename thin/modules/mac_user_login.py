@@ -39,7 +39,7 @@ def get_auto_login():
 
 def enable_auto_login(name, password):
     """
-    Log the user in when the machine starts; whether that is so now
+    Log the user in when the machine starts; returns whether that is so now
 
     name
         the user's name
@@ -66,7 +66,7 @@ def enable_auto_login(name, password):
 
 def disable_auto_login():
     """
-    Disable the automatic login; whether it is disabled
+    Disable the automatic login; returns whether it is disabled
 
     CLI Example:
 

@@ -38,9 +38,9 @@ def write(domain, key, value, vtype=None, user=None, key_separator=None, dict_me
     vtype
         Its type: string, data, int, float, bool, date, array, array-add, dict or dict-add
     user
-        The user whose it is
+        The user whose preference it is
     key_separator
-        What stands between the parts of the path
+        The separator of the parts of the path
     dict_merge
         Put the dict over the one that is there
     array_add
@@ -91,9 +91,9 @@ def read(domain, key, user=None, key_separator=None):
     key
         The preference; with ``key_separator``, a path into dicts and lists
     user
-        The user whose it is
+        The user whose preference it is
     key_separator
-        What stands between the parts of the path
+        The separator of the parts of the path
 
     CLI Example:
 
@@ -113,9 +113,9 @@ def delete(domain, key, user=None, key_separator=None):
     key
         The preference; with ``key_separator``, a path into dicts and lists
     user
-        The user whose it is
+        The user whose preference it is
     key_separator
-        What stands between the parts of the path
+        The separator of the parts of the path
 
     CLI Example:
 

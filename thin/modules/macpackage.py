@@ -69,7 +69,7 @@ def install_app(app, target="/Applications/"):
 
 def uninstall_app(app):
     """
-    Remove an application; whether it worked
+    Remove an application; returns whether it worked
 
     app
         Its folder

@@ -104,7 +104,7 @@ def destroy(device):
 
 def stop():
     """
-    Stop all unused arrays; whether it worked
+    Stop all unused arrays; returns whether it worked
 
     CLI Example:
 
@@ -219,7 +219,7 @@ def examine(device, quiet=False):
 
 def add(name, device):
     """
-    Add a device to an array; whether it worked
+    Add a device to an array; returns whether it worked
 
     name
         The array

@@ -40,7 +40,7 @@ def get(tgt, fun, tgt_type="glob", exclude_minion=False):
 
 def send(name, *args, **kwargs):
     """
-    Call one function and keep its value for others; whether that went well
+    Call one function and keep its value for others; returns whether that went well
 
     name
         What the value is called, and the function unless ``mine_function`` names another
@@ -63,7 +63,7 @@ def update(clear=False, mine_functions=None):
     Call the ``mine_functions`` of options and pillar, and store the results; returns None if there are none
 
     clear
-        Forget all else that was kept
+        Delete all other stored values
     mine_functions
         These instead
 

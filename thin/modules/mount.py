@@ -247,7 +247,7 @@ def swapon(name, priority=None):
 
 def swapoff(name):
     """
-    Stop using a swap device or file; whether it worked, None if it was not in use
+    Stop using a swap device or file; returns whether it worked, None if it was not in use
 
     CLI Example:
 

@@ -95,7 +95,7 @@ def set_vfstab(
     config
         The file's path
     test
-        Only tell
+        Only return the result; change nothing
     match_on
         The fields by which the entry is found: one, or a list
     not_change
@@ -179,7 +179,7 @@ def set_automaster(name, device, fstype, opts="", config="/etc/auto_salt", test=
     config
         The map's path; a new one is made known in ``/etc/auto_master``
     test
-        Only tell
+        Only return the result; change nothing
     not_change
         Keep one that is there but differs
 

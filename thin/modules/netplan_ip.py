@@ -77,7 +77,7 @@ def build_interface(iface, iface_type, enabled, **settings):
     iface_type
         eth, bond, slave, vlan or bridge.
     enabled
-        Of no meaning here.
+        Without effect.
     settings
         proto (static, dhcp), ipaddr, netmask, ipaddrs, gateway, dns, mtu, ipv6proto, ipv6ipaddr, ipv6netmask,
         ipv6addrs, ipv6gateway; slaves and options of a bond; ports and options of a bridge; vlan_id and link of a VLAN.

@@ -383,7 +383,7 @@ def fqdns():
 
 def mod_hostname(hostname):
     """
-    Give the machine another name, now and at boot, and in ``/etc/hosts``; whether it worked
+    Give the machine another name, now and at boot, and in ``/etc/hosts``; returns whether it worked
 
     CLI Example:
 
@@ -415,7 +415,7 @@ def mod_hostname(hostname):
 
 
 def _kept_at_boot(hostname):
-    """Where other systems than Linux keep the name; whether that could be written."""
+    """Write the name where other systems than Linux store it; returns whether that worked."""
     from thin.utils.files import textfile
 
     kernel = __grains__.get("kernel")
@@ -430,7 +430,7 @@ def _kept_at_boot(hostname):
     return __salt__["cmd.run_all"](command, python_shell=False)["retcode"] == 0
 
 
-# Below
+# Private functions
 
 
 def _networks(family, interface, include_loopback, verbose):

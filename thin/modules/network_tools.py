@@ -178,7 +178,7 @@ def mod_bufsize(iface, *args, **kwargs):
     return {"result": not said, "comment": said or " ".join(words)}
 
 
-# Inside
+# Private functions
 
 
 def _run(*command):

@@ -269,7 +269,7 @@ def dig(host):
     return _out("dig", _sane(host))
 
 
-# Below
+# Private functions
 
 
 def _neighbours(mark):

@@ -336,7 +336,7 @@ def get_policy(table="filter", chain=None, family="ipv4"):
 
 def set_policy(table="filter", chain=None, policy=None, family="ipv4"):
     """
-    Say what becomes of packets that no rule of a chain with a hook takes: accept or drop; whether it worked
+    Say what becomes of packets that no rule of a chain with a hook takes: accept or drop; returns whether it worked
 
     CLI Example:
 

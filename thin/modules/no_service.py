@@ -101,7 +101,7 @@ def status(name, sig=None):
     name
         a service's name
     sig
-        look for a process with these words instead
+        look for a process with this text in its command line instead
 
     CLI Example:
 

@@ -60,7 +60,7 @@ def install(pkg=None, pkgs=None, dir=None, runas=None, registry=None, env=None, 
 
 def uninstall(pkg, dir=None, runas=None, env=None):
     """
-    Remove a package; whether it worked
+    Remove a package; returns whether it worked
 
     CLI Example:
 

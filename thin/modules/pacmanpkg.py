@@ -44,7 +44,7 @@ def __virtual__():
     return False, "The pacman module could not be loaded: unsupported OS family."
 
 
-# What is there, what can be had
+# Installed and available packages
 
 
 def version_cmp(pkg1, pkg2, ignore_epoch=False, **kwargs):
@@ -313,7 +313,7 @@ def install(name=None, refresh=False, sysupgrade=None, pkgs=None, sources=None, 
     sysupgrade
         Upgrade all other packages, too.
     reinstall
-        Install again what is there already.
+        Install packages again that are already installed.
     downloadonly
         Only download.
 

@@ -315,7 +315,7 @@ def upgrade(bin_env=None, user=None, cwd=None, use_vt=False):
     return ret
 
 
-# Inside
+# Private functions
 
 
 def _urls(env_vars, index_url, extra_index_url, proxy):

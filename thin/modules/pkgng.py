@@ -36,7 +36,7 @@ def __virtual__():
     return (False, reason) if reason else __virtualname__
 
 
-# What is there, what can be had
+# Installed and available packages
 
 
 def version_cmp(pkg1, pkg2, ignore_epoch=False, **kwargs):
@@ -274,7 +274,7 @@ def install(
     orphan
         Mark them as installed for others.
     force
-        Install again what is there already.
+        Install packages again that are already installed.
     glob, regex, pcre
         Names are patterns.
     local

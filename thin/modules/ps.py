@@ -102,7 +102,7 @@ def proc_info(pid, attrs=None):
 
 def kill_pid(pid, signal=15):
     """
-    Send a signal to a process; whether there is such a process
+    Send a signal to a process; returns whether there is such a process
 
     pid
         its number
@@ -261,7 +261,7 @@ def ss(name):
     return _sockets("ss", "-neap", name)
 
 
-# Inside
+# Private functions
 
 
 def _used(process):

@@ -446,7 +446,7 @@ def remove_gpg_key(key, root=None):
     return _change(_rpm({"root": root}) + ["-e", "--", key])["retcode"] == 0
 
 
-# Inside
+# Private functions
 
 
 def _rpm(kwargs):

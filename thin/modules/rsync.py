@@ -55,7 +55,7 @@ def rsync(
     excludefrom
         A file with such patterns, instead of ``exclude``
     dryrun
-        Only tell
+        Only return the result; change nothing
     rsh
         The remote shell
     additional_opts

@@ -47,7 +47,7 @@ def __virtual__():
     return False, "Runit not available.  Please install sv"
 
 
-# Looking
+# Queries
 
 
 def get_all():
@@ -160,7 +160,7 @@ def status(name, sig=None):
     name
         the service's name
     sig
-        look for a process with these words instead
+        look for a process with this text in its command line instead
 
     CLI Example:
 
@@ -253,7 +253,7 @@ def get_svc_avail_path():
 
 def add_svc_avail_path(path):
     """
-    Look for services in one folder more; whether there is such a folder
+    Look for services in one folder more; returns whether there is such a folder
 
     path
         the folder
@@ -271,12 +271,12 @@ def add_svc_avail_path(path):
     return True
 
 
-# Changing
+# Changes
 
 
 def start(name):
     """
-    Start the service; whether it worked
+    Start the service; returns whether it worked
 
     name
         the service's name
@@ -292,7 +292,7 @@ def start(name):
 
 def stop(name):
     """
-    Stop the service; whether it worked
+    Stop the service; returns whether it worked
 
     name
         the service's name
@@ -308,7 +308,7 @@ def stop(name):
 
 def restart(name):
     """
-    Restart the service; whether it worked
+    Restart the service; returns whether it worked
 
     name
         the service's name
@@ -324,7 +324,7 @@ def restart(name):
 
 def full_restart(name):
     """
-    Restart the service; whether it worked
+    Restart the service; returns whether it worked
 
     name
         the service's name
@@ -340,7 +340,7 @@ def full_restart(name):
 
 def reload_(name):
     """
-    Make the service read its configuration again; whether it worked
+    Make the service read its configuration again; returns whether it worked
 
     name
         the service's name
@@ -356,7 +356,7 @@ def reload_(name):
 
 def enable(name, start=False, **kwargs):
     """
-    Let runit watch the service, and start it at boot; whether it worked
+    Let runit watch the service, and start it at boot; returns whether it worked
 
     name
         the service's name
@@ -400,7 +400,7 @@ def enable(name, start=False, **kwargs):
 
 def disable(name, stop=False, **kwargs):
     """
-    Do not start the service at boot: it gets a file ``down``; whether it worked
+    Do not start the service at boot: it gets a file ``down``; returns whether it worked
 
     name
         the service's name
@@ -426,7 +426,7 @@ def disable(name, stop=False, **kwargs):
 
 def remove(name):
     """
-    Stop the service and let runit watch it no more; whether it worked
+    Stop the service and let runit watch it no more; returns whether it worked
 
     name
         the service's name
@@ -450,7 +450,7 @@ def remove(name):
     return True
 
 
-# Inside
+# Private functions
 
 
 def _folder():

@@ -356,7 +356,7 @@ def list_extmods():
 
 def clear_cache():
     """
-    Remove the files that are stored on the target between runs; whether it worked
+    Remove the files that are stored on the target between runs; returns whether it worked
 
     CLI Example:
 

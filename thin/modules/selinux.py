@@ -123,7 +123,7 @@ def getsebool(boolean):
 
 def setsebool(boolean, value, persist=False):
     """
-    Set a boolean; whether it worked
+    Set a boolean; returns whether it worked
 
     boolean
         Its name
@@ -143,7 +143,7 @@ def setsebool(boolean, value, persist=False):
 
 def setsebools(pairs, persist=False):
     """
-    Set several booleans at once; whether it worked
+    Set several booleans at once; returns whether it worked
 
     pairs
         ``{name: value}``
@@ -197,7 +197,7 @@ def getsemod(module):
 
 def setsemod(module, state):
     """
-    Enable or disable a policy module; whether it worked
+    Enable or disable a policy module; returns whether it worked
 
     module
         Its name
@@ -218,7 +218,7 @@ def setsemod(module, state):
 
 def install_semod(module_path):
     """
-    Install a policy module from a file; whether it worked
+    Install a policy module from a file; returns whether it worked
 
     module_path
         A path here, or a ``salt://`` URL
@@ -244,7 +244,7 @@ def install_semod(module_path):
 
 def remove_semod(module):
     """
-    Remove a policy module; whether it worked
+    Remove a policy module; returns whether it worked
 
     module
         Its name

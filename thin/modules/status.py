@@ -369,7 +369,7 @@ def master(master=None, connected=True):
     master
         the master's name
     connected
-        accepted, and without meaning here
+        accepted, and without effect
 
     CLI Example:
 
@@ -403,7 +403,7 @@ def proxy_reconnect(proxy_name, opts=None):
     proxy_name
         the proxy module's name
     opts
-        accepted, and without meaning here
+        accepted, and without effect
 
     CLI Example:
 
@@ -414,7 +414,7 @@ def proxy_reconnect(proxy_name, opts=None):
     return False
 
 
-# Inside
+# Private functions
 
 
 def _kernel():

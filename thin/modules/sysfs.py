@@ -36,7 +36,7 @@ def attr(key, value=None):
 
 def write(key, value):
     """
-    Set an attribute; whether it worked
+    Set an attribute; returns whether it worked
 
     CLI Example:
 

@@ -148,7 +148,7 @@ def list_upgrades(refresh=True, **kwargs):
 list_updates = list_upgrades
 
 
-# Inside
+# Private functions
 
 
 def _installed():

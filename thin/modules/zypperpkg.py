@@ -269,7 +269,7 @@ def install(
     resolve_capabilities
         A name may be something that a package provides.
     reinstall
-        Install again what is there already.
+        Install packages again that are already installed.
     diff_attr
         ``old`` and ``new`` are lists of these attributes, as of list_pkgs.
 
@@ -432,7 +432,7 @@ def purge(name=None, pkgs=None, root=None, **kwargs):
     return remove(name=name, pkgs=pkgs, root=root)
 
 
-# Inside
+# Private functions
 
 
 def _targets(params, kind, root, ignore_epoch):
