@@ -308,7 +308,9 @@ def rmi(*names, **kwargs):
     Remove images; returns ``{"Layers": ids, "Tags": names, "retcode"}`` of the removed ones, and ``Errors``
 
     force
-        Even if containers use them. prune Also remove parent images that nothing else uses (the default).
+        Even if containers use them.
+    prune
+        Also remove parent images that nothing else uses (the default).
 
     CLI Example:
 
@@ -361,7 +363,9 @@ def build(
     repository, tag
         The image's name.
     cache
-        Use the cache of earlier builds. rm Remove intermediate containers.
+        Use the cache of earlier builds.
+    rm
+        Remove intermediate containers.
     dockerfile
         The file in the folder.
     buildargs

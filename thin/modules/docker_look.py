@@ -31,7 +31,9 @@ def ps_(filters=None, **kwargs):
     all
         Include containers that do not run.
     host
-        With ``host: {interfaces}``: the machine's interfaces. verbose Add the output of ``docker inspect`` as ``Info``.
+        With ``host: {interfaces}``: the machine's interfaces.
+    verbose
+        Add the output of ``docker inspect`` as ``Info``.
     filters
         ``{what: values}``, as ``{label: role=web}``.
 
@@ -114,8 +116,11 @@ def logs(name, **kwargs):
     Return the output of a container
 
     tail
-        The number of lines from the end. since, until From this time, to this time, in docker's formats. timestamps Add
-        the time of each line.
+        The number of lines from the end.
+    since, until
+        From this time, to this time, in docker's formats.
+    timestamps
+        Add the time of each line.
 
     CLI Example:
 
@@ -196,7 +201,9 @@ def copy_from(name, source, dest, overwrite=False, makedirs=False):
     Copy a file or folder out of a container
 
     overwrite
-        Replace an existing one. makedirs Create the destination folder.
+        Replace an existing one.
+    makedirs
+        Create the destination folder.
 
     CLI Example:
 
@@ -225,7 +232,9 @@ def copy_to(name, source, dest, exec_driver=None, overwrite=False, makedirs=Fals
     Copy a file (``salt://`` too) or folder into a container
 
     overwrite
-        Replace an existing one. makedirs Create the destination folder.
+        Replace an existing one.
+    makedirs
+        Create the destination folder.
 
     CLI Example:
 

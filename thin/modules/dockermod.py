@@ -364,7 +364,9 @@ def wait(name, ignore_already_stopped=False, fail_on_exit_status=False):
     Wait until a container exits; returns ``{result, state: {old, new}, exit_status}``
 
     ignore_already_stopped
-        A container that does not run is no failure. fail_on_exit_status An exit status other than 0 is a failure.
+        A container that does not run is no failure.
+    fail_on_exit_status
+        An exit status other than 0 is a failure.
 
     CLI Example:
 

@@ -27,7 +27,9 @@ def list_worktrees(cwd, stale=False, user=None, password=None, output_encoding=N
     cwd
         The repository
     stale
-        Only those whose folder no longer exists all Both kinds
+        Only those whose folder no longer exists
+    all
+        Both kinds
     user
         The user that git runs as
     password

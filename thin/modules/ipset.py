@@ -133,8 +133,9 @@ def add(name=None, entry=None, family="ipv4", **kwargs):
     Add an entry to a set; an existing entry gets these options
 
     entry
-        The entry; its options may follow it, or be given as arguments. kwargs timeout, comment, packets, bytes,
-        skbmark, skbprio, skbqueue, nomatch: those that the set was created with.
+        The entry; its options may follow it, or be given as arguments.
+    kwargs
+        timeout, comment, packets, bytes, skbmark, skbprio, skbqueue, nomatch: those that the set was created with.
 
     CLI Example:
 

@@ -69,9 +69,21 @@ def locate(pattern, database="", limit=0, **kwargs):
     database
         Another database
     limit
-        The maximum number of paths basename Match only the last part of a path count Return the number of paths instead
-        existing Only paths that exist follow Follow links for this check ignore Ignore case nofollow Do not follow
-        links for this check wholename Match the whole path regex The pattern is a regular expression
+        The maximum number of paths
+    basename
+        Match only the last part of a path
+    count
+        Return the number of paths instead
+    existing
+        Only paths that exist
+    follow
+        Follow links for this check
+    ignore
+        Ignore case
+    nofollow
+        Do not follow links for this check
+    wholename
+        Match the whole path regex The pattern is a regular expression
 
     CLI Example:
 

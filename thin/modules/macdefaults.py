@@ -42,7 +42,9 @@ def write(domain, key, value, vtype=None, user=None, key_separator=None, dict_me
     key_separator
         The separator of the parts of the path
     dict_merge
-        Merge the dict into the present one array_add Append the list to the present one
+        Merge the dict into the present one
+    array_add
+        Append the list to the present one
     type
         The old name of ``vtype``
 

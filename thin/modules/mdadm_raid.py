@@ -124,7 +124,9 @@ def create(name, level, devices, metadata="default", test_mode=False, **kwargs):
     level
         Its level
     devices
-        Its devices; ``missing`` for one that is added later metadata The version of the metadata on the devices
+        Its devices; ``missing`` for one that is added later
+    metadata
+        The version of the metadata on the devices
     test_mode
         Return the command instead
     kwargs

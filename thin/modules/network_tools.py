@@ -151,7 +151,13 @@ def mod_bufsize(iface, *args, **kwargs):
     iface
         the interface
     rx
-        received packets rx-mini small ones rx-jumbo large ones tx packets to send
+        received packets
+    rx-mini
+        small ones
+    rx-jumbo
+        large ones
+    tx
+        packets to send
 
     CLI Example:
 

@@ -37,7 +37,9 @@ def install(pkg=None, pkgs=None, dir=None, runas=None, registry=None, env=None, 
     registry
         The registry that they come from.
     dry_run
-        Only report what would be done. silent Without npm's progress output.
+        Only report what would be done.
+    silent
+        Without npm's progress output.
 
     CLI Example:
 

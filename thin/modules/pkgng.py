@@ -282,7 +282,9 @@ def install(
     quiet
         Less output.
     reinstall_requires
-        Also reinstall the packages that depend on them. batch Packages' scripts must not ask questions.
+        Also reinstall the packages that depend on them.
+    batch
+        Packages' scripts must not ask questions.
 
     CLI Example:
 
@@ -349,7 +351,9 @@ def remove(
     all_installed
         All packages.
     force
-        Even if other packages depend on them. recurse Also remove the packages that depend on them.
+        Even if other packages depend on them.
+    recurse
+        Also remove the packages that depend on them.
     glob, regex, pcre
         Names are patterns.
     dryrun

@@ -129,7 +129,9 @@ def clean(jail=None, chroot=None, root=None, clean_all=False, dryrun=False):
     Remove downloaded packages that are out of date
 
     clean_all
-        Remove all downloaded packages. dryrun Only report.
+        Remove all downloaded packages.
+    dryrun
+        Only report.
 
     CLI Example:
 
@@ -166,7 +168,9 @@ def check(jail=None, chroot=None, root=None, depends=False, recompute=False, che
     recompute
         Compute sizes and sums anew.
     checksum
-        Search for changed files. checklibs Search for missing libraries.
+        Search for changed files.
+    checklibs
+        Search for missing libraries.
 
     CLI Example:
 
@@ -237,8 +241,11 @@ def search(
     Return the packages of the repositories with this name
 
     exact, glob, regex, pcre
-        The kind of pattern. comment, desc Also search comments or descriptions. full, depends, size, origin, prefix The
-        fields to print.
+        The kind of pattern.
+    comment, desc
+        Also search comments or descriptions.
+    full, depends, size, origin, prefix
+        The fields to print.
     quiet
         Less output.
 
@@ -283,8 +290,15 @@ def fetch(
     Download packages
 
     fetch_all
-        Download all packages of the repository. fromrepo The repository. glob, regex, pcre The kind of pattern. local
-        Do not update the lists. depends Also download dependencies.
+        Download all packages of the repository.
+    fromrepo
+        The repository.
+    glob, regex, pcre
+        The kind of pattern.
+    local
+        Do not update the lists.
+    depends
+        Also download dependencies.
     quiet
         Less output.
 

@@ -403,7 +403,9 @@ def datadir_init(
     waldir
         another directory for the log of writes
     checksums
-        enable checksums of pages runas the account that runs initdb and will run the server
+        enable checksums of pages
+    runas
+        the account that runs initdb and will run the server
 
     CLI Example:
 

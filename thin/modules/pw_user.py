@@ -307,7 +307,7 @@ def chshell(name, shell):
 
 def chhome(name, home, persist=False):
     """
-    Change the user's home; ``persist`` moves the files there, too. Whether that worked.
+    Change the user's home; ``persist`` also moves the files there. Returns whether it worked.
 
     name
         the user's name

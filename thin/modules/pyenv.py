@@ -21,7 +21,9 @@ def install(runas=None, path=None):
     Install pyenv, with git; returns whether it is there
 
     runas
-        The user whose pyenv it is path Its folder, if it is not the default one
+        The user whose pyenv it is
+    path
+        Its folder, if it is not the default one
 
     CLI Example:
 
@@ -38,7 +40,9 @@ def update(runas=None, path=None):
     Update pyenv, with git; returns whether it worked
 
     runas
-        The user whose pyenv it is path Its folder, if it is not the default one
+        The user whose pyenv it is
+    path
+        Its folder, if it is not the default one
 
     CLI Example:
 

@@ -39,9 +39,15 @@ def rsync(
     The defaults of arguments are the options ``rsync.src``, ``rsync.dst`` …
 
     src
-        The source, also a ``salt://`` URL dst The destination delete Delete files that the source does not have force
-        Delete directories that are in the way, even if they are not empty update Skip files that are newer at the
-        destination
+        The source, also a ``salt://`` URL
+    dst
+        The destination
+    delete
+        Delete files that the source does not have
+    force
+        Delete directories that are in the way, even if they are not empty
+    update
+        Skip files that are newer at the destination
     passwordfile
         A file with the password of a daemon
     exclude

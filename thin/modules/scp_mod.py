@@ -24,8 +24,13 @@ def get(remote_path, local_path="", recursive=False, preserve_times=False, **kwa
     Copy a file from another machine to this one; returns None. Raises an error on failure
 
     remote_path
-        The file to copy local_path The destination, by default the working directory recursive Copy directories with
-        their content preserve_times Preserve times and modes
+        The file to copy
+    local_path
+        The destination, by default the working directory
+    recursive
+        Copy directories with their content
+    preserve_times
+        Preserve times and modes
     hostname, port, username, key_filename, timeout
         The other machine
     auto_add_policy
@@ -48,8 +53,13 @@ def put(files, remote_path=None, recursive=False, preserve_times=False, saltenv=
     files
         A path or a URL, ``salt://`` too, or a list of them
     remote_path
-        The destination, by default the user's home recursive Copy directories with their content preserve_times
-        Preserve times and modes saltenv The saltenv of ``salt://``
+        The destination, by default the user's home
+    recursive
+        Copy directories with their content
+    preserve_times
+        Preserve times and modes
+    saltenv
+        The saltenv of ``salt://``
     hostname, port, username, key_filename, timeout
         The other machine
     auto_add_policy

@@ -100,7 +100,9 @@ def create_private_key(
     passphrase
         Encrypts the key
     path, pubkey_suffix
-        The file of the private key, and the suffix of the public key's file overwrite Replace an existing file
+        The file of the private key, and the suffix of the public key's file
+    overwrite
+        Replace an existing file
     raw
         Return the bytes of the private key
 
@@ -130,7 +132,9 @@ def encode_private_key(private_key, private_key_passphrase=None, passphrase=None
     Return a private key encrypted with another passphrase, or unencrypted
 
     private_key_passphrase
-        The present passphrase passphrase The new passphrase
+        The present
+    passphrase
+        passphrase The new passphrase
     raw
         Return bytes
 
@@ -255,8 +259,9 @@ def sign_remote_certificate(signing_policy, kwargs, get_signing_policy_only=Fals
     kwargs
         Arguments of ``ssh_pki.create_certificate``
     get_signing_policy_only
-        Return the policy instead, with the public key of the signing key in place of the private one __pub_id The
-        requesting target; a policy's ``minions`` (a glob, or a compound expression) must match it
+        Return the policy instead, with the public key of the signing key in place of the private one
+    __pub_id
+        The requesting target; a policy's ``minions`` (a glob, or a compound expression) must match it
 
     CLI Example:
 

@@ -1,6 +1,6 @@
 """Lists of functions, their arguments and documentation. Salt: ``salt/modules/sysmod.py``.
 
-It tells of the target's own modules; the controller adds the functions that only it can answer.
+It lists the modules of the target; the controller adds its own functions.
 """
 
 from thin.utils import sysdoc
@@ -37,7 +37,7 @@ def __virtual__():
 
 def doc(*args):
     """
-    Return ``{function: docstring}`` of all modules, of some, or of what fits a glob
+    Return ``{function: docstring}`` of all modules, of some, or of those that match a glob
 
     CLI Example:
 
@@ -69,7 +69,7 @@ def state_doc(*args):
 
 def list_functions(*args, **kwargs):
     """
-    Return the names of all functions, of some modules, or of what fits a glob
+    Return the names of all functions, of some modules, or of those that match a glob
 
     CLI Example:
 
@@ -83,7 +83,7 @@ def list_functions(*args, **kwargs):
 
 def list_state_functions(*args, **kwargs):
     """
-    Return the names of all states, of some modules, or of what fits a glob
+    Return the names of all states, of some modules, or of those that match a glob
 
     CLI Example:
 
@@ -96,7 +96,7 @@ def list_state_functions(*args, **kwargs):
 
 def list_modules(*args):
     """
-    Return the names of all modules, or of what fits
+    Return the names of all modules, or of those that match
 
     CLI Example:
 
@@ -109,7 +109,7 @@ def list_modules(*args):
 
 def list_state_modules(*args):
     """
-    Return the names of all state modules, or of what fits
+    Return the names of all state modules, or of those that match
 
     CLI Example:
 
@@ -122,7 +122,7 @@ def list_state_modules(*args):
 
 def argspec(module=""):
     """
-    Return ``{function: {args, defaults, varargs, kwargs}}`` of a module, or of what fits a glob
+    Return ``{function: {args, defaults, varargs, kwargs}}`` of a module, or of those that match a glob
 
     CLI Example:
 
@@ -135,7 +135,7 @@ def argspec(module=""):
 
 def state_argspec(module=""):
     """
-    Return ``{state: {args, defaults, varargs, kwargs}}`` of a state module, or of what fits a glob
+    Return ``{state: {args, defaults, varargs, kwargs}}`` of a state module, or of those that match a glob
 
     CLI Example:
 
@@ -327,7 +327,7 @@ def renderer_doc(*args):
 
 def state_schema(module=""):
     """
-    Return a JSON schema of the arguments of each state of a module, or of what fits a glob
+    Return a JSON schema of the arguments of each state of a module, or of those that match a glob
 
     module
         The module, or a glob of states

@@ -31,7 +31,7 @@ def get(**kwargs):
     jail
         in this jail
     includeDefaults
-        those that nobody set, too
+        Include variables with default values
 
     CLI Example:
 

@@ -1,7 +1,7 @@
-"""The clock, the machine's description, and its end: halt, reboot, shutdown. Salt: modules/system.py
+"""The clock, the machine's description, halt, reboot and shutdown. Salt: modules/system.py
 
-``utc_offset`` is ``[+-]HHMM``; without it times are the machine's local ones. Setting the time sets the hardware clock
-too, where there is one that can be set.
+``utc_offset`` is ``[+-]HHMM``; without it times are the machine's local ones. Setting the time also sets the hardware
+clock if that is possible.
 """
 
 import os
@@ -45,7 +45,7 @@ def __virtual__():
     return "system"
 
 
-# The end
+# Shutdown
 
 
 def halt():
@@ -95,7 +95,7 @@ def reboot(at_time=None):
     Restart the machine, now or in ``at_time`` minutes.
 
     at_time
-        minutes from now, or a time; now unless given
+        minutes from now, or a time; by default now
 
     CLI Example:
 
@@ -111,7 +111,7 @@ def shutdown(at_time=None):
     Shut the machine down, now or in ``at_time`` minutes.
 
     at_time
-        minutes from now, or a time; now unless given
+        minutes from now, or a time; by default now
 
     CLI Example:
 
@@ -218,7 +218,8 @@ def set_system_date(newdate, utc_offset=None):
 
 def set_system_date_time(years=None, months=None, days=None, hours=None, minutes=None, seconds=None, utc_offset=None):
     """
-    Set the clock; parts that are not given are not changed. True, or CommandExecutionError with the error of ``date``.
+    Set the clock; parts that are not given are not changed. Returns True. Raises CommandExecutionError with the error
+    of ``date``.
 
     years
         the year
@@ -254,7 +255,7 @@ def set_system_date_time(years=None, months=None, days=None, hours=None, minutes
         new = new.astimezone(timezone.utc)
         command.append("-u")
     done = None
-    for form in ("%m%d%H%M%Y.%S", "%m%d%H%M%Y"):  # POSIX has no seconds
+    for form in ("%m%d%H%M%Y.%S", "%m%d%H%M%Y"):  # POSIX date has no seconds
         done = __salt__["cmd.run_all"](command + [new.strftime(form)], python_shell=False, ignore_retcode=True)
         if done["retcode"] == 0:
             break
@@ -367,7 +368,7 @@ def set_computer_name(hostname):
 
 
 def _by_systemd():
-    """Whether hostnamectl can do anything: in a container without systemd it only fails."""
+    """Whether hostnamectl works: in a container without systemd it only fails."""
     return os.path.isdir("/run/systemd/system") and bool(__salt__["cmd.which"]("hostnamectl"))
 
 

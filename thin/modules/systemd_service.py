@@ -1,11 +1,11 @@
 """Services under systemd, by driving systemctl. Salt: modules/systemd_service.py
 
-A name without a unit type means ``NAME.service``. Whether systemd has read the newest unit files is looked at each
-time a unit is, and ``daemon-reload`` run where it has not (never in a dry run).
+A name without a unit type means ``NAME.service``. Each query of a unit also checks whether systemd has loaded the
+newest unit files, and otherwise runs ``daemon-reload`` (never in a dry run).
 
-Each question costs one systemctl. While ``__context__["service.seen"]`` is a dict (a state put it there to ask several
-questions about the same moment), what systemctl said of a unit is kept in it, until something is changed here.
-Lists of units and their properties are in systemd_units.py.
+Each query runs systemctl once. While ``__context__["service.seen"]`` is a dict (states set it for several queries at
+the same time), it caches what systemctl printed about a unit, until a function of this module changes something. Lists
+of units and their properties are in systemd_units.py.
 """
 
 import os
@@ -35,13 +35,13 @@ __changes__ = (
 _LOOK = "--property=Id,LoadState,ActiveState,NeedDaemonReload,UnitFileState"
 _ACTIVE = ("active", "reloading", "refreshing")
 
-#: what ``systemctl is-enabled`` succeeds for; where neither list has the state (init scripts, say) it is asked
+#: states for which ``systemctl is-enabled`` succeeds; for a state in neither list (init scripts, for example) it is run
 _ENABLED = ("enabled", "enabled-runtime", "static", "indirect")
 _NOT_ENABLED = ("disabled", "masked", "masked-runtime", "linked", "linked-runtime", "bad")
 
 
 def __virtual__():
-    # on a Debian that systemd did not start, the functions that debian_service has not got are these
+    # on a Debian system that was not started by systemd, these functions complement those of debian_service
     if initsystem.manager(__grains__) in ("systemd", "debian") and (units.booted() or offline()):
         return __virtualname__
     return False, (
@@ -55,7 +55,7 @@ def __virtual__():
 
 def offline():
     """
-    Whether systemctl is there but systemd does not run: in a chroot or an image that is being built.
+    Whether systemctl is installed but systemd does not run: in a chroot or during the build of an image.
 
     CLI Example:
 
@@ -68,7 +68,7 @@ def offline():
 
 def available(name):
     """
-    Whether there is such a unit (or init script). Raises CommandExecutionError when systemd does not answer.
+    Whether there is such a unit (or init script). Raises CommandExecutionError if systemd does not answer.
 
     name
         the unit's name; without a type it is a service
@@ -105,7 +105,7 @@ def status(name, sig=None):
     name
         the unit's name; without a type it is a service
     sig
-        accepted for the states' sake: systemd knows by itself
+        accepted for the states; without effect, since systemd has the status
 
     CLI Example:
 
@@ -122,7 +122,7 @@ def status(name, sig=None):
 
 def enabled(name, root=None, **kwargs):
     """
-    Whether the service starts at boot, or is started by what does (static, indirect, generated).
+    Whether the service starts at boot, directly or through another unit (static, indirect, generated).
 
     name
         the unit's name; without a type it is a service
@@ -193,16 +193,16 @@ def masked(name, runtime=False, root=None):
 
 def start(name, no_block=False, unmask=False, unmask_runtime=False):
     """
-    Start the service. Raises CommandExecutionError in systemctl's words.
+    Start the service. Raises CommandExecutionError with systemctl's message.
 
     name
         the unit's name; without a type it is a service
     no_block
         do not wait until it is done
     unmask
-        take a mask away first
+        remove a mask first
     unmask_runtime
-        take a mask in /run away first
+        remove a mask in /run first
 
     CLI Example:
 
@@ -234,16 +234,16 @@ def stop(name, no_block=False):
 
 def restart(name, no_block=False, unmask=False, unmask_runtime=False):
     """
-    Restart the service, or start it. Raises CommandExecutionError in systemctl's words.
+    Restart the service, or start it. Raises CommandExecutionError with systemctl's message.
 
     name
         the unit's name; without a type it is a service
     no_block
         do not wait until it is done
     unmask
-        take a mask away first
+        remove a mask first
     unmask_runtime
-        take a mask in /run away first
+        remove a mask in /run first
 
     CLI Example:
 
@@ -256,16 +256,16 @@ def restart(name, no_block=False, unmask=False, unmask_runtime=False):
 
 def reload_(name, no_block=False, unmask=False, unmask_runtime=False):
     """
-    Make the service read its configuration again. Raises CommandExecutionError in systemctl's words.
+    Make the service read its configuration again. Raises CommandExecutionError with systemctl's message.
 
     name
         the unit's name; without a type it is a service
     no_block
         do not wait until it is done
     unmask
-        take a mask away first
+        remove a mask first
     unmask_runtime
-        take a mask in /run away first
+        remove a mask in /run first
 
     CLI Example:
 
@@ -285,9 +285,9 @@ def force_reload(name, no_block=True, unmask=False, unmask_runtime=False):
     no_block
         do not wait until it is done
     unmask
-        take a mask away first
+        remove a mask first
     unmask_runtime
-        take a mask in /run away first
+        remove a mask in /run first
 
     CLI Example:
 
@@ -300,16 +300,16 @@ def force_reload(name, no_block=True, unmask=False, unmask_runtime=False):
 
 def enable(name, no_block=False, unmask=False, unmask_runtime=False, root=None, **kwargs):
     """
-    Start the service at boot. Raises CommandExecutionError in systemctl's words.
+    Start the service at boot. Raises CommandExecutionError with systemctl's message.
 
     name
         the unit's name; without a type it is a service
     no_block
         do not wait until it is done
     unmask
-        take a mask away first
+        remove a mask first
     unmask_runtime
-        take a mask in /run away first
+        remove a mask in /run first
     root
         in the system below this folder
 
@@ -344,7 +344,7 @@ def disable(name, no_block=False, root=None, **kwargs):
 
 def mask(name, runtime=False, root=None):
     """
-    Make the unit impossible to start. Raises CommandExecutionError.
+    Mask the unit, so that it cannot be started. Raises CommandExecutionError.
 
     name
         the unit's name; without a type it is a service
@@ -367,7 +367,7 @@ def mask(name, runtime=False, root=None):
 
 def unmask_(name, runtime=False, root=None):
     """
-    Take the mask away, if there is one. Raises CommandExecutionError.
+    Remove the mask of the unit, if there is one. Raises CommandExecutionError.
 
     name
         the unit's name; without a type it is a service
@@ -392,7 +392,7 @@ def unmask_(name, runtime=False, root=None):
 
 def systemctl_reload():
     """
-    Make systemd read all unit files again. Raises CommandExecutionError.
+    Make systemd load all unit files again. Raises CommandExecutionError.
 
     CLI Example:
 
@@ -423,11 +423,11 @@ def _change(action, name, no_block, unmask, unmask_runtime, root=None):
 
 
 def _look(name):
-    """``{"Id", "LoadState", "ActiveState", "NeedDaemonReload"}`` of the unit, as its newest file has it."""
+    """``{"Id", "LoadState", "ActiveState", "NeedDaemonReload"}`` of the unit, after a reload of changed unit files."""
     if offline():
         raise CommandExecutionError("Cannot run in offline mode. Failed to get information on unit '%s'" % name)
     unit = units.full(name)
-    if unit.partition("@")[2].startswith("."):  # a template itself: systemd only knows its instances
+    if unit.partition("@")[2].startswith("."):  # systemd has instances of a template, but not the template itself
         there = any(os.path.exists(os.path.join(folder, unit)) for folder in units.FOLDERS)
         return {"Id": unit, "LoadState": "loaded" if there else "not-found", "ActiveState": "inactive"}
     seen = __context__.get("service.seen")

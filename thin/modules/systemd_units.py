@@ -1,4 +1,4 @@
-"""Lists of systemd's units, their properties, and a system's first start: a part of ``service``.
+"""Lists of systemd's units, their properties, and the first start of a system: a part of ``service``.
 
 Salt: modules/systemd_service.py
 """
@@ -13,7 +13,7 @@ __usual__ = True
 
 
 def __virtual__():
-    # the same systems as those of systemd_service.py
+    # the same condition as in systemd_service.py
     if initsystem.manager(__grains__) in ("systemd", "debian") and (units.booted() or units.program("systemctl")):
         return __virtualname__
     return False, (
@@ -44,7 +44,7 @@ def get_all(root=None):
 
 def get_running():
     """
-    The sorted names of the units that run now.
+    The sorted names of the running units.
 
     CLI Example:
 

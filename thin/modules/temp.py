@@ -9,12 +9,12 @@ __changes__ = ("dir", "file")
 
 def dir(suffix="", prefix="tmp", parent=None):
     """
-    Make a directory that only we may enter; its path
+    Create a directory that only this user can enter; returns its path
 
     suffix, prefix
-        What its name ends and begins with
+        End and beginning of its name
     parent
-        Where it lies
+        The directory that contains it
 
     CLI Example:
 
@@ -33,12 +33,12 @@ def dir(suffix="", prefix="tmp", parent=None):
 
 def file(suffix="", prefix="tmp", parent=None):
     """
-    Make an empty file that only we may read; its path
+    Create an empty file that only this user can read; returns its path
 
     suffix, prefix
-        What its name ends and begins with
+        End and beginning of its name
     parent
-        Where it lies
+        The directory that contains it
 
     CLI Example:
 

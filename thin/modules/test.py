@@ -1,6 +1,6 @@
-"""Functions for tests: answers, arguments, errors, versions. Salt: ``salt/modules/test.py``.
+"""Functions for tests: fixed results, arguments, errors, versions. Salt: ``salt/modules/test.py``.
 
-Which options and modules a target has is in testoptions.py.
+testoptions.py has functions for the options and modules of a target.
 """
 
 import time
@@ -56,7 +56,7 @@ __reads__ = (
     "deprecation_warning",
     "tty",
 )
-#: They call what they are told.
+#: Functions that call another function, which the caller names.
 __changes__ = ("cross_test", "try")
 
 
@@ -118,7 +118,7 @@ def rand_sleep(max=60):
 
 def version():
     """
-    Return the version of Salt that this behaves like
+    Return the version of Salt that pushsalt imitates
 
     CLI Example:
 
@@ -131,7 +131,7 @@ def version():
 
 def versions_information():
     """
-    Return versions of Salt (that this behaves like), Python and the system
+    Return the versions of Salt (that pushsalt imitates), Python and the system
 
     CLI Example:
 
@@ -155,7 +155,7 @@ def versions_information():
 
 def versions_report():
     """
-    Return the same as text
+    Return the result of ``test.versions_information`` as text
 
     CLI Example:
 
@@ -228,7 +228,7 @@ def arg_type(*args, **kwargs):
 
 def arg_repr(*args, **kwargs):
     """
-    Return the arguments as Python writes them
+    Return the arguments in Python's notation
 
     CLI Example:
 
@@ -254,7 +254,7 @@ def arg_clean(*args, **kwargs):
 
 def fib(num):
     """
-    Return a number of Fibonacci's, and the seconds it took
+    Return a Fibonacci number, and the seconds that it took
 
     CLI Example:
 
@@ -292,7 +292,7 @@ def collatz(start):
 
 def outputter(data):
     """
-    Return the data, to try an outputter with
+    Return the data, to test an outputter
 
     CLI Example:
 
@@ -391,7 +391,7 @@ def stack():
 
 def try_(module, return_try_exception=False, **kwargs):
     """
-    Call another function; None, or the exception as text, when it raises
+    Call another function; returns None, or the exception as text if it raises one
 
     CLI Example:
 
@@ -467,10 +467,10 @@ def deprecation_warning():
 
 def tty(*args, **kwargs):
     """
-    Say that cmd.tty does this
+    Return a reference to cmd.tty
 
     args, kwargs
-        Not looked at
+        Ignored
 
     CLI Example:
 

@@ -1,4 +1,4 @@
-"""Which options and modules a target has: a part of ``test``. Salt: ``salt/modules/test.py``."""
+"""The options and modules of a target: a part of ``test``. Salt: ``salt/modules/test.py``."""
 
 __virtualname__ = "test"
 __usual__ = True
@@ -21,7 +21,7 @@ def conf_test():
 
 def get_opts():
     """
-    Return the options of this target, without its pillar, which is not for showing
+    Return the options of this target, without its pillar, which must not be shown
 
     CLI Example:
 
@@ -47,7 +47,7 @@ def opts_pkg():
 
 def attr_call():
     """
-    Return the grains, by the attribute form of calls
+    Return the grains, called in attribute notation
 
     CLI Example:
 
@@ -60,7 +60,7 @@ def attr_call():
 
 def provider(module):
     """
-    Return the name of the file which provides a virtual module
+    Return the name of the file that provides a virtual module
 
     CLI Example:
 
@@ -74,7 +74,7 @@ def provider(module):
         return ""
     found = __salt__._modules[module]
     own = [each for each in found if not each["__file__"].startswith("thin/modules/")]
-    # one of Salt's files may be several here: the one that has its name, or most of its functions, has kept its name
+    # one file of Salt may be several files here: the one with its name, or with most of its functions, has Salt's name
     named = [each for each in found if each["__file__"] == "thin/modules/%s.py" % module]
     main = (own or named or [max(found, key=lambda each: len(each["__functions__"]))])[0]
     return main["__file__"].rsplit("/", 1)[-1].rsplit(".", 1)[0]
@@ -95,7 +95,7 @@ def providers():
 
 def module_report():
     """
-    Return how modules and functions can be reached: ``{functions, function_attrs, function_subs, modules, ...}``
+    Return how modules and functions can be called: ``{functions, function_attrs, function_subs, modules, ...}``
 
     CLI Example:
 
@@ -118,7 +118,7 @@ def module_report():
 
 def not_loaded():
     """
-    Return the names of the files of modules that are not for this system
+    Return the file names of modules that are not loaded on this system
 
     CLI Example:
 

@@ -1,7 +1,7 @@
 """The system's time zone, and whether its hardware clock runs in UTC. Salt: modules/timezone.py
 
-By ``timedatectl`` where systemd runs, by the files elsewhere: ``/etc/localtime`` and ``/etc/adjtime``, with what the
-distribution keeps beside them, as ``/etc/timezone`` or ``/etc/sysconfig/clock``.
+If systemd runs, ``timedatectl`` is used, otherwise the files ``/etc/localtime`` and ``/etc/adjtime``, and further files
+of the distribution such as ``/etc/timezone`` or ``/etc/sysconfig/clock``.
 """
 
 import os
@@ -30,14 +30,14 @@ def __virtual__():
     return "timezone"
 
 
-# The zone
+# The time zone
 
 
 def get_zone():
     """
     Return the name of the time zone, as ``America/Denver``
 
-    Raises CommandExecutionError when it cannot be told.
+    Raises CommandExecutionError if it cannot be determined.
 
     CLI Example:
 
@@ -96,9 +96,9 @@ def list_zones():
 
 def set_zone(timezone):
     """
-    Set the time zone: True, or the text ``Zone does not exist: PATH``
+    Set the time zone; returns True, or the text ``Zone does not exist: PATH``
 
-    Daemons such as cron and syslog go on in the old one until they are restarted.
+    Daemons such as cron and syslog use the old one until they are restarted.
 
     CLI Example:
 
@@ -110,7 +110,7 @@ def set_zone(timezone):
     path = _zone_file(timezone)
     if not os.path.isfile(path):
         return "Zone does not exist: " + path
-    if _by_systemd():  # tells timedated; what it refuses is done below all the same
+    if _by_systemd():  # informs timedated; if it fails, the files are written nevertheless
         __salt__["cmd.retcode"](["timedatectl", "set-timezone", timezone], python_shell=False, ignore_retcode=True)
     fresh = "%s.%d" % (LOCALTIME, os.getpid())
     try:
@@ -134,9 +134,9 @@ def zone_compare(timezone):
     """
     Return whether this is the system's time zone
 
-    By its name; when the system's has none, by the content of its file. Raises SaltInvocationError when there is no
-    such zone to compare with, CommandExecutionError when the system's cannot be read; a system without any zone has
-    none that is the same.
+    Names are compared; if the system's zone has no name, the contents of the files. Raises SaltInvocationError if the
+    given zone does not exist, and CommandExecutionError if the system's cannot be read. False if the system has no
+    zone.
 
     CLI Example:
 
@@ -162,7 +162,7 @@ def zone_compare(timezone):
 
 def get_hwclock():
     """
-    Return ``UTC`` or ``localtime``; None when the machine has no such clock
+    Return ``UTC`` or ``localtime``; None if the machine has no hardware clock
 
     CLI Example:
 
@@ -182,12 +182,12 @@ def get_hwclock():
         said = _setting("/etc/conf.d/hwclock", "clock")
     if said:
         return "localtime" if said.lower() in ("local", "localtime") else said
-    return "UTC" if os.path.exists("/dev/rtc") else None  # as hwclock has it without /etc/adjtime
+    return "UTC" if os.path.exists("/dev/rtc") else None  # the default of hwclock without /etc/adjtime
 
 
 def set_hwclock(clock):
     """
-    Say that the hardware clock runs in ``UTC`` or in ``localtime``; returns whether that could be done
+    Configure that the hardware clock runs in ``UTC`` or in ``localtime``; returns whether that worked
 
     CLI Example:
 
@@ -213,7 +213,7 @@ def set_hwclock(clock):
     return True
 
 
-# How
+# Private functions
 
 
 def _by_systemd():
@@ -231,19 +231,19 @@ def _timedatectl(pattern):
 
 
 def _zone_file(timezone):
-    """Names that lead out of the folder of zones are the folder, which is no zone."""
+    """The file of a zone. For a name that leads out of the folder of zones it is the folder, which is no zone."""
     path = ZONES + str(timezone)
     return path if os.path.normpath(path).startswith(ZONES) else ZONES
 
 
 def _linked_zone():
-    """The zone that /etc/localtime leads to; of a copy, the one that it is a copy of."""
+    """The zone to which /etc/localtime links; for a copy, the zone with the same content."""
     try:
         path = os.path.normpath(os.path.join("/etc", os.readlink(LOCALTIME)))
     except OSError:
         if not os.path.exists(LOCALTIME):
             raise CommandExecutionError("%s does not exist" % LOCALTIME)
-        if __grains__.get("os_family") == "FreeBSD":  # tzsetup copies a zone's file, and writes down which
+        if __grains__.get("os_family") == "FreeBSD":  # tzsetup copies the file of the zone, and stores its name
             return (textfile.read(FREEBSD_ZONE) or "").strip() or get_zonecode()
         content = _content(LOCALTIME)
         alike = sorted(name for name, file in _zones() if content == _content(file))
@@ -275,7 +275,7 @@ def _content(path, size=-1):
 
 
 def _setting(path, key):
-    """The value of ``key=value`` in a file of shell settings; None when it is not there."""
+    """The value of ``key=value`` in a file of shell settings; None if there is none."""
     found = re.search(r"(?m)^\s*%s=[\"']?([^\"'\s]*)" % key, textfile.read(path) or "")
     return found.group(1) if found else None
 

@@ -1,8 +1,8 @@
 """A small certificate authority in a directory, with openssl(1). Salt: ``salt/modules/tls.py``, which needs pyOpenSSL.
 
-An authority ``NAME`` is ``BASE/NAME/NAME_ca_cert.crt`` and ``.key``, with ``index.txt`` and what it signed in
-``certs/``. ``BASE`` is ``cacert_path``, else the option ``ca.cert_base_path`` (/etc/pki). For single certificates, and
-for states, the module ``x509`` is the better one. Certificates are looked at and revoked in tls_validity.py.
+An authority ``NAME`` is ``BASE/NAME/NAME_ca_cert.crt`` and ``.key``, with ``index.txt`` and the certificates that it
+signed in ``certs/``. ``BASE`` is ``cacert_path``, else the option ``ca.cert_base_path`` (/etc/pki). For single
+certificates, and for states, prefer the module ``x509``. tls_validity.py inspects and revokes certificates.
 """
 
 # ruff: noqa: E741 - the name of an argument is Salt's
@@ -27,7 +27,7 @@ __changes__ = ("create_ca", "create_csr", "create_self_signed_cert", "create_ca_
 
 log = getLogger(__name__)
 
-#: what requests ask for, and certificates get, unless the pillar says otherwise
+#: extensions of requests and certificates, unless the pillar has others
 _EXTENSIONS = {
     "common": {
         "csr": {"basicConstraints": "CA:FALSE"},
@@ -72,7 +72,7 @@ def set_ca_path(cacert_path):
 
 def ca_exists(ca_name, cacert_path=None, ca_filename=None):
     """
-    Whether an authority is there
+    Whether an authority exists
 
     CLI Example:
 
@@ -158,20 +158,20 @@ def create_ca(
     replace=False,
 ):
     """
-    Create an authority; a key that is there is used again
+    Create an authority; an existing key is used
 
     bits, days, digest
-        Size of its key, how long it is valid, and the hash that it signs
+        Size of its key, validity in days, and the digest for its signature
     CN, C, ST, L, O, OU, emailAddress
         Its name
     cacert_path, ca_filename
-        Where it lies
+        Its directory and file name
     onlyif, unless
-        Commands, or values, that say whether to do it
+        Commands, or values, that decide whether to do it
     replace
-        Replace one that is there
+        Replace an existing one
     fixmode
-        Only one that is there
+        Without effect
 
     CLI Example:
 
@@ -255,14 +255,14 @@ def create_csr(
     replace=False,
 ):
     """
-    Create a key and a request for an authority that is there
+    Create a key and a request for an existing authority
 
     subjectAltName
         One name or a list: ``DNS:example.org``
     csr_path, csr_filename
-        Where both lie: in the authority's ``certs``, named by CN, by default
+        Directory and file name of both; by default the authority's ``certs``, and CN
     cert_type, type_ext
-        See ``tls.get_extensions``; whether file names say it
+        See ``tls.get_extensions``; whether the type is part of the file names
     bits, digest, replace, and the name
         As in ``tls.create_ca``
 
@@ -310,7 +310,7 @@ def create_self_signed_cert(
     Create a key and a certificate that is signed by it
 
     tls_dir, cert_filename
-        Where they lie: ``BASE/tls_dir/certs``, named by CN
+        Directory and file name: ``BASE/tls_dir/certs``, and CN
     bits, days, digest, replace, and the name
         As in ``tls.create_ca``
 
@@ -349,10 +349,10 @@ def create_ca_signed_cert(
     replace=False,
 ):
     """
-    Sign a request that is there (``tls.create_csr``)
+    Sign an existing request (``tls.create_csr``)
 
     cert_path, cert_filename
-        Where request and certificate lie: in the authority's ``certs``, named by CN, by default
+        Directory and file name of request and certificate; by default the authority's ``certs``, and CN
     days, digest, cert_type, type_ext, replace
         As in ``tls.create_csr``
 

@@ -1,6 +1,6 @@
 """Validity of certificates: their data, verification by an authority, and revocation.
 
-A part of ``tls`` beside tls.py, which says what the arguments mean. Salt: ``salt/modules/tls.py``.
+A part of ``tls``; tls.py documents the arguments. Salt: ``salt/modules/tls.py``.
 """
 
 import os
@@ -35,10 +35,10 @@ def get_expiration_date(cert, date_format="%Y-%m-%d"):
 
 def validate(cert, ca_name, crl_file):
     """
-    Return ``{valid: bool, error: text}``: whether an authority signed a certificate, and it is in force
+    Return ``{valid: bool, error: text}``: whether an authority signed a certificate, and it is valid now
 
     crl_file
-        A revocation list; None: what the authority's index says
+        A revocation list; None: the authority's index
 
     CLI Example:
 
@@ -119,7 +119,7 @@ def revoke_cert(
     ca_name, CN, cacert_path=None, ca_filename=None, cert_path=None, cert_filename=None, crl_file=None, digest="sha256"
 ):
     """
-    Revoke a certificate: in the authority's index, and in its revocation list
+    Revoke a certificate in the authority's index and in its revocation list
 
     CLI Example:
 

@@ -30,7 +30,7 @@ def info(dev):
 
 def env(dev):
     """
-    Return a device's properties, None when it has none
+    Return a device's properties, None if it has none
 
     dev
         The device, or its path in /sys
@@ -46,7 +46,7 @@ def env(dev):
 
 def name(dev):
     """
-    Return a device's name below /dev, None when it has none
+    Return a device's name below /dev, None if it has none
 
     dev
         The device, or its path in /sys
@@ -78,7 +78,7 @@ def path(dev):
 
 def links(dev):
     """
-    Return the links below /dev to a device: a list, the only one, or None
+    Return the links below /dev to a device: a list; one link as text; None
 
     dev
         The device, or its path in /sys
@@ -121,7 +121,7 @@ def _devices(words):
     for line in done["stdout"].splitlines() + [""]:
         key, mark, value = line.strip().partition(":")
         if not line.strip() and dev:
-            # what there is only one of is no list
+            # a value that exists once is not a list
             found.append({key: _only(dev[key]) for key in dev})
             dev = {}
         elif mark and key == "E":

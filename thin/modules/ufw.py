@@ -1,7 +1,7 @@
 """
 The uncomplicated firewall ufw. Salt has no such module: these are the functions of the formula of ufw, and more.
 
-``ufw.add_rule`` and the like change nothing in a dry run: they have ufw say what it would do.
+``ufw.add_rule`` and the like change nothing in a dry run: they run ufw in its dry run.
 """
 
 import os
@@ -57,7 +57,7 @@ def is_enabled():
 
 def status():
     """
-    Return ``{"active": bool, "rules": [text]}``: the rules as ufw lists what users added, active or not
+    Return ``{"active": bool, "rules": [text]}``: the rules that users added, as listed by ufw, active or not
 
     CLI Example:
 
@@ -71,7 +71,7 @@ def status():
 
 def get_default_incoming():
     """
-    Return what becomes of packets to this machine that no rule is about: allow, deny or reject
+    Return the default policy for incoming packets: allow, deny or reject
 
     CLI Example:
 
@@ -84,7 +84,7 @@ def get_default_incoming():
 
 def get_default_outgoing():
     """
-    Return what becomes of packets of this machine that no rule is about: allow, deny or reject
+    Return the default policy for outgoing packets: allow, deny or reject
 
     CLI Example:
 
@@ -97,7 +97,7 @@ def get_default_outgoing():
 
 def get_default_routed():
     """
-    Return what becomes of packets through this machine that no rule is about: allow, deny or reject
+    Return the default policy for routed packets: allow, deny or reject
 
     CLI Example:
 
@@ -110,7 +110,7 @@ def get_default_routed():
 
 def set_enabled(enabled):
     """
-    Turn the firewall on or off, now and at boot; returns what ufw says
+    Enable or disable the firewall, now and at boot; returns the output of ufw
 
     CLI Example:
 
@@ -123,7 +123,7 @@ def set_enabled(enabled):
 
 def add_rule(rule):
     """
-    Give ufw a rule, as text (words in quotes are one) or list of words; returns what ufw says
+    Add a rule, given as text (words in quotes are one) or as a list of words; returns the output of ufw
 
     CLI Example:
 
@@ -136,7 +136,7 @@ def add_rule(rule):
 
 def delete_rule(rule):
     """
-    Remove a rule, given as it was added, without its comment; returns what ufw says
+    Delete a rule, given in the form in which it was added, without its comment; returns the output of ufw
 
     CLI Example:
 
@@ -173,7 +173,7 @@ def would_delete(rule):
     """
     from thin.utils.files import textfile
 
-    # What ufw says then is the same for rules that do not exist. It prints the tables that it would leave.
+    # ufw's message does not depend on whether the rule exists. ufw prints the resulting tables.
     for table in run("--dry-run", "delete", *_words(rule)).split("*filter")[1:]:
         name = "user6.rules" if ":ufw6-" in table else "user.rules"
         now = [line for folder in ("/etc/ufw", "/lib/ufw") for line in textfile.lines(os.path.join(folder, name))]
@@ -197,7 +197,7 @@ def reload():
 
 def run(*args):
     """
-    Run ufw with these words and return its output; a failure raises CommandExecutionError
+    Run ufw with these arguments and return its output. Raises CommandExecutionError
 
     CLI Example:
 
@@ -217,7 +217,7 @@ def run(*args):
     return done["stdout"]
 
 
-#: what stands before each rule in ufw's tables
+#: the text before each rule in ufw's tables
 _TUPLE = re.compile("^### tuple ###", re.M)
 
 
@@ -230,7 +230,7 @@ def _words(rule):
 
 
 def _default(chain):
-    """From the configuration: ufw prints it only while it is active."""
+    """The default policy from the configuration: ufw prints it only while it is active."""
     from thin.utils.files import textfile
 
     for line in textfile.lines("/etc/default/ufw"):

@@ -1,6 +1,6 @@
-"""Services under upstart are not supported: the last systems that had it are long without updates.
+"""Services under upstart are not supported: the last systems with upstart no longer receive updates.
 
-The module only says so. Salt: modules/upstart_service.py
+The module only reports this. Salt: modules/upstart_service.py
 """
 
 from thin.utils.system import initsystem

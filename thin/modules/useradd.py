@@ -1,8 +1,8 @@
 """Users, by useradd, usermod and userdel. Salt: modules/useradd.py
 
-``root`` is the root folder of another system; ``local`` uses libuser's commands, for local accounts beside a directory.
-Functions that change something return whether it worked; if not, ``__context__["user.complaint"]`` has the error
-message. What is written down about a user is in useradd_about.py.
+``root`` is the root folder of another system; ``local`` uses libuser's commands, for local accounts of a machine with a
+directory service. Functions that change something return whether it worked; if not, ``__context__["user.complaint"]``
+has the error message. useradd_about.py has the comment fields.
 """
 
 import os
@@ -180,7 +180,7 @@ def add(
     homephone
         the phone number at home
     other
-        what else the comment field says
+        the rest of the comment field
     createhome
         create the home
     loginclass
@@ -209,7 +209,7 @@ def add(
     elif usergroup:
         command += [] if local else ["-U"]
     elif groups and name in groups and _user_groups_enabled():
-        command += ["-g", name]  # useradd would want to make the group that is there
+        command += ["-g", name]  # otherwise useradd tries to create the group, which exists
     if usergroup is False:
         command.append("-n" if local else "-N")
     if not createhome:
@@ -230,7 +230,7 @@ def add(
     )
     command += ["-c", comment] if comment else []
     added = _change(command + ([] if local else accounts.root_option(root)), name)
-    if added and groups:  # not by -G, which makes the user a member of its primary group too
+    if added and groups:  # not by -G, which also adds the user to the primary group
         return chgroups(name, groups, root=None if local else root)
     return added
 
@@ -261,7 +261,7 @@ def delete(name, remove=False, force=False, root=None, local=False):
     command += ["-f"] if force and not local else []
     done = accounts.run(__salt__, command + ([] if local else accounts.root_option(root)) + ["--", str(name)])
     if done["retcode"] == MAIL_SPOOL_MISSING and ("var/mail" in done["stderr"] or "var/spool/mail" in done["stderr"]):
-        return True  # Debian's userdel -r says so of every user who never had mail
+        return True  # Debian's userdel -r reports this for every user without mail
     return accounts.worked(__context__, done)
 
 
@@ -351,7 +351,7 @@ def chshell(name, shell, root=None):
 
 def chhome(name, home, persist=False, root=None):
     """
-    Change the user's home; ``persist`` moves the files there, too. Whether that worked.
+    Change the user's home; ``persist`` also moves the files there. Returns whether it worked.
 
     name
         the user's name

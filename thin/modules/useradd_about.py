@@ -1,6 +1,6 @@
 """Comment fields of users: full name, room and telephone numbers. Login classes are not supported.
 
-A part of ``user`` beside useradd.py. Salt: modules/useradd.py
+A part of ``user``; see useradd.py. Salt: modules/useradd.py
 """
 
 from thin.utils.system import accounts
@@ -107,7 +107,7 @@ def chother(name, other, root=None):
     name
         the user's name
     other
-        what else the comment field says
+        the rest of the comment field
     root
         in the system below this folder
 

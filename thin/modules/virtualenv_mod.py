@@ -1,7 +1,7 @@
 """Virtual environments of Python, by virtualenv or by Python's own venv. Salt: modules/virtualenv_mod.py
 
-Which of them: ``venv_bin``, a virtualenv program, ``venv``, or an interpreter, which runs its own venv; without it the
-option or pillar key ``venv_bin``, else a virtualenv that is in the PATH, else ``venv``.
+``venv_bin`` selects the program: a virtualenv program, ``venv``, or an interpreter, which runs its own venv. The
+default is the option or pillar key ``venv_bin``, otherwise a virtualenv in the PATH, otherwise ``venv``.
 """
 
 import os
@@ -22,7 +22,7 @@ __reads__ = (
 )
 __changes__ = ("create",)
 
-#: where the pip of an environment that has none comes from
+#: source of pip for an environment without it
 GET_PIP = "https://bootstrap.pypa.io/get-pip.py"
 
 
@@ -60,10 +60,11 @@ def create(
     saltenv="base",
     **kwargs,
 ):
-    """Make a virtual environment: the return of cmd.run_all. An incomplete one is removed.
+    """Create a virtual environment; returns what cmd.run_all returns. An incomplete one is removed.
 
-    ``python``: the interpreter that it is for. ``pip``: install pip where the program brings none. ``symlinks`` and
-    ``upgrade`` are venv's alone, ``extra_search_dir`` and ``never_download`` virtualenv's. ``kwargs``: cmd.run_all's.
+    ``python``: the interpreter that it is for. ``pip``: install pip if the program does not. ``symlinks`` and
+    ``upgrade`` are only for venv, ``extra_search_dir`` and ``never_download`` only for virtualenv. ``kwargs``:
+    cmd.run_all's.
     """
     kwargs = {key: value for key, value in kwargs.items() if not key.startswith("__")}
     runas = kwargs.pop("runas", None)
@@ -76,7 +77,7 @@ def create(
             raise CommandExecutionError("Pass the target interpreter either as `venv_bin` or as `python`, not both.")
         words = [_interpreter(python or (sys.executable if venv_bin == "venv" else venv_bin)), "-m", "venv"]
         words += _venv_options(symlinks, upgrade, prompt)
-    elif "venv" in os.path.basename(venv_bin):  # pyvenv and its like
+    elif "venv" in os.path.basename(venv_bin):  # pyvenv and similar programs
         _refuse(
             venv_bin, python=python or None, extra_search_dir=extra_search_dir or None, never_download=never_download
         )

@@ -21,7 +21,7 @@ def useradd(pwfile, user, password, opts="", runas=None):
     opts
         Letters of htpasswd's options (n, d, s, p, B …)
     runas
-        Who runs htpasswd
+        The user that htpasswd runs as
 
     CLI Example:
 
@@ -36,7 +36,7 @@ def useradd(pwfile, user, password, opts="", runas=None):
 
 def userdel(pwfile, user, runas=None, all_results=False):
     """
-    Remove a user from a password file: the lines that htpasswd says, with ``all_results`` all about its run
+    Remove a user from a password file; returns the lines of htpasswd, with ``all_results`` what ``cmd.run_all`` returns
 
     CLI Example:
 

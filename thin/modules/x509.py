@@ -3,7 +3,7 @@
 Keys and certificates are given as PEM, hexadecimal or base64 text, as bytes, or as the path of a file in any encoding.
 Passphrases reach openssl in its environment, private keys on its stdin.
 
-Here certificates, requests and keys are made; revocation lists in x509_revocation.py. x509_read.py reads them all.
+This file creates certificates, requests and keys, x509_revocation.py revocation lists. x509_read.py reads all of them.
 """
 
 import os
@@ -52,9 +52,9 @@ def create_certificate(
     Create a certificate; returns it encoded, or writes it to ``path``
 
     ca_server
-        Not supported: it needs one agent to ask another
+        Not supported: it would need a request from one minion to another
     signing_policy
-        Name of one of ``x509_signing_policies`` (pillar or configuration); what it says cannot be overridden
+        Name of one of ``x509_signing_policies`` (pillar or configuration); arguments cannot override it
     encoding
         pem (default), der, pkcs7_pem, pkcs7_der or pkcs12; binary ones are returned as base64
     append_certs
@@ -62,13 +62,13 @@ def create_certificate(
     pkcs12_passphrase
         Encrypts a pkcs12 container
     pkcs12_encryption_compat
-        With what old programs understand
+        Use algorithms that old programs support
     pkcs12_friendlyname
         The certificate's name within the container
     path
         Write it to this file, and return a sentence
     overwrite
-        False: a file that is there already stays
+        False: keep an existing file
     raw
         Return bytes
     signing_private_key
@@ -78,7 +78,7 @@ def create_certificate(
     private_key
         Key whose public half is certified (``private_key_passphrase``); else ``public_key``, else that of ``csr``
     csr
-        A request: what it asks for in extensions is taken over where nothing else is said
+        A request; its extensions are used unless they are given as arguments
     subject
         The name: RFC 4514 text, a list of its parts, or a dict. Else of ``C``, ``ST``, ``L``, ``STREET``, ``O``,
         ``OU``, ``CN``, ``MAIL``, ``SN``, ``GN``, ``UID``, ``SERIALNUMBER``
@@ -91,7 +91,7 @@ def create_certificate(
     copypath
         Also write it to this directory as ``SERIAL.crt``; ``prepend_cn``: as ``CN-SERIAL.crt``
     basicConstraints, keyUsage, extendedKeyUsage, subjectKeyIdentifier, authorityKeyIdentifier, subjectAltName, …
-        Extensions, in openssl's words (``critical, CA:TRUE``), or as dicts and lists
+        Extensions, in openssl's syntax (``critical, CA:TRUE``), or as dicts and lists
 
     CLI Example:
 
@@ -148,7 +148,7 @@ def _certificate(digest="sha256", copypath=None, prepend_cn=False, **kwargs):
     return certificate, draft.private_key
 
 
-#: what salt-ssh calls it
+#: the name that salt-ssh uses
 create_certificate_ssh = create_certificate
 
 
@@ -216,7 +216,7 @@ def create_csr(
     Create a certificate signing request; returns it encoded, or writes it to ``path``
 
     private_key
-        Key that the certificate is wanted for, with its ``private_key_passphrase``
+        Key of the certificate, with its ``private_key_passphrase``
     digest
         sha256 by default
     encoding
@@ -318,7 +318,7 @@ def encode_private_key(
     passphrase
         Encrypts what is returned
     private_key_passphrase
-        That of the key that is given
+        The passphrase of the given key
     pkcs12_encryption_compat, raw
         As in ``x509.create_certificate``
 
@@ -348,7 +348,7 @@ def get_pem_entries(glob_path):
 
 def get_pem_entry(text, pem_type=None):
     """
-    Return the first PEM block of a text or file, well formed
+    Return the first PEM block of a text or file, normalized
 
     pem_type
         Only a block of this kind, like ``CERTIFICATE``
@@ -389,7 +389,7 @@ def sign_remote_certificate(signing_policy, kwargs, get_signing_policy_only=Fals
     get_signing_policy_only
         Return the policy instead, without its keys
     __pub_id
-        Who asks; a policy's ``minions`` (a glob, or a compound expression) must match it
+        The requesting target; a policy's ``minions`` (a glob, or a compound expression) must match it
 
     CLI Example:
 
@@ -419,10 +419,10 @@ def sign_remote_certificate(signing_policy, kwargs, get_signing_policy_only=Fals
 
 def write_pem(text, path, overwrite=True, pem_type=None):
     """
-    Write the first PEM block of a text to a file, well formed
+    Write the first PEM block of a text to a file, normalized
 
     overwrite
-        False: a private key and DH parameters that are in the file stay there (with ``pem_type=CERTIFICATE``)
+        False: keep a private key and DH parameters that are in the file (with ``pem_type=CERTIFICATE``)
     pem_type
         Only a block of this kind
 
@@ -445,7 +445,7 @@ def write_pem(text, path, overwrite=True, pem_type=None):
 
 
 def _policy(name):
-    """The policy of this name, a list of dicts merged; {} without it."""
+    """The policy of this name, merged if it is a list of dicts; {} if there is none."""
     if name is None:
         return {}
     found = __salt__["pillar.get"]("x509_signing_policies", {}).get(name)

@@ -1,4 +1,4 @@
-"""What certificates, requests, revocation lists and keys say: the reading half of the module x509.
+"""Reads certificates, requests, revocation lists and keys: a part of ``x509``.
 
 Salt: ``salt/modules/x509_v2.py``.
 """
@@ -30,7 +30,7 @@ def __virtual__():
 
 def expires(certificate, days=0):
     """
-    Whether a certificate expires within so many days
+    Whether a certificate expires within a number of days
 
     CLI Example:
 
@@ -58,7 +58,7 @@ def expired(certificate):
 
 def will_expire(certificate, days):
     """
-    Return whether a certificate will have expired in so many days: ``{check_days, path, cn, will_expire}``
+    Return whether a certificate will have expired in a number of days: ``{check_days, path, cn, will_expire}``
 
     CLI Example:
 
@@ -87,7 +87,7 @@ def get_public_key(key, passphrase=None, asObj=None):
     Return the public key (PEM) of a key, certificate or request
 
     passphrase
-        That of an encrypted private key
+        The passphrase of an encrypted private key
     asObj
         Without effect
 

@@ -1,4 +1,4 @@
-"""Revocation lists: making them and changing their encoding, a part of ``x509``. Salt: ``salt/modules/x509_v2.py``."""
+"""Creates revocation lists and changes their encoding: a part of ``x509``. Salt: ``salt/modules/x509_v2.py``."""
 
 from thin.utils.pki import build, load, output, signing
 
@@ -36,7 +36,7 @@ def create_crl(
     signing_cert
         Certificate of the authority
     include_expired
-        Keep what has expired anyway
+        Keep expired certificates
     days_valid
         Days until the next list, 100 by default
     digest

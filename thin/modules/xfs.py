@@ -28,7 +28,7 @@ def info(device):
     Return a file system's geometry: ``{section: {name: value}}``, the first being meta-data
 
     device
-        The device, or where it is mounted
+        The device, or its mount point
 
     CLI Example:
 
@@ -53,7 +53,7 @@ def dump(device, destination, level=0, label=None, noerase=None):
     level
         The level
     label
-        What the session is called
+        The name of the session
     noerase
         Do not erase the medium before
 
@@ -148,7 +148,7 @@ def devices():
 
 def estimate(path):
     """
-    Return how much room a directory would take: ``{path: {"block _size", blocks, megabytes, logsize}}``
+    Estimate the space for the content of a directory: ``{path: {"block _size", blocks, megabytes, logsize}}``
 
     path
         The directory
@@ -178,7 +178,7 @@ def mkfs(
     ssize
         The size of its sectors
     noforce
-        Do not overwrite what is there
+        Do not overwrite an existing file system
     bso, gmo, ino, lso, rso, nmo, dso
         Options ``key=value,...`` for -b, -m, -i, -l, -r, -n, -d
 
@@ -199,7 +199,7 @@ def mkfs(
 
 def modify(device, label=None, lazy_counting=None, uuid=None):
     """
-    Change a file system that is not mounted; what ``xfs.devices`` says of it
+    Change a file system that is not mounted; returns the data of ``xfs.devices``
 
     device
         The device
@@ -227,7 +227,7 @@ def modify(device, label=None, lazy_counting=None, uuid=None):
 
 def defragment(device):
     """
-    Defragment a file system: ``{log: what xfs_fsr says}``
+    Defragment a file system: ``{log: output of xfs_fsr}``
 
     device
         The device, which must be mounted
@@ -253,7 +253,8 @@ def _run(command):
 
 
 def _geometry(text):
-    """Rows as ``data     =     bsize=4096   blocks=131072, imaxpct=25``; those without a name go on with the last."""
+    """Parse rows such as ``data     =     bsize=4096   blocks=131072, imaxpct=25``; a row without a name continues the
+    last one."""
     found, entry = {}, {}
     for line in text.splitlines():
         pairs = []

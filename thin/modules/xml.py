@@ -14,7 +14,7 @@ log = getLogger(__name__)
 
 def get_value(file, element):
     """
-    Return an element's text, False when there is no such element
+    Return an element's text, False if there is no such element
 
     file
         The path
@@ -58,7 +58,7 @@ def set_value(file, element, value):
 
 def get_attribute(file, element):
     """
-    Return an element's attributes, as a dict; False when there is no such element
+    Return an element's attributes as a dict; False if there is no such element
 
     file
         The path

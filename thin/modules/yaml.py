@@ -8,7 +8,7 @@ from thin.exceptions import CommandExecutionError
 __reads__ = ("lint",)
 
 _ROW = re.compile(r"stdin:(\d+):(\d+): \[(\w+)\] (.*?)(?: \([\w-]+\))?$")
-#: what SLS files are measured by: long lines and open ends are usual there
+#: rules for SLS files: long lines and missing ends of documents are usual in them
 _RULES = """{extends: relaxed, rules: {line-length: {max: 256, level: warning}, empty-lines: disable, empty-values:
 {forbid-in-block-mappings: false, forbid-in-flow-mappings: true}, trailing-spaces: disable, key-ordering: disable}}"""
 
@@ -24,11 +24,12 @@ def lint(source, saltenv=None, pre_render=None, **kwargs):
     source
         A ``salt://`` URL or a path
     saltenv
-        Where a ``salt://`` URL is looked up
+        The saltenv of a ``salt://`` URL
     pre_render
-        Render it before, with these renderers (``jinja``); only the controller can, so this is an error here
+        Render it before, with these renderers (``jinja``); only the controller can do this, so it is an error on a
+        target
     kwargs
-        Not looked at
+        Ignored
 
     CLI Example:
 

@@ -81,13 +81,13 @@ def list_repo_pkgs(*args, **kwargs):
     Return ``{name: [versions]}`` that the repositories offer, newest first
 
     args
-        Names or globs; all packages without them.
+        Names or globs; by default all packages.
     byrepo
         ``{repository: {name: [versions]}}``.
     fromrepo, enablerepo, disablerepo
         Repositories: a list or comma-separated.
     cacheonly
-        Do not look for newer lists.
+        Do not update the lists.
 
     CLI Example:
 
@@ -156,7 +156,7 @@ def _installed():
 
 
 def _offered(names, options):
-    """``[(name, arch, version, repository)]`` of what can be had; one question for all names."""
+    """``[(name, arch, version, repository)]`` of the available packages; one query for all names."""
     bases = [rpmout.split_arch(name)[0] for name in names]
     if yumrun.is_dnf():
         query = ["repoquery", "--available", "--queryformat", dnfout.QUERY_FORMAT] + bases
@@ -172,7 +172,7 @@ def _offered(names, options):
 
 
 def _own(rows):
-    """``(name, version)`` of what fits this system, under the names that list_pkgs would give."""
+    """``(name, version)`` of the packages for this system's architectures, under the names of list_pkgs."""
     osarch = __grains__.get("osarch")
     for name, arch, version, _ in rows:
         if arch == "src":

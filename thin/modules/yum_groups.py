@@ -25,7 +25,7 @@ __reads__ = (
 )
 __changes__ = ("group_install", "groupinstall", "hold", "unhold")
 
-#: by these files the plug-in is known, whatever its package is called
+#: files that show that the plug-in is installed, independent of its package's name
 PLUGIN = ("/etc/dnf/plugins/versionlock.conf", "/etc/yum/pluginconf.d/versionlock.conf")
 LOCKS_OF_DNF5 = "/etc/dnf/versionlock.toml"
 
@@ -64,7 +64,7 @@ def group_info(name, expand=False, ignore_groups=None, **kwargs):
     expand
         The packages of the groups that an environment group has, instead of these groups.
     ignore_groups
-        Groups that are not looked at when others are expanded.
+        Groups to skip in expansions.
     fromrepo, enablerepo, disablerepo
         Repositories.
 
@@ -200,7 +200,7 @@ def list_installed_patches(**kwargs):
 
 def services_need_restart(**kwargs):
     """
-    Return the services that still run what an upgrade has replaced; needs dnf and systemd
+    Return the services that still run programs or libraries that an upgrade has replaced; needs dnf and systemd
 
     CLI Example:
 
@@ -259,7 +259,7 @@ def unhold(name=None, pkgs=None, sources=None, **kwargs):
         held.setdefault(pkg, []).append(written)
 
     def unlock(target):
-        # yum knows its locks by their whole texts alone
+        # yum identifies its locks only by their whole texts
         words = [target] if yumrun.is_dnf() else held[target]
         return _run(["versionlock", "delete"] + words)["retcode"] == 0
 
@@ -271,7 +271,7 @@ def unhold(name=None, pkgs=None, sources=None, **kwargs):
 
 def list_holds(pattern=None, full=True):
     """
-    Return the locks as they are written (``foo-0:1.2-3.*``), or without ``full`` the names of the held packages
+    Return the locks as yum stores them (``foo-0:1.2-3.*``), or without ``full`` the names of the held packages
 
     pattern
         A regular expression for names.

@@ -37,9 +37,9 @@ def list_repos(basedir=None, **kwargs):
     Return ``{id: {key: value, "comments": [lines], "file": path}}`` of all repositories
 
     basedir
-        The folders of .repo files: a list or comma-separated; else those of the configuration.
+        The folders of .repo files: a list or comma-separated; by default those of the configuration.
     strict_config : True
-        A section or key that stands twice in a file is an error.
+        A duplicate section or key in a file is an error.
 
     CLI Example:
 
@@ -94,13 +94,13 @@ def mod_repo(repo, basedir=None, **kwargs):
     Change a repository as given by the arguments, or add it: ``{path: {id: {key: value}}}`` of its file
 
     baseurl, mirrorlist, metalink
-        Where it is: one of these. Naming one takes away the others.
+        Its address: one of these; setting one removes the others.
     name
-        What people call it; a new repository must have one.
+        Its name for people; a new repository must have one.
     comments
         Comment lines in its section.
 
-    Every other argument is a key of the section. An empty value takes the key away. ``copr:owner/project`` as the id
+    Every other argument is a key of the section. An empty value removes the key. ``copr:owner/project`` as the id
     enables that project of Fedora's copr.
 
     CLI Example:
@@ -146,7 +146,7 @@ def mod_repo(repo, basedir=None, **kwargs):
 
 
 def _id(repo):
-    """A copr project's repository id; others as they are."""
+    """The repository id of a copr project; other ids are returned unchanged."""
     if not repo.startswith("copr:") or repo.count(":") > 1:
         return repo
     owner, _, project = repo[5:].partition("/")
@@ -154,7 +154,7 @@ def _id(repo):
 
 
 def _folders(basedir, kwargs):
-    """The folders of .repo files, in the order in which they are looked at."""
+    """The folders of .repo files, in the order of precedence."""
     if basedir:
         return pkgrun.listed(basedir)
     path = next((path for path in CONFIGURATIONS if os.path.exists(path)), None)

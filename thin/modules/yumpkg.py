@@ -1,7 +1,7 @@
 """Packages by dnf, dnf5, tdnf or yum: installing, upgrading, removing, downloading. Salt: modules/yumpkg.py
 
-What is installed is told by rpm_packages.py, what can be had by yum_available.py; groups, advisories and holds are in
-yum_groups.py, repositories in yum_repos.py. Nothing here ever asks, and locks are waited for
+rpm_packages.py lists installed packages, yum_available.py available ones; groups, advisories and holds are in
+yum_groups.py, repositories in yum_repos.py. No command asks questions, and all wait for locks
 (thin/utils/programs/yumrun.py).
 
 Most functions take ``fromrepo`` (only these repositories), ``enablerepo``, ``disablerepo``, ``disableexcludes``,
@@ -60,7 +60,7 @@ def list_downloaded(**kwargs):
 
 def download(*packages, **kwargs):
     """
-    Download packages: ``{name: path}``, and ``_error`` for those that could not be had
+    Download packages: ``{name: path}``, and ``_error`` for those that could not be downloaded
 
     CLI Example:
 
@@ -101,10 +101,10 @@ def download(*packages, **kwargs):
 
 def refresh_db(**kwargs):
     """
-    Update the lists: True when there are upgrades, None when there are none, False when it failed
+    Update the lists; returns True if there are upgrades, None if there are none, False after a failure
 
     check_update : True
-        Look for upgrades; else True is what comes.
+        Look for upgrades; otherwise the result is always True.
 
     CLI Example:
 
@@ -156,7 +156,7 @@ def install(
     skip_verify
         Do not check signatures.
     downloadonly
-        Only download; what comes is told as list_downloaded has it.
+        Only download; the result has the format of list_downloaded.
     reinstall
         Install packages again that are already installed.
     update_holds
@@ -197,7 +197,7 @@ def install(
         items = _from_files(params) if kind == "file" else _from_repositories(params, ignore_epoch, kwargs, errors)
         groups = _grouped(items, installed, data.is_true(reinstall), ignore_epoch, __salt__["pkg.list_pkgs"])
     common = options + (["--nogpgcheck"] if skip_verify else [])
-    only = ["--downloadonly"] if downloadonly else []  # behind the command, which is where dnf5 takes it
+    only = ["--downloadonly"] if downloadonly else []  # after the command, as dnf5 requires
     held = _held()
     prevented = []
     for action in ("install", "update", "downgrade", "reinstall"):
@@ -290,7 +290,7 @@ def update(
 
 def remove(name=None, pkgs=None, **kwargs):
     """
-    Remove packages: ``{name: {old, new: ""}}``, dependants included. Names may be globs
+    Remove packages and the packages that depend on them: ``{name: {old, new: ""}}``. Names may be globs
 
     pkgs
         Names, or ``{name: version}`` for one of several installed versions.
@@ -356,14 +356,14 @@ def _known_advisories(wanted):
 
 
 def _from_files(paths):
-    """``(name or None, word, version or None)`` of each file."""
+    """``(name or None, argument, version or None)`` of each file."""
     for path in paths:
         about = __salt__["lowpkg.bin_pkg_info"](path)
         yield (about["name"], path, about["version"]) if about else (None, path, None)
 
 
 def _from_repositories(params, ignore_epoch, kwargs, errors):
-    """The same of each package that is wanted; what cannot be had is added to the errors."""
+    """The same for each wanted package; unavailable packages are added to the errors."""
     versions = {pkg: str(number).lstrip("=").strip() if number else None for pkg, number in params.items()}
     vague = [pkg for pkg, number in versions.items() if number and (number[0] in "<>" or "*" in number)]
     offered = __salt__["pkg.list_repo_pkgs"](*vague, **kwargs) if vague else {}
@@ -381,7 +381,7 @@ def _from_repositories(params, ignore_epoch, kwargs, errors):
 
 
 def _word(pkg, version, split_arch):
-    """What dnf calls this version of a package: without its epoch, the architecture at the end."""
+    """The argument of dnf for this version of a package: without its epoch, with the architecture at the end."""
     base, arch = rpmout.split_arch(pkg)
     if arch in (None, "noarch") or (arch == __grains__.get("osarch") and not split_arch):
         return "%s-%s" % (pkg, rpmversion.without_epoch(version))
@@ -389,7 +389,7 @@ def _word(pkg, version, split_arch):
 
 
 def _grouped(items, installed, reinstall, ignore_epoch, list_pkgs):
-    """``{"install" | "downgrade" | "reinstall": [(name, word)]}``."""
+    """``{"install" | "downgrade" | "reinstall": [(name, argument)]}``."""
     groups = {"install": [], "downgrade": [], "reinstall": []}
     for pkg, word, version in items:
         have = installed.get(pkg, [])
@@ -415,7 +415,7 @@ def _held():
 
 @contextlib.contextmanager
 def _unheld(pkgs, errors):
-    """Let held packages be changed, and hold them again whatever happens."""
+    """Allow changes of held packages, and hold them again at the end, also after an error."""
     if pkgs:
         for pkg, words in __salt__["pkg.unhold"](pkgs=pkgs).items():
             if not words["result"]:

@@ -43,7 +43,7 @@ def unhold(name=None, pkgs=None, root=None, **kwargs):
     """
     Let packages be changed again: ``{name: {name, changes, result, comment}}``
 
-    One that is held at another version than that of ``{name: version}`` stays so.
+    With ``{name: version}``, a package that is held at another version stays held.
 
     CLI Example:
 
@@ -69,7 +69,7 @@ def unhold(name=None, pkgs=None, root=None, **kwargs):
 
 def list_locks(root=None):
     """
-    Return ``{name: {type, match_type, case_sensitive, version}}`` of the locks as they are written
+    Return ``{name: {type, match_type, case_sensitive, version}}`` of the locks as zypper stores them
 
     CLI Example:
 
@@ -116,7 +116,7 @@ def list_holds(pattern=None, full=True, root=None, **kwargs):
 
 def clean_locks(root=None):
     """
-    Remove the locks that no package fits: ``{removed: how many}``
+    Remove the locks that match no package: ``{removed: number}``
 
     CLI Example:
 

@@ -15,7 +15,7 @@ __changes__ = ("del_repo", "mod_repo")
 
 FOLDER = "/etc/zypp/repos.d"
 
-#: arguments of mod_repo as options of ``zypper modifyrepo``: for yes and for no
+#: options of ``zypper modifyrepo`` for arguments of mod_repo: (for True, for False)
 _SWITCHES = (
     ("enabled", "--enable", "--disable"),
     ("refresh", "--refresh", "--no-refresh"),
@@ -68,7 +68,7 @@ def get_repo(repo, root=None, **kwargs):
 
 def del_repo(repo, root=None, **kwargs):
     """
-    Take a repository away: ``{alias: True, message: zypper's words}``
+    Remove a repository: ``{alias: True, message: output of zypper}``
 
     CLI Example:
 
@@ -88,13 +88,13 @@ def mod_repo(repo, **kwargs):
     Change a repository as given by the arguments, or add it; returns the result of get_repo
 
     baseurl, mirrorlist, url
-        Where it is; a new repository must have one of these.
+        Its address; a new repository must have one of these.
     name, humanname
-        What people call it.
+        Its name for people.
     enabled, refresh, cache, gpgcheck
-        True or False: is it used, are its lists updated by themselves, are packages kept, are signatures checked.
+        True or False: use it, update its lists automatically, keep packages, check signatures.
     priority
-        A number; 99 is usual, a smaller one goes before.
+        A number, by default 99; smaller numbers have precedence.
     gpgautoimport
         Trust its key, and update its lists now.
 

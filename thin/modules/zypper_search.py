@@ -48,7 +48,7 @@ def __virtual__():
 
 def info_available(*names, **kwargs):
     """
-    Return ``{name: {field: value}}`` of what can be had: version, arch, status, installed, summary, repository …
+    Return ``{name: {field: value}}`` of available packages: version, arch, status, installed, summary, repository …
 
     refresh : True
         Update the lists first.
@@ -73,16 +73,16 @@ def info_available(*names, **kwargs):
 
 def search(criteria, refresh=False, **kwargs):
     """
-    Return ``{name: {status, kind, summary, …}}`` of what zypper finds
+    Return ``{name: {status, kind, summary, …}}`` of zypper's search results
 
     match
         exact, words or substrings.
     provides, recommends, requires, suggests, conflicts, obsoletes, file_list, search_descriptions
-        Where to look beside the names.
+        Search these in addition to the names.
     case_sensitive, installed_only, not_installed_only
-        What to find.
+        Restrict the search.
     details
-        edition, arch and repository, too.
+        Add edition, arch and repository.
 
     CLI Example:
 
@@ -106,10 +106,10 @@ def search(criteria, refresh=False, **kwargs):
 
 def resolve_capabilities(pkgs, refresh=False, root=None, **kwargs):
     """
-    Return the list of packages, each name that is none replaced by that of the one package that provides it
+    Return the list of packages; a name that is no package is replaced by that of the only package that provides it
 
     resolve_capabilities : False
-        Do it at all; else the list stays as it is.
+        Without it, the list is returned unchanged.
 
     CLI Example:
 
@@ -161,7 +161,7 @@ def list_patterns(refresh=False, root=None):
 
 def list_installed_patterns(root=None):
     """
-    Return ``{pattern: {installed, summary}}`` of those that are installed, hidden ones too
+    Return ``{pattern: {installed, summary}}`` of the installed patterns, including hidden ones
 
     CLI Example:
 
@@ -221,7 +221,7 @@ def list_products(all=False, refresh=False, root=None):
     Return ``[{name, version, release, epoch, arch, vendor, installed, isbase, eol, eol_t, description, …}]``
 
     all
-        Those that the repositories have, too.
+        Include products of the repositories.
 
     CLI Example:
 
@@ -291,7 +291,7 @@ def _included(about):
 
 def services_need_restart(root=None, **kwargs):
     """
-    Return the services that still run what an upgrade has replaced
+    Return the services that still run programs or libraries that an upgrade has replaced
 
     CLI Example:
 

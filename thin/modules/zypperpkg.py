@@ -1,8 +1,8 @@
-"""Packages by zypper: what can be had, installing, upgrading, removing. Salt: modules/zypperpkg.py
+"""Packages by zypper: availability, installation, upgrades, removal. Salt: modules/zypperpkg.py
 
-What is installed is told by rpm_packages.py; searching, patterns, products and patches are in zypper_search.py,
-locks in zypper_locks.py, repositories in zypper_repos.py. Nothing here ever asks, and other processes' locks are waited
-for (thin/utils/programs/zypprun.py).
+rpm_packages.py lists installed packages; search, patterns, products and patches are in zypper_search.py, locks in
+zypper_locks.py, repositories in zypper_repos.py. No command asks questions, and all wait for locks of other processes
+(thin/utils/programs/zypprun.py).
 
 Every function takes ``root``: another system's root directory.
 """
@@ -29,7 +29,7 @@ __changes__ = ("download", "refresh_db", "install", "upgrade", "remove", "purge"
 
 CACHE = "/var/cache/zypp/packages"
 
-#: the words of one command: beyond that many it is run again with the rest
+#: maximum number of arguments of one command; the rest is passed to a further one
 MOST = 500
 
 
@@ -39,7 +39,7 @@ def __virtual__():
     return __virtualname__ if process.which("zypper") else (False, "Module zypper: zypper package manager not found")
 
 
-# What can be had
+# Available packages
 
 
 def latest_version(*names, **kwargs):
@@ -164,7 +164,8 @@ def list_downloaded(root=None, **kwargs):
 
 def download(*packages, **kwargs):
     """
-    Download packages: ``{name: {path, repository-name, repository-alias}}``, and ``_error`` for those that were not had
+    Download packages: ``{name: {path, repository-name, repository-alias}}``, and ``_error`` for those that could not be
+    downloaded
 
     refresh : False
         Update the lists first.
@@ -259,13 +260,13 @@ def install(
     fromrepo
         The repository to take them from.
     downloadonly
-        Only download; what comes is told as list_downloaded has it.
+        Only download; the result has the format of list_downloaded.
     skip_verify
         Do not check signatures.
     ignore_repo_failure
         A repository that fails is no error.
     no_recommends
-        Not what the packages only recommend.
+        Do not install recommended packages.
     resolve_capabilities
         A name may be something that a package provides.
     reinstall
@@ -341,13 +342,13 @@ def upgrade(
     dist_upgrade
         ``zypper dist-upgrade`` instead of ``update``: packages may be added, removed and downgraded.
     dryrun
-        Change nothing, and return what zypper would do, in its words.
+        Change nothing, and return zypper's description of the changes.
     fromrepo
         Only these repositories: a name or a list.
     novendorchange
         With dist_upgrade: packages stay with their vendor.
     no_recommends
-        With dist_upgrade: not what packages only recommend.
+        With dist_upgrade: no recommended packages.
     skip_verify
         Do not check signatures.
 
@@ -379,7 +380,7 @@ def upgrade(
 
 def remove(name=None, pkgs=None, root=None, **kwargs):
     """
-    Remove packages: ``{name: {old, new: ""}}``, dependants included
+    Remove packages and the packages that depend on them: ``{name: {old, new: ""}}``
 
     pkgs
         Names, or ``{name: version}`` for one of several installed versions.
@@ -436,7 +437,7 @@ def purge(name=None, pkgs=None, root=None, **kwargs):
 
 
 def _targets(params, kind, root, ignore_epoch):
-    """``([words for zypper], [names])``. Raises CommandExecutionError for what cannot be had."""
+    """``([arguments for zypper], [names])``. Raises CommandExecutionError for unavailable packages."""
     if kind == "advisory":
         known = __salt__["pkg.list_patches"](root=root)
         for advisory in params:
@@ -462,7 +463,7 @@ def _targets(params, kind, root, ignore_epoch):
 
 
 def _temporary_fixes(names, root):
-    """Those of the packages that are SUSE's temporary fixes, which have a command of their own."""
+    """Those of the packages that are SUSE's temporary fixes, which need another command."""
     if not names:
         return []
     command = ["rpm", "--root", root] if root else ["rpm"]

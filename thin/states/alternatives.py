@@ -3,7 +3,7 @@
 __func_alias__ = {"set_": "set"}
 __usual__ = True
 
-#: how the first line of ``--display`` ends when nobody chose: update-alternatives, alternatives (Red Hat)
+#: how the first line of ``--display`` ends in automatic mode: update-alternatives, alternatives (Red Hat)
 _AUTO = (" auto mode", " status is auto.")
 
 
@@ -12,7 +12,7 @@ def __virtual__():
 
 
 def install(name, link, path, priority):
-    """The path is one of those that the name can stand for. changes: ``{name, link, path, priority}``."""
+    """The path is one of the alternatives of the name. changes: ``{name, link, path, priority}``."""
     about = {"name": name, "link": link, "path": path, "priority": priority}
     ret = dict(about, result=True, changes={}, comment="")
     if __salt__["alternatives.check_exists"](name, path):
@@ -30,8 +30,8 @@ def install(name, link, path, priority):
 
 
 def remove(name, path):
-    """The path is not an alternative of the name. changes: ``{path: the path that it refers to now}``, {} if none is
-    left.
+    """The path is not an alternative of the name. changes: ``{path: the path that it refers to now}``, {} if no
+    alternative is left.
     """
     ret = {"name": name, "path": path, "result": True, "changes": {}, "comment": ""}
     if __salt__["alternatives.check_exists"](name, path):

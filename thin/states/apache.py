@@ -1,4 +1,4 @@
-"""Files of Apache's configuration, written out of data. Salt: states/apache.py"""
+"""Configuration files of Apache, written from data. Salt: states/apache.py"""
 
 import os
 

@@ -8,10 +8,10 @@ def __virtual__():
 
 
 def enabled(name):
-    """The configuration is on. changes: ``{old: None, new: name}``."""
+    """The configuration is enabled. changes: ``{old: None, new: name}``."""
     return apachestates.switched(__salt__, __opts__, "conf", "conf", name, True)
 
 
 def disabled(name):
-    """The configuration is off. changes: ``{old: name, new: None}``."""
+    """The configuration is disabled. changes: ``{old: name, new: None}``."""
     return apachestates.switched(__salt__, __opts__, "conf", "conf", name, False)

@@ -8,10 +8,10 @@ def __virtual__():
 
 
 def enabled(name):
-    """The module is on. changes: ``{old: None, new: name}``."""
+    """The module is enabled. changes: ``{old: None, new: name}``."""
     return apachestates.switched(__salt__, __opts__, "mod", "module", name, True)
 
 
 def disabled(name):
-    """The module is off. changes: ``{old: name, new: None}``."""
+    """The module is disabled. changes: ``{old: name, new: None}``."""
     return apachestates.switched(__salt__, __opts__, "mod", "module", name, False)

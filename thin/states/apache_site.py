@@ -8,10 +8,10 @@ def __virtual__():
 
 
 def enabled(name):
-    """The site is on. changes: ``{old: None, new: name}``."""
+    """The site is enabled. changes: ``{old: None, new: name}``."""
     return apachestates.switched(__salt__, __opts__, "site", "site", name, True)
 
 
 def disabled(name):
-    """The site is off. changes: ``{old: name, new: None}``."""
+    """The site is disabled. changes: ``{old: name, new: None}``."""
     return apachestates.switched(__salt__, __opts__, "site", "site", name, False)

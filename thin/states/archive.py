@@ -1,6 +1,6 @@
-"""Archives taken apart into a directory. Salt: states/archive.py
+"""Archives extracted into a directory. Salt: states/archive.py
 
-How an archive is chosen, fetched and verified is in thin/utils/archives/archivesource.py.
+thin/utils/archives/archivesource.py chooses, fetches and verifies an archive.
 """
 
 import errno
@@ -57,10 +57,10 @@ def extracted(
 ):
     """The content of the archive is in the directory ``name``, which is created if it is missing.
 
-    It is extracted where a path of it is missing there, with ``overwrite`` always, with ``source_hash_update`` when the
-    archive's digest is another than the last time; never where ``if_missing`` exists. Where something of another kind
-    stands in the way, ``force`` takes that away first, ``clean`` all that is in the archive, ``clean_parent`` the whole
-    directory. ``enforce_toplevel``: the archive must have one directory and nothing beside it. ``options`` are for the
+    It is extracted if one of its paths is missing there; with ``overwrite`` always; with ``source_hash_update`` if the
+    archive's digest has changed; never if ``if_missing`` exists. If a path exists as another type of file, ``force``
+    removes it first. ``clean`` removes all paths of the archive first, ``clean_parent`` the whole directory.
+    ``enforce_toplevel``: the archive must have exactly one top-level entry, a directory. ``options`` are for the
     command tar or unzip, ``list_options`` is the command that decompresses, ``password`` is for zip.
 
     An archive is refused as a whole, in a dry run too, if it has device nodes, FIFOs or sockets (``allow_devices``),
@@ -121,7 +121,7 @@ class _Job(Source):
             try:
                 locked = __salt__["archive.is_encrypted"](self.cached, saltenv=__env__)
             except CommandExecutionError:
-                locked = False  # not a zip file, as the list is going to say
+                locked = False  # no zip file; the listing will report this
             if locked:
                 words = (
                     "Archive %s is password-protected, but no password was specified. Please set the 'password' "
@@ -193,7 +193,7 @@ class _Job(Source):
             if one is None:
                 return None
             if self.local and self.source_hash and not self.skip_verify and self._hold():
-                one.packed.path = self.cached  # of what is looked at its digest is taken afterwards
+                one.packed.path = self.cached  # the digest of an archive that is read once is computed afterwards
             if self.ahead is not None:
                 self.ahead.__exit__()
             self.ahead = one
@@ -201,7 +201,7 @@ class _Job(Source):
             return __salt__["archive.listed"](one.members, self.strip or 0, True)
 
     def _is_to_come(self, member):
-        """Whether this member alone is reason to extract the archive."""
+        """Whether this member alone is a reason to extract the archive."""
         path = archivemembers.placed(member, self.strip or 0)
         if not path:
             return False
@@ -211,7 +211,7 @@ class _Job(Source):
         try:
             found = self._kind(path)
         except OSError:
-            return False  # it is told later
+            return False  # reported later
         return found is None or bool(found and found != kind and (self.force or self.clean))
 
     def _kind(self, path):
@@ -228,7 +228,7 @@ class _Job(Source):
         return "dir" if stat.S_ISDIR(mode) else "link" if stat.S_ISLNK(mode) else "file"
 
     def _compare(self):
-        """Paths of the archive that are there as something else; ``needed`` is set when one is not there."""
+        """Find paths of the archive that exist as another type of file; ``needed`` is set if a path is missing."""
         wrong = []
         for key, kind in (("dirs", "dir"), ("files", "file"), ("links", "link")):
             for path in self.contents[key]:
@@ -346,7 +346,7 @@ class _Job(Source):
         return True
 
     def _is_extracted(self):
-        """Whether all of it is extracted, if not yet in its directory."""
+        """Whether the archive is completely extracted, even if not yet moved to its directory."""
         return self.ahead is not None and self.ahead.done is not None
 
     def _extract(self):
@@ -459,5 +459,5 @@ class _Job(Source):
 
 
 def _inside(path):
-    """Whether a path of an archive means something in the directory: ``allow_outside`` lets others pass."""
+    """Whether a path of an archive is inside the directory; with ``allow_outside``, other paths are accepted, too."""
     return not path.startswith("/") and ".." not in path.split("/")

@@ -1,4 +1,4 @@
-"""Jobs for later, by at(1). Salt: ``salt/states/at.py``."""
+"""Jobs that run once at a later time, by at(1). Salt: ``salt/states/at.py``."""
 
 __any_arguments__ = True  # data, or words of a program: no name is misspelt for sure
 
@@ -14,11 +14,11 @@ def present(name, timespec, tag=None, user=None, job=None, unique_tag=False):
     name, job
         The command
     timespec
-        When, as at understands it
+        When, in at's format
     tag
         A word to find it by
     user
-        Whose job it is
+        The user that runs it
 
     changes: the job, as ``at.atq`` shows it.
 

@@ -11,15 +11,15 @@ def change(name, context=None, changes=None, lens=None, load_path=None, **kwargs
     Commands of Augeas have been carried out
 
     context
-        What is put before each path, mostly ``/files`` and the path of a file
+        A prefix of each path, usually ``/files`` and the path of a file
     changes
         A list of commands: ``set``, ``setm``, ``clear``, ``clearm``, ``touch``, ``rm``, ``ins``, ``mv``
     lens
-        The lens that reads the file, where Augeas does not know it by itself
+        The lens for a file that Augeas has no lens for by default
     load_path
         Directories with more lenses
 
-    changes: ``{diff: text}`` of the file, ``{updates: [commands]}`` where there is not one file only.
+    changes: ``{diff: text}`` of the file, ``{updates: [commands]}`` if there is more than one file.
 
     .. code-block:: yaml
 

@@ -1,9 +1,9 @@
 """Commands and scripts as states. Salt: ``salt/states/cmd.py``.
 
 A command has no state of its own: it runs each time, and every run is a change. ``unless``, ``onlyif``, ``creates`` and
-``onchanges`` say when it is to run at all.
+``onchanges`` restrict this.
 
-``stateful: True`` lets the command speak for itself, by its last line of output: ``changed=yes comment='what it did'``,
+``stateful: True`` takes the result from the last line of the command's output: ``changed=yes comment='what it did'``,
 or JSON with these keys. ``stateful: [{test_name: command}]`` names the command to run instead in test mode.
 """
 
@@ -36,7 +36,7 @@ def wait(
     name
         The command line
     """
-    # Ignoring our arguments is intentional: mod_watch gets them.
+    # The arguments are intentionally ignored: mod_watch receives them.
     return {"name": name, "changes": {}, "result": True, "comment": ""}
 
 
@@ -112,7 +112,7 @@ def run(
     prepend_path
         Folders to put before PATH
     stateful
-        Let the command say what it changed (see above)
+        Take the changes from the command's output (see above)
     timeout, ignore_timeout
         Seconds until it is killed; whether that is no failure
     success_retcodes, success_stdout, success_stderr
@@ -248,7 +248,7 @@ def call(name, func, args=(), kws=None, output_loglevel="debug", hide_output=Fal
     name
         A unique text
     func
-        The function; its value is the change, and True or None mean success
+        The function; its value becomes the changes; True or None mean success
     """
     ret = {"name": name, "changes": {}, "result": False, "comment": ""}
     value = func(*args, **(kws or {}))
@@ -263,7 +263,7 @@ def call(name, func, args=(), kws=None, output_loglevel="debug", hide_output=Fal
 
 def mod_watch(name, **kwargs):
     """
-    Run the command, script or function now
+    Run the command, script or function after a change of a watched state
     """
     kind = kwargs["sfun"]
     functions = {"wait": run, "run": run, "watch": run, "wait_script": script, "script": script}
@@ -281,7 +281,7 @@ def mod_watch(name, **kwargs):
 
 
 def _stateful(stateful):
-    """``(whether it is, the command for test mode)``."""
+    """``(whether it is stateful, the command for test mode)``."""
     if isinstance(stateful, list):
         return True, stateful[0].get("test_name") if stateful and isinstance(stateful[0], dict) else None
     return stateful is True, None
@@ -302,7 +302,7 @@ def _finished(ret, result, stateful):
 
 
 def _reinterpreted(state):
-    """The return as the command's own output tells it."""
+    """The return with the result from the command's output."""
     result, state["changes"], state["comment"] = state["changes"], {}, ""
     out = result.get("stdout")
     if not out:

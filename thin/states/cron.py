@@ -1,7 +1,7 @@
 """Jobs and variables of crontabs. Salt: states/cron.py
 
-A job is known by its ``identifier``, by default its command; what stands in a crontab without one is taken over when
-the command is the same. ``identifier: null`` goes by the command alone.
+A job is found by its ``identifier``, by default its command. A job of the crontab without an identifier is taken over
+if its command is the same. With ``identifier: null`` only the command is compared.
 """
 
 import os
@@ -30,7 +30,7 @@ def present(
 ):
     """The user's crontab has the command ``name`` at these times, or at ``special`` (@daily).
 
-    Times may be ``random``: drawn once, and kept. ``commented`` switches the job off.
+    Times may be ``random``: chosen once, and kept. ``commented`` disables the job.
     """
     name = name.strip()
     identifier = name if identifier is False else identifier
@@ -106,7 +106,7 @@ def file(
     now = now if now.endswith("\n") else now + "\n"
     if not replace and now.strip():
         return dict(ret, comment="User %s already has a crontab. No changes made" % user)
-    folder = osutil.mkdtemp(mode=0o711)  # the user's own file, where the user cannot put another one in its place
+    folder = osutil.mkdtemp(mode=0o711)  # in the user's home, where nobody else can replace it
     path = os.path.join(folder, "crontab")
     same = {
         "name": path,
@@ -146,7 +146,7 @@ def _manage(ret, path, source, source_hash, user, same, backup, more):
             backup=backup,
             **{key: same[key] for key in ("name", "user", "group", "mode", "attrs", "saltenv")},
         )
-    except Exception as exc:  # whatever sources and templates raise
+    except Exception as exc:  # any error of sources and templates
         return dict(ret, result=False, changes={}, comment="Unable to manage file: %s" % exc)
     if "diff" in ret["changes"]:
         done = __salt__["cron.write_cron_file_verbose"](user, path)

@@ -25,7 +25,7 @@ def set_(name, data, **kwargs):
         now = __salt__["debconf.show"](name) or []
         for question, answer in data.items():
             kind, value = answer["type"], answer["value"]
-            if kind == "boolean":  # debconf knows no other words, and Python's are others
+            if kind == "boolean":  # debconf accepts only these words, which differ from Python's
                 value = "true" if value in (True, "true", "True", "yes") else "false"
             shown = "(password hidden)" if kind == "password" else str(value)
             if [question, kind, str(value)] in now:

@@ -1,4 +1,4 @@
-"""Space on disks, looked at. Salt: ``salt/states/disk.py``."""
+"""Checks of the space on disks. Salt: ``salt/states/disk.py``."""
 
 import os
 
@@ -10,11 +10,11 @@ def status(name, maximum=None, minimum=None, absolute=False, free=False):
     The used space of a file system is between these limits
 
     name
-        Where it is mounted, or any directory
+        The mount point, or any directory
     maximum, minimum
         Percent, or with ``absolute`` kB
     free
-        Look at the space that is free
+        Check the free space instead
 
     .. code-block:: yaml
 

@@ -27,25 +27,23 @@ def running(
     """
     A container of this image with these settings runs; one with other settings is replaced.
 
-    Whether it was made otherwise shows a second container, which is made for that and taken away again.
+    To find differences, a second container is created for comparison and removed again.
 
     name
         The container.
     image
-        Its image; fetched if it is lacking.
+        Its image; pulled if it is missing.
     force
         Replace it in any case.
     watch_action
-        What a change in something watched does: ``force``, or the name of a signal to send.
+        The action after a change of a watched state: ``force``, or the name of a signal to send.
     start
-        Whether one is started that does not run, or takes another's place; one that was not there always is.
+        Whether an existing container that is stopped or replaced is started; a new one always is.
     shutdown_timeout
         How many seconds a container that is replaced may take to stop.
     networks
-        The networks that it is in, and no others: names, or ``{name: {ipv4_address, aliases, links}}``. Without this
-        argument it is in the one where docker puts it by itself.
-    ignore_collisions
-        A setting may be given by two of its names.
+        The only networks of the container: names, or ``{name: {ipv4_address, aliases, links}}``. Without this argument,
+        it is in docker's default network. ignore_collisions Accept a setting that is given under two of its names.
     kwargs
         Settings: command, environment, binds, port_bindings, hostname, labels, restart_policy … as ``docker.create``.
     skip_translate, validate_ip_addrs, client_timeout
@@ -107,19 +105,19 @@ def run(
     name
         The container.
     image
-        Its image; fetched if it is lacking.
+        Its image; pulled if it is missing.
     bg
         Do not wait for its end.
     failhard
         An exit code other than 0 is a failure.
     replace
-        A container of this name is taken away first.
+        A container of this name is removed first.
     force
         With ``replace``: even if it runs.
     kwargs
-        Settings, as ``docker.create``; ``auto_remove``: take the container away at its end; ``networks``.
+        Settings, as ``docker.create``; ``auto_remove``: remove the container when it exits; ``networks``.
     ignore_collisions
-        A setting may be given by two of its names.
+        Accept a setting that is given under two of its names.
     skip_translate, validate_ip_addrs, client_timeout
         Without effect.
     """
@@ -162,7 +160,7 @@ def stopped(name=None, containers=None, shutdown_timeout=None, unpause=False, er
     shutdown_timeout
         How many seconds each may take before it is killed.
     unpause
-        Stop those that are held, too.
+        Stop paused containers, too.
     error_on_absent
         A container that does not exist is a failure.
     """
@@ -263,7 +261,7 @@ def _state(name):
 
 
 def _image(ret, image):
-    """The image's id, after it was fetched if need be; None in a dry run that would fetch it."""
+    """The image's id; the image is pulled if it is missing. None in a dry run that would pull it."""
     found = __salt__["docker.resolve_image_id"](image)
     if found is not False:
         return found
@@ -289,7 +287,8 @@ def _networks(given):
 
 
 def _settled(ret, said, name, now, made, anew, signal, wanted, settings, timeout):
-    """Put the new container into its networks, and keep it if it is needed. Whether it is there now as ``name``."""
+    """Connect the new container to its networks, and keep it if it is needed. Returns whether it now has the name
+    ``name``."""
     keep = False
     try:
         new = _inspected(made["Name"])
@@ -327,16 +326,16 @@ def _settled(ret, said, name, now, made, anew, signal, wanted, settings, timeout
             _connected(ret, said, name, old, nets, wanted or {}, new)
         return keep
     finally:
-        if not keep:  # the volumes that it has of its own go, too
+        if not keep:  # its anonymous volumes are removed, too
             __salt__["docker.rm"](made["Name"], volumes=True)
 
 
-#: what each container is given of its own, and the setting that gives it another
+#: properties that docker sets differently for each container, and the setting that overrides each
 _OWN = (("Hostname", "hostname"), ("MacAddress", "mac_address"))
 
 
 def _placed(about, wanted):
-    """A container that does not run, in these networks and no others; None: as it is."""
+    """Connect a stopped container to exactly these networks; None: no change."""
     if wanted is None:
         return about
     name = about["Name"].lstrip("/")
@@ -360,7 +359,7 @@ def _signalled(ret, said, name, signal):
 
 
 def _connected(ret, said, name, old, nets, wanted, made):
-    """Bring a container into the networks where one made now would be, and out of others."""
+    """Connect a container to the networks of a newly created one, and disconnect it from others."""
     there, shall = dockernets.of_container(old), dockernets.of_container(made)
     for network in sorted(nets):
         try:
@@ -380,7 +379,7 @@ def _connected(ret, said, name, old, nets, wanted, made):
 
 
 def _started(ret, said, name, before, replaced, start):
-    """Start the container if it shall run and does not, and tell of its state."""
+    """Start the container if it should run and does not, and report its state."""
     old = None
     if before is not None:
         flags = before["State"]
@@ -410,7 +409,8 @@ def _started(ret, said, name, before, replaced, start):
 
 
 def _told_addresses(ret, name, state):
-    """Tell the addresses that were chosen when the container was started or connected, in place of ``automatic``."""
+    """Report the addresses that were assigned at the start or connection of the container, in place of
+    ``automatic``."""
     nets = ret["changes"].get("container", {}).get("Networks", {})
     unknown = [one for one in nets if nets[one].get("IPConfiguration", {}).get("new") == "automatic"]
     if unknown and state == "running" and not __opts__["test"]:

@@ -26,16 +26,16 @@ def present(
     **kwargs,
 ):
     """
-    There is an image; one that is lacking is fetched, built or taken in.
+    The image exists; a missing one is pulled, built or loaded.
 
     name
-        The image, with its tag unless that is given by itself.
+        The image, with its tag unless that is given as ``tag``.
     tag
         Its tag; needed with the next two.
     build
-        Make it of this folder, which has a Dockerfile.
+        Build it from this folder with a Dockerfile.
     load
-        Take it out of this archive (``salt://`` too), which ``docker.save`` made.
+        Load it from this archive (``salt://`` too) of ``docker.save``.
     force
         Do that even if there is such an image.
     insecure_registry
@@ -94,7 +94,7 @@ def absent(name=None, images=None, force=False):
     images
         A list of images, in place of ``name``.
     force
-        Even if containers are made of it.
+        Even if containers use it.
     """
     ret = {"name": name, "changes": {}, "result": False, "comment": ""}
     if not name and not images:

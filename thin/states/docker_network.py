@@ -25,13 +25,11 @@ def present(
     name
         The network.
     containers
-        Containers that are put into it; others may be in it, too. ``networks`` of ``docker_container.running`` can do
-        more.
-    reconnect
-        Without ``containers``: those that were in a network made anew are put into it again, with their addresses if
-        they still have a place there.
+        Containers to connect to it; others may be connected, too. ``networks`` of ``docker_container.running`` can do
+        more. reconnect Without ``containers``: after a replacement, connect the containers that were connected before,
+        with their addresses if these still fit.
     driver, driver_opts, labels, internal, attachable, enable_ipv6
-        What it is like; what is not given is as docker has it by itself.
+        Properties; the defaults are docker's.
     subnet, iprange, gateway, aux_addresses
         Its addresses; of several pools in a list: ``ipam_pools``. Without them: those that docker chooses.
     ipam_driver, ipam_opts
@@ -79,7 +77,7 @@ def present(
 
 def absent(name):
     """
-    There is no such network; containers are taken out of it first.
+    There is no such network; containers are disconnected first.
 
     name
         The network.
@@ -106,7 +104,7 @@ def _found(name):
 
 
 def _containers(ret, names):
-    """The running ones of these containers; problems with the others become warnings."""
+    """Those of these containers that run; problems with the others become warnings."""
     found, missing, stopped = [], [], []
     for name in names:
         try:

@@ -15,11 +15,11 @@ def present(name, driver=None, driver_opts=None, force=False):
     name
         The volume.
     driver
-        Its driver; that of a volume which is there must be this one.
+        Its driver; an existing volume must have this driver.
     driver_opts
         Options of the driver, for a new volume.
     force
-        A volume of another driver is taken away, with what is in it, and made anew.
+        A volume of another driver is removed with its content and created again.
     """
     ret = {"name": name, "changes": {}, "result": False, "comment": ""}
     try:

@@ -10,9 +10,9 @@ def __virtual__():
 
 
 def setenv(name, value, false_unsets=False, clear_all=False, update_minion=False, permanent=False):
-    """The variable has this value; ``value`` may be a dict of several. They hold until the run ends.
+    """The variable has this value until the run ends; ``value`` may be a dict of several variables.
 
-    False as a value means "", with ``false_unsets`` that the variable is not there. ``clear_all``: the same for all
+    False as a value means "", or with ``false_unsets`` that the variable is removed. ``clear_all``: the same for all
     others. changes: ``{variable: value}``.
     """
     ret = {"name": name, "changes": {}, "result": True, "comment": ""}

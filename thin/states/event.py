@@ -1,4 +1,4 @@
-"""Events that states send; the controller keeps them with the run. Salt: ``salt/states/event.py``."""
+"""Events that states send to the controller, which stores them with the job. Salt: ``salt/states/event.py``."""
 
 __any_arguments__ = True  # data, or words of a program: no name is misspelt for sure
 __usual__ = True
@@ -47,5 +47,5 @@ def wait(name, sfun=None, data=None):
     return {"name": name, "changes": {}, "result": True, "comment": ""}
 
 
-#: what is watched has changed
+#: mod_watch is the same function
 mod_watch = send

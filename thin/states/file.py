@@ -1,9 +1,9 @@
 """Files from sources, and whole trees. Salt: salt.states.file.
 
-The functions have Salt's arguments, changes and comments. How it is done is in thin/utils/files/, a module for each
+The functions have Salt's arguments, changes and comments. The implementation is in thin/utils/files/, a module for each
 purpose, imported when a state first needs it. file_append.py, file_data.py, file_edit.py, file_more.py and
-file_paths.py have the other functions of the same Salt module. A file that is as it should be costs a stat and a digest
-of its bytes.
+file_paths.py have the other functions of the same Salt module. For a file that is as wanted, the cost is one stat and
+one digest of its content.
 """
 
 import os
@@ -19,7 +19,7 @@ __usual__ = True
 log = getLogger(__name__)
 
 
-# -- what several states share ------------------------------------------------------------------------------------
+# -- shared code
 
 
 def _web_cache(source):
@@ -92,8 +92,8 @@ def managed(
     """A file with the content of a source, a template or ``contents``, with owner and mode.
 
     changes: ``diff`` (a unified diff, ``New file`` or a sentence), ``user``, ``group``, ``mode``, ``attrs``,
-    ``selinux``; in a dry run ``newfile`` for one that is not there. A source on the controller travels only when its
-    digest differs.
+    ``selinux``; in a dry run ``newfile`` for a missing file. A source on the controller is sent only if its digest
+    differs.
     """
     name = os.path.expanduser(name)
     ret = state_return(name)
@@ -198,7 +198,7 @@ class _Source(object):
         found = sources.resolve(self._name, url, digest, self._hash_name, __env__, *verify, use_etag=self._use_etag)
         if __opts__["test"] and found is not None and sources.scheme(url) in sources.REMOTE:
             if not found.known or not _holds(self._name, found):
-                found.fetched()  # that it cannot be had is part of the prediction
+                found.fetched()  # an unavailable source is part of the prediction
         if self._signature and found is not None:
             self._trust.check(found.fetched(), self._signature, __env__, self._verify_ssl, _web_cache)
         return found
@@ -222,7 +222,7 @@ def _given(contents, pillar_keys, grains_keys, delimiter, allow_empty, template,
 
 
 def _trust(wanted, *args):
-    """Whose signatures count, when any are wanted."""
+    """The keys whose signatures are accepted, if signatures are wanted."""
     if not wanted:
         return None
     from thin.utils.files import signatures
@@ -231,7 +231,7 @@ def _trust(wanted, *args):
 
 
 def _verified(trust, source_hash, signature, verify_ssl):
-    """The path of a list of digests that is well signed."""
+    """The path of a list of digests with a valid signature."""
     from thin.utils.files import sources
 
     path = sources.fetch(source_hash, __env__, verify_ssl, cache=_web_cache(source_hash))
@@ -350,13 +350,13 @@ def _forget(source):
 
 
 def mod_run_check_cmd(cmd, filename, **check_cmd_opts):
-    """True when ``cmd filename`` ends well, else a partial return with its output."""
+    """True if ``cmd filename`` succeeds, otherwise a partial return with its output."""
     from thin.utils.files import managed as core
 
     return core.failed_check(__salt__["cmd.run_all"]("%s %s" % (cmd, filename), **check_cmd_opts)) or True
 
 
-# -- whole trees --------------------------------------------------------------------------------------------------
+# -- directory trees
 
 
 def recurse(

@@ -60,7 +60,7 @@ def append(
 
 
 def _edited_large(ret, name, data, put, show_changes, done):
-    """The return of append and prepend for a file that is not read whole; ``put(name, data)`` writes."""
+    """The return of append and prepend for a file that is too large to be read whole; ``put(name, data)`` writes."""
     from thin.utils.files import diff, large
 
     if not data:
@@ -126,7 +126,7 @@ def prepend(
 
 
 def _prepended_to_large(ret, name, chunks, header, show_changes):
-    """The return of prepend for a file that is not read whole."""
+    """The return of prepend for a file that is too large to be read whole."""
     from thin.utils.files import edit
 
     lines = [line for chunk in (chunks if header else edit.lacking(name, chunks)) for line in chunk.splitlines()]
@@ -142,8 +142,8 @@ def _prepended_to_large(ret, name, chunks, header, show_changes):
 def _opened_for_text(
     what, name, text, makedirs, source, source_hash, template, sources, source_hashes, defaults, context, limit=None
 ):
-    """(return so far, bytes of the file, texts to put in); the bytes are None when the return is final, and the size
-    of a file that has more of them than ``limit``."""
+    """(return so far, bytes of the file, texts to insert). The bytes are None if the return is final, and the size of
+    the file if that is more than ``limit``."""
     from thin.utils.files import edit
 
     ret = state_return(name)
@@ -169,7 +169,7 @@ def _opened_for_text(
             return failed(ret, "No text found to %s. Nothing %sed" % (what, what)), None, None
         else:
             chunks = texts(text)
-        if words and __opts__["test"]:  # a plan wants to know what there will be
+        if words and __opts__["test"]:  # a plan needs the future content
             return touched, b"", chunks
         size = os.path.getsize(name)
         return ret, edit.read(name) if limit is None or size <= limit else size, chunks
@@ -200,14 +200,14 @@ def _rendered_sources(source, sources_, template, defaults, context):
 
 
 def _exclusive(source, source_hash, sources, source_hashes):
-    """Why these cannot go together, or ""."""
+    """The error for arguments that exclude each other, or ""."""
     if source and sources:
         return "source and sources are mutually exclusive"
     return "source_hash and source_hashes are mutually exclusive" if source_hash and source_hashes else ""
 
 
 def _edited_text(ret, name, old, new, before, after, joint, show_changes, done):
-    """Write ``new`` (or say that it would be) and fill the return of append and prepend."""
+    """Write ``new``, or predict this in a dry run, and fill the return of append and prepend."""
     from thin.utils.files import diff, edit
 
     if old == new:

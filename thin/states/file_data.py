@@ -35,7 +35,7 @@ def serialize(
 ):
     """A file with data written down as yaml, json, configparser, toml, plist, python … changes: as of file.managed.
 
-    With ``merge_if_exists`` over the data that the file has; the diff is that of the data then.
+    With ``merge_if_exists``, data are merged over those of the file, and the diff is that of the data.
     """
     from thin.utils.files import data
 

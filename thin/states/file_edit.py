@@ -122,7 +122,7 @@ def uncomment(name, regex, char="#", backup=".bak"):
 
 
 def _commented(name, regex, char, backup, cmnt, want, have, absent, missing):
-    """``want`` matches a line that is to change, ``have`` one that is as wished."""
+    """``want`` matches a line to change, ``have`` a line that is already as wanted."""
     from thin.utils.files import blocks, edit
 
     word = "comment" if cmnt else "uncomment"
@@ -179,7 +179,7 @@ def keyvalue(
     create_if_missing=False,
     prune=False,
 ):
-    """``key = value`` lines of a file. changes: {"diff": ...} with the lines that go and come."""
+    """``key = value`` lines of a file. changes: {"diff": ...} with the removed and added lines."""
     from thin.utils.files import edit, keyvalues
 
     name = os.path.expanduser(name)

@@ -127,7 +127,7 @@ def _copied(source, name, st):
     if os.path.isdir(source) or not os.path.isfile(name):
         walk.remove(name)
     copying.copy(source, name, recurse=True)
-    made = owner.born(os.path.dirname(name), st.st_mode)  # also where the mode is to be preserved
+    made = owner.born(os.path.dirname(name), st.st_mode)  # even if the mode is to be preserved
     with safepath.at(name, follow=True) as place, place.pin() as pinned:
         if pinned.stat().st_uid != st.st_uid and not os.geteuid():
             raise safepath.Refused("'%s' was exchanged by another user while it was copied" % name)
@@ -191,7 +191,7 @@ def rename(name, source, force=False, makedirs=False, **kwargs):
 
 
 def _move(source, name):
-    """Rename, or copy and remove where that is another file system."""
+    """Rename, or copy and remove if the destination is on another file system."""
     import errno
 
     try:
@@ -304,7 +304,7 @@ def mknod(name, ntype, major=0, minor=0, user=None, group=None, mode="0600"):
     return ret
 
 
-# -- sources kept here --------------------------------------------------------------------------------------------
+# -- cached sources
 
 
 def cached(
@@ -379,7 +379,7 @@ def cached(
 
 
 def _to_be_cached(path, wanted, before):
-    """The words of a dry run of ``cached``."""
+    """The comment of a dry run of ``cached``."""
     if not path:
         return "File will be cached: %s"
     if not wanted:
@@ -390,7 +390,7 @@ def _to_be_cached(path, wanted, before):
 
 
 def _present(ret, path, form, check):
-    """``cached`` for a path of this machine."""
+    """``cached`` for a local path."""
     from thin.utils.files import hashes
 
     if not os.path.exists(path):

@@ -14,7 +14,7 @@ __usual__ = True
 
 
 def _required(name, require):
-    """What required file states manage at or below ``name``, so that ``clean`` leaves it alone."""
+    """Paths at or below ``name`` that required file states manage, so that ``clean`` keeps them."""
     from thin.utils.files import trees
 
     return trees.required(name, require, __lowstate__, __env__)
@@ -44,9 +44,10 @@ def directory(
     win_perms_reset=False,
     **kwargs,
 ):
-    """A directory with owner and mode, on request of all below it, on request clean of what no required state manages.
+    """A directory with owner and mode; optionally with those of everything below it, and without files that no required
+    state manages.
 
-    changes: {path: {"directory": "new"}} for one that is made; owner, mode and ``removed`` otherwise.
+    changes: {path: {"directory": "new"}} for a new directory; otherwise owner, mode and ``removed``.
     """
     from thin.utils.files import directories, walk
 
@@ -308,7 +309,7 @@ def pruned(name, recurse=False, ignore_errors=False, older_than=None):
 def retention_schedule(name, retain, strptime_format=None, timezone=None):
     """Backups in a directory thinned out. changes: {"retained", "deleted", "ignored"}.
 
-    ``retain`` says how many of most_recent, first_of_hour, _day, _week, _month and _year stay, or ``all``.
+    ``retain`` has the numbers of most_recent, first_of_hour, _day, _week, _month and _year to keep, or ``all``.
     """
     from thin.utils.files import tidying, walk
 

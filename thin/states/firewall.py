@@ -18,7 +18,7 @@ def check(name, port=None, **kwargs):
     family
         The family of addresses, such as ipv6.
     timeout
-        Seconds after which no answer is one.
+        Seconds after which a missing answer is a failure.
     """
     ret = {"name": name, "result": True, "changes": {}, "comment": ""}
     if kwargs.pop("test", __opts__.get("test", False)):

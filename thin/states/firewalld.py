@@ -1,8 +1,7 @@
 """
 Zones and services of the firewall daemon firewalld. Salt: ``salt/states/firewalld.py``.
 
-The permanent configuration is changed and then put in force. What is not named is left alone, unless ``prune_...`` says
-that only what is named shall be there.
+The permanent configuration is changed and then loaded. Other entries are kept, unless ``prune_...`` removes them.
 """
 
 from thin import process
@@ -48,7 +47,7 @@ def present(
     prune_block_icmp
         Block only these.
     default
-        True: it is the zone of connections and interfaces that nothing else is said of.
+        True: it is the zone of connections and interfaces without another zone.
     masquerade
         Whether packets that leave through the zone get its address; None: as it is.
     ports
@@ -176,7 +175,7 @@ class _Zone(object):
             self.changes["masquerade"] = {"old": now, "new": new}
 
     def has(self, what, wanted, prune, lister, adder, remover, swapped=False):
-        """A list of texts. ``swapped``: the functions want the zone as their second argument."""
+        """Compare and set a list of texts. ``swapped``: the functions take the zone as their second argument."""
         if not wanted and not prune:
             return
         now, wanted = self._now(lister, []), [str(each) for each in wanted or []]
@@ -239,7 +238,7 @@ def _known_icmp(types):
 
 
 def _quoted(rule):
-    """A rich rule as firewall-cmd lists it: values between double quotes."""
+    """A rich rule as firewall-cmd prints it: values in double quotes."""
     words = []
     for word in rule.split():
         key, equals, value = word.partition("=")

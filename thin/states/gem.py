@@ -134,7 +134,7 @@ def sources_remove(name, ruby=None, user=None):
 
 
 def _present(name, which):
-    """The versions of the gem that are installed; of a file, those of the gem that its name says."""
+    """The installed versions of the gem; for a file, of the gem in its name."""
     file = re.match(r"(?:.*/)?([^/]+)-(\d[^/-]*)\.gem$", name)
     gem = file.group(1) if file else name
     found = __salt__["gem.list"](gem, **which).get(gem, [])

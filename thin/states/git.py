@@ -41,10 +41,11 @@ def latest(
     output_encoding=None,
     **kwargs,
 ):
-    """``target`` is a checkout of the repository ``name`` at what ``rev`` (branch, tag, commit or HEAD) is there now.
+    """``target`` is a checkout of the repository ``name`` at the present commit of ``rev`` (branch, tag, commit or
+    HEAD) there.
 
-    ``branch``: the local branch that is checked out. ``update_head`` False: fetch only. ``force_reset``: hard-reset
-    when the update is no fast-forward or there are local changes; ``remote-changes``: only when the remote has news.
+    ``branch``: the local branch that is checked out. ``update_head`` False: fetch only. ``force_reset``: hard-reset if
+    the update is no fast-forward or there are local changes; ``remote-changes``: only if the remote has new commits.
     ``force_checkout`` discards local changes when the branch changes, ``force_clone`` empties a directory that is no
     repository. ``bare``, ``mirror``, ``depth``: kinds of clones. changes: ``revision``, ``new``, ``forced update`` ...
     """
@@ -74,7 +75,8 @@ class _Latest(Job):
     # the remote
 
     def ask_remote(self):
-        """wanted: the commit, None for a bare or empty one; kind; upstream (None: as it is, False: none); where."""
+        """Ask the remote. wanted: the commit, None for a bare or empty one; kind; upstream (None: no change, False:
+        none); where."""
         try:
             refs = self.salt["git.remote_refs"](
                 self.name,
@@ -116,7 +118,7 @@ class _Latest(Job):
             self.rev = self.wanted = rev.lower()
             self.kind, self.where = "sha1", short(self.wanted)
 
-    # a repository that is there
+    # an existing repository
 
     def update(self):
         self.look()
@@ -199,7 +201,7 @@ class _Latest(Job):
             return ""
 
     def _stay(self, where):
-        """Return here if the branch must not be moved."""
+        """Return if the branch must not be moved."""
         if self.same or self.update_head or self.switching():
             return
         words = (
@@ -237,7 +239,7 @@ class _Latest(Job):
         return True
 
     def refuse(self):
-        """The update is no fast-forward, and may not be forced."""
+        """The error if the update is no fast-forward and may not be forced."""
         more = ""
         if self.branch is None and self.rev != "HEAD" and self.local_branch != self.rev:
             more = (
@@ -300,13 +302,13 @@ class _Latest(Job):
         if self.upstream and self.tracking != self.upstream:
             self.tracking_words = "%s to " + self.upstream
             self.tracking_words %= "updated" if self.tracking else "set"
-            # a new branch follows what it is made from
+            # a new branch tracks the branch from which it was created
             self.tracking_opts = None if new_branch else ["--set-upstream-to", self.upstream]
         elif self.tracking and self.upstream is False:
             self.tracking_words, self.tracking_opts = "unset", ["--unset-upstream"]
 
     def foresee(self):
-        """End of a dry run."""
+        """The end of a dry run."""
         if not self.test:
             return
         actions = [] if self.have else ["Remote '%s' would be fetched" % self.remote]
@@ -397,7 +399,7 @@ class _Latest(Job):
             raise failed(words % reason(exc), self.comments)
 
     def switch(self):
-        """The branch, and the commit that it is to stand at."""
+        """Check out the branch at the wanted commit."""
         if self.switching():
             self._check_out()
         if self.fast_forward is False:
@@ -442,7 +444,7 @@ class _Latest(Job):
         more = ", resulting in updated refs" if self.fetch() else ""
         self.say("Bare repository at %s was fetched%s", self.target, more)
 
-    # a new one
+    # a new clone
 
     def make(self):
         change = "%s => %s" % (self.name, self.target)

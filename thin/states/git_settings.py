@@ -24,7 +24,7 @@ def present(
     password=None,
     output_encoding=None,
 ):
-    """There is a repository in the directory; ``force`` takes away what else is there."""
+    """There is a repository in the directory; ``force`` removes other content."""
     ret = {"name": name, "result": True, "comment": "", "changes": {}}
     kind = "bare " if bare else ""
     if os.path.isdir(name):

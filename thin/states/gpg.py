@@ -1,7 +1,7 @@
 """Public keys in GnuPG's keychains. Salt: states/gpg.py
 
 Keys come from a key server, from files (``source``) or from a text; expired ones, and those with subkeys that expired
-lately, are refreshed from there.
+lately, are refreshed from the same source.
 """
 
 from thin.exceptions import CommandExecutionError, SaltInvocationError
@@ -32,9 +32,10 @@ def present(
 ):
     """The keys (``keys``, else ``name``) are in the keychain, and trusted as ``trust`` says.
 
-    ``source``: files or URLs to look for them when the key server has them not; ``skip_keyserver``: there only.
-    ``text``: the keys themselves. ``subkey_maxage``: days after which subkeys that have expired are let be, 0: always.
-    changes: ``{key: {"added": True, "refresh": True, "subkeys": {"added", "extended"}, "trust": level}}``.
+    ``source``: files or URLs to search if the key server does not have them; ``skip_keyserver``: only in these.
+    ``text``: the keys themselves. ``subkey_maxage``: days after which expired subkeys are no longer refreshed, 0: never
+    refresh them. changes: ``{key: {"added": True, "refresh": True, "subkeys": {"added", "extended"}, "trust":
+    level}}``.
     """
     ret = {"name": name, "result": True, "changes": {}, "comment": ""}
     place = {"user": user, "gnupghome": gnupghome, "keyring": keyring}
@@ -110,11 +111,11 @@ def absent(name, keys=None, user=None, gnupghome=None, keyring=None, keyring_abs
 
 
 class _Missing(CommandExecutionError):
-    """A source does not have the key, or has it expired."""
+    """A source does not have the key, or only an expired one."""
 
 
 class _Job(object):
-    """Where keys come from."""
+    """The sources of keys."""
 
     def __init__(self, place, keyserver, sources, skip_keyserver, text, maxage):
         self.place, self.keyserver, self.sources = place, keyserver, sources
@@ -213,7 +214,7 @@ class _Job(object):
         return __salt__["gpg.import_key"](text=text, filename=path, select=keyid, **self.place)
 
     def _expired_subkeys(self, key):
-        """Those that expired in the last ``subkey_maxage`` days, by id."""
+        """Subkeys that expired in the last ``subkey_maxage`` days, by id."""
         import datetime
 
         found = {}
@@ -226,7 +227,7 @@ class _Job(object):
 
 
 def _trusted(keyid, trust, place, said, changes):
-    """Trust the key as is wanted. Returns the state's result."""
+    """Set the wanted trust in the key. Returns the state's result."""
     key = __salt__["gpg.get_key"](keyid=keyid, **place)
     if key and key.get("trust") == TRUST[trust]:
         said.append("GPG Public Key %s already in correct trust state" % keyid)

@@ -1,6 +1,6 @@
 """Grains of the grains file. Salt: states/grains.py
 
-Names are paths (``a:b``); ``delimiter`` is what separates their parts where it is not a colon.
+Names are paths (``a:b``); ``delimiter`` is the separator of their parts, by default a colon.
 """
 
 __usual__ = True
@@ -88,7 +88,7 @@ def list_absent(name, value, delimiter=":"):
 
 
 def absent(name, destructive=False, delimiter=":", force=False):
-    """The grain is None, or with ``destructive`` not there. A list or mapping goes only with ``force``."""
+    """The grain is None, or with ``destructive`` not there. A list or mapping is removed only with ``force``."""
     name = name.replace(delimiter, ":")
     now = __salt__["grains.get"](name, _ABSENT)
     if now is _ABSENT:

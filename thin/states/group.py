@@ -24,7 +24,7 @@ def present(name, gid=None, system=False, addusers=None, delusers=None, members=
     non_unique
         allow a number that another group has
     local
-        this machine's own group, beside a directory
+        a local group of a machine with a directory service
 
     .. code-block:: yaml
 
@@ -85,7 +85,7 @@ def absent(name, local=False):
     name
         the group's name
     local
-        this machine's own group, beside a directory
+        a local group of a machine with a directory service
 
     .. code-block:: yaml
 

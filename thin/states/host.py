@@ -6,7 +6,7 @@ __usual__ = True
 def present(name, ip, comment="", clean=False):
     """The name is at this address, or at all of these; with ``clean``, at no other.
 
-    ``comment`` is set behind the address.
+    ``comment`` is the comment of the line.
     """
     addresses = ip if isinstance(ip, list) else [ip]
     hosts = __salt__["hosts.list_hosts"]()

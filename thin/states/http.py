@@ -1,4 +1,4 @@
-"""Queries of web servers, which say whether all is well there. Salt: ``salt/states/http.py``."""
+"""Checks of web servers by queries. Salt: ``salt/states/http.py``."""
 
 import re
 
@@ -9,16 +9,16 @@ __monitor__ = ["query"]
 
 def query(name, match=None, match_type="string", status=None, status_type="string", wait_for=None, **kwargs):
     """
-    The answer of a URL has this text, or this status
+    The response of a URL has this text, or this status
 
     name
         The URL
     match, match_type
-        What the answer holds, a ``string`` or a ``pcre``
+        Expected content, a ``string`` or a ``pcre``
     status, status_type
-        Its status: a ``string``, a ``pcre``, or a ``list`` of those that are right
+        Expected status: a ``string``, a ``pcre``, or a ``list`` of statuses
     wait_for
-        Seconds to try again in
+        Seconds during which to try again
     kwargs
         Those of the function ``http.query``
 
@@ -59,7 +59,7 @@ def query(name, match=None, match_type="string", status=None, status_type="strin
 
 
 def _status(found, wanted, kind):
-    """(whether the status is right, words)"""
+    """(whether the status is as expected, a text about it)"""
     if kind == "list":
         if found in [str(one) for one in wanted]:
             return True, "Status %s was found." % found

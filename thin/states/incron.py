@@ -10,7 +10,7 @@ def present(name, path, mask, cmd, user="root"):
     path, mask, cmd
         The path, its events (one text with commas between them, or a list), the command
     user
-        Whose it is
+        The user whose table it is
 
     .. code-block:: yaml
 

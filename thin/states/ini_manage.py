@@ -11,7 +11,7 @@ def __virtual__():
 
 
 def options_present(name, sections=None, separator="=", strict=False, encoding=None, no_spaces=False):
-    """The options of ``{section: {option: value}, option: value}`` are in the file, which is made when it is missing.
+    """The options of ``{section: {option: value}, option: value}`` are in the file, which is created if it is missing.
 
     ``strict``: nothing else is in these sections, and no other section. ``no_spaces``: none around the separator.
     changes: ``{section: {option: {"before", "after"}}}``.
@@ -141,7 +141,7 @@ def sections_absent(name, sections=None, separator="=", encoding=None):
         for section in sections or ():
             there = section in now
             lines.append(("Deleted section %s.\n" if there else "Section %s does not exist.\n") % section)
-            if there and (now[section] or __opts__["test"]):  # of an empty one Salt says nothing
+            if there and (now[section] or __opts__["test"]):  # as in Salt, an empty section is not reported
                 ret["changes"][section] = now[section]
             if there and not __opts__["test"]:
                 __salt__["ini.remove_section"](section=section, **how)
@@ -163,7 +163,7 @@ def _failed(ret, exc):
 
 
 def _concluded(ret, lines):
-    """The return of a run from its ``changes``, of a dry run from the lines that say what would be."""
+    """The return: of a run from its ``changes``, of a dry run from the lines about planned changes."""
     if __opts__["test"]:
         if ret["changes"]:
             ret["result"] = None

@@ -9,7 +9,7 @@ def __virtual__():
 
 def set_present(name, set_type, family="ipv4", **kwargs):
     """
-    There is a set of this name; its type is not looked at.
+    The set exists; its type is not compared.
 
     name
         The set.
@@ -60,15 +60,15 @@ def present(name, entry=None, family="ipv4", **kwargs):
     A set has entries.
 
     name
-        What this is called; ipset does not see it.
+        A name of the state, not passed to ipset.
     entry
-        An entry or a list of them, each with options behind it if need be.
+        An entry or a list of them, each optionally followed by its options.
     family
         ipv4 or ipv6.
     set_name
         The set.
     timeout, comment
-        For all entries that do not say it themselves.
+        For all entries that do not have their own.
     kwargs
         More options of the entries, as ``ipset.add``.
     """
@@ -98,17 +98,17 @@ def absent(name, entry=None, entries=None, family="ipv4", **kwargs):
     A set does not have entries.
 
     name
-        What this is called; ipset does not see it.
+        A name of the state, not passed to ipset.
     entry
-        An entry or a list of them, each with options behind it if need be: only one that has these goes.
+        An entry or a list of them, each optionally followed by options: only an entry with these options is removed.
     entries
-        Another word for ``entry``.
+        Another name of ``entry``.
     family
         ipv4 or ipv6.
     set_name
         The set.
     timeout, comment
-        For all entries that do not say it themselves.
+        For all entries that do not have their own.
     """
     ret = dict(_ret(name), result=True)
     entry = entry or entries
@@ -135,7 +135,7 @@ def absent(name, entry=None, entries=None, family="ipv4", **kwargs):
 
 def flush(name, family="ipv4", **kwargs):
     """
-    All entries of a set are taken away. This always is a change.
+    All entries of a set are removed. This is always reported as a change.
 
     name
         The set.

@@ -2,8 +2,8 @@
 Firewall rules with iptables: chains, rules and policies. Salt: ``salt/states/iptables.py``.
 
 Options of a rule are arguments by their long names, as ``iptables.build_rule`` has them: ``- jump: ACCEPT``. ``save``:
-the rules in force are written where they are loaded from at boot (True), or to a file. ``rules``: a list of rules, each
-with arguments of its own.
+the current rules are written to the file that is loaded at boot (True), or to another file. ``rules``: a list of rules,
+each with arguments of its own.
 """
 
 from thin.call_state import INTERNAL
@@ -69,7 +69,7 @@ def chain_absent(name, table="filter", family="ipv4"):
 
 def append(name, table="filter", family="ipv4", **kwargs):
     """
-    A chain has a rule; one that it lacks is added at its end.
+    A chain has a rule; a missing one is added at its end.
 
     name
         What the rule is called here; iptables does not see it.
@@ -91,7 +91,7 @@ def append(name, table="filter", family="ipv4", **kwargs):
 
 def insert(name, table="filter", family="ipv4", **kwargs):
     """
-    A chain has a rule; one that it lacks is put in at a position.
+    A chain has a rule; a missing one is inserted at a position.
 
     name
         What the rule is called here; iptables does not see it.
@@ -157,7 +157,7 @@ def delete(name, table="filter", family="ipv4", **kwargs):
 
 def set_policy(name, table="filter", family="ipv4", **kwargs):
     """
-    A chain has a policy: what becomes of packets that none of its rules takes.
+    A chain has this policy.
 
     name
         What this is called; iptables does not see it.
@@ -193,7 +193,7 @@ def set_policy(name, table="filter", family="ipv4", **kwargs):
 
 def flush(name, table="filter", family="ipv4", **kwargs):
     """
-    The rules of a chain, or of all chains of a table, are taken away. This always is a change.
+    All rules of a chain, or of all chains of a table, are removed. This is always reported as a change.
 
     name
         What this is called; iptables does not see it.
@@ -216,7 +216,7 @@ def flush(name, table="filter", family="ipv4", **kwargs):
 
 
 def mod_aggregate(low, chunks, running):
-    """Rules of all chunks that do the same are added by the first of them, and saved once."""
+    """Rules of all chunks with the same function are added by the first of them, and saved once."""
     if low.get("fun") not in ("append", "insert"):
         return low
     rules = []
@@ -226,13 +226,13 @@ def mod_aggregate(low, chunks, running):
             rules.append(dict(chunk))
             chunk["__agg__"] = True
     if rules:
-        # the chunk's own rule comes first: it is where the others are taken to
+        # the chunk's own rule is first: the others are moved to it
         own = low["rules"] if "rules" in low else [dict(low)] if "chain" in low else []
         low["rules"] = own + rules
     return low
 
 
-#: words about a rule that is there, that needs to be, that was added, saved, refused: (name, command, family)
+#: comments for a rule that exists, that is needed, that was added, saved, or rejected: (name, command, family)
 _APPEND = (
     "iptables rule for {0} already set ({1}) for {2}",
     "iptables rule for {0} needs to be set ({1}) for {2}",
@@ -285,7 +285,7 @@ def _built(name, table, family, options, letter):
 
 
 def _same_as_saved(options, family):
-    """Whether the rules in force are those in the file. One that is not there has none."""
+    """Whether the current rules are those in the file. A missing file has none."""
     try:
         saved = __salt__["iptables.get_saved_rules"](conf_file=_file(options), family=family)
     except (IOError, OSError):

@@ -1,6 +1,6 @@
 """Modules of the Linux kernel. Salt: states/kmod.py
 
-``mods`` is a list of them; ``name`` names one where that is missing.
+``mods`` is a list of them; without it, ``name`` is the module.
 """
 
 import functools
@@ -15,7 +15,7 @@ def __virtual__():
 
 
 def _failing(state):
-    """What cannot be done, as where a program is missing, is the state's comment."""
+    """An error, for example a missing program, becomes the state's comment."""
 
     @functools.wraps(state)
     def failing(name, *args, **kwargs):
@@ -29,7 +29,7 @@ def _failing(state):
 
 @_failing
 def present(name, persist=False, mods=None):
-    """The modules are loaded, and are at each boot if they shall persist. changes: ``{module: loaded}``."""
+    """The modules are loaded, with ``persist`` also at boot. changes: ``{module: loaded}``."""
     mods = _wanted(name, mods)
     ret = {"name": name, "result": True, "changes": {}, "comment": ""}
     there = set(__salt__["kmod.mod_list"]())
@@ -58,7 +58,7 @@ def present(name, persist=False, mods=None):
 
 @_failing
 def absent(name, persist=False, comment=True, mods=None):
-    """The modules are not loaded, nor at a boot if that shall persist. changes: ``{module: removed}``."""
+    """The modules are not loaded, with ``persist`` also not at boot. changes: ``{module: removed}``."""
     mods = _wanted(name, mods)
     ret = {"name": name, "result": True, "changes": {}, "comment": ""}
     there = set(__salt__["kmod.mod_list"]())
@@ -83,7 +83,7 @@ def _wanted(name, mods):
 
 
 def _do(ret, mods, act, verb, past):
-    """Each module in turn, except those that were loaded or unloaded with another."""
+    """Process each module, except those that were loaded or unloaded together with another."""
     good, bad, failed = [], [], []
     for mod in mods:
         done = [mod] if mod in ret["changes"] else act(mod)

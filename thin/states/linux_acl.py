@@ -39,7 +39,7 @@ def present(name, acl_type, acl_name="", perms="", recurse=False, force=False):
     recurse
         Include everything below it
     force
-        Take all other extended entries away when this one has to be set
+        Remove all other extended entries if this one must be set
     """
     ret = {"name": name, "result": True, "changes": {}, "comment": ""}
     found = _look(ret, name, acl_type, recurse)
@@ -115,7 +115,7 @@ def list_present(name, acl_type, acl_names=None, perms="", recurse=False, force=
     names = [acl_names] if isinstance(acl_names, str) and acl_names else [str(who) for who in acl_names or ()]
     wanted, joined, words = _octal(perms), ", ".join(names), None
     new = {"acl_name": joined, "acl_type": acl_type, "perms": perms}
-    # what the last of the names needs is what is told of all
+    # the change of the last name is reported for all
     for who in names:
         if who not in here:
             ret["changes"] = {"new": new}
@@ -161,8 +161,8 @@ def list_absent(name, acl_type, acl_names=None, recurse=False):
 def _look(ret, name, acl_type, recurse):
     """The data for the comparison; None, with the reason in ``ret``, if it cannot be read.
 
-    That is: what getfacl tells, the kind of the entries, whether they are defaults, ``{name: octal}`` of those that
-    the file has.
+    The data are: the result of getfacl, the kind of the entries, whether they are defaults, and ``{name: octal}`` of
+    the file's entries.
     """
     if not os.path.exists(name):
         ret.update(result=False, comment="%s does not exist" % name)
@@ -206,7 +206,7 @@ def _as_wanted(lists, name, kind, default, who, perms, recurse):
         if default and not os.path.isdir(path):
             continue
         octal = _entries(lists[path], kind, default).get(who)
-        # X gives the right to execute only to what has it already
+        # X gives the right to execute only to files that have it already
         if octal != wanted and not (perms.endswith("X") and octal is not None and octal == wanted - 1):
             return False
     return True

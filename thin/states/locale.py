@@ -1,4 +1,4 @@
-"""Languages: the locales that are there, and the system's own. Salt: states/locale.py"""
+"""Available locales, and the system's locale. Salt: states/locale.py"""
 
 from thin.exceptions import CommandExecutionError
 
@@ -27,7 +27,7 @@ def system(name):
 
 
 def present(name):
-    """The locale can be used; it is generated when it is not there.
+    """The locale is available; a missing one is generated.
 
     On Debian the name may have its character map: ``en_IE.UTF-8 UTF-8``.
     """

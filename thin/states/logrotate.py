@@ -7,7 +7,8 @@ _CONF = "/etc/logrotate.conf"
 
 def set_(name, key, value, setting=None, conf_file=_CONF):
     """
-    A directive has this value; or with ``setting`` the directive ``value`` in the block of the path ``key``
+    A directive has this value; with ``setting``, the directive ``value`` in the block of the path ``key`` has the value
+    ``setting``
 
     changes: ``{old, new}``.
 

@@ -117,17 +117,17 @@ def lv_present(
     """The logical volume is there, with this size. changes: ``{created: ...}`` or ``{resized: ...}``.
 
     name
-        The logical volume; with ``snapshot``, the one that a snapshot is made of
+        The logical volume; with ``snapshot``, the volume of which a snapshot is created
     vgname
         Its volume group; of a thin volume, ``group/pool``
     size
         Its size in MiB, or with one of the units S (sectors of 512 bytes), M, G, T, P
     extents
-        Or its size in extents; of a percentage only the new volume takes notice
+        Or its size in extents; a percentage is only used for a new volume
     snapshot
-        What the snapshot is called
+        The name of the snapshot
     pv
-        The physical volume it lies on
+        Its physical volume
     thinvolume
         It is a thin volume
     thinpool

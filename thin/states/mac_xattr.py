@@ -44,7 +44,7 @@ def exists(name, attributes):
         ret["changes"][key] = value
         if not __opts__["test"]:
             done = __salt__["xattr.write"](name, key, value, hex=hexadecimal)
-            if not done and not hexadecimal:  # digits come back in groups
+            if not done and not hexadecimal:  # digits are returned in groups
                 failed.append(key)
     if failed:
         return dict(ret, result=False, comment="These attributes could not be set: %s" % ", ".join(failed))

@@ -24,16 +24,16 @@ def __virtual__():
 
 
 def present(name, level, devices, **kwargs):
-    """The array is there: made, or started from devices that are members of it; new devices are added to it.
+    """The array exists: it was created, or started from devices that are its members; new devices are added to it.
 
-    changes: what raid.list says of a new array, and ``{added: [device, ...]}``.
+    changes: the data of a new array in raid.list, and ``{added: [device, ...]}``.
 
     name
         Its device
     level
         Its level
     devices
-        Its devices; those that are not there, and ``missing``, can come later
+        Its devices; devices that do not exist, and ``missing``, can be added later
     kwargs
         Further options of mdadm, such as ``chunk: 256``
     """

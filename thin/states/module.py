@@ -5,8 +5,8 @@
     module.run:
       - test.echo: [hello]
 
-and one function as ``name``, with its arguments beside (``m_name``, ``m_fun``, ``m_state``, ``m_saltenv``, ``m_names``
-for arguments that have these names)::
+and one function as ``name``, with its arguments at the same level (``m_name``, ``m_fun``, ``m_state``, ``m_saltenv``,
+``m_names`` for arguments that have these names)::
 
     module.run:
       - name: test.echo
@@ -22,7 +22,7 @@ __usual__ = True
 
 log = getLogger(__name__)
 
-#: Arguments that a state cannot have by their own names.
+#: Argument names that have another meaning in a state.
 _TAKEN = ("name", "fun", "names", "state", "saltenv")
 
 

@@ -32,11 +32,11 @@ def mounted(
 ):
     """The device is mounted at this path, with these options (a list, or a text with commas).
 
-    ``persist``: it stands in ``config``, too, found there by ``match_on``. ``mount: false``: only that. ``mkmnt`` makes
-    the mount point. Options that the kernel does not show cannot be compared: ``hidden_opts`` and
-    ``extra_mount_invisible_options`` name more of them, ``extra_mount_invisible_keys`` such with a value,
-    ``extra_mount_ignore_fs_keys`` such of a file system, ``extra_mount_translate_options`` what they are shown as.
-    ``device_name_regex``: other devices that may be mounted here all the same.
+    ``persist``: it also has an entry in ``config``, found by ``match_on``. ``mount: false``: only the entry. ``mkmnt``
+    creates the mount point. Options that the kernel does not show are not compared: ``hidden_opts`` and
+    ``extra_mount_invisible_options`` add more of them, ``extra_mount_invisible_keys`` those with a value,
+    ``extra_mount_ignore_fs_keys`` those of a type of file system. ``extra_mount_translate_options`` has options that
+    the kernel shows under another name. ``device_name_regex``: other devices that may also be mounted here.
     """
     ret = {"name": name, "changes": {}, "result": True, "comment": ""}
     for what, value in (("name", name), ("device", device), ("fstype", fstype)):
@@ -137,7 +137,7 @@ def unmounted(name, device=None, config="/etc/fstab", persist=False, user=None, 
 
 
 def swap(name, persist=True, config="/etc/fstab"):
-    """The device or file is used as swap. ``persist``: it has an entry in ``config``, too."""
+    """The device or file is used as swap. ``persist``: it also has an entry in ``config``."""
     ret = {"name": name, "changes": {}, "result": True, "comment": ""}
     used = __salt__["mount.swaps"]()
     device = name
@@ -191,7 +191,7 @@ def fstab_present(
     """``config`` has an entry for the device ``name``, by its path or by ``mount_by`` (label, uuid, partlabel,
     partuuid).
 
-    A new entry is mounted, if ``mount``; one that differs is written anew, unless ``not_change``.
+    With ``mount``, a new entry is mounted; an entry that differs is replaced, unless ``not_change``.
     """
     ret = {"name": name, "result": False, "changes": {}, "comment": []}
     fs_file = fs_file if fs_file == "/" else fs_file.rstrip("/")
@@ -235,7 +235,7 @@ def fstab_present(
 
 
 def fstab_absent(name, fs_file, mount_by=None, config="/etc/fstab"):
-    """The device ``name``, or its ``mount_by``, does not stand in ``config`` for the mount point ``fs_file``."""
+    """``config`` has no entry for the device ``name``, or its ``mount_by``, and the mount point ``fs_file``."""
     ret = {"name": name, "result": True, "changes": {}, "comment": []}
     fs_file = fs_file if fs_file == "/" else fs_file.rstrip("/")
     spec = _spec(name, mount_by)
@@ -310,7 +310,7 @@ def _real_device(device, opts, active, here, copy):
 
 
 def _bound(device, opts, active, here, copy):
-    """The device and options of a bind mount are those of the file system of its source."""
+    """The device and options of a bind mount: those of the file system of its source."""
     source = _escaped(device)
     if here["device"].startswith("/"):
         while source not in active and source != "/":
@@ -334,7 +334,7 @@ def _gone(gone):
 
 
 def _anew(ret, place, device, mkmnt, fstype, opts, why):
-    """Mount with other options; returns whether it worked. Some file systems have to be unmounted for it."""
+    """Mount with other options; returns whether it worked. Some file systems must be unmounted first."""
     how = {"mkmnt": mkmnt, "fstype": fstype, "opts": opts}
     words = "because options (%s) changed" % why
     if fstype not in ("nfs", "cvfs") and not fstype.startswith("fuse"):
@@ -359,7 +359,7 @@ def _anew(ret, place, device, mkmnt, fstype, opts, why):
 
 
 def _other_device(ret, device, real_device, devices, regexes, place, user):
-    """Another device is mounted: unmount it, unless it may be. Whether to go on."""
+    """Another device is mounted: unmount it, unless it is accepted. Returns whether to continue."""
     known = [name for name in devices if any(re.match(regex, name) for regex in regexes)]
     if known:
         ret["comment"] = "An umount will not be forced because device matched device_name_regex: " + known[0]
@@ -443,7 +443,7 @@ def _persisted(ret, said, name, mount):
 
 
 def _spec(name, mount_by):
-    """The device as fstab is to name it, None if it has no such name."""
+    """The device in the form for fstab, None if it has no such name."""
     if not mount_by or (mount_by == "device" and name.startswith("/")) or name.startswith(mount_by.upper() + "="):
         return name
     found = __salt__["disk.blkid"](name) if name.startswith("/") else __salt__["disk.blkid"](token=name)

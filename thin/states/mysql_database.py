@@ -1,6 +1,7 @@
 """Databases of MySQL and MariaDB. Salt (until 3007): states/mysql_database.py; then saltext-mysql
 
-``connection_host``, ``connection_user``, ``connection_pass`` and so on tell how to connect; see the module ``mysql``.
+``connection_host``, ``connection_user``, ``connection_pass`` and so on are for the connection; see the module
+``mysql``.
 """
 
 from thin.utils.programs.mysqlrun import pop_error

@@ -1,8 +1,8 @@
-"""What accounts of MySQL and MariaDB may do. Salt (until 3007): states/mysql_grants.py; then saltext-mysql
+"""Privileges of accounts of MySQL and MariaDB. Salt (until 3007): states/mysql_grants.py; then saltext-mysql
 
 ``name`` is only a name. ``grant`` is text such as ``SELECT,INSERT`` or ``ALL PRIVILEGES``; ``database`` is ``db.*``,
 ``db.table`` or ``*.*``; ``user`` and ``host`` are the account. ``connection_host``, ``connection_user``,
-``connection_pass`` and so on tell how to connect; see the module ``mysql``.
+``connection_pass`` and so on are for the connection; see the module ``mysql``.
 """
 
 from thin.utils.programs.mysqlrun import pop_error
@@ -26,8 +26,9 @@ def present(
 ):
     """The account has these privileges. changes: ``{name: Present}``.
 
-    ``grant_option``: it may pass them on. ``escape``: names in ``database`` are quoted. ``revoke_first``: what else it
-    has on this database is taken away first. ``ssl_option``: ``[{SSL: true}, {CIPHER: …}]``, how it must connect.
+    ``grant_option``: with the right to grant them to others. ``escape``: names in ``database`` are quoted.
+    ``revoke_first``: all other privileges on this database are revoked first. ``ssl_option``: ``[{SSL: true}, {CIPHER:
+    …}]``, the required security of its connections.
     """
     what = "%s on %s to %s@%s" % (grant, database, user, host)
     ret = {"name": name, "changes": {}, "result": True, "comment": "Grant %s is already present" % what}

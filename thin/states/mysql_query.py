@@ -1,9 +1,9 @@
 """Statements run on MySQL and MariaDB, each time. Salt (until 3007): states/mysql_query.py; then saltext-mysql
 
-``output`` is where the result goes: ``grain`` for the grain ``grain`` (below ``key``, if given), or a file's path;
-without it the comment has it. ``overwrite: false``: nothing is run when the grain or the file is there already.
-``check_db_exists``: nothing is run when the database is missing. ``client_flags``: flags of the connection, such as
-``local_files``. ``connection_host``, ``connection_user``, ``connection_pass`` and so on tell how to connect.
+``output`` is the destination of the result: ``grain`` for the grain ``grain`` (below ``key``, if given), or a file's
+path; the default is the comment. ``overwrite: false``: nothing is run if the grain or the file exists.
+``check_db_exists``: nothing is run if the database is missing. ``client_flags``: flags of the connection, such as
+``local_files``. ``connection_host``, ``connection_user``, ``connection_pass`` and so on are for the connection.
 """
 
 import os
@@ -64,7 +64,7 @@ def run_file(
         return ret
     found = __salt__["mysql.file_query"](database, path, **connection)
     if isinstance(found, dict) and "results" in found:
-        # of each query by itself
+        # the result of each query
         tables = zip(found["columns"], found["results"])
         found["results"] = [dict(zip(columns, row)) for columns, rows in tables for row in rows]
         found["columns"] = list(found["columns"])
@@ -72,7 +72,7 @@ def run_file(
 
 
 def _start(name, database, client_flags, check_db_exists, connection_args):
-    """(return, arguments of the connection), these None when that return is all there is to say."""
+    """(return, arguments of the connection); the arguments are None if the return is final."""
     ret = {"name": name, "changes": {}, "result": True, "comment": "Database %s is already present" % database}
     flags = [] if client_flags is None else client_flags
     if not isinstance(flags, list):

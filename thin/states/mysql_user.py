@@ -1,6 +1,7 @@
 """Accounts of MySQL and MariaDB. Salt (until 3007): states/mysql_user.py; then saltext-mysql
 
-``connection_host``, ``connection_user``, ``connection_pass`` and so on tell how to connect; see the module ``mysql``.
+``connection_host``, ``connection_user``, ``connection_pass`` and so on are for the connection; see the module
+``mysql``.
 """
 
 from thin.utils.data import is_true
@@ -24,9 +25,9 @@ def present(
 ):
     """There is such an account, with this password. changes: ``{name: Present}`` or ``{name: Updated}``.
 
-    ``password_hash`` is the stored form. Without both, ``allow_passwordless`` must be true: then there is no password,
-    or with ``unix_socket`` the login's name on the system counts. ``password_column``: the column of mysql.user with
-    the stored form; ``auth_plugin``: how MySQL 8 stores it.
+    ``password_hash`` is the stored form. Without both, ``allow_passwordless`` must be true: the account then has no
+    password, or with ``unix_socket`` it is authenticated by the user's name on the system. ``password_column``: the
+    column of mysql.user with the stored form; ``auth_plugin``: the authentication plugin of MySQL 8.
     """
     who = "%s@%s" % (name, host)
     ret = {"name": name, "changes": {}, "result": True, "comment": "User %s is already present" % who}

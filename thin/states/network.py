@@ -15,7 +15,7 @@ __any_arguments__ = True  # data, or words of a program: no name is misspelt for
 
 log = getLogger(__name__)
 
-#: what the providers raise for wrong settings and failing commands
+#: exceptions of the providers for wrong settings and failed commands
 _FAILURES = (AttributeError, CommandExecutionError, CommandNotFoundError)
 
 
@@ -25,14 +25,15 @@ def __virtual__():
 
 def managed(name, enabled=True, **kwargs):
     """
-    An interface is configured so, and up or down.
+    An interface has this configuration, and is up or down.
 
     name
         The interface.
     enabled
         Whether it is up, now and at boot.
     type
-        eth (the default), bond, slave, vlan, bridge, pppoe, source, team, teamport, ib: what the system's module knows.
+        eth (the default), bond, slave, vlan, bridge, pppoe, source, team, teamport, ib: as the system's module
+        supports.
     noifupdown
         Only write the configuration.
     kwargs
@@ -80,9 +81,9 @@ def routes(name, **kwargs):
     name
         The interface.
     routes
-        A list of ``{name, ipaddr, netmask, gateway}``, and what the system's module takes besides.
+        A list of ``{name, ipaddr, netmask, gateway}``, and other keys of the system's module.
     kwargs
-        What ``ip.apply_network_settings`` takes, as ``require_reboot``.
+        Arguments of ``ip.apply_network_settings``, such as ``require_reboot``.
     """
     ret = {"name": name, "changes": {}, "result": True, "comment": "Interface %s routes are up to date." % name}
     kwargs.setdefault("test", __opts__.get("test", False))
@@ -102,7 +103,7 @@ def routes(name, **kwargs):
 
 def system(name, **kwargs):
     """
-    The host's network settings are these.
+    The host has these network settings.
 
     name
         Without effect.
@@ -129,7 +130,7 @@ def system(name, **kwargs):
         added = "Added global network settings."
         anew = _compare(ret, "network_settings", old, new, kwargs["test"], words, added, "are")
         if anew:
-            ret["comment"] = comment  # as Salt has it
+            ret["comment"] = comment  # as in Salt
             __salt__["ip.apply_network_settings"](**kwargs)
     except _FAILURES + (KeyError,) as exc:
         return dict(ret, result=False, comment=str(exc))
@@ -148,7 +149,7 @@ def _misnamed(ret, kwargs):
 
 
 def _compare(ret, key, old, new, test, what, added, verb="is"):
-    """Say what differs between the lines before and those that are wanted. Whether something was changed."""
+    """Report the differences between the present and the wanted lines. Returns whether there are any."""
     if old == new or (not old and not new):
         return False
     diff = "\n".join(unified(_lines(old), _lines(new), end=""))
@@ -167,7 +168,7 @@ def _lines(value):
 
 
 def _is_up(name):
-    """Whether the interface is up; an alias is as soon as an address has its label."""
+    """Whether the interface is up; an alias is up if an address has its label."""
     table = interfaces.table()
     if name in table:
         return table[name].get("up")
@@ -189,7 +190,7 @@ def _switch(ret, name, kind, enabled, was_up):
 
 
 def _enslave(ret, name, slaves):
-    """Add the members that the bond lacks."""
+    """Add missing members to the bond."""
     from thin.utils.files import textfile
 
     wanted = slaves if isinstance(slaves, list) else slaves.split()

@@ -16,18 +16,18 @@ def __virtual__():
 
 def chain_present(name, table="filter", table_type=None, hook=None, priority=None, family="ipv4"):
     """
-    The table has a chain; of one that is there the rest is not looked at.
+    The table has a chain; other properties of an existing one are not compared.
 
     name
         The chain.
     table
         The table, which must exist.
     table_type
-        For a chain that sees packets by itself, with the next two: filter, nat or route.
+        For a base chain, with the next two: filter, nat or route.
     hook
         prerouting, input, forward, output, postrouting or ingress.
     priority
-        A number, or a word that nft knows.
+        A number, or a keyword of nft.
     family
         ipv4, ipv6, inet, arp, bridge or netdev.
     """
@@ -74,7 +74,7 @@ def chain_absent(name, table="filter", family="ipv4"):
 
 def append(name, family="ipv4", **kwargs):
     """
-    A chain has a rule; one that it lacks is added at its end.
+    A chain has a rule; a missing one is added at its end.
 
     name
         What the rule is called here; nftables does not see it.
@@ -98,14 +98,14 @@ def append(name, family="ipv4", **kwargs):
 
 def insert(name, family="ipv4", **kwargs):
     """
-    A chain has a rule; one that it lacks is put in at its beginning.
+    A chain has a rule; a missing one is inserted at its beginning.
 
     name
         What the rule is called here; nftables does not see it.
     family
         ipv4, ipv6, inet, arp, bridge or netdev.
     position
-        The handle of the rule before which the new one stands.
+        The handle of the rule before which it is inserted.
     save
         Write the rules to ``/etc/nftables``.
     kwargs
@@ -131,7 +131,7 @@ def delete(name, family="ipv4", **kwargs):
     family
         ipv4, ipv6, inet, arp, bridge or netdev.
     position
-        The handle of the rule that is taken away if the chain has the one described.
+        The handle of the rule to remove if the chain has the described rule.
     save
         Write the rules to ``/etc/nftables``.
     kwargs
@@ -151,7 +151,7 @@ def delete(name, family="ipv4", **kwargs):
 
 def flush(name, family="ipv4", ignore_absence=False, **kwargs):
     """
-    The rules of a chain, or of all chains of a table, are taken away. This always is a change.
+    All rules of a chain, or of all chains of a table, are removed. This is always reported as a change.
 
     name
         What this is called; nftables does not see it.
@@ -186,7 +186,7 @@ def flush(name, family="ipv4", ignore_absence=False, **kwargs):
 
 def set_policy(name, table="filter", family="ipv4", **kwargs):
     """
-    A chain with a hook has a policy: what becomes of packets that none of its rules takes.
+    A chain with a hook has this policy.
 
     name
         What this is called; nftables does not see it.
@@ -266,7 +266,7 @@ def table_absent(name, family="ipv4", **kwargs):
 
 
 def _begun(name, family, kwargs):
-    """(return, table, chain, rule): a failed return has the error in the arguments."""
+    """(return, table, chain, rule); for invalid arguments, the return has failed and contains the error."""
     ret = _ret(name)
     options = {key: value for key, value in kwargs.items() if key not in INTERNAL}
     table, chain = options.pop("table", "filter"), options.pop("chain", None)

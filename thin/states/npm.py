@@ -116,14 +116,14 @@ def bootstrap(name, user=None, silent=True):
 
 def cache_cleaned(name=None, user=None, force=False):
     """
-    npm's cache is empty, or does not have one package.
+    npm's cache is empty, or does not contain one package.
 
     name
-        The package; all by default, which ``name: ""`` says.
+        The package; by default, or with ``name: ""``, all.
     user
         The user whose cache it is.
     force
-        npm since version 5 wants this.
+        Required since npm 5.
     """
     ret = {"name": name, "result": None, "comment": "", "changes": {}}
     what = name or "packages"
@@ -162,7 +162,7 @@ def _found(pkg, present, user):
 
 
 def _did(said):
-    """Whether npm reports that it did something: today's counts, that of before lists."""
+    """Whether npm reports changes: new versions report counts, old ones lists."""
     if isinstance(said, dict) and any(key in said for key in ("added", "removed", "changed")):
         return any(said.get(key) for key in ("added", "removed", "changed"))
     return bool(said)

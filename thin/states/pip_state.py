@@ -6,7 +6,7 @@ from thin.utils.packages import pep440
 __virtualname__ = "pip"
 __usual__ = True
 
-#: what pip says of requirements that are met already
+#: messages of pip about requirements that are already installed
 UNCHANGED = (
     "Requirement already satisfied",
     "Requirement already up-to-date",
@@ -73,7 +73,7 @@ def installed(
 ):
     """The packages (``name``, or ``pkgs``), with their versions' conditions, are installed in ``bin_env``.
 
-    ``requirements``, ``editable``: instead what a file, or a checkout, says. ``upgrade``: the newest that the
+    ``requirements``, ``editable``: a requirements file, or a checkout, instead. ``upgrade``: the newest that the
     conditions allow. changes: ``{"name==version": "Installed"}``.
     """
     bin_env = bin_env or pip_bin

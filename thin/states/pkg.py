@@ -1,11 +1,11 @@
 """Packages by the system's own package manager. Salt: states/pkg.py; its other states: pkg_latest.py, pkg_removed.py,
 pkg_holds.py, pkg_sets.py
 
-Each state looks at what is installed, works out what is missing, changes that in one transaction, and looks again. All
-that depends on the package manager is behind ``pkg.*`` of ``__salt__``.
+Each state reads the installed packages, determines what is missing, changes it in one transaction, and reads them
+again. All code that depends on the package manager is in ``pkg.*`` of ``__salt__``.
 
-The first ``installed`` or ``latest`` of a run refreshes the package lists once (``mod_init``), when something is to be
-installed; ``refresh: False`` prevents it, ``refresh: True`` asks for it each time.
+The first ``installed`` or ``latest`` of a run refreshes the package lists once (``mod_init``) if something is to be
+installed; ``refresh: False`` prevents this, ``refresh: True`` requests it each time.
 """
 
 from thin.exceptions import CommandExecutionError, SaltInvocationError
@@ -50,21 +50,22 @@ def installed(
     sources
         ``{name: URL of any kind or path of a package file}``.
     refresh
-        Update the lists first: True each time, False never; without it once in a run, when something is to be done.
+        Update the lists first: True each time, False never; by default once in a run, if something is to be changed.
     fromrepo
         The repository (or, for apt, the release) to take them from.
     skip_verify
         Do not check signatures.
     skip_suggestions
-        Do not ask beforehand whether the repositories have them, where the provider could tell.
+        Do not check beforehand whether the repositories have them, where the provider supports this.
     allow_updates
-        A newer version than the wanted one will do, too.
+        Accept a newer version than the wanted one.
     pkg_verify
-        Install again what has altered files (rpm): True, or a list of ``ignore_types`` and ``verify_options``.
+        Reinstall packages with changed files (rpm): True, or a
+        list of ``ignore_types`` and ``verify_options``.
     normalize
         Take ``name.arch`` (``name:arch``) of the system's own architecture for ``name``.
     ignore_epoch
-        Compare versions without their epochs; without it where a condition for equality names none.
+        Compare versions without their epochs; by default if a condition for equality has none.
     reinstall
         Install packages again that are already installed.
     update_holds
@@ -139,7 +140,7 @@ def installed(
 
 
 def mod_init(low):
-    """Before the first package state of a run: the lists are to be refreshed when one installs something."""
+    """Before the first package state of a run: if a state installs packages, the lists must be refreshed."""
     result = __salt__["pkg.ex_mod_init"](low) if "pkg.ex_mod_init" in __salt__ else True
     if low["fun"] in ("installed", "latest"):
         __context__["pkg.refresh"] = True
@@ -148,7 +149,8 @@ def mod_init(low):
 
 
 def mod_aggregate(low, chunks, running):
-    """One transaction for all chunks of the run that ask for the same thing: ``low`` with their packages added."""
+    """One transaction for all chunks of the run with the same function and arguments: returns ``low`` with their
+    packages."""
     if low.get("fun") not in ("installed", "latest", "removed", "purged"):
         return low
     kind = "sources" if "sources" in low else "pkgs"
@@ -188,7 +190,7 @@ def mod_watch(name, **kwargs):
     return pkgplan.ret(name, False, "pkg.%s does not work with the watch requisite" % sfun)
 
 
-# Looking and planning
+# Queries and plans
 
 
 def _wanted(name, version, pkgs, sources, normalize):
@@ -234,7 +236,7 @@ def _carry_out(plan, are_sources, options):
 
 
 def _provided(names):
-    """Those of the names that are no package at all, but that an installed package provides."""
+    """Those of the names that are no packages, but are provided by an installed package."""
     if not names or "pkg.list_provides" not in __salt__:
         return []
     provides = __salt__["pkg.list_provides"]()
@@ -250,11 +252,11 @@ def _source_version(source):
     if "lowpkg.bin_pkg_info" not in __salt__:
         return None
     about = __salt__["lowpkg.bin_pkg_info"](source, saltenv=__env__)
-    return about["version"] if about else None  # None: it is no package that could be read
+    return about["version"] if about else None  # None: no readable package
 
 
 def _resolve_latest(wanted, refresh, kwargs):
-    """Write real versions for ``latest``, in place; returns whether a refresh is still necessary."""
+    """Replace ``latest`` by real versions, in place; returns whether a refresh is still necessary."""
     names = [pkg for pkg, number in wanted.items() if number == "latest"]
     found = __salt__["pkg.latest_version"](*names, refresh=refresh, show_installed=True, **kwargs)
     found = found if isinstance(found, dict) else {names[0]: found}
@@ -263,7 +265,7 @@ def _resolve_latest(wanted, refresh, kwargs):
 
 
 def _unknown(targets, fromrepo, kwargs):
-    """The complaint about packages that no repository has, where the provider can tell beforehand; else ""."""
+    """The error about packages that no repository has, if the provider can determine this beforehand; otherwise ""."""
     if not targets or "pkg.check_db" not in __salt__:
         return ""
     try:
@@ -273,7 +275,7 @@ def _unknown(targets, fromrepo, kwargs):
 
 
 def _foretell(name, plan, sources, ignore_epoch, altered):
-    """The return of a dry run of ``installed``: the versions that would come, from the lists as they are."""
+    """The return of a dry run of ``installed``: the new versions, according to the present lists."""
     changes, comments = {}, []
     if plan.install:
         comments.append("The following packages would be installed/updated: " + ", ".join(plan.install))
@@ -321,7 +323,7 @@ def _installable(targets, ignore_epoch):
 
 
 def _altered(wanted, plan, pkg_verify, kwargs):
-    """``{package: what pkg.verify says}`` of those that are there as wanted, and whose files are not as packaged."""
+    """``{package: result of pkg.verify}`` of packages with the wanted version whose files have changed."""
     there = [pkg for pkg in wanted if pkg not in plan.install and pkg not in plan.reinstall]
     found = {pkg: _verified(pkg, pkg_verify, kwargs) for pkg in there}
     return {pkg: files for pkg, files in found.items() if files}
@@ -338,7 +340,7 @@ def _verified(pkg, pkg_verify, kwargs):
 
 
 def _hold(name, wanted, kwargs):
-    """Hold or release as ``hold`` says: the provider's words per package, or its complaint as text."""
+    """Hold or release as ``hold`` says; returns the provider's result per package, or its error as text."""
     if "hold" not in kwargs or "pkg.hold" not in __salt__:
         return []
     try:
@@ -351,7 +353,7 @@ def _hold(name, wanted, kwargs):
 
 
 def _with_hold(ret, name, wanted, kwargs):
-    """The return of packages that are there already, with what holding them did."""
+    """The return for packages that are already installed, with the changes of holding them."""
     held = _hold(name, wanted, kwargs)
     if isinstance(held, str):
         return pkgplan.ret(name, False, held)
@@ -368,7 +370,7 @@ def _with_hold(ret, name, wanted, kwargs):
 
 
 def _add_hold(changes, words):
-    """Join a change of selection to the package's change of version, in place."""
+    """Merge a change of the selection into the package's change of version, in place."""
     if not words["changes"]:
         return
     change = changes.get(words["name"])
@@ -379,7 +381,7 @@ def _add_hold(changes, words):
         change[key] = "\n".join(text for text in (change[key], words["changes"][key]) if text)
 
 
-# Small things
+# Helpers
 
 
 def _listed(low, kind):

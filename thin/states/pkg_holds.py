@@ -1,4 +1,4 @@
-"""Packages that stay at their version, and those that do not. The rest of Salt's ``pkg`` states is in pkg.py."""
+"""Packages that are held at their version, or not held. The rest of Salt's ``pkg`` states is in pkg.py."""
 
 from thin.utils.packages import pkgplan, pkgspec
 
@@ -30,7 +30,7 @@ def held(name, version=None, pkgs=None, replace=False, **kwargs):
     replace
         Only these are held: all others are released.
 
-    changes: ``{package: what the provider's hold says: {name, changes, result, comment}}``.
+    changes: ``{package: result of the provider's hold: {name, changes, result, comment}}``.
     """
     if isinstance(pkgs, list) and not pkgs and not replace:
         return _ret(name, True, "No packages to be held provided")
@@ -72,13 +72,13 @@ def unheld(name, version=None, pkgs=None, all=False, **kwargs):
     name
         A package, if there is no ``pkgs``.
     version
-        The version it is held at, where the provider holds versions (zypper); held at another it stays so.
+        The version it is held at, where the provider holds versions (zypper); held at another version it stays held.
     pkgs
         Names, or ``{name: version}``.
     all
         No package is held.
 
-    changes: ``{package: what the provider's unhold says}``.
+    changes: ``{package: result of the provider's unhold}``.
     """
     if isinstance(pkgs, list) and not pkgs and not all:
         return _ret(name, True, "No packages to be unheld provided")
@@ -95,7 +95,7 @@ def unheld(name, version=None, pkgs=None, all=False, **kwargs):
 
 
 def _locks():
-    """``{package: {"version": the version it is locked at, if it is}}``, None where the provider cannot tell."""
+    """``{package: {"version": version of the lock, if it has one}}``, None if the provider cannot list locks."""
     if "pkg.list_locks" in __salt__:
         found = {}
         for pkg, lock in __salt__["pkg.list_locks"]().items():

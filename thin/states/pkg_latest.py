@@ -30,7 +30,7 @@ def latest(name, refresh=None, fromrepo=None, skip_verify=False, pkgs=None, watc
     watch_flags
         Accepted; only Gentoo has such flags.
     only_upgrade
-        Packages that are not there stay away, and fail the state (apt).
+        Packages that are not installed are not installed, and fail the state (apt).
 
     The rest goes to the provider's ``pkg.latest_version`` and ``pkg.install``.
 

@@ -66,7 +66,8 @@ def _uninstall(action, name, version, pkgs, normalize, ignore_epoch, kwargs):
     compare = __salt__["pkg.version_cmp"]
 
     def unwanted():
-        """The packages that are there (at the unwanted version); for purge also those that left configuration."""
+        """Those of the packages that are installed (at the unwanted version); for purge also those with remaining
+        configuration."""
         current = __salt__["pkg.list_pkgs"](versions_as_list=True, **kwargs)
         found = {
             pkg
@@ -78,7 +79,8 @@ def _uninstall(action, name, version, pkgs, normalize, ignore_epoch, kwargs):
         return sorted(found)
 
     def with_versions(targets):
-        """Of several installed versions of a package (kernels, say) only the unwanted one, where rpm can do that."""
+        """Select only the unwanted one of several installed versions of a package (for example kernels), if rpm is
+        used."""
         if __grains__.get("os_family") not in ("RedHat", "Suse"):
             return targets
         current = __salt__["pkg.list_pkgs"](versions_as_list=True, **kwargs)

@@ -28,7 +28,7 @@ def downloaded(name, version=None, pkgs=None, fromrepo=None, ignore_epoch=None, 
     ignore_epoch
         Compare versions without their epochs.
     skip_suggestions
-        Do not ask beforehand whether the repositories have them, where the provider could tell.
+        Do not check beforehand whether the repositories have them, where the provider supports this.
 
     The rest goes to the provider's ``pkg.install``.
     """
@@ -75,7 +75,7 @@ def downloaded(name, version=None, pkgs=None, fromrepo=None, ignore_epoch=None, 
     if left:
         listed = ", ".join(pkgspec.label(pkg, number) for pkg, number in left.items())
         return _ret(name, False, "The following packages failed to download: " + listed, changes)
-    # as Salt, what is told in changes needs no words
+    # as in Salt, there is no comment if there are changes
     return _ret(name, True, "" if changes else "Packages downloaded: " + ", ".join(targets), changes)
 
 
@@ -101,7 +101,7 @@ def _unknown(wanted, fromrepo, kwargs):
 
 def patch_installed(name, advisory_ids=None, downloadonly=None, **kwargs):
     """
-    The packages of advisories are installed at the versions that these tell (yum, dnf, zypper)
+    The packages of advisories are installed at the advisories' versions (yum, dnf, zypper)
 
     name
         An advisory, if there is no ``advisory_ids``.
@@ -179,7 +179,7 @@ def group_installed(name, skip=None, include=None, **kwargs):
     refused = [pkg for pkg in mandatory if pkg in lists["skip"]]
     if refused:
         return _ret(name, False, "The following mandatory packages cannot be skipped: " + ", ".join(refused))
-    # unlike Salt, what is asked for beside the group and is there already is not installed time and again
+    # unlike in Salt, installed packages of ``include`` are not installed again in each run
     installed = __salt__["pkg.list_pkgs"](**kwargs)
     required = diff["mandatory"]["not installed"] + [pkg for pkg in lists["include"] if pkg not in installed]
     targets = required + [pkg for pkg in diff["default"]["not installed"] if pkg not in lists["skip"]]

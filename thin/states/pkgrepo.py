@@ -1,4 +1,4 @@
-"""Repositories of packages: there, as described, or not. Salt: states/pkgrepo.py
+"""Package repositories that exist with these properties, or do not exist. Salt: states/pkgrepo.py
 
 ``managed`` and ``absent`` name a repository of apt by its whole line, one of the other systems by its id.
 """
@@ -8,8 +8,8 @@ import os
 from thin.exceptions import CommandExecutionError, SaltInvocationError
 from thin.utils.files import safepath
 
-__any_arguments__ = True  # what stands in the file of a repository, too
-#: what means something here and in the modules of packages, and the keys of files for dnf
+__any_arguments__ = True  # also a key of a repository's file
+#: arguments of this module and of the package modules, and the keys of files for dnf
 __known_arguments__ = (
     "file",
     "comps",
@@ -108,7 +108,7 @@ __known_arguments__ = (
 )
 __usual__ = True
 
-#: what the state system says about a state, not about its repository
+#: arguments for the state system, not for the repository
 INTERNAL = (
     "fun",
     "state",
@@ -130,7 +130,7 @@ INTERNAL = (
 )
 
 
-#: arguments that a .repo file has no key for
+#: arguments that are no keys of a .repo file
 NOT_KEYS = ("basedir", "strict_config")
 
 
@@ -141,12 +141,12 @@ def __virtual__():
 
 
 def managed(name, ppa=None, copr=None, aptkey=True, **kwargs):
-    """The repository is there, as described.
+    """The repository exists, with these properties.
 
     apt: ``name`` is the whole line; ``file``, ``comps``, ``architectures``, ``dist``, ``disabled`` or ``enabled``,
-    ``comments``, ``clean_file`` (nothing else is in the file), ``consolidate``, ``key_url``, ``key_text`` or ``keyid``
-    with ``keyserver``, ``aptkey`` (use apt-key where it is), ``allow_insecure_key``, ``refresh``. yum, dnf, zypper:
-    ``humanname``, ``baseurl``, ``mirrorlist`` and the keys of a repository's file.
+    ``comments``, ``clean_file`` (the file has no other entries), ``consolidate``, ``key_url``, ``key_text`` or
+    ``keyid`` with ``keyserver``, ``aptkey`` (use apt-key if it is installed), ``allow_insecure_key``, ``refresh``. yum,
+    dnf, zypper: ``humanname``, ``baseurl``, ``mirrorlist`` and the keys of a repository's file.
     """
     ret = {"name": name, "changes": {}, "result": None, "comment": ""}
     enabled, disabled = kwargs.pop("enabled", None), kwargs.pop("disabled", None)
@@ -173,7 +173,7 @@ def managed(name, ppa=None, copr=None, aptkey=True, **kwargs):
     except (CommandExecutionError, SaltInvocationError) as exc:
         return _with(ret, False, "Failed to examine repo '%s': %s" % (name, exc))
     if before and not _to_be_cleaned(name, kwargs):
-        before.pop("file", None)  # the same repository may be named by states with several files
+        before.pop("file", None)  # several states may name the same repository with different files
         wanted.pop("file", None)
         if all(_equal(key, wanted, before, kwargs) for key in wanted):
             return _with(ret, True, "Package repo '%s' already configured" % name)
@@ -226,9 +226,9 @@ _FORESEEN = (
 
 
 def absent(name, **kwargs):
-    """The repository does not exist; with ``keyid`` its key is removed, too.
+    """The repository does not exist; with ``keyid``, its key is removed, too.
 
-    apt: ``name`` is the whole line, architectures included, or what it has of a longer one.
+    apt: ``name`` is the whole line with its architectures, or a part of a longer line.
     """
     ret = {"name": name, "changes": {}, "result": None, "comment": ""}
     if "ppa" in kwargs and __grains__["os"] in ("Ubuntu", "Mint"):
@@ -244,7 +244,7 @@ def absent(name, **kwargs):
     repo = _without_slash(name) if apt else name
     try:
         found = __salt__["pkg.get_repo"](repo, **kwargs)
-        if found and apt:  # get_repo does not look at them
+        if found and apt:  # get_repo does not compare them
             architectures = __salt__["pkg.split_repo_str"](repo)["architectures"]
             found = set(architectures) == set(found["architectures"])
     except (CommandExecutionError, SaltInvocationError) as exc:
@@ -279,7 +279,7 @@ def absent(name, **kwargs):
 
 
 def _one_key(ret, kwargs):
-    """Warn of a key that is given in more than one way: the first of these is taken."""
+    """Warn of a key that is given in more than one way; the first of these is used."""
     given = [
         words
         for words, key in (('"keyid"/"keyserver"', "keyid"), ('"key_url"', "key_url"), ('"key_text"', "key_text"))
@@ -290,7 +290,7 @@ def _one_key(ret, kwargs):
 
 
 def _to_be_cleaned(name, kwargs):
-    """Whether ``clean_file`` has anything but this repository's line to take out of the file."""
+    """Whether ``clean_file`` has to remove anything from the file."""
     if not kwargs.get("clean_file") or not os.path.isfile(kwargs.get("file") or ""):
         return False
     with open(kwargs["file"], encoding="utf-8", errors="replace") as stream:
@@ -299,13 +299,13 @@ def _to_be_cleaned(name, kwargs):
 
 
 def _equal(key, wanted, before, kwargs):
-    """Whether the repository has this as it is wanted."""
+    """Whether a property of the repository has the wanted value."""
     family = __grains__["os_family"]
     value = wanted[key]
     if key not in before:
         if key == "enabled":
-            return family == "RedHat" and _true(value)  # which is how it is when nobody says so
-        if family == "RedHat" and key not in NOT_KEYS:  # every other argument is one of the file's keys
+            return family == "RedHat" and _true(value)  # the default
+        if family == "RedHat" and key not in NOT_KEYS:  # every other argument is a key of the file
             return value in (None, "", [])
         return key not in ("comps", "key_url")
     if key in ("comps", "key_url"):
@@ -344,7 +344,7 @@ def _without_slash(name):
 
 
 def _comments(given):
-    """Comments of a repository's file as its lines, each with its mark."""
+    """The comments of a repository as lines of the file, each with its ``#``."""
     lines = given if isinstance(given, list) else [given]
     return "".join(line if str(line).startswith("#") else "# %s" % line for line in lines)
 

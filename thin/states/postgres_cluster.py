@@ -22,8 +22,8 @@ def present(
 ):
     """There is a cluster of this version and name. changes: ``{version/name: Present}``.
 
-    The rest is what pg_createcluster takes for a new one. When one that is there has another ``port`` or ``datadir``,
-    that is a failure.
+    The other arguments are those of pg_createcluster for a new cluster. An existing cluster with another ``port`` or
+    ``datadir`` is a failure.
     """
     full = "%s/%s" % (version, name)
     ret = {"name": name, "changes": {}, "result": True, "comment": "Cluster %s is already present" % full}

@@ -32,8 +32,8 @@ def present(
 ):
     """There is such a database. changes: ``{name: Present}`` or ``{name: Parameters changed}``.
 
-    ``tablespace`` and ``owner`` can be changed later (``owner_recurse``: of all that it holds); ``encoding``,
-    ``lc_collate`` and ``lc_ctype`` cannot, and other ones are a failure. ``template``: what a new one is made from.
+    ``tablespace`` and ``owner`` can be changed later (``owner_recurse``: of all its objects); ``encoding``,
+    ``lc_collate`` and ``lc_ctype`` cannot: a difference is a failure. ``template``: the template of a new database.
     """
     ret = {"name": name, "changes": {}, "result": True, "comment": "Database %s is already present" % name}
     connection = {

@@ -29,7 +29,7 @@ def present(
     """The extension is installed, in this schema if it can be moved, not older than ``ext_version``.
 
     changes: ``{name: Installed}`` or ``{name: Upgraded}``. ``if_not_exists`` and ``from_version`` are those of CREATE
-    EXTENSION. Its files must be there: a package brings them.
+    EXTENSION. Its files must be installed by a package.
     """
     ret = {"name": name, "changes": {}, "result": True, "comment": "Extension %s is already present" % name}
     connection = {
@@ -73,8 +73,8 @@ def absent(
 ):
     """The extension is not installed. changes: ``{name: Absent}``.
 
-    What depends on it goes, too, unless ``cascade`` is false or ``restrict`` is true. ``if_exists`` is that of DROP
-    EXTENSION.
+    Objects that depend on it are dropped, too, unless ``cascade`` is false or ``restrict`` is true. ``if_exists`` is
+    that of DROP EXTENSION.
     """
     ret = {"name": name, "changes": {}, "result": True, "comment": ""}
     connection = {

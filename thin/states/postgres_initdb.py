@@ -23,9 +23,9 @@ def present(
 ):
     """The directory ``name`` holds the data of a server. changes: ``{name: Present}``.
 
-    A new one is made by initdb: ``user`` and ``password`` of its superuser, ``auth`` (how local connections are let
-    in), ``encoding`` and ``locale`` of new databases, ``waldir`` (where the log of writes is), ``checksums`` of pages.
-    ``runas``: the account that it belongs to.
+    A new one is created by initdb: ``user`` and ``password`` of its superuser, ``auth`` (authentication of local
+    connections), ``encoding`` and ``locale`` of new databases, ``waldir`` (directory of the write-ahead log),
+    ``checksums`` of pages. ``runas``: the account that it belongs to.
     """
     comment = "Postgres data directory %s is already present" % name
     ret = {"name": name, "changes": {}, "result": True, "comment": comment}

@@ -32,7 +32,7 @@ def present(
 ):
     """The role has these privileges, or is a member of the group. changes: ``{name: Present}``.
 
-    ``grant_option``: it may pass them on.
+    ``grant_option``: with the right to grant them to others.
     """
     ret = {"name": name, "changes": {}, "result": True, "comment": "The requested privilege(s) are already set"}
     privileges = _text(privileges)

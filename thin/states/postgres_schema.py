@@ -34,7 +34,7 @@ def present(dbname, name, owner=None, user=None, db_user=None, db_password=None,
 
 
 def absent(dbname, name, user=None, db_user=None, db_password=None, db_host=None, db_port=None):
-    """The database ``dbname`` has no such schema; one that holds something stays. changes: ``{name: Absent}``."""
+    """The database ``dbname`` has no such schema; one with objects is not dropped. changes: ``{name: Absent}``."""
     ret = {"name": name, "dbname": dbname, "changes": {}, "result": True, "comment": ""}
     connection = {"user": user, "db_user": db_user, "db_password": db_password, "db_host": db_host, "db_port": db_port}
     if not __salt__["postgres.schema_exists"](dbname, name, **connection):

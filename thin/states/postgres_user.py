@@ -36,11 +36,11 @@ def present(
 ):
     """There is such a user. changes: ``{name: Present}``, or ``{name: {argument: value}}`` of what changed.
 
-    What is not given is left as it is: ``createdb``, ``createroles``, ``superuser``, ``replication``, ``inherit``,
-    ``login``, ``valid_until``. ``groups``, a list or text with commas, are those that it is in, among others.
-    ``password`` is the password or its stored form; it is compared with the stored one, unless ``refresh_password`` is
-    true: then it is set each time. ``default_password`` is for a new user. ``encrypted``: md5 (the default),
-    scram-sha-256, false.
+    Arguments that are not given are not changed: ``createdb``, ``createroles``, ``superuser``, ``replication``,
+    ``inherit``, ``login``, ``valid_until``. ``groups``, a list or text with commas, are those of which it is a member;
+    other memberships are kept. ``password`` is the password or its stored form; it is compared with the stored one;
+    with ``refresh_password`` it is set each time. ``default_password`` is for a new user. ``encrypted``: md5 (the
+    default), scram-sha-256, false.
     """
     wanted = {
         "createdb": createdb,

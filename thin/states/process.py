@@ -3,12 +3,12 @@
 
 def absent(name, user=None, signal=None):
     """
-    No process runs whose command line has this pattern in it
+    No process runs whose command line matches this pattern
 
     user
         Only those of this user
     signal
-        What is sent to them, 15 by default
+        The signal to send, by default 15
 
     .. code-block:: yaml
 

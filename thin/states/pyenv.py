@@ -9,7 +9,7 @@
 
 
 def installed(name, default=False, user=None):
-    """This Python is there, and pyenv too. changes: ``{version: Installed}``.
+    """pyenv and this version of Python are installed. changes: ``{version: Installed}``.
 
     name
         The version, also with ``python-`` before it
@@ -37,7 +37,7 @@ def installed(name, default=False, user=None):
 
 
 def absent(name, user=None):
-    """This Python is not there. changes: ``{version: Uninstalled}``.
+    """This version of Python is not installed. changes: ``{version: Uninstalled}``.
 
     name
         The version, also with ``python-`` before it
@@ -61,10 +61,10 @@ def absent(name, user=None):
 
 
 def install_pyenv(name, user=None):
-    """pyenv is there.
+    """pyenv is installed.
 
     name
-        Anything
+        Any text
     user
         The user whose pyenv is used
     """

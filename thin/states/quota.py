@@ -21,7 +21,7 @@ def mode(name, mode, quotatype):
     mode
         true for on, anything else for off
     quotatype
-        user or group: the one that is looked at
+        user or group: the kind to check
     """
     ret = {"name": name, "changes": {}, "result": None, "comment": ""}
     word = "on" if mode is True else "off"

@@ -12,8 +12,8 @@ def present(name, pattern, definition, priority=0, vhost="/", runas=None, apply_
     """There is such a policy in the virtual host. changes: ``{old: {}, new: name}``, or of one that differs
     ``{old: the policy, new: [what differs]}``.
 
-    ``pattern``: of the names that it is for; ``definition``: a dict, or JSON; ``apply_to``: queues, exchanges or all.
-    ``runas``: the account to run rabbitmqctl as.
+    ``pattern``: matches the names of queues and exchanges; ``definition``: a dict, or JSON; ``apply_to``: queues,
+    exchanges or all. ``runas``: the account to run rabbitmqctl as.
     """
     ret = {"name": name, "result": True, "comment": "", "changes": {}}
     try:

@@ -29,8 +29,8 @@ def present(
 
     ``uri``: its address, or several with spaces between them; passwords in it are not shown. ``prefetch_count``,
     ``reconnect_delay``, ``ack_mode``, ``trust_user_id``, ``exchange``, ``max_hops``, ``expires``, ``message_ttl``,
-    ``ha_policy`` and ``queue`` are the parameters of these names; what is not given is the broker's default. ``runas``:
-    the account to run rabbitmqctl as.
+    ``ha_policy`` and ``queue`` are the parameters of these names, with the broker's defaults. ``runas``: the account to
+    run rabbitmqctl as.
     """
     ret = {"name": name, "result": True, "comment": "", "changes": {}}
     wanted = {

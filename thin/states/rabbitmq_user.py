@@ -10,13 +10,13 @@ def __virtual__():
 def present(name, password=None, force=False, tags=None, perms=(), runas=None):
     """There is such a user. changes: ``{user, password, tags, perms}``, each ``{old, new}``, of what changed.
 
-    ``password`` is compared, and set each time with ``force``, which takes it away when none is given. ``tags``: a
-    list, or text with spaces. ``perms``: a list of ``{virtual host: [configure, write, read]}``. ``runas``: the account
-    to run rabbitmqctl as.
+    ``password`` is compared; with ``force`` it is set each time, or removed if none is given. ``tags``: a list, or text
+    with spaces. ``perms``: a list of ``{virtual host: [configure, write, read]}``. ``runas``: the account to run
+    rabbitmqctl as.
     """
     ret = {"name": name, "result": True, "comment": "", "changes": {}}
     try:
-        users = __salt__["rabbitmq.list_users"](runas=runas)  # each question takes rabbitmqctl a second
+        users = __salt__["rabbitmq.list_users"](runas=runas)  # each call of rabbitmqctl takes a second
         there = name in users
         if there:
             wrong = password is not None and not __salt__["rabbitmq.check_password"](name, password, runas=runas)

@@ -15,7 +15,7 @@ def __virtual__():
 def string(name, value, expire=None, expireat=None, **connection_args):
     """The key has this text. changes: ``{name: Value updated}``; the expiry is set each time.
 
-    ``expire``: seconds until it is deleted; ``expireat``: the UNIX time of that, which outweighs it.
+    ``expire``: seconds until it is deleted; ``expireat``: the UNIX time of that, which has precedence.
     """
     ret = {"name": name, "changes": {}, "result": True, "comment": "Key already set to defined value"}
     try:
@@ -40,7 +40,8 @@ def string(name, value, expire=None, expireat=None, **connection_args):
 
 
 def absent(name, keys=None, **connection_args):
-    """The key is not there, or none of ``keys`` (a list), which outweigh the name. changes: ``{deleted: [key]}``."""
+    """The key does not exist, or none of ``keys`` (a list), which has precedence over the name. changes: ``{deleted:
+    [key]}``."""
     ret = {"name": name, "changes": {}, "result": True, "comment": "Key(s) specified already absent"}
     if keys and not isinstance(keys, list):
         return dict(ret, result=False, comment="`keys` not formed as a list type")

@@ -1,13 +1,13 @@
-"""Steps of an orchestration: jobs on targets, runners, events. The controller is asked to do the work.
+"""Steps of an orchestration: jobs on targets, runners, events. The controller executes them.
 
-Salt: ``salt/states/saltmod.py``. In other runs than an orchestration the controller refuses.
+Salt: ``salt/states/saltmod.py``. Outside of an orchestration the controller refuses to do so.
 """
 
 from thin import exceptions, link
 from thin.utils import orchestration
 
 __virtualname__ = "salt"
-__any_arguments__ = True  # those of runner and wheel are arguments of the called function
+__any_arguments__ = True  # all arguments of runner and wheel are those of the called function
 
 _WRONG_FAIL_MINIONS = "'fail_minions' needs to be a list or a comma separated string. Ignored."
 _NO_NUMBER = "Passed invalid value for 'allow_fail', must be an int"
@@ -60,7 +60,7 @@ def state(
     top
         another top file, in place of ``sls``
     saltenv, pillarenv, pillar, exclude, test, queue, concurrent
-        as those of ``state.sls``; ``test`` goes over that of the orchestration
+        as those of ``state.sls``; ``test`` overrides that of the orchestration
     expect_minions
         False: targets that do not answer are not failures
     fail_minions

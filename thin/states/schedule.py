@@ -1,7 +1,7 @@
-"""Scheduled jobs, as timers of systemd. Salt: ``salt/states/schedule.py``, whose jobs an agent runs.
+"""Scheduled jobs, as timers of systemd. In Salt (``salt/states/schedule.py``) the minion runs them.
 
-Nothing of pushsalt stays on a target, so that a job is a command: the ``cmd`` functions, starting and stopping
-services, rebooting. Any other function is a failure that says so.
+No process of pushsalt stays on a target, so a job must be a command: the ``cmd`` functions, starting and stopping
+services, rebooting. Any other function is a failure.
 """
 
 __any_arguments__ = True  # data, or words of a program: no name is misspelt for sure
@@ -25,15 +25,16 @@ def present(name, **kwargs):
     splay
         Seconds to wait at random, or ``{start, end}``
     run_on_start
-        Also as soon as the job is there
+        Also run it as soon as it is added
     until, after
         Dates and times between which it runs
     enabled
-        False: it is there, and does not run
-    maxrunning, jid_include, return_job, metadata, persist, offline, returner, return_config, return_kwargs
-        Are taken, and have no effect; ``range``, ``skip_during_range`` and ``run_after_skip_range`` are refused
+        False: the job exists, but does not run maxrunning, jid_include, return_job, metadata, persist, offline,
+        returner,
+        return_config, return_kwargs Accepted without effect; ``range``, ``skip_during_range`` and
+        ``run_after_skip_range`` are refused
 
-    changes: ``{name: added}``, ``{name: {old, new}}``, or ``{name: repaired}`` where somebody changed the units.
+    changes: ``{name: added}``, ``{name: {old, new}}``, or ``{name: repaired}`` if the units were changed by others.
 
     .. code-block:: yaml
 
@@ -80,7 +81,7 @@ def absent(name, **kwargs):
 
 def enabled(name, **kwargs):
     """
-    A job that is there is in force
+    An existing job is enabled
 
     .. code-block:: yaml
 
@@ -92,7 +93,7 @@ def enabled(name, **kwargs):
 
 def disabled(name, **kwargs):
     """
-    A job that is there is not in force
+    An existing job is disabled
 
     .. code-block:: yaml
 

@@ -28,7 +28,7 @@ def mode(name):
     """SELinux is in this mode, now and after a boot. changes: ``{old, new}``.
 
     name
-        enforcing, permissive or disabled (which needs a boot)
+        enforcing, permissive or disabled (takes effect at the next boot)
     """
     ret = {"name": name, "result": False, "changes": {}, "comment": ""}
     wanted = _mode(name)
@@ -53,7 +53,7 @@ def boolean(name, value=None, booleans=None, persist=False):
     """Booleans of the policy are set. changes: ``{boolean: {old, new}}``; with ``persist`` of pairs: now, at boot.
 
     name
-        The boolean, where ``booleans`` does not name some
+        The boolean, unless ``booleans`` is given
     value
         on or off
     booleans
@@ -98,7 +98,7 @@ def module(name, module_state="Enabled", version="any", **opts):
     module_state
         Enabled or Disabled
     version
-        The version it must have; newer systems tell none
+        The required version; newer systems report none
     install
         Install it first
     source
@@ -222,7 +222,7 @@ def fcontext_policy_absent(name, filetype="a", sel_type=None, sel_user=None, sel
 
 
 def fcontext_policy_applied(name, recursive=False):
-    """Files are labelled as the policy says. changes: ``{path: {old: {...}, new: {...}}}``.
+    """The labels of files follow the policy. changes: ``{path: {old: {...}, new: {...}}}``.
 
     name
         A path
@@ -296,7 +296,7 @@ def port_policy_absent(name, sel_type=None, protocol=None, port=None):
 
 
 def mod_aggregate(low, chunks, running):
-    """Booleans of states that are joined are set at once: each call of setsebool -P takes long."""
+    """Sets the booleans of aggregated states in one call, since each setsebool -P takes long."""
     if low.get("fun") != "boolean":
         return low
     more = {}

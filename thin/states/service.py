@@ -1,6 +1,6 @@
 """Services: running or dead, enabled or disabled at boot, masked or not. Salt: states/service.py
 
-``enable`` of ``running`` and ``dead`` says whether the service also starts at boot; without it that stays as it is. A
+``enable`` of ``running`` and ``dead`` says whether the service also starts at boot; without it, this is not changed. A
 watched change makes ``mod_watch`` restart (or ``reload``) the service.
 """
 
@@ -10,7 +10,7 @@ from thin.exceptions import CommandExecutionError
 
 __usual__ = True
 
-#: arguments that only systemd has: given to those of the provider's functions that take them
+#: arguments of systemd: passed to those of the provider's functions that accept them
 SYSTEMD_ONLY = ("no_block", "unmask", "unmask_runtime")
 
 #: whether the service runs (None: as it was) -> the end of the comment on enabling or disabling it
@@ -49,7 +49,7 @@ def running(name, enable=None, sig=None, init_delay=None, **kwargs):
     name
         the service's name
     enable
-        it also starts at boot (True), or does not (False); without it that stays as it is
+        it also starts at boot (True), or does not (False); without it, this is not changed
     sig
         a text in the command line of its process, for a service that does not tell whether it runs
     init_delay
@@ -57,9 +57,9 @@ def running(name, enable=None, sig=None, init_delay=None, **kwargs):
     no_block
         do not wait until it has started (systemd)
     unmask
-        take a mask away first (systemd)
+        remove a mask first (systemd)
     unmask_runtime
-        take a mask in /run away first (systemd)
+        remove a mask in /run first (systemd)
     runlevels
         the runlevels in which it shall be enabled (OpenRC)
     provider
@@ -95,7 +95,7 @@ def _running(ret, enable, sig, init_delay, kwargs):
         ret["comment"] = _lines("Service %s is set to start" % name, unmask_words)
         return ret
 
-    if __grains__.get("kernel") == "Darwin" and not was_enabled:  # launchd starts nothing that is disabled
+    if __grains__.get("kernel") == "Darwin" and not was_enabled:  # launchd does not start disabled services
         if not enable:
             words = "The service %s is disabled but enable is not True. Set enable to True to successfully start it."
             return _with(ret, False, words % name)
@@ -127,7 +127,7 @@ def dead(name, enable=None, sig=None, init_delay=None, **kwargs):
     name
         the service's name
     enable
-        it also starts at boot (True), or does not (False); without it that stays as it is
+        it also starts at boot (True), or does not (False); without it, this is not changed
     sig
         a text in the command line of its process, for a service that does not tell whether it runs
     init_delay
@@ -239,7 +239,7 @@ def unmasked(name, runtime=False):
     name
         the unit's name
     runtime
-        a mask that ends with the next boot is meant
+        a mask until the next boot
 
     .. code-block:: yaml
 
@@ -282,7 +282,7 @@ def mod_watch(name, sfun=None, sig=None, reload=False, full_restart=False, init_
     if __opts__["test"]:
         return _with(ret, None, "Service is set to be %s" % done)
     if verb == "start" and "service.stop" in __salt__:
-        __salt__["service.stop"](name)  # what a failed or half-started service left behind
+        __salt__["service.stop"](name)  # the rest of a failed or half-started service
     function = __salt__["service." + action]
     try:
         result = function(name, **_systemd_only(function, kwargs, ret))
@@ -328,7 +328,7 @@ def _watch_action(sfun, runs, reload, force, full_restart):
 
 @contextlib.contextmanager
 def _one_look():
-    """All questions about a service until the next change see the same moment: the provider need ask only once."""
+    """All queries of a service until the next change use the same data, so the provider calls its program only once."""
     __context__["service.seen"] = {}
     try:
         yield
@@ -431,7 +431,7 @@ def _complaint():
 
 
 def _asking(function, name, kwargs):
-    """The question whether a service is enabled or disabled, in those runlevels if some are given (OpenRC has them)."""
+    """The query whether a service is enabled or disabled, in these runlevels if given (OpenRC)."""
     ask = __salt__[function]
     if "runlevels" in kwargs and function == "service.enabled":
         return lambda: ask(name, runlevels=kwargs["runlevels"])
@@ -475,7 +475,7 @@ def _lines(*texts):
 
 
 def _ret(name):
-    __context__.pop("service.complaint", None)  # of an earlier state
+    __context__.pop("service.complaint", None)  # left by an earlier state
     return {"name": name, "changes": {}, "result": True, "comment": ""}
 
 

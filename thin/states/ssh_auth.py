@@ -1,7 +1,7 @@
 """Keys that may log in. Salt: states/ssh_auth.py
 
-A key is written whole (``[options] type key [comment]``) or as ``key [comment]`` with ``enc``, ``options`` and
-``comment`` beside it; or ``source`` is a file with keys.
+A key is written as ``[options] type key [comment]``, or as ``key [comment]`` with the arguments ``enc``, ``options``
+and ``comment``; or ``source`` is a file with keys.
 """
 
 from thin.exceptions import CommandExecutionError
@@ -76,7 +76,7 @@ def absent(
             keys = __salt__["ssh.check_key_file"](user, source, saltenv=__env__, **about)
             due = ["Set to remove: %s\n" % key for key in keys if keys[key] != "add"]
             return _foreseen(ret, due, "All host keys in file %s are already absent" % source)
-        if not __salt__["cp.cache_file"](source, __env__):  # as Salt: then there is no key to take away
+        if not __salt__["cp.cache_file"](source, __env__):  # as in Salt: then there is no key to remove
             ret["warnings"] = ["Source file %s is missing: no key was taken away" % source]
             return ret
         done = __salt__["ssh.rm_auth_key_from_file"](user, source, saltenv=__env__, **about)

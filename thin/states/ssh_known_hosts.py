@@ -69,7 +69,7 @@ def absent(name, user=None, config=None):
         return _with(ret, False, 'If not specifying a "user", specify an absolute "config".')
     try:
         old = __salt__["ssh.get_known_host_entries"](user=user, hostname=name, config=config)
-        if isinstance(old, dict) and not __opts__["test"]:  # in a dry run, as Salt: the user may come with the same run
+        if isinstance(old, dict) and not __opts__["test"]:  # as in Salt, in a dry run: the same run may create the user
             return _with(ret, False, old["error"])
         if not old:
             return _with(ret, True, "Host is already absent")

@@ -1,7 +1,7 @@
 """Keys and certificates of OpenSSH in files. Salt: ``salt/states/ssh_pki.py``.
 
-Owner, mode and directories are those of ``file.managed``, whose arguments are taken too, and whose return is shown as
-one more state.
+Owner, mode and directories are those of ``file.managed``, whose arguments are accepted, too, and whose return is
+reported as a further state.
 """
 
 import os
@@ -49,7 +49,7 @@ def certificate_managed(
     ttl_remaining
         Seconds, or text like 7d; an hour for users, 7 days for hosts by default
     backend, backend_args
-        Another execution module of this kind that signs, and what its functions take besides
+        Another execution module of this kind that signs, and further arguments of its functions
 
     changes: ``created``, ``replaced``, ``expiration``, ``serial_number``, ``private_key``, ``signing_private_key``,
     ``key_id``, ``cert_type``, ``extensions``, ``critical_options``, ``principals``.
@@ -128,7 +128,7 @@ def private_key_managed(name, algo="rsa", keysize=None, passphrase=None, new=Fal
     new
         A new key each time the state runs (with ``prereq``: when a certificate is renewed)
     overwrite
-        What is no key, or one that the passphrase does not open, is replaced; else that is a failure
+        Replace content that is no key, or a key that the passphrase does not decrypt; otherwise this is a failure
 
     changes: ``created``, ``replaced``, ``algo``, ``keysize``, ``passphrase``.
     """

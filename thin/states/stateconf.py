@@ -8,7 +8,7 @@ __usual__ = True
 
 def set_(name, **kwargs):
     """
-    Hold values, which the renderer takes from the SLS
+    Hold values, which the renderer reads from the SLS
 
     name
         Not used.

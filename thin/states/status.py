@@ -1,4 +1,4 @@
-"""Load and processes, looked at. Salt: ``salt/states/status.py``."""
+"""Checks of load and processes. Salt: ``salt/states/status.py``."""
 
 __monitor__ = ["loadavg", "process"]
 

@@ -12,9 +12,9 @@ def running(name, restart=False, update=False, user=None, conf_file=None, bin_en
     restart
         Restart it, each time
     update
-        Put the whole configuration into force first; without it, a program that is new is added
+        Load the whole configuration first; without it, only a new program is added
     user, conf_file, bin_env
-        Who runs supervisorctl, with which configuration, and where it is: its path or a virtual environment
+        The user that supervisorctl runs as, its configuration file, and its path or virtual environment
 
     changes: ``{name: what was done}``.
 

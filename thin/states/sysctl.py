@@ -14,7 +14,7 @@ def __virtual__():
 def present(name, value, config=None):
     """The parameter has this value in the kernel and in the configuration file, by default the one read at boot.
 
-    ``value`` is as the kernel writes it, else each run changes it anew.
+    ``value`` must be in the kernel's notation, otherwise each run changes it again.
     """
     ret = {"name": name, "result": True, "changes": {}, "comment": ""}
     if config is None:

@@ -24,7 +24,7 @@ def present(name, value, config=None):
         return dict(ret, result=False, comment="SysFS attribute %s doesn't exist." % name)
     if isinstance(current, dict):
         return dict(ret, result=False, comment="%s is not a SysFS attribute." % name)
-    if isinstance(current, str):  # of several words, that in brackets is the one
+    if isinstance(current, str):  # the selected one of several words is in brackets
         current = re.sub(r"(.*\[|\].*)", "", current)
     if value == current:
         return dict(ret, comment="SysFS attribute %s is already set." % name)

@@ -1,4 +1,4 @@
-"""States for tests and for messages: each returns what its name says, and changes nothing.
+"""States for tests and for messages: each returns what its name means, and changes nothing.
 
 Salt: ``salt/states/test.py``.
 """
@@ -13,7 +13,7 @@ CHANGED = {"testing": {"old": "Unchanged", "new": "Something pretended to change
 
 def nop(name, **kwargs):
     """
-    Succeed without changes, whatever is given
+    Succeed without changes, with any arguments
 
     name
         A unique text
@@ -141,7 +141,7 @@ def show_notification(name, text=None, **kwargs):
 
 def mod_watch(name, sfun=None, **kwargs):
     """
-    Say that a watched state changed
+    Report that a watched state changed
     """
     from thin.requisites import tag_of
 
@@ -162,7 +162,7 @@ def check_pillar(
     name, present=None, boolean=None, integer=None, string=None, listing=None, dictionary=None, verbose=False
 ):
     """
-    Check that keys of the pillar are there, and of the right type
+    Check that keys of the pillar exist and have the right type
 
     name
         A unique text

@@ -12,8 +12,8 @@ def __virtual__():
 def system(name, utc=True):
     """The system's time zone is this one, as ``America/Denver``.
 
-    ``utc`` has the hardware clock run in UTC, too; without it that clock is left as it is. Unlike Salt's, the state
-    fails when there is no such zone.
+    ``utc`` also sets the hardware clock to UTC; without it, that clock is not changed. Unlike in Salt, the state fails
+    if there is no such zone.
     """
     ret = {"name": name, "changes": {}, "result": True, "comment": ""}
     try:

@@ -1,4 +1,4 @@
-"""How long certificates are valid. Salt: ``salt/states/tls.py``."""
+"""Validity of certificates. Salt: ``salt/states/tls.py``."""
 
 from thin.exceptions import SaltException
 from thin.log import getLogger
@@ -8,7 +8,7 @@ log = getLogger(__name__)
 
 def valid_certificate(name, weeks=0, days=0, hours=0, minutes=0, seconds=0):
     """
-    The certificate in this file is valid, and for at least so long
+    The certificate in this file is valid, and remains so for a number of days
 
     .. code-block:: yaml
 

@@ -1,9 +1,8 @@
 """
-The uncomplicated firewall ufw. Salt has no such states: these are those of the formula of ufw, and their opposites.
+The uncomplicated firewall ufw. Salt has no such states: these are the states of ufw's formula, and their opposites.
 
-A rule names what it is about by ``app``, or by ``interface``, or by protocol, addresses and ports. ``allow`` and
-``allowed`` are one state under two names, and so are ``deny`` and ``denied``, ``limit`` and ``limited``, ``reject`` and
-``rejected``.
+A rule selects packets by ``app``, by ``interface``, or by protocol, addresses and ports. ``allow`` and ``allowed`` are
+one state under two names, and so are ``deny`` and ``denied``, ``limit`` and ``limited``, ``reject`` and ``rejected``.
 """
 
 from thin.exceptions import CommandExecutionError, CommandNotFoundError
@@ -36,7 +35,7 @@ def disabled(name, **kwargs):
 
 def default_incoming(name, default):
     """
-    What becomes of packets to this machine that no rule is about.
+    The default policy for incoming packets.
 
     name
         Without effect.
@@ -48,7 +47,7 @@ def default_incoming(name, default):
 
 def default_outgoing(name, default):
     """
-    What becomes of packets of this machine that no rule is about.
+    The default policy for outgoing packets.
 
     name
         Without effect.
@@ -60,7 +59,7 @@ def default_outgoing(name, default):
 
 def default_routed(name, default):
     """
-    What becomes of packets through this machine that no rule is about.
+    The default policy for routed packets.
 
     name
         Without effect.
@@ -85,23 +84,24 @@ def allow(
     Packets are allowed.
 
     name
-        What the rule is called here; ufw does not see it.
+        A name of the state, not passed to ufw.
     app
         An application that has a profile.
     interface
-        All that comes in there.
+        The interface at which packets arrive.
     protocol
         tcp, udp …
     from_addr
-        Where packets come from: an address, a network or a name; any by default.
+        The source: an address, a network or a name; by default any.
     from_port
-        The port that they come from.
+        The source port.
     to_addr
-        Where they go to; any by default.
+        The destination; by default any.
     to_port
-        The port that they go to: a number, a range, a list with commas, a service's name.
+        The destination port: a number, a
+        range, a list with commas, a service's name.
     comment
-        What stands beside the rule.
+        The comment of the rule.
     """
     return _rule(name, "allow", app, interface, protocol, from_addr, from_port, to_addr, to_port, comment)
 
@@ -135,7 +135,7 @@ def limit(
     comment=None,
 ):
     """
-    Packets are allowed, but not many connections in a short time. Arguments: as ``allow``.
+    Packets are allowed, but the rate of connections is limited. Arguments: as ``allow``.
     """
     return _rule(name, "limit", app, interface, protocol, from_addr, from_port, to_addr, to_port, comment)
 
@@ -178,7 +178,7 @@ def absent(
     There is no such rule.
 
     name
-        What the rule is called here; ufw does not see it.
+        A name of the state, not passed to ufw.
     method
         allow, deny, limit or reject.
     app, interface, protocol, from_addr, from_port, to_addr, to_port
@@ -234,7 +234,7 @@ def _rule(name, method, app, interface, protocol, from_addr, from_port, to_addr,
             return dict(ret, comment="%s is already configured" % name)
         if __opts__["test"]:
             return dict(ret, result=None, comment="%s would have been configured" % name)
-        # What forbids must stand before what allows.
+        # Rules that forbid must precede rules that allow.
         first = ["prepend"] if method in ("deny", "reject") else []
         try:
             out = __salt__["ufw.add_rule"](first + [method] + about)
@@ -250,7 +250,7 @@ def _rule(name, method, app, interface, protocol, from_addr, from_port, to_addr,
 
 
 def _about(app, interface, protocol, from_addr, from_port, to_addr, to_port):
-    """The words that select the packets of a rule. A ``*`` means that a word is not given."""
+    """The words that select the packets of a rule. ``*`` means that an argument is not given."""
     app, to_port = [None if value is None or _bare(value) == "*" else _bare(value) for value in (app, to_port)]
     if app is not None:
         return ["from", _bare(from_addr or "any"), "to", _bare(to_addr or "any"), "app", app]

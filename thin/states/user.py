@@ -2,7 +2,7 @@
 
 A state compares what is wanted with the account (``user.info``) and its shadow entry (``shadow.info``), changes what
 differs, and compares again. Passwords are hashes (or, with ``hash_password``, are hashed here) and never shown.
-user_absent.py takes accounts away.
+user_absent.py removes accounts.
 """
 
 import os
@@ -15,7 +15,7 @@ __usual__ = True
 
 REDACTED = "XXX-REDACTED-XXX"
 
-#: argument -> (key of shadow.info, how a comment on a failure names it)
+#: argument -> (key of shadow.info, its name in the comment on a failure)
 _AGES = (
     ("date", "lstchg", "last change date"),
     ("mindays", "min", "minimum days"),
@@ -113,7 +113,7 @@ def present(
     homephone
         the phone number at home
     other
-        what else the comment field says
+        the rest of the comment field
     loginclass
         the login class (BSD)
     date
@@ -127,16 +127,9 @@ def present(
     warndays
         days of warning before it must be changed
     expire
-        the day on which the account ends: days since 1970, or YYYY-MM-DD
-    win_homedrive
-        for Windows; it is said that it has no effect
-    win_profile
-        for Windows; it is said that it has no effect
-    win_logonscript
-        for Windows; it is said that it has no effect
-    win_description
-        for Windows; it is said that it has no effect
-    nologinit
+        the day on which the account expires: days since 1970, or YYYY-MM-DD
+    win_homedrive for Windows; ignored with a warning win_profile for Windows; ignored with a warning win_logonscript
+    for Windows; ignored with a warning win_description for Windows; ignored with a warning nologinit
         a new user is left out of lastlog and faillog
     allow_uid_change
         the number of a user who exists may be changed; files keep the old one
@@ -145,7 +138,7 @@ def present(
     password_lock
         the password is locked (True), or not (False)
     local
-        look at and change this machine's own accounts, beside a directory
+        read and change local accounts of a machine with a directory service
 
     .. code-block:: yaml
 
@@ -213,7 +206,7 @@ def present(
 
 
 def _reached(ret, wanted, changes, missing, adding, persist_home):
-    """The account made or changed, or (in a dry run) what would be."""
+    """The return after the account was created or changed, or (in a dry run) the prediction."""
     if changes is None:
         if __opts__["test"]:
             pending = " (pending groups: %s)" % ",".join(missing) if missing else ""
@@ -230,7 +223,7 @@ def _reached(ret, wanted, changes, missing, adding, persist_home):
     return _update(ret, wanted, changes, persist_home, adding["local"])
 
 
-# Comparing
+# Comparison
 
 
 def _changes(name, wanted, local, allow_uid=True, allow_gid=True):
@@ -298,8 +291,8 @@ def _refuse(change, user, allow_uid, allow_gid):
 def _group_change(name, user, gid, wanted):
     """The sorted names of the wanted supplementary groups, or None to leave them unchanged.
 
-    Groups are compared by number, since several names may have the same one. The group with the user's own name is
-    never taken away.
+    Groups are compared by number, since several names may have the same one. The user is never removed from the group
+    with the user's own name.
     """
     if wanted["groups"] is None:
         return None
@@ -355,7 +348,7 @@ def _update(ret, wanted, changes, persist_home, local):
 
 
 def _change_home(name, before, left, persist):
-    """Set and create the home, taking both out of ``left``."""
+    """Set and create the home, and remove both from ``left``."""
     home = left.pop("home", None)
     absent_home = left.pop("homeDoesNotExist", None)
     if home is not None:
@@ -391,7 +384,7 @@ def _create(ret, wanted, adding):
 
 
 def _create_shadow(name, wanted, changes):
-    """What could not be set of the new user's password and its ages, in words."""
+    """The properties of the new user's shadow entry that could not be set, as text."""
     failed = []
     if wanted["password"] and not wanted["empty_password"]:
         if not __salt__["shadow.set_password"](name, wanted["password"]):
@@ -412,11 +405,11 @@ def _create_shadow(name, wanted, changes):
     return failed
 
 
-# Small things
+# Helpers
 
 
 def _hashed(name, password):
-    """The hash of the password with the salt of the one that is set, so that the same password is no change."""
+    """The hash of the password, with the salt of the present hash, so that the same password is no change."""
     parts = _shadow(name)["passwd"].split("$")
     algorithm = {"1": "md5", "5": "sha256", "6": "sha512"}.get(parts[1]) if len(parts) > 3 else None
     if algorithm:
@@ -450,7 +443,7 @@ def _unsupported(ret, wanted, loginclass, for_windows):
             warnings.append(words % (key, "not supported by this platform"))
             wanted[key] = None
     if loginclass and __grains__.get("kernel") not in ("FreeBSD", "DragonFly", "OpenBSD"):
-        wanted["loginclass"] = None  # without a word, as in Salt
+        wanted["loginclass"] = None  # without a warning, as in Salt
     for warning in warnings:
         ret.setdefault("warnings", []).append(warning)
 

@@ -18,7 +18,7 @@ def absent(name, purge=False, force=False, local=False):
     force
         even while the user is logged in
     local
-        this machine's own account, beside a directory
+        a local account of a machine with a directory service
 
     .. code-block:: yaml
 

@@ -1,4 +1,4 @@
-"""Virtual environments of Python, and what pip has installed there. Salt: states/virtualenv_mod.py"""
+"""Virtual environments of Python, and packages that pip installs there. Salt: states/virtualenv_mod.py"""
 
 import os
 
@@ -47,10 +47,10 @@ def managed(
     no_binary=None,
     **kwargs,
 ):
-    """There is a virtual environment at the path ``name``, with what ``requirements`` and ``pip_pkgs`` ask for.
+    """There is a virtual environment at the path ``name``, with the packages of ``requirements`` and ``pip_pkgs``.
 
-    ``clear``: make it anew each time. Other arguments are those of virtualenv.create and pip.install. changes: ``new``
-    (Python's version), ``packages: {"new": [...], "old": [...]}``, and when it was cleared ``old``,
+    ``clear``: create it again each time. Other arguments are those of virtualenv.create and pip.install. changes:
+    ``new`` (Python's version), ``packages: {"new": [...], "old": [...]}``, and if it was cleared ``old``,
     ``cleared_packages``.
     """
     ret = {"name": name, "result": True, "comment": "", "changes": {}}
@@ -96,7 +96,7 @@ def managed(
 
 
 def _failed(name, how):
-    """Make the environment: None, or the words of what could not make it, which may be none."""
+    """Create the environment: None, or the error of the program, which may be empty."""
     try:
         done = __salt__["virtualenv.create"](name, **how)
     except (CommandExecutionError, CommandNotFoundError) as exc:
@@ -148,7 +148,7 @@ def _before(name, interpreter):
 
 
 def _unsupported(name, use_wheel, no_use_wheel, no_binary):
-    """Words about an option that the environment's pip does not have, else None."""
+    """An error text about an option that the environment's pip does not support, otherwise None."""
     if not (use_wheel or no_use_wheel or no_binary):
         return None
     version = __salt__["pip.version"](bin_env=name)

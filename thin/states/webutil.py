@@ -14,13 +14,13 @@ def user_exists(name, password=None, htpasswd_file=None, options="", force=False
     htpasswd_file
         Path of the file
     options
-        Letters of htpasswd's options, in front of which stands a dash
+        Letters of htpasswd's options, without a dash
     force
-        Set the password although the user is there
+        Set the password even if the user exists
     update
-        Set the password when the one in the file is another
+        Set the password if the one in the file differs
     runas
-        Who runs htpasswd
+        The user that htpasswd runs as
 
     .. code-block:: yaml
 

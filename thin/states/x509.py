@@ -1,8 +1,8 @@
 """X.509 certificates, requests, revocation lists and keys in files. Salt: ``salt/states/x509_v2.py``.
 
-What a file should be is compared with what it is, and made anew only where that differs or expires soon. Owner, mode
-and directories are those of ``file.managed``, whose arguments are taken too (``encoding`` as ``file_encoding``) and
-whose return is shown as one more state.
+The wanted content of a file is compared with the present one; the file is replaced only if they differ or if it expires
+soon. Owner, mode and directories are those of ``file.managed``, whose arguments are accepted, too (``encoding`` as
+``file_encoding``), and whose return is reported as a further state.
 """
 
 from thin.call_state import INTERNAL
@@ -42,11 +42,10 @@ def certificate_managed(
 ):
     """The certificate is in the file; it is renewed ``days_remaining`` (90) days before it expires.
 
-    The arguments are those of the function ``x509.create_certificate`` and of ``file.managed``. Where only the
-    encoding, the appended certificates or the friendly name differ, the certificate stays. changes: ``created``,
-    ``replaced``, ``expiration``, ``encoding``, ``additional_certs``, ``pkcs12_friendlyname``, ``pkcs12_passphrase``,
-    ``digest``, ``serial_number``, ``private_key``, ``signing_private_key``, ``subject_name``, ``issuer_name``,
-    ``extensions``.
+    The arguments are those of the function ``x509.create_certificate`` and of ``file.managed``. If only the encoding,
+    the appended certificates or the friendly name differ, the certificate is kept. changes: ``created``, ``replaced``,
+    ``expiration``, ``encoding``, ``additional_certs``, ``pkcs12_friendlyname``, ``pkcs12_passphrase``, ``digest``,
+    ``serial_number``, ``private_key``, ``signing_private_key``, ``subject_name``, ``issuer_name``, ``extensions``.
     """
     if days_valid is None and not_after is None:
         days_valid = 365
@@ -132,7 +131,7 @@ def _examined(path, policy, wanted, encoding, append_certs, days_remaining, cont
 
 
 def _same_digest(current, digest):
-    """ed25519 and ed448 have none of their own."""
+    """Whether the digest of the signature is the wanted one; ed25519 and ed448 have no digest."""
     return current.digest is None or current.digest == digest.lower().replace("_", "-")
 
 
@@ -153,7 +152,7 @@ def crl_managed(
     """The revocation list is in the file; it is renewed ``days_remaining`` (30) days before the next one is due.
 
     The arguments are those of the function ``x509.create_crl`` and of ``file.managed``. ``cRLNumber: auto`` among the
-    extensions counts up. changes: ``created``, ``replaced``, ``expiration``, ``encoding``, ``digest``,
+    extensions increases the number. changes: ``created``, ``replaced``, ``expiration``, ``encoding``, ``digest``,
     ``issuer_name``, ``public_key``, ``revocations``, ``extensions``.
     """
     import datetime
@@ -249,7 +248,7 @@ def csr_managed(
 
 
 def pem_managed(name, text, **kwargs):
-    """The first PEM block of a text is in the file, well formed. Arguments and return are those of file.managed."""
+    """The first PEM block of a text is in the file, normalized. Arguments and return are those of file.managed."""
     file, more = split(kwargs, _FOR_ENGINE)
     _no_more(more)
     try:
@@ -281,7 +280,7 @@ def private_key_managed(
     new
         A new key each time the state runs (with ``prereq``: when a certificate is renewed)
     overwrite
-        What is no key, or one that the passphrase does not open, is replaced; else that is a failure
+        Replace content that is no key, or a key that the passphrase does not decrypt; otherwise this is a failure
 
     changes: ``created``, ``replaced``, ``algo``, ``keysize``, ``encoding``, ``passphrase``.
     """
