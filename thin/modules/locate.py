@@ -83,7 +83,9 @@ def locate(pattern, database="", limit=0, **kwargs):
     nofollow
         Do not follow links for this check
     wholename
-        Match the whole path regex The pattern is a regular expression
+        Match the whole path
+    regex
+        The pattern is a regular expression
 
     CLI Example:
 

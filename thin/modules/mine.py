@@ -44,8 +44,9 @@ def send(name, *args, **kwargs):
     Call one function and store its value for other targets; returns whether it worked
 
     name
-        The name of the value, and of the function unless ``mine_function`` is given args, kwargs Its arguments;
-        ``allow_tgt`` and ``allow_tgt_type`` select the targets that may read the value
+        The name of the value, and of the function unless ``mine_function`` is given
+    args, kwargs
+        Its arguments; ``allow_tgt`` and ``allow_tgt_type`` select the targets that may read the value
 
     CLI Example:
 

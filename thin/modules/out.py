@@ -24,7 +24,8 @@ def out_format(data, out="nested", opts=None, **kwargs):
         nested, json, yaml, txt, pprint or raw; any other name means nested
     opts
         Options: ``output_indent`` for json
-    kwargs Ignored
+    kwargs
+        Ignored
 
     CLI Example:
 

@@ -271,7 +271,9 @@ def install(
         ``{name: path or URL of a package file}``.
     fromrepo
         The repository to take them from.
-    orphan Mark them as installed automatically, as dependencies. force
+    orphan
+        Mark them as installed automatically, as dependencies.
+    force
         Install packages again that are already installed.
     glob, regex, pcre
         Names are patterns.

@@ -43,7 +43,9 @@ def running(
         How many seconds a container that is replaced may take to stop.
     networks
         The only networks of the container: names, or ``{name: {ipv4_address, aliases, links}}``. Without this argument,
-        it is in docker's default network. ignore_collisions Accept a setting that is given under two of its names.
+        it is in docker's default network.
+    ignore_collisions
+        Accept a setting that is given under two of its names.
     kwargs
         Settings: command, environment, binds, port_bindings, hostname, labels, restart_policy … as ``docker.create``.
     skip_translate, validate_ip_addrs, client_timeout

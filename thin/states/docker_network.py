@@ -26,8 +26,10 @@ def present(
         The network.
     containers
         Containers to connect to it; others may be connected, too. ``networks`` of ``docker_container.running`` can do
-        more. reconnect Without ``containers``: after a replacement, connect the containers that were connected before,
-        with their addresses if these still fit.
+        more.
+    reconnect
+        Without ``containers``: after a replacement, connect the containers that were connected before, with their
+        addresses if these still fit.
     driver, driver_opts, labels, internal, attachable, enable_ipv6
         Properties; the defaults are docker's.
     subnet, iprange, gateway, aux_addresses

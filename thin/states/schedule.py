@@ -29,9 +29,9 @@ def present(name, **kwargs):
     until, after
         Dates and times between which it runs
     enabled
-        False: the job exists, but does not run maxrunning, jid_include, return_job, metadata, persist, offline,
-        returner,
-        return_config, return_kwargs Accepted without effect; ``range``, ``skip_during_range`` and
+        False: the job exists, but does not run
+    maxrunning, jid_include, return_job, metadata, persist, offline, returner, return_config, return_kwargs
+        Accepted without effect; ``range``, ``skip_during_range`` and
         ``run_after_skip_range`` are refused
 
     changes: ``{name: added}``, ``{name: {old, new}}``, or ``{name: repaired}`` if the units were changed by others.

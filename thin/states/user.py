@@ -128,8 +128,15 @@ def present(
         days of warning before it must be changed
     expire
         the day on which the account expires: days since 1970, or YYYY-MM-DD
-    win_homedrive for Windows; ignored with a warning win_profile for Windows; ignored with a warning win_logonscript
-    for Windows; ignored with a warning win_description for Windows; ignored with a warning nologinit
+    win_homedrive
+        for Windows; ignored with a warning
+    win_profile
+        for Windows; ignored with a warning
+    win_logonscript
+        for Windows; ignored with a warning
+    win_description
+        for Windows; ignored with a warning
+    nologinit
         a new user is left out of lastlog and faillog
     allow_uid_change
         the number of a user who exists may be changed; files keep the old one
