@@ -177,7 +177,7 @@ available_version = latest_version
 
 def upgrade_available(name, **kwargs):
     """
-    Whether a newer version of the package can be had.
+    Whether a newer version of the package is available.
 
     CLI Example:
 

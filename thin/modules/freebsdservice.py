@@ -322,7 +322,7 @@ def _is_up(name, jail):
 
 
 def _rcvar(name, jail):
-    """``(variable of rc.conf, whether it says yes)`` of a service; ``(None, False)`` for one that has none."""
+    """``(variable of rc.conf, whether it enables the service)``; ``(None, False)`` for a service without a variable."""
     for line in _said(jail, name, "rcvar").splitlines():
         variable, sign, value = line.partition("=")
         if sign and variable.endswith("_enable") and not variable.startswith("#"):

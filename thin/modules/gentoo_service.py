@@ -1,6 +1,6 @@
 """Services under OpenRC (Alpine, Gentoo, Artix …), by rc-service and rc-update. Salt: modules/gentoo_service.py
 
-A service is enabled when it is in some runlevel. What a failing command said is kept for the state's comment.
+A service is enabled when it is in some runlevel. The message of a failed command is kept for the state's comment.
 """
 
 from thin.utils.system import initsystem
@@ -220,7 +220,7 @@ def reload_(name):
 
 def zap(name):
     """
-    Make OpenRC forget that the service runs; returns whether it worked
+    Reset the state of the service to stopped in OpenRC, without stopping it; returns whether it worked
 
     name
         the service's name

@@ -1,7 +1,7 @@
 """Groups, by groupadd, groupmod, groupdel and gpasswd. Salt: modules/groupadd.py
 
 ``root`` is the root folder of another system; ``local`` uses libuser's commands. Functions that change something return
-whether that worked; ``__context__["group.complaint"]`` then has the command's words when it did not.
+whether it worked; if not, ``__context__["group.complaint"]`` has the error message.
 """
 
 import grp
@@ -45,10 +45,10 @@ def info(name, root=None):
 
 def getent(refresh=False, root=None):
     """
-    What ``info`` gives, for all groups.
+    What ``info`` returns, for all groups.
 
     refresh
-        without effect: they are read anew each time
+        without effect: they are always read again
     root
         in the system below this folder
 
@@ -158,7 +158,7 @@ def adduser(name, username, root=None):
 
 def deluser(name, username, root=None):
     """
-    Take the user out of the group; returns whether it worked, or was so.
+    Remove the user from the group; returns True if the user is not a member afterwards.
 
     name
         the group's name
@@ -180,7 +180,7 @@ def deluser(name, username, root=None):
 
 def members(name, members_list, root=None):
     """
-    Make just these users (joined by commas) the members of the group; returns whether it worked.
+    Set the members of the group to exactly these users (joined by commas); returns whether it worked.
 
     name
         the group's name

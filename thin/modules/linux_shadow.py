@@ -91,7 +91,7 @@ def gen_password(password, crypt_salt=None, algorithm="sha512"):
     crypt_salt
         the salt; random unless given
     algorithm
-        sha512, sha256, md5, or what the C library knows besides: blowfish, crypt
+        sha512, sha256, md5, or others that the C library supports: blowfish, crypt
 
     CLI Example:
 
@@ -153,7 +153,7 @@ def set_password(name, password, use_usermod=False, root=None):
 
 def del_password(name, root=None):
     """
-    Let the user log in without a password; returns whether it worked.
+    Delete the user's password, which allows logins without one; returns whether it worked.
 
     name
         the user's name
@@ -173,7 +173,7 @@ def del_password(name, root=None):
 
 def lock_password(name, root=None):
     """
-    Put a "!" before the hash, so that no password fits; returns whether it is so now.
+    Put a "!" before the hash, so that no password matches; returns whether the account is locked.
 
     name
         the user's name
@@ -195,7 +195,7 @@ def lock_password(name, root=None):
 
 def unlock_password(name, root=None):
     """
-    Take the "!" before the hash away; returns whether it is so now. A password that was never set stays locked.
+    Remove the "!" before the hash; returns whether the account is unlocked. An account without a password stays locked.
 
     name
         the user's name
@@ -217,7 +217,7 @@ def unlock_password(name, root=None):
 
 def set_inactdays(name, inactdays, root=None):
     """
-    Days after which an expired password locks the account (-1: never); returns whether it worked.
+    Set the number of days after which an expired password locks the account (-1: never); returns whether it worked.
 
     name
         the user's name
@@ -237,7 +237,7 @@ def set_inactdays(name, inactdays, root=None):
 
 def set_maxdays(name, maxdays, root=None):
     """
-    Days after which the password must be changed; returns whether it worked.
+    Set the number of days after which the password must be changed; returns whether it worked.
 
     name
         the user's name
@@ -257,7 +257,7 @@ def set_maxdays(name, maxdays, root=None):
 
 def set_mindays(name, mindays, root=None):
     """
-    Days before which the password cannot be changed; returns whether it worked.
+    Set the number of days before which the password cannot be changed; returns whether it worked.
 
     name
         the user's name
@@ -277,7 +277,7 @@ def set_mindays(name, mindays, root=None):
 
 def set_warndays(name, warndays, root=None):
     """
-    Days of warning before the password must be changed; returns whether it worked.
+    Set the number of days of warning before the password must be changed; returns whether it worked.
 
     name
         the user's name
@@ -297,7 +297,7 @@ def set_warndays(name, warndays, root=None):
 
 def set_date(name, date, root=None):
     """
-    The day of the last change: days since 1970 or YYYY-MM-DD; returns whether it worked.
+    Set the day of the last change: days since 1970 or YYYY-MM-DD; returns whether it worked.
 
     name
         the user's name
@@ -317,7 +317,7 @@ def set_date(name, date, root=None):
 
 def set_expire(name, expire, root=None):
     """
-    The day on which the account ends (-1: never): days since 1970 or YYYY-MM-DD; returns whether it worked.
+    Set the day on which the account expires (-1: never): days since 1970 or YYYY-MM-DD; returns whether it worked.
 
     name
         the user's name

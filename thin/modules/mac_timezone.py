@@ -147,7 +147,7 @@ def list_zones():
 
 def set_zone(time_zone):
     """
-    Set the time zone; returns whether it worked. Raises SaltInvocationError for one that there is not
+    Set the time zone; returns whether it worked. Raises SaltInvocationError for an unknown one
 
     time_zone
         the zone's name
@@ -180,7 +180,7 @@ def zone_compare(time_zone):
     return time_zone == get_zone()
 
 
-# The network's time
+# Network time
 
 
 def get_using_network_time():
@@ -198,7 +198,7 @@ def get_using_network_time():
 
 def set_using_network_time(enable):
     """
-    Let the clock be set by a time server, or not; returns whether that is so now
+    Enable or disable network time; returns whether the setting is as wanted
 
     enable
         ``on`` or ``off``

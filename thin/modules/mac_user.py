@@ -1,7 +1,7 @@
 """Users of macOS, by dscl(1) on the local directory. Salt: modules/mac_user.py
 
-Looking goes through the C library; ``dscacheutil`` makes it see a change. ``root`` and ``local``, which the states
-give, are without meaning. Logging in at the start is in mac_user_login.py.
+Users are read through the C library, whose cache ``dscacheutil`` flushes after a change. The arguments ``root`` and
+``local`` of the states have no effect. mac_user_login.py has automatic logins.
 """
 
 import os
@@ -51,10 +51,10 @@ def info(name, root=None):
 
 def getent(refresh=False):
     """
-    Return what ``info`` gives, for all users
+    Return what ``info`` returns, for all users
 
     refresh
-        without effect: they are read anew each time
+        without effect: they are always read again
 
     CLI Example:
 
@@ -115,12 +115,12 @@ def primary_group(name):
 
 def add(name, uid=None, gid=None, groups=None, home=None, shell=None, fullname=None, createhome=True, **kwargs):
     """
-    Add a user; returns whether it has all groups then. Raises CommandExecutionError
+    Add a user; returns whether the user has all groups afterwards. Raises CommandExecutionError
 
     name
         the user's name
     uid
-        the number; else the first free one from 501
+        the number; by default the first free one from 501
     gid
         the primary group's number (20, staff)
     groups

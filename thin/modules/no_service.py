@@ -1,6 +1,6 @@
 """The module ``service`` of a system without an init system, such as a container.
 
-There is no service then: none is available, none runs, and starting one is an error that says why.
+No service is available or runs, and starting one is an error that gives the reason.
 """
 
 from thin.exceptions import CommandExecutionError

@@ -1,7 +1,7 @@
 """Groups of a FreeBSD, by pw(8). Salt: modules/pw_group.py
 
-Functions that change something return whether that worked; ``__context__["group.complaint"]`` then has the command's
-words when it did not. ``root`` and ``local`` are accepted, since the states give them, and without meaning.
+Functions that change something return whether it worked; if not, ``__context__["group.complaint"]`` has the error
+message. ``root`` and ``local``, which the states pass, are accepted and ignored.
 """
 
 import grp
@@ -41,10 +41,10 @@ def info(name, root=None):
 
 def getent(refresh=False, root=None):
     """
-    Return what ``info`` gives, for all groups
+    Return what ``info`` returns, for all groups
 
     refresh
-        without meaning here: they are read anew each time
+        without meaning here: they are always read again
     root
         without meaning here
 
@@ -152,7 +152,7 @@ def adduser(name, username, root=None):
 
 def deluser(name, username, root=None):
     """
-    Take the user out of the group; returns whether it worked, or was so
+    Remove the user from the group; returns True if the user is not a member afterwards
 
     name
         the group's name
@@ -174,7 +174,7 @@ def deluser(name, username, root=None):
 
 def members(name, members_list, root=None):
     """
-    Make just these users the members of the group; returns whether it worked
+    Make exactly these users the members of the group; returns whether it worked
 
     name
         the group's name

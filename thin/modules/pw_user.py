@@ -1,7 +1,7 @@
 """Users of a FreeBSD, by pw(8). Salt: modules/pw_user.py
 
-Functions that change something return whether that worked; ``__context__["user.complaint"]`` then has the command's
-words when it did not.
+Functions that change something return whether it worked; if not, ``__context__["user.complaint"]`` has the error
+message.
 """
 
 import grp
@@ -65,10 +65,10 @@ def info(name, root=None):
 
 def getent(refresh=False):
     """
-    What ``info`` gives, for all users.
+    What ``info`` returns, for all users.
 
     refresh
-        without effect: they are read anew each time
+        without effect: they are always read again
 
     CLI Example:
 
@@ -389,7 +389,7 @@ def chfullname(name, fullname):
 
 def chroomnumber(name, roomnumber):
     """
-    Write down the room where the user sits; returns whether it worked.
+    Set the room number of the user; returns whether it worked.
 
     name
         the user's name
@@ -407,7 +407,7 @@ def chroomnumber(name, roomnumber):
 
 def chworkphone(name, workphone):
     """
-    Write down the user's telephone at work; returns whether it worked.
+    Set the work phone number of the user; returns whether it worked.
 
     name
         the user's name
@@ -425,7 +425,7 @@ def chworkphone(name, workphone):
 
 def chhomephone(name, homephone):
     """
-    Write down the user's telephone at home; returns whether it worked.
+    Set the home phone number of the user; returns whether it worked.
 
     name
         the user's name

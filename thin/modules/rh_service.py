@@ -1,6 +1,6 @@
 """Services of a Red Hat or SUSE without systemd, by init scripts and chkconfig. Salt: modules/rh_service.py
 
-``limit``, here and in Salt's module, is ``sysvinit`` or ``upstart``: upstart's services are none here.
+``limit`` is ``sysvinit`` or ``upstart``, as in Salt's module; services of upstart are not supported.
 """
 
 import os
@@ -266,7 +266,7 @@ def disable(name, **kwargs):
 
 def delete(name, **kwargs):
     """
-    Make chkconfig forget the service; returns whether it worked
+    Remove the service from chkconfig; returns whether it worked
 
     name
         the service's name

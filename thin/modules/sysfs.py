@@ -122,7 +122,7 @@ def target(key, full=True):
 
 def interfaces(root):
     """
-    Return ``{r, w, rw: [paths]}`` of the attributes below a directory, by what can be done with them
+    Return ``{r, w, rw: [paths]}`` of the attributes below a directory, by permission
 
     CLI Example:
 

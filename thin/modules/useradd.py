@@ -1,8 +1,8 @@
 """Users, by useradd, usermod and userdel. Salt: modules/useradd.py
 
 ``root`` is the root folder of another system; ``local`` uses libuser's commands, for local accounts beside a directory.
-Functions that change something return whether that worked; ``__context__["user.complaint"]`` then has the command's
-words when it did not. What is written down about a user is in useradd_about.py.
+Functions that change something return whether it worked; if not, ``__context__["user.complaint"]`` has the error
+message. What is written down about a user is in useradd_about.py.
 """
 
 import os
@@ -53,10 +53,10 @@ def info(name, root=None):
 
 def getent(refresh=False, root=None):
     """
-    What ``info`` gives, for all users.
+    What ``info`` returns, for all users.
 
     refresh
-        without effect: they are read anew each time
+        without effect: they are always read again
     root
         in the system below this folder
 

@@ -42,7 +42,7 @@ def chfullname(name, fullname, root=None):
 
 def chroomnumber(name, roomnumber, root=None):
     """
-    Write down the room where the user sits; returns whether it worked.
+    Set the room number of the user; returns whether it worked.
 
     name
         the user's name
@@ -62,7 +62,7 @@ def chroomnumber(name, roomnumber, root=None):
 
 def chworkphone(name, workphone, root=None):
     """
-    Write down the user's telephone at work; returns whether it worked.
+    Set the work phone number of the user; returns whether it worked.
 
     name
         the user's name
@@ -82,7 +82,7 @@ def chworkphone(name, workphone, root=None):
 
 def chhomephone(name, homephone, root=None):
     """
-    Write down the user's telephone at home; returns whether it worked.
+    Set the home phone number of the user; returns whether it worked.
 
     name
         the user's name
@@ -102,7 +102,7 @@ def chhomephone(name, homephone, root=None):
 
 def chother(name, other, root=None):
     """
-    Change what else the comment field says; returns whether it worked.
+    Set the rest of the user's comment field; returns whether it worked.
 
     name
         the user's name

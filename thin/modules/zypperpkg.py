@@ -72,7 +72,7 @@ available_version = latest_version
 
 def upgrade_available(name, **kwargs):
     """
-    Whether a newer version of the package can be had
+    Whether a newer version of the package is available
 
     CLI Example:
 
@@ -123,7 +123,7 @@ def list_repo_pkgs(*args, **kwargs):
 
 def list_upgrades(refresh=True, root=None, **kwargs):
     """
-    Return ``{name: new version}`` of what an upgrade would bring
+    Return ``{name: new version}`` of the packages that an upgrade would change
 
     fromrepo
         Only these repositories: a name or a list.
