@@ -64,6 +64,8 @@ class Runner:
         self.on_state: Callable[[str, str, dict[str, Any]], None] | None = None
         #: is told of each event that a target sends: id, tag, data, whether it is that of a ``fire_event``
         self.on_event: Callable[[str, str, Any, bool], None] | None = None
+        #: is awaited when a target has returned, before what it keeps of the job is given up there
+        self.on_value: Callable[[str], Awaitable[None]] | None = None
         self._kept = kept
         self.connecting = connect_options(project, job) if kept is None else kept.options
         self._within = within
