@@ -104,6 +104,8 @@ class JobOptions(RolloutOptions):
     plan: bool = False
     #: the runs are left to themselves on the targets, once they need nothing of the controller
     detach: bool = False
+    #: what ``file`` states change is kept on the targets, for an undo
+    backups: bool = False
     #: a state whose function does not exist fails when it is reached, as in Salt; False: then no state runs
     unknown_states_run: bool = False
 

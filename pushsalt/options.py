@@ -306,6 +306,12 @@ _MINION: Final = _of(
     ("disabled_requisites", "list", [], "Requisites that are ignored."),
     ("global_state_conditions", "any", None, "Conditions by state function for all states."),
     ("backup_mode", "text", "", "Default of `backup` for changed files."),
+    (
+        "backups",
+        "bool",
+        False,
+        "Keep on the target what `file` states change, for `pushsalt undo` (`--backups` for one run).",
+    ),
     ("cmd_safe", "bool", True, "cmd functions use no shell unless told."),
     ("proxy_host", "text", "", "HTTP proxy of modules."),
     ("proxy_port", "int", 0, "Its port."),

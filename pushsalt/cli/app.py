@@ -36,6 +36,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "inventory": ("pushsalt.cli.inventory", "Show and check the inventory: list, show, graph, check"),
     "grains": ("pushsalt.cli.grains", "Collect and show grains"),
     "jobs": ("pushsalt.cli.jobs", "Kept jobs: list, show, diff, wait, resume, export, prune"),
+    "undo": ("pushsalt.cli.undo", "Put back the files that a job changed"),
     "resource": ("pushsalt.cli.resource", "Managed resources: list, refresh, list-grains, show-grains"),
     "cache": ("pushsalt.cli.cache", "Cached data of targets: list, show, clear, prune, verify"),
     "formula": ("pushsalt.cli.formula", "Formulas from git: add, list, show, update, remove, check, new"),
