@@ -368,8 +368,7 @@ class Client:
         self.reporter.run_started(ids, job.title)
         job = replace(job, jid=job.jid or new_jid())
         log.debug("job %s: %s on %d targets", job.jid, job.title, len(ids))
-        runner = Runner(project, job, course.width, alone=len(ids) == 1, kept=self._kept)
-        runner.on_value = self.on_value
+        runner = Runner(project, job, course.width, alone=len(ids) == 1, kept=self._kept, on_value=self.on_value)
         self._stop = (asyncio.get_running_loop(), stopping := runner.stopping)
         check = batch_check(project, job, course)
         keeps = self.keeps_jobs and not job.options.plan
