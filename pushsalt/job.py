@@ -140,6 +140,8 @@ class Job:
     jid: str = ""
     #: the record has the job, and gets more returns of it
     resumes: bool = False
+    #: a call goes on without its connection, and its return is kept on the target until it is collected
+    survives: bool = False
     #: what earlier commands have begun is collected, and nothing else is done; it ``resumes`` then
     collects: bool = False
     #: what is to be recorded for a plan file (pushsalt.run.recording.Recorder)

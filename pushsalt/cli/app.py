@@ -29,6 +29,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "orchestrate": ("pushsalt.cli.orchestrate", "Run an orchestration: states on the controller, jobs on targets"),
     "runner": ("pushsalt.cli.runner", "Call a runner function on the controller"),
     "events": ("pushsalt.cli.events", "Events of jobs, targets and runners, as they were and as they come"),
+    "react": ("pushsalt.cli.react", "React to events by Salt's reactor configuration, in the foreground"),
     "cp": ("pushsalt.cli.cp", "Copy files and trees to or from targets"),
     "target": ("pushsalt.cli.target", "Print the ids that match"),
     "check": ("pushsalt.cli.check", "Lint and smoke test states and formulas, offline"),

@@ -239,7 +239,7 @@ class TargetFunction(Kind):
 
     def __init__(self, work: Work) -> None:
         super().__init__(work)
-        self.survives = work.options.detach
+        self.survives = work.options.detach or (work.job.survives and work.outlives)
         self.takes_lock = self.job.fun == UNDO
         self.may_be_kept = self.survives or self.job.resumes
 
