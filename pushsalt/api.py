@@ -374,6 +374,7 @@ class Client:
         events = open_events(project, runner) if keeps else None
         others = [*self.observers, *([delivery] if delivery else []), *([events] if events else [])]
         observers = Observers(record, others, project.redactor)
+        runner.keep = observers.keep
         rollout = Rollout(course, partial(run, runner), self.reporter, stopping, check, observers.returned)
         state = partial(job_start, job, selection, ids, self.words, project.redactor)
         try:
