@@ -344,7 +344,7 @@ class Client:
 
         from pushsalt.run.batchcheck import batch_check
         from pushsalt.run.jobevents import open_events, settle_events
-        from pushsalt.run.jobrecord import ProjectState, hide_kept, recorder
+        from pushsalt.run.jobrecord import ProjectState, hide_kept, keep_given, recorder
         from pushsalt.run.jobstart import job_start
         from pushsalt.run.observers import Observers
         from pushsalt.run.returns import finish, open_delivery
@@ -357,6 +357,7 @@ class Client:
         if renders(job, project.functions):
             project.pool.start()  # before data of targets is read, so that it is ready when needed
         project.redactor.add_pillar(job.options.pillar)
+        keep_given(project, job)
         if selection.refresh:
             say_not_refreshed(await self.refresh_async(selection, job.options))
         ids = self.target(selection)

@@ -11,6 +11,7 @@ import time
 
 import pytest
 
+from pushsalt.redact import MASK
 from tests.beds.gitserver import Repo, git
 from tests.beds.project import Project
 
@@ -138,6 +139,17 @@ def test_no_secret_reaches_the_record(project):
     for jid in [job["jid"] for job in jobs(project, "list")]:
         text = project.run("jobs", "show", jid, "--out", "json").out + project.run("jobs", "show", jid).out
         assert "s3cret" not in text
+
+
+def test_a_secret_that_an_earlier_command_was_given_is_hidden(project):
+    words = ("--pillar", '{"api_token": "overr1de-s3cret", "plain": "open-value"}')
+    assert project.run("apply", "here", "fine", *words).code == 0
+    shown = project.json("run", "here,there", "-L", "cmd.run", "printf overr1de-; echo s3cret open-value")
+    assert set(shown.data.values()) == {f"{MASK} open-value"}, "another target, too"
+    named = project.run("run", "here", "test.echo", "overr1de-s3cret")
+    kept = project.run("jobs", "show", "last", "--out", "json").out
+    assert "s3cret" not in named.out + kept
+    assert not [path for path in project.cache.rglob("*") if path.is_file() and b"s3cret" in path.read_bytes()]
 
 
 def test_job_cache_false_keeps_nothing(tmp_path):
