@@ -15,6 +15,8 @@ from pushsalt.redact import MASK
 from tests.beds.gitserver import Repo, git
 from tests.beds.project import Project
 
+pytestmark = pytest.mark.slow
+
 HOSTS = {
     "here": {"transport": "local"},
     "there": {"transport": "local"},

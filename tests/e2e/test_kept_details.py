@@ -71,7 +71,9 @@ def test_the_jid_is_the_same_everywhere(project, tmp_path):
     job = jobs_of(project).get(jid)
     assert jobs_of(project).document(jid)["Result"]["here"]["jid"] == jid
     assert [event["tag"] for event in jobs_of(project).returns(job)["here"].events] == ["my/tag"]
-    events = [json.loads(line) for line in project.run("events", f"salt/job/{jid}/*", "--out", "ndjson").out.splitlines()]
+    events = [
+        json.loads(line) for line in project.run("events", f"salt/job/{jid}/*", "--out", "ndjson").out.splitlines()
+    ]
     assert events and {event["data"]["jid"] for event in events} == {jid}
     assert project.json("run", "here", "test.kwarg", "--jid-file", str(begun)).data["here"]["__pub_jid"] == (
         begun.read_text().strip()

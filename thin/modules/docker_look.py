@@ -1,4 +1,4 @@
-"""Looking at containers, and copying from and to them. Salt (until 3007): ``salt/modules/dockermod.py``."""
+"""Information about containers, and copying from and to them. Salt (until 3007): ``salt/modules/dockermod.py``."""
 
 import os
 import re
@@ -173,7 +173,7 @@ def compare_containers(first, second, ignore=None):
     Return ``{Config, HostConfig: {name: {old, new}}}``: differences between two containers
 
     ignore
-        What not to look at: a list, or a text with commas.
+        Settings to ignore: a list, or a text with commas.
 
     CLI Example:
 
@@ -253,23 +253,23 @@ def copy_to(name, source, dest, exec_driver=None, overwrite=False, makedirs=Fals
     return True
 
 
-#: What each container has of its own, however it was made.
+#: Settings that differ between all containers, however they were created.
 _OF_ITS_OWN = {"CreateCommand", "ContainerIDFile", "Annotations", "sdNotifyMode"}
-#: what the one who made it did with its output then
+#: how the output was attached when the container was created
 _OF_ITS_OWN |= {"AttachStdin", "AttachStdout", "AttachStderr", "StdinOnce"}
-#: lists whose order means nothing
+#: lists whose order has no meaning
 _SETS = ("Env", "CapAdd", "CapDrop", "Binds", "Dns", "ExtraHosts", "GroupAdd", "Links", "SecurityOpt")
 
 
 def _plain(key, value, about):
     """A setting without values that are specific to the container."""
     if key == "LogConfig" and isinstance(value, dict):
-        return {name: value[name] for name in value if name != "Path"}  # podman's, with the container's id
+        return {name: value[name] for name in value if name != "Path"}  # podman: contains the container's id
     if key == "Env" and value:
         return sorted(each for each in value if not _podmans(each, about))
-    if key == "Binds" and value:  # podman lists volumes without a name here, by ids of their own
+    if key == "Binds" and value:  # podman lists anonymous volumes here, by their ids
         return [re.sub(r"^[0-9a-f]{64}:", ":", each) for each in value]
-    if key == "Volumes" and value:  # Salt's way to make one names what is bound here, too
+    if key == "Volumes" and value:  # containers created by Salt list bound paths here, too
         bound = [each.split(":")[1] for each in (about.get("HostConfig") or {}).get("Binds") or [] if ":" in each]
         return {place: value[place] for place in value if place not in bound}
     if key == "Links":
@@ -279,7 +279,7 @@ def _plain(key, value, about):
 
 
 def _podmans(text, about):
-    """Whether this variable is one that podman gives to each container that it starts."""
+    """Whether podman sets this variable in each container that it starts."""
     name = text.partition("=")[0]
     if "ImageName" not in about or name not in ("HOSTNAME", "HOME", "container"):
         return False
@@ -288,7 +288,7 @@ def _podmans(text, about):
 
 
 def _comparable(key, value):
-    """A value for comparison: all empty values are equal."""
+    """A normalized value for comparison: all empty values are equal."""
     if key in _SETS and isinstance(value, list):
         return sorted(map(str, value)) or None
     if key == "Ulimits" and isinstance(value, list):

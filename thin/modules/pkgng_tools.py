@@ -1,6 +1,6 @@
 """Maintenance commands of FreeBSD's pkg, with their output: a part of ``pkg``. Salt: modules/pkgng.py
 
-All functions but the first two take ``jail``, ``chroot`` or ``root``, as those of pkgng.py do.
+All functions except the first two take ``jail``, ``chroot`` or ``root``, like those of pkgng.py.
 """
 
 import os
@@ -24,7 +24,7 @@ def __virtual__():
 
 def parse_config(file_name=CONFIGURATION):
     """
-    Return ``{key: value, config_file: path}`` of pkg's configuration, or words about a file that is not there
+    Return ``{key: value, config_file: path}`` of pkg's configuration, or a message if the file does not exist
 
     CLI Example:
 
@@ -148,7 +148,7 @@ def autoremove(jail=None, chroot=None, root=None, dryrun=False):
     Remove dependencies that are no longer needed
 
     dryrun
-        Only say so.
+        Only report.
 
     CLI Example:
 
@@ -318,7 +318,7 @@ def updating(name, jail=None, chroot=None, root=None, filedate=None, filename=No
     Return the entries of the ports' UPDATING for a package
 
     filedate
-        Only what is newer, as YYYYMMDD.
+        Only newer entries; YYYYMMDD.
     filename
         Another file.
 

@@ -9,7 +9,7 @@ from thin.utils.files import osutil, textfile
 __reads__ = ("version", "config")
 __changes__ = ("rsync",)
 
-#: arguments that options of the same name (rsync.src …) stand in for
+#: arguments whose defaults are options of the same name (rsync.src …)
 _OPTIONS = "src dst delete force update passwordfile exclude excludefrom dryrun rsh".split()
 
 

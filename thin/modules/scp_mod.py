@@ -1,6 +1,6 @@
 """Copies with OpenSSH's scp. Salt: modules/scp_mod.py, which needs Python packages.
 
-It never asks: keys and known hosts must be there, and passwords cannot be given.
+scp asks no questions: keys and known hosts must exist, and passwords are not supported.
 """
 
 import os
@@ -11,7 +11,7 @@ from thin.exceptions import CommandExecutionError, SaltInvocationError
 __virtualname__ = "scp"
 __changes__ = ("get", "put")
 
-#: arguments of paramiko that change nothing here
+#: arguments of paramiko that have no effect
 _SILENT = frozenset("look_for_keys allow_agent socket_timeout buff_size sanitize progress4 progress".split())
 
 

@@ -29,11 +29,11 @@ def create_certificate(ca_server=None, signing_policy=None, path=None, overwrite
     Create an OpenSSH certificate; returns its line, or writes it to ``path``
 
     ca_server
-        Not supported: it needs one agent to ask another
+        Not supported: it would need a request from one minion to another
     signing_policy
         Name of one of ``ssh_signing_policies`` (pillar or configuration), which fixes or limits the arguments
     path, overwrite
-        Write it to this file; one that is there is replaced only with ``overwrite``
+        Write it to this file; an existing file is replaced only with ``overwrite``
     raw
         Return bytes
     cert_type
@@ -43,13 +43,13 @@ def create_certificate(ca_server=None, signing_policy=None, path=None, overwrite
     private_key, public_key
         The key that is certified (``private_key_passphrase``)
     valid_principals, all_principals
-        The names of users or hosts that it holds for, or True for all
+        The names of users or hosts for which it is valid, or True for all
     serial_number, key_id
         Number or hexadecimal text, random by default; the text that logs show
     not_before, not_after, ttl
         ``YYYY-mm-dd HH:MM:SS`` in UTC; or how long from now, like 12h (a day for users, 30 for hosts by default)
     critical_options, extensions
-        Dicts of names and values, True if there is none to it
+        Dicts of names and values, True for those without a value
     copypath
         Also write it to this directory as ``SERIAL.crt``
 
@@ -83,7 +83,7 @@ def _certificate(copypath=None, **kwargs):
     return certificate
 
 
-#: what salt-ssh calls it
+#: the name that salt-ssh uses
 create_certificate_ssh = create_certificate
 
 
@@ -150,7 +150,7 @@ def encode_private_key(private_key, private_key_passphrase=None, passphrase=None
 
 def expires(certificate, ttl=0):
     """
-    Whether a certificate expires within so many seconds, or a time like 7d
+    Whether a certificate expires within a number of seconds, or a time like 7d
 
     CLI Example:
 
