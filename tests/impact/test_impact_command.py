@@ -13,6 +13,8 @@ import pytest
 from tests.beds.project import Project
 from tests.reports.test_html import data_of
 
+pytestmark = pytest.mark.slow
+
 SECRET = "correct-horse-battery-2"
 HOSTS: dict[str, Any] = {
     **{f"web{n}": {"transport": "offline", "grains": {"kind": "web"}} for n in (1, 2)},
