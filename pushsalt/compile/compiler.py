@@ -15,7 +15,7 @@ from pushsalt.compile.requisites import apply_requisites_in
 from pushsalt.compile.source import High, Matches, Problem, RenderedSls, SourcePositions, StateFunctions, StateTree
 from pushsalt.compile.top import Matcher, TopOptions, TopResult, match_top
 from pushsalt.compile.verify import malformed, verify_high
-from pushsalt.model import Chunk
+from pushsalt.model import Chunk, Explained
 
 NO_MATCHES = "No Top file or master_tops data matches found. Please see master log for details."
 NO_STATES = "No states found for this minion"
