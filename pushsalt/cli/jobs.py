@@ -126,8 +126,7 @@ def show(given: Given, jid: Annotated[str, _JID]) -> int:
         TERMINAL.get().stdout.write(_escaped([*_head(job, found), *_steps(steps or {})]))
     if returns:
         test = bool(job.detail.get("options", {}).get("test"))
-        elapsed = (job.end or job.start) - job.start
-        Returns(client, given, TERMINAL.get(), test=test).write(returns, elapsed)
+        Returns(client, given, TERMINAL.get(), test=test).write(returns, job.elapsed)
     return 0
 
 

@@ -82,6 +82,7 @@ def test_show_prints_as_the_command_and_takes_parts(project):
     shown = project.run("jobs", "show", "last")
     assert "by " in shown.out and "exit code 0" in shown.out
     assert next(line for line in said.out.splitlines() if "fine" in line) in shown.out
+    assert shown.out.endswith(project.run("jobs", "wait", "last").out), "with the time that the job took"
     project.json("apply", "*", "fine", "--wait-lock", "60")
     assert set(jobs(project, "show", "last", "--failed")["Result"]) == {"paper"}
     assert set(jobs(project, "show", "last", "--changed")["Result"]) == {"here", "there"}
