@@ -39,6 +39,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "cache": ("pushsalt.cli.cache", "Cached data of targets: list, show, clear, prune, verify"),
     "formula": ("pushsalt.cli.formula", "Formulas from git: add, list, show, update, remove, check, new"),
     "ca": ("pushsalt.cli.ca", "SSH certificates: init, sign-user, sign-host, revoke, show"),
+    "session": ("pushsalt.cli.session", "Connections kept for later commands: start, list, stop"),
     "init": ("pushsalt.cli.init", "Create a project folder"),
     "wait": ("pushsalt.cli.wait", "Wait until targets can be logged in to, or were restarted"),
     "clean": ("pushsalt.cli.clean", "Remove pushsalt's files from targets"),

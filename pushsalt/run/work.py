@@ -217,7 +217,7 @@ class Work:
             serve=self._serve,
             on_event=self._event,
             warnings=self.warnings,
-            channels=cast("Channels", connection) if self.target.place != self.target.key else None,
+            channels=self._channels(connection, start),
             reconnect=Reconnect(start.reconnect, self.connect_again) if start.job else None,
         )
         try:
@@ -234,6 +234,21 @@ class Work:
         self.reporter.target_phase(self.name, "install Python")
         self.warnings.append(await bootstrap.install(self.target, connection))
         return await open_one()
+
+    def _channels(self, connection: transport.Connection, start: Start) -> Channels | None:
+        """Where the session's channel comes from and goes to, if other sessions may use it."""
+        if self.target.place != self.target.key:
+            return cast("Channels", connection)
+        keeper = self.runner.connecting.keeper
+        if keeper is None or not hasattr(connection, "park") or start.job:
+            return None
+        from pushsalt.session.keptchannels import KeepingConnection, KeptChannels
+
+        keeping = cast("KeepingConnection", connection)
+        if start.clean:
+            keeping.drop()
+            return None
+        return KeptChannels(keeping, self.target, self.project.runtime, keeper.seconds)
 
     def _args(self) -> list[Any]:
         """The arguments of the function; for ``apply``, the list of SLS names is one argument."""

@@ -249,7 +249,8 @@ class Session:
             self.info.update(channel.info)
         else:
             self._channel = channel = Channel(self.target, connection.user, runtime, self._warn, self._fail)
-            await channel.start(connection, {**parameters, "several": self._channels is not None})
+            several = self._channels.several if self._channels is not None else {"several": False}
+            await channel.start(connection, {**parameters, **several})
         self.traffic = channel.traffic
         self._questions.use(runtime)
         return channel, beginning
