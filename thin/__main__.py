@@ -28,9 +28,10 @@ def main(state, store):
 
     ``state``: nonce; lock (None or the holder's words), wait (seconds) and lock_name, if it is not that of the whole
     target (``lock-`` and letters or digits); deadline (seconds or None); clean (bool); several, if other sessions may
-    follow (see thin.sessions), "kept" if they are of other commands, with idle, the seconds to wait for the next; job, the JID of a run that may outlive its channel, with reconnect, the seconds that the
-    controller would try to come back, and resume, the number of the frame to go on at, if the run has begun before (see
-    thin.surviving); path, home, dir_fd and pending from the first stage.
+    follow (see thin.sessions), "kept" if they are those of other commands, with idle, the seconds to wait for one; job,
+    the JID of a run that may outlive its channel, with reconnect, the seconds that the controller would try to come
+    back, and resume, the number of the frame to go on at, if the run has begun before (see thin.surviving); path, home,
+    dir_fd and pending from the first stage.
     """
     try:
         down, up = _claim()

@@ -5,7 +5,7 @@ Nothing is imported here that a Python has not loaded anyway, or nearly so.
 
 from __future__ import annotations
 
-import _signal as signal  # `signal` itself would import enum
+import _signal as signal  # type: ignore[import-not-found]  # `signal` itself would import enum
 import os
 import sys
 
@@ -28,6 +28,8 @@ OTHERS = frozenset(
 )
 #: Options that ask on the terminal.
 ASKING = ("--ask", "--rerun-failed", "--confirm", "--askpass")
+#: Values of --session with which a command runs by itself.
+OFF = (["0"], ["off"], ["no"], ["false"], ["none"], [""])
 PASSED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
@@ -61,7 +63,11 @@ def _may_be_run(words: Sequence[str]) -> bool:
     command = next((word for word in words if word in COMMANDS or word in OTHERS), "")
     if command not in COMMANDS:
         return False
-    for word in words:
+    for number, word in enumerate(words):
+        if word == "--session" and words[number + 1 : number + 2] in OFF:
+            return False
+        if word.startswith("--session=") and [word[10:]] in OFF:
+            return False
         if word.startswith(ASKING) or (word[:1] == "-" and word[1:2] != "-" and word[1:].isalpha() and _asks(word)):
             return False
     return not any(word in ("-h", "--help", "--version") for word in words)
@@ -193,13 +199,13 @@ def _pass_signals(sock: socket) -> None:
 def _lost() -> int:
     sys.stderr.write(
         "error: the broker of the session was ended in mid-run\n"
-        "hint: runs of states go on where they were: `pushsalt jobs resume` collects their returns\n"
+        "hint: runs of states go on where they were: `pushsalt jobs resume JID` collects them (`jobs list`)\n"
     )
     return 3
 
 
 def _ended_by(number: int) -> int:
     sys.stderr.write(
-        f"error: the command was ended by signal {number}\nhint: run it again; look for the reason in the system's log\n"
+        f"error: the command was ended by signal {number}\nhint: look for the reason in the system's log\n"
     )
     return 128 + number

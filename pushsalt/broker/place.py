@@ -38,7 +38,7 @@ _OF_BROKER = frozenset(("HOME", "PATH", "USER", "LOGNAME", "SSH_AUTH_SOCK", "LAN
 #: Variables that decide which configuration, inventory and cache a command has.
 _OF_PROJECT = frozenset(("SALT_SALTFILE", "XDG_CONFIG_HOME", "XDG_CACHE_HOME", "XDG_DATA_HOME"))
 #: Options that do the same.
-_OPTIONS = ("-c", "-i", "--config", "--inventory", "--cache-dir", "--session")
+_OPTIONS = ("-c", "-i", "--config", "--config-dir", "--inventory", "--inventory-file", "--roster-file", "--cache-dir")
 
 
 def folder(env: Mapping[str, str]) -> str:

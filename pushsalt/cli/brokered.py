@@ -94,7 +94,7 @@ def _streams() -> None:
     encoding = given or encoding
 
     def opened(number: int, mode: str, handler: str) -> IO[str]:
-        raw = open(number, mode, closefd=False)  # noqa: SIM115, PTH123
+        raw = open(number, mode, closefd=False)  # noqa: SIM115
         shown = os.isatty(number)
         return io.TextIOWrapper(cast("IO[bytes]", raw), encoding, handler, line_buffering=shown or number == 2)
 

@@ -57,15 +57,17 @@ def spoken(seconds: float) -> str:
 
 def wanted(given: Given, config: Config) -> float | None:
     """Seconds of the session that the command line or the configuration asks for; None if neither says anything."""
-    text, raised = given.session, UsageError
-    if text is None:
-        if "session" not in config.given:
-            return None
-        text, raised = str(config.opts["session"]), ConfigError
-    found = seconds_of(text)
+    hint = "for example 10m, 1h or 0"
+    if given.session is not None:
+        found = seconds_of(given.session)
+        if found is None:
+            raise UsageError(f"--session: {given.session!r} is no duration", hint=hint)
+        return found
+    if "session" not in config.given:
+        return None
+    found = seconds_of(str(config.opts["session"]))
     if found is None:
-        where = "--session" if raised is UsageError else "`session`"
-        raise raised(f"{where}: {text!r} is no duration", hint="for example 10m, 1h or 0")
+        raise ConfigError(f"`session`: {config.opts['session']!r} is no duration", hint=hint)
     return found
 
 
@@ -116,7 +118,7 @@ def begin(given: Given, project: Project) -> None:
     if seconds is None and info is not None:
         seconds = float(info.get("idle", DEFAULT))
     if not seconds:
-        if os.path.lexists(where.link):
+        if given.session is None and os.path.lexists(where.link):
             where.link.unlink(missing_ok=True)
         return
     try:
@@ -150,7 +152,7 @@ def _link(where: Place) -> None:
     link, goal = where.link, f"{where.key}.run"
     try:
         if os.path.lexists(link):
-            if os.readlink(link) == goal:
+            if str(link.readlink()) == goal:
                 return
             link.unlink()
         link.symlink_to(goal)

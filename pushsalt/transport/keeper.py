@@ -26,7 +26,7 @@ from pushsalt.model import Target
 from pushsalt.transport import lease, ssh
 from pushsalt.transport.identity import identity
 from pushsalt.transport.leased import Streams
-from pushsalt.transport.sshconnection import Shared, SshConnection
+from pushsalt.transport.sshconnection import SshConnection
 
 log = logging.getLogger(__name__)
 
@@ -119,8 +119,7 @@ class Keeper:
         loop.call_later(max(1.0, self.seconds), self._look)
         async with server:
             await self._done.wait()
-        for kept in [each for several in self.idle.values() for each in several]:
-            await self._close(kept)
+        await asyncio.gather(*(self._close(kept) for several in list(self.idle.values()) for kept in list(several)))
 
     def _look(self) -> None:
         """End when nothing is kept and nobody has asked for a while."""
@@ -159,8 +158,7 @@ class Keeper:
         if found[0] == b"q":
             ids = lease.values(found[2])["ids"]
             kept = [each for each in kept if ids is None or each.target.id in ids]
-            for each in kept:
-                await self._close(each)
+            await asyncio.gather(*(self._close(each) for each in kept))
             if ids is None:
                 self.stop()
         now = time.monotonic()
@@ -192,17 +190,18 @@ class Keeper:
         """A kept connection of this identity that answers; those that do not fit any more are closed."""
         found = None
         for kept in reversed(list(self.idle.get(target.id, ()))):
-            if found is None and kept.identity == wanted and kept.connection.is_open:
-                self._remove(kept)
-                if await _answers(kept):
-                    found = kept
-                    continue
+            if kept not in self.idle.get(target.id, ()):
+                continue  # another command has it by now
+            fits = kept.identity == wanted and kept.connection.is_open
+            if fits and found is not None:
+                continue
+            self._remove(kept)
+            if fits and await _answers(kept):
+                found = kept
+                continue
+            if fits:
                 log.debug("%s: the kept connection does not answer: a new one is made", target.id)
-            elif kept.identity == wanted and kept.connection.is_open:
-                continue
-            elif kept not in self.idle.get(target.id, ()):
-                continue
-            await self._close(kept)
+            self.later(self._close(kept))
         if found is not None:
             await _stop_watching(found)
         return found
@@ -313,7 +312,7 @@ class Lease:
             self.send(lease.said(b"N", names=[str(exc)]))
             return None
         except TargetError as exc:
-            self.send(lease.said(b"E", **lease.error(exc)))
+            self.send(lease.said(b"E", 0, **lease.error(exc)))
             return None
         if kept is None:
             self.send(lease.frame(b"A"))

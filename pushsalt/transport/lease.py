@@ -7,9 +7,9 @@ command   ``l`` target, options, jumps, about: asks for a connection · ``o`` wo
           ``i`` bytes for its stdin · ``z`` end of stdin · ``c`` close · ``a`` abort · ``p`` about: keep the stream
           open, with what the next command needs to know of it · ``r`` take up the one that was kept, as stream 0 ·
           ``d`` the connection is given back
-keeper    ``L`` user, about (of the stream that was kept): the connection · ``N`` names: ask again, with these jump hosts ·
-          ``A`` not here: connect yourself · ``E`` kind, message, hint: it failed, or a command was not started ·
-          ``O`` the command was started · ``o`` bytes of stdout · ``e`` of stderr · ``k`` bytes that were taken ·
+keeper    ``L`` user, about (of the stream that was kept): the connection · ``N`` names: ask again, with these jump
+          hosts · ``A`` not here: connect yourself · ``E`` kind, message, hint: it failed, or a command was not
+          started · ``O`` it was started · ``o`` bytes of stdout · ``e`` of stderr · ``k`` bytes that were taken ·
           ``z`` end of stdout · ``x`` kind, message, hint: the connection broke · ``s`` status: it has ended ·
           ``g`` level, name, text: a line of the log
 control   ``?`` list · ``q`` ids: let go of them, or of all · answers ``!``
