@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import logging
 import random
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator, Sequence
 from contextlib import aclosing, contextmanager
 from dataclasses import replace
 from functools import cached_property, partial
@@ -63,6 +63,8 @@ class Client:
         self.keeps_jobs = True
         #: is called with the JID of a job, before its first target is asked
         self.on_begin: Callable[[str], None] = _ignore_jid
+        #: is awaited for each target that has returned, before what it keeps of the job is given up there
+        self.on_value: Callable[[str], Awaitable[None]] | None = None
         #: the words of the command line, if there is one
         self.words: Sequence[str] = ()
         self._is_within = False
@@ -366,7 +368,7 @@ class Client:
         self.reporter.run_started(ids, job.title)
         job = replace(job, jid=job.jid or new_jid())
         log.debug("job %s: %s on %d targets", job.jid, job.title, len(ids))
-        runner = Runner(project, job, course.width, alone=len(ids) == 1, kept=self._kept)
+        runner = Runner(project, job, course.width, alone=len(ids) == 1, kept=self._kept, on_value=self.on_value)
         self._stop = (asyncio.get_running_loop(), stopping := runner.stopping)
         check = batch_check(project, job, course)
         keeps = self.keeps_jobs and not job.options.plan

@@ -254,6 +254,8 @@ _CONTROLLER: Final = _of(
     ("event_journal", "bool", True, "Write the events of jobs into the journal below cache_dir: see docs/events.md."),
     ("keep_events_seconds", "int", 604800, "Seconds for which events are kept; 0: up to keep_events_size."),
     ("keep_events_size", "bytes", 128 * 1024**2, "Bytes of all kept events, from which on the oldest go; 0: no bound."),
+    ("reactor", "any", [], "Reactor SLS by globs of tags, or a file that has them: see docs/reactor.md."),
+    ("reactor_worker_threads", "int", 10, "Reactions at a time."),
     ("concurrency", "int", None, "Connections at a time."),
     ("connect_timeout", "number", None, "Seconds for connecting, where the host has no `timeout`."),
     (
@@ -305,6 +307,12 @@ _MINION: Final = _of(
     ("disabled_requisites", "list", [], "Requisites that are ignored."),
     ("global_state_conditions", "any", None, "Conditions by state function for all states."),
     ("backup_mode", "text", "", "Default of `backup` for changed files."),
+    (
+        "backups",
+        "bool",
+        False,
+        "Keep on the target what `file` states change, for `pushsalt undo` (`--backups` for one run).",
+    ),
     ("cmd_safe", "bool", True, "cmd functions use no shell unless told."),
     ("proxy_host", "text", "", "HTTP proxy of modules."),
     ("proxy_port", "int", 0, "Its port."),

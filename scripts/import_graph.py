@@ -97,7 +97,11 @@ LAYERS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
             "planning",
         ),
     ),
-    ("jobs", "one job on many targets, orchestrations", ("delivery", "run", "orchestrate", "runners", "api", "impact")),
+    (
+        "jobs",
+        "one job on many targets, orchestrations",
+        ("delivery", "run", "orchestrate", "runners", "reactor", "api", "impact"),
+    ),
     (
         "presentation",
         "what people see and type",

@@ -30,7 +30,7 @@ _MISSING_FUNCTION: Final = re.compile(r"'salt' has no (?:function|module) '")
 #: Pattern in the text of a render error -> rule; the first match decides.
 _WORDS: Final = (
     (_MISSING_FUNCTION, "unknown-function"),
-    (re.compile(r"the file server has no such file to import or include"), "missing-import"),
+    (re.compile(r"no such file in the file server to import or include"), "missing-import"),
     (re.compile(r"found conflicting ID"), "duplicate-key"),
     (re.compile(r"Jinja syntax error: (?!.*(?:load|json|yaml))"), "jinja-syntax"),
     (re.compile(r"Jinja |Problem running salt function"), "jinja-failed"),

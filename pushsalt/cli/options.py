@@ -21,7 +21,7 @@ import typer
 from pushsalt.cli import words
 from pushsalt.cli.opt import Opt, seconds, whole
 from pushsalt.cli.opt import rows as _rows
-from pushsalt.cli.planoptions import DETAILED
+from pushsalt.cli.planoptions import BACKUPS, DETAILED
 from pushsalt.cli.reports import REPORTS
 from pushsalt.cli.rollouts import BATCH, ROLLOUT, rollout_options
 from pushsalt.errors import UsageError
@@ -259,7 +259,20 @@ class Given:
     def flags(self) -> list[str]:
         """The options as words of a command line, but for those that say which targets."""
         words: list[str] = []
-        for opt in (*GLOBAL, *OUTPUT, *STATES, *DETAILED, *LIMITS, *BATCH, *ROLLOUT, *REPORTS, *RETURNS, *LOGIN, *ASK):
+        for opt in (
+            *GLOBAL,
+            *OUTPUT,
+            *STATES,
+            *DETAILED,
+            *BACKUPS,
+            *LIMITS,
+            *BATCH,
+            *ROLLOUT,
+            *REPORTS,
+            *RETURNS,
+            *LOGIN,
+            *ASK,
+        ):
             value = self.values.get(opt.name)
             if opt.kind == "count":
                 words += [opt.flags[0]] * (value or 0)
@@ -337,6 +350,7 @@ class Given:
             return_config=self.return_config or "",
             render_cache=False if self.no_render_cache else None,
             detach=bool(self.detach),
+            backups=bool(self.backups),
             **rollout_options(self.values),
         )
 

@@ -40,9 +40,11 @@ class Runner:
         alone: bool = False,
         within: bool = False,
         kept: KeptConnections | None = None,
+        on_value: Callable[[str], Awaitable[None]] | None = None,
     ) -> None:
         """``alone``: the job has one target, whose log lines need no prefix. ``within``: it belongs to another job that
-        is not done, and uses what that one has. ``kept``: connections that several jobs use.
+        is not done, and uses what that one has. ``kept``: connections that several jobs use. ``on_value`` is awaited
+        when a target has returned, before what it keeps of the job is given up there.
         """
         self.alone = alone
         self.project = project
@@ -64,6 +66,7 @@ class Runner:
         self.on_state: Callable[[str, str, dict[str, Any]], None] | None = None
         #: is told of each event that a target sends: id, tag, data, whether it is that of a ``fire_event``
         self.on_event: Callable[[str, str, Any, bool], None] | None = None
+        self.on_value = on_value
         self._kept = kept
         self.connecting = connect_options(project, job) if kept is None else kept.options
         self._within = within

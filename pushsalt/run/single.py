@@ -78,8 +78,10 @@ class _Run:
             value, retcode = await self._within_time()
             if work.mined[0]:
                 await work.keep_mine()
+            await self._tell_value()
         except FunctionError:
             said = True
+            await self._tell_value()
             raise
         except LeftError:
             raise
@@ -94,6 +96,10 @@ class _Run:
             work.settle(said=said)
             await work.close()
         return self._returned(value, retcode)
+
+    async def _tell_value(self) -> None:
+        if self._work.runner.on_value is not None and not self._work.left:
+            await self._work.runner.on_value(self._work.name)
 
     def _returned(self, value: Any, retcode: int) -> TargetReturn:
         work, fun = self._work, self._work.job.fun

@@ -337,7 +337,7 @@ class Work:
             dry = plan.fields["test"] or plan.fields["mock"]
             later = dry or self.options.detach
             mined = [] if later else mine.with_states(self.project, self.target, mine_functions)
-            message = {"k": "run", **plan.fields, **({"detail": True} if self.options.plan else {})}
+            message = {"k": "run", **plan.fields, **({"detail": True} if self.options.plan else {}), **self.backups()}
             if self.runner.done:
                 message["done"] = self.runner.done
             run = session.run(message, plan.blobs.__getitem__, [each.message() for each in mined])
@@ -345,6 +345,10 @@ class Work:
             self._returned = True
         self.mined = mined, session.after
         return {**plan.disabled, **self.states}
+
+    def backups(self) -> dict[str, Any]:
+        """The field of the message ``run`` that has files kept for an undo, if they are to be."""
+        return {"backups": True} if self.options.backups or self.opts().get("backups") else {}
 
     async def until_left(self, session: Session, run: Coroutine[Any, Any, Any], has_begun: Callable[[], bool]) -> Any:
         """The value of a run; with ``--detach`` None, and ``left``, once it needs this command no more."""

@@ -17,7 +17,8 @@ def _path():
 
 
 def _read():
-    """``[[name or None, targets, lines]]``: an alias with its continuation lines, or one line that is none."""
+    """``[[name or None, targets, lines]]`` of the file. An alias includes its continuation lines; name is None for any
+    other line."""
     import re
 
     try:
@@ -39,7 +40,7 @@ def _read():
 
 
 def _write(entries):
-    """Replace the file, keeping its owner and mode, and let the mail system know."""
+    """Replace the file, keeping its owner and mode, and run newaliases where it exists."""
     from thin.utils.files import atomic
 
     text = "".join(line + "\n" for _, _, lines in entries for line in lines)
@@ -71,7 +72,7 @@ def list_aliases():
 
 def get_target(alias):
     """
-    Return where an alias points to, an empty text if there is none of that name
+    Return where an alias points to, or an empty text if the alias does not exist
 
     CLI Example:
 
@@ -103,7 +104,7 @@ def has_target(alias, target):
 
 def set_target(alias, target):
     """
-    Let an alias point to a target, which may be new
+    Set the target of an alias; the alias is created if it does not exist
 
     CLI Example:
 

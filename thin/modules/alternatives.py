@@ -1,6 +1,6 @@
 """The program that a generic name refers to, with update-alternatives. Salt: ``salt/modules/alternatives.py``.
 
-What changes something returns what the program said.
+Functions that change something return the program's output.
 """
 
 import os
@@ -12,7 +12,7 @@ __usual__ = True
 __reads__ = ("display", "show_link", "show_current", "check_exists", "check_installed")
 __changes__ = ("install", "remove", "auto", "set")
 
-#: where the links are written down, by os_family; elsewhere the program is asked
+#: directory with the data of all links, by os_family; on other systems the program is called
 _KEPT = {"RedHat": "/var/lib/alternatives", "Suse": "/var/lib/rpm/alternatives"}
 
 
@@ -24,7 +24,7 @@ def __virtual__():
 
 def display(name):
     """
-    Return all data about a name
+    Return all data of a name, as the program prints it
 
     CLI Example:
 
@@ -75,7 +75,7 @@ def show_current(name):
 
 def check_exists(name, path):
     """
-    Whether a path is one of those that a name can stand for
+    Whether a path is one of the alternatives of a name
 
     CLI Example:
 
@@ -104,7 +104,7 @@ def check_installed(name, path):
 
 def install(name, link, path, priority):
     """
-    Add a path to those that a name can stand for
+    Add a path to the alternatives of a name
 
     CLI Example:
 
@@ -118,7 +118,7 @@ def install(name, link, path, priority):
 
 def remove(name, path):
     """
-    Take a path away from those that a name can stand for
+    Remove a path from the alternatives of a name
 
     CLI Example:
 
@@ -131,7 +131,7 @@ def remove(name, path):
 
 def auto(name):
     """
-    Let a name stand for the path of the highest priority
+    Set a name to automatic mode: it refers to the alternative of the highest priority
 
     CLI Example:
 
@@ -144,7 +144,7 @@ def auto(name):
 
 def set_(name, path):
     """
-    Let a name stand for this path
+    Let a name refer to this path
 
     CLI Example:
 

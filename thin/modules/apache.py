@@ -1,6 +1,6 @@
 """The Apache web server: its properties, and its configuration files. Salt: modules/apache.py
 
-What switches sites, modules and configurations on and off is in apache_a2.py.
+apache_a2.py enables and disables sites, modules and configurations.
 """
 
 import os
@@ -34,7 +34,7 @@ def _lines(option):
 
 def version():
     """
-    Return which version the server is
+    Return the version of the server
 
     CLI Example:
 
@@ -47,7 +47,7 @@ def version():
 
 def fullversion():
     """
-    Return what ``-V`` says: ``{name: text}``, and ``compiled_with`` as a list
+    Return the output of ``-V``: ``{name: text}``, and ``compiled_with`` as a list
 
     CLI Example:
 
@@ -81,7 +81,7 @@ def modules():
 
 def servermods():
     """
-    Return the modules that are part of the program
+    Return the modules that are compiled into the program
 
     CLI Example:
 
@@ -152,7 +152,7 @@ def signal(signal=None):
 
 def useradd(pwfile, user, password, opts=""):
     """
-    Add a user to a file of passwords, which is made if it is missing
+    Add a user to a password file, which is created if it does not exist
 
     opts
         options of htpasswd: letters
@@ -168,7 +168,7 @@ def useradd(pwfile, user, password, opts=""):
 
 def userdel(pwfile, user):
     """
-    Take a user out of a file of passwords
+    Remove a user from a password file
 
     CLI Example:
 
@@ -223,7 +223,7 @@ def _number(text):
 
 def config(name, config, edit=True):
     """
-    Write a file of the configuration out of data, and return its text; only that with ``edit=False``
+    Write a configuration file from data, and return its text; with ``edit=False`` only return it
 
     config
         list of ``{directive: text}``, ``{directive: [text]}`` and ``{section: {this: its argument, directive: …}}``

@@ -1,4 +1,4 @@
-"""Switches sites, modules and configurations of Apache on and off, as Debian and SUSE do: a part of ``apache``.
+"""Enables and disables sites, modules and configurations of Apache, on Debian and SUSE: a part of ``apache``.
 
 Salt (until 3007): modules/deb_apache.py, modules/suse_apache.py; then saltext-apache. SUSE only has modules.
 """
@@ -22,7 +22,7 @@ def __virtual__():
 
 def check_site_enabled(site):
     """
-    Whether a site is on; ``default`` is the one that the package brings
+    Whether a site is enabled; ``default`` is the site that the package installs
 
     CLI Example:
 
@@ -36,7 +36,7 @@ def check_site_enabled(site):
 
 def a2ensite(site):
     """
-    Switch a site on; returns ``{Name, Site, Status}``
+    Enable a site; returns ``{Name, Site, Status}``
 
     CLI Example:
 
@@ -49,7 +49,7 @@ def a2ensite(site):
 
 def a2dissite(site):
     """
-    Switch a site off; returns ``{Name, Site, Status}``
+    Disable a site; returns ``{Name, Site, Status}``
 
     CLI Example:
 
@@ -62,7 +62,7 @@ def a2dissite(site):
 
 def check_mod_enabled(mod):
     """
-    Whether a module is on
+    Whether a module is enabled
 
     CLI Example:
 
@@ -79,7 +79,7 @@ def check_mod_enabled(mod):
 
 def a2enmod(mod):
     """
-    Switch a module on; returns ``{Name, Mod, Status}``
+    Enable a module; returns ``{Name, Mod, Status}``
 
     CLI Example:
 
@@ -92,7 +92,7 @@ def a2enmod(mod):
 
 def a2dismod(mod):
     """
-    Switch a module off; returns ``{Name, Mod, Status}``
+    Disable a module; returns ``{Name, Mod, Status}``
 
     CLI Example:
 
@@ -105,7 +105,7 @@ def a2dismod(mod):
 
 def check_conf_enabled(conf):
     """
-    Whether a configuration is on
+    Whether a configuration is enabled
 
     CLI Example:
 
@@ -118,7 +118,7 @@ def check_conf_enabled(conf):
 
 def a2enconf(conf):
     """
-    Switch a configuration on; returns ``{Name, Conf, Status}``
+    Enable a configuration; returns ``{Name, Conf, Status}``
 
     CLI Example:
 
@@ -131,7 +131,7 @@ def a2enconf(conf):
 
 def a2disconf(conf):
     """
-    Switch a configuration off; returns ``{Name, Conf, Status}``
+    Disable a configuration; returns ``{Name, Conf, Status}``
 
     CLI Example:
 

@@ -1,6 +1,6 @@
 """Packages of Alpine by apk. Salt (until 3007): modules/apkpkg.py
 
-Nothing here ever asks, and apk waits for its lock itself, up to a limit. A package is held when /etc/apk/world names it
+No command asks questions, and apk waits for its lock for a limited time. A package is held when /etc/apk/world names it
 with its version.
 """
 
@@ -42,7 +42,7 @@ def __virtual__():
     return False, "Module apk only works on Alpine Linux based systems"
 
 
-# What is there, what can be had
+# Installed and available packages
 
 
 def version_cmp(pkg1, pkg2, ignore_epoch=False, **kwargs):
@@ -125,7 +125,7 @@ available_version = latest_version
 
 def upgrade_available(name, **kwargs):
     """
-    Whether a newer version of the package can be had
+    Whether a newer version of the package is available
 
     CLI Example:
 
@@ -160,7 +160,7 @@ def list_repo_pkgs(*args, **kwargs):
 
 def list_upgrades(refresh=True, **kwargs):
     """
-    Return ``{name: new version}`` of what an upgrade would bring
+    Return ``{name: new version}`` of the packages that an upgrade would change
 
     refresh : True
         Update the lists first.
@@ -184,7 +184,7 @@ def list_upgrades(refresh=True, **kwargs):
 
 def refresh_db(**kwargs):
     """
-    Update the lists; True comes out
+    Update the package lists; returns True
 
     CLI Example:
 
@@ -217,8 +217,7 @@ def install(name=None, refresh=False, pkgs=None, sources=None, **kwargs):
         Do not check signatures.
     fromrepo
         The tag of a repository, or the URL of one more.
-    reinstall
-        Install again what is there already.
+    reinstall Install packages again that are already installed.
 
     CLI Example:
 
@@ -255,7 +254,8 @@ def install(name=None, refresh=False, pkgs=None, sources=None, **kwargs):
 
 
 def _word(pkg, number, tag=""):
-    """What apk calls a version of a package: ``=1.2-r0``, ``@edge=1.2-r0`` of tagged repositories, ``>=1.2``."""
+    """The argument of apk for a version of a package: ``=1.2-r0``, ``@edge=1.2-r0`` of tagged repositories,
+    ``>=1.2``."""
     if "@" in pkg:
         pkg, _, tag = pkg.partition("@")
         tag = "@" + tag
@@ -279,7 +279,8 @@ def upgrade(name=None, pkgs=None, refresh=True, **kwargs):
     Upgrade all packages, or only these: ``{name: {old, new}}``
 
     dist_upgrade
-        Also to versions of other repositories, and down where a version is no longer there (``--available``).
+        Also to versions of other repositories, and to an older one if the installed version is no longer available
+        (``--available``).
 
     CLI Example:
 
@@ -300,10 +301,10 @@ def upgrade(name=None, pkgs=None, refresh=True, **kwargs):
 
 def remove(name=None, pkgs=None, purge=False, **kwargs):
     """
-    Remove packages: ``{name: {old, new: ""}}``, with what only they needed
+    Remove packages and the dependencies that only they needed: ``{name: {old, new: ""}}``
 
     purge
-        Their configuration, too.
+        Remove their configuration, too.
 
     CLI Example:
 
@@ -345,7 +346,7 @@ def list_holds(pattern=None, full=True, **kwargs):
     Return the packages that are pinned to a version in the list of wanted packages
 
     full
-        As ``name=version``; else their names.
+        Return ``name=version`` instead of the names.
 
     CLI Example:
 
@@ -401,7 +402,7 @@ def unhold(name=None, pkgs=None, sources=None, **kwargs):
 
 
 def _world():
-    """``{name: the word}`` of the wanted packages."""
+    """``{name: line}`` of the list of wanted packages, /etc/apk/world."""
     try:
         with open(WORLD, encoding="utf-8") as stream:
             return {apkout.name_of(word): word for word in stream.read().split()}

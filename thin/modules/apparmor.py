@@ -28,7 +28,7 @@ def __virtual__():
 
 def enabled():
     """
-    Whether the kernel has AppArmor, and it is turned on
+    Whether the kernel has AppArmor and it is enabled
 
     CLI Example:
 
@@ -76,7 +76,7 @@ def status():
 
 def names(name):
     """
-    Return the profiles that a file of ``/etc/apparmor.d`` holds; a profile's own name otherwise
+    Return the profiles that a file of ``/etc/apparmor.d`` contains; for the name of a profile, that name
 
     name
         A profile, or the path or name of a file
@@ -98,7 +98,7 @@ def names(name):
 
 def file_of(name):
     """
-    Return the file of ``/etc/apparmor.d`` that is meant by a name or path, None when it is none
+    Return the file of ``/etc/apparmor.d`` that a name or path means, or None
 
     name
         A profile, or the path or name of a file
@@ -134,7 +134,7 @@ def modes(name):
 
 def enforce(name):
     """
-    Set profiles to enforce mode; True. Raises an error when that fails
+    Set profiles to enforce mode; returns True. Raises an error when that fails
 
     name
         A profile, or the path or name of a file
@@ -150,7 +150,8 @@ def enforce(name):
 
 def complain(name):
     """
-    Set profiles to complain mode, in which breaches are logged, not refused; True. Raises an error when that fails
+    Set profiles to complain mode, in which breaches are logged, not refused; returns True. Raises an error when
+    that fails
 
     name
         A profile, or the path or name of a file
@@ -166,7 +167,7 @@ def complain(name):
 
 def disable(name):
     """
-    Unload profiles, now and after the next boot; True. Raises an error when that fails
+    Unload profiles, now and after the next boot; returns True. Raises an error when that fails
 
     name
         A profile, or the path or name of a file

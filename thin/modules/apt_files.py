@@ -49,7 +49,7 @@ def show(*names, **kwargs):
     for stanza in aptout.stanzas(_run(["apt-cache", "show", "--"] + list(names))["stdout"]) if names else ():
         name, number = stanza.pop("Package", None), stanza.pop("Version", None)
         if name and number:
-            # Salt shows of a folded field only what stands on its own lines' first one
+            # Salt shows only the first line of a folded field
             fields = {key: value.split("\n")[0] for key, value in stanza.items() if not wanted or key.lower() in wanted}
             found.setdefault(name, {}).setdefault(number, {}).update(fields)
     return found
@@ -57,7 +57,8 @@ def show(*names, **kwargs):
 
 def info_installed(*names, **kwargs):
     """
-    ``{name: {"version", "group", "packager", "url", …}}`` of installed packages; raises for an unknown one.
+    ``{name: {"version", "group", "packager", "url", …}}`` of installed packages. Raises CommandExecutionError for an
+    unknown one.
 
     CLI Example:
 
@@ -75,7 +76,7 @@ def info_installed(*names, **kwargs):
 
 def file_list(*packages, **kwargs):
     """
-    ``{"errors": [], "files": [paths]}`` of the packages (without names, of all installed ones).
+    ``{"errors": [], "files": [paths]}`` of the packages; without names, of all installed packages.
 
     CLI Example:
 
@@ -120,7 +121,7 @@ def owner(*paths, **kwargs):
 
 def which(path):
     """
-    The package that an existing file belongs to: None when no package has it, False when there is no such path.
+    The package that an existing file belongs to: None if it belongs to no package, False if the path does not exist.
 
     CLI Example:
 
@@ -151,7 +152,8 @@ def list_downloaded(root=None, **kwargs):
 
 def services_need_restart(**kwargs):
     """
-    Return the services that still run what an upgrade has replaced; needs checkrestart of the package debian-goodies
+    Return the services that still run programs or libraries that an upgrade has replaced; needs checkrestart of the
+    package debian-goodies
 
     CLI Example:
 

@@ -1,6 +1,6 @@
 """Keys of repositories: a part of ``pkg`` on Debian and similar systems. Salt: modules/aptpkg.py
 
-Where there is an apt-key its keyring is used, unless ``aptkey`` is False; else a key is a file in a directory of
+If apt-key is installed, its keyring is used, unless ``aptkey`` is False. Otherwise a key is a file in a directory of
 keyrings, which a repository names as ``signed-by``.
 """
 
@@ -103,7 +103,8 @@ def add_repo_key(
     failhard=False,
 ):
     """
-    Add a key from a file (``path``, any source), from text, or by its id from a key server; whether it worked.
+    Add a key from a file (``path``, any source), from text, or by its id from a key server; returns whether it
+    worked.
 
     ``keyfile``: its name in ``keydir``, when apt-key is not used. ``failhard``: raise CommandExecutionError instead of
     False.
@@ -185,7 +186,7 @@ def del_repo_key(name=None, aptkey=True, keydir=None, **kwargs):
     return False
 
 
-# Inside
+# Private functions
 
 
 def _apt_key(asked):
@@ -206,7 +207,7 @@ def _add(data, place, words, failhard):
         data = _dearmored(data)
         if data is None:
             return _failed(failhard, words)
-    atomic.write(place, data, mode=0o644)  # apt reads it as a user without rights
+    atomic.write(place, data, mode=0o644)  # apt reads it as an unprivileged user
     return True
 
 
@@ -227,7 +228,7 @@ def _dearmored(data):
             inside = False
         elif inside and not body:
             body = not line  # an empty line ends the headers
-        elif inside and not line.startswith(b"="):  # which begins the checksum
+        elif inside and not line.startswith(b"="):  # that line is the checksum
             text += line
     return out or None
 

@@ -112,7 +112,7 @@ def unhold(name=None, pkgs=None, sources=None, **kwargs):
 def _set_hold(target, held):
     words = {"name": target, "changes": {}, "result": False, "comment": ""}
     state = next(iter(get_selections(pattern=target)), None)
-    if state is None:  # dpkg only warns of a name that it does not know
+    if state is None:  # for an unknown name dpkg only prints a warning
         words["comment"] = ("Package %s not currently held." if held else "Package %s does not have a state.") % target
     elif (state == "hold") == held:
         words["result"] = True

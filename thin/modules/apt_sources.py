@@ -1,6 +1,6 @@
 """Repositories: a part of ``pkg`` on Debian and similar systems. Salt: modules/aptpkg.py
 
-A repository is named by its whole line, as it stands in a sources.list, also where it is written as deb822.
+A repository is named by its whole line in the format of a sources.list, also if its file has the format deb822.
 """
 
 import os
@@ -19,7 +19,7 @@ __changes__ = ("mod_repo", "del_repo")
 KEYRINGS = "/etc/apt/keyrings"
 PPA_SYSTEMS = ("Ubuntu", "Mint", "neon")
 
-#: attributes that mod_repo sets from arguments of the same name; those of LINE_ONLY are all that a line has
+#: attributes that mod_repo sets from arguments of the same name; a line can have only those of LINE_ONLY
 LINE_ONLY = ("uri", "comps", "architectures", "disabled", "file", "dist", "signedby", "trusted")
 SETTABLE = LINE_ONLY + ("uris", "suites", "types")
 
@@ -120,7 +120,7 @@ def get_repo(repo, **kwargs):
 
 def expand_repo_def(repo, file=None, **kwargs):
     """
-    What list_repos would have of a line with mod_repo's arguments, to be compared with it.
+    The entry that list_repos would return for a line with mod_repo's arguments, for comparison.
 
     CLI Example:
 
@@ -267,7 +267,7 @@ def _set(entry, values):
 
 
 def _consolidate(sources):
-    """Move all entries to sources.list, and join those that differ only in components."""
+    """Move all entries to sources.list, and merge those that differ only in components."""
     merged = {}
     for entry in sources.entries:
         for kind, uri, suite in _each(entry):
@@ -289,7 +289,8 @@ def del_repo(repo, **kwargs):
     Remove an entry, or the components that the line names, and its file if that is in sources.list.d and has no other
     entry.
 
-    The lists are updated. Returns what was done, in words; raises CommandExecutionError where there is no such entry.
+    The package lists are updated. Returns a sentence that describes what was done. Raises CommandExecutionError if
+    there is no such entry.
 
     CLI Example:
 
@@ -327,7 +328,7 @@ def del_repo(repo, **kwargs):
 
 
 def _shorten(entry, wanted):
-    """Take the suite out of an entry with just these components, or the components out of one that has more."""
+    """Remove the suite from an entry that has just these components, or the components from one that has more."""
     have, gone = set(entry.comps), set(wanted.comps)
     if have == gone:
         entry.suites = [suite for suite in entry.suites if suite != wanted.dist]
@@ -372,7 +373,7 @@ def _add_ppa(repo, refresh):
     return {repo: done}
 
 
-# Inside
+# Private functions
 
 
 def _bring_keys(wanted, saltenv, aptkey, kwargs):

@@ -1,11 +1,10 @@
 """Packages on Debian and similar systems, by driving apt-get, apt-cache, dpkg and dpkg-query. Salt: modules/aptpkg.py
 
-Nothing here ever asks, and locks are waited for (thin/utils/programs/aptrun.py). Changed configuration files stay as
-they are; ``force_conf_new`` takes the package's. Upgrades are in aptpkg_upgrades.py, files of packages in
+No command asks questions, and all wait for locks (thin/utils/programs/aptrun.py). Changed configuration files are kept;
+with ``force_conf_new`` they are replaced by the package's. Upgrades are in aptpkg_upgrades.py, files of packages in
 apt_files.py, holds and selections in apt_selections.py.
 
-The package list is read once and kept in ``__context__`` for as long as dpkg's database is the same file, so it is
-never out of date, whoever changed it.
+The list of installed packages is kept in ``__context__`` until dpkg's database changes, whoever changes it.
 """
 
 import contextlib
@@ -64,7 +63,7 @@ def normalize_name(name):
 
 def parse_arch(name):
     """
-    ``"libc6:i386"`` -> ``{"name": "libc6", "arch": "i386"}``; arch is None where none is written.
+    ``"libc6:i386"`` -> ``{"name": "libc6", "arch": "i386"}``; arch is None if the name has none.
 
     CLI Example:
 
@@ -95,15 +94,15 @@ def version_cmp(pkg1, pkg2, ignore_epoch=False, **kwargs):
         return None
 
 
-# What is there
+# Installed and available packages
 
 
 def list_pkgs(versions_as_list=False, removed=False, purge_desired=False, **kwargs):
     """
-    ``{name: "version"}`` of the installed packages (with ``versions_as_list``: ``{name: [versions]}``).
+    ``{name: "version"}`` of the installed packages; with ``versions_as_list`` ``{name: [versions]}``.
 
-    ``removed``: instead those removed whose configuration is left. ``purge_desired``: those installed but marked for
-    purging. Names of foreign architectures carry ``:arch``.
+    ``removed``: instead, removed packages whose configuration is still there. ``purge_desired``: installed packages
+    that are marked for purging. Names of foreign architectures end with ``:arch``.
 
     CLI Example:
 
@@ -149,8 +148,8 @@ def latest_version(*names, **kwargs):
     """
     The version that an install would give, "" if none is newer; ``{name: version}`` for several names.
 
-    ``refresh`` (default True) updates the lists first, ``fromrepo`` prefers that release, ``show_installed`` gives the
-    candidate also where it is installed already. An unknown package has "".
+    ``refresh`` (default True) updates the lists first, ``fromrepo`` prefers that release, ``show_installed`` returns
+    the candidate even if it is already installed. The result for an unknown package is "".
 
     CLI Example:
 
@@ -178,7 +177,7 @@ available_version = latest_version
 
 def upgrade_available(name, **kwargs):
     """
-    Whether a newer version of the package can be had.
+    Whether a newer version of the package is available.
 
     CLI Example:
 
@@ -191,7 +190,8 @@ def upgrade_available(name, **kwargs):
 
 def list_repo_pkgs(*args, **kwargs):
     """
-    ``{name: [versions]}`` that the repositories offer, in apt-cache's order, newest first; without names: of all.
+    ``{name: [versions]}`` that the repositories offer, newest first, in apt-cache's order; without names, of all
+    packages.
 
     CLI Example:
 
@@ -208,10 +208,10 @@ def list_repo_pkgs(*args, **kwargs):
 
 def refresh_db(cache_valid_time=0, failhard=False, **kwargs):
     """
-    Run apt-get update: ``{repository: True fetched | None unchanged | False failed}``.
+    Run apt-get update: ``{repository: True | None | False}`` for fetched, unchanged and failed.
 
-    {} when the lists are younger than ``cache_valid_time`` seconds. Raises CommandExecutionError in apt's words, with
-    ``failhard`` also for a single repository in error.
+    {} if the lists are younger than ``cache_valid_time`` seconds. Raises CommandExecutionError with apt's message; with
+    ``failhard`` also if only one repository failed.
 
     CLI Example:
 
@@ -231,7 +231,7 @@ def refresh_db(cache_valid_time=0, failhard=False, **kwargs):
     if _true(failhard) and errors:
         raise CommandExecutionError("Error getting repos: %s" % ", ".join(errors))
     try:
-        safepath.utime(LISTS, None)  # apt leaves the folder alone when nothing is new: cache_valid_time counts from now
+        safepath.utime(LISTS, None)  # apt does not touch the folder if nothing is new; cache_valid_time counts from now
     except OSError:
         pass
     return found
@@ -255,9 +255,9 @@ def install(
     Install, upgrade or downgrade packages: ``{name: {"old", "new"}}`` of all changes.
 
     ``pkgs``: names or ``{name: version}``; a version may be exact, have a ``*``, or be a condition like ``>=1.2``.
-    ``sources``: ``{name: path or URL}``. Other words: ``version``, ``cache_valid_time``, ``install_recommends``,
-    ``only_upgrade``, ``force_conf_new``, ``force_yes``, ``env``. Held packages are changed and stay held.
-    Raises CommandExecutionError whose ``info`` has ``errors`` (apt's words) and ``changes``.
+    ``sources``: ``{name: path or URL}``. Other arguments: ``version``, ``cache_valid_time``, ``install_recommends``,
+    ``only_upgrade``, ``force_conf_new``, ``force_yes``, ``env``. Held packages are changed and stay held. Raises
+    CommandExecutionError whose ``info`` has ``errors`` (apt's messages) and ``changes``.
 
     CLI Example:
 
@@ -313,7 +313,7 @@ def install(
 
 def remove(name=None, pkgs=None, **kwargs):
     """
-    Remove packages: ``{name: {"old", "new": ""}}``, dependants included. Names may be globs.
+    Remove packages and the packages that depend on them: ``{name: {"old", "new": ""}}``. Names may be globs.
 
     CLI Example:
 
@@ -326,7 +326,8 @@ def remove(name=None, pkgs=None, **kwargs):
 
 def purge(name=None, pkgs=None, **kwargs):
     """
-    Remove packages and their configuration: ``{"installed": changes, "removed": changes of leftovers}``.
+    Remove packages and their configuration: ``{"installed": changes, "removed": changes of packages that had only
+    configuration}``.
 
     CLI Example:
 
@@ -337,12 +338,12 @@ def purge(name=None, pkgs=None, **kwargs):
     return _uninstall("purge", name, pkgs, kwargs.get("env"))
 
 
-# Inside
+# Private functions
 
 
 @contextlib.contextmanager
 def _unheld(pkgs):
-    """Let the held ones among the packages be changed, and hold them again whatever happens."""
+    """Allow changes of those of the packages that are held, and hold them again at the end, also after an error."""
     held = [pkg for pkg in __salt__["pkg.get_selections"](state="hold")["hold"] if pkg in pkgs]
     if held:
         __salt__["pkg.set_selections"](selection={"install": held})
@@ -383,7 +384,7 @@ def _up_to_date(params):
 
 
 def _resolve(params, ignore_epoch, fromrepo):
-    """``([(name, version or None, word for apt)], [errors])`` of ``{name: version, condition or None}``."""
+    """``([(name, version or None, argument of apt)], [errors])`` for ``{name: version, condition or None}``."""
     versions = {pkg: number.lstrip("=").strip() if number else None for pkg, number in params.items()}
     compared = [pkg for pkg, number in versions.items() if number and pkgspec.has_comparison(number)]
     available = list_repo_pkgs(*compared) if compared else {}
@@ -403,7 +404,7 @@ def _resolve(params, ignore_epoch, fromrepo):
                 )
                 continue
             number = found
-        if pkg.endswith("-"):  # to apt-get that means: remove it
+        if pkg.endswith("-"):  # apt-get would remove the package
             errors.append("%s is not the name of a package" % pkg)
             continue
         wanted.append((pkg, number, "%s=%s" % (pkg, number) if number else pkg))
@@ -418,13 +419,13 @@ def _package_file(path):
 def _candidates(names, fromrepo):
     options = ["-o", "APT::Default-Release=%s" % fromrepo] if fromrepo else []
     found = aptout.candidates(_run(["apt-cache", "-q", "policy"] + options + ["--"] + list(names))["stdout"])
-    for header in list(found):  # only a foreign architecture has it: answer by the name that was asked for
+    for header in list(found):  # only a foreign architecture has it: return it under the requested name
         found.setdefault(header.split(":")[0], found[header])
     return {name: found.get(name, "") for name in names}
 
 
 def _database():
-    """What dpkg-query says, read again only when dpkg's database is another one than at the last look."""
+    """The output of dpkg-query; it is run again if dpkg's database has changed."""
 
     def read():
         done = _run(["dpkg-query", "--showformat", aptout.LIST_FORMAT, "-W"])

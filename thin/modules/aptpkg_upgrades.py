@@ -22,7 +22,8 @@ def __virtual__():
 
 def list_upgrades(refresh=True, dist_upgrade=True, **kwargs):
     """
-    ``{name: new version}`` of what an upgrade would bring. Raises CommandExecutionError in apt's words.
+    ``{name: new version}`` of the packages that an upgrade would change. Raises CommandExecutionError with apt's
+    message.
 
     CLI Example:
 
@@ -42,7 +43,7 @@ def list_upgrades(refresh=True, dist_upgrade=True, **kwargs):
 
 def autoremove(list_only=False, purge=False):
     """
-    Remove dependencies that are no longer needed: changes, or the sorted names with ``list_only``.
+    Remove dependencies that are no longer needed: the changes; with ``list_only`` only their sorted names.
 
     CLI Example:
 

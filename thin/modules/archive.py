@@ -1,6 +1,6 @@
 """Listing and creating archives. Salt: modules/archive.py
 
-Archives are read without any Python library that a minimal one lacks. Taking them apart: archive_unpack.py.
+Archives are read without libraries that a minimal Python lacks. archive_unpack.py extracts them.
 """
 
 import os
@@ -18,7 +18,7 @@ __changes__ = ("gzip", "gunzip", "cmd_zip", "rar", "zip")
 
 
 def guess_format(name):
-    """``tar``, ``zip``, ``rar`` or None, by the end of a file's name."""
+    """``tar``, ``zip``, ``rar`` or None, by the suffix of a file's name."""
     return archivefiles.guess_format(name)
 
 
@@ -36,8 +36,8 @@ def list_(
     """The paths in an archive; with ``verbose`` ``{"dirs", "files", "links", "top_level_dirs", "top_level_files",
     "top_level_links"}``. Directories end with a slash.
 
-    ``options``: the command that decompresses a tar archive. ``clean``: take the fetched copy away.
-    Raises CommandExecutionError.
+    ``options``: the command that decompresses a tar archive. ``clean``: remove the fetched copy. Raises
+    CommandExecutionError.
     """
     cached = _cached(name, saltenv, source_hash)
     found = _members(name, cached, archive_format, options, strip_components)
@@ -56,11 +56,11 @@ def check_members(
     allow_setid=False,
     allow_outside=False,
 ):
-    """The result of ``list`` with ``verbose`` for a local archive, which errors call ``shown``.
+    """The result of ``list`` with ``verbose`` for a local archive; error messages name it ``shown``.
 
-    Raises CommandExecutionError where a member of it could do harm, and is not allowed: device nodes, FIFOs and sockets
-    (``allow_devices``), set-user-ID, set-group-ID and sticky bits (``allow_setid``), what would be put outside of the
-    directory, through a link of the archive, or be a hard link to something else (``allow_outside``).
+    Raises CommandExecutionError for dangerous members, unless they are allowed: device nodes, FIFOs and sockets
+    (``allow_devices``); set-user-ID, set-group-ID and sticky bits (``allow_setid``); members that would be written
+    outside of the directory or through a link of the archive, and hard links to anything else (``allow_outside``).
     """
     found = _members(name, name, archive_format, options, strip_components)
     words = archivemembers.refusal(shown or name, found, allow_devices, allow_setid, allow_outside)
@@ -70,7 +70,7 @@ def check_members(
 
 
 def listed(found, strip, verbose):
-    """What ``list`` returns of members."""
+    """The result of ``list`` for these members."""
     kinds = {"dir": [], "link": [], "file": []}
     for member in found:
         path = archivemembers.placed(member, strip)
@@ -82,7 +82,7 @@ def listed(found, strip, verbose):
     top = [path for path in ret["dirs"] if path.count("/") == 1]
     every = ret["dirs"] + ret["files"] + ret["links"]
     common = {path.partition("/")[:2] for path in every}
-    if len(common) == 1 and all("/" in path for path in every):  # a directory that has no entry of its own
+    if len(common) == 1 and all("/" in path for path in every):  # a directory without an entry of its own
         shared = every[0].split("/")[0] + "/"
         top += [] if shared in top else [shared]
     ret["top_level_dirs"] = top
@@ -129,28 +129,28 @@ def is_encrypted(name, clean=False, saltenv="base", source_hash=None, use_etag=F
 
 
 def gzip(sourcefile, template=None, runas=None, options=None):
-    """Run ``gzip`` on a file: its output's lines."""
+    """Run ``gzip`` on a file; returns the lines of its output."""
     return _lines(["gzip"] + ([options] if options else []) + [str(sourcefile)], template=template, runas=runas)
 
 
 def gunzip(gzipfile, template=None, runas=None, options=None):
-    """Run ``gunzip`` on a file: its output's lines."""
+    """Run ``gunzip`` on a file; returns the lines of its output."""
     return _lines(["gunzip"] + ([options] if options else []) + [str(gzipfile)], template=template, runas=runas)
 
 
 def cmd_zip(zip_file, sources, template=None, cwd=None, runas=None):
-    """Make a zip archive by the command ``zip``: its output's lines."""
+    """Make a zip archive by the command ``zip``; returns the lines of its output."""
     return _lines(["zip", "-r", str(zip_file)] + archivefiles.sources(sources), cwd=cwd, template=template, runas=runas)
 
 
 def rar(rarfile, sources, template=None, cwd=None, runas=None):
-    """Make a rar archive by the command ``rar``: its output's lines."""
+    """Make a rar archive by the command ``rar``; returns the lines of its output."""
     command = ["rar", "a", "-idp", str(rarfile)] + archivefiles.sources(sources)
     return _lines(command, cwd=cwd, template=template, runas=runas)
 
 
 def zip_(zip_file, sources, template=None, cwd=None, runas=None, zip64=False):
-    """Make a zip archive of files and directories: the names in it. Relative paths need ``cwd``."""
+    """Make a zip archive of files and directories; returns the names in it. Relative paths need ``cwd``."""
     zip_file, sources = _rendered((zip_file, sources), template)
     sources = archivefiles.sources(sources)
     if cwd is not None and not os.path.isabs(str(cwd)):
@@ -178,7 +178,7 @@ def zip_(zip_file, sources, template=None, cwd=None, runas=None, zip64=False):
     return [name for name, _ in entries]
 
 
-# Inside
+# Private functions
 
 
 def _command(name):

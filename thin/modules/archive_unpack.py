@@ -1,9 +1,9 @@
-"""Archives taken apart: a part of ``archive``. Salt: modules/archive.py
+"""Extraction of archives: a part of ``archive``. Salt: modules/archive.py
 
-No member is put outside of the directory, and no link of another user's followed: an archive that has harmful members
-is refused as a whole, unless an argument allows them (see ``archive.check_members``), and what comes out of it is made
-in a private folder and moved from there (thin/utils/archives/unpacking.py). With ``runas`` that user's own rights are
-the limit of what the program can do; members are checked all the same.
+No member is written outside of the directory, and no link of another user is followed. An archive with dangerous
+members is refused as a whole, unless an argument allows them (see ``archive.check_members``). Files are extracted into
+a private folder and moved from there (thin/utils/archives/unpacking.py). With ``runas`` the program has only the rights
+of that user; members are checked all the same.
 """
 
 import os
@@ -21,12 +21,12 @@ __changes__ = ("extract_tar", "tar", "unzip", "cmd_unzip", "unrar")
 
 
 def extract_tar(path, dest, name=None, options=None, list_options=None, strip=0, **allowed):
-    """Extract a whole tar archive into a directory that is there: what ``cmd.run_all`` returns.
+    """Extract a whole tar archive into an existing directory; returns what ``cmd.run_all`` returns.
 
-    ``options``: those of a command line of tar, as text; ``list_options``: the command that decompresses it to be
-    listed. Without ``options``, owners, modes and times are those in the archive, ``members`` are the names of its
-    members, and a failure is an error. ``strip``: as many parts of each name the options take away. ``allowed``: the
-    arguments of ``check_members``. Raises CommandExecutionError.
+    ``options``: the options of a command line of tar, as text; ``list_options``: the command that decompresses the
+    archive for listing. Without ``options``, owners, modes and times are those in the archive, ``members`` are the
+    names of its members, and a failure is an error. ``strip``: how many leading parts of each name the options remove.
+    ``allowed``: the arguments of ``check_members``. Raises CommandExecutionError.
     """
     shown = name or path
     try:
@@ -45,7 +45,7 @@ def extract_tar(path, dest, name=None, options=None, list_options=None, strip=0,
 
 
 def _extract_after_a_look(shown, path, dest, options, list_options, strip, allowed):
-    """(what ``cmd.run_all`` returns of tar, members) of an archive that is looked at before tar reads it."""
+    """(what ``cmd.run_all`` returns for tar, members) of an archive that is checked before tar reads it."""
     found = archivefiles.members(shown, path, "tar", __salt__["cmd.run_all"], list_options)
     _refuse(shown, found, allowed)
     packed, outside = archivefiles.Packed(shown, path, list_options), allowed.get("allow_outside")
@@ -76,9 +76,9 @@ def tar(
     allow_setid=False,
     allow_outside=False,
 ):
-    """Run ``tar``: its output's lines. ``sources``: paths, comma-separated or a list, with wildcards.
+    """Run ``tar``; returns the lines of its output. ``sources``: paths, comma-separated or a list, with wildcards.
 
-    When it extracts, ``allow_...`` allow members that could do harm: see ``archive.check_members``.
+    For extraction, ``allow_...`` allow dangerous members: see ``archive.check_members``.
     """
     if not options:
         raise SaltInvocationError("Tar options can not be empty")
@@ -94,7 +94,7 @@ def tar(
     try:
         found = archivefiles.members(path, path, "tar", __salt__["cmd.run_all"])
     except (CommandExecutionError, OSError):
-        pass  # tar says itself what it cannot read; what it can read and we cannot is looked at afterwards
+        pass  # tar reports an archive that it cannot read; one that only tar can read is checked after extraction
     _refuse(path, found, allowed)
     command = ["tar"] + (options.split() if allow_outside else given.words) + [path]
 
@@ -130,9 +130,9 @@ def unzip(
     allow_setid=False,
     allow_outside=False,
 ):
-    """Extract a zip archive: the names of its members. ``runas``: as this user. Raises CommandExecutionError.
+    """Extract a zip archive; returns the names of its members. ``runas``: as this user. Raises CommandExecutionError.
 
-    ``allow_...`` allow members that could do harm: see ``archive.check_members``.
+    ``allow_...`` allow dangerous members: see ``archive.check_members``.
     """
     zip_file, dest = _rendered((zip_file, dest), template)
     excluded = set(archivefiles.several(excludes))
@@ -173,9 +173,9 @@ def cmd_unzip(
     allow_setid=False,
     allow_outside=False,
 ):
-    """Extract a zip archive by the command ``unzip``: its output's lines. Raises CommandExecutionError.
+    """Extract a zip archive by the command ``unzip``; returns the lines of its output. Raises CommandExecutionError.
 
-    ``allow_...`` allow members that could do harm: see ``archive.check_members``.
+    ``allow_...`` allow dangerous members: see ``archive.check_members``.
     """
     _command("unzip")
     zip_file, dest = (_absolute(path) for path in _rendered((str(zip_file), str(dest)), template))
@@ -183,7 +183,7 @@ def cmd_unzip(
     try:
         found = archivefiles.members(zip_file, zip_file, "zip", __salt__["cmd.run_all"])
     except (CommandExecutionError, OSError):
-        found = []  # unzip says itself what is wrong with it
+        found = []  # unzip reports the error itself
     _refuse(zip_file, found, allowed)
 
     def line(into):
@@ -217,9 +217,9 @@ def unrar(
     allow_setid=False,
     allow_outside=False,
 ):
-    """Extract a rar archive by ``unrar`` or ``rar``: its output's lines.
+    """Extract a rar archive by ``unrar`` or ``rar``; returns the lines of its output.
 
-    ``allow_...`` allow members that could do harm: see ``archive.check_members``.
+    ``allow_...`` allow dangerous members: see ``archive.check_members``.
     """
     tool = process.which("unrar") or process.which("rar")
     if not tool:
@@ -229,7 +229,7 @@ def unrar(
     try:
         found = archivefiles.members(rarfile, rarfile, "rar", __salt__["cmd.run_all"])
     except (CommandExecutionError, OSError):
-        found = []  # it says itself what is wrong with it
+        found = []  # the program reports the error itself
     _refuse(rarfile, found, allowed)
 
     def line(into):
@@ -242,14 +242,16 @@ def unrar(
     return _trimmed(done["stdout"].splitlines(), trim_output)
 
 
-# Inside
+# Private functions
 
 
 def _taken_apart(name, dest, line, allowed, runas=None, looking=(), explicit=(), inside=False, start=None, **options):
-    """Run a program that extracts, in a stage where that matters: what ``cmd.run_all`` returns.
+    """Run a program that extracts into a private folder, or directly into ``dest`` if an argument requires this.
 
-    ``line(into)``: its command; ``inside``: it extracts where it runs, else ``into`` what it is told. ``looking``: its
-    options that need the directory itself. Raises CommandExecutionError.
+    Returns what ``cmd.run_all`` returns.
+
+    ``line(into)``: its command; ``inside``: it extracts into its working directory, otherwise into the argument
+    ``into``. ``looking``: options that need the final directory. Raises CommandExecutionError.
     """
     try:
         if not inside and not runas:
@@ -268,7 +270,7 @@ def _taken_apart(name, dest, line, allowed, runas=None, looking=(), explicit=(),
             for key in ("stdout", "stderr"):
                 done[key] = done[key].replace(into, dest)
             _refuse_staged(stage, name, allowed)
-            stage.place(explicit)  # what there is of it, if it failed: as the program would have left it
+            stage.place(explicit)  # after a failure, the files extracted so far are kept, as the program would do
         return done
     except CommandExecutionError:
         raise

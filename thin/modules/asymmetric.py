@@ -12,10 +12,10 @@ __reads_unless__ = {"sign": {"path": ()}}
 
 log = getLogger(__name__)
 
-#: where a private key that is given as text lies for the moment: it touches no disk
+#: where a private key that is given as text is stored temporarily: not on a disk
 _MEMORY = "/dev/shm"
 
-#: What is added to ``openssl dgst`` for RSA: PSS, with the longest salt, or whatever the signature was made with.
+#: Options of ``openssl dgst`` for RSA: PSS; the longest salt for signing, any salt for checking.
 _PSS = ["-sigopt", "rsa_padding_mode:pss", "-sigopt", "rsa_pss_saltlen:-2"]
 
 
@@ -25,7 +25,7 @@ def __virtual__():
 
 def sign(privkey, passphrase=None, text=None, filename=None, digest=None, raw=None, path=None):
     """
-    Return the signature of a text or a file in base64, with ``raw`` its bytes
+    Return the signature of a text or a file in base64, or with ``raw`` as bytes
 
     privkey
         PEM text, path or URL of the private key
@@ -127,7 +127,7 @@ def _secret(passphrase):
 
 
 def _signing(privkey, passphrase, filename, digest, folder):
-    """The words of openssl that sign with this key."""
+    """The arguments of openssl for signing with this key."""
     given = _fetch(privkey)
     path = given if isinstance(given, str) and os.path.isfile(given) else _write(folder, "key.pem", _bytes(given))
     look = ["openssl", "pkey", "-in", path, "-noout", "-text_pub", "-passin", "stdin"]
@@ -149,7 +149,7 @@ def _listed(value):
 
 def _verdict(filename, signatures, pubkey, some, every, digest, folder):
     def good(key):
-        """The signatures by this key."""
+        """The signatures that are valid for this key."""
         return [path for path in signatures if _signed(filename, path, key, digest, folder)]
 
     if some and not any(good(key) for key in some):
@@ -192,7 +192,7 @@ def _bytes(source):
 
 
 def _signature(folder, number, source):
-    """The path of a file with the raw signature; None when it cannot be had."""
+    """The path of a file with the raw signature; None if it cannot be fetched."""
     import base64
     import binascii
 

@@ -1,4 +1,4 @@
-"""Jobs for later, by at(1), atq and atrm. Salt: ``salt/modules/at.py``."""
+"""Jobs that run once at a later time, by at(1), atq and atrm. Salt: ``salt/modules/at.py``."""
 
 import re
 
@@ -8,7 +8,7 @@ from thin.exceptions import CommandNotFoundError
 __reads__ = ("atq", "atc", "jobcheck")
 __changes__ = ("atrm", "at")
 
-#: the line that says a job's tag, as Salt writes it
+#: the line with a job's tag, as Salt writes it
 _TAG = re.compile(r"^### SALT: (\w+)", re.MULTILINE)
 _BSD = ("OpenBSD", "FreeBSD")
 
@@ -21,7 +21,7 @@ def __virtual__():
 
 def atq(tag=None):
     """
-    Return ``{jobs: [{job, date, time, queue, user, tag}]}`` of the jobs that wait
+    Return ``{jobs: [{job, date, time, queue, user, tag}]}`` of the pending jobs
 
     tag
         Only those with this tag, or the one with this number
@@ -102,7 +102,7 @@ def atrm(*args):
 
 def at(*args, **kwargs):
     """
-    Add a job, and return it as ``at.atq`` does
+    Add a job, and return it in the shape of ``at.atq``
 
     args
         When (as at understands it), and the command
@@ -149,7 +149,7 @@ def atc(jobid):
 
 def jobcheck(**kwargs):
     """
-    Return the jobs that all of this holds for: ``runas``, ``tag``, ``hour``, ``minute``, ``day``, ``month``, ``year``
+    Return the jobs that match all of: ``runas``, ``tag``, ``hour``, ``minute``, ``day``, ``month``, ``year``
 
     CLI Example:
 

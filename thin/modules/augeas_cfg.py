@@ -1,7 +1,7 @@
 """Configuration files as a tree, by augtool(1). Salt (until 3007): modules/augeas_cfg.py
 
-A path like ``/files/etc/hosts/1/canonical`` names a setting; ``lens`` reads a file that Augeas does not know by itself;
-``load_path`` names directories with more lenses, as a list or with colons.
+A path like ``/files/etc/hosts/1/canonical`` names a setting; ``lens`` is the lens for a file that Augeas has no lens
+for by default; ``load_path`` names directories with more lenses, as a list or a text with colons.
 """
 
 import re
@@ -14,7 +14,7 @@ __virtualname__ = "augeas"
 __reads__ = ("would_change", "get", "match", "ls", "tree")
 __changes__ = ("execute", "setvalue", "remove")
 
-#: how many arguments each command takes; those that are paths, by position
+#: the number of arguments of each command, and the positions of those that are paths
 _COMMANDS = {
     "set": (2, (0,)),
     "setm": (3, (0,)),
@@ -39,7 +39,7 @@ def execute(context=None, lens=None, commands=(), load_path=None):
     Run commands of Augeas and save their changes, all or none: ``{retval: bool, error: text}``
 
     context
-        What is put before each path
+        A prefix of each path
     lens
         The lens that reads the file of ``context``
     commands
@@ -58,7 +58,7 @@ def execute(context=None, lens=None, commands=(), load_path=None):
         lines = _lines(commands, context)
     except SaltInvocationError as exc:
         return dict(ret, error=str(exc))
-    for more in ([], ["save", "errors"]):  # first whether all of them work: augtool would save the others
+    for more in ([], ["save", "errors"]):  # a dry run first: if one command fails, augtool would still save the others
         code, text = augtool.run(lines + more, lens, load_path, context)
         if code or "error: " in text:
             return dict(ret, error=text.strip())
@@ -67,7 +67,7 @@ def execute(context=None, lens=None, commands=(), load_path=None):
 
 def would_change(context=None, lens=None, commands=(), load_path=None):
     """
-    Return the files that ``augeas.execute`` would change; raises its errors
+    Return the files that ``augeas.execute`` would change. Raises its errors
 
     CLI Example:
 
@@ -104,7 +104,7 @@ def _lines(commands, context):
 
 
 def _words(command):
-    """The words of a command; quotes and brackets group."""
+    """The words of a command; quotes and brackets keep words together."""
     found, word, quote, depth, within = [], "", "", 0, False
     for char in command:
         if quote:
@@ -159,7 +159,7 @@ def setvalue(*args, **kwargs):
     args
         Path, value, path, value …
     prefix
-        What is put before each path
+        A prefix of each path
 
     CLI Example:
 
@@ -220,7 +220,8 @@ def remove(path, load_path=None):
 
 def ls(path, load_path=None):
     """
-    Return ``{name: value}`` of the nodes at and below a path; a name with a slash has children
+    Return ``{name: value}`` of the node at the path and its children; the name of a node that has children ends in a
+    slash
 
     CLI Example:
 
@@ -238,7 +239,7 @@ def ls(path, load_path=None):
 
 def tree(path, load_path=None):
     """
-    Return ``{path: value}`` of all at and below a path
+    Return ``{path: value}`` of all nodes at and below a path
 
     CLI Example:
 

@@ -1,7 +1,7 @@
-"""What modules there are, with their arguments and docstrings, from their files alone. Salt: modules/baredoc.py
+"""The modules, their arguments and docstrings, read from their files without loading them. Salt: modules/baredoc.py
 
-Unlike ``sys``, it tells of all that are shipped, of every system, named by their virtual names; of users' own modules
-``sys`` tells.
+Unlike ``sys``, it lists all modules of pushsalt, for every system, by their virtual names. Users' own modules are only
+listed by ``sys``.
 """
 
 import ast
@@ -20,7 +20,7 @@ def list_states(name=False, names_only=False):
     name
         The name of the module's file
     names_only
-        The names of functions alone
+        Only the names of functions
 
     CLI Example:
 
@@ -39,7 +39,7 @@ def list_modules(name=False, names_only=False):
     name
         The name of the module's file
     names_only
-        The names of functions alone
+        Only the names of functions
 
     CLI Example:
 

@@ -1,7 +1,8 @@
-"""Passwords of a BSD (as hashes), and when they and accounts end. Salt: the module bsd_shadow of Salt 3007
+"""Password hashes of a BSD, and the expiry of passwords and accounts. Salt: the module bsd_shadow of Salt 3007
 
-A hash goes to the standard input of pw(8), never on a command line; OpenBSD's and NetBSD's usermod can only take it
-there, so that setting one is refused. ``change`` and ``expire`` are seconds since 1970 as text, "0" for never.
+A hash is passed on the standard input of pw(8), never on a command line. usermod of OpenBSD and NetBSD takes a hash
+only on its command line, so setting one is refused there. ``change`` and ``expire`` are seconds since 1970 as text, "0"
+for never.
 """
 
 from thin.exceptions import CommandExecutionError, SaltInvocationError
@@ -77,7 +78,7 @@ def info(name):
 
 def set_password(name, password):
     """
-    Set the hash of the user's password; whether it worked
+    Set the hash of the user's password; returns whether it worked
 
     name
         the user's name
@@ -100,7 +101,7 @@ def set_password(name, password):
 
 def del_password(name):
     """
-    Let the user log in without a password; whether it worked
+    Let the user log in without a password; returns whether it worked
 
     name
         the user's name
@@ -116,7 +117,7 @@ def del_password(name):
 
 def lock_password(name):
     """
-    Lock the account; whether it worked
+    Lock the account; returns whether it worked
 
     name
         the user's name
@@ -132,7 +133,7 @@ def lock_password(name):
 
 def unlock_password(name):
     """
-    Unlock the account; whether it worked
+    Unlock the account; returns whether it worked
 
     name
         the user's name
@@ -148,7 +149,7 @@ def unlock_password(name):
 
 def set_change(name, change):
     """
-    Set when the password must be changed; whether it worked
+    Set the time at which the password must be changed; returns whether it worked
 
     name
         the user's name
@@ -166,7 +167,7 @@ def set_change(name, change):
 
 def set_expire(name, expire):
     """
-    Set when the account ends; whether it worked
+    Set the time at which the account expires; returns whether it worked
 
     name
         the user's name
@@ -182,7 +183,7 @@ def set_expire(name, expire):
     return _set(name, "expire", expire, "-e")
 
 
-# Inside
+# Private functions
 
 
 def _has_pw():

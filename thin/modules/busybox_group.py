@@ -1,7 +1,7 @@
-"""Changes of groups where busybox has the commands (Alpine, small images): addgroup and delgroup.
+"""Changes of groups with busybox (Alpine, small images): addgroup and delgroup.
 
-What those cannot change is written into /etc/group itself. Looking at groups is groupadd's matter, whose functions
-stand beside these. Functions return whether that worked; ``__context__["group.complaint"]`` has the reason if not.
+What these commands cannot change is written to /etc/group directly. The functions that read groups are those of
+groupadd.py. Functions return whether the change worked; if not, ``__context__["group.complaint"]`` has the reason.
 """
 
 from thin.utils.system import accountfiles, accounts
@@ -22,7 +22,7 @@ def __virtual__():
 
 def add(name, gid=None, system=False, root=None, non_unique=False, local=False):
     """
-    Add a group; whether it worked
+    Add a group; returns whether it worked
 
     name
         the group's name
@@ -35,7 +35,7 @@ def add(name, gid=None, system=False, root=None, non_unique=False, local=False):
     non_unique
         allow a number that another group has
     local
-        without meaning here
+        without effect
 
     CLI Example:
 
@@ -53,14 +53,14 @@ def add(name, gid=None, system=False, root=None, non_unique=False, local=False):
 
 def delete(name, root=None, local=False):
     """
-    Delete a group; whether it worked
+    Delete a group; returns whether it worked
 
     name
         the group's name
     root
         not supported by busybox
     local
-        without meaning here
+        without effect
 
     CLI Example:
 
@@ -75,7 +75,7 @@ def delete(name, root=None, local=False):
 
 def chgid(name, gid, root=None, non_unique=False):
     """
-    Change the group's number; whether it worked. Files keep the old one
+    Change the group's number; returns whether it worked. The owner of files is not changed
 
     name
         the group's name
@@ -97,7 +97,7 @@ def chgid(name, gid, root=None, non_unique=False):
 
 def adduser(name, username, root=None):
     """
-    Make the user a member of the group; whether it worked
+    Make the user a member of the group; returns whether it worked
 
     name
         the group's name
@@ -117,7 +117,7 @@ def adduser(name, username, root=None):
 
 def deluser(name, username, root=None):
     """
-    Take the user out of the group; whether it worked, or was so
+    Remove the user from the group; returns True if the user is not a member afterwards
 
     name
         the group's name
@@ -139,7 +139,7 @@ def deluser(name, username, root=None):
 
 def members(name, members_list, root=None):
     """
-    Make just these users the members of the group; whether it worked
+    Set the members of the group to exactly these users; returns whether it worked
 
     name
         the group's name
@@ -160,7 +160,7 @@ def members(name, members_list, root=None):
     return all(gone + [adduser(name, user) for user in wanted])
 
 
-# Inside
+# Private functions
 
 
 def _did(command):

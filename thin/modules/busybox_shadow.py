@@ -1,6 +1,6 @@
-"""Ages of passwords where busybox has the commands: there is no chage, so they are written into /etc/shadow itself.
+"""Password ages with busybox, which has no chage: they are written to /etc/shadow directly.
 
-All else of ``shadow`` is linux_shadow's, which uses busybox's chpasswd and passwd as well as others'.
+The other functions of ``shadow`` are those of linux_shadow.py, which also works with busybox's chpasswd and passwd.
 """
 
 from thin.utils.system import accountfiles, accounts
@@ -21,7 +21,7 @@ def __virtual__():
 
 def set_inactdays(name, inactdays, root=None):
     """
-    Set after how many days an expired password locks the account; whether it worked
+    Set the number of days after which an expired password locks the account; returns whether it worked
 
     name
         the user's name
@@ -41,7 +41,7 @@ def set_inactdays(name, inactdays, root=None):
 
 def set_maxdays(name, maxdays, root=None):
     """
-    Set after how many days the password must be changed; whether it worked
+    Set the number of days after which the password must be changed; returns whether it worked
 
     name
         the user's name
@@ -61,7 +61,7 @@ def set_maxdays(name, maxdays, root=None):
 
 def set_mindays(name, mindays, root=None):
     """
-    Set before how many days the password cannot be changed again; whether it worked
+    Set the number of days before which the password cannot be changed again; returns whether it worked
 
     name
         the user's name
@@ -81,7 +81,7 @@ def set_mindays(name, mindays, root=None):
 
 def set_warndays(name, warndays, root=None):
     """
-    Set the number of days before expiry with a warning; whether it worked
+    Set the number of days before expiry with a warning; returns whether it worked
 
     name
         the user's name
@@ -101,7 +101,7 @@ def set_warndays(name, warndays, root=None):
 
 def set_date(name, date, root=None):
     """
-    Set the day of the last change of the password; whether it worked
+    Set the day of the last change of the password; returns whether it worked
 
     name
         the user's name
@@ -121,7 +121,7 @@ def set_date(name, date, root=None):
 
 def set_expire(name, expire, root=None):
     """
-    Set the day on which the account ends; whether it worked
+    Set the day on which the account expires; returns whether it worked
 
     name
         the user's name

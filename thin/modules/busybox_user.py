@@ -1,8 +1,8 @@
-"""Changes of users where busybox has the commands (Alpine, small images): adduser, deluser, addgroup, delgroup.
+"""Changes of users with busybox (Alpine, small images): adduser, deluser, addgroup, delgroup.
 
-What those cannot change is written into /etc/passwd itself. Looking at users is useradd's matter, whose functions
-stand beside these. Functions that change something return whether that worked; ``__context__["user.complaint"]`` then
-has the reason when it did not.
+What these commands cannot change is written to /etc/passwd directly. The functions that read users are those of
+useradd.py. Functions that change something return whether it worked; if not, ``__context__["user.complaint"]`` has the
+reason.
 """
 
 from thin.exceptions import CommandExecutionError
@@ -59,7 +59,7 @@ def add(
     local=False,
 ):
     """
-    Add a user; whether it worked
+    Add a user; returns whether it worked
 
     name
         the user's name
@@ -86,9 +86,9 @@ def add(
     homephone
         the phone number at home
     other
-        what else the comment field says
+        the rest of the comment field
     createhome
-        make the home
+        create the home
     loginclass
         without meaning here
     nologinit
@@ -128,7 +128,7 @@ def add(
     command += ["-g", accounts.gecos_text(fields)]
     if not _did(command + [str(name)]):
         why = __context__["user.complaint"]
-        if group == str(name) and not had:  # it was made for this user
+        if group == str(name) and not had:  # it was created for this user
             _did(["delgroup", group])
         return _complain(why)
     if uid not in (None, "") and not unique:
@@ -143,7 +143,7 @@ def add(
 
 def delete(name, remove=False, force=False, root=None, local=False):
     """
-    Delete a user; whether it worked
+    Delete a user; returns whether it worked
 
     name
         the user's name
@@ -169,7 +169,7 @@ def delete(name, remove=False, force=False, root=None, local=False):
 
 def rename(name, new_name, root=None):
     """
-    Give the user another name; whether it worked. Raises CommandExecutionError when the new name is taken
+    Give the user another name; returns whether it worked. Raises CommandExecutionError when the new name is taken
 
     name
         the user's name
@@ -196,7 +196,7 @@ def rename(name, new_name, root=None):
 
 def chuid(name, uid, root=None):
     """
-    Change the user's number; whether it worked. Files keep the old one
+    Change the user's number; returns whether it worked. The owner of files is not changed
 
     name
         the user's name
@@ -216,7 +216,7 @@ def chuid(name, uid, root=None):
 
 def chgid(name, gid, root=None):
     """
-    Change the user's primary group; whether it worked
+    Change the user's primary group; returns whether it worked
 
     name
         the user's name
@@ -239,7 +239,7 @@ def chgid(name, gid, root=None):
 
 def chshell(name, shell, root=None):
     """
-    Change the user's login shell; whether it worked
+    Change the user's login shell; returns whether it worked
 
     name
         the user's name
@@ -259,7 +259,7 @@ def chshell(name, shell, root=None):
 
 def chhome(name, home, persist=False, root=None):
     """
-    Change the user's home; whether it worked
+    Change the user's home; returns whether it worked
 
     name
         the user's name
@@ -288,7 +288,7 @@ def chhome(name, home, persist=False, root=None):
 
 def chgroups(name, groups, append=False, root=None):
     """
-    Set the user's supplementary groups; whether it worked
+    Set the user's supplementary groups; returns whether it worked
 
     name
         the user's name
@@ -316,7 +316,7 @@ def chgroups(name, groups, append=False, root=None):
 
 def chfullname(name, fullname, root=None):
     """
-    Set the user's full name; whether it worked
+    Set the user's full name; returns whether it worked
 
     name
         the user's name
@@ -336,7 +336,7 @@ def chfullname(name, fullname, root=None):
 
 def chroomnumber(name, roomnumber, root=None):
     """
-    Write down the room where the user sits; whether it worked
+    Set the room number of the user; returns whether it worked
 
     name
         the user's name
@@ -356,7 +356,7 @@ def chroomnumber(name, roomnumber, root=None):
 
 def chworkphone(name, workphone, root=None):
     """
-    Write down the user's telephone at work; whether it worked
+    Set the work phone number of the user; returns whether it worked
 
     name
         the user's name
@@ -376,7 +376,7 @@ def chworkphone(name, workphone, root=None):
 
 def chhomephone(name, homephone, root=None):
     """
-    Write down the user's telephone at home; whether it worked
+    Set the home phone number of the user; returns whether it worked
 
     name
         the user's name
@@ -396,7 +396,7 @@ def chhomephone(name, homephone, root=None):
 
 def chother(name, other, root=None):
     """
-    Change what else the comment field says; whether it worked
+    Set the rest of the user's comment field; returns whether it worked
 
     name
         the user's name
@@ -414,7 +414,7 @@ def chother(name, other, root=None):
     return _set_gecos(name, "other", other)
 
 
-# Inside
+# Private functions
 
 
 def _group(name, gid, usergroup, system):

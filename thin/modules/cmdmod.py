@@ -40,7 +40,7 @@ __runs__ = ("run", "shell", "run_stdout", "run_stderr", "run_all", "retcode")
 
 log = getLogger(__name__)
 
-#: user -> the environment after logging in; asked for once
+#: user -> the environment after logging in; determined once
 _logins = {}
 
 
@@ -347,7 +347,7 @@ def run_bg(
     return {"pid": _run(**given)["pid"]}
 
 
-# What they share
+# Shared code
 
 
 def _callback(log_callback):
@@ -382,7 +382,7 @@ def _run(
     success_stderr=None,
     **kwargs,
 ):
-    """The one way down to a process: checks the arguments, runs, and returns pid, retcode, stdout, stderr."""
+    """Run a process: check the arguments, and return pid, retcode, stdout and stderr. Every function calls this."""
     quiet = output_loglevel == "quiet"
     shown = _callback(log_callback)
     runas = runas or __context__.get("runas") or None
@@ -446,7 +446,7 @@ def _log_output(cmd, ret, ignore_retcode, output_loglevel, shown):
 
 
 def _login(user, shell):
-    """The environment that ``user`` has after logging in, by ``su -``; HOME and USER alone where that cannot be had."""
+    """The environment that ``user`` has after logging in, by ``su -``; only HOME and USER if that fails."""
     if user not in _logins:
         mark = "pushsalt-" + os.urandom(16).hex()
         dump = "printf %%s %s; cat /proc/self/environ 2>/dev/null || env -0; printf %%s %s" % (mark, mark)
@@ -467,11 +467,11 @@ def _login(user, shell):
 
 
 def _permitted(cmd):
-    """Whether cmd_blacklist_glob and cmd_whitelist_glob let a command of the command line through."""
+    """Whether cmd_blacklist_glob and cmd_whitelist_glob allow a command of the command line."""
     black = __opts__.get("cmd_blacklist_glob") or ()
     white = __opts__.get("cmd_whitelist_glob") or ("*",)
     if not black and list(white) == ["*"]:
-        return True  # the usual case: importing fnmatch would take as long as all else on the way to the command
+        return True  # the usual case; importing fnmatch takes as long as everything else before the command starts
     import fnmatch
 
     text = " ".join(str(word) for word in cmd) if isinstance(cmd, (list, tuple)) else str(cmd)

@@ -43,18 +43,18 @@ def run_chroot(
     **kwargs,
 ):
     """
-    Run a command in a changed root, with /dev, /proc and /sys there; what cmd.run_all returns
+    Run a command in a changed root in which /dev, /proc and /sys are mounted; returns what cmd.run_all returns
 
-    What is mounted for it is unmounted afterwards, and processes that the command left there are ended.
+    Afterwards these are unmounted, and processes that the command left running there are ended.
 
     root
-        The directory that is the root
+        The directory that becomes the root
     cmd
-        The command, for a shell there
+        The command, run by a shell of that root
     runas, group
         The user and group of that root that run it
     binds
-        Directories of the system that are seen there, too
+        Directories of the system that are mounted there, too
     hide_output
         Return no output
     cwd, stdin, shell, python_shell, env, clean_env, template, rstrip, umask, output_encoding, output_loglevel
@@ -119,7 +119,7 @@ def run_chroot(
 
 
 def _end(root):
-    """End what still runs in a changed root, first politely."""
+    """End the processes that still run in a changed root: SIGTERM first, then SIGKILL."""
     root = os.path.realpath(root).rstrip("/")
     for number in (15, 15, 15, 9, 9, 9):
         left = _inside(root) if root else []

@@ -1,4 +1,4 @@
-"""Which programs and shells there are, and texts for terminals: a part of ``cmd``. Salt: ``salt/modules/cmdmod.py``."""
+"""Installed programs and shells, and texts for terminals: a part of ``cmd``. Salt: ``salt/modules/cmdmod.py``."""
 
 import os
 
@@ -11,7 +11,7 @@ __usual__ = True
 __reads__ = ("which", "which_bin", "has_exec", "shells", "shell_info")
 __changes__ = ("tty",)
 
-#: shell -> (pattern of its version, the command that tells it)
+#: shell -> (pattern of its version, the command that prints it)
 _SHELLS = {
     "bash": (r"version (\d\S*)", ["bash", "--version"]),
     "bash-test-error": (r"versioZ ([-\w.]+)", ["bash", "--version"]),
@@ -42,7 +42,7 @@ def which(cmd):
 
 def which_bin(cmds):
     """
-    Return the full path of the first of these programs that is there, or None
+    Return the full path of the first of these programs that is installed, or None
 
     CLI Example:
 
@@ -59,7 +59,7 @@ def which_bin(cmds):
 
 def has_exec(cmd):
     """
-    Whether a program is there
+    Whether a program is installed
 
     CLI Example:
 

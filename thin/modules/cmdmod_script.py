@@ -1,6 +1,6 @@
-"""Scripts and pieces of code that a target is given to run: a part of ``cmd``. Salt: ``salt/modules/cmdmod.py``.
+"""Runs scripts and source code that the caller provides: a part of ``cmd``. Salt: ``salt/modules/cmdmod.py``.
 
-The arguments that they share with ``run`` are said in cmdmod.py.
+cmdmod.py documents the arguments that they share with ``run``.
 """
 
 import os
@@ -48,8 +48,8 @@ def script(
     """
     Run a script from the file server (``salt://``), a URL or a path, and return what ``run_all`` returns
 
-    ``args`` are text, split as a shell would, or a list. ``template`` renders the script first. The script is a private
-    file of the user that runs it, for as long as it runs; ``cwd`` is where it is put, too.
+    ``args`` are text, split as a shell would, or a list. ``template`` renders the script first. While it runs, the
+    script is a private file of the user that runs it, in the folder ``cwd``.
 
     CLI Example:
 
@@ -245,8 +245,8 @@ def _script_bytes(source, saltenv, template, kwargs):
 def _private_file(content, suffix, folder, owner, program=False, stays=False):
     """A new file that only its owner can read and execute.
 
-    ``folder``: where it is made, unless somebody else could exchange it there. ``program``: it is executed itself, for
-    which temporary directories may be mounted. ``stays``: it is needed after the end of this run.
+    ``folder``: where it is made, unless another user could replace it there. ``program``: the file is executed itself,
+    so a folder on a mount with ``noexec`` cannot be used. ``stays``: it is needed after the end of this run.
     """
     from thin.utils.files import safepath
 
@@ -270,7 +270,7 @@ def _private_file(content, suffix, folder, owner, program=False, stays=False):
 
 
 def _safe(folder, owner):
-    """Whether only the user who runs the script can replace it there."""
+    """Whether nobody but the user who runs the script can replace it in this folder."""
     from thin.utils.files import ownfolders
 
     return ownfolders.others_may_change(folder, owner) is None

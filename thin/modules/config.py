@@ -13,7 +13,7 @@ __reads__ = ("get", "option", "merge", "dot_vals", "items", "backup_mode", "mana
 
 log = getLogger(__name__)
 
-#: What holds where nobody set it.
+#: Defaults of options.
 DEFAULTS = {
     "mongo.db": "salt",
     "mongo.password": "",
@@ -71,9 +71,9 @@ def get(
     omit_grains=False,
 ):
     """
-    Return the value at a path of the options, else of the grains, else of the pillar, else the default
+    Return the value at a path of the options, the grains or the pillar, the first that has it; otherwise the default
 
-    With ``merge`` (``recurse`` or ``overwrite``) it is looked up in all of them merged, in which the options win.
+    With ``merge`` (``recurse`` or ``overwrite``) all of them are merged, and options have precedence.
 
     CLI Example:
 
@@ -145,7 +145,7 @@ def option(
 
 def merge(value, default="", omit_opts=False, omit_master=False, omit_pillar=False):
     """
-    Return an option out of options, ``master`` and pillar together: dicts and lists of all, of texts the first
+    Return an option merged from options, ``master`` and pillar: dicts and lists are merged, of texts the first is taken
 
     CLI Example:
 
@@ -185,7 +185,7 @@ def dot_vals(value):
 
 def items():
     """
-    Return all options; of the pillar, which is among them on a target, the keys alone
+    Return all options; of the pillar, which the options of a target contain, only the keys
 
     CLI Example:
 
@@ -229,7 +229,7 @@ def manage_mode(mode):
 
 def valid_fileproto(uri):
     """
-    Whether files can be fetched by this kind of URL
+    Whether files can be fetched from URLs of this scheme
 
     CLI Example:
 

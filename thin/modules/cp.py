@@ -1,8 +1,8 @@
 """Files of the file server on the target. Salt: salt.modules.cp.
 
-What lists or reads the file server is asked of the controller; what puts a file somewhere runs here. "Caching" gives
-the path of a private copy. Copies are kept for a while, those of the file server by digest: only what is still served
-counts as cached.
+Functions that list or read the file server ask the controller; functions that write files run on the target. "To cache"
+is to make a private copy. Copies are kept for some time, those of the file server by digest: a file that is no longer
+served does not count as cached.
 """
 
 import os
@@ -41,7 +41,7 @@ def _env(saltenv=None):
 
 
 def _split(path, saltenv):
-    """(URL without its saltenv, saltenv)."""
+    """(the URL without its saltenv, the saltenv)."""
     url, _, query = path.partition("?saltenv=")
     return url, query or _env(saltenv)
 
@@ -75,7 +75,7 @@ def _fetch(path, saltenv, verify_ssl=True, source_hash=None, use_etag=False):
 
 
 def _put(pieces, dest, makedirs=False):
-    """Write to ``dest``; False when its directory is not there."""
+    """Write ``pieces`` (bytes, or an iterator of bytes) to ``dest``; returns False if its directory does not exist."""
     from thin.utils.files import atomic, owner
 
     if not os.path.isdir(os.path.dirname(dest) or "."):
@@ -101,7 +101,7 @@ def _destination(path, dest):
     return os.path.join(dest, os.path.basename(path)) if dest.endswith(os.sep) or os.path.isdir(dest) else dest
 
 
-# -- what only the controller knows -------------------------------------------------------------------------------
+# -- answered by the controller
 
 
 def envs():
@@ -156,11 +156,11 @@ def hash_file(path, saltenv=None):
     return {"hsum": hashes.file_hash(path), "hash_type": "sha256"} if os.path.isfile(path) else {}
 
 
-# -- files here ---------------------------------------------------------------------------------------------------
+# -- files of the target
 
 
 def get_file(path, dest, saltenv=None, makedirs=False, template=None, gzip=None, **kwargs):
-    """Put a file of the file server at ``dest``: its path, "" when there is no such file. ``template`` renders both
+    """Write a file of the file server to ``dest``: its path, "" if there is no such file. ``template`` renders both
     names."""
     from thin.utils.files import atomic
 
@@ -179,8 +179,8 @@ def get_file(path, dest, saltenv=None, makedirs=False, template=None, gzip=None,
 
 
 def get_template(path, dest, template="jinja", saltenv=None, makedirs=False, **kwargs):
-    """Render a file of the file server to ``dest`` (a temporary file without one): its path, "" when it is not
-    there."""
+    """Render a file of the file server to ``dest``, by default a temporary file: its path, "" if there is no such
+    file."""
     from thin import link
 
     url, saltenv = _split(path, saltenv)
@@ -205,7 +205,7 @@ def get_template(path, dest, template="jinja", saltenv=None, makedirs=False, **k
 
 
 def get_dir(path, dest, saltenv=None, template=None, gzip=None, **kwargs):
-    """Put a directory of the file server below ``dest``: the paths written."""
+    """Write a directory of the file server below ``dest``: the paths written."""
     from thin import link
     from thin.utils.files import atomic
 
@@ -239,9 +239,9 @@ def _foresee(url, saltenv, entries):
 
 
 def get_url(path, dest="", saltenv=None, makedirs=False, source_hash=None, verify_ssl=True):
-    """A file of the file server, of this machine or of the web at ``dest`` (a private copy without one): its path.
+    """Write a file of the file server, of the target or of the web to ``dest``, by default a private copy: its path.
 
-    ``dest=None`` gives the text instead. False when there is no such file.
+    ``dest=None`` returns the text instead. False when there is no such file.
     """
     from thin.utils.files import atomic, edit, hashes
 
@@ -261,7 +261,7 @@ def get_url(path, dest="", saltenv=None, makedirs=False, source_hash=None, verif
 
 
 def get_file_str(path, saltenv=None):
-    """The text of a file of the file server, False when there is no such file."""
+    """The text of a file of the file server; False if there is no such file."""
     from thin.utils.files import edit
 
     found = cache_file(path, saltenv)
@@ -269,7 +269,7 @@ def get_file_str(path, saltenv=None):
 
 
 def cache_file(path, saltenv=None, source_hash=None, verify_ssl=True, use_etag=False):
-    """The path of a private copy of a file, False when there is no such file. A file of this machine is its own.
+    """The path of a private copy of a file; False if there is no such file. A local file is returned as it is.
 
     A file of the web is not downloaded where the copy has ``source_hash``, or where the server, asked with
     ``use_etag``, says that it has not changed.
@@ -278,7 +278,7 @@ def cache_file(path, saltenv=None, source_hash=None, verify_ssl=True, use_etag=F
 
 
 def cache_files(paths, saltenv=None):
-    """The paths of private copies of files, False for those that are not there."""
+    """The paths of private copies of files; False for those that do not exist."""
     return [cache_file(path, saltenv) for path in (paths.split(",") if isinstance(paths, str) else paths)]
 
 
@@ -301,7 +301,7 @@ def cache_master(saltenv=None):
 
 
 def cache_local_file(path):
-    """A file of this machine is its own copy: its path, "" when it is not there."""
+    """The path of a local file, which is not copied; "" if it does not exist."""
     return path if os.path.exists(path) else ""
 
 
@@ -343,7 +343,7 @@ def list_minion(saltenv=None):
 
 
 def recv(files, dest):
-    """Put files ({name: text}) at or below ``dest``: {name: whether it was written}."""
+    """Write files ({name: text}) to or below ``dest``: {name: whether it was written}."""
     ret = {}
     for path, data in files.items():
         target = dest if os.path.basename(path) == os.path.basename(dest) and not os.path.isdir(dest) else None

@@ -1,4 +1,4 @@
-"""Files from the target to elsewhere, and in pieces to it. Salt: modules/cp.py"""
+"""Files sent from the target to the controller (not supported), and files received in pieces. Salt: modules/cp.py"""
 
 import os
 
@@ -46,14 +46,14 @@ def push_dir(path, glob=None, upload_path=None):
 
 def recv_chunked(dest, chunk, append=False, compressed=True, mode=None):
     """
-    Write a piece of a file; True, or what went wrong
+    Write a piece of a file; returns True, or the error as text
 
     dest
-        The file's path; its directory is made
+        The file's path; its directory is created
     chunk
-        The piece, in base64; None to make a directory
+        The piece, in base64; None to create a directory
     append
-        Put it behind what is there
+        Append it to the existing file
     compressed
         The piece is compressed by gzip
     mode
@@ -91,7 +91,7 @@ def recv_chunked(dest, chunk, append=False, compressed=True, mode=None):
 
 def cache_file_ssh(path, saltenv=None, source_hash=None, verify_ssl=True, use_etag=False):
     """
-    Return the path of a copy of a file, as ``cp.cache_file``
+    Return the path of a private copy of a file, as ``cp.cache_file``
 
     path
         The file's URL

@@ -1,7 +1,7 @@
 """The users' crontabs, by the program ``crontab``. Salt: ``salt/modules/cron.py``.
 
-Functions that change something return ``new``, ``updated``, ``present``, ``removed`` or ``absent``; where ``crontab``
-refuses, its words.
+Functions that change something return ``new``, ``updated``, ``present``, ``removed`` or ``absent``; if ``crontab``
+fails, its message.
 """
 
 import os
@@ -64,7 +64,7 @@ ls = list_tab
 
 def get_entry(user, identifier=None, cmd=None):
     """
-    Return the job with this identifier, or else this command; False for none
+    Return the job with this identifier, or else with this command; False if there is none
 
     CLI Example:
 
@@ -95,7 +95,7 @@ def set_job(user, minute, hour, daymonth, month, dayweek, cmd, commented=False, 
 
 def set_special(user, special, cmd, commented=False, comment=None, identifier=None):
     """
-    Set a job's name of a time (@daily); ``new``, ``updated`` or ``present``
+    Set a job that runs at a special time (@daily); ``new``, ``updated`` or ``present``
 
     CLI Example:
 
@@ -132,7 +132,7 @@ rm = rm_job
 
 def rm_special(user, cmd, special=None, identifier=None):
     """
-    Remove a job that has the name of a time; ``removed`` or ``absent``
+    Remove a job that runs at a special time; ``removed`` or ``absent``
 
     CLI Example:
 
@@ -178,7 +178,7 @@ def rm_env(user, name):
 
 def write_cron_file(user, path):
     """
-    Make a file the user's crontab; whether it worked
+    Install a file as the user's crontab; returns whether it worked
 
     CLI Example:
 
@@ -191,7 +191,7 @@ def write_cron_file(user, path):
 
 def write_cron_file_verbose(user, path):
     """
-    Make a file the user's crontab, and return what ``cmd.run_all`` does
+    Install a file as the user's crontab; returns what ``cmd.run_all`` returns
 
     CLI Example:
 
@@ -225,20 +225,21 @@ def _remove(user, kind, fits):
         if fits(entry):
             del tab[kind][at]
             return _write(user, tab) or "removed"
-    # Salt writes the table also where nothing goes: the mark is there then, and lines below it that are none are gone
+    # Salt writes the table also if nothing was removed: its header is added then, and malformed lines below it are
+    # dropped
     if kind != "crons" and crontab.text(tab) != __salt__["cron.raw_cron"](user):
         return _write(user, tab) or "absent"
     return "absent"
 
 
 def _write(user, tab):
-    """None, or the words of ``crontab`` why not. The text goes by stdin: commands may hold secrets."""
+    """None, or the error message of ``crontab``. The text is passed on stdin: commands may contain secrets."""
     done = _crontab(user, ["-"], stdin=crontab.text(tab))
     return (done["stderr"] or "crontab failed") if done["retcode"] else None
 
 
 def _crontab(user, args, **kwargs):
-    """Our own crontab needs no name; root may name any user; anyone else becomes that user."""
+    """Run ``crontab``: without a user's name for our own crontab, with ``-u`` as root, otherwise as that user."""
     command = ["crontab"]
     if __salt__["file.user_to_uid"](user) != os.geteuid():
         if os.geteuid() == 0 and __grains__.get("os_family") not in ("Solaris", "AIX"):

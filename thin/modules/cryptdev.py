@@ -75,7 +75,7 @@ def rm_crypttab(name, config="/etc/crypttab"):
     return "change"
 
 
-def set_crypttab(  # "none" is what crypttab calls a key that is asked for
+def set_crypttab(  # in crypttab, "none" means that the key is asked for
     name,
     device,
     password="none",  # noqa: S107
@@ -85,7 +85,7 @@ def set_crypttab(  # "none" is what crypttab calls a key that is asked for
     match_on="name",
 ):
     """
-    Have an entry in crypttab: ``new``, ``change`` or ``present``
+    Add or change an entry of crypttab: ``new``, ``change`` or ``present``
 
     name
         The mapped device
@@ -98,7 +98,7 @@ def set_crypttab(  # "none" is what crypttab calls a key that is asked for
     config
         The file's path
     test
-        Only tell
+        Only return the result; change nothing
     match_on
         The fields (name, device, password, options) by which the entry is found, a list or one
 
@@ -140,7 +140,7 @@ def set_crypttab(  # "none" is what crypttab calls a key that is asked for
 
 def open(name, device, keyfile):
     """
-    Map an encrypted device; whether it worked
+    Map an encrypted device; returns whether it worked
 
     name
         The mapped device
@@ -163,7 +163,7 @@ def open(name, device, keyfile):
 
 def close(name):
     """
-    Close an encrypted device; whether it worked
+    Close an encrypted device; returns whether it worked
 
     name
         The mapped device

@@ -1,4 +1,4 @@
-"""A small store of this target's own, kept between runs. Salt: modules/data.py"""
+"""A small key-value store of this target, kept between runs. Salt: modules/data.py"""
 
 import os
 
@@ -55,7 +55,7 @@ def update(key, value):
 
 
 def cas(key, value, old_value):
-    """Store a value if the key has the old one; whether it had."""
+    """Store a value if the key's present value equals the old one; returns whether it did."""
     store = load()
     if key not in store or store[key] != old_value:
         return False
@@ -63,7 +63,7 @@ def cas(key, value, old_value):
 
 
 def pop(key, default=None):
-    """Take a value out of the store and return it."""
+    """Remove a key from the store and return its value."""
     store = load()
     if key not in store:
         return default
@@ -73,7 +73,7 @@ def pop(key, default=None):
 
 
 def get(key, default=None):
-    """The value of a key, or of a list of keys: those that are there, or all when there is a default."""
+    """The value of a key, or of a list of keys: only of existing keys, or of all if there is a default."""
     store = load()
     if isinstance(key, str):
         return store.get(key, default)
@@ -81,17 +81,17 @@ def get(key, default=None):
 
 
 def keys():
-    """What there is, by name."""
+    """The keys of the store."""
     return list(load())
 
 
 def values():
-    """What there is, without names."""
+    """The values of the store."""
     return list(load().values())
 
 
 def has_key(key):
-    """Whether there is such a key."""
+    """Whether the store has this key."""
     return key in load()
 
 

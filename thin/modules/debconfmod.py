@@ -22,7 +22,8 @@ def __virtual__():
 
 
 def get_selections(fetchempty=True):
-    """``{package: [[question, type, value]]}``; without those that are empty when ``fetchempty`` is False."""
+    """``{package: [[question, type, value]]}``; questions with an empty value are left out if ``fetchempty`` is
+    False."""
     found = {}
     output = __salt__["cmd.run_stdout"](["debconf-get-selections"], python_shell=False, output_loglevel="quiet")
     for line in output.splitlines():
@@ -41,14 +42,14 @@ def show(name):
 
 
 def set_(package, question, type, value, *extra):
-    """Answer a question: True. Raises CommandExecutionError in debconf's words."""
+    """Answer a question; returns True. Raises CommandExecutionError with debconf's message."""
     value = " ".join([str(value)] + [str(one) for one in extra])
     _load(("%s %s %s %s\n" % (package, question, type, value)).encode("utf-8"))
     return True
 
 
 def set_file(path, saltenv="base", **kwargs):
-    """Answer questions by a file of lines: whether there is such a file."""
+    """Answer questions from a file of lines; returns whether the file exists."""
     found = __salt__["cp.cache_file"](path, saltenv)
     if not found:
         return False
@@ -58,7 +59,7 @@ def set_file(path, saltenv="base", **kwargs):
 
 
 def set_template(path, template, context, defaults, saltenv="base", **kwargs):
-    """Answer questions by a file that a template makes: whether there is one."""
+    """Answer questions from a file that is rendered from a template; returns whether it exists."""
     found = __salt__["cp.get_template"](path, None, template, saltenv, context=context, defaults=defaults)
     try:
         return bool(found) and set_file(found, saltenv)
@@ -68,7 +69,7 @@ def set_template(path, template, context, defaults, saltenv="base", **kwargs):
 
 
 def _load(lines):
-    """Set answers, some of which are secret, through a private file, never through arguments."""
+    """Set answers through a private file, not through arguments: some are secret."""
     from thin.utils.files import osutil
 
     descriptor, path = osutil.mkstemp()

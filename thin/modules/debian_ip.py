@@ -2,7 +2,7 @@
 Network interfaces, routes and host name where ifupdown manages them. Salt: ``salt/modules/debian_ip.py``.
 
 Settings have Salt's names. ``test=True`` returns what would be written, and writes nothing. Wrong settings raise
-AttributeError. What the files have besides is kept; comments are not, in a file that is written.
+AttributeError. Other content of the files is kept, but comments in a file that is written are lost.
 """
 
 import os
@@ -28,7 +28,7 @@ __changes__ = (
 
 _KINDS = ["eth", "bond", "alias", "clone", "ipsec", "dialup", "bridge", "slave", "vlan", "pppoe", "source"]
 
-#: Where everything is; a test may put its own here.
+#: Paths; tests replace them.
 ROOT = "/"
 
 
@@ -82,7 +82,7 @@ def build_interface(iface, iface_type, enabled, **settings):
 
 def get_interface(iface):
     """
-    Return the lines of an interface's stanzas, in one spelling; [] if it has none
+    Return the lines of an interface's stanzas, normalized; [] if it has none
 
     CLI Example:
 
@@ -101,10 +101,10 @@ def get_interface(iface):
 
 def build_bond(iface, **settings):
     """
-    Write a bond's options for the kernel module into ``/etc/modprobe.d``, load that, and return the lines
+    Write a bond's options for the kernel module into ``/etc/modprobe.d``, load the module, and return the lines
 
     settings
-        mode, and what that mode takes: miimon, updelay, downdelay, use_carrier, primary, lacp_rate, ad_select,
+        mode, and the options of that mode: miimon, updelay, downdelay, use_carrier, primary, lacp_rate, ad_select,
         arp_interval, arp_ip_target, hashing-algorithm.
 
     CLI Example:
@@ -140,7 +140,7 @@ def get_bond(iface):
 
 def build_routes(iface, **settings):
     """
-    Write the programs that set and take away an interface's routes when it comes up or goes down; return their lines
+    Write the scripts that add and remove an interface's routes when it goes up or down; return their lines
 
     routes
         A list of ``{name, ipaddr, netmask, gateway, metric}``; ``name`` becomes a comment.
@@ -167,7 +167,7 @@ def build_routes(iface, **settings):
 
 def get_routes(iface):
     """
-    Return the lines of the programs that set and take away an interface's routes
+    Return the lines of the scripts that add and remove an interface's routes
 
     CLI Example:
 
@@ -206,7 +206,7 @@ def down(iface, iface_type=None):
 
 def get_network_settings():
     """
-    Return lines of whether networking is on (``NETWORKING=yes``), the host's name, domain and search list
+    Return lines with the network settings: ``NETWORKING=yes`` or ``no``, host name, domain and search list
 
     CLI Example:
 
@@ -223,7 +223,7 @@ def get_network_settings():
 
 def build_network_settings(**settings):
     """
-    Write whether networking is on, and the domain and search list; return these and the host's name as lines
+    Set whether networking is enabled, the domain and the search list; returns these and the host name as lines
 
     enabled
         Whether interfaces are brought up at boot.
@@ -303,7 +303,7 @@ def _bond_file(iface):
 
 
 def _route_files(iface):
-    # run-parts takes no names with dots, which VLANs have
+    # run-parts ignores names with dots, which names of VLANs have
     return [_path("/etc/network/if-%s.d/route-%s" % (word, iface.replace(".", "_"))) for word in ("up", "down")]
 
 
@@ -319,7 +319,7 @@ def _route_script(iface, verb, routes):
 
 
 def _lines(text):
-    """Lines with their ends; the last is an empty one, as Salt has it."""
+    """Lines with newlines, and an empty last line, as in Salt."""
     return [line + "\n" for line in text.split("\n")]
 
 
@@ -336,7 +336,7 @@ def _adapters(files=None):
 
 
 def _store(iface, adapter, text, filename):
-    """Put an interface's stanzas into its file, unless they stand there."""
+    """Write an interface's stanzas to its file, unless it already has them."""
     if filename:
         path = filename if filename.startswith("/") else _path("/etc/network/interfaces.d/" + filename)
         if not os.path.isdir(os.path.dirname(path)):
@@ -358,7 +358,7 @@ def _store(iface, adapter, text, filename):
 
 
 def _store_peer(adapter):
-    """The file of pppd that goes with a connection by PPPoE: root's alone, since it has the password."""
+    """The pppd file of a PPPoE connection, readable only by root because it contains the password."""
     family = adapter["data"].get("inet", {})
     path = _path("/etc/ppp/peers/%s" % family.get("provider"))
     if not family.get("provider") or not os.path.isdir(os.path.dirname(path)):

@@ -1,4 +1,4 @@
-"""Services of a Debian without a running systemd, by their init scripts. Salt: modules/debian_service.py"""
+"""Services of a Debian system on which systemd does not run, by their init scripts. Salt: modules/debian_service.py"""
 
 import os
 import re
@@ -38,7 +38,7 @@ def get_all():
 
 def get_enabled():
     """
-    The sorted names of what starts at boot.
+    The sorted names of the services that start at boot.
 
     CLI Example:
 
@@ -58,7 +58,7 @@ def get_enabled():
 
 def get_disabled():
     """
-    The sorted names of what does not start at boot.
+    The sorted names of the services that do not start at boot.
 
     CLI Example:
 
@@ -159,7 +159,7 @@ def status(name, sig=None):
 
 def start(name):
     """
-    Start the service; whether it worked.
+    Start the service; returns whether it worked.
 
     name
         the service's name
@@ -175,7 +175,7 @@ def start(name):
 
 def stop(name):
     """
-    Stop the service; whether it worked.
+    Stop the service; returns whether it worked.
 
     name
         the service's name
@@ -191,7 +191,7 @@ def stop(name):
 
 def restart(name):
     """
-    Restart the service; whether it worked.
+    Restart the service; returns whether it worked.
 
     name
         the service's name
@@ -207,7 +207,7 @@ def restart(name):
 
 def reload_(name):
     """
-    Make the service read its configuration again; whether it worked.
+    Make the service read its configuration again; returns whether it worked.
 
     name
         the service's name
@@ -223,7 +223,7 @@ def reload_(name):
 
 def force_reload(name):
     """
-    Reload the service, or restart one that can't; whether it worked.
+    Reload the service, or restart it if it cannot reload; returns whether it worked.
 
     name
         the service's name
@@ -239,7 +239,7 @@ def force_reload(name):
 
 def enable(name, **kwargs):
     """
-    Start the service at boot; whether it worked.
+    Start the service at boot; returns whether it worked.
 
     name
         the service's name
@@ -255,7 +255,7 @@ def enable(name, **kwargs):
 
 def disable(name, **kwargs):
     """
-    Do not start the service at boot; whether it worked.
+    Do not start the service at boot; returns whether it worked.
 
     name
         the service's name
@@ -269,14 +269,14 @@ def disable(name, **kwargs):
     return _update_rc(name, "disable")
 
 
-# Inside
+# Private functions
 
 
 def _runlevel():
     if not __salt__["cmd.which"]("runlevel"):
         return "2"
     words = __salt__["cmd.run"](["runlevel"], python_shell=False, ignore_retcode=True).split()
-    return words[-1] if words and re.match(r"[1-5]\Z", words[-1]) else "2"  # unknown in a container
+    return words[-1] if words and re.match(r"[1-5]\Z", words[-1]) else "2"  # in a container, the runlevel is unknown
 
 
 def _service(name, action):

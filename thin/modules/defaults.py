@@ -1,4 +1,4 @@
-"""Merges of default values with others. ``defaults.get``, which reads a file, is the controller's.
+"""Merges default values with others. ``defaults.get``, which reads a file, runs on the controller.
 
 Salt: ``salt/modules/defaults.py``.
 """
@@ -33,7 +33,7 @@ def merge(dest, src, merge_lists=False, in_place=True, convert_none=True):
 
 def update(dest, defaults, merge_lists=True, in_place=True, convert_none=True):
     """
-    Put the defaults below each of the dicts that ``dest`` holds
+    Add the defaults that it lacks to each dict in ``dest``
 
     CLI Example:
 
@@ -53,7 +53,7 @@ def update(dest, defaults, merge_lists=True, in_place=True, convert_none=True):
 
 def deepcopy(source):
     """
-    Return a copy of everything in a value
+    Return a deep copy of a value
 
     CLI Example:
 

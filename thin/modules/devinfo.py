@@ -1,4 +1,4 @@
-"""Devices as hwinfo and udev know them. Salt: modules/devinfo.py"""
+"""Devices, as reported by hwinfo and udev. Salt: modules/devinfo.py"""
 
 import re
 
@@ -14,12 +14,12 @@ _ITEMS = ("bios", "cpu", "disk", "memory", "network", "partition")
 
 def filter_(udev_in=None, udev_ex=None):
     """
-    Return the disks, sorted, whose facts in udev fit
+    Return the sorted disks whose udev properties match
 
     udev_in
         ``{"e.id_bus": "ata"}``: paths in what ``udev.info`` returns, and the values they must have, one or a list
     udev_ex
-        The same of those that are left out
+        The same for disks to leave out
 
     CLI Example:
 
@@ -35,16 +35,16 @@ def filter_(udev_in=None, udev_ex=None):
 
 def hwinfo(items=None, short=True, listmd=False, devices=None):
     """
-    Return what hwinfo tells: ``{hwinfo: {...}}``, and grains that belong to it
+    Return the output of hwinfo: ``{hwinfo: {...}}``, and related grains
 
     items
-        What about: a list of bios, cpu, disk, memory, network, partition …
+        Kinds of devices, a list: bios, cpu, disk, memory, network, partition …
     short
-        In short
+        The short format
     listmd
         With RAID devices
     devices
-        Only of these
+        Only these devices
 
     CLI Example:
 
@@ -87,7 +87,8 @@ def _set(value):
 
 
 def _short(text):
-    """Kinds of devices at the left, the devices by two blanks, what has no name of its own by four."""
+    """Parse hwinfo's short format: kinds of devices start at the margin, devices are indented by two blanks, nameless
+    ones by four."""
     found, entry, count = {}, {}, 0
     for line in text.strip().splitlines():
         if line.startswith("    "):

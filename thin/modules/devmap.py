@@ -8,7 +8,7 @@ __changes__ = ("multipath_flush",)
 
 def multipath_list():
     """
-    Return what multipath tells of all devices, as lines
+    Return the output of multipath for all devices, as lines
 
     CLI Example:
 
@@ -21,7 +21,7 @@ def multipath_list():
 
 def multipath_flush(device):
     """
-    Forget a device with several paths; what multipath says, as lines
+    Remove a multipath device; returns the output of multipath as lines
 
     device
         The device

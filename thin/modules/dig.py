@@ -1,6 +1,7 @@
 """Questions to the DNS, by the program ``dig``. Salt: ``salt/modules/dig.py``.
 
-Where ``dig`` fails the answer is an empty list. ``nameserver`` is whom to ask; the system's resolver by default.
+If ``dig`` fails, the result is an empty list. ``nameserver`` is the server to query; by default the system's resolver
+is used.
 """
 
 import re
@@ -210,7 +211,7 @@ def _lines(question, nameserver):
 
 
 def _answer(question, nameserver):
-    """What dig prints; None when it fails."""
+    """The output of dig; None if it fails."""
     command = ["dig", "+short"] + question + ([] if nameserver is None else ["@%s" % nameserver])
     done = __salt__["cmd.run_all"](command, python_shell=False)
     if done["retcode"] != 0:

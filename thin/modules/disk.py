@@ -12,7 +12,7 @@ __changes__ = ("tune", "wipe", "resize2fs", "format")
 
 log = getLogger(__name__)
 
-#: what blockdev(8) tells of a device, in the order in which it is asked
+#: what blockdev(8) prints about a device, in the order of its options
 _FACTS = (
     "getro",
     "getsz",
@@ -118,12 +118,13 @@ def blkid(device=None, token=None):
 
 def dump(device, args=None):
     """
-    Return the values of blockdev(8) for a device: ``{"getro": "0", "getra": "256", ...}``; False if it is no device
+    Return the values that blockdev(8) reports for a device: ``{"getro": "0", "getra": "256", ...}``; False if it is no
+    device
 
     device
         The device
     args
-        Only these facts, a list
+        Only these values, a list
 
     CLI Example:
 
@@ -141,12 +142,12 @@ def dump(device, args=None):
 
 def tune(device, **kwargs):
     """
-    Return what ``disk.dump`` says of settings, after they were set
+    Change settings of a block device, and return their values in the shape of ``disk.dump``
 
     device
         The device
     kwargs
-        ``read-ahead``, ``filesystem-read-ahead``; ``read-only`` or ``read-write``, which are true
+        ``read-ahead``, ``filesystem-read-ahead``; ``read-only: true`` or ``read-write: true``
 
     CLI Example:
 
@@ -174,7 +175,7 @@ def tune(device, **kwargs):
 
 def wipe(device):
     """
-    Return whether what tells a file system could be removed from the device
+    Remove the signatures of file systems from the device; returns whether it worked
 
     device
         The device
@@ -193,7 +194,7 @@ def wipe(device):
 
 def resize2fs(device):
     """
-    Return whether an ext file system could be made as large as its device
+    Resize an ext file system to the size of its device; returns whether it worked
 
     device
         The device
@@ -209,7 +210,7 @@ def resize2fs(device):
 
 def format_(device, fs_type="ext4", inode_size=None, lazy_itable_init=None, fat=None, force=False):
     """
-    Return whether a file system could be made
+    Make a file system; returns whether it worked
 
     device
         The device
@@ -222,7 +223,7 @@ def format_(device, fs_type="ext4", inode_size=None, lazy_itable_init=None, fat=
     fat
         12, 16 or 32
     force
-        Also over what is there
+        Overwrite an existing file system
 
     CLI Example:
 
@@ -335,7 +336,7 @@ def _df(caller, words, args):
     command = ["df"] + words + (["-" + "".join(args)] if args else [])
     env = {"LC_ALL": "C"}
     text = __salt__["cmd.run_stdout"](command, python_shell=False, ignore_retcode=True, env=env)
-    if args:  # human sizes and the like
+    if args:  # human-readable sizes and similar
         rows = [line.split(None, 5) for line in text.splitlines()[1:]]
         return [row for row in rows if len(row) == 6]
     return [found.groups() for found in map(_ROW.match, text.splitlines()) if found]

@@ -8,7 +8,7 @@ from thin.log import getLogger
 
 __virtualname__ = "disk"
 __reads__ = ("iostat",)
-#: other letters of hdparm put a disk to sleep, say
+#: other options of hdparm change the disk, for example put it to sleep
 __reads_unless__ = {
     "hpa": {"size": ()},
     "hdparms": {"args": ("aAbBcCdgHiJkMmNnQrRuW", "C", "H", "I", "g", "i")},
@@ -19,7 +19,7 @@ log = getLogger(__name__)
 
 def hdparms(disks, args="aAbBcCdgHiJkMmNnQrRuW"):
     """
-    Return what hdparm tells of disks: ``{device: {words: value}}``
+    Return what hdparm reports about disks: ``{device: {text: value}}``
 
     disks
         A disk, or a list of them
@@ -47,7 +47,7 @@ def hdparms(disks, args="aAbBcCdgHiJkMmNnQrRuW"):
 
 def hpa(disks, size=None):
     """
-    Return the sectors of disks that are hidden: ``{device: {total, visible, hidden}}``; with ``size`` hide as many
+    Return the hidden sectors of disks: ``{device: {total, visible, hidden}}``; with ``size``, set their number first
 
     disks
         A disk, or a list of them
@@ -78,12 +78,12 @@ def hpa(disks, size=None):
 
 def iostat(interval=1, count=5, disks=None):
     """
-    Watch disks, and return the means: ``{device: {field: number}}``, with ``sys`` for the processors
+    Measure the load of disks, and return means: ``{device: {field: number}}``, with ``sys`` for the processors
 
     interval
-        Seconds between looks
+        Seconds between measurements
     count
-        How many looks
+        The number of measurements
     disks
         Only of these, one or a list
 
@@ -115,7 +115,8 @@ def _hdparm(words, failhard=True):
 
 
 def _value(text):
-    """``64 (on)`` is [64, "on"]; what stands between commas and slashes a list, ``a=b`` in it a dict at its end."""
+    """Parse a value of hdparm: ``64 (on)`` is [64, "on"]; parts between commas and slashes are a list, ``a=b`` in it a
+    dict at its end."""
     pair = re.match(r"(\d+) \((\S*)\)", text)
     if pair:
         return [int(pair.group(1)), pair.group(2)]
@@ -133,7 +134,7 @@ def _value(text):
 
 
 def _means(text):
-    """Tables of devices and of the processors follow each other; a header stands before each."""
+    """The means of iostat's output, in which tables of devices and processors alternate, each after a header."""
     rows, headers, name = {}, {}, None
     for line in text.splitlines():
         words = line.split()

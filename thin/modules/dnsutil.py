@@ -1,4 +1,4 @@
-"""hosts and zone files, and DNS queries with the program dig if it is installed. Salt: ``salt/modules/dnsutil.py``."""
+"""Hosts files, zone files, and DNS queries by the program dig if it is installed. Salt: ``salt/modules/dnsutil.py``."""
 
 from thin import process
 from thin.utils.files import textfile
@@ -53,7 +53,7 @@ def hosts_append(hostsfile="/etc/hosts", ip_addr=None, entries=None):
 
 def hosts_remove(hostsfile="/etc/hosts", entries=None):
     """
-    Take names (with commas) out of a hosts file; lines that have none left go, too
+    Remove names (with commas) from a hosts file; lines without a name left are removed
 
     CLI Example:
 
@@ -185,10 +185,10 @@ def MX(domain, resolve=False, nameserver=None):
 
 def serial(zone="", update=False):
     """
-    Return a zone's serial number, the current date with a counter, which is stored as the grain ``dnsserial_ZONE``
+    Return a zone's serial number: the current date with a counter, which is stored as the grain ``dnsserial_ZONE``
 
     update
-        Make it the next one, and keep that.
+        Increase it, and store the new one.
 
     CLI Example:
 

@@ -28,7 +28,7 @@ def _cli(*words, **options):
 
 def import_(source, repository, tag="latest", api_response=False):
     """
-    Make an image of an archive of a file system (``salt://`` too); returns ``{Id, Image, Time_Elapsed}``
+    Create an image from an archive of a file system (``salt://`` too); returns ``{Id, Image, Time_Elapsed}``
 
     CLI Example:
 
@@ -81,11 +81,11 @@ def save(name, path, overwrite=False, makedirs=False, compression=None, **kwargs
     Write an image into an archive; returns ``{Path, Size, Size_Human, Time_Elapsed}``
 
     overwrite
-        Even if there is a file.
+        Replace an existing file.
     makedirs
-        Make its folder.
+        Create its folder.
     compression
-        gzip, bzip2 or xz; told from the name by default.
+        gzip, bzip2 or xz; determined from the name by default.
 
     CLI Example:
 
@@ -123,7 +123,7 @@ _PACKERS = {b"\x1f\x8b": "gzip", b"BZh": "bzip2", b"\xfd7zXZ": "xz"}
 
 
 def _unpacked(path):
-    """The archive as it is, or a copy that is not compressed: podman reads no other."""
+    """The archive, or an uncompressed copy for podman, which reads no other."""
     with open(path, "rb") as source:
         start = source.read(6)
     packer = next((name for magic, name in _PACKERS.items() if start.startswith(magic)), None)

@@ -1,4 +1,4 @@
-"""Making containers, and running them to their end: a part of ``docker``.
+"""Creates containers, and runs them until they exit: a part of ``docker``.
 
 Salt (until 3007): ``salt/modules/dockermod.py``.
 """
@@ -28,19 +28,19 @@ def create(
     **kwargs,
 ):
     """
-    Make a container; returns ``{Id, Name, Time_Elapsed}``
+    Create a container; returns ``{Id, Name, Time_Elapsed}``
 
     image
         Its image.
     name
-        Its name; docker makes one up by default.
+        Its name; docker chooses one by default.
     start
         Start it, too.
     kwargs
         Settings: command, environment, volumes (binds), port_bindings, ports, hostname, labels, restart_policy, user,
         working_dir, mem_limit, cap_add, network_mode, networks … Lists may be texts with commas.
     skip_translate, ignore_collisions, validate_ip_addrs, client_timeout
-        Of no meaning here.
+        Without effect.
 
     CLI Example:
 
@@ -84,16 +84,16 @@ def run_container(
     **kwargs,
 ):
     """
-    Make a container, run it to its end, and return ``{Id, Name, Logs, ExitCode, Time_Elapsed}``
+    Create a container, run it until it exits, and return ``{Id, Name, Logs, ExitCode, Time_Elapsed}``
 
     bg
-        Do not wait for its end; then without Logs and ExitCode.
+        Do not wait for its exit; the return then has no Logs and ExitCode.
     replace
         Remove a container of this name first.
     force
         With ``replace``: even if it runs.
     networks
-        The networks that it is in, with how: ``{network: {ipv4_address: ...}}``.
+        The networks to connect it to, with options: ``{network: {ipv4_address: ...}}``.
     image, name, kwargs
         As ``docker.create``.
 

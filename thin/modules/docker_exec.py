@@ -1,7 +1,7 @@
 """Commands inside of containers, through the command docker. Salt (until 3007): ``salt/modules/dockermod.py``.
 
-A text is given to the container's shell, a list is run as it is. ``exec_driver``, ``use_vt``, ``keep_env`` and
-``output_loglevel`` are of no meaning here; ``python_shell=False`` splits a text into words.
+A text is run by the container's shell, a list without a shell. ``exec_driver``, ``use_vt``, ``keep_env`` and
+``output_loglevel`` have no effect; ``python_shell=False`` splits a text into words.
 """
 
 import os
@@ -12,7 +12,7 @@ from thin.utils import words as shellwords
 
 __virtualname__ = "docker"
 __runs__ = ("run", "run_all", "run_stdout", "run_stderr", "retcode", "script", "script_retcode")
-#: Puts its stdin into a file of a new folder that only the container's user can enter, where programs may run.
+#: Writes its stdin to a file of a new folder that only the container's user can enter and that allows execution.
 _PLACED = """umask 077
 for top in "${TMPDIR:-/tmp}" /tmp /var/tmp /dev/shm /run; do
     mkdir "$top/$1" 2> /dev/null || continue

@@ -41,9 +41,9 @@ def images(verbose=False, **kwargs):
     Return ``{id: {RepoTags, Labels, Size, Size_Human, Time_Created_Epoch, Time_Created_Local ...}}`` of the images
 
     verbose
-        With all that inspecting gives, as ``Info``.
+        Add the output of ``docker inspect`` as ``Info``.
     all
-        With those that have no name.
+        Include images without a name.
 
     CLI Example:
 
@@ -121,7 +121,8 @@ def resolve_image_id(name):
 
 def resolve_tag(name, **kwargs):
     """
-    Return an image's name with its tag, or False; ``all``: all its names; the id of an image without a name
+    Return an image's name with its tag, or False; ``all``: all its names. The result for an image without a name is its
+    id
 
     tags
         Names to choose from.
@@ -156,7 +157,7 @@ def history(name, quiet=False):
     The oldest comes first.
 
     quiet
-        The commands.
+        Return only the commands.
 
     CLI Example:
 
@@ -192,7 +193,7 @@ def layers(name):
 
 def depends(name):
     """
-    Return ``{"Containers", "Images"}``: names of those that use an image
+    Return ``{"Containers", "Images"}``: names of those that depend on an image
 
     CLI Example:
 
@@ -213,7 +214,7 @@ def depends(name):
 
 def dangling(prune=False, force=False):
     """
-    Return the ids of images without a name; ``prune``: take them away, and whether that worked for each
+    Return the ids of images without a name; with ``prune`` remove them and return for each whether it worked
 
     CLI Example:
 
@@ -307,9 +308,7 @@ def rmi(*names, **kwargs):
     Remove images; returns ``{"Layers": ids, "Tags": names, "retcode"}`` of the removed ones, and ``Errors``
 
     force
-        Even if containers are made of them.
-    prune
-        With images that only these are made of (the default).
+        Even if containers use them. prune Also remove parent images that nothing else uses (the default).
 
     CLI Example:
 
@@ -355,16 +354,14 @@ def build(
     buildargs=None,
 ):
     """
-    Make an image of a folder that has a Dockerfile; returns ``{Id, Image, Time_Elapsed}``
+    Build an image from a folder with a Dockerfile; returns ``{Id, Image, Time_Elapsed}``
 
     path
-        The folder, or an address that docker knows.
+        The folder, or a URL that docker supports.
     repository, tag
         The image's name.
     cache
-        Use what earlier builds left.
-    rm
-        Without leaving containers behind.
+        Use the cache of earlier builds. rm Remove intermediate containers.
     dockerfile
         The file in the folder.
     buildargs
@@ -396,7 +393,7 @@ def build(
 
 def commit(name, repository, tag="latest", message=None, author=None):
     """
-    Make an image of a container; returns ``{Id, Image, Time_Elapsed}``
+    Create an image from a container; returns ``{Id, Image, Time_Elapsed}``
 
     CLI Example:
 
@@ -412,7 +409,7 @@ def commit(name, repository, tag="latest", message=None, author=None):
 
 def login(*registries):
     """
-    Log in to registries, with what pillar has as ``docker-registries: {address: {username, password}}``
+    Log in to the registries of the pillar ``docker-registries: {address: {username, password}}``
 
     CLI Example:
 

@@ -1,4 +1,4 @@
-"""Looking at containers, and copying from and to them. Salt (until 3007): ``salt/modules/dockermod.py``."""
+"""Information about containers, and copying from and to them. Salt (until 3007): ``salt/modules/dockermod.py``."""
 
 import os
 import re
@@ -24,16 +24,14 @@ def __virtual__():
 
 def ps_(filters=None, **kwargs):
     """
-    Return ``{id: about}`` of the containers that run: Command, Image, Names, Ports, State, Status, Labels, Mounts …
+    Return ``{id: data}`` of the running containers: Command, Image, Names, Ports, State, Status, Labels, Mounts …
 
     Ports are ``[{PrivatePort, Type, IP, PublicPort}]``.
 
     all
-        Of the others, too.
+        Include containers that do not run.
     host
-        With ``host: {interfaces}``: the machine's interfaces.
-    verbose
-        With all that inspecting gives, as ``Info``.
+        With ``host: {interfaces}``: the machine's interfaces. verbose Add the output of ``docker inspect`` as ``Info``.
     filters
         ``{what: values}``, as ``{label: role=web}``.
 
@@ -116,11 +114,8 @@ def logs(name, **kwargs):
     Return the output of a container
 
     tail
-        So many lines of the end.
-    since, until
-        From this time, to this time: as docker reads them.
-    timestamps
-        With the time of each line.
+        The number of lines from the end. since, until From this time, to this time, in docker's formats. timestamps Add
+        the time of each line.
 
     CLI Example:
 
@@ -173,7 +168,7 @@ def compare_containers(first, second, ignore=None):
     Return ``{Config, HostConfig: {name: {old, new}}}``: differences between two containers
 
     ignore
-        What not to look at: a list, or a text with commas.
+        Settings to ignore: a list, or a text with commas.
 
     CLI Example:
 
@@ -201,9 +196,7 @@ def copy_from(name, source, dest, overwrite=False, makedirs=False):
     Copy a file or folder out of a container
 
     overwrite
-        Even if there is one.
-    makedirs
-        Make the folder that it goes to.
+        Replace an existing one. makedirs Create the destination folder.
 
     CLI Example:
 
@@ -232,9 +225,7 @@ def copy_to(name, source, dest, exec_driver=None, overwrite=False, makedirs=Fals
     Copy a file (``salt://`` too) or folder into a container
 
     overwrite
-        Even if there is one.
-    makedirs
-        Make the folder that it goes to.
+        Replace an existing one. makedirs Create the destination folder.
 
     CLI Example:
 
@@ -253,23 +244,23 @@ def copy_to(name, source, dest, exec_driver=None, overwrite=False, makedirs=Fals
     return True
 
 
-#: What each container has of its own, however it was made.
+#: Settings that differ between all containers, however they were created.
 _OF_ITS_OWN = {"CreateCommand", "ContainerIDFile", "Annotations", "sdNotifyMode"}
-#: what the one who made it did with its output then
+#: how the output was attached when the container was created
 _OF_ITS_OWN |= {"AttachStdin", "AttachStdout", "AttachStderr", "StdinOnce"}
-#: lists whose order means nothing
+#: lists whose order has no meaning
 _SETS = ("Env", "CapAdd", "CapDrop", "Binds", "Dns", "ExtraHosts", "GroupAdd", "Links", "SecurityOpt")
 
 
 def _plain(key, value, about):
     """A setting without values that are specific to the container."""
     if key == "LogConfig" and isinstance(value, dict):
-        return {name: value[name] for name in value if name != "Path"}  # podman's, with the container's id
+        return {name: value[name] for name in value if name != "Path"}  # podman: contains the container's id
     if key == "Env" and value:
         return sorted(each for each in value if not _podmans(each, about))
-    if key == "Binds" and value:  # podman lists volumes without a name here, by ids of their own
+    if key == "Binds" and value:  # podman lists anonymous volumes here, by their ids
         return [re.sub(r"^[0-9a-f]{64}:", ":", each) for each in value]
-    if key == "Volumes" and value:  # Salt's way to make one names what is bound here, too
+    if key == "Volumes" and value:  # containers created by Salt list bound paths here, too
         bound = [each.split(":")[1] for each in (about.get("HostConfig") or {}).get("Binds") or [] if ":" in each]
         return {place: value[place] for place in value if place not in bound}
     if key == "Links":
@@ -279,7 +270,7 @@ def _plain(key, value, about):
 
 
 def _podmans(text, about):
-    """Whether this variable is one that podman gives to each container that it starts."""
+    """Whether podman sets this variable in each container that it starts."""
     name = text.partition("=")[0]
     if "ImageName" not in about or name not in ("HOSTNAME", "HOME", "container"):
         return False
@@ -288,7 +279,7 @@ def _podmans(text, about):
 
 
 def _comparable(key, value):
-    """A value for comparison: all empty values are equal."""
+    """A normalized value for comparison: all empty values are equal."""
     if key in _SETS and isinstance(value, list):
         return sorted(map(str, value)) or None
     if key == "Ulimits" and isinstance(value, list):

@@ -35,7 +35,7 @@ def __virtual__():
 
 def networks(names=None, ids=None):
     """
-    Return a list of all about the networks, or some of them; [] if there is none
+    Return a list with all data of the networks, or of some of them; [] if there is none
 
     CLI Example:
 
@@ -52,7 +52,7 @@ def networks(names=None, ids=None):
 
 def inspect_network(network_id):
     """
-    Return all about a network: Name, Id, Driver, Options, IPAM, Internal, EnableIPv6, Labels, Containers
+    Return all data of a network: Name, Id, Driver, Options, IPAM, Internal, EnableIPv6, Labels, Containers
 
     CLI Example:
 
@@ -68,13 +68,13 @@ def create_network(
     name, skip_translate=None, ignore_collisions=False, validate_ip_addrs=True, client_timeout=60, **kwargs
 ):
     """
-    Make a network; returns ``{Id, Name}``
+    Create a network; returns ``{Id, Name}``
 
     kwargs
         driver, driver_opts (options), labels, internal, attachable, ingress, scope, enable_ipv6, ipam_driver,
         ipam_opts; subnet, iprange, gateway, aux_addresses, or a list of pools with these: ipam_pools.
     skip_translate, ignore_collisions, validate_ip_addrs, client_timeout
-        Of no meaning here.
+        Without effect.
 
     CLI Example:
 
@@ -94,7 +94,7 @@ def create_network(
 
 def remove_network(network_id):
     """
-    Remove a network, which no container may be in
+    Remove a network, to which no container may be connected
 
     CLI Example:
 
@@ -119,7 +119,7 @@ def connected(name, verbose=False):
     found = {}
     for identity, about in (inspect_network(name).get("Containers") or {}).items():
         found[about.get("Name") or about.get("name") or identity] = dict(about, Id=identity)
-    if not found and "podman" in _cli("--version").lower():  # which does not list them
+    if not found and "podman" in _cli("--version").lower():  # ``docker inspect`` does not list them
         listed = _cli("ps", "-a", "--no-trunc", "--filter=network=%s" % name, "--format", "{{.Names}} {{.ID}}")
         found = {line.split()[0]: {"Id": line.split()[1]} for line in listed.splitlines() if line.strip()}
     return found if verbose else sorted(found)
@@ -127,7 +127,7 @@ def connected(name, verbose=False):
 
 def connect_container_to_network(container, net_id, **kwargs):
     """
-    Put a container into a network
+    Connect a container to a network
 
     kwargs
         ipv4_address, ipv6_address, aliases, links, link_local_ips.
@@ -149,7 +149,7 @@ def connect_container_to_network(container, net_id, **kwargs):
 
 def disconnect_container_from_network(container, network_id):
     """
-    Take a container out of a network
+    Disconnect a container from a network
 
     CLI Example:
 
@@ -163,7 +163,7 @@ def disconnect_container_from_network(container, network_id):
 
 def disconnect_all_containers_from_network(network_id):
     """
-    Take all containers out of a network; returns their names
+    Disconnect all containers from a network; returns their names
 
     CLI Example:
 
@@ -207,10 +207,10 @@ def compare_container_networks(first, second):
     """
     Return ``{network: {name: {old, new}}}``: differences between two containers' networks: aliases, links, addresses
 
-    An address that docker chooses is ``automatic`` in ``IPConfiguration`` when it is not known yet.
+    In ``IPConfiguration``, ``automatic`` is an address that docker chooses later.
 
     first, second
-        Containers: names, or what inspecting them gave.
+        Containers: names, or their inspected data.
 
     CLI Example:
 
@@ -224,7 +224,7 @@ def compare_container_networks(first, second):
 
 def volumes(filters=None):
     """
-    Return ``{"Volumes": [all about each], "Warnings": None}``
+    Return ``{"Volumes": [all data of each], "Warnings": None}``
 
     filters
         ``{what: values}``, as ``{dangling: true}``.
@@ -245,7 +245,7 @@ def volumes(filters=None):
 
 def create_volume(name, driver=None, driver_opts=None):
     """
-    Make a volume; returns all about it
+    Create a volume; returns all its data
 
     CLI Example:
 
@@ -261,7 +261,7 @@ def create_volume(name, driver=None, driver_opts=None):
 
 def remove_volume(name):
     """
-    Remove a volume, which no container may have
+    Remove a volume, which no container may use
 
     CLI Example:
 
@@ -275,7 +275,7 @@ def remove_volume(name):
 
 def inspect_volume(name):
     """
-    Return all about a volume: Name, Driver, Mountpoint, Options, Labels …
+    Return all data of a volume: Name, Driver, Mountpoint, Options, Labels …
 
     CLI Example:
 
@@ -290,10 +290,10 @@ def prune(containers=False, networks=False, images=False, build=False, volumes=F
     """
     Remove unused objects; returns ``{type: {"ContainersDeleted": [...], "SpaceReclaimed": bytes}}``
 
-    Without a choice: ``system``.
+    The default is ``system``.
 
     system
-        Containers, networks, images without a name and what builds left: all but volumes.
+        Containers, networks, images without a name and the build cache: everything except volumes.
     filters
         ``until``, ``label`` …
 
@@ -314,7 +314,7 @@ def prune(containers=False, networks=False, images=False, build=False, volumes=F
     return dict(ret, volumes=_pruned("volumes", words)) if volumes else ret
 
 
-#: command, and docker's name for what has gone
+#: command, and docker's name for the removed objects
 _PRUNED = {
     "containers": ("container", "ContainersDeleted"),
     "images": ("image", "ImagesDeleted"),
@@ -327,7 +327,7 @@ _PRUNED = {
 def _pruned(what, words):
     command, name = _PRUNED[what]
     done = __salt__["docker.everything"](command, "prune", "--force", *words)
-    if done["retcode"] and command == "builder":  # podman keeps what builds left among its images
+    if done["retcode"] and command == "builder":  # podman lists its build cache among its images
         return {name: None, "SpaceReclaimed": 0}
     if done["retcode"]:
         raise CommandExecutionError("docker %s prune failed: %s" % (command, done["stderr"] or done["stdout"]))
@@ -344,7 +344,7 @@ def _pruned(what, words):
 
 
 def _docker_shape(about):
-    """A network as docker shows it, of how podman does."""
+    """A network in docker's format, converted from podman's."""
     pools = [{"Subnet": pool.get("subnet"), "Gateway": pool.get("gateway")} for pool in about.get("subnets") or []]
     return {
         "Name": about.get("name"),

@@ -1,9 +1,9 @@
 """
 Containers, through the command docker, or podman in its place. Salt (until 3007): ``salt/modules/dockermod.py``.
 
-Containers, images, networks and volumes are given by name or id. What docker refuses raises CommandExecutionError; what
-does not exist, one that begins with ``Error 404``. What is inspected has docker's own shape.
-Containers are made by docker_create.py.
+Containers, images, networks and volumes are given by name or id. An error of docker raises CommandExecutionError; for
+an object that does not exist, its text begins with ``Error 404``. Inspected data have docker's own shape.
+docker_create.py creates containers.
 """
 
 import re
@@ -14,7 +14,7 @@ from thin.utils.files import serial
 
 __virtualname__ = "docker"
 
-#: what docker and podman say of what does not exist
+#: messages of docker and podman about objects that do not exist
 _MISSING = re.compile(r"no such (?!file)|not found|unable to find|does not exist|image not known", re.I)
 
 __func_alias__ = {"rm_": "rm", "start_": "start", "signal_": "signal"}
@@ -31,7 +31,7 @@ def __virtual__():
 
 def cli(*words, **options):
     """
-    Run docker with these words and return its output
+    Run docker with these arguments and return its output
 
     CLI Example:
 
@@ -49,7 +49,7 @@ def cli(*words, **options):
 
 def everything(*words, **options):
     """
-    Call docker with these words and return ``{retcode, stdout, stderr, pid}``
+    Run docker with these arguments and return ``{retcode, stdout, stderr, pid}``
 
     CLI Example:
 
@@ -74,7 +74,7 @@ def everything(*words, **options):
 
 def version():
     """
-    Return what docker says of its version: Version, ApiVersion, Os, Arch …, with ``VersionInfo``: numbers
+    Return docker's version data: Version, ApiVersion, Os, Arch …, with ``VersionInfo``: numbers
 
     CLI Example:
 
@@ -92,7 +92,7 @@ def version():
 
 def info():
     """
-    Return what docker says of itself and the machine
+    Return docker's information about itself and the machine
 
     CLI Example:
 
@@ -105,7 +105,7 @@ def info():
 
 def inspect(name):
     """
-    Return all about a container, an image, a network or a volume: the first of these that has this name
+    Return all data of a container, an image, a network or a volume: the first of these that has this name
 
     CLI Example:
 
@@ -124,7 +124,7 @@ def inspect(name):
 
 def inspect_container(name):
     """
-    Return all about a container
+    Return all data of a container
 
     CLI Example:
 
@@ -150,7 +150,7 @@ def exists(name):
 
 def list_containers(**kwargs):
     """
-    Return the sorted names of the containers that run; ``all``: of the others, too
+    Return the sorted names of the running containers; ``all``: of all containers
 
     CLI Example:
 
@@ -180,7 +180,7 @@ def state(name):
 
 def pid(name):
     """
-    Return the process id of a container's first process, 0 when it does not run
+    Return the process id of a container's first process, 0 if it does not run
 
     CLI Example:
 
@@ -198,7 +198,7 @@ def rm_(name, force=False, volumes=False, **kwargs):
     force
         Even if it runs.
     volumes
-        With the volumes that have no name.
+        Also remove its anonymous volumes.
     stop, timeout
         Stop it first, and how many seconds that may take.
 
@@ -240,7 +240,7 @@ def rename(name, new_name):
 
 def start_(name):
     """
-    Start a container; returns ``{result, state: {old, new}}``, and a comment if need be
+    Start a container; returns ``{result, state: {old, new}}``, and ``comment`` if there is something to report
 
     CLI Example:
 
@@ -257,10 +257,10 @@ def start_(name):
 
 def stop(name, timeout=None, **kwargs):
     """
-    Stop a container; returns ``{result, state: {old, new}}``, and a comment if need be
+    Stop a container; returns ``{result, state: {old, new}}``, and ``comment`` if there is something to report
 
     timeout
-        How many seconds it may take before it is killed; what the container says, else 10, by default.
+        Seconds until it is killed; by default the container's own setting, or 10.
     unpause
         Even if it is paused.
 
@@ -313,7 +313,7 @@ def kill(name):
 
 def pause(name):
     """
-    Hold a container; returns ``{result, state: {old, new}}``
+    Pause a container; returns ``{result, state: {old, new}}``
 
     CLI Example:
 
@@ -330,7 +330,7 @@ def pause(name):
 
 def unpause(name):
     """
-    Let a held container go on; returns ``{result, state: {old, new}}``
+    Unpause a container; returns ``{result, state: {old, new}}``
 
     CLI Example:
 
@@ -361,12 +361,10 @@ def signal_(name, signal):
 
 def wait(name, ignore_already_stopped=False, fail_on_exit_status=False):
     """
-    Wait for a container's end; returns ``{result, state: {old, new}, exit_status}``
+    Wait until a container exits; returns ``{result, state: {old, new}, exit_status}``
 
     ignore_already_stopped
-        That it does not run is no failure.
-    fail_on_exit_status
-        That it ends with another status than 0 is one.
+        A container that does not run is no failure. fail_on_exit_status An exit status other than 0 is a failure.
 
     CLI Example:
 
@@ -396,7 +394,7 @@ def _inspected(kind, name):
 
 
 def _gone(identity):
-    """Wait until a container with ``--rm`` has been removed, and remove it after a time limit."""
+    """Wait until a container that was started with ``--rm`` has been removed; remove it after a time limit."""
     import time
 
     for pause in (0, 0.1, 0.2, 0.5, 1, 2):
@@ -411,8 +409,8 @@ def _gone(identity):
 
 
 def _moved(name, action, expected, words=()):
-    """Change the status of a container; returns old and new status. A container that was removed at its end has none:
-    None.
+    """Change the status of a container; returns old and new status. The new status is None if the container was removed
+    at its exit.
     """
     before = state(name)
     if before == expected:

@@ -1,4 +1,4 @@
-"""dpkg itself: what packages hold, package files, selections. Salt: modules/dpkg_lowpkg.py"""
+"""dpkg: files and data of packages, package files, selections. Salt: modules/dpkg_lowpkg.py"""
 
 import os
 
@@ -75,7 +75,7 @@ def bin_pkg_info(path, saltenv="base"):
 
 def unpurge(*packages):
     """
-    Mark packages that are to be purged as to be installed: changes of the packages so marked.
+    Change packages that are selected for purging to be installed; returns the changes.
 
     CLI Example:
 
@@ -92,7 +92,7 @@ def unpurge(*packages):
 
 def list_pkgs(*packages, **kwargs):
     """
-    ``{name: version}`` of the installed ones among the packages, or dpkg's error as text.
+    ``{name: version}`` of those of the packages that are installed, or dpkg's error as text.
 
     CLI Example:
 
@@ -174,7 +174,7 @@ def info(*packages, **kwargs):
 
 
 def _installed(packages):
-    """``[(name, version)]`` of the installed ones among the packages, or dpkg's error as text."""
+    """``[(name, version)]`` of those of the packages that are installed, or dpkg's error as text."""
     form = "${db:Status-Status}\t${binary:Package}\t${Version}\n"
     done = _run(["dpkg-query", "-W", "-f", form] + list(packages))
     if done["retcode"] != 0:

@@ -1,6 +1,6 @@
 """Environment variables of the process that runs modules. Salt: ``salt/modules/environ.py``.
 
-They hold for this session and the programs that it starts; nothing is written to the target's disk.
+Changes apply to this session and the programs that it starts; nothing is written to the target's disk.
 """
 
 import os
@@ -93,7 +93,7 @@ def setval(key, val, false_unsets=False, permanent=False):
 
 def setenv(environ, false_unsets=False, clear_all=False, update_minion=False, permanent=False):
     """
-    Set variables from a dict and return them; ``clear_all`` empties the others
+    Set variables from a dict and return them; ``clear_all`` sets all others to empty
 
     CLI Example:
 

@@ -1,7 +1,7 @@
 """
-Settings of network adapters, with the command ethtool. Salt: ``salt/modules/ethtool.py``, which wants a library for it.
+Settings of network adapters, with the command ethtool. Salt: ``salt/modules/ethtool.py``, which needs a Python library.
 
-What an adapter has nothing for is answered by the text "Not supported".
+The result is "Not supported" if the adapter does not support the setting.
 """
 
 import re
@@ -51,7 +51,7 @@ def show_driver(devname):
 
 def show_ring(devname):
     """
-    Return how many packets the rings hold and may hold: ``{rx, rx_max, rx_mini, rx_mini_max, ..., tx, tx_max}``
+    Return the current and maximum sizes of the ring buffers: ``{rx, rx_max, rx_mini, rx_mini_max, ..., tx, tx_max}``
 
     CLI Example:
 
@@ -88,7 +88,7 @@ def set_ring(devname, **kwargs):
 
 def show_coalesce(devname):
     """
-    Return how interrupts are put together: ``{adaptive_rx, rx_usecs, rx_frames, tx_usecs, ...}``
+    Return the settings of interrupt coalescing: ``{adaptive_rx, rx_usecs, rx_frames, tx_usecs, ...}``
 
     CLI Example:
 
@@ -111,7 +111,7 @@ def show_coalesce(devname):
 
 def set_coalesce(devname, **kwargs):
     """
-    Set how interrupts are put together (adaptive_rx=on, rx_usecs=N, ...); returns how that is
+    Set interrupt coalescing (adaptive_rx=on, rx_usecs=N, ...); returns the settings afterwards
 
     CLI Example:
 
@@ -139,7 +139,8 @@ def show_offload(devname):
 
 def set_offload(devname, **kwargs):
     """
-    Turn tcp_segmentation_offload (and the others that ``show_offload`` shows) on or off; returns how that is
+    Turn tcp_segmentation_offload (and the others that ``show_offload`` shows) on or off; returns the settings
+    afterwards
 
     CLI Example:
 
@@ -205,7 +206,7 @@ def set_feature(devname, **kwargs):
     """
     Turn features on or off: rx, tx, sg, tso, ufo, gso, gro, lro, rxvlan, txvlan, ntuple, rxhash
 
-    Returns True, or what ethtool said.
+    Returns True, or the error of ethtool.
 
     CLI Example:
 

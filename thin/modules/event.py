@@ -1,4 +1,4 @@
-"""Events. There is no event bus: the controller keeps them with the run. Salt: ``salt/modules/event.py``."""
+"""Events. There is no event bus: the controller stores the events with the job. Salt: ``salt/modules/event.py``."""
 
 import os
 
@@ -13,14 +13,14 @@ log = getLogger(__name__)
 
 def fire_master(data, tag, preload=None):
     """
-    Tell the controller of an event; True when it was told
+    Send an event to the controller; returns True if it was sent
 
     data
-        What the event says
+        The data of the event
     tag
         Its tag
     preload
-        More that belongs to it, a dict: kept beside the data
+        A dict that is stored next to the data
 
     CLI Example:
 
@@ -35,7 +35,7 @@ def fire_master(data, tag, preload=None):
 
 def fire(data, tag):
     """
-    The same as ``event.fire_master``: no agent on the target could hear it
+    The same as ``event.fire_master``: on the target no agent receives events
 
     CLI Example:
 
@@ -50,20 +50,20 @@ def send(
     tag, data=None, preload=None, with_env=False, with_grains=False, with_pillar=False, with_env_opts=False, **kwargs
 ):
     """
-    Tell the controller of an event, with more about this target; True when it was told
+    Send an event to the controller, with data about this target; returns True if it was sent
 
     tag
         Its tag
     data
-        What it says, a dict; it goes over all of the following
+        The data of the event, a dict; it has precedence over all of the following
     with_env, with_grains, with_pillar
-        All of the environment, the grains, the pillar; or a list of what of them
+        True for all of the environment, the grains, the pillar; or a list of their keys
     with_env_opts
         ``saltenv`` and ``pillarenv``
     preload
         As in ``event.fire_master``
     kwargs
-        More of the data
+        More keys of the data
 
     CLI Example:
 

@@ -66,7 +66,8 @@ _PROGRESS = (
 
 def mkfs(device, fs_type, full_return=False, **kwargs):
     """
-    Make a file system; the lines of mke2fs, or with ``full_return`` what cmd.run_all returns, those as ``comment``
+    Make a file system; returns the lines of mke2fs, or with ``full_return`` what cmd.run_all returns, with the lines as
+    ``comment``
 
     device
         The device
@@ -94,7 +95,7 @@ def mkfs(device, fs_type, full_return=False, **kwargs):
 
 def tune(device, full_return=False, **kwargs):
     """
-    Change settings of a file system; the lines of tune2fs, or more as with ``extfs.mkfs``
+    Change settings of a file system; returns the lines of tune2fs, or more with ``full_return`` as ``extfs.mkfs``
 
     device
         The device
@@ -117,7 +118,7 @@ def tune(device, full_return=False, **kwargs):
 
 def attributes(device, args=None):
     """
-    Return what dumpe2fs tells of a file system: ``{words: text}``
+    Return the attributes that dumpe2fs reports for a file system: ``{name: text}``
 
     device
         The device
@@ -135,7 +136,7 @@ def attributes(device, args=None):
 
 def blocks(device, args=None):
     """
-    Return what dumpe2fs tells of a file system's groups of blocks: ``{"Group 0": {group, range, extra, ...}}``
+    Return the block groups that dumpe2fs reports for a file system: ``{"Group 0": {group, range, extra, ...}}``
 
     device
         The device
@@ -153,7 +154,7 @@ def blocks(device, args=None):
 
 def dump(device, args=None):
     """
-    Return ``{attributes, blocks}`` of a file system, as the two functions of these names
+    Return ``{attributes, blocks}`` of a file system, as returned by the two functions of these names
 
     device
         The device

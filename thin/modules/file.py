@@ -1,7 +1,7 @@
-"""Files, directories and links: paths, looking, owners and modes, reading. Salt: salt.modules.file.
+"""Files, directories and links: paths, properties, owners and modes, reading. Salt: salt.modules.file.
 
 Arguments, values and errors are Salt's. file_digests.py, file_managed.py, file_paths.py and file_write.py have the
-other functions of the same Salt module; what files are compared and written with is in thin/utils/files/, shared with
+other functions of the same Salt module; the code that compares and writes files is in thin/utils/files/, shared with
 the states of the same name.
 """
 
@@ -50,7 +50,7 @@ __reads__ = (
     "search",
     "grep",
 )
-# an empty `delete` means files
+# an empty `delete` means to delete files
 __reads_unless__ = {"find": {"delete": (False,), "exec": (False,)}}
 __changes__ = ("set_mode", "chown", "lchown", "chgrp", "check_perms", "chattr", "set_selinux_context", "restorecon")
 
@@ -83,7 +83,7 @@ def pardir():
     return os.path.pardir
 
 
-# -- looking -----------------------------------------------------------------------------------------------------------
+# -- properties
 
 
 def file_exists(path):
@@ -104,7 +104,7 @@ def path_exists_glob(path):
 
 
 def access(path, mode):
-    """True when we may do what ``mode`` (f, r, w, x) says."""
+    """True if this process has the access ``mode``: f (exists), r, w or x."""
     path = absolute(path, "Path to link must be absolute.")
     modes = {"f": os.F_OK, "r": os.R_OK, "w": os.W_OK, "x": os.X_OK}
     if mode not in modes and mode not in modes.values():
@@ -118,7 +118,7 @@ def stats(path, hash_type=None, follow_symlinks=True):
 
 
 def lstat(path):
-    """The numbers of lstat(2), {} if the path does not exist."""
+    """The fields of lstat(2), {} if the path does not exist."""
     path = absolute(path, "Path to file must be absolute.")
     try:
         st = os.lstat(path)
@@ -129,7 +129,7 @@ def lstat(path):
 
 
 def statvfs(path):
-    """The numbers of statvfs(3) of the file system that holds ``path``."""
+    """The fields of statvfs(3) of the file system that contains ``path``."""
     path = absolute(path)
     try:
         st = os.statvfs(path)
@@ -140,7 +140,7 @@ def statvfs(path):
 
 
 def diskusage(path):
-    """Bytes of the file, or of all files below a directory; those with several names count once."""
+    """Bytes of the file, or of all files below a directory; files with several hard links count once."""
     path = expand(path)
     if os.path.isfile(path):
         return os.stat(path).st_size
@@ -165,7 +165,7 @@ def readdir(path):
 
 def find(path, *args, **kwargs):
     """Paths below ``path`` that pass the tests name, iname, regex, iregex, type, size, mtime, owner, group, grep,
-    maxdepth and mindepth; ``print``, ``exec`` and ``delete`` say what is done with them."""
+    maxdepth and mindepth; ``print``, ``exec`` and ``delete`` are actions for them."""
     from thin.utils.files import find as finder
 
     if "delete" in args:
@@ -204,7 +204,7 @@ def uid_to_user(uid):
 
 
 def user_to_uid(user):
-    """The uid of a user, "" if there is none; without a user our own."""
+    """The uid of a user, "" if there is none; by default the uid of this process."""
     return owner.user_to_uid(user)
 
 
@@ -223,22 +223,22 @@ def group_to_gid(group):
 
 
 def get_uid(path, follow_symlinks=True):
-    """Whose a file is, as a uid."""
+    """The uid of a file's owner."""
     return stats(path, None, follow_symlinks)["uid"]
 
 
 def get_user(path, follow_symlinks=True):
-    """Whose a file is, by name."""
+    """The name of a file's owner."""
     return stats(path, None, follow_symlinks)["user"]
 
 
 def get_gid(path, follow_symlinks=True):
-    """Which group's a file is, as a gid."""
+    """The gid of a file's group."""
     return stats(path, None, follow_symlinks)["gid"]
 
 
 def get_group(path, follow_symlinks=True):
-    """Which group's a file is, by name."""
+    """The name of a file's group."""
     return stats(path, None, follow_symlinks)["group"]
 
 
@@ -248,7 +248,7 @@ def get_mode(path, follow_symlinks=True):
 
 
 def set_mode(path, mode):
-    """Set the mode; the mode that holds then, or words about one that is none."""
+    """Set the mode; returns the mode afterwards, or an error text for an invalid mode."""
     path = expand(path)
     if not os.path.exists(path):
         raise CommandExecutionError("%s: File not found" % path)
@@ -261,7 +261,7 @@ def set_mode(path, mode):
 
 
 def chown(path, user, group):
-    """Set the owner. None, or words about what does not exist."""
+    """Set the owner. Returns None, or an error text if the path, user or group does not exist."""
     path = expand(path)
     if not os.path.lexists(path):
         return _unknown_owners(user, group) + "File not found"
@@ -269,12 +269,12 @@ def chown(path, user, group):
 
 
 def lchown(path, user, group):
-    """Set the owner of a link itself. None, or words about what does not exist."""
+    """Set the owner of a link itself. Returns None, or an error text if the path, user or group does not exist."""
     return owner.chown(expand(path), user, group, follow_symlinks=False)
 
 
 def chgrp(path, group):
-    """Set the group. None, or words about what does not exist."""
+    """Set the group. Returns None, or an error text if the path or group does not exist."""
     return chown(path, get_user(path), group)
 
 
@@ -350,7 +350,7 @@ def chattr(*files, **kwargs):
 
 
 def get_selinux_context(path):
-    """``user:role:type:range`` of a file, or a sentence that there is none."""
+    """``user:role:type:range`` of a file, or a sentence if it has none."""
     from thin.utils.files import labels
 
     parts = labels.context(path)
@@ -358,7 +358,7 @@ def get_selinux_context(path):
 
 
 def set_selinux_context(path, user=None, role=None, type=None, range=None, persist=False):
-    """Set parts of a file's context; the context that holds then, or False."""
+    """Set parts of a file's SELinux context; returns the context afterwards, or False."""
     from thin.utils.files import labels
 
     if not any((user, role, type, range)):
@@ -372,7 +372,7 @@ def set_selinux_context(path, user=None, role=None, type=None, range=None, persi
 
 
 def restorecon(path, recursive=False):
-    """Give a file the context that the policy has for its name. True when that went well."""
+    """Set a file's context to that of the policy for its path. True if that worked."""
     from thin.utils.files import labels
 
     return labels.run("restorecon", "-FR" if recursive else "-F", path)[0] == 0
@@ -397,7 +397,7 @@ def seek_read(path, size, offset):
 
 
 def _chunks(path):
-    """The text of a file in pieces, up to the first bytes that are not text; none if it cannot be read."""
+    """The text of a file in pieces, up to the first bytes that are not text; nothing if it cannot be read."""
     try:
         with open(path, errors="surrogateescape", encoding="utf-8") as source:
             for line in source:
@@ -407,7 +407,7 @@ def _chunks(path):
 
 
 def contains(path, text):
-    """True when a file has this text, white space around it aside."""
+    """True if a file contains this text, ignoring white space around it."""
     from thin.utils.files import edit
 
     try:
@@ -417,7 +417,7 @@ def contains(path, text):
 
 
 def contains_regex(path, regex, lchar=""):
-    """True when a line matches; ``lchar`` are characters to leave out at its beginning."""
+    """True when a line matches; ``lchar`` are characters to strip from its beginning."""
     import re
 
     search = re.compile(regex).search
@@ -441,7 +441,7 @@ def search(path, pattern, flags=8, bufsize=1, ignore_if_missing=False, multiline
 
 
 def grep(path, pattern, *opts):
-    """``cmd.run_all`` of grep(1)."""
+    """What ``cmd.run_all`` returns for grep(1)."""
     import glob
 
     from thin.utils import words as shell

@@ -1,4 +1,4 @@
-"""Digests and sources of files: functions of the ``file`` module that find the wanted content of a managed file."""
+"""Digests and sources of files: functions of the ``file`` module that determine the content of a managed file."""
 
 import os
 
@@ -77,7 +77,8 @@ def get_source_sum(
 
 
 def _signed(signature, *how):
-    """What checks that a file is signed, or None when no signature is wanted; ``how``: see signatures.checker."""
+    """The function that checks the signature of a file, or None if no signature is wanted; ``how``: see
+    signatures.checker."""
     if not signature:
         return None
     from thin.utils.files import signatures
@@ -86,14 +87,14 @@ def _signed(signature, *how):
 
 
 def source_list(source, source_hash, saltenv):
-    """(source, source_hash); of a list of sources the first that exists."""
+    """(source, source_hash); for a list of sources, the first that exists."""
     from thin.utils.files import sources
 
     return sources.choose(source, source_hash, saltenv)
 
 
 def apply_template_on_contents(contents, template, context, defaults, saltenv):
-    """The text that a template given as text makes; a dict with ``result`` and ``comment`` when it cannot be
+    """The rendered text of a template that is given as text; a dict with ``result`` and ``comment`` if it cannot be
     rendered."""
     from thin import link
     from thin.utils.files import sources
@@ -131,7 +132,7 @@ def get_managed(
     sig_backend="gpg",
     **kwargs,
 ):
-    """(path of the content, {"hash_type", "hsum"}, words about why there is none)."""
+    """(path of the content, {"hash_type", "hsum"}, the error as text if there is no content)."""
     from thin import link
     from thin.utils.files import content as contents_of
     from thin.utils.files import sources

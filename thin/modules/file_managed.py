@@ -1,6 +1,6 @@
 """Managed files, created and compared: functions of the ``file`` module for ``file.managed``.
 
-Where their content comes from is in file_digests.py.
+file_digests.py determines their content.
 """
 
 import os
@@ -19,7 +19,8 @@ __changes__ = ("manage_file",)
 
 
 def _signed(signature, *how):
-    """What checks that a file is signed, or None when no signature is wanted; ``how``: see signatures.checker."""
+    """The function that checks the signature of a file, or None if no signature is wanted; ``how``: see
+    signatures.checker."""
     if not signature:
         return None
     from thin.utils.files import signatures
@@ -86,7 +87,7 @@ def manage_file(
     sig_backend="gpg",
     **kwargs,
 ):
-    """Make a file hold what get_managed gave, or ``contents``; a state's return."""
+    """Give a file the content that get_managed returned, or ``contents``; returns a state's return."""
     from thin.utils.files import content as contents_of
     from thin.utils.files import managed, sources
 
@@ -214,7 +215,7 @@ def check_file_meta(
     ignore_comment_characters=None,
     new_file_diff=False,
 ):
-    """The changes that manage_file would make; with something to ignore, (whether they matter, changes)."""
+    """The changes that manage_file would make; with something to ignore, (whether the changes matter, the changes)."""
     from thin.utils.files import managed
 
     wish = _wish(
@@ -240,7 +241,7 @@ def check_file_meta(
     if not follow_symlinks and os.path.islink(name) and os.path.isfile(name):
         changes = _about_link(name, changes, wish)
     if "newfile" not in changes:
-        # The states take an empty text for "leave it"; whoever calls this asks whether the owner has that name.
+        # The states pass an empty text for "leave it"; for other callers, the file's owner is compared with that name.
         changes.update((key, value) for key, value in (("user", user), ("group", group)) if value == "")
     return (matters, changes) if wish.ignore else changes
 
@@ -273,7 +274,7 @@ def check_managed_changes(
     new_file_diff=False,
     **kwargs,
 ):
-    """The changes that file.managed would make, or (False, words) when the source cannot be had."""
+    """The changes that file.managed would make, or (False, error text) if the source cannot be read."""
     from thin.utils.files import content as contents_of
     from thin.utils.files import sources
 
@@ -350,7 +351,8 @@ def check_managed(
     follow_symlinks=False,
     **kwargs,
 ):
-    """(True, words) for a file that is as wished, (None, words) for one that would change, (False, words)."""
+    """(True, text) for a file that is as wanted, (None, text) for one that would change, (False, error text) after an
+    error."""
     changes = check_managed_changes(
         name,
         source,
@@ -394,7 +396,7 @@ def get_diff(
     ignore_whitespace=False,
     ignore_comment_characters=None,
 ):
-    """The unified diff of two files, which may be salt:// URLs; "" when they are equal."""
+    """The unified diff of two files, which may be salt:// URLs; "" if they are equal."""
     from thin.utils.files import content as contents_of
     from thin.utils.files import diff, sources
 

@@ -1,4 +1,4 @@
-"""Making, moving and removing files, directories, links and nodes: a part of ``file``. Salt: salt.modules.file."""
+"""Creating, moving and removing files, directories, links and nodes: a part of ``file``. Salt: salt.modules.file."""
 
 import os
 import stat
@@ -29,11 +29,11 @@ __changes__ = (
 )
 
 
-# -- making, moving, removing ------------------------------------------------------------------------------------------
+# -- creating, moving, removing
 
 
 def mkdir(dir_path, user=None, group=None, mode=None):
-    """Make a directory and those on the way to it. True."""
+    """Create a directory and its missing parents. Returns True."""
     path = os.path.normpath(expand(dir_path))
     if not os.path.isdir(path):
         makedirs_perms(path, user, group, mode)
@@ -41,7 +41,7 @@ def mkdir(dir_path, user=None, group=None, mode=None):
 
 
 def makedirs_(path, user=None, group=None, mode=None):
-    """Make the directories on the way to ``path`` (all of it when it ends in a slash); words when they are there."""
+    """Create the parent directories of ``path`` (and itself if it ends in a slash); returns a text if they exist."""
     from thin.utils.files import atomic
 
     path = expand(path)
@@ -59,7 +59,7 @@ def makedirs_(path, user=None, group=None, mode=None):
 
 
 def makedirs_perms(name, user=None, group=None, mode="0755"):
-    """Make a directory and those on the way to it, all with this owner and mode."""
+    """Create a directory and its missing parents, all with this owner and mode."""
     from thin.utils.files import atomic
 
     path = os.path.normpath(expand(name))
@@ -69,7 +69,7 @@ def makedirs_perms(name, user=None, group=None, mode="0755"):
 
 
 def rmdir(path, recurse=False, verbose=False, older_than=None):
-    """Remove an empty directory, with ``recurse`` the empty ones in it too. True when all of them went."""
+    """Remove an empty directory, with ``recurse`` also empty ones in it. True if all of them were removed."""
     import time
 
     path = absolute(path)
@@ -78,7 +78,7 @@ def rmdir(path, recurse=False, verbose=False, older_than=None):
     limit = time.time() - int(older_than) * 86400 if older_than else None
     folders = [path]
     if recurse:
-        below = os.walk(path, topdown=False)  # path: names only, rmdir goes by open folders
+        below = os.walk(path, topdown=False)  # path: names only; rmdir uses open directories
         folders = [os.path.join(root, name) for root, dirs, _ in below for name in dirs] + folders
     deleted, errors = [], []
     for folder in folders:
@@ -107,7 +107,7 @@ def remove(path, **kwargs):
 
 
 def rename(src, dst):
-    """Rename a file or directory. True."""
+    """Rename a file or directory. Returns True."""
     src, dst = absolute(src), expand(dst)
     try:
         safepath.rename(src, dst)
@@ -132,7 +132,7 @@ def move(src, dst, disallow_copy_and_unlink=False):
 
 
 def copy(src, dst, recurse=False, remove_existing=False):
-    """Copy a file, with ``recurse`` a directory, with its owner and mode. True."""
+    """Copy a file, or with ``recurse`` a directory, with its owner and mode. Returns True."""
     from thin.utils.files import copying
 
     src, dst = absolute(src), expand(dst)
@@ -142,7 +142,7 @@ def copy(src, dst, recurse=False, remove_existing=False):
 
 
 def link(src, path):
-    """Make ``path`` another name (a hard link) of the file ``src``. True."""
+    """Make ``path`` a hard link to the file ``src``. Returns True."""
     src = absolute(src)
     try:
         safepath.link(src, path)
@@ -152,7 +152,7 @@ def link(src, path):
 
 
 def symlink(src, path, force=False, atomic=False, follow_symlinks=True):
-    """Make ``path`` a symbolic link to ``src``. True."""
+    """Make ``path`` a symbolic link to ``src``. Returns True."""
     from thin.utils.files import links
 
     return links.make(src, expand(path), force, atomic, follow_symlinks)
@@ -164,7 +164,7 @@ def is_link(path, nostat=False):
 
 
 def is_hardlink(path):
-    """True for a file with more than one name."""
+    """True for a file with more than one hard link."""
     try:
         return os.lstat(absolute(path, "Path to file must be absolute.")).st_nlink > 1
     except OSError:
@@ -172,7 +172,7 @@ def is_hardlink(path):
 
 
 def readlink(path, canonicalize=False):
-    """Where a symbolic link leads, as it is written or, with ``canonicalize``, in the end."""
+    """The target of a symbolic link as written; with ``canonicalize``, the path to which it finally resolves."""
     path = os.path.expandvars(expand(path))
     if not os.path.isabs(path):
         raise SaltInvocationError("Path to link must be absolute: %s" % path)

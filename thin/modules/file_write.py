@@ -34,7 +34,7 @@ __changes__ = (
 
 
 def write(path, *args, **kwargs):
-    """Make lines the whole content of a file."""
+    """Replace the content of a file by lines."""
     from thin.utils.files import atomic, edit
 
     path, lines = expand(path), lines_given(args, kwargs)
@@ -57,7 +57,7 @@ def append(path, *args, **kwargs):
 
 
 def prepend(path, *args, **kwargs):
-    """Add lines at the beginning of a file, which is made when it is not there."""
+    """Add lines at the beginning of a file, which is created if it does not exist."""
     from thin.utils.files import atomic, edit
 
     path, lines = expand(path), lines_given(args, kwargs)
@@ -69,14 +69,14 @@ def prepend(path, *args, **kwargs):
 
 
 def touch(name, atime=None, mtime=None):
-    """Make a file or set its times (seconds since 1970; now unless given)."""
+    """Create a file or set its times (seconds since 1970; by default now)."""
     from thin.utils.files import times
 
     return times.touch(expand(name), atime, mtime)
 
 
 def seek_write(path, data, offset):
-    """Put bytes at an offset of a file; how many were written."""
+    """Write bytes at an offset of a file; returns their number."""
     with open(expand(path), "r+b", buffering=0, opener=safepath.opener) as target:
         target.seek(int(offset))
         written = target.write(data if isinstance(data, bytes) else str(data).encode("utf-8"))
@@ -85,7 +85,7 @@ def seek_write(path, data, offset):
 
 
 def truncate(path, length):
-    """Cut a file (or lengthen it with zeros) to so many bytes."""
+    """Cut a file to this number of bytes, or lengthen it with zeros."""
     with open(expand(path), "rb+", opener=safepath.opener) as target:
         target.truncate(int(length))
 
@@ -112,7 +112,7 @@ def replace(
     backslash_literal=False,
     encoding=None,
 ):
-    """Replace every match of a regular expression: the diff, or True or False when it is not to be shown."""
+    """Replace every match of a regular expression: the diff, or whether anything changed if no diff is wanted."""
     from thin.utils.files import edit
 
     if search_only:
@@ -173,7 +173,7 @@ def blockreplace(
     insert_before_match=None,
     insert_after_match=None,
 ):
-    """Replace the text between two marker lines: the diff, or with ``show_changes: false`` whether it changed."""
+    """Replace the text between two marker lines: the diff, or with ``show_changes: false`` whether the file changed."""
     from thin.utils.files import blocks
 
     return blocks.replace_in_file(
@@ -193,24 +193,24 @@ def blockreplace(
 
 
 def comment(path, regex, char="#", backup=".bak"):
-    """Comment matching lines out: their diff, False when there are none."""
+    """Comment out matching lines: the diff, False if there are none."""
     return comment_line(path, regex, char, True, backup)
 
 
 def uncomment(path, regex, char="#", backup=".bak"):
-    """Comment matching lines back in: their diff, False when there are none."""
+    """Uncomment matching lines: the diff, False if there are none."""
     return comment_line(path, regex, char, False, backup)
 
 
 def comment_line(path, regex, char="#", cmnt=True, backup=".bak"):
-    """Comment matching lines out or back in: their diff, False when there are none."""
+    """Comment out or uncomment matching lines: the diff, False if there are none."""
     from thin.utils.files import blocks
 
     return blocks.comment_line(path, regex, char, cmnt, backup)
 
 
 def sed(path, before, after, limit="", backup=".bak", options="-r -e", flags="g", escape_all=False, negate_match=False):
-    """``cmd.run_all`` of sed(1); ``replace`` does more."""
+    """What ``cmd.run_all`` returns for sed(1); ``replace`` can do more."""
     from thin.utils import words
 
     path = expand(path)
@@ -225,7 +225,7 @@ def sed(path, before, after, limit="", backup=".bak", options="-r -e", flags="g"
 
 
 def sed_contains(path, text, limit="", flags="g"):
-    """True when sed(1) finds the expression."""
+    """True if sed(1) finds the expression."""
     path = expand(path)
     if not os.path.exists(path):
         return False
@@ -240,7 +240,7 @@ def _sed_escaped(text, everything):
 
 
 def patch(originalfile, patchfile, options="", dry_run=False):
-    """``cmd.run_all`` of patch(1), on a file or on the files of a directory."""
+    """What ``cmd.run_all`` returns for patch(1), on a file or on the files of a directory."""
     from thin.utils import words
 
     path, given = expand(originalfile), words.split(options or "")
@@ -273,7 +273,7 @@ def list_backups(path, limit=None):
 
 
 def list_backups_dir(path, limit=None):
-    """{name: list_backups} of the files of a directory that have copies."""
+    """{name: list_backups} of the files of a directory that have backups."""
     from thin.utils.files import backup
 
     folder = os.path.join(backup.root(cachedir(__opts__)), expand(path).strip("/"))
@@ -283,7 +283,7 @@ def list_backups_dir(path, limit=None):
 
 
 def restore_backup(path, backup_id):
-    """Put a copy back; the file as it is now is copied away before. {"result", "comment"}."""
+    """Restore a backup; the present file is backed up first. {"result", "comment"}."""
     from thin.utils.files import atomic, backup
 
     path = expand(path)
@@ -301,7 +301,7 @@ def restore_backup(path, backup_id):
 
 
 def delete_backup(path, backup_id):
-    """Delete a copy. {"result", "comment"}."""
+    """Delete a backup. {"result", "comment"}."""
     location, ret = _backup(expand(path), backup_id)
     if location:
         try:
@@ -317,7 +317,7 @@ list_backup = list_backups
 
 
 def _backup(path, backup_id):
-    """(path of the copy with that number or None, {"result", "comment"} that there is none)."""
+    """(path of the backup with this number or None, {"result", "comment"} if there is none)."""
     if not str(backup_id).isdigit() or str(int(backup_id)) != str(backup_id):
         return None, {"result": False, "comment": "Invalid backup_id '%s'" % backup_id}
     copies = list_backups(path)

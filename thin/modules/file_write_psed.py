@@ -14,24 +14,24 @@ _FLAGS = {"I": re.I, "L": re.L, "M": re.M, "S": re.S, "U": re.U, "X": re.X}
 
 def psed(path, before, after, limit="", backup=".bak", flags="gMS", escape_all=False, multi=False):
     """
-    Replace what fits in a file; file.replace does this better
+    Replace matches in a file; file.replace can do more
 
     path
         The file
     before
-        What is looked for, a regular expression
+        The regular expression to replace
     after
-        What stands there then
+        The replacement
     limit
-        A regular expression; only what is behind its first match is changed
+        A regular expression; only text after its first match is changed
     backup
-        What the name of a copy of the old file ends with; none for no copy
+        The suffix of a copy of the old file; empty for no copy
     flags
         Letters: g for all places, and those of Python's expressions I, L, M, S, U, X
     escape_all
         ``before`` and ``limit`` are no expressions
     multi
-        The file is looked at as a whole, which it is anyway
+        Without effect: the file is always matched as a whole
 
     CLI Example:
 

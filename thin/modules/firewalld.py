@@ -1,8 +1,8 @@
 """
 The firewall daemon firewalld, its zones and services, through firewall-cmd. Salt: ``salt/modules/firewalld.py``.
 
-``permanent``: the configuration that is loaded when firewalld starts or reloads; without it, what is in force now.
-A command that fails raises CommandExecutionError with what firewall-cmd said. What zones let through is in
+``permanent``: the configuration that is loaded when firewalld starts or reloads; without it, the runtime configuration.
+A command that fails raises CommandExecutionError with firewall-cmd's message. The rules of zones are in
 firewalld_rules.py.
 """
 
@@ -59,7 +59,7 @@ def version():
 
 def reload_rules():
     """
-    Put the permanent configuration in force; connections live on
+    Load the permanent configuration; existing connections are kept
 
     CLI Example:
 
@@ -254,7 +254,7 @@ def remove_service(service, zone=None, permanent=True):
 
 def get_service_ports(service):
     """
-    Return at which ports a service listens
+    Return the ports of a service
 
     CLI Example:
 
@@ -267,7 +267,7 @@ def get_service_ports(service):
 
 def add_service_port(service, port):
     """
-    Have a service listen at one more port
+    Add a port to a service
 
     CLI Example:
 
@@ -281,7 +281,7 @@ def add_service_port(service, port):
 
 def remove_service_port(service, port):
     """
-    Take a port away from a service
+    Remove a port from a service
 
     CLI Example:
 
@@ -295,7 +295,7 @@ def remove_service_port(service, port):
 
 def get_service_protocols(service):
     """
-    Return which protocols a service speaks
+    Return the protocols of a service
 
     CLI Example:
 
@@ -308,7 +308,7 @@ def get_service_protocols(service):
 
 def add_service_protocol(service, protocol):
     """
-    Have a service speak one more protocol
+    Add a protocol to a service
 
     CLI Example:
 
@@ -343,7 +343,8 @@ def _defined(option, restart):
 
 
 def _zones(words, permanent):
-    """``{zone: {what: [value, more lines...]}}`` of a listing: zones at the margin, what they have indented."""
+    """``{zone: {name: [value, more lines...]}}`` of a listing: zones start at the margin, their settings are
+    indented."""
     zones, what = {}, ""
     zone = {}
     for line in _cmd(words, permanent).splitlines():

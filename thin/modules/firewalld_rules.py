@@ -1,6 +1,6 @@
 """Rules of firewalld's zones: masquerading, ports, ICMP, interfaces, networks and rich rules.
 
-A part of ``firewalld`` beside firewalld.py, which says what ``permanent`` means. Salt: ``salt/modules/firewalld.py``.
+A part of ``firewalld``; see firewalld.py for the meaning of ``permanent``. Salt: ``salt/modules/firewalld.py``.
 """
 
 from thin import process
@@ -63,7 +63,7 @@ def get_icmp_types(permanent=True):
 
 def get_masquerade(zone=None, permanent=True):
     """
-    Whether packets that leave through a zone get its address
+    Whether masquerading is enabled in a zone
 
     CLI Example:
 
@@ -78,7 +78,7 @@ def get_masquerade(zone=None, permanent=True):
 
 def add_masquerade(zone=None, permanent=True):
     """
-    Give packets that leave through a zone its address
+    Enable masquerading in a zone
 
     CLI Example:
 
@@ -91,7 +91,7 @@ def add_masquerade(zone=None, permanent=True):
 
 def remove_masquerade(zone=None, permanent=True):
     """
-    No longer give packets that leave through a zone its address
+    Disable masquerading in a zone
 
     CLI Example:
 
@@ -134,7 +134,7 @@ def add_port(zone, port, permanent=True, force_masquerade=False):
 
 def remove_port(zone, port, permanent=True):
     """
-    No longer open a port in a zone
+    Close a port in a zone
 
     CLI Example:
 
@@ -157,7 +157,7 @@ def list_port_fwd(zone, permanent=True):
     """
     found = []
     for line in _cmd(firewalldrun.zone_option(zone) + ["--list-forward-ports"], permanent).splitlines():
-        # an address of IPv6 has colons of its own
+        # IPv6 addresses contain colons
         port, proto, to_port, address = [field.partition("=")[2] for field in line.split(":", 3)]
         found.append(
             {"Source port": port, "Protocol": proto, "Destination port": to_port, "Destination address": address}
@@ -184,7 +184,7 @@ def add_port_fwd(zone, src, dest, proto="tcp", dstaddr="", permanent=True, force
 
 def remove_port_fwd(zone, src, dest, proto="tcp", dstaddr="", permanent=True):
     """
-    No longer send what comes in at a port to another
+    Remove the forwarding of a port
 
     CLI Example:
 
@@ -210,7 +210,7 @@ def list_icmp_block(zone, permanent=True):
 
 def block_icmp(zone, icmp, permanent=True):
     """
-    Block a type of ICMP in a zone; False if there is no such type
+    Block an ICMP type in a zone; False if there is no such type
 
     CLI Example:
 
@@ -228,7 +228,7 @@ def block_icmp(zone, icmp, permanent=True):
 
 def allow_icmp(zone, icmp, permanent=True):
     """
-    No longer block a type of ICMP in a zone; False if there is no such type
+    Allow an ICMP type in a zone; False if there is no such type
 
     CLI Example:
 
@@ -259,7 +259,7 @@ def get_interfaces(zone, permanent=True):
 
 def add_interface(zone, interface, permanent=True):
     """
-    Let a zone hold for an interface
+    Assign an interface to a zone
 
     CLI Example:
 
@@ -272,7 +272,7 @@ def add_interface(zone, interface, permanent=True):
 
 def remove_interface(zone, interface, permanent=True):
     """
-    No longer say that an interface belongs to a zone
+    Remove an interface from a zone
 
     CLI Example:
 
@@ -298,7 +298,7 @@ def get_sources(zone, permanent=True):
 
 def add_source(zone, source, permanent=True):
     """
-    Say that a network belongs to a zone
+    Assign a network to a zone
 
     CLI Example:
 
@@ -311,7 +311,7 @@ def add_source(zone, source, permanent=True):
 
 def remove_source(zone, source, permanent=True):
     """
-    No longer say that a network belongs to a zone
+    Remove a network from a zone
 
     CLI Example:
 
@@ -337,7 +337,7 @@ def get_rich_rules(zone, permanent=True):
 
 def add_rich_rule(zone, rule, permanent=True):
     """
-    Have one more rich rule in a zone
+    Add a rich rule to a zone
 
     CLI Example:
 
@@ -350,7 +350,7 @@ def add_rich_rule(zone, rule, permanent=True):
 
 def remove_rich_rule(zone, rule, permanent=True):
     """
-    Take a rich rule away from a zone
+    Remove a rich rule from a zone
 
     CLI Example:
 

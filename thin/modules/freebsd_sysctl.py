@@ -1,6 +1,7 @@
-"""Kernel parameters of FreeBSD, in force and in /etc/sysctl.conf. Salt: the module freebsd_sysctl of Salt 3007
+"""Kernel parameters of FreeBSD: their current values, and those in /etc/sysctl.conf. Salt: the module freebsd_sysctl of
+Salt 3007
 
-/boot/loader.conf has parameters, too: they hold from the next start, and their values stand in quotes.
+/boot/loader.conf has parameters, too, with values in quotes; they take effect at the next boot.
 """
 
 from thin.utils.files import sysctlconf, textfile
@@ -36,7 +37,7 @@ def __virtual__():
 
 def default_config():
     """
-    Return the file that parameters are persisted in when none is named
+    Return the default file for persistent parameters
 
     CLI Example:
 
@@ -49,7 +50,7 @@ def default_config():
 
 def show(config_file=False):
     """
-    Return ``{name: value}`` of the parameters in force, or of those in a file
+    Return ``{name: value}`` of the current parameters, or of those in a file
 
     config_file
         the file; [] if there is none, None when it cannot be read
@@ -68,7 +69,7 @@ def show(config_file=False):
 
 def get(name):
     """
-    Return the value in force; what sysctl says when it has none
+    Return the current value; sysctl's message if there is none
 
     name
         the parameter
@@ -84,7 +85,7 @@ def get(name):
 
 def assign(name, value):
     """
-    Put a value in force; ``{name: value}``. Raises CommandExecutionError
+    Set the current value; ``{name: value}``. Raises CommandExecutionError
 
     name
         the parameter
@@ -103,14 +104,14 @@ def assign(name, value):
 
 def persist(name, value, config="/etc/sysctl.conf"):
     """
-    Put a value in force and in a file; ``Updated`` or ``Already set``. Raises CommandExecutionError
+    Set the current value and that in a file; ``Updated`` or ``Already set``. Raises CommandExecutionError
 
     name
         the parameter
     value
         the value
     config
-        the file; /boot/loader.conf holds from the next start
+        the file; /boot/loader.conf takes effect at the next boot
 
     CLI Example:
 

@@ -1,7 +1,7 @@
-"""Services of FreeBSD: rc.d scripts by service(8), and what starts at boot by rc.conf. Salt: modules/freebsdservice.py
+"""Services of FreeBSD: rc.d scripts by service(8), enabled at boot by rc.conf. Salt: modules/freebsdservice.py
 
-``jail`` is the name or number of a jail in which to do the same. A service is started and stopped whether or not it is
-enabled (``onestart`` …).
+``jail`` is the name or number of the jail to use. A service is started and stopped whether or not it is enabled
+(``onestart`` …).
 """
 
 import os
@@ -24,7 +24,7 @@ def __virtual__():
     return False, "The freebsdservice execution module cannot be loaded: only available on FreeBSD systems."
 
 
-# Looking
+# Queries
 
 
 def get_all(jail=None):
@@ -57,7 +57,7 @@ def get_enabled(jail=None):
         pushsalt run '*' service.get_enabled
     """
     found = {os.path.basename(path) for path in _said(jail, "-e").splitlines() if path}
-    folder = _jail_path(jail) + "/etc/rc.conf.d"  # "service -e" does not look there
+    folder = _jail_path(jail) + "/etc/rc.conf.d"  # "service -e" does not read that folder
     own = os.listdir(folder) if os.path.isdir(folder) else []
     found.update(name for name in own if name not in found and enabled(name, jail=jail))
     return sorted(found)
@@ -122,7 +122,7 @@ def status(name, sig=None, jail=None):
     name
         the service's name, or a glob
     sig
-        look for a process with these words instead
+        look for a process with this text in its command line instead
     jail
         in this jail
 
@@ -175,12 +175,12 @@ def disabled(name, **kwargs):
     return not enabled(name, **kwargs)
 
 
-# Changing
+# Changes
 
 
 def start(name, jail=None):
     """
-    Start the service; whether it worked
+    Start the service; returns whether it worked
 
     name
         the service's name
@@ -198,7 +198,7 @@ def start(name, jail=None):
 
 def stop(name, jail=None):
     """
-    Stop the service; whether it worked
+    Stop the service; returns whether it worked
 
     name
         the service's name
@@ -216,7 +216,7 @@ def stop(name, jail=None):
 
 def restart(name, jail=None):
     """
-    Restart the service; whether it worked
+    Restart the service; returns whether it worked
 
     name
         the service's name
@@ -234,7 +234,7 @@ def restart(name, jail=None):
 
 def reload_(name, jail=None):
     """
-    Make the service read its configuration again; whether it worked
+    Make the service read its configuration again; returns whether it worked
 
     name
         the service's name
@@ -252,7 +252,7 @@ def reload_(name, jail=None):
 
 def enable(name, **kwargs):
     """
-    Start the service at boot; whether it worked
+    Start the service at boot; returns whether it worked
 
     name
         the service's name
@@ -277,7 +277,7 @@ def enable(name, **kwargs):
 
 def disable(name, **kwargs):
     """
-    Do not start the service at boot; whether it worked
+    Do not start the service at boot; returns whether it worked
 
     name
         the service's name
@@ -299,7 +299,7 @@ def disable(name, **kwargs):
     return _switch(name, "NO", kwargs)
 
 
-# Inside
+# Private functions
 
 
 def _command(jail, *words):
@@ -322,7 +322,7 @@ def _is_up(name, jail):
 
 
 def _rcvar(name, jail):
-    """``(variable of rc.conf, whether it says yes)`` of a service; ``(None, False)`` for one that has none."""
+    """``(variable of rc.conf, whether it enables the service)``; ``(None, False)`` for a service without a variable."""
     for line in _said(jail, name, "rcvar").splitlines():
         variable, sign, value = line.partition("=")
         if sign and variable.endswith("_enable") and not variable.startswith("#"):

@@ -1,8 +1,8 @@
 """
 Ruby's packages, with gem. Salt (until 3007): ``salt/modules/gem.py``.
 
-Where RVM or rbenv is installed for the user (``runas``), ``ruby`` says for which Ruby; not so if ``gem_bin`` names the
-program. Functions return what gem says, and False when it fails.
+If RVM or rbenv is installed for the user (``runas``), ``ruby`` selects the Ruby, unless ``gem_bin`` names the program.
+Functions return the output of gem, or False if it fails.
 """
 
 import os
@@ -37,15 +37,15 @@ def install(
     version
         Which version, or ``>= 1.0``.
     rdoc
-        With its documentation in HTML.
+        Also install its documentation in HTML.
     ri
-        With its documentation for ri.
+        Also install its documentation for ri.
     pre_releases
         Take them into account, too.
     proxy
         An HTTP proxy, as ``http://host:port``.
     source
-        Where to look first.
+        The source to search first.
 
     CLI Example:
 
@@ -79,7 +79,7 @@ def uninstall(gems, ruby=None, runas=None, gem_bin=None):
 
 def update(gems, ruby=None, runas=None, gem_bin=None):
     """
-    Bring one or several gems to the newest version
+    Update one or several gems to their newest version
 
     CLI Example:
 
@@ -92,7 +92,7 @@ def update(gems, ruby=None, runas=None, gem_bin=None):
 
 def update_system(version="", ruby=None, runas=None, gem_bin=None):
     """
-    Bring gem itself to a version, the newest by default
+    Update gem itself to a version, by default the newest
 
     CLI Example:
 
@@ -121,7 +121,7 @@ def version(ruby=None, runas=None, gem_bin=None):
 
 def list_(prefix="", ruby=None, runas=None, gem_bin=None):
     """
-    Return ``{gem: [versions]}`` of the gems whose names begin so
+    Return ``{gem: [versions]}`` of the gems whose names begin with this text
 
     CLI Example:
 
@@ -148,7 +148,7 @@ def list_upgrades(ruby=None, runas=None, gem_bin=None):
 
 def sources_add(source_uri, ruby=None, runas=None, gem_bin=None):
     """
-    Add a place where gems come from
+    Add a source of gems
 
     CLI Example:
 
@@ -161,7 +161,7 @@ def sources_add(source_uri, ruby=None, runas=None, gem_bin=None):
 
 def sources_remove(source_uri, ruby=None, runas=None, gem_bin=None):
     """
-    Remove a place where gems come from
+    Remove a source of gems
 
     CLI Example:
 
@@ -174,7 +174,7 @@ def sources_remove(source_uri, ruby=None, runas=None, gem_bin=None):
 
 def sources_list(ruby=None, runas=None, gem_bin=None):
     """
-    Return the places where gems come from
+    Return the sources of gems
 
     CLI Example:
 
@@ -204,7 +204,7 @@ def _listed(words, ruby, runas, gem_bin):
 
 
 def _gem(words, ruby, runas, gem_bin):
-    """What gem prints; False when it fails, and then ``__context__["gem.failure"]`` says how."""
+    """The output of gem; False if it fails: then ``__context__["gem.failure"]`` has the error."""
     command, env = [gem_bin or "gem"] + [str(word) for word in words], {"LC_ALL": "C"}
     if not gem_bin:
         home = os.path.expanduser("~%s" % (runas or ""))

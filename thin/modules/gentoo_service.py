@@ -1,6 +1,6 @@
 """Services under OpenRC (Alpine, Gentoo, Artix …), by rc-service and rc-update. Salt: modules/gentoo_service.py
 
-A service is enabled when it is in some runlevel. What a failing command said is kept for the state's comment.
+A service is enabled when it is in some runlevel. The message of a failed command is kept for the state's comment.
 """
 
 from thin.utils.system import initsystem
@@ -19,7 +19,7 @@ def __virtual__():
     return False, "The gentoo_service execution module cannot be loaded: only available on Gentoo/Open-RC systems."
 
 
-# Looking
+# Queries
 
 
 def get_all():
@@ -102,7 +102,7 @@ def status(name, sig=None):
     name
         the service's name, or a glob
     sig
-        look for a process with these words instead
+        look for a process with this text in its command line instead
 
     CLI Example:
 
@@ -151,12 +151,12 @@ def disabled(name):
     return name in get_disabled()
 
 
-# Changing
+# Changes
 
 
 def start(name):
     """
-    Start the service; whether it worked
+    Start the service; returns whether it worked
 
     name
         the service's name
@@ -172,7 +172,7 @@ def start(name):
 
 def stop(name):
     """
-    Stop the service; whether it worked
+    Stop the service; returns whether it worked
 
     name
         the service's name
@@ -188,7 +188,7 @@ def stop(name):
 
 def restart(name):
     """
-    Restart the service; whether it worked
+    Restart the service; returns whether it worked
 
     name
         the service's name
@@ -204,7 +204,7 @@ def restart(name):
 
 def reload_(name):
     """
-    Make the service read its configuration again; whether it worked
+    Make the service read its configuration again; returns whether it worked
 
     name
         the service's name
@@ -220,7 +220,7 @@ def reload_(name):
 
 def zap(name):
     """
-    Make OpenRC forget that the service runs; whether it worked
+    Reset the state of the service to stopped in OpenRC, without stopping it; returns whether it worked
 
     name
         the service's name
@@ -236,7 +236,7 @@ def zap(name):
 
 def enable(name, **kwargs):
     """
-    Start the service at boot; whether it worked
+    Start the service at boot; returns whether it worked
 
     name
         the service's name
@@ -258,7 +258,7 @@ def enable(name, **kwargs):
 
 def disable(name, **kwargs):
     """
-    Do not start the service at boot; whether it worked
+    Do not start the service at boot; returns whether it worked
 
     name
         the service's name
@@ -277,7 +277,7 @@ def disable(name, **kwargs):
     return _update("delete", name, levels) if levels else True
 
 
-# Inside
+# Private functions
 
 
 def _wanted(kwargs):

@@ -2,8 +2,9 @@
 
 Functions take Salt's arguments: ``cwd`` (the repository), ``opts`` and ``git_opts`` (words, or a list of them),
 ``user`` (who git runs as), ``identity`` (private key or list of them, also salt://), ``https_user`` and ``https_pass``.
-``password`` is for Windows. They return what git prints unless said otherwise, and raise CommandExecutionError with
-git's words. Passwords are in no URL (thin/utils/programs/gitrun.py). References and remotes are in git_remotes.py.
+``password`` is for Windows. They return git's output unless documented otherwise, and raise CommandExecutionError with
+git's message. Passwords are never part of a URL (thin/utils/programs/gitrun.py). References and remotes are in
+git_remotes.py.
 """
 
 import os
@@ -34,7 +35,7 @@ __changes__ = (
     "config_unset",
 )
 
-#: ``git diff`` refreshes the index otherwise: a file of the repository, and who only looks changes none.
+#: Otherwise ``git diff`` refreshes the index, a file of the repository; a function that only reads must not change any.
 _INDEX_AS_IT_IS = {
     "GIT_CONFIG_COUNT": "1",
     "GIT_CONFIG_KEY_0": "diff.autoRefreshIndex",
@@ -47,7 +48,7 @@ def __virtual__():
 
 
 def _unsafe(path, user):
-    """Whether another user could lead root's git elsewhere while it makes something at this path."""
+    """Whether another user could redirect git, running as root, while it creates something at this path."""
     if user or os.geteuid() != 0:
         return False
     from thin.utils.files import ownfolders
@@ -79,7 +80,7 @@ def init(
     ignore_retcode=False,
     output_encoding=None,
 ):
-    """Make a repository."""
+    """Create a repository."""
     words = gitrun.command_words(git_opts, "init") + (["--bare"] if bare else [])
     words += ["--template=%s" % template] if template is not None else []
     words += ["--separate-git-dir=%s" % separate_git_dir] if separate_git_dir is not None else []
@@ -109,7 +110,7 @@ def clone(
     saltenv="base",
     output_encoding=None,
 ):
-    """Clone into ``cwd``, or into ``name`` within it: True."""
+    """Clone into ``cwd``, or into ``name`` within it; returns True."""
     if not url:
         raise SaltInvocationError("Missing 'url' argument")
     cwd = gitrun.repository_path(cwd, user)
@@ -191,7 +192,7 @@ def submodule(
     output_encoding=None,
     **kwargs,
 ):
-    """What git submodule with this command says."""
+    """The output of this command of git submodule."""
     if gitrun.taken(kwargs, "init")[0]:
         raise SaltInvocationError(
             "The 'init' argument is no longer supported. Either set 'command' to 'init', or include '--init' in the "
@@ -213,7 +214,7 @@ def archive(
     output_encoding=None,
     **kwargs,
 ):
-    """Write an archive of a revision to a file: True. ``format`` and ``prefix`` are git's."""
+    """Write an archive of a revision to a file; returns True. ``format`` and ``prefix`` are git's."""
     (form,) = gitrun.taken(kwargs, "format")
     words = gitrun.command_words(git_opts, "archive") + (["--prefix", prefix.rstrip("/") + "/"] if prefix else [])
     words += (["--format", form] if form else []) + ["--output", str(output), rev]
@@ -231,7 +232,7 @@ def add(cwd, filename, opts="", git_opts="", user=None, password=None, ignore_re
 
 
 def rm_(cwd, filename, opts="", git_opts="", user=None, password=None, ignore_retcode=False, output_encoding=None):
-    """Take files out of the index and away."""
+    """Remove files from the index and the work tree."""
     words = gitrun.command_words(git_opts, "rm", opts) + ["--", filename]
     return _git(words, cwd, user, ignore_retcode, output_encoding)["stdout"]
 
@@ -276,7 +277,7 @@ def checkout(
 
 
 def discard_local_changes(cwd, path=".", user=None, password=None, ignore_retcode=False, output_encoding=None):
-    """Check out a path again, over local changes."""
+    """Check out a path again, which discards local changes."""
     words = ["checkout", "--", path]
     return _git(words, cwd, user, ignore_retcode, output_encoding, redirect_stderr=True)["stdout"]
 
@@ -293,7 +294,7 @@ def reset(
 def stash(
     cwd, action="save", opts="", git_opts="", user=None, password=None, ignore_retcode=False, output_encoding=None
 ):
-    """Stash local changes, or what else ``action`` says."""
+    """Stash local changes, or run another ``action`` of git stash."""
     words = gitrun.command_words(git_opts, "stash", [action] + gitrun.options(opts))
     return _git(words, cwd, user, ignore_retcode, output_encoding)["stdout"]
 
@@ -311,7 +312,7 @@ def diff(
     paths=None,
     output_encoding=None,
 ):
-    """What git diff says."""
+    """The output of git diff."""
     if no_index and cached:
         raise CommandExecutionError("The 'no_index' and 'cached' options cannot be used together")
     words = (
@@ -414,7 +415,7 @@ def config_set(
 def config_unset(
     key, value_regex=None, cwd=None, user=None, password=None, ignore_retcode=False, output_encoding=None, **kwargs
 ):
-    """Unset a key, or those of its values that match: True."""
+    """Unset a key, or those of its values that match; returns True."""
     every, everywhere = gitrun.taken(kwargs, "all", "global")
     if cwd is None and not everywhere:
         raise SaltInvocationError("'cwd' argument required unless global=True")

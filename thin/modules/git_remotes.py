@@ -1,6 +1,6 @@
 """git: branches, tags, revisions and remotes: a part of ``git``. Salt: modules/git.py
 
-The arguments that functions share are said in git.py.
+git.py documents the shared arguments.
 """
 
 from thin import process
@@ -37,7 +37,7 @@ def _git(words, *args, **options):
 
 
 def branch(cwd, name=None, opts="", git_opts="", user=None, password=None, ignore_retcode=False, output_encoding=None):
-    """Make, rename or delete a branch: True."""
+    """Create, rename or delete a branch; returns True."""
     words = gitrun.command_words(git_opts, "branch", opts) + ([name] if name is not None else [])
     _git(words, cwd, user, ignore_retcode, output_encoding)
     return True
@@ -71,7 +71,7 @@ def revision(cwd, rev="HEAD", short=False, user=None, password=None, ignore_retc
 def rev_parse(
     cwd, rev=None, opts="", git_opts="", user=None, password=None, ignore_retcode=False, output_encoding=None
 ):
-    """What git rev-parse says of a revision."""
+    """The output of git rev-parse for a revision."""
     words = gitrun.command_words(git_opts, "rev-parse", opts) + ([str(rev)] if rev is not None else [])
     return _git(words, cwd, user, ignore_retcode, output_encoding)["stdout"]
 
@@ -152,7 +152,7 @@ def tag(
     ignore_retcode=False,
     output_encoding=None,
 ):
-    """Make a tag, with ``message`` an annotated one; or delete it, by ``-d`` in the options."""
+    """Create a tag, with ``message`` an annotated one; or delete it, with ``-d`` in the options."""
     given = [word for word in gitrun.options(opts) if word not in ("-a", "--annotate")]
     if any(word == "-m" or word.startswith("--message") for word in given):
         raise SaltInvocationError('Tag messages must be passed in the "message" argument')
@@ -335,7 +335,7 @@ def remote_set(
     ignore_retcode=False,
     output_encoding=None,
 ):
-    """Make a remote have these URLs: what remote_get says. Passwords are not kept in it."""
+    """Set the URLs of a remote; returns what remote_get returns. Passwords are not stored in it."""
     how = (cwd, user, ignore_retcode, output_encoding)
     if remote in remotes(cwd, user):
         _git(["remote", "rm", remote], *how)
@@ -347,5 +347,5 @@ def remote_set(
 
 
 def check_url(url, https_user=None, https_pass=None):
-    """The URL. Raises SaltInvocationError if it cannot have a user and password."""
+    """Return the URL. Raises SaltInvocationError if it cannot have a user and password."""
     return gitrun.checked_url(url, https_user, https_pass)

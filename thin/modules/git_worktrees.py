@@ -27,15 +27,13 @@ def list_worktrees(cwd, stale=False, user=None, password=None, output_encoding=N
     cwd
         The repository
     stale
-        Those instead that are not there any more
-    all
-        Both
+        Only those whose folder no longer exists all Both kinds
     user
         The user that git runs as
     password
         For Windows
     output_encoding
-        What git's words are read as
+        The encoding of git's output
 
     CLI Example:
 
@@ -82,18 +80,18 @@ def worktree_add(
     **kwargs,
 ):
     """
-    Make a work tree; what git says
+    Create a work tree; returns git's output
 
     cwd
         The repository
     worktree_path
-        Where the work tree shall be
+        The path of the new work tree
     ref
         What is checked out; the current commit if not given
     branch
         The name of the new branch; that of the work tree if not given
     reset_branch
-        The branch may be there, and begins anew
+        Reset the branch if it exists
     force
         Even if the branch is checked out elsewhere
     detach
@@ -107,7 +105,7 @@ def worktree_add(
     ignore_retcode
         Do not log a failure
     output_encoding
-        What git's words are read as
+        The encoding of git's output
 
     CLI Example:
 
@@ -145,14 +143,14 @@ def worktree_prune(
     output_encoding=None,
 ):
     """
-    Forget work trees that are not there any more; what git says
+    Remove the data of work trees whose folders no longer exist; returns git's output
 
     cwd
         The repository
     dry_run
-        Only tell
+        Only return the result; change nothing
     verbose
-        Tell which
+        Report which
     expire
         Only those that are older
     opts, git_opts
@@ -164,7 +162,7 @@ def worktree_prune(
     ignore_retcode
         Do not log a failure
     output_encoding
-        What git's words are read as
+        The encoding of git's output
 
     CLI Example:
 
@@ -185,9 +183,9 @@ def worktree_rm(cwd, user=None, output_encoding=None):
     cwd
         The work tree
     user
-        Whose home ``~`` is
+        The user whose home directory ``~`` means
     output_encoding
-        What git's words are read as
+        The encoding of git's output
 
     CLI Example:
 
@@ -211,7 +209,7 @@ def merge_tree(cwd, ref1, ref2, base=None, user=None, password=None, ignore_retc
     ref1, ref2
         What would be merged
     base
-        Where they parted, if git shall not find that out
+        Their common ancestor; by default git determines it
     user
         The user that git runs as
     password
@@ -219,7 +217,7 @@ def merge_tree(cwd, ref1, ref2, base=None, user=None, password=None, ignore_retc
     ignore_retcode
         Do not log a failure
     output_encoding
-        What git's words are read as
+        The encoding of git's output
 
     CLI Example:
 

@@ -39,8 +39,8 @@ def verify(
     """
     Whether a text or a file is signed: ``{"res": bool, "message": text, ...}``
 
-    ``signature``: the file of one that is detached. ``signed_by_any`` and ``signed_by_all`` are fingerprints of primary
-    keys, whose signatures have to be valid; how far the keys are trusted does not matter.
+    ``signature``: the file of a detached signature. ``signed_by_any`` and ``signed_by_all`` are fingerprints of primary
+    keys whose signatures must be valid; the trust in these keys does not matter.
 
     CLI Example:
 
@@ -56,7 +56,7 @@ def verify(
         raise SaltInvocationError("filename or text must be passed.")
     signers = bool(signed_by_any or signed_by_all)
     argv = ["--trust-model", trustmodel] if trustmodel else []
-    # In batch mode gpg ends at the first bad signature; all of them count here.
+    # In batch mode gpg stops at the first bad signature; here all of them are needed.
     argv += ["--no-batch"] if signers else []
     argv += ["--verify", "--"]
     gpg = gnupg.Gpg(user, gnupghome, keyring, reads=True)
@@ -100,9 +100,10 @@ def _by(found, some, every):
 
 
 def signatures(status):
-    """The signatures that a status output of gpg tells of, in order; those that are not valid have no trust level.
+    """The signatures in a status output of gpg, in order; invalid ones have no trust level.
 
-    A valid one is ended by its trust; what comes before another NEWSIG without it, is not valid.
+    The record of a valid signature ends with its trust level. A signature without one before the next NEWSIG is
+    invalid.
     """
     found, current = [], {}
     for line in status.split("\n"):
@@ -140,10 +141,10 @@ _STATUS = {
 
 def import_key(text=None, filename=None, user=None, gnupghome=None, keyring=None, select=None):
     """
-    Take keys, out of a text or a file, into the keyring: ``{"res": bool, "message": text, "fingerprints": [...]}``
+    Import keys from a text or a file into the keyring: ``{"res": bool, "message": text, "fingerprints": [...]}``
 
     select
-        Ids or fingerprints of those that are wanted, of several
+        Ids or fingerprints of the keys to import, if there are several
 
     CLI Example:
 
@@ -157,7 +158,7 @@ def import_key(text=None, filename=None, user=None, gnupghome=None, keyring=None
         raise SaltInvocationError("filename and text are mutually exclusive.")
     if filename:
         try:
-            with open(filename, "rb") as stream:  # the user may not be able to read it
+            with open(filename, "rb") as stream:  # the user may have no permission to read it
                 data = stream.read()
         except OSError:
             raise SaltInvocationError("filename does not exist.")
@@ -186,7 +187,7 @@ def _import(gpg, data):
 
 
 def _selected(data, wanted):
-    """(return, None) when none of the wanted keys is there, else (None, the data of those)."""
+    """(return, None) if none of the wanted keys is in the data, otherwise (None, the data of the wanted keys)."""
     folder = osutil.mkdtemp()
     try:
         gpg = gnupg.Gpg(gnupghome=folder)
@@ -229,7 +230,7 @@ def list_secret_keys(user=None, gnupghome=None, keyring=None):
 
 def get_key(keyid=None, fingerprint=None, user=None, gnupghome=None, keyring=None):
     """
-    One public key, as ``list_keys`` gives it, or False
+    One public key, in the format of ``list_keys``, or False
 
     CLI Example:
 

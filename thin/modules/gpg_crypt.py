@@ -1,6 +1,6 @@
-"""Text and files signed, encrypted and decrypted by GnuPG. Salt: ``salt/modules/gpg.py``.
+"""Signing, encryption and decryption of text and files by GnuPG. Salt: ``salt/modules/gpg.py``.
 
-``use_passphrase``: the key is protected by what pillar has under ``gpg_passphrase``.
+``use_passphrase``: the key is protected by the passphrase in the pillar ``gpg_passphrase``.
 """
 
 from thin import process
@@ -23,10 +23,10 @@ def sign(
     user=None, keyid=None, text=None, filename=None, output=None, use_passphrase=False, gnupghome=None, keyring=None
 ):
     """
-    A text or a file with a signature below
+    Return a text or a file with an appended signature
 
     output
-        A file to write that to
+        A file to write the result to
 
     CLI Example:
 
@@ -59,7 +59,7 @@ def encrypt(
     keyring=None,
 ):
     """
-    Encrypt a text or the content of a file: ``{"res": bool, "comment": text}``, with ``bare`` only the text, or False
+    Encrypt a text or the content of a file: ``{"res": bool, "comment": text}``; with ``bare`` only the text, or False
 
     recipients
         Ids or fingerprints of keys, as a list or separated by commas
@@ -90,7 +90,7 @@ def decrypt(
     user=None, text=None, filename=None, output=None, use_passphrase=False, gnupghome=None, bare=False, keyring=None
 ):
     """
-    Decrypt a text or the content of a file: ``{"res": bool, "comment": text}``, with ``bare`` only the text, or False
+    Decrypt a text or the content of a file: ``{"res": bool, "comment": text}``; with ``bare`` only the text, or False
 
     CLI Example:
 
@@ -104,7 +104,7 @@ def decrypt(
     return _answer(gpg, ["--decrypt"], data, secret, output, bare, "Decrypted")
 
 
-# Inside
+# Private functions
 
 
 def _answer(gpg, command, data, passphrase, output, bare, what):

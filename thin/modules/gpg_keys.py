@@ -1,4 +1,4 @@
-"""Keys of GnuPG made, deleted, exported, trusted, and had from key servers. Salt: ``salt/modules/gpg.py``."""
+"""Creation, deletion and export of GnuPG keys, trust in them, and key servers. Salt: ``salt/modules/gpg.py``."""
 
 from thin import process
 from thin.exceptions import CommandExecutionError, SaltInvocationError
@@ -11,7 +11,7 @@ __changes__ = ("create_key", "delete_key", "trust_key", "receive_keys")
 
 KEY_SERVER = "keys.openpgp.org"
 
-#: word -> (gpg's number, its name)
+#: name -> (gpg's number, gpg's name)
 LEVELS = {
     "expired": ("1", "Expired"),
     "unknown": ("2", "Unknown"),
@@ -81,10 +81,10 @@ def create_key(
     keyring=None,
 ):
     """
-    Make a key pair: ``{"res": bool, "fingerprint": text, "message": text}``
+    Create a key pair: ``{"res": bool, "fingerprint": text, "message": text}``
 
     use_passphrase
-        Protect it by what pillar has under ``gpg_passphrase``
+        Protect it with the passphrase in the pillar ``gpg_passphrase``
 
     CLI Example:
 
@@ -131,7 +131,7 @@ def delete_key(
     Delete a key: ``{"res": bool, "message": text}``
 
     delete_secret
-        The secret part too, if it is there; without this there is an error then
+        Also delete the secret key; without this, a key that has one is an error
 
     CLI Example:
 
@@ -172,7 +172,7 @@ def export_key(
     keyids=None, secret=False, user=None, gnupghome=None, use_passphrase=False, output=None, bare=False, keyring=None
 ):
     """
-    The text of keys (all without ``keyids``): ``{"res": bool, "comment": text}``, with ``bare`` the text alone
+    The text of keys (without ``keyids``, of all keys): ``{"res": bool, "comment": text}``; with ``bare`` only the text
 
     output
         A file to write it to
@@ -204,7 +204,7 @@ def export_key(
 
 def trust_key(keyid=None, fingerprint=None, trust_level=None, user=None, gnupghome=None, keyring=None):
     """
-    Set how far a key's owner is trusted: ``{"res": bool, "message": text, "fingerprint": text}``
+    Set the trust in a key's owner: ``{"res": bool, "message": text, "fingerprint": text}``
 
     trust_level
         expired, unknown, not_trusted, marginally, fully or ultimately
@@ -232,7 +232,7 @@ def trust_key(keyid=None, fingerprint=None, trust_level=None, user=None, gnupgho
 
 def receive_keys(keyserver=None, keys=None, user=None, gnupghome=None, keyring=None):
     """
-    Have keys from a key server: ``{"res": bool, "message": [text, ...]}``
+    Receive keys from a key server: ``{"res": bool, "message": [text, ...]}``
 
     CLI Example:
 
@@ -253,7 +253,7 @@ def receive_keys(keyserver=None, keys=None, user=None, gnupghome=None, keyring=N
 
 def search_keys(text, keyserver=None, user=None, gnupghome=None):
     """
-    Keys of a key server for which it finds these words
+    Search a key server for keys by this text
 
     CLI Example:
 
@@ -274,7 +274,7 @@ def search_keys(text, keyserver=None, user=None, gnupghome=None):
     return found
 
 
-# Inside
+# Private functions
 
 
 def _is(key, keyid, fingerprint):

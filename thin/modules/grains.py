@@ -9,7 +9,7 @@ __reads__ = ("get", "fetch", "has_value", "items", "item", "ls", "filter_by", "e
 
 DELIMITER = data.DELIMITER
 
-#: Grains that ``sanitize`` hides, and what it shows instead.
+#: Grains that ``sanitize`` hides, and their replacements.
 _SANITIZERS = {
     "serialnumber": lambda value: str(value)[:-3] + "XXX",
     "domain": lambda value: "DOMAINNAME",
@@ -52,7 +52,7 @@ def has_value(key):
 
 def items(sanitize=False):
     """
-    Return all grains; ``sanitize`` hides what tells machines apart
+    Return all grains; ``sanitize`` replaces those that identify a machine
 
     CLI Example:
 
@@ -93,7 +93,7 @@ def ls():
 
 def filter_by(lookup_dict, grain="os_family", merge=None, default="default", base=None):
     """
-    Return the value of the key (a glob) that fits a grain, of ``default`` if none does; over ``base``, below ``merge``
+    Return the value of the key (a glob) that matches a grain, or of ``default``; merged over ``base``, under ``merge``
 
     CLI Example:
 

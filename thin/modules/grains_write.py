@@ -20,7 +20,7 @@ _ABSENT = object()
 
 def setvals(grains, destructive=False, refresh_pillar=True):
     """
-    Write grains, and return them; with ``destructive``, those that are None are removed
+    Write grains, and return them; with ``destructive``, grains with the value None are removed
 
     CLI Example:
 
@@ -36,7 +36,7 @@ def setvals(grains, destructive=False, refresh_pillar=True):
     path = os.path.join(os.path.dirname(__opts__.get("conf_file") or "/etc/salt/minion"), "grains")
     try:
         written = _read(path)
-    except Exception as exc:  # whatever the reader of YAML says
+    except Exception as exc:  # any error of the YAML parser
         return "Unable to read existing grains file: %s" % exc
     for key, value in grains.items():
         for where in (written, __grains__):
@@ -64,7 +64,7 @@ def setval(key, val, destructive=False, refresh_pillar=True):
 
 def set_(key, val="", force=False, destructive=False, delimiter=data.DELIMITER):
     """
-    Write the grain at a path (``apps:web:port``); lists and mappings are written over only with ``force``
+    Write the grain at a path (``apps:web:port``); lists and mappings are overwritten only with ``force``
 
     Returns ``{result, changes, comment}``.
 
@@ -131,7 +131,7 @@ def append(key, val, convert=False, delimiter=data.DELIMITER):
 
 def remove(key, val, delimiter=data.DELIMITER):
     """
-    Take a value out of a list of grains
+    Remove a value from a list of grains
 
     CLI Example:
 
@@ -175,7 +175,7 @@ def delval(key, destructive=False, force=False):
 
 
 def _get(key, default, delimiter):
-    """A copy of the value at a path: it is changed and written, and the run's grains follow only then."""
+    """A copy of the value at a path: the grains of this run are updated only after the changed copy was written."""
     import copy
 
     found = data.traverse_dict_and_list(__grains__, key, default, delimiter)
@@ -203,7 +203,7 @@ def _put_in_list(items, key, value):
 
 
 def _read(path):
-    """The mapping in the grains file; {} when it is something else, or not there."""
+    """The mapping in the grains file; {} if the file does not exist or contains something else."""
     from thin.grains import static
     from thin.utils.files import textfile
 

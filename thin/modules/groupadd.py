@@ -1,7 +1,7 @@
 """Groups, by groupadd, groupmod, groupdel and gpasswd. Salt: modules/groupadd.py
 
-``root`` names another system's root folder; ``local`` uses libuser's commands. Functions that change something return
-whether that worked; ``__context__["group.complaint"]`` then has the command's words when it did not.
+``root`` is the root folder of another system; ``local`` uses libuser's commands. Functions that change something return
+whether it worked; if not, ``__context__["group.complaint"]`` has the error message.
 """
 
 import grp
@@ -27,7 +27,7 @@ def info(name, root=None):
     name
         the group's name
     root
-        in another system's root folder
+        in the system below this folder
 
     CLI Example:
 
@@ -45,12 +45,12 @@ def info(name, root=None):
 
 def getent(refresh=False, root=None):
     """
-    What ``info`` gives, for all groups.
+    What ``info`` returns, for all groups.
 
     refresh
-        without meaning here: they are read anew each time
+        without effect: they are always read again
     root
-        in another system's root folder
+        in the system below this folder
 
     CLI Example:
 
@@ -63,7 +63,7 @@ def getent(refresh=False, root=None):
 
 def add(name, gid=None, system=False, root=None, non_unique=False, local=False):
     """
-    Add a group; whether it worked.
+    Add a group; returns whether it worked.
 
     name
         the group's name
@@ -72,11 +72,11 @@ def add(name, gid=None, system=False, root=None, non_unique=False, local=False):
     system
         with a number from the range of system groups
     root
-        in another system's root folder
+        in the system below this folder
     non_unique
         allow a number that another group has
     local
-        by libuser's commands, beside a directory
+        use libuser's commands (for machines with a directory service)
 
     CLI Example:
 
@@ -93,14 +93,14 @@ def add(name, gid=None, system=False, root=None, non_unique=False, local=False):
 
 def delete(name, root=None, local=False):
     """
-    Delete a group; whether it worked.
+    Delete a group; returns whether it worked.
 
     name
         the group's name
     root
-        in another system's root folder
+        in the system below this folder
     local
-        by libuser's commands, beside a directory
+        use libuser's commands (for machines with a directory service)
 
     CLI Example:
 
@@ -113,14 +113,14 @@ def delete(name, root=None, local=False):
 
 def chgid(name, gid, root=None, non_unique=False):
     """
-    Change the group's number; whether it worked. Files keep the old number.
+    Change the group's number; returns whether it worked. The owner of files is not changed.
 
     name
         the group's name
     gid
         the number
     root
-        in another system's root folder
+        in the system below this folder
     non_unique
         allow a number that another group has
 
@@ -138,14 +138,14 @@ def chgid(name, gid, root=None, non_unique=False):
 
 def adduser(name, username, root=None):
     """
-    Make the user a member of the group; whether it worked.
+    Make the user a member of the group; returns whether it worked.
 
     name
         the group's name
     username
         the user's name
     root
-        in another system's root folder
+        in the system below this folder
 
     CLI Example:
 
@@ -158,14 +158,14 @@ def adduser(name, username, root=None):
 
 def deluser(name, username, root=None):
     """
-    Take the user out of the group; whether it worked, or was so.
+    Remove the user from the group; returns True if the user is not a member afterwards.
 
     name
         the group's name
     username
         the user's name
     root
-        in another system's root folder
+        in the system below this folder
 
     CLI Example:
 
@@ -180,14 +180,14 @@ def deluser(name, username, root=None):
 
 def members(name, members_list, root=None):
     """
-    Make just these users (joined by commas) the members of the group; whether it worked.
+    Set the members of the group to exactly these users (joined by commas); returns whether it worked.
 
     name
         the group's name
     members_list
         the users' names, joined by commas
     root
-        in another system's root folder
+        in the system below this folder
 
     CLI Example:
 

@@ -55,7 +55,7 @@ def _bytes(text):
 
 
 def _text(data):
-    """Text where the bytes are that, else the bytes."""
+    """Return text if the bytes are UTF-8, otherwise the bytes."""
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError:
@@ -112,7 +112,7 @@ def base64_decodestring(instr):
 
 
 def base64_decodefile(instr, outfile):
-    """Write decoded base64 text to a file. True."""
+    """Write decoded base64 text to a file; returns True."""
     from thin.utils.files import atomic, owner
 
     atomic.write(outfile, base64.decodebytes(_bytes(instr)), mode=owner.mode_bits(owner.default_mode()))

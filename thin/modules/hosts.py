@@ -1,4 +1,4 @@
-"""The hosts file. Salt: ``salt/modules/hosts.py``. The option ``hosts.file`` names another than /etc/hosts."""
+"""The hosts file. Salt: ``salt/modules/hosts.py``. The option ``hosts.file`` names another file than /etc/hosts."""
 
 import os
 
@@ -25,7 +25,7 @@ def list_hosts():
 
 def get_ip(host):
     """
-    Return the first address that has a name, or an empty text
+    Return the first address of a name, or an empty text
 
     CLI Example:
 
@@ -66,7 +66,7 @@ def has_pair(ip, alias):
 
 def set_host(ip, alias, comment=None):
     """
-    Give an address just these names (one text, with spaces); an empty text takes the address away
+    Set the names of an address (one text, with spaces); an empty text removes the address
 
     CLI Example:
 
@@ -92,7 +92,7 @@ def add_host(ip, alias):
 
 def rm_host(ip, alias):
     """
-    Take a name away from an address
+    Remove a name from an address
 
     CLI Example:
 

@@ -1,4 +1,4 @@
-"""Questions to web servers. Salt: ``salt/modules/http.py`` and ``salt/utils/http.py``, with one way to ask: urllib."""
+"""HTTP requests. Salt: ``salt/modules/http.py`` and ``salt/utils/http.py``; only the backend urllib exists."""
 
 import os
 import time
@@ -56,10 +56,12 @@ def query(
     **kwargs,
 ):
     """
-    Ask a web server: ``{"body": text}``, with ``status``, ``headers``, ``text`` and ``dict`` (decoded) if wanted
+    Send a request to a web server: ``{"body": text}``, with ``status``, ``headers``, ``text`` and ``dict`` (decoded) if
+    wanted
 
-    A failure is in the answer: ``error``, with the ``status`` and ``body`` of a server that answered. ``decode_type``
-    is json, yaml, xml, plain, or auto: what the server says it is. ``test`` asks ``test_url``, or nobody.
+    A failure is returned as ``error``, with the ``status`` and ``body`` of the response if there was one.
+    ``decode_type`` is json, yaml, xml, plain, or auto: as the response's content type says. ``test`` sends the request
+    to ``test_url``, or none.
 
     CLI Example:
 
@@ -119,7 +121,7 @@ def wait_for_successful_query(url, wait_for=300, **kwargs):
     """
     Repeat a query until it succeeds, for at most ``wait_for`` seconds; returns the last response
 
-    ``request_interval`` is how many seconds to wait between two questions.
+    ``request_interval``: seconds between two requests.
 
     CLI Example:
 
@@ -138,7 +140,7 @@ def wait_for_successful_query(url, wait_for=300, **kwargs):
 
 
 class _Got(object):
-    """``status`` is None without a response; ``error`` has the error, or is empty."""
+    """A response. ``status`` is None without one; ``error`` has the error text, or is empty."""
 
     def __init__(self, status, headers, body, error=""):
         self.status, self.headers, self.body, self.error = status, headers, body, error
@@ -166,7 +168,7 @@ def _ask(url, method, params, body, headers, login, verify_ssl, ca_bundle, cert,
             import base64
 
             token = base64.b64encode(("%s:%s" % (login[0], login[1] or "")).encode("utf-8")).decode("ascii")
-            request.add_unredirected_header("Authorization", "Basic " + token)  # for this server, and no other
+            request.add_unredirected_header("Authorization", "Basic " + token)  # valid for this server only
         with opener.open(request, timeout=timeout) as answer:
             return _Got(answer.status, dict(answer.headers.items()), answer.read())
     except urllib.error.HTTPError as exc:
@@ -243,7 +245,7 @@ def _decoded(body, kind):
 def _element(node):
     """An XML element in Salt's shape: ``{tag: text}`` without children, else its children by tag.
 
-    Of a tag that comes again the values are a list: the first as it would be alone, the others elements of their own.
+    The values of a repeated tag are a list: the first in the form of a single one, the others as elements.
     """
     if not len(node):
         return {_tag(node): node.text}

@@ -1,4 +1,4 @@
-"""The file of certificates that web servers are checked by. Salt: modules/http.py"""
+"""The file of CA certificates for HTTPS requests. Salt: modules/http.py"""
 
 import os
 
@@ -25,14 +25,14 @@ _SOURCE = "https://curl.se/ca/cacert.pem"
 
 def update_ca_bundle(target=None, source=None, merge_files=None):
     """
-    Fetch a bundle of certificates and put it in the place of the system's. Raises an error when that fails
+    Download a bundle of CA certificates and replace the system's by it. Raises an error if that fails
 
     target
         The file; the system's if not given
     source
-        The URL; the option ``ca_bundle_url``, or else Mozilla's as curl's authors keep it
+        The URL; the option ``ca_bundle_url``, by default Mozilla's bundle as published by curl
     merge_files
-        Files that are put behind it, one or a list
+        Files to append to it, one or a list
 
     CLI Example:
 

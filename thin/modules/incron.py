@@ -35,7 +35,7 @@ _MASKS = (
 
 def write_incron_file(user, path):
     """
-    Make a file the table of a user; whether it worked
+    Install a file as the table of a user; returns whether it worked
 
     CLI Example:
 
@@ -48,7 +48,7 @@ def write_incron_file(user, path):
 
 def write_incron_file_verbose(user, path):
     """
-    Make a file the table of a user, and return all about that run
+    Install a file as the table of a user; returns what ``cmd.run_all`` returns
 
     CLI Example:
 
@@ -122,7 +122,7 @@ def ls(user):
 
 def set_job(user, path, mask, cmd):
     """
-    Let a user's command run on events of a path: ``new``, ``updated``, ``present``, or an error's text
+    Run a command of a user on events of a path: ``new``, ``updated``, ``present``, or the text of an error
 
     mask
         Events with commas between them, like ``IN_MODIFY,IN_CREATE``
@@ -154,7 +154,7 @@ def set_job(user, path, mask, cmd):
 
 def rm_job(user, path, mask, cmd):
     """
-    Take a job away: ``removed``, ``absent``, or an error's text
+    Remove a job: ``removed``, ``absent``, or the text of an error
 
     CLI Example:
 
@@ -207,7 +207,7 @@ def _written(user, table):
         return ""
     import pwd
 
-    folder = osutil.mkdtemp(mode=0o711)  # the user's own file, where the user cannot put another one in its place
+    folder = osutil.mkdtemp(mode=0o711)  # in the user's home, where nobody else can replace it
     path = os.path.join(folder, "table")
     try:
         textfile.write(path, text, mode=0o600)

@@ -1,7 +1,7 @@
-"""INI files: options and sections read, set and taken away. Salt: modules/ini_manage.py
+"""INI files: reads, sets and removes options and sections. Salt: modules/ini_manage.py
 
-Functions without a section are about the options that stand before the first one. A file is written only when that
-changes it: a value, or blanks around a separator, which are set as Salt sets them.
+Functions without a section are about the options before the first section. A file is written only if this changes a
+value or the blanks around a separator, which are set as in Salt.
 """
 
 from thin.exceptions import CommandExecutionError
@@ -18,8 +18,8 @@ def __virtual__():
 
 
 def set_option(file_name, sections=None, separator="=", encoding=None, no_spaces=False):
-    """Set options from ``{section: {option: value}, option: value}``: the changes, nested alike, as ``{"before",
-    "after"}``. A missing file is created.
+    """Set options from ``{section: {option: value}, option: value}``; a missing file is created. Returns the changes in
+    the same structure, as ``{"before", "after"}``.
     """
     file = _file(file_name, separator, encoding, no_spaces)
     changes = file.change(sections or {})

@@ -1,8 +1,8 @@
 """
 Sets of addresses, networks and ports for firewalls, with the command ipset. Salt: ``salt/modules/ipset.py``.
 
-Functions that change something return True or "Success", or a text that begins with ``Error`` or is what ipset said.
-``family`` is ipv4 or ipv6, and counts where a set is made.
+Functions that change something return True or "Success"; after a failure, a text that begins with ``Error`` or the
+message of ipset. ``family`` is ipv4 or ipv6, and only used when a set is created.
 """
 
 from thin import process
@@ -33,14 +33,15 @@ def version():
 
 def new_set(name=None, set_type=None, family="ipv4", comment=False, **kwargs):
     """
-    Make a set
+    Create a set
 
     set_type
         As ``hash:ip``, ``hash:net,port`` or ``list:set``.
     comment
         Whether entries can have comments.
     kwargs
-        What ipset takes for that type: range, hashsize, maxelem, netmask, timeout, counters, skbinfo, size, markmask.
+        The options of ipset for that type: range, hashsize, maxelem, netmask, timeout, counters, skbinfo, size,
+        markmask.
 
     CLI Example:
 
@@ -82,7 +83,7 @@ def delete_set(name=None, family="ipv4"):
 
 def rename_set(name=None, new_set=None, family="ipv4"):
     """
-    Give a set another name
+    Rename a set
 
     CLI Example:
 
@@ -129,12 +130,11 @@ def check_set(name=None, family="ipv4"):
 
 def add(name=None, entry=None, family="ipv4", **kwargs):
     """
-    Add an entry to a set; one that is there gets the options given
+    Add an entry to a set; an existing entry gets these options
 
     entry
-        The entry, with options behind it if they are not given below.
-    kwargs
-        timeout, comment, packets, bytes, skbmark, skbprio, skbqueue, nomatch: what the set was made for.
+        The entry; its options may follow it, or be given as arguments. kwargs timeout, comment, packets, bytes,
+        skbmark, skbprio, skbqueue, nomatch: those that the set was created with.
 
     CLI Example:
 
@@ -171,7 +171,7 @@ def add(name=None, entry=None, family="ipv4", **kwargs):
 
 def delete(name=None, entry=None, family="ipv4", **kwargs):
     """
-    Take an entry away from a set
+    Remove an entry from a set
 
     CLI Example:
 
@@ -211,7 +211,7 @@ def check(name=None, entry=None, family="ipv4"):
 
 def test(name=None, entry=None, family="ipv4", **kwargs):
     """
-    Whether ipset finds an address in a set, in one of its networks too
+    Whether a set contains an address, also as part of one of its networks
 
     CLI Example:
 
@@ -230,7 +230,7 @@ def test(name=None, entry=None, family="ipv4", **kwargs):
 
 def flush(name=None, family="ipv4"):
     """
-    Remove all entries, of one set or of all; whether it worked
+    Remove all entries, of one set or of all; returns whether it worked
 
     CLI Example:
 
@@ -251,7 +251,8 @@ def _ipset(*words):
 
 
 def _done(words):
-    """ "" on success, otherwise the error of ipset."""
+    """
+    "" on success, otherwise the error of ipset."""
     done = _ipset(*words)
     return "" if done["retcode"] == 0 else "\n".join(filter(None, (done["stdout"], done["stderr"])))
 
@@ -262,7 +263,7 @@ def _fields(block):
 
 
 def _about(name):
-    """What ipset says of a set, without its members; {} if there is none."""
+    """The description of a set by ipset, without its members; {} if there is none."""
     done = _ipset("list", "-t", name)
     return _fields(done["stdout"]) if done["retcode"] == 0 else {}
 

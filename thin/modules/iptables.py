@@ -1,7 +1,7 @@
 """
 Firewall rules with iptables and ip6tables. Salt: ``salt/modules/iptables.py``.
 
-Rules are saved where the distribution loads them from at boot; lines that fit one of the regular expressions of the
+Rules are saved where the distribution loads them from at boot; lines that match one of the regular expressions of the
 option ``iptables.save_filters`` (a list, in options, grains or pillar) are left out there.
 """
 
@@ -32,7 +32,7 @@ log = getLogger(__name__)
 
 _SHORT = "ACDIRLSFZNXPE"
 
-#: Where rules are kept, (ipv4, ipv6), by os_family, else by os.
+#: Files with the saved rules, (ipv4, ipv6), by os_family, or else by os.
 _FILES = {
     "RedHat": ("/etc/sysconfig/iptables", "/etc/sysconfig/ip6tables"),
     "Arch": ("/etc/iptables/iptables.rules", "/etc/iptables/ip6tables.rules"),
@@ -68,17 +68,17 @@ def build_rule(table="filter", chain=None, command=None, position="", full=None,
     """
     Return the text of a rule from options: with ``full`` the whole command, otherwise the part after the chain
 
-    ``kwargs`` are options by their long names (or one letter), in order; an empty value where an option takes none.
-    A value that begins with ``!`` or ``not`` negates its option. ``connstate`` is the option ``--state``, ``if`` and
+    ``kwargs`` are options by their long names (or one letter), in order; an empty value where an option takes none. A
+    value that begins with ``!`` or ``not`` negates its option. ``connstate`` is the option ``--state``, ``if`` and
     ``of`` are the interfaces, ``target`` is ``jump``, ``name_`` is ``--name``; ``match``, ``match-set``, ``dports`` and
-    ``sports`` take lists. Text that begins with ``Error:`` says what is missing.
+    ``sports`` take lists. For missing arguments, a text that begins with ``Error:`` is returned.
 
     table
         For ``full``: the table.
     chain
         For ``full``: the chain.
     command
-        For ``full``: what is done, as a letter (``A``) or a word (``append``).
+        For ``full``: the command, as a letter (``A``) or a word (``append``).
     position
         For ``full``: the rule's number.
 
@@ -116,7 +116,7 @@ def get_saved_rules(conf_file=None, family="ipv4"):
 
 def get_rules(family="ipv4"):
     """
-    Return ``{table: {chain: {policy, packet count, byte count, rules, rules_comment}}}`` of the rules in force
+    Return ``{table: {chain: {policy, packet count, byte count, rules, rules_comment}}}`` of the current rules
 
     CLI Example:
 
@@ -144,7 +144,7 @@ def get_saved_policy(table="filter", chain=None, conf_file=None, family="ipv4"):
 
 def get_policy(table="filter", chain=None, family="ipv4"):
     """
-    Return what becomes of packets that no rule of the chain takes: ACCEPT, DROP; None if there is no such chain
+    Return the policy of a chain: ACCEPT, DROP; None if there is no such chain
 
     CLI Example:
 
@@ -159,7 +159,7 @@ def get_policy(table="filter", chain=None, family="ipv4"):
 
 def set_policy(table="filter", chain=None, policy=None, family="ipv4"):
     """
-    Say what becomes of packets that no rule of the chain takes; returns "" or what iptables complained about
+    Set the policy of a chain; returns "" or the error of iptables
 
     CLI Example:
 
@@ -214,7 +214,7 @@ def check(table="filter", chain=None, rule=None, family="ipv4"):
         return problem
     if _can("--check", family):
         return _run(_program(family), _wait(family) + ["-t", table, "-C", chain] + _words(rule))["retcode"] == 0
-    # Programs of before 2011: a chain of our own shows how the rule is printed.
+    # iptables of before 2011 has no such option: the rule is added to a temporary chain to see how it is printed.
     probe = "ps%x" % os.getpid()
     _change(family, table, ["-N", probe])
     _change(family, table, ["-A", probe] + _words(rule))
@@ -241,7 +241,7 @@ def check_chain(table="filter", chain=None, family="ipv4"):
 
 def new_chain(table="filter", chain=None, family="ipv4"):
     """
-    Make a chain; returns True, or what iptables complained about
+    Create a chain; returns True, or the error of iptables
 
     CLI Example:
 
@@ -254,7 +254,7 @@ def new_chain(table="filter", chain=None, family="ipv4"):
 
 def delete_chain(table="filter", chain=None, family="ipv4"):
     """
-    Remove a chain, which must be empty; returns True, or what iptables complained about
+    Remove a chain, which must be empty; returns True, or the error of iptables
 
     CLI Example:
 
@@ -267,7 +267,7 @@ def delete_chain(table="filter", chain=None, family="ipv4"):
 
 def append(table="filter", chain=None, rule=None, family="ipv4"):
     """
-    Add a rule, given as text, at the end of a chain; False when it is there or iptables refused it
+    Add a rule, given as text, at the end of a chain; False if it exists already or iptables failed
 
     CLI Example:
 
@@ -285,9 +285,9 @@ def append(table="filter", chain=None, rule=None, family="ipv4"):
 
 def insert(table="filter", chain=None, position=None, rule=None, family="ipv4"):
     """
-    Add a rule, given as text, at a position of a chain; returns "" or what iptables complained about
+    Add a rule, given as text, at a position of a chain; returns "" or the error of iptables
 
-    A negative position counts from the end: -1 is before the last rule. False: the rule is there.
+    A negative position counts from the end: -1 is before the last rule. False: the rule exists already.
 
     CLI Example:
 
@@ -310,7 +310,7 @@ def insert(table="filter", chain=None, position=None, rule=None, family="ipv4"):
 
 def delete(table, chain=None, position=None, rule=None, family="ipv4"):
     """
-    Remove a rule, given as text or by its position; returns "" or what iptables complained about
+    Remove a rule, given as text or by its position; returns "" or the error of iptables
 
     CLI Example:
 
@@ -325,7 +325,7 @@ def delete(table, chain=None, position=None, rule=None, family="ipv4"):
 
 def flush(table="filter", chain="", family="ipv4"):
     """
-    Remove all rules of a chain, or of all chains of a table; returns "" or what iptables complained about
+    Remove all rules of a chain, or of all chains of a table; returns "" or the error of iptables
 
     CLI Example:
 
@@ -351,7 +351,7 @@ def _program(family):
 
 
 def _can(option, family):
-    """Whether the program has an option; cached."""
+    """Whether the program has an option; the answer is cached."""
     key = "iptables.help.%s" % family
     if key not in __context__:
         said = _run(_program(family), ["--help"])
@@ -364,7 +364,8 @@ def _wait(family):
 
 
 def _change(family, table, arguments):
-    """ "" on success, otherwise stderr of the program."""
+    """
+    "" on success, otherwise stderr of the program."""
     done = _run(_program(family), _wait(family) + ["-t", table] + arguments)
     __context__["iptables.refused"] = "" if done["retcode"] == 0 else done["stderr"]  # some answer with False alone
     if done["retcode"] == 0:

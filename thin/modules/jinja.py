@@ -1,6 +1,7 @@
-"""Maps and data files of the file roots, rendered for this target, for modules on targets. Salt: modules/jinja.py
+"""Maps and data files of the file roots, rendered for this target, for modules that run on targets. Salt:
+modules/jinja.py
 
-The controller renders; in templates, and on the command line, it answers itself.
+The controller renders them. It also answers the calls of templates and of the command line.
 """
 
 from thin.exceptions import SaltRenderError
@@ -15,7 +16,7 @@ def load_map(path, value):
     path
         The file, such as apache/map.jinja
     value
-        The name of what it sets
+        The name of a variable that it sets
 
     CLI Example:
 

@@ -9,7 +9,7 @@ from thin.utils.files import textfile
 __reads__ = ("get_sys", "get_x")
 __changes__ = ("set_sys", "set_x")
 
-#: where a system without localectl keeps it: os_family -> (file, variable)
+#: the configuration file of systems without localectl: os_family -> (file, variable)
 _FILES = {
     "RedHat": ("/etc/sysconfig/keyboard", "LAYOUT"),
     "Debian": ("/etc/default/keyboard", "XKBLAYOUT"),

@@ -56,7 +56,7 @@ def check_available(mod):
 
 def lsmod():
     """
-    Return ``[{module, size, depcount, deps}]`` of the modules that are loaded; ``deps`` are those that use it
+    Return ``[{module, size, depcount, deps}]`` of the modules that are loaded; ``deps`` are the modules that use it
 
     CLI Example:
 
@@ -74,7 +74,7 @@ def lsmod():
 
 def mod_list(only_persist=False):
     """
-    Return the sorted names of the modules that are loaded; ``only_persist``: of those to be loaded at each boot
+    Return the sorted names of the loaded modules; ``only_persist``: of the modules that are loaded at boot
 
     CLI Example:
 
@@ -103,7 +103,7 @@ def is_loaded(mod):
 
 def load(mod, persist=False):
     """
-    Load a module, at each boot too if it shall persist; returns the names that are new, or an error's text
+    Load a module, with ``persist`` also at boot; returns the names of newly loaded modules, or the text of an error
 
     CLI Example:
 
@@ -147,12 +147,12 @@ def _loaded():
 
 
 def _kept():
-    """The file of modules that are loaded at boot."""
+    """The file that lists the modules to load at boot."""
     return "/etc/modules-load.d/salt_managed.conf" if "systemd" in __grains__ else "/etc/modules"
 
 
 def _keep(mod):
-    """A line for the module, its commented one if there is one."""
+    """Add a line for the module, or uncomment its line."""
     words = mod.split()
     if not words or words[0] in mod_list(True) or words[0] not in available():
         return set()

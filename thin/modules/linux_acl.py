@@ -37,13 +37,13 @@ def getfacl(*args, **kwargs):
     """
     Return the access control lists of files: ``{path: {comment, user, group, other, mask, defaults}}``
 
-    Each list has entries ``{name: {octal, permissions: {read, write, execute}}}``; what is masked out does not count.
-    ``comment`` has owner and group; ``suid``, ``sgid`` and ``sticky`` are there where they are true.
+    Each list has entries ``{name: {octal, permissions: {read, write, execute}}}``; permissions that are masked out are
+    left out. ``comment`` has owner and group, and ``suid``, ``sgid`` and ``sticky`` if they are set.
 
     args
         Paths
     recursive
-        And all that is below them
+        Include everything below it them
 
     CLI Example:
 
@@ -72,12 +72,12 @@ def getfacl(*args, **kwargs):
 
 def wipefacls(*args, **kwargs):
     """
-    Take all extended entries of files away
+    Remove all extended entries of files
 
     args
         Paths
     recursive
-        And all that is below them
+        Include everything below it them
 
     CLI Example:
 
@@ -101,7 +101,7 @@ def modfacl(acl_type, acl_name="", perms="", *args, **kwargs):
     args
         Paths
     recursive
-        And all that is below them
+        Include everything below it them
     raise_err
         Raise an error when setfacl fails
 
@@ -117,7 +117,7 @@ def modfacl(acl_type, acl_name="", perms="", *args, **kwargs):
 
 def delfacl(acl_type, acl_name="", *args, **kwargs):
     """
-    Take an entry of files away
+    Remove an entry of files
 
     acl_type
         user, group, mask or other, or the first letter; with ``d:`` or ``default:`` before it, for what is made below
@@ -126,7 +126,7 @@ def delfacl(acl_type, acl_name="", *args, **kwargs):
     args
         Paths
     recursive
-        And all that is below them
+        Include everything below it them
 
     CLI Example:
 
@@ -163,7 +163,7 @@ def _prefix(acl_type):
 
 
 def _unescaped(text):
-    """getfacl writes blanks and what is not printable as three octal digits."""
+    """Undo getfacl's escapes: three octal digits for blanks and unprintable bytes."""
     if "\\" not in text:
         return text
     octal = re.compile(rb"\\([0-7]{3})")
@@ -172,7 +172,7 @@ def _unescaped(text):
 
 
 def _enter(entry, line):
-    """A line as ``default:user:bob:rwx #effective:r-x`` goes into the lists."""
+    """Add a line such as ``default:user:bob:rwx #effective:r-x`` to the lists."""
     words = [word.strip() for word in line.split(":")]
     place = entry
     if words[0] == "default":

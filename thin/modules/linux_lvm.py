@@ -155,12 +155,12 @@ def vgdisplay(vgname="", quiet=False):
 
 def pvcreate(devices, override=True, force=True, **kwargs):
     """
-    Make devices physical volumes; True, or what went wrong
+    Create physical volumes; returns True, or the error as text
 
     devices
         A list, or a text with commas
     override
-        Pass over devices that are physical volumes already, instead of refusing
+        Skip devices that are already physical volumes, instead of failing
     force
         Answer all questions with yes
     kwargs
@@ -199,7 +199,7 @@ def pvremove(devices, override=True, force=True):
     devices
         A list, or a text with commas
     override
-        Pass over devices that are no physical volumes, instead of refusing
+        Skip devices that are no physical volumes, instead of failing
     force
         Answer all questions with yes
 
@@ -215,12 +215,12 @@ def pvremove(devices, override=True, force=True):
 
 def pvresize(devices, override=True, force=True):
     """
-    Make physical volumes as large as their devices; True, or what went wrong
+    Resize physical volumes to the size of their devices; returns True, or the error as text
 
     devices
         A list, or a text with commas
     override
-        Pass over devices that are no physical volumes, instead of refusing
+        Skip devices that are no physical volumes, instead of failing
     force
         Answer all questions with yes
 
@@ -236,7 +236,7 @@ def pvresize(devices, override=True, force=True):
 
 def vgcreate(vgname, devices, force=False, **kwargs):
     """
-    Make a volume group; what ``vgdisplay`` says of it, with ``Output from vgcreate``
+    Create a volume group; returns what ``vgdisplay`` returns, with ``Output from vgcreate``
 
     vgname
         Its name
@@ -264,7 +264,7 @@ def vgcreate(vgname, devices, force=False, **kwargs):
 
 def vgextend(vgname, devices, force=False):
     """
-    Let a volume group use more physical volumes: ``{"Output from vgextend": ...}``
+    Add physical volumes to a volume group: ``{"Output from vgextend": ...}``
 
     vgname
         The volume group
@@ -287,12 +287,12 @@ def vgextend(vgname, devices, force=False):
 
 def vgremove(vgname, force=True):
     """
-    Remove a volume group; what came of it
+    Remove a volume group; returns the output of vgremove
 
     vgname
         The volume group
     force
-        Answer all questions with yes: volumes in it go too
+        Answer all questions with yes: its logical volumes are removed, too
 
     CLI Example:
 
@@ -322,7 +322,7 @@ def _options(given, valid, flags=()):
 
 
 def _each(command, devices, override, force):
-    """Run a command for those that are physical volumes: True, None if there are none, or what went wrong."""
+    """Run a command for those that are physical volumes: True, None if there are none, or the error as text."""
     due = []
     for device in _list(devices):
         if pvdisplay(device):

@@ -87,7 +87,7 @@ def lvcreate(
     **kwargs,
 ):
     """
-    Make a logical volume; what ``lvdisplay`` says of it, with ``Output from lvcreate``
+    Create a logical volume; returns what ``lvdisplay`` returns, with ``Output from lvcreate``
 
     lvname
         Its name
@@ -145,7 +145,7 @@ def lvcreate(
 
 def lvremove(lvname, vgname, force=True):
     """
-    Remove a logical volume; what came of it
+    Remove a logical volume; returns the output of lvremove
 
     lvname
         The logical volume
@@ -166,7 +166,7 @@ def lvremove(lvname, vgname, force=True):
 
 def lvresize(size=None, lvpath=None, extents=None, force=False, resizefs=False):
     """
-    Change the size of a logical volume: ``{"Output from lvresize": ...}``, {} when no size is given, or two
+    Change the size of a logical volume: ``{"Output from lvresize": ...}``, {} unless exactly one size is given
 
     size
         The new size, or with a sign the difference
@@ -191,7 +191,7 @@ def lvresize(size=None, lvpath=None, extents=None, force=False, resizefs=False):
 
 def lvextend(size=None, lvpath=None, extents=None, force=False, resizefs=False):
     """
-    Make a logical volume larger: ``{"Output from lvextend": ...}``, {} when no size is given, or two
+    Make a logical volume larger: ``{"Output from lvextend": ...}``, {} unless exactly one size is given
 
     size
         The new size, or with a sign the difference

@@ -20,7 +20,7 @@ def __virtual__():
 
 def run(name, action):
     """
-    Call the service's script with an action; whether it worked
+    Call the service's script with an action; returns whether it worked
 
     name
         the service's name
@@ -88,7 +88,7 @@ def status(name, sig=None):
     name
         the service's name, or a glob
     sig
-        look for a process with these words instead of the name
+        look for a process with this text in its command line instead of the name
 
     CLI Example:
 
@@ -103,7 +103,7 @@ def status(name, sig=None):
 
 def start(name):
     """
-    Start the service; whether it worked
+    Start the service; returns whether it worked
 
     name
         the service's name
@@ -119,7 +119,7 @@ def start(name):
 
 def stop(name):
     """
-    Stop the service; whether it worked
+    Stop the service; returns whether it worked
 
     name
         the service's name
@@ -135,7 +135,7 @@ def stop(name):
 
 def restart(name):
     """
-    Restart the service; whether it worked
+    Restart the service; returns whether it worked
 
     name
         the service's name
@@ -151,7 +151,7 @@ def restart(name):
 
 def reload_(name):
     """
-    Make the service read its configuration again; whether it worked
+    Make the service read its configuration again; returns whether it worked
 
     name
         the service's name

@@ -1,6 +1,6 @@
 """Passwords (as hashes) and their ages, by chpasswd, chage and passwd. Salt: modules/linux_shadow.py
 
-Hashes go to chpasswd's standard input, never on a command line. ``root`` names another system's root folder.
+Hashes go to chpasswd's standard input, never on a command line. ``root`` is the root folder of another system.
 """
 
 from thin.exceptions import CommandExecutionError, SaltInvocationError
@@ -52,7 +52,7 @@ def info(name, root=None):
     name
         the user's name
     root
-        in another system's root folder
+        in the system below this folder
 
     CLI Example:
 
@@ -71,7 +71,7 @@ def list_users(root=None):
     The sorted names of all entries.
 
     root
-        in another system's root folder
+        in the system below this folder
 
     CLI Example:
 
@@ -91,7 +91,7 @@ def gen_password(password, crypt_salt=None, algorithm="sha512"):
     crypt_salt
         the salt; random unless given
     algorithm
-        sha512, sha256, md5, or what the C library knows besides: blowfish, crypt
+        sha512, sha256, md5, or others that the C library supports: blowfish, crypt
 
     CLI Example:
 
@@ -126,16 +126,16 @@ def _crypt(password, salt, algorithm):
 
 def set_password(name, password, use_usermod=False, root=None):
     """
-    Set the hash of the user's password; whether it worked. Raises SaltInvocationError for an invalid hash.
+    Set the hash of the user's password; returns whether it worked. Raises SaltInvocationError for an invalid hash.
 
     name
         the user's name
     password
         the hash
     use_usermod
-        accepted for Salt's sake: the hash is never shown, so usermod is not used
+        accepted for compatibility with Salt: the hash is never shown, so usermod is not used
     root
-        in another system's root folder
+        in the system below this folder
 
     CLI Example:
 
@@ -153,12 +153,12 @@ def set_password(name, password, use_usermod=False, root=None):
 
 def del_password(name, root=None):
     """
-    Let the user log in without a password; whether it worked.
+    Delete the user's password, which allows logins without one; returns whether it worked.
 
     name
         the user's name
     root
-        in another system's root folder
+        in the system below this folder
 
     CLI Example:
 
@@ -173,12 +173,12 @@ def del_password(name, root=None):
 
 def lock_password(name, root=None):
     """
-    Put a "!" before the hash, so that no password fits; whether it is so now.
+    Put a "!" before the hash, so that no password matches; returns whether the account is locked.
 
     name
         the user's name
     root
-        in another system's root folder
+        in the system below this folder
 
     CLI Example:
 
@@ -195,12 +195,12 @@ def lock_password(name, root=None):
 
 def unlock_password(name, root=None):
     """
-    Take the "!" before the hash away; whether it is so now. A password that was never set stays locked.
+    Remove the "!" before the hash; returns whether the account is unlocked. An account without a password stays locked.
 
     name
         the user's name
     root
-        in another system's root folder
+        in the system below this folder
 
     CLI Example:
 
@@ -217,14 +217,14 @@ def unlock_password(name, root=None):
 
 def set_inactdays(name, inactdays, root=None):
     """
-    Days after which an expired password locks the account (-1: never); whether it worked.
+    Set the number of days after which an expired password locks the account (-1: never); returns whether it worked.
 
     name
         the user's name
     inactdays
         days; -1: never
     root
-        in another system's root folder
+        in the system below this folder
 
     CLI Example:
 
@@ -237,14 +237,14 @@ def set_inactdays(name, inactdays, root=None):
 
 def set_maxdays(name, maxdays, root=None):
     """
-    Days after which the password must be changed; whether it worked.
+    Set the number of days after which the password must be changed; returns whether it worked.
 
     name
         the user's name
     maxdays
         days; 99999: never
     root
-        in another system's root folder
+        in the system below this folder
 
     CLI Example:
 
@@ -257,14 +257,14 @@ def set_maxdays(name, maxdays, root=None):
 
 def set_mindays(name, mindays, root=None):
     """
-    Days before which the password cannot be changed; whether it worked.
+    Set the number of days before which the password cannot be changed; returns whether it worked.
 
     name
         the user's name
     mindays
         days
     root
-        in another system's root folder
+        in the system below this folder
 
     CLI Example:
 
@@ -277,14 +277,14 @@ def set_mindays(name, mindays, root=None):
 
 def set_warndays(name, warndays, root=None):
     """
-    Days of warning before the password must be changed; whether it worked.
+    Set the number of days of warning before the password must be changed; returns whether it worked.
 
     name
         the user's name
     warndays
         days
     root
-        in another system's root folder
+        in the system below this folder
 
     CLI Example:
 
@@ -297,14 +297,14 @@ def set_warndays(name, warndays, root=None):
 
 def set_date(name, date, root=None):
     """
-    The day of the last change: days since 1970 or YYYY-MM-DD; whether it worked.
+    Set the day of the last change: days since 1970 or YYYY-MM-DD; returns whether it worked.
 
     name
         the user's name
     date
         days since 1970, or YYYY-MM-DD
     root
-        in another system's root folder
+        in the system below this folder
 
     CLI Example:
 
@@ -317,14 +317,14 @@ def set_date(name, date, root=None):
 
 def set_expire(name, expire, root=None):
     """
-    The day on which the account ends (-1: never): days since 1970 or YYYY-MM-DD; whether it worked.
+    Set the day on which the account expires (-1: never): days since 1970 or YYYY-MM-DD; returns whether it worked.
 
     name
         the user's name
     expire
         days since 1970, or YYYY-MM-DD; -1: never
     root
-        in another system's root folder
+        in the system below this folder
 
     CLI Example:
 

@@ -1,5 +1,5 @@
-"""Kernel parameters: those in force, by the program ``sysctl``, and those of a configuration file.
-Salt: ``salt/modules/linux_sysctl.py``.
+"""Kernel parameters: their current values, by the program ``sysctl``, and those in a configuration file. Salt:
+``salt/modules/linux_sysctl.py``.
 """
 
 import os
@@ -23,9 +23,10 @@ def __virtual__():
 
 def default_config():
     """
-    Return the file that parameters are persisted in when none is named
+    Return the default file for persistent parameters
 
-    systemd reads ``/etc/sysctl.d`` at boot and leaves ``/etc/sysctl.conf`` alone (since 207: before any Python 3.6).
+    systemd reads ``/etc/sysctl.d`` at boot and ignores ``/etc/sysctl.conf`` (since version 207, which is older than
+    Python 3.6).
 
     CLI Example:
 
@@ -38,9 +39,9 @@ def default_config():
 
 def show(config_file=False):
     """
-    Return ``{name: value}`` of the parameters in force, or of those in a configuration file
+    Return ``{name: value}`` of the current parameters, or of those in a configuration file
 
-    ``[]`` when there is no such file, None when it cannot be read.
+    ``[]`` if the file does not exist, None if it cannot be read.
 
     CLI Example:
 
@@ -57,7 +58,7 @@ def show(config_file=False):
 
 def get(name):
     """
-    Return the value in force; what ``sysctl`` says when it has none
+    Return the current value; the message of ``sysctl`` if there is none
 
     CLI Example:
 
@@ -70,9 +71,9 @@ def get(name):
 
 def assign(name, value):
     """
-    Put a value in force, and return it as ``{name: value}``
+    Set the current value, and return it as ``{name: value}``
 
-    Raises CommandExecutionError when there is no such parameter or the kernel refuses.
+    Raises CommandExecutionError if there is no such parameter or the kernel rejects the value.
 
     CLI Example:
 
@@ -81,12 +82,12 @@ def assign(name, value):
         pushsalt run '*' sysctl.assign vm.swappiness 10
     """
     value = str(value)
-    # In the names of interfaces dots and slashes change places: net/ipv4/conf/eth0.1 is net.ipv4.conf.eth0/1.
+    # In names of interfaces, dots and slashes are swapped: net/ipv4/conf/eth0.1 is net.ipv4.conf.eth0/1.
     if not os.path.exists("/proc/sys/" + name.translate({ord("."): "/", ord("/"): "."})):
         raise CommandExecutionError("sysctl %s does not exist" % name)
     done = __salt__["cmd.run_all"]([_program(), "-w", "%s=%s" % (name, value)], python_shell=False)
     out, err = done["stdout"], done["stderr"]
-    # Read-only and unwilling parameters are told apart by what was printed: the exit code is 0 for some of them.
+    # Failures are recognized by the output: the exit code is 0 for some read-only parameters.
     said = re.match(r"%s\s+=\s+%s$" % (re.escape(name), re.escape(value)), out)
     if not said or "Invalid argument" in err:
         raise CommandExecutionError("sysctl -w failed: %s" % (err if done["retcode"] != 0 and err else out))
@@ -95,9 +96,9 @@ def assign(name, value):
 
 def persist(name, value, config=None):
     """
-    Put a value in force and in a configuration file; ``Updated`` or ``Already set``
+    Set the current value and that in a configuration file; ``Updated`` or ``Already set``
 
-    The file is written before the value is put in force: it stays when the kernel refuses.
+    The file is written first: it keeps the value even if the kernel rejects it.
 
     CLI Example:
 
@@ -130,7 +131,7 @@ def persist(name, value, config=None):
 
 
 def _squeezed(value):
-    """The kernel separates the numbers of a parameter by tabs, whatever was written."""
+    """The value with single blanks: the kernel separates the numbers of a parameter by tabs."""
     return re.sub(r"\s+", "\t", str(value))
 
 

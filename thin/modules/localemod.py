@@ -1,6 +1,6 @@
-"""Locales: those that can be used, and the system's own. Salt: modules/localemod.py
+"""The available locales, and the system's locale. Salt: modules/localemod.py
 
-The system's is told by ``localectl`` where systemd runs and by the distribution's file elsewhere. Names are as
+The system's locale is read by ``localectl`` if systemd runs, and from the distribution's file otherwise. Names are like
 ``en_US.UTF-8``; on Debian and Gentoo the character map may follow: ``en_IE.UTF-8 UTF-8``.
 """
 
@@ -22,7 +22,7 @@ log = logging.getLogger(__name__)
 SUPPORTED = "/usr/share/i18n/SUPPORTED"
 LOCALE_GEN = "/etc/locale.gen"
 
-#: family: files of the system's locale, the first that is there, and the key in them
+#: family: files of the system's locale (the first that exists is used), and the key in them
 _FILES = {
     "Debian": (("/etc/default/locale",), "LANG"),
     "RedHat": (("/etc/sysconfig/i18n", "/etc/locale.conf"), "LANG"),
@@ -39,7 +39,7 @@ def __virtual__():
 
 def list_avail():
     """
-    Return the names of the locales that can be used, as ``locale -a`` has them
+    Return the names of the available locales, as printed by ``locale -a``
 
     CLI Example:
 
@@ -52,7 +52,7 @@ def list_avail():
 
 def avail(locale):
     """
-    Return whether the locale can be used: ``en_US.UTF-8`` and ``en_US.utf8`` are the same
+    Return whether the locale is available; ``en_US.UTF-8`` and ``en_US.utf8`` are the same
 
     CLI Example:
 
@@ -85,9 +85,9 @@ def get_locale():
 
 def set_locale(locale):
     """
-    Set the system's locale; other variables, as ``LC_TIME``, stay as they are
+    Set the system's locale; other variables, such as ``LC_TIME``, are kept
 
-    Raises CommandExecutionError with what was said when that cannot be done.
+    Raises CommandExecutionError with the program's message if that fails.
 
     CLI Example:
 
@@ -96,7 +96,7 @@ def set_locale(locale):
         pushsalt run '*' locale.set_locale de_DE.UTF-8
     """
     family = __grains__.get("os_family")
-    # from Debian 13 on localectl leaves the file alone that logins read
+    # since Debian 13, localectl does not write the file that logins read
     if _by_systemd() and not (family == "Debian" and __grains__.get("osmajorrelease", 0) >= 13):
         return _localectl_set(str(locale))
     if family == "Gentoo":
@@ -105,20 +105,20 @@ def set_locale(locale):
     if family == "Debian":
         if not process.which("update-locale"):
             raise CommandExecutionError('Cannot set locale: "update-locale" was not found.')
-        __salt__["cmd.run"](["update-locale"], python_shell=False)  # makes the file when there is none
+        __salt__["cmd.run"](["update-locale"], python_shell=False)  # creates the file if it does not exist
     _set_line(path, "^%s=.*" % key, '%s="%s"' % (key, locale))
     return True
 
 
 def gen_locale(locale, **kwargs):
     """
-    Generate a locale; whether that was done
+    Generate a locale; returns whether it worked
 
     verbose
-        Return what ``cmd.run_all`` gives of the program instead
+        Return what ``cmd.run_all`` returns for the program instead
 
-    False for a locale that the system has no sources of. Raises CommandExecutionError when it has no sources at all, or
-    no program for it.
+    False if the system has no sources for this locale. Raises CommandExecutionError if it has no sources at all, or no
+    program to generate locales.
 
     CLI Example:
 
@@ -169,11 +169,11 @@ def _has_sources(base, full, by_file, family):
     return False
 
 
-# The system's
+# The system's locale
 
 
 def _by_systemd():
-    # of SLE 12, scripts of packages write the file anew after localectl
+    # on SLE 12, scripts of packages overwrite the file after localectl
     suse12 = __grains__.get("os_family") == "Suse" and __grains__.get("osmajorrelease") == 12
     return os.path.isdir("/run/systemd/system") and not suse12
 

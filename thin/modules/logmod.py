@@ -1,4 +1,4 @@
-"""Log lines, from templates mostly. Salt: ``salt/modules/logmod.py``."""
+"""Writes log messages, mostly from templates. Salt: ``salt/modules/logmod.py``."""
 
 from thin.log import getLogger
 
@@ -56,7 +56,7 @@ def critical(message):
 
 def exception(message):
     """
-    Log a line at the level error, with the exception at hand
+    Log a line at the level error, with the current exception
     """
     log.exception("%s", message)
     return True

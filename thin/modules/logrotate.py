@@ -13,7 +13,7 @@ __reads__ = ("show_conf", "get")
 __changes__ = ("set",)
 
 _CONF = "/etc/logrotate.conf"
-#: directives with a script below them, up to "endscript"
+#: directives with a script in the lines below, up to "endscript"
 _SCRIPTS = ("firstaction", "lastaction", "prerotate", "postrotate", "preremove")
 
 
@@ -34,7 +34,7 @@ def show_conf(conf_file=_CONF):
 
 def get(key, value=None, conf_file=_CONF):
     """
-    Return a directive's value, or with ``value`` that of this directive in the block of a path; False without it
+    Return a directive's value, or with ``value`` that of this directive in the block of a path; False if there is none
 
     CLI Example:
 
@@ -53,8 +53,8 @@ def set_(key, value, setting=None, conf_file=_CONF):
     """
     Set a directive, or with ``setting`` the directive ``value`` in the block of the path ``key``
 
-    A value of True stands for a directive without one; what is false takes it away. What an included file has is
-    changed there. Returns whether the file changed, or was as it should be.
+    The value True is for a directive without a value; a false value removes the directive. A directive of an included
+    file is changed there. Returns whether the directive is as wanted.
 
     CLI Example:
 
@@ -96,7 +96,7 @@ def set_(key, value, setting=None, conf_file=_CONF):
     else:
         block.pop(value, None)
     body = "{\n%s}" % _block(block)
-    # whatever else stands before the brace are further paths of the same block
+    # other text before the brace is further paths of the same block
     return __salt__["file.replace"](
         pattern=r"^(%s(?:\s[^{}]*)?)\{.*?^[ \t]*\}" % re.escape(key),
         repl="\\g<1>" + body.replace("\\", "\\\\"),

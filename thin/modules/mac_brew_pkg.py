@@ -1,6 +1,6 @@
 """Packages of macOS by Homebrew. Salt: modules/mac_brew_pkg.py
 
-brew refuses to run as root: it is run as the user whom it belongs to. Nothing here ever asks.
+brew refuses to run as root, so it runs as the user who owns it. No command asks questions.
 """
 
 import os
@@ -57,7 +57,7 @@ def homebrew_prefix():
     return done["stdout"].strip() if done and done["retcode"] == 0 else None
 
 
-# What is there, what can be had
+# Installed and available packages
 
 
 def version_cmp(pkg1, pkg2, ignore_epoch=False, **kwargs):
@@ -114,7 +114,7 @@ def latest_version(*names, **kwargs):
     options
         Further options of ``brew info``.
     show_installed
-        The newest version also where it is installed already.
+        Return the newest version even if it is installed already.
 
     CLI Example:
 
@@ -136,7 +136,7 @@ available_version = latest_version
 
 def upgrade_available(pkg, **kwargs):
     """
-    Whether a newer version of the package can be had
+    Whether a newer version of the package is available
 
     CLI Example:
 
@@ -149,7 +149,7 @@ def upgrade_available(pkg, **kwargs):
 
 def list_upgrades(refresh=True, include_casks=False, options=None, **kwargs):
     """
-    Return ``{name: new version}`` of what an upgrade would bring
+    Return ``{name: new version}`` of the packages that an upgrade would change
 
     include_casks
         Casks, too.
@@ -192,7 +192,7 @@ def info_installed(*names, **kwargs):
 
 def refresh_db(**kwargs):
     """
-    Update Homebrew and its lists; True comes out
+    Update Homebrew and its lists; returns True
 
     CLI Example:
 
@@ -218,7 +218,7 @@ def install(name=None, pkgs=None, taps=None, options=None, **kwargs):
     options
         Further options: a list.
     reinstall
-        Install again what is there already.
+        Install packages again that are already installed.
 
     CLI Example:
 
@@ -365,7 +365,7 @@ def _pinned(name, pkgs, sources, hold):
     return found
 
 
-# Inside
+# Private functions
 
 
 def _brew():
@@ -392,7 +392,7 @@ def _run(args):
     brew = _brew()
     owner = __salt__["file.get_user"](os.path.realpath(brew))
     runas = owner if os.geteuid() == 0 and owner != "root" else None
-    folder = os.path.dirname(os.path.realpath(brew))  # one that this user may be in
+    folder = os.path.dirname(os.path.realpath(brew))  # a folder that this user can enter
     return pkgrun.run(
         __salt__["cmd.run_all"], __opts__, [brew] + args, _BUSY, environment=_ENVIRONMENT, runas=runas, cwd=folder
     )

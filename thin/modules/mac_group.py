@@ -1,7 +1,7 @@
 """Groups of macOS, by dseditgroup(8) and dscl(1). Salt: modules/mac_group.py
 
-Groups whose names begin with an underscore are the system's: they are neither made nor deleted. ``root`` and
-``local``, which the states give, are without meaning.
+Groups whose names begin with an underscore belong to the system: they are neither created nor deleted. The arguments
+``root`` and ``local`` of the states have no effect.
 """
 
 import grp
@@ -27,7 +27,7 @@ def info(name, root=None):
     name
         the group's name
     root
-        without meaning here
+        without effect
 
     CLI Example:
 
@@ -44,10 +44,10 @@ def info(name, root=None):
 
 def getent(refresh=False):
     """
-    Return what ``info`` gives, for all groups but the system's
+    Return what ``info`` returns, for all groups but the system's
 
     refresh
-        without meaning here: they are read anew each time
+        without effect: they are always read again
 
     CLI Example:
 
@@ -60,7 +60,7 @@ def getent(refresh=False):
 
 def add(name, gid=None, **kwargs):
     """
-    Add a group; whether it worked. Raises CommandExecutionError when it or its number is there
+    Add a group; returns whether it worked. Raises CommandExecutionError if the group or its number exists
 
     name
         the group's name
@@ -85,7 +85,7 @@ def add(name, gid=None, **kwargs):
 
 def delete(name, **kwargs):
     """
-    Delete a group; whether it worked, or there was none
+    Delete a group; returns whether it worked, or there was none
 
     name
         the group's name
@@ -102,7 +102,7 @@ def delete(name, **kwargs):
 
 def chgid(name, gid, **kwargs):
     """
-    Change the group's number; whether it worked. Files keep the old one
+    Change the group's number; returns whether it worked. The owner of files is not changed
 
     name
         the group's name
@@ -125,7 +125,7 @@ def chgid(name, gid, **kwargs):
 
 def adduser(group, name):
     """
-    Make the user a member of the group; whether it worked
+    Make the user a member of the group; returns whether it worked
 
     group
         the group's name
@@ -143,7 +143,7 @@ def adduser(group, name):
 
 def deluser(group, name):
     """
-    Take the user out of the group; whether it worked
+    Remove the user from the group; returns whether it worked
 
     group
         the group's name
@@ -161,7 +161,7 @@ def deluser(group, name):
 
 def members(name, members_list):
     """
-    Make just these users the members of the group; whether it worked
+    Set the members of the group to exactly these users; returns whether it worked
 
     name
         the group's name
@@ -201,6 +201,6 @@ def _change(command):
     done = __salt__["cmd.run_all"](command, python_shell=False, ignore_retcode=True, env={"LC_ALL": "C"})
     if done["retcode"] != 0:
         __context__["group.complaint"] = (done["stderr"] or done["stdout"]).strip()
-    # the C library answers from a cache until it is told
+    # the C library caches answers until the cache is flushed
     __salt__["cmd.run_all"](["dscacheutil", "-flushcache"], python_shell=False, ignore_retcode=True)
     return done["retcode"] == 0

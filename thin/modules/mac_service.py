@@ -1,8 +1,8 @@
 """Services of macOS: launchd's jobs, by launchctl. Salt: modules/mac_service.py
 
 A service is a property list in /Library or /System/Library (LaunchDaemons, LaunchAgents) or in a user's
-Library/LaunchAgents. Its name is its label, its file's name without ``.plist``, or its path; letters' case does not
-count. Agents belong to the user at the console: launchctl is asked in that user's domain.
+Library/LaunchAgents. Its name is its label, its file's name without ``.plist``, or its path; case is ignored. Agents
+belong to the user at the console: launchctl is run in that user's domain.
 """
 
 import os
@@ -46,7 +46,7 @@ def __virtual__():
     return __virtualname__
 
 
-# Looking
+# Queries
 
 
 def show(name):
@@ -67,14 +67,14 @@ def show(name):
 
 def launchctl(sub_cmd, *args, **kwargs):
     """
-    Call launchctl; True, or CommandExecutionError in its words
+    Call launchctl; returns True. Raises CommandExecutionError with its message
 
     sub_cmd
         its command
     args
         the command's arguments
     return_stdout
-        return what it says instead
+        return its output instead
     runas
         the user as whom to call it
 
@@ -99,12 +99,12 @@ def launchctl(sub_cmd, *args, **kwargs):
 
 def list_(name=None, runas=None):
     """
-    Return what ``launchctl list`` says of all services, or of one
+    Return the output of ``launchctl list`` for all services, or for one
 
     name
         its label, or the path or name of its file
     runas
-        the user whose services are asked for
+        the user whose services are listed
 
     CLI Example:
 
@@ -211,7 +211,7 @@ def status(name, sig=None, runas=None):
     name
         its label, or the path or name of its file
     sig
-        look for a process with these words instead
+        look for a process with this text in its command line instead
     runas
         the user whose services are asked for
 
@@ -253,14 +253,14 @@ def enabled(name, runas=None):
 
 def disabled(name, runas=None, domain="system"):
     """
-    Return whether the service is switched off
+    Return whether the service is disabled
 
     name
         its label, or the path or name of its file
     runas
         the user as whom to ask
     domain
-        accepted for Salt's sake: the service's own domain counts
+        accepted for compatibility with Salt: the service's own domain is used
 
     CLI Example:
 
@@ -277,12 +277,12 @@ def disabled(name, runas=None, domain="system"):
     return False
 
 
-# Changing
+# Changes
 
 
 def enable(name, runas=None):
     """
-    Allow that the service is started; raises CommandExecutionError
+    Enable the service. Raises CommandExecutionError
 
     name
         its label, or the path or name of its file
@@ -300,7 +300,7 @@ def enable(name, runas=None):
 
 def disable(name, runas=None):
     """
-    Forbid that the service is started; raises CommandExecutionError
+    Disable the service. Raises CommandExecutionError
 
     name
         its label, or the path or name of its file
@@ -372,11 +372,11 @@ def restart(name, runas=None):
     return start(name, runas)
 
 
-# Inside
+# Private functions
 
 
 def _services(refresh=False):
-    """``{label in small letters: {"file_name", "file_path", "plist"}}``, read once."""
+    """``{label in lower case: {"file_name", "file_path", "plist"}}``, read once."""
     if refresh or "mac_service.services" not in __context__:
         folders = list(FOLDERS)
         users = sorted(os.listdir(USERS)) if os.path.isdir(USERS) else []
@@ -401,13 +401,13 @@ def _plist(path):
     try:
         with open(path, "rb") as handle:
             return plistlib.load(handle)
-    except Exception as exc:  # whatever the reader says of a file that is none
+    except Exception as exc:  # any error of the parser for a file that is no property list
         log.debug("%s is no service: %s", path, exc)
         return {}
 
 
 def _found(name):
-    """The service of that name, or None; a new one is looked for on disk."""
+    """The service of that name, or None; for an unknown name, the folders are read again."""
     for refresh in (False, True):
         services, wanted = _services(refresh), str(name).lower()
         if wanted in services:

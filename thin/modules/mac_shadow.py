@@ -54,7 +54,7 @@ def __virtual__():
     return False, "Not macOS"
 
 
-# Looking
+# Queries
 
 
 def info(name):
@@ -156,7 +156,7 @@ def get_login_failed_last(name):
 
 def get_maxdays(name):
     """
-    Return after how many days the password must be changed; 0 for never
+    Return the number of days after which the password must be changed; 0 for never
 
     name
         the user's name
@@ -173,7 +173,7 @@ def get_maxdays(name):
 
 def get_change(name):
     """
-    Return by when there must be another password
+    Return the date before which the password must be changed
 
     name
         the user's name
@@ -189,7 +189,7 @@ def get_change(name):
 
 def get_expire(name):
     """
-    Return when the account ends
+    Return the date at which the account expires
 
     name
         the user's name
@@ -203,12 +203,12 @@ def get_expire(name):
     return _policy(name).get("hardExpireDateGMT", UNSET)
 
 
-# Changing
+# Changes
 
 
 def set_maxdays(name, days):
     """
-    Set after how many days the password must be changed; whether it worked
+    Set the number of days after which the password must be changed; returns whether it worked
 
     name
         the user's name
@@ -281,7 +281,7 @@ def set_warndays(name, days):
 
 def set_change(name, date):
     """
-    Say by when there must be another password; whether it worked
+    Set the date before which the password must be changed; returns whether it worked
 
     name
         the user's name
@@ -300,7 +300,7 @@ def set_change(name, date):
 
 def set_expire(name, date):
     """
-    Say when the account ends; whether it worked
+    Set the date at which the account expires; returns whether it worked
 
     name
         the user's name
@@ -319,7 +319,7 @@ def set_expire(name, date):
 
 def set_password(name, password):
     """
-    Set the user's password; True. Raises CommandExecutionError
+    Set the user's password; returns True. Raises CommandExecutionError
 
     name
         the user's name
@@ -337,7 +337,7 @@ def set_password(name, password):
 
 def del_password(name):
     """
-    Remove the user's password, which disables logins with one; whether it worked
+    Remove the user's password, which disables logins with one; returns whether it worked
 
     name
         the user's name
@@ -353,7 +353,7 @@ def del_password(name):
     return info(name)["passwd"] in ("*",)
 
 
-# Inside
+# Private functions
 
 
 def _passwd(name, password):
@@ -373,13 +373,13 @@ def _ask(name, command, **options):
         if "eDSUnknownNodeName" in text or "Error: user <%s> not found" % name in text:
             raise CommandExecutionError("User not found: %s" % name)
         raise CommandExecutionError("Unknown error: %s" % text)
-    if "eDSAuthFailed" in said or "eDSUnknown" in said:  # of dscl's own prompt, which exits with 0
+    if "eDSAuthFailed" in said or "eDSUnknown" in said:  # the prompt of dscl, which exits with 0
         raise CommandExecutionError("Unknown error: %s" % said)
     return said
 
 
 def _account(name, key):
-    """What accountPolicyData has of the user; None when it lacks that."""
+    """The accountPolicyData of the user; None if there is none."""
     try:
         return _ask(name, ["dscl", ".", "-readpl", "/Users/%s" % name, "accountPolicyData", key])
     except CommandExecutionError as exc:
@@ -401,7 +401,7 @@ def _time_of(name, key):
 
 
 def _policy(name):
-    """``{key: text}`` of the second line of what pwpolicy says."""
+    """``{key: text}`` of the second line of the output of pwpolicy."""
     lines = _ask(name, ["pwpolicy", "-u", name, "-getpolicy"]).split("\n")
     return dict(word.split("=", 1) for word in lines[1].split(" ") if "=" in word) if len(lines) > 1 else {}
 

@@ -1,4 +1,4 @@
-"""Kernel parameters of macOS, in force and in /etc/sysctl.conf. Salt: modules/mac_sysctl.py"""
+"""Kernel parameters of macOS: their current values, and those in /etc/sysctl.conf. Salt: modules/mac_sysctl.py"""
 
 from thin.utils.files import sysctlconf, textfile
 
@@ -29,7 +29,7 @@ def __virtual__():
 
 def default_config():
     """
-    Return the file that parameters are persisted in when none is named
+    Return the default file for persistent parameters
 
     CLI Example:
 
@@ -42,7 +42,7 @@ def default_config():
 
 def show(config_file=False):
     """
-    Return ``{name: value}`` of the parameters in force, or of those in a file
+    Return ``{name: value}`` of the current parameters, or of those in a file
 
     config_file
         the file; [] if there is none, None when it cannot be read
@@ -61,7 +61,7 @@ def show(config_file=False):
 
 def get(name):
     """
-    Return the value in force; what sysctl says when it has none
+    Return the current value; sysctl's message if there is none
 
     name
         the parameter
@@ -77,7 +77,7 @@ def get(name):
 
 def assign(name, value):
     """
-    Put a value in force; ``{name: value}``. Raises CommandExecutionError
+    Set the current value; ``{name: value}``. Raises CommandExecutionError
 
     name
         the parameter
@@ -96,7 +96,7 @@ def assign(name, value):
 
 def persist(name, value, config="/etc/sysctl.conf", apply_change=False):
     """
-    Write a value into a file; ``Updated``, ``Updated and applied`` or ``Already set``. Raises CommandExecutionError
+    Write a value to a file; ``Updated``, ``Updated and applied`` or ``Already set``. Raises CommandExecutionError
 
     name
         the parameter
@@ -105,7 +105,7 @@ def persist(name, value, config="/etc/sysctl.conf", apply_change=False):
     config
         the file
     apply_change
-        put the value in force, too
+        set the current value, too
 
     CLI Example:
 

@@ -1,4 +1,4 @@
-"""The machine's end, its names, remote access and start of macOS, by shutdown(8), systemsetup(8) and scutil(8).
+"""Shutdown, names, remote access and startup of macOS, by shutdown(8), systemsetup(8) and scutil(8).
 
 Salt: modules/mac_system.py
 """
@@ -43,7 +43,7 @@ def __virtual__():
     return False, "The mac_system module could not be loaded: module only works on MacOS systems."
 
 
-# The end
+# Shutdown
 
 
 def halt(at_time=None):
@@ -51,7 +51,7 @@ def halt(at_time=None):
     Halt the machine; returns whether the command worked
 
     at_time
-        when, in the words of at(1); now unless given
+        when, in the format of at(1); by default now
 
     CLI Example:
 
@@ -67,7 +67,7 @@ def shutdown(at_time=None):
     Shut the machine down; returns whether the command worked
 
     at_time
-        when, in the words of at(1); now unless given
+        when, in the format of at(1); by default now
 
     CLI Example:
 
@@ -83,7 +83,7 @@ def sleep(at_time=None):
     Put the machine to sleep; returns whether the command worked
 
     at_time
-        when, in the words of at(1); now unless given
+        when, in the format of at(1); by default now
 
     CLI Example:
 
@@ -99,7 +99,7 @@ def restart(at_time=None):
     Restart the machine; returns whether the command worked
 
     at_time
-        when, in the words of at(1); now unless given
+        when, in the format of at(1); by default now
 
     CLI Example:
 
@@ -128,7 +128,7 @@ def get_computer_name():
 
 def set_computer_name(name):
     """
-    Set the name of the computer; whether that is its name now
+    Set the name of the computer; returns whether that is its name now
 
     name
         the name
@@ -158,7 +158,7 @@ def get_subnet_name():
 
 def set_subnet_name(name):
     """
-    Set the name in the local network; whether that is its name now
+    Set the name in the local network; returns whether that is its name now
 
     name
         the name
@@ -178,7 +178,7 @@ def set_subnet_name(name):
 
 def get_remote_login():
     """
-    Return whether one may log in by SSH
+    Return whether logins by SSH are enabled
 
     CLI Example:
 
@@ -191,7 +191,7 @@ def get_remote_login():
 
 def set_remote_login(enable):
     """
-    Say whether one may log in by SSH; whether it is so now
+    Enable or disable logins by SSH; returns whether the setting is as wanted
 
     enable
         ``on`` or ``off``
@@ -209,7 +209,7 @@ def set_remote_login(enable):
 
 def get_remote_events():
     """
-    Return whether the machine takes Apple events from others
+    Return whether remote Apple events are enabled
 
     CLI Example:
 
@@ -222,7 +222,7 @@ def get_remote_events():
 
 def set_remote_events(enable):
     """
-    Say whether the machine takes Apple events from others; whether it is so now
+    Enable or disable remote Apple events; returns whether the setting is as wanted
 
     enable
         ``on`` or ``off``
@@ -238,7 +238,7 @@ def set_remote_events(enable):
     return _confirmed(state == "on", get_remote_events)
 
 
-# The start
+# Startup
 
 
 def get_startup_disk():
@@ -269,7 +269,7 @@ def list_startup_disks():
 
 def set_startup_disk(path):
     """
-    Set the disk that the machine starts from; whether that is so now. Raises SaltInvocationError for one that is none
+    Set the disk that the machine starts from; returns whether it is set. Raises SaltInvocationError for an unknown disk
 
     path
         the disk, as ``list_startup_disks`` has it
@@ -291,7 +291,7 @@ def set_startup_disk(path):
 
 def get_restart_delay():
     """
-    Return how long the machine waits after a power failure before it starts
+    Return the number of seconds between a power failure and the restart
 
     CLI Example:
 
@@ -304,7 +304,7 @@ def get_restart_delay():
 
 def set_restart_delay(seconds):
     """
-    Set how long the machine waits after a power failure; whether that is so now
+    Set the time between a power failure and the restart; returns whether it is set
 
     seconds
         a multiple of 30
@@ -323,7 +323,7 @@ def set_restart_delay(seconds):
 
 def get_disable_keyboard_on_lock():
     """
-    Return whether the keyboard is off while the enclosure is locked
+    Return whether the keyboard is disabled while the enclosure is locked
 
     CLI Example:
 
@@ -336,7 +336,7 @@ def get_disable_keyboard_on_lock():
 
 def set_disable_keyboard_on_lock(enable):
     """
-    Say whether the keyboard is off while the enclosure is locked; whether it is so now
+    Disable or enable the keyboard while the enclosure is locked; returns whether the setting is as wanted
 
     enable
         ``on`` or ``off``
@@ -368,7 +368,7 @@ def get_boot_arch():
 
 def set_boot_arch(arch="default"):
     """
-    Set the architecture that the kernel starts with; whether that is so now
+    Set the architecture that the kernel starts with; returns whether it is set
 
     arch
         ``default``, ``i386`` or ``x86_64``
@@ -387,7 +387,7 @@ def set_boot_arch(arch="default"):
     return _confirmed(arch, get_boot_arch)
 
 
-# Inside
+# Private functions
 
 
 def _shutdown(how, at_time):
@@ -407,7 +407,7 @@ def _do(*words):
 
 
 def _confirmed(wanted, ask):
-    """Whether the setting has the wanted value, after some attempts."""
+    """Whether the setting has the wanted value, checked several times."""
     import time
 
     for turn in range(5):

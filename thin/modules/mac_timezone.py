@@ -47,7 +47,7 @@ def get_date():
 
 def set_date(date):
     """
-    Set the date; True. Raises SaltInvocationError for an invalid date
+    Set the date; returns True. Raises SaltInvocationError for an invalid date
 
     date
         month, day and year with ``:`` or ``/`` between them
@@ -76,7 +76,7 @@ def get_time():
 
 def set_time(time):
     """
-    Set the time; True. Raises SaltInvocationError for an invalid time
+    Set the time; returns True. Raises SaltInvocationError for an invalid time
 
     time
         ``HH:MM`` or ``HH:MM:SS``
@@ -147,7 +147,7 @@ def list_zones():
 
 def set_zone(time_zone):
     """
-    Set the time zone; whether it worked. Raises SaltInvocationError for one that there is not
+    Set the time zone; returns whether it worked. Raises SaltInvocationError for an unknown one
 
     time_zone
         the zone's name
@@ -180,7 +180,7 @@ def zone_compare(time_zone):
     return time_zone == get_zone()
 
 
-# The network's time
+# Network time
 
 
 def get_using_network_time():
@@ -198,7 +198,7 @@ def get_using_network_time():
 
 def set_using_network_time(enable):
     """
-    Let the clock be set by a time server, or not; whether that is so now
+    Enable or disable network time; returns whether the setting is as wanted
 
     enable
         ``on`` or ``off``
@@ -229,7 +229,7 @@ def get_time_server():
 
 def set_time_server(time_server="time.apple.com"):
     """
-    Set the time server; whether it worked
+    Set the time server; returns whether it worked
 
     time_server
         its name
@@ -265,7 +265,7 @@ def set_hwclock(clock):
     Return False: not supported by macOS
 
     clock
-        without meaning here
+        without effect
 
     CLI Example:
 

@@ -1,7 +1,7 @@
 """Users of macOS, by dscl(1) on the local directory. Salt: modules/mac_user.py
 
-Looking goes through the C library; ``dscacheutil`` makes it see a change. ``root`` and ``local``, which the states
-give, are without meaning. Logging in at the start is in mac_user_login.py.
+Users are read through the C library, whose cache ``dscacheutil`` flushes after a change. The arguments ``root`` and
+``local`` of the states have no effect. mac_user_login.py has automatic logins.
 """
 
 import os
@@ -25,7 +25,7 @@ def __virtual__():
     return False, "Only available on Mac OS 10.7+ systems"
 
 
-# Looking
+# Queries
 
 
 def info(name, root=None):
@@ -35,7 +35,7 @@ def info(name, root=None):
     name
         the user's name
     root
-        without meaning here
+        without effect
 
     CLI Example:
 
@@ -51,10 +51,10 @@ def info(name, root=None):
 
 def getent(refresh=False):
     """
-    Return what ``info`` gives, for all users
+    Return what ``info`` returns, for all users
 
     refresh
-        without meaning here: they are read anew each time
+        without effect: they are always read again
 
     CLI Example:
 
@@ -110,17 +110,17 @@ def primary_group(name):
     return __salt__["cmd.run"](["id", "-g", "-n", str(name)], python_shell=False)
 
 
-# Changing
+# Changes
 
 
 def add(name, uid=None, gid=None, groups=None, home=None, shell=None, fullname=None, createhome=True, **kwargs):
     """
-    Add a user; whether it has all groups then. Raises CommandExecutionError
+    Add a user; returns whether the user has all groups afterwards. Raises CommandExecutionError
 
     name
         the user's name
     uid
-        the number; else the first free one from 501
+        the number; by default the first free one from 501
     gid
         the primary group's number (20, staff)
     groups
@@ -132,7 +132,7 @@ def add(name, uid=None, gid=None, groups=None, home=None, shell=None, fullname=N
     fullname
         the full name
     createhome
-        make the home
+        create the home
 
     CLI Example:
 
@@ -166,14 +166,14 @@ def add(name, uid=None, gid=None, groups=None, home=None, shell=None, fullname=N
 
 def delete(name, remove=False, force=False, **kwargs):
     """
-    Delete a user; whether it worked, or there was none
+    Delete a user; returns whether it worked, or there was none
 
     name
         the user's name
     remove
         the home, too
     force
-        without meaning here
+        without effect
 
     CLI Example:
 
@@ -195,7 +195,7 @@ def delete(name, remove=False, force=False, **kwargs):
 
 def rename(name, new_name):
     """
-    Give the user another name; whether it worked. Raises CommandExecutionError when the new name is taken
+    Give the user another name; returns whether it worked. Raises CommandExecutionError when the new name is taken
 
     name
         the user's name
@@ -218,7 +218,7 @@ def rename(name, new_name):
 
 def chuid(name, uid):
     """
-    Change the user's number; whether it worked. Files keep the old one
+    Change the user's number; returns whether it worked. The owner of files is not changed
 
     name
         the user's name
@@ -236,7 +236,7 @@ def chuid(name, uid):
 
 def chgid(name, gid):
     """
-    Change the number of the user's primary group; whether it worked
+    Change the number of the user's primary group; returns whether it worked
 
     name
         the user's name
@@ -254,7 +254,7 @@ def chgid(name, gid):
 
 def chshell(name, shell):
     """
-    Change the user's login shell; whether it worked
+    Change the user's login shell; returns whether it worked
 
     name
         the user's name
@@ -272,14 +272,14 @@ def chshell(name, shell):
 
 def chhome(name, home, **kwargs):
     """
-    Change the user's home; whether it worked. Files are not moved
+    Change the user's home; returns whether it worked. Files are not moved
 
     name
         the user's name
     home
         its path
     persist
-        without meaning here
+        without effect
 
     CLI Example:
 
@@ -292,7 +292,7 @@ def chhome(name, home, **kwargs):
 
 def chfullname(name, fullname):
     """
-    Set the user's full name; whether it worked
+    Set the user's full name; returns whether it worked
 
     name
         the user's name
@@ -314,7 +314,7 @@ def chfullname(name, fullname):
 
 def chgroups(name, groups, append=False):
     """
-    Set the user's supplementary groups; whether it worked
+    Set the user's supplementary groups; returns whether it worked
 
     name
         the user's name
@@ -349,7 +349,7 @@ def chgroups(name, groups, append=False):
     return wanted <= now if append else now == wanted
 
 
-# Inside
+# Private functions
 
 
 def _format(entry):

@@ -1,4 +1,4 @@
-"""The user of macOS who is logged in when the machine starts: a part of ``user``. Salt: modules/mac_user.py"""
+"""Automatic login of a user when macOS starts: a part of ``user``. Salt: modules/mac_user.py"""
 
 import os
 
@@ -12,7 +12,7 @@ __changes__ = ("enable_auto_login", "disable_auto_login")
 
 LOGIN_WINDOW = "/Library/Preferences/com.apple.loginwindow.plist"
 KCPASSWORD = "/etc/kcpassword"
-#: what the login window's file is masked with
+#: the mask of the login window's file
 MASK = (0x7D, 0x89, 0x52, 0x23, 0xD2, 0xBC, 0xDD, 0xEA, 0xA3, 0xB9, 0x1F)
 
 
@@ -39,12 +39,12 @@ def get_auto_login():
 
 def enable_auto_login(name, password):
     """
-    Log the user in when the machine starts; whether that is so now
+    Log the user in automatically when the machine starts; returns whether that is set
 
     name
         the user's name
     password
-        the password; it is kept on the machine, hardly hidden, in /etc/kcpassword
+        the password; it is stored on the machine in /etc/kcpassword, without encryption
 
     CLI Example:
 
@@ -66,7 +66,7 @@ def enable_auto_login(name, password):
 
 def disable_auto_login():
     """
-    Disable the automatic login; whether it is disabled
+    Disable the automatic login; returns whether it is disabled
 
     CLI Example:
 
@@ -83,7 +83,7 @@ def disable_auto_login():
 
 
 def _masked(password):
-    """The bytes of kcpassword: the password, ended by zeros to a multiple of twelve, masked."""
+    """The bytes of kcpassword: the password, padded with zeros to a multiple of twelve, and masked."""
     data = bytearray(password.encode("utf-8") + b"\0")
     data += bytes(-len(data) % (len(MASK) + 1))
     masked = bytearray()

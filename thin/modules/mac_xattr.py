@@ -55,7 +55,7 @@ def read(path, attribute, **kwargs):
 
 def write(path, attribute, value, **kwargs):
     """
-    Set an attribute of a file; whether it then has this value
+    Set an attribute of a file; returns whether it then has this value
 
     path
         The file
@@ -79,7 +79,7 @@ def write(path, attribute, value, **kwargs):
 
 def delete(path, attribute):
     """
-    Remove an attribute of a file; whether it was removed
+    Remove an attribute of a file; returns whether it was removed
 
     path
         The file
@@ -98,7 +98,7 @@ def delete(path, attribute):
 
 def clear(path):
     """
-    Remove all attributes of a file; whether they were removed
+    Remove all attributes of a file; returns whether they were removed
 
     path
         The file

@@ -1,6 +1,6 @@
 """Preferences of macOS, by defaults. Salt: modules/macdefaults.py
 
-A whole domain is exported, changed and imported again, so values have their own types.
+A whole domain is exported, changed and imported again, so that values keep their types.
 """
 
 import os
@@ -27,7 +27,7 @@ def __virtual__():
 
 def write(domain, key, value, vtype=None, user=None, key_separator=None, dict_merge=False, array_add=False, type=None):
     """
-    Set a preference; what cmd.run_all returns
+    Set a preference; returns what cmd.run_all returns
 
     domain
         Such as com.apple.Finder
@@ -38,13 +38,11 @@ def write(domain, key, value, vtype=None, user=None, key_separator=None, dict_me
     vtype
         Its type: string, data, int, float, bool, date, array, array-add, dict or dict-add
     user
-        The user whose it is
+        The user whose preference it is
     key_separator
-        What stands between the parts of the path
+        The separator of the parts of the path
     dict_merge
-        Put the dict over the one that is there
-    array_add
-        Put the list behind the one that is there
+        Merge the dict into the present one array_add Append the list to the present one
     type
         The old name of ``vtype``
 
@@ -91,9 +89,9 @@ def read(domain, key, user=None, key_separator=None):
     key
         The preference; with ``key_separator``, a path into dicts and lists
     user
-        The user whose it is
+        The user whose preference it is
     key_separator
-        What stands between the parts of the path
+        The separator of the parts of the path
 
     CLI Example:
 
@@ -106,16 +104,16 @@ def read(domain, key, user=None, key_separator=None):
 
 def delete(domain, key, user=None, key_separator=None):
     """
-    Remove a preference; what cmd.run_all returns, None if there is none
+    Remove a preference; returns what cmd.run_all returns, None if there is none
 
     domain
         Such as com.apple.Finder
     key
         The preference; with ``key_separator``, a path into dicts and lists
     user
-        The user whose it is
+        The user whose preference it is
     key_separator
-        What stands between the parts of the path
+        The separator of the parts of the path
 
     CLI Example:
 
@@ -137,7 +135,7 @@ def delete(domain, key, user=None, key_separator=None):
 
 def cast_value_to_vtype(value, vtype):
     """
-    Return a value as one of a type of defaults(1). Raises ValueError when it cannot be one
+    Convert a value to a type of defaults(1). Raises ValueError if that is not possible
 
     value
         The value

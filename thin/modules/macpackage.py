@@ -19,7 +19,7 @@ def __virtual__():
 
 def install(pkg, target="LocalSystem", store=False, allow_untrusted=False):
     """
-    Install a package; what cmd.run_all returns
+    Install a package; returns what cmd.run_all returns
 
     pkg
         Its path, which may have wildcards
@@ -69,7 +69,7 @@ def install_app(app, target="/Applications/"):
 
 def uninstall_app(app):
     """
-    Remove an application; whether it worked
+    Remove an application; returns whether it worked
 
     app
         Its folder
@@ -105,7 +105,7 @@ def mount(dmg):
 
 def unmount(mountpoint):
     """
-    Detach a disk image; what hdiutil says
+    Detach a disk image; returns the output of hdiutil
 
     mountpoint
         Where it is mounted
@@ -178,7 +178,7 @@ def _paths(pattern):
 
 
 def _ids(path):
-    """Of a flat package, which is an archive; of an old one, which is a folder."""
+    """The ids of a package: a flat one is an archive, an old one a folder."""
     listed = _run(["xar", "-t", "-f", path], ignore_retcode=True)
     if listed["retcode"]:
         info = os.path.join(path, "Contents", "Info.plist")

@@ -1,7 +1,7 @@
 """Whether this target matches a target expression. Salt: ``salt/modules/match.py``.
 
-All is answered here, by the grains, the pillar and the options of this target. Only nodegroups are the controller's,
-and addresses, which a minimal Python cannot compare: it is asked for both. (In templates the controller answers.)
+Expressions are evaluated on the target, with its grains, pillar and options. Only nodegroups, and addresses, which a
+minimal Python cannot compare, are evaluated by the controller. (For templates the controller evaluates all.)
 """
 
 from collections.abc import Mapping
@@ -35,7 +35,7 @@ __reads__ = (
 
 def glob(tgt, minion_id=None):
     """
-    Whether the target's id fits a glob
+    Whether the target's id matches a glob
 
     CLI Example:
 
@@ -63,7 +63,7 @@ def list_(tgt, minion_id=None):
 
 def pcre(tgt, minion_id=None):
     """
-    Whether the target's id fits a regular expression
+    Whether the target's id matches a regular expression
 
     CLI Example:
 
@@ -82,7 +82,7 @@ def pcre(tgt, minion_id=None):
 
 def grain(tgt, delimiter=values.DELIMITER):
     """
-    Whether a grain fits a glob
+    Whether a grain matches a glob
 
     CLI Example:
 
@@ -95,7 +95,7 @@ def grain(tgt, delimiter=values.DELIMITER):
 
 def grain_pcre(tgt, delimiter=values.DELIMITER):
     """
-    Whether a grain fits a regular expression
+    Whether a grain matches a regular expression
 
     CLI Example:
 
@@ -108,7 +108,7 @@ def grain_pcre(tgt, delimiter=values.DELIMITER):
 
 def pillar(tgt, delimiter=values.DELIMITER):
     """
-    Whether a value of the pillar fits a glob
+    Whether a value of the pillar matches a glob
 
     CLI Example:
 
@@ -121,7 +121,7 @@ def pillar(tgt, delimiter=values.DELIMITER):
 
 def pillar_pcre(tgt, delimiter=values.DELIMITER):
     """
-    Whether a value of the pillar fits a regular expression
+    Whether a value of the pillar matches a regular expression
 
     CLI Example:
 
@@ -134,7 +134,7 @@ def pillar_pcre(tgt, delimiter=values.DELIMITER):
 
 def pillar_exact(tgt, delimiter=values.DELIMITER):
     """
-    Whether a value of the pillar is exactly this
+    Whether a value of the pillar equals this
 
     CLI Example:
 
@@ -169,7 +169,7 @@ def compound(tgt, minion_id=None):
 
 def ipcidr(tgt):
     """
-    Whether the target has an address, or one in a network
+    Whether the target has this address, or an address in this network
 
     CLI Example:
 
@@ -184,7 +184,7 @@ def ipcidr(tgt):
 
 def nodegroup(tgt, nodegroups=None, minion_id=None):
     """
-    Whether the target is in a nodegroup, of those given or of the configuration, or in a group of the inventory
+    Whether the target is in a nodegroup (one of the argument or of the configuration) or in a group of the inventory
 
     CLI Example:
 
@@ -214,7 +214,7 @@ def data(tgt):
 
 def filter_by(lookup, tgt_type="compound", minion_id=None, merge=None, merge_lists=False, default="default"):
     """
-    Return the value of the first key that matches the target, of ``default`` if none does
+    Return the value of the first key that matches the target, or of ``default``
 
     CLI Example:
 
@@ -242,7 +242,7 @@ def filter_by(lookup, tgt_type="compound", minion_id=None, merge=None, merge_lis
 
 def search_by(lookup, tgt_type="compound", minion_id=None):
     """
-    Return the keys whose lists of expressions have one that matches the target; None for none
+    Return the keys with a list that contains an expression that matches the target; None if there is none
 
     CLI Example:
 
@@ -260,7 +260,7 @@ def search_by(lookup, tgt_type="compound", minion_id=None):
 
 def ifelse(*args, **kwargs):
     """
-    Return the value after the first expression that matches the target; the last argument if none does
+    Return the value after the first expression that matches the target; by default the last argument
 
     CLI Example:
 
@@ -279,7 +279,7 @@ def ifelse(*args, **kwargs):
     return args[-1]
 
 
-#: tgt_type -> (letter in compound expressions, function, whether it is about the id, whether it takes a delimiter)
+#: tgt_type -> (letter in compound expressions, function, whether it compares the id, whether it takes a delimiter)
 _TYPES = {
     "glob": ("", glob, True, False),
     "list": ("L", list_, True, False),
@@ -299,7 +299,7 @@ _TYPES = {
 
 
 def _manages(tgt):
-    """Whether the target manages a resource of this type, or the one called ``type:id``."""
+    """Whether the target manages a resource of this type, or the resource ``type:id``."""
     kind, colon, name = tgt.partition(":")
     managed = (__opts__.get("resources") or {}).get(kind) or ()
     return name in managed if colon else bool(managed)
@@ -313,7 +313,7 @@ def _matches(tgt_type, tgt, minion_id, delimiter=None):
 
 
 def _word(word, minion_id):
-    """Whether one word of a compound expression matches: ``G@os:Debian``, ``G|@os|Debian``, or a glob."""
+    """Whether one term of a compound expression matches: ``G@os:Debian``, ``G|@os|Debian``, or a glob."""
     from thin.utils import compound as compounds
 
     found = compounds.prefix(word)

@@ -76,7 +76,7 @@ def destroy(device):
     """
     Stop an array, and erase the metadata of its devices; returns whether it was removed
 
-    Its lines in mdadm.conf go too.
+    Its lines in mdadm.conf are removed, too.
 
     device
         The array
@@ -104,7 +104,7 @@ def destroy(device):
 
 def stop():
     """
-    Stop all unused arrays; whether it worked
+    Stop all unused arrays; returns whether it worked
 
     CLI Example:
 
@@ -117,16 +117,14 @@ def stop():
 
 def create(name, level, devices, metadata="default", test_mode=False, **kwargs):
     """
-    Make an array; what mdadm says of it
+    Create an array; returns the output of mdadm
 
     name
         Its device
     level
         Its level
     devices
-        Its devices; ``missing`` for one that comes later
-    metadata
-        The version of what is written on the devices
+        Its devices; ``missing`` for one that is added later metadata The version of the metadata on the devices
     test_mode
         Return the command instead
     kwargs
@@ -155,7 +153,7 @@ def save_config():
         pushsalt run '*' raid.save_config
     """
     scan = [line for line in _scan() if len(line.split()) > 1]
-    if __grains__.get("os") == "Ubuntu":  # whose boot does not find arrays that are named
+    if __grains__.get("os") == "Ubuntu":  # its boot does not find arrays that are given by name
         scan = [re.sub(r"(?i)\s(?:name|metadata)=\S+", "", line) for line in scan]
     lines = textfile.lines(_config())
     for line in scan:
@@ -176,7 +174,7 @@ def save_config():
 
 def assemble(name, devices, test_mode=False, **kwargs):
     """
-    Start an array of devices that are members of it; what mdadm says of it
+    Start an array from its member devices; returns the output of mdadm
 
     name
         Its device
@@ -200,12 +198,12 @@ def assemble(name, devices, test_mode=False, **kwargs):
 
 def examine(device, quiet=False):
     """
-    Return the metadata of a device in an array: ``{MD_LEVEL, MD_UUID, ...}``, {} if it is in none
+    Return the RAID metadata of a device: ``{MD_LEVEL, MD_UUID, ...}``, {} if it is not in an array
 
     device
         The device
     quiet
-        Do not log that it is none
+        Do not log that it has none
 
     CLI Example:
 
@@ -219,7 +217,7 @@ def examine(device, quiet=False):
 
 def add(name, device):
     """
-    Add a device to an array; whether it worked
+    Add a device to an array; returns whether it worked
 
     name
         The array

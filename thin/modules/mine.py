@@ -16,15 +16,16 @@ log = getLogger(__name__)
 
 def get(tgt, fun, tgt_type="glob", exclude_minion=False):
     """
-    ``{id: value}`` of a mine function for what matches, from the controller's cache; of several functions, by function.
-    Command lines, SLS, pillar and templates have it; modules on a target do not, they are handed its value
+    Return ``{id: value}`` of a mine function for the matching targets, from the controller's cache; for several
+    functions, by function. Only available in command lines, SLS, pillar and templates; pass the value to modules on a
+    target
 
     tgt, tgt_type
-        Whose values, as elsewhere; pillar is compared exactly
+        A target expression and its type; pillar values are compared exactly
     fun
         The function, a list of them, or names with commas between them
     exclude_minion
-        Leave out who asks
+        Leave out this target
 
     CLI Example:
 
@@ -40,12 +41,11 @@ def get(tgt, fun, tgt_type="glob", exclude_minion=False):
 
 def send(name, *args, **kwargs):
     """
-    Call one function and keep its value for others; whether that went well
+    Call one function and store its value for other targets; returns whether it worked
 
     name
-        What the value is called, and the function unless ``mine_function`` names another
-    args, kwargs
-        Its arguments; ``allow_tgt`` and ``allow_tgt_type`` say who may have the value
+        The name of the value, and of the function unless ``mine_function`` is given args, kwargs Its arguments;
+        ``allow_tgt`` and ``allow_tgt_type`` select the targets that may read the value
 
     CLI Example:
 
@@ -63,9 +63,9 @@ def update(clear=False, mine_functions=None):
     Call the ``mine_functions`` of options and pillar, and store the results; returns None if there are none
 
     clear
-        Forget all else that was kept
+        Delete all other stored values
     mine_functions
-        These instead
+        Call these instead
 
     CLI Example:
 
@@ -83,10 +83,10 @@ def update(clear=False, mine_functions=None):
 
 def delete(fun):
     """
-    Forget one value of this target
+    Delete one value of this target
 
     fun
-        What it is called
+        The name of the value
 
     CLI Example:
 
@@ -99,7 +99,7 @@ def delete(fun):
 
 def flush():
     """
-    Forget all values of this target
+    Delete all values of this target
 
     CLI Example:
 
@@ -111,7 +111,7 @@ def flush():
 
 
 def _called(functions):
-    """The values by name; failures are reported and omitted."""
+    """The values by name; functions that fail are reported and left out."""
     values = {}
     for name, given in functions.items():
         function, args, kwargs, whom, how = minevalues.parse(given)

@@ -1,4 +1,4 @@
-"""The minion's daemon, which targets do not have: each function reports this. Salt: modules/minion.py"""
+"""The minion's daemon. There is none on targets: each function says so. Salt: modules/minion.py"""
 
 from thin.utils import nomaster
 
@@ -10,7 +10,7 @@ _NOTHING = "nothing of it stays on a target between runs"
 
 def list_():
     """
-    Return ``{minions, minions_pre, minions_rejected, minions_denied}``, empty: there are no keys to accept
+    Return ``{minions, minions_pre, minions_rejected, minions_denied}`` with empty lists: there are no keys to accept
 
     CLI Example:
 

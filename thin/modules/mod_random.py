@@ -22,7 +22,7 @@ def get_str(
     printable=False,
 ):
     """
-    Return a random text of this length, of ``chars`` or of the kinds that are on
+    Return a random text of this length, from ``chars`` or from the enabled kinds of characters
 
     CLI Example:
 
@@ -64,7 +64,7 @@ def rand_int(start=1, end=10, seed=None):
 
 def seed(range=10, hash=None):
     """
-    Return a number below ``range`` which is always the same for a text (the target's id)
+    Return a number below ``range`` that is always the same for the same text (by default the target's id)
 
     CLI Example:
 
@@ -77,7 +77,7 @@ def seed(range=10, hash=None):
 
 def sample(value, size, seed=None):
     """
-    Return so many different items of a list, at random
+    Return this number of different items of a list, at random
 
     CLI Example:
 
@@ -122,7 +122,7 @@ def hash_(value, algorithm="sha512"):
 
 def str_encode(value, encoder="base64"):
     """
-    Return a text in ``base64``, or the bytes that it is in a character set
+    Return a text in ``base64``, or its bytes in a character set
 
     CLI Example:
 
@@ -148,7 +148,7 @@ def str_encode(value, encoder="base64"):
 
 def shadow_hash(crypt_salt=None, password=None, algorithm="sha512"):
     """
-    Return a password as /etc/shadow keeps it; a random salt, or password, where none is given
+    Return the hash of a password for /etc/shadow; a random salt, or password, if none is given
 
     CLI Example:
 

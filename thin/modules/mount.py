@@ -40,7 +40,7 @@ def __virtual__():
 
 def active(extended=False):
     """
-    Return what is mounted: ``{mount point: {device, alt_device, fstype, opts}}``; with ``extended`` also
+    Return the mounted file systems: ``{mount point: {device, alt_device, fstype, opts}}``; with ``extended`` also
     ``superopts``, ``device_uuid``, ``device_label``, ``major``, ``minor``, ``root``, ``mountid`` and ``parentid``
 
     CLI Example:
@@ -90,8 +90,8 @@ def set_fstab(
     **kwargs,
 ):
     """
-    Have an entry in fstab: ``new``, ``change`` or ``present``. ``match_on`` names the fields (name, device, fstype,
-    opts, dump, pass_num) by which it is found; ``not_change`` keeps one that is there but differs
+    Add or change an entry of fstab: ``new``, ``change`` or ``present``. ``match_on`` names the fields (name, device,
+    fstype, opts, dump, pass_num) by which it is found; ``not_change`` keeps an existing entry that differs
 
     CLI Example:
 
@@ -126,7 +126,7 @@ def set_fstab(
 
 def rm_fstab(name, device, config="/etc/fstab"):
     """
-    Take the entry of a mount point and device out of fstab (of any device if that is None); True, also if there is none
+    Remove the entry of a mount point and device (None: any device) from fstab; returns True, also if there is none
 
     CLI Example:
 
@@ -147,7 +147,7 @@ def rm_fstab(name, device, config="/etc/fstab"):
 
 def mount(name, device=False, mkmnt=False, fstype="", opts="defaults", user=None, util="mount"):
     """
-    Mount a device, or without one what fstab has for the mount point; True, or what mount(8) says against it
+    Mount a device, by default that of fstab for the mount point; returns True, or the error of mount(8)
 
     CLI Example:
 
@@ -164,7 +164,8 @@ def mount(name, device=False, mkmnt=False, fstype="", opts="defaults", user=None
 
 def remount(name, device, mkmnt=False, fstype="", opts="defaults", user=None):
     """
-    Mount again, with other options; mounts also a file system that is not mounted. True, or the error of mount(8)
+    Mount again, with other options; mounts also a file system that is not mounted. Returns True, or the error of
+    mount(8)
 
     CLI Example:
 
@@ -180,7 +181,7 @@ def remount(name, device, mkmnt=False, fstype="", opts="defaults", user=None):
 
 def umount(name, device=None, user=None, util="mount", lazy=False):
     """
-    Unmount; True, or what umount(8) says against it
+    Unmount; returns True, or the error of umount(8)
 
     CLI Example:
 
@@ -190,14 +191,14 @@ def umount(name, device=None, user=None, util="mount", lazy=False):
     """
     if util != "mount":
         raise CommandExecutionError("mount.umount: the util %r is not supported" % util)
-    if not {name, name.replace(" ", "\\040")} & set(active()):  # as the kernel writes it
+    if not {name, name.replace(" ", "\\040")} & set(active()):  # the kernel's spelling
         return "%s does not have anything mounted" % name
     return _done(["umount"] + (["-l"] if lazy else []) + [device or name], user)
 
 
 def is_fuse_exec(cmd):
     """
-    Whether a command is one that mounts by FUSE
+    Whether a command mounts by FUSE
 
     CLI Example:
 
@@ -247,7 +248,7 @@ def swapon(name, priority=None):
 
 def swapoff(name):
     """
-    Stop using a swap device or file; whether it worked, None if it was not in use
+    Stop using a swap device or file; returns whether it worked, None if it was not in use
 
     CLI Example:
 
@@ -275,18 +276,18 @@ def is_mounted(name):
 
 
 def read_mount_cache(name):
-    """How a state last mounted this: ``{device, fstype, mkmnt, opts}``, or {}."""
+    """Return the data of the last mount by a state: ``{device, fstype, mkmnt, opts}``, or {}."""
     return _cached().get(name) or {}
 
 
 def write_mount_cache(real_name, device, mkmnt, fstype, mount_opts):
-    """Store the options of this mount: if one is later removed from the state, a remount is needed."""
+    """Store the options of this mount: if an option is later removed from the state, a remount is necessary."""
     entry = {"device": device, "fstype": fstype, "mkmnt": mkmnt, "opts": mount_opts}
     return _cache(dict(_cached(), **{real_name: entry}))
 
 
 def delete_mount_cache(real_name):
-    """Forget how this was mounted."""
+    """Delete the stored data of this mount."""
     known = _cached()
     return real_name not in known or _cache({name: entry for name, entry in known.items() if name != real_name})
 
@@ -326,7 +327,7 @@ def _mountinfo():
     known, listed, found = __context__["disk.blkid"], _listed(), {}
     for line in _proc("/proc/self/mountinfo"):
         words = line.split()
-        # optional fields stand before the hyphen, any number of them
+        # any number of optional fields precedes the hyphen
         end = words.index("-")
         device = words[end + 2]
         facts = known.get(device, {})
@@ -349,14 +350,14 @@ def _mountinfo():
 
 
 def _listed():
-    """``{mount point: device}`` as mount(8) names the devices."""
+    """``{mount point: device}`` with the names of devices that mount(8) prints."""
     said = __salt__["cmd.run_stdout"](["mount", "-l"], python_shell=False, ignore_retcode=True)
     rows = [line.split() for line in said.splitlines()]
     return {row[2]: row[0] for row in rows if len(row) > 2}
 
 
 def _named(opts):
-    """Options with numbers for the names of users and groups."""
+    """The options with numbers instead of names of users and groups."""
     found = []
     for opt in opts:
         key, _, value = opt.partition("=")
@@ -412,7 +413,7 @@ def _cache(mounts):
 
     msgpack = wire.msgpack()
 
-    # options may hold passwords: for root's eyes only
+    # options may contain passwords: only root can read the file
     try:
         atomic.makedirs(_cache_path(), mode="0700")
         atomic.write(_cache_path(), [msgpack.packb(mounts, use_bin_type=True)], mode=0o600)

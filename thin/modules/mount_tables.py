@@ -1,4 +1,4 @@
-"""Tables of mounts that other systems than Linux have: vfstab, auto_master, AIX' filesystems. Salt: modules/mount.py"""
+"""Mount tables of other systems than Linux: vfstab, auto_master, filesystems of AIX. Salt: modules/mount.py"""
 
 import os
 
@@ -11,14 +11,14 @@ __reads__ = ("vfstab", "automaster", "filesystems")
 __changes__ = ("rm_vfstab", "set_vfstab", "set_automaster", "rm_automaster", "set_filesystems", "rm_filesystems")
 
 _VFSTAB = ("device", "device_fsck", "name", "fstype", "pass_fsck", "mount_at_boot", "opts")
-#: file systems that are known by their mount point alone
+#: file systems that are identified by their mount point only
 _NAMED = ("devfs", "proc", "ctfs", "objfs", "sharefs", "fs", "tmpfs")
 
 
 def vfstab(config="/etc/vfstab"):
     """
-    Return the entries of vfstab (Solaris): ``{mount point: {device, device_fsck, fstype, ...}}``; of another system's
-    table, as mount.fstab
+    Return the entries of vfstab (Solaris): ``{mount point: {device, device_fsck, fstype, ...}}``; on other systems,
+    what mount.fstab returns
 
     config
         Its path
@@ -40,7 +40,7 @@ def vfstab(config="/etc/vfstab"):
 
 def rm_vfstab(name, device, config="/etc/vfstab"):
     """
-    Take the entry of a mount point and device out of vfstab; True, also if there is none
+    Remove the entry of a mount point and device from vfstab; returns True, also if there is none
 
     name
         The mount point
@@ -78,7 +78,7 @@ def set_vfstab(
     **kwargs,
 ):
     """
-    Have an entry in vfstab (Solaris): ``new``, ``change`` or ``present``
+    Add or change an entry of vfstab (Solaris): ``new``, ``change`` or ``present``
 
     name
         The mount point
@@ -95,11 +95,11 @@ def set_vfstab(
     config
         The file's path
     test
-        Only tell
+        Only return the result; change nothing
     match_on
         The fields by which the entry is found: one, or a list
     not_change
-        Keep one that is there but differs
+        Keep an existing entry that differs
 
     CLI Example:
 
@@ -166,7 +166,7 @@ def automaster(config="/etc/auto_salt"):
 
 def set_automaster(name, device, fstype, opts="", config="/etc/auto_salt", test=False, not_change=False, **kwargs):
     """
-    Have an entry in a map of automount (macOS): ``new``, ``change`` or ``present``
+    Add or change an entry of a map of automount (macOS): ``new``, ``change`` or ``present``
 
     name
         The mount point
@@ -177,11 +177,11 @@ def set_automaster(name, device, fstype, opts="", config="/etc/auto_salt", test=
     opts
         Its options, a text with commas or a list
     config
-        The map's path; a new one is made known in ``/etc/auto_master``
+        The map's path; a new map is added to ``/etc/auto_master``
     test
-        Only tell
+        Only return the result; change nothing
     not_change
-        Keep one that is there but differs
+        Keep an existing entry that differs
 
     CLI Example:
 
@@ -211,7 +211,7 @@ def set_automaster(name, device, fstype, opts="", config="/etc/auto_salt", test=
 
 def rm_automaster(name, device, config="/etc/auto_salt"):
     """
-    Take the entry of a mount point and device out of a map of automount; True, also if there is none
+    Remove the entry of a mount point and device from a map of automount; returns True, also if there is none
 
     name
         The mount point

@@ -5,8 +5,9 @@ Salt (until 3008): ``salt/modules/mysql.py``; then saltext-mysql.
 
 Options (configuration or pillar): ``mysql.host``, ``mysql.port``, ``mysql.user``, ``mysql.pass``, ``mysql.db``,
 ``mysql.unix_socket``, ``mysql.ssl`` (a dict: ca, cert, key …), ``mysql.default_file`` (an option file) and
-``mysql.default_group`` (a group of it, beside ``client``). All functions take them as ``connection_host`` and so on,
-too; with ``connection_default_file`` none of the options counts. Nothing else is read: no option file of the system.
+``mysql.default_group`` (a group of that file that is read in addition to ``client``). All functions also take them as
+arguments ``connection_host`` and so on; with ``connection_default_file`` all of these options are ignored. Option files
+of the system are not read.
 """
 
 import os
@@ -46,7 +47,7 @@ def _server(connection_args):
 
 def quote_identifier(identifier, for_grants=False):
     """
-    Return a name of a database, table or column as SQL wants it, with ``%`` doubled, as ``mysql.query`` undoes it
+    Return a name of a database, table or column quoted for SQL; ``%`` is doubled, because ``mysql.query`` halves it
 
     identifier
         the name
@@ -68,7 +69,7 @@ def query(database, query, **connection_args):
     Run a statement in a database; returns ``{"query time": {human, raw}}`` and ``rows affected``, or ``rows returned``,
     ``columns`` and ``results`` (rows of text) for SELECT, SHOW and DESC
 
-    Returns {} without a connection and False when the statement fails.
+    Returns {} if the connection fails, and False if the statement fails.
 
     CLI Example:
 
@@ -95,7 +96,7 @@ def query(database, query, **connection_args):
 
 
 def _affected(found):
-    """How many rows a statement changed, or returned, out of its results with ROW_COUNT() at the end."""
+    """The number of rows that a statement changed or returned, from its results that end with ROW_COUNT()."""
     count = int(found[-1][1][0][0])
     return count if count >= 0 else sum(len(rows) for _, rows in found[:-1])
 
@@ -106,7 +107,7 @@ def _took(seconds):
 
 
 def _columns(server, query):
-    """The names of the columns of a query without rows, which the client does not print."""
+    """The names of the columns of a query without rows; the client does not print them."""
     if not query.lstrip().upper().startswith("SELECT"):
         return ()
     try:
@@ -119,7 +120,8 @@ def _columns(server, query):
 
 def file_query(database, file_name, **connection_args):
     """
-    Run the statements of a file in a database, until one fails; returns what ``query`` does, for all of them together
+    Run the statements of a file in a database, until one fails; returns what ``query`` returns, for all of them
+    together
 
     file_name
         a path, ``salt://`` or a URL
@@ -140,8 +142,8 @@ def file_query(database, file_name, **connection_args):
     with open(file_name, "rb") as handle:
         todo = mysqlrun.statements(handle.read().decode("utf-8", "replace"))
     start = time.time()
-    # one client for all: what one statement sets, the next ones have
-    mark = "//%s" % os.urandom(6).hex()  # a delimiter may have 15 characters
+    # one client for all statements: variables that one sets apply to the next
+    mark = "//%s" % os.urandom(6).hex()  # a delimiter has at most 15 characters
     script = "delimiter %s\n" % mark
     script += "".join("%s\n%s\nSELECT ROW_COUNT(), '%s'\n%s\n" % (each, mark, mark, mark) for each in todo)
     try:
@@ -181,7 +183,7 @@ def status(**connection_args):
 
 def version(**connection_args):
     """
-    Return the version of the server, empty text without an answer
+    Return the version of the server; an empty text if it does not answer
 
     CLI Example:
 
@@ -213,7 +215,7 @@ def slave_lag(**connection_args):
 
 def free_slave(**connection_args):
     """
-    Promote a replica; returns ``promoted`` or ``failed``, empty text without an answer
+    Promote a replica; returns ``promoted`` or ``failed``; an empty text if the server does not answer
 
     CLI Example:
 
@@ -226,7 +228,7 @@ def free_slave(**connection_args):
     if not rows:
         return ""
     master = _server(dict(connection_args, connection_host=rows[0]["Master_Host"]))
-    master.execute("FLUSH LOGS")  # it may be gone
+    master.execute("FLUSH LOGS")  # the process may have ended
     for statement in ("STOP SLAVE", "RESET MASTER", "RESET SLAVE ALL"):
         server.execute(statement)
     return "failed" if server.dicts("SHOW SLAVE STATUS") else "promoted"
@@ -245,7 +247,7 @@ def processlist(**connection_args):
     return [_typed(row) for row in _server(connection_args).dicts("SHOW FULL PROCESSLIST") or ()]
 
 
-#: columns that hold numbers
+#: columns with numbers
 _NUMBERS = (
     "Id",
     "Time",
@@ -277,7 +279,7 @@ def _typed(row):
 
 def get_master_status(**connection_args):
     """
-    Return ``{File, Position, Binlog_Do_DB, Binlog_Ignore_DB}``; [] when it keeps no binary log
+    Return ``{File, Position, Binlog_Do_DB, Binlog_Ignore_DB}``; [] if the server has no binary log
 
     CLI Example:
 
@@ -291,7 +293,7 @@ def get_master_status(**connection_args):
 
 def get_slave_status(**connection_args):
     """
-    Return what SHOW SLAVE STATUS has; [] when it is no replica
+    Return the result of SHOW SLAVE STATUS; [] if the server is no replica
 
     CLI Example:
 
@@ -360,10 +362,10 @@ def plugins_list(**connection_args):
 
 def plugin_add(name, soname=None, **connection_args):
     """
-    Install a plugin; returns whether it is there then
+    Install a plugin; returns whether it is installed
 
     soname
-        its file, ``name.so`` unless given
+        its file, by default ``name.so``
 
     CLI Example:
 
@@ -401,7 +403,7 @@ def _plugin(name, there, sql, connection_args):
 
 def plugin_status(name, **connection_args):
     """
-    Return the status of a plugin, such as ACTIVE; empty text if it does not exist, or without an answer
+    Return the status of a plugin, such as ACTIVE; an empty text if it does not exist or the server does not answer
 
     CLI Example:
 

@@ -1,6 +1,6 @@
 """Users of MySQL and MariaDB, and their grants: a part of ``mysql``. Salt (until 3008): modules/mysql.py
 
-All functions take ``connection_host`` and so on, as those in mysql.py do. Other arguments of many:
+All functions take ``connection_host`` and so on, like those of mysql.py. Other arguments of many:
 
 user, host          an account is both (localhost)
 password            text; ``password_hash`` its stored form (``*6C89…``); ``password`` outweighs it
@@ -26,7 +26,7 @@ log = getLogger(__name__)
 
 NATIVE = "mysql_native_password"
 
-#: since when passwords of MySQL have plugins, and users of MariaDB are a view
+#: from these versions on, passwords of MySQL have plugins, and users of MariaDB are a view
 _MYSQL_PLUGINS = (8, 0, 11)
 _MARIADB_VIEW = (10, 4)
 
@@ -41,7 +41,8 @@ class _Server(object):
     """A connection with properties of the server: ``sql``, ``mariadb``, ``modern`` and ``version``."""
 
     def __init__(self, connection_args, password=None, user=None):
-        """``password`` of ``user``: to try when we log in as that user, who has just got a new one."""
+        """``password`` of ``user``: it is tried if the connection uses this account, whose password has just been
+        changed."""
         self.sql = mysqlrun.Server(__salt__, __context__, connection_args)
         rows = self.sql.rows("SELECT VERSION()")
         if rows is None and password and "Access denied for user '%s'@" % user in __context__[mysqlrun.ERROR]:
@@ -115,9 +116,9 @@ def user_exists(
     **connection_args,
 ):
     """
-    Whether there is such an account, with this password or stored form, or without one (``passwordless``)
+    Whether the account exists, with this password or stored form, or without a password (``passwordless``)
 
-    A password that is stored in another form than the native one cannot be compared: then it counts as the right one.
+    A password that is not stored in the native form cannot be compared; it is assumed to be equal.
 
     CLI Example:
 
@@ -148,7 +149,7 @@ def user_exists(
 
 def user_info(user, host="localhost", **connection_args):
     """
-    Return all columns that mysql.user has of an account; None if there is none, False without an answer
+    Return all columns of an account in mysql.user; None if there is none, False if the server does not answer
 
     CLI Example:
 
@@ -180,7 +181,7 @@ def user_create(
     **connection_args,
 ):
     """
-    Create an account; False when there is one already, or when it fails
+    Create an account; False if it exists already, or after an error
 
     CLI Example:
 
@@ -201,7 +202,7 @@ def user_create(
 
 
 def _identified(server, host, password, password_hash, allow_passwordless, unix_socket, auth_plugin, new):
-    """`` IDENTIFIED …`` of a statement; None with an error message if it is not possible."""
+    """`` IDENTIFIED …`` of a statement; None, with an error message, if it is not possible."""
     if is_true(unix_socket) and (new or is_true(allow_passwordless)):
         if host != "localhost":
             return _refused("Auth via unix_socket can be set only for host=localhost")
@@ -248,7 +249,7 @@ def user_chpass(
     **connection_args,
 ):
     """
-    Change an account's password; False when there is no such account, or when it fails
+    Change an account's password; False if there is no such account, or after an error
 
     CLI Example:
 
@@ -281,7 +282,7 @@ def user_chpass(
 
 def user_remove(user, host="localhost", **connection_args):
     """
-    Remove an account; False if there is none, or when it fails
+    Remove an account; False if there is none, or after an error
 
     CLI Example:
 
@@ -365,7 +366,7 @@ def grant_add(
     grant, database, user, host="localhost", grant_option=False, escape=True, ssl_option=False, **connection_args
 ):
     """
-    Grant privileges to an account; returns whether it has them then
+    Grant privileges to an account; returns whether it has them afterwards
 
     escape
         quote the names in ``database``
@@ -390,7 +391,7 @@ def grant_add(
 
 def grant_revoke(grant, database, user, host="localhost", grant_option=False, escape=True, **connection_args):
     """
-    Take privileges from an account; returns whether it does not have them then
+    Revoke privileges of an account; returns whether it does not have them afterwards
 
     CLI Example:
 

@@ -1,6 +1,7 @@
-"""Databases of MySQL and MariaDB, and upkeep of their tables: a part of ``mysql``. Salt (until 3008): modules/mysql.py
+"""Databases of MySQL and MariaDB, and maintenance of their tables: a part of ``mysql``. Salt (until 3008):
+modules/mysql.py
 
-All functions take ``connection_host`` and so on, as those in mysql.py do.
+All functions take ``connection_host`` and so on, like those of mysql.py.
 """
 
 from thin.log import getLogger
@@ -39,7 +40,7 @@ def db_list(**connection_args):
 
 def db_get(name, **connection_args):
     """
-    Return ``{character_set, collate}`` of a database; {} if there is none, [] without an answer
+    Return ``{character_set, collate}`` of a database; {} if there is none, [] if the server does not answer
 
     CLI Example:
 
@@ -58,7 +59,7 @@ def db_get(name, **connection_args):
 
 def alter_db(name, character_set=None, collate=None, **connection_args):
     """
-    Give a database another character set or collation; returns whether that went well
+    Change the character set or collation of a database; returns whether it worked
 
     CLI Example:
 
@@ -106,7 +107,7 @@ def db_exists(name, **connection_args):
 
 def db_create(name, character_set=None, collate=None, **connection_args):
     """
-    Create a database; False when there is one already, or when it fails
+    Create a database; False if it exists already, or after an error
 
     CLI Example:
 
@@ -122,13 +123,13 @@ def db_create(name, character_set=None, collate=None, **connection_args):
         sql += " CHARACTER SET " + text(character_set)
     if collate is not None:
         sql += " COLLATE " + text(collate)
-    # without an answer nothing is to be made
+    # nothing may be created if the server does not answer
     return mysqlrun.ERROR not in __context__ and _server(connection_args).execute(sql)
 
 
 def db_remove(name, **connection_args):
     """
-    Remove a database; False if there is none, when it is the server's own, or when it fails
+    Remove a database; False if there is none, if it belongs to the server itself, or after an error
 
     CLI Example:
 

@@ -4,14 +4,14 @@ from thin.exceptions import SaltInvocationError
 
 __virtualname__ = "netaddress"
 
-#: All of it only computes.
+#: All functions only compute.
 __controller__ = True
 __reads__ = ("list_cidr_ips", "list_cidr_ips_ipv6", "cidr_netmask", "cidr_broadcast")
 
 
 def list_cidr_ips(cidr):
     """
-    Return all addresses of a network, its own and the broadcast address too
+    Return all addresses of a network, including the network and broadcast addresses
 
     CLI Example:
 
@@ -24,7 +24,7 @@ def list_cidr_ips(cidr):
 
 def list_cidr_ips_ipv6(cidr):
     """
-    Return all addresses of a network as IPv6: those of IPv4 mapped into it
+    Return all addresses of a network as IPv6; IPv4 addresses are mapped
 
     CLI Example:
 
@@ -51,7 +51,7 @@ def cidr_netmask(cidr):
 
 def cidr_broadcast(cidr):
     """
-    Return the broadcast address of a network; the text None if there is none
+    Return the broadcast address of a network; the text ``None`` if there is none
 
     CLI Example:
 

@@ -1,8 +1,8 @@
 """
 Network interfaces and routes where netplan manages them. Salt: ``salt/modules/netplan_ip.py``.
 
-Each interface has a file of its own in ``/etc/netplan``, which comes behind the system's. Settings have Salt's names;
-what netplan has nothing for (commands at ``up``, offloading) raises CommandExecutionError.
+Each interface has its own file in ``/etc/netplan``, which is read after the system's files. Settings have Salt's names;
+settings that netplan does not support (commands at ``up``, offloading) raise CommandExecutionError.
 """
 
 import os
@@ -77,7 +77,7 @@ def build_interface(iface, iface_type, enabled, **settings):
     iface_type
         eth, bond, slave, vlan or bridge.
     enabled
-        Of no meaning here.
+        Without effect.
     settings
         proto (static, dhcp), ipaddr, netmask, ipaddrs, gateway, dns, mtu, ipv6proto, ipv6ipaddr, ipv6netmask,
         ipv6addrs, ipv6gateway; slaves and options of a bond; ports and options of a bridge; vlan_id and link of a VLAN.
@@ -156,7 +156,7 @@ def get_routes(iface):
 
 def get_network_settings():
     """
-    Return []: netplan has no settings but those of interfaces
+    Return []: netplan has only settings of interfaces
 
     CLI Example:
 
@@ -169,7 +169,7 @@ def get_network_settings():
 
 def build_network_settings(**settings):
     """
-    Return []: netplan has no settings but those of interfaces
+    Return []: netplan has only settings of interfaces
 
     CLI Example:
 
@@ -182,7 +182,7 @@ def build_network_settings(**settings):
 
 def apply_network_settings(**settings):
     """
-    Have netplan check the configuration and put it in force; raises CommandExecutionError when it refuses
+    Let netplan check and apply the configuration. Raises CommandExecutionError if it fails
 
     CLI Example:
 
@@ -192,14 +192,14 @@ def apply_network_settings(**settings):
     """
     if settings.get("test"):
         return True
-    for word in ("generate", "apply"):  # a wrong file fails before anything is changed
+    for word in ("generate", "apply"):  # an invalid file fails before anything is changed
         _run(["netplan", word])
     return True
 
 
 def up(iface, iface_type=None):
     """
-    Put the whole configuration in force, which brings interfaces up
+    Apply the whole configuration, which brings interfaces up
 
     CLI Example:
 
@@ -247,13 +247,13 @@ def _run(command):
 
 def _lines(document):
     text = yamlout.dump(document)
-    # addresses need no quotes, nor does this
+    # addresses need no quotes
     text = re.sub(r"'((?:\d+\.){3}\d+(?:/\d+)?|[0-9a-f:]*::[0-9a-f:]*(?:/\d+)?|802\.3ad)'$", r"\1", text, flags=re.M)
     return text.splitlines(True)
 
 
 def _section_of(iface):
-    """Where netplan keeps an interface: as in its own file, else with the ordinary ones."""
+    """The section of netplan for an interface: that of its own file, by default ethernets."""
     section = "ethernets"
     for line in get_interface(iface):
         if re.match(r"  (\w+):$", line):
@@ -304,7 +304,7 @@ def _members(iface, kind, settings):
 
 
 def _vlan(iface, settings):
-    """(id, the interface below), from settings or a name like ``eth0.100``."""
+    """(id, parent interface), from settings or a name like ``eth0.100``."""
     number = _first(settings, "vlan_id", "id")
     link = _first(settings, "vlan-raw-device", "vlan_raw_device", "parent", "link")
     base, dot, tag = iface.rpartition(".")
@@ -320,7 +320,7 @@ def _document(iface, kind, settings):
     members = _members(iface, kind, settings)
     if kind == "vlan":
         members = [link for link in [_vlan(iface, settings)[1]] if link]
-    for member in members:  # netplan must know what it refers to
+    for member in members:  # netplan must have a definition of the parent interface
         if member != iface:
             network.setdefault("ethernets", {}).setdefault(member, {})
     return {"network": network}

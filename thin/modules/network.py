@@ -1,12 +1,12 @@
 """Addresses, names, routes and connections of the target. Salt: ``salt/modules/network.py``.
 
-Here are interfaces, addresses and names. network_ways.py has ways and connections to other machines, network_tools.py
-what else other programs tell.
+This file has interfaces, addresses and names. network_ways.py has routes and connections to other machines,
+network_tools.py has functions that call other programs.
 """
 
 from thin.utils.system import interfaces as links
 
-#: What only computes.
+#: Functions that only compute.
 __controller__ = ("calc_net", "convert_cidr", "ip_in_subnet", "iphexval", "is_loopback", "is_private", "reverse_ip")
 __recorded__ = ("calc_net", "convert_cidr", "ip_in_subnet", "iphexval", "is_loopback", "is_private", "reverse_ip")
 __usual__ = True
@@ -105,7 +105,7 @@ def interface_ip(iface):
 
 def ifacestartswith(cidr):
     """
-    Return the labels of the IPv4 addresses that begin with a text
+    Return the labels of IPv4 addresses that begin with a text
 
     CLI Example:
 
@@ -186,7 +186,7 @@ def ip_networks6(interface=None, include_loopback=False, verbose=False):
 
 def subnets(interfaces=None):
     """
-    Return the IPv4 networks that the target is in, or these interfaces are
+    Return the IPv4 networks of the target, or of these interfaces
 
     CLI Example:
 
@@ -277,7 +277,7 @@ def convert_cidr(cidr):
 
 def is_private(ip_addr):
     """
-    Whether an address is one of those set aside for private networks
+    Whether an address is in a range for private networks
 
     CLI Example:
 
@@ -290,7 +290,7 @@ def is_private(ip_addr):
 
 def is_loopback(ip_addr):
     """
-    Whether an address is one of this machine's own loopback
+    Whether an address is a loopback address
 
     CLI Example:
 
@@ -303,7 +303,7 @@ def is_loopback(ip_addr):
 
 def reverse_ip(ip_addr):
     """
-    Return the name that an address has in the DNS
+    Return the name in the DNS for reverse look-ups of an address
 
     CLI Example:
 
@@ -332,7 +332,7 @@ def iphexval(ip):
 
 def get_hostname():
     """
-    Return the name that the kernel has for this machine
+    Return the host name of the kernel
 
     CLI Example:
 
@@ -347,7 +347,7 @@ def get_hostname():
 
 def get_fqdn():
     """
-    Return the machine's name with its domain
+    Return the fully qualified name of the machine
 
     CLI Example:
 
@@ -362,7 +362,7 @@ def get_fqdn():
 
 def fqdns():
     """
-    Return all names that the DNS has for the machine's addresses, as ``{"fqdns": [...]}``
+    Return all names of the machine's addresses in the DNS, as ``{"fqdns": [...]}``
 
     CLI Example:
 
@@ -383,7 +383,7 @@ def fqdns():
 
 def mod_hostname(hostname):
     """
-    Give the machine another name, now and at boot, and in ``/etc/hosts``; whether it worked
+    Change the host name, now, at boot, and in ``/etc/hosts``; returns whether it worked
 
     CLI Example:
 
@@ -415,7 +415,7 @@ def mod_hostname(hostname):
 
 
 def _kept_at_boot(hostname):
-    """Where other systems than Linux keep the name; whether that could be written."""
+    """Write the name where other systems than Linux store it; returns whether that worked."""
     from thin.utils.files import textfile
 
     kernel = __grains__.get("kernel")
@@ -430,7 +430,7 @@ def _kept_at_boot(hostname):
     return __salt__["cmd.run_all"](command, python_shell=False)["retcode"] == 0
 
 
-# Below
+# Private functions
 
 
 def _networks(family, interface, include_loopback, verbose):

@@ -1,6 +1,6 @@
 """Sockets, routes to hosts, DNS answers, wake-on-LAN and buffers. Salt: modules/network.py
 
-The functions of ``network`` that ask other programs; the rest of it is in network.py.
+The functions of ``network`` that call other programs; the rest is in network.py.
 """
 
 import re
@@ -23,7 +23,7 @@ def __virtual__():
 
 def netstat():
     """
-    Return the sockets that are open: ``[{"proto", "local-address", "remote-address", "state", "user", "program", …}]``
+    Return the open sockets: ``[{"proto", "local-address", "remote-address", "state", "user", "program", …}]``
 
     CLI Example:
 
@@ -46,7 +46,7 @@ def netstat():
 
 def traceroute(host):
     """
-    Return the way to another host: ``[{"count", "hostname", "ip", "ms1", "ms2", "ms3"}]``
+    Return the route to another host: ``[{"count", "hostname", "ip", "ms1", "ms2", "ms3"}]``
 
     host
         its name or address
@@ -68,7 +68,7 @@ def traceroute(host):
 
 def nslookup(host):
     """
-    Return what nslookup says of a host: ``[{"Server": address}, {"Name": name}, {"Address": address}]``
+    Return the output of nslookup: ``[{"Server": address}, {"Name": name}, {"Address": address}]``
 
     host
         its name or address
@@ -86,7 +86,7 @@ def nslookup(host):
 
 def wol(mac, bcast="255.255.255.255", destport=9):
     """
-    Wake a machine: send the magic packet; True
+    Wake a machine: send the magic packet; returns True
 
     mac
         its hardware address
@@ -117,7 +117,7 @@ def wol(mac, bcast="255.255.255.255", destport=9):
 
 def get_bufsize(iface):
     """
-    Return how many packets an interface keeps, and how many it could: ``{"rx", "rx-max", "tx", …, "result"}``
+    Return the current and maximum sizes of an interface's buffers: ``{"rx", "rx-max", "tx", …, "result"}``
 
     iface
         the interface
@@ -146,18 +146,12 @@ def get_bufsize(iface):
 
 def mod_bufsize(iface, *args, **kwargs):
     """
-    Set how many packets an interface keeps: ``{"result", "comment"}``
+    Set the sizes of an interface's buffers: ``{"result", "comment"}``
 
     iface
         the interface
     rx
-        packets that came
-    rx-mini
-        small ones
-    rx-jumbo
-        large ones
-    tx
-        packets to be sent
+        received packets rx-mini small ones rx-jumbo large ones tx packets to send
 
     CLI Example:
 
@@ -178,7 +172,7 @@ def mod_bufsize(iface, *args, **kwargs):
     return {"result": not said, "comment": said or " ".join(words)}
 
 
-# Inside
+# Private functions
 
 
 def _run(*command):
@@ -238,7 +232,7 @@ def _rows_of_bsd(text):
 
 
 def _with_owners(rows, sockstat):
-    """The rows of netstat with ``user`` and ``program`` (``PID/NAME``), as sockstat has them for the same addresses."""
+    """Rows of netstat with ``user`` and ``program`` (``PID/NAME``) from sockstat's rows of the same addresses."""
     owners = {}
     for line in sockstat.splitlines()[1:]:
         words = line.split()
@@ -254,7 +248,7 @@ def _with_owners(rows, sockstat):
 
 
 def _hop(line):
-    """One line of traceroute, on Linux or BSD; {} for other lines."""
+    """One line of traceroute on Linux or BSD; {} for other lines."""
     count = re.match(r"\s*(\d+)\s", line)
     if not count:
         return {}

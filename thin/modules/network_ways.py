@@ -1,4 +1,4 @@
-"""Ways from the target to other machines: routes, neighbours, connections. Salt: ``salt/modules/network.py``.
+"""Routes, neighbours, and connections from the target to other machines. Salt: ``salt/modules/network.py``.
 
 The functions of ``network`` for the target itself are in network.py.
 """
@@ -33,7 +33,7 @@ def routes(family=None):
     """
     Return the routes, as a list of ``{addr_family, destination, gateway, netmask, flags, interface}``
 
-    ``family`` (inet, inet6) keeps those of one kind.
+    ``family`` (inet, inet6): only routes of this family.
 
     CLI Example:
 
@@ -56,7 +56,7 @@ def routes(family=None):
 
 def default_route(family=None):
     """
-    Return the routes that lead everywhere else
+    Return the default routes
 
     CLI Example:
 
@@ -70,7 +70,7 @@ def default_route(family=None):
 
 def get_route(ip):
     """
-    Return how packets to an address leave: ``{destination, gateway, interface, source}``
+    Return the route of packets to an address: ``{destination, gateway, interface, source}``
 
     CLI Example:
 
@@ -137,7 +137,7 @@ ipneighs6 = ip_neighs6
 
 def ping(host, timeout=False, return_boolean=False):
     """
-    Send four echo requests and return what ``ping`` prints, or with ``return_boolean`` whether all is well
+    Send four echo requests and return the output of ``ping``, or with ``return_boolean`` whether all were answered
 
     CLI Example:
 
@@ -155,7 +155,7 @@ def connect(host, port=None, **kwargs):
     """
     Try to connect to a port; ``proto`` (tcp, udp), ``timeout`` (seconds; 5), ``family`` (ipv4, ipv6)
 
-    Returns ``{result, comment}``. With udp, an answer must come to what is sent.
+    Returns ``{result, comment}``. With udp, a reply to a packet is necessary.
 
     CLI Example:
 
@@ -195,7 +195,7 @@ def dns_check(addr, port, safe=False, ipv6=None):
     """
     Return the address of a name, IPv6 in brackets: the first with a reachable port, otherwise the first
 
-    Behind the Jinja filter of that name. ``ipv6``: True prefers IPv6, False takes IPv4 only.
+    The Jinja filter of that name uses this. ``ipv6``: True prefers IPv6, False allows only IPv4.
 
     CLI Example:
 
@@ -269,7 +269,7 @@ def dig(host):
     return _out("dig", _sane(host))
 
 
-# Below
+# Private functions
 
 
 def _neighbours(mark):
@@ -278,7 +278,7 @@ def _neighbours(mark):
 
 
 def _endpoint(text):
-    """(address, port) of a column of /proc/net/tcp: hexadecimal, in words of the machine's byte order."""
+    """(address, port) of a column of /proc/net/tcp: hexadecimal words in the byte order of the machine."""
     import struct
     from ipaddress import ip_address
 
@@ -289,7 +289,7 @@ def _endpoint(text):
 
 
 def _sane(host):
-    """An address as it is; of a name, only the characters that names have, and never an option."""
+    """Return an address unchanged; of a name, only characters that are allowed in names, and never an option."""
     from ipaddress import ip_address
 
     try:

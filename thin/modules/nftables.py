@@ -1,8 +1,8 @@
 """
 Firewall rules with nftables' command nft. Salt: ``salt/modules/nftables.py``.
 
-``family`` is ipv4, ipv6, inet, arp, bridge or netdev. Functions that change or check something return
-``{"result", "comment"}``; a rule is its text, as nft takes it. What nft lists of all tables is in nftables_saved.py.
+``family`` is ipv4, ipv6, inet, arp, bridge or netdev. Functions that change or check something return ``{"result",
+"comment"}``; a rule is its text in nft's syntax. nftables_saved.py lists all tables.
 """
 
 from thin import process
@@ -46,7 +46,7 @@ def build_rule(table=None, chain=None, command=None, position="", full=None, fam
     """
     Return ``{"result", "rule", "comment"}``: the text of a rule, with ``full`` as the whole command
 
-    ``kwargs`` are called like options of iptables: if, of, proto, connstate, icmp-type, icmpv6-type, pkttype, counter,
+    ``kwargs`` have the names of iptables options: if, of, proto, connstate, icmp-type, icmpv6-type, pkttype, counter,
     saddr or source, daddr or destination, dport, sport, dports, sports, jump, redirect-to or to-port, to-ports,
     to-source, to-destination, reject-with.
 
@@ -151,7 +151,7 @@ def check_table(table=None, family="ipv4"):
 
 def new_table(table, family="ipv4"):
     """
-    Make a table; that it exists is a result, too
+    Create a table; an existing one is also a success
 
     CLI Example:
 
@@ -193,14 +193,14 @@ def delete_table(table, family="ipv4"):
 
 def new_chain(table="filter", chain=None, table_type=None, hook=None, priority=None, family="ipv4"):
     """
-    Make a chain in a table
+    Create a chain in a table
 
     table_type
-        For a chain that sees packets by itself, with the next two: filter, nat or route.
+        For a base chain, with the next two: filter, nat or route.
     hook
         prerouting, input, forward, output, postrouting or ingress.
     priority
-        A number, or a word that nft knows; chains of lower ones are first.
+        A number, or a keyword of nft; chains with lower priorities come first.
 
     CLI Example:
 
@@ -226,7 +226,7 @@ def new_chain(table="filter", chain=None, table_type=None, hook=None, priority=N
 
 def delete_chain(table="filter", chain=None, family="ipv4"):
     """
-    Remove a chain, which no rule may jump to
+    Delete a chain, which must not be a target of jumps
 
     CLI Example:
 
@@ -321,7 +321,7 @@ def flush(table="filter", chain="", family="ipv4"):
 
 def get_policy(table="filter", chain=None, family="ipv4"):
     """
-    Return what becomes of packets that no rule of the chain takes: accept or drop; None for a chain without a hook
+    Return the policy of a chain: accept or drop; None for a chain without a hook
 
     CLI Example:
 
@@ -336,7 +336,7 @@ def get_policy(table="filter", chain=None, family="ipv4"):
 
 def set_policy(table="filter", chain=None, policy=None, family="ipv4"):
     """
-    Say what becomes of packets that no rule of a chain with a hook takes: accept or drop; whether it worked
+    Set the policy of a chain with a hook: accept or drop; returns whether it worked
 
     CLI Example:
 
@@ -382,7 +382,7 @@ def _handle(table, chain, rule, family):
 
 
 def _about(table, chain, family):
-    """What nft says of a chain: {table, name, type, hook, prio, policy}."""
+    """The properties of a chain that nft lists: {table, name, type, hook, prio, policy}."""
     for item in __salt__["nftables.get_rules_json"](family):
         about = item.get("chain")
         if about and (about["table"], about["name"]) == (table, chain):

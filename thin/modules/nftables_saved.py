@@ -1,4 +1,4 @@
-"""What nft lists of all tables, and the file that it is saved in: a part of ``nftables``.
+"""The list of all tables, and the file for saved rules: a part of ``nftables``.
 
 Salt: ``salt/modules/nftables.py``.
 """
@@ -24,7 +24,7 @@ def __virtual__():
 
 def get_saved_rules(conf_file=None):
     """
-    Return the lines of the file that rules are saved in, without comments
+    Return the lines of the file with saved rules, without comments
 
     CLI Example:
 
@@ -52,7 +52,7 @@ def list_tables(family="ipv4"):
 
 def get_rules(family="ipv4"):
     """
-    Return what nft lists of each table, as texts
+    Return the listing of each table by nft, as texts
 
     CLI Example:
 
@@ -66,7 +66,7 @@ def get_rules(family="ipv4"):
 
 def get_rules_json(family="ipv4"):
     """
-    Return what nft lists of all tables, as data
+    Return the listing of all tables by nft, as data
 
     CLI Example:
 

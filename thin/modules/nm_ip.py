@@ -1,8 +1,8 @@
 """
 Network interfaces and routes where NetworkManager alone manages them. Salt: ``salt/modules/nm_ip.py``.
 
-Each interface has a file of its own in NetworkManager's folder, which nmcli puts in force. Settings have Salt's names;
-what NetworkManager's files have nothing for (commands at ``up``, offloading) raises CommandExecutionError.
+Each interface has its own file in NetworkManager's folder, which nmcli applies. Settings have Salt's names; settings
+that NetworkManager's files do not support (commands at ``up``, offloading) raise CommandExecutionError.
 """
 
 import os
@@ -33,7 +33,7 @@ _WAKE = {
     "magic": 0x40,
     "ignore": 0x8000,
 }
-#: what is not an option of the bonding driver
+#: settings that are no options of the bonding driver
 _NOT_OF_BONDS = frozenset(
     """
 type test enabled onboot name noifupdown addr slaves interfaces ports bridge_ports master slave_type proto ipaddr
@@ -65,7 +65,7 @@ def __virtual__():
 
 def nm_managed():
     """
-    Whether NetworkManager alone manages the network: it runs, nmcli is there, and ifup and ifdown are not
+    Whether only NetworkManager manages the network: it runs, nmcli is installed, and ifup and ifdown are not
 
     CLI Example:
 
@@ -125,7 +125,7 @@ def get_interface(iface):
 
 def build_routes(iface, **settings):
     """
-    Put routes into an interface's file, which must exist, and return them as lines
+    Write routes to an interface's file, which must exist, and return them as lines
 
     routes
         A list of ``{ipaddr, netmask, gateway}``; without ``ipaddr`` the default route.
@@ -174,7 +174,7 @@ def get_routes(iface):
 
 def get_network_settings():
     """
-    Return []: NetworkManager has no settings but those of interfaces
+    Return []: NetworkManager has only settings of interfaces
 
     CLI Example:
 
@@ -187,7 +187,7 @@ def get_network_settings():
 
 def build_network_settings(**settings):
     """
-    Return []: NetworkManager has no settings but those of interfaces
+    Return []: NetworkManager has only settings of interfaces
 
     CLI Example:
 
@@ -249,7 +249,7 @@ def _file(iface):
 
 
 def _write(iface, lines):
-    """Whole or not at all, and for root's eyes only: NetworkManager watches the folder and takes no other."""
+    """Write a file atomically, readable only by root: NetworkManager watches the folder and ignores other files."""
     if textfile.lines(_file(iface)) != lines:
         textfile.write(_file(iface), "".join(lines), mode=0o600)
     safepath.chmod(_file(iface), 0o600)
@@ -284,7 +284,7 @@ def _numbered(word, values):
 
 
 def _with_routes(lines, routes):
-    """The lines of a file with these routes in place of those it has."""
+    """The lines of a file in which these routes replace the existing ones."""
     out, section = [], None
 
     def end():
@@ -306,7 +306,7 @@ def _with_routes(lines, routes):
 
 
 def _uuid(iface):
-    """An id that is always the same for an interface, in the form of a UUID."""
+    """A UUID that is always the same for an interface."""
     from hashlib import sha256
 
     text = sha256(b"pushsalt-" + iface.encode("utf-8")).hexdigest()
@@ -432,7 +432,7 @@ def _ethernet(kind, settings):
 
 
 def _wake(value):
-    """What wakes the machine: a number, names of what does, or a switch."""
+    """The wake-on-LAN setting: a number, names of events, or a boolean."""
     if value is None or isinstance(value, bool):
         return {True: _WAKE["magic"], False: _WAKE["ignore"], None: None}[value]
     text = str(value).strip().lower()
@@ -453,7 +453,7 @@ def _addresses(addresses, gateway):
 
 
 def _names(settings, wanted, search=True):
-    """Name servers of a family, and the search list."""
+    """Name servers of an address family, and the search list."""
     servers = [str(each) for each in _list(_first(settings, "dns", "nameservers")) if wanted(str(each))]
     domains = _list(_first(settings, "dns_search", "domain")) if search else []
     pairs = (("dns", servers), ("dns-search", domains))

@@ -1,6 +1,6 @@
 """The module ``service`` of a system without an init system, such as a container.
 
-There is no service then: none is available, none runs, and starting one is an error that says why.
+No service is available or runs, and starting one is an error that gives the reason.
 """
 
 from thin.exceptions import CommandExecutionError
@@ -101,7 +101,7 @@ def status(name, sig=None):
     name
         a service's name
     sig
-        look for a process with these words instead
+        look for a process with this text in its command line instead
 
     CLI Example:
 

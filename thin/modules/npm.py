@@ -26,10 +26,10 @@ def __virtual__():
 
 def install(pkg=None, pkgs=None, dir=None, runas=None, registry=None, env=None, dry_run=False, silent=True):
     """
-    Install a package, several, or what ``package.json`` of a folder wants; returns what npm reports
+    Install a package, several, or the dependencies in ``package.json`` of a folder; returns npm's report
 
     pkg
-        A package, with a version if need be: ``coffee-script@1.0.1``; a file or an address.
+        A package, optionally with a version: ``coffee-script@1.0.1``; a file or an address.
     pkgs
         A list of these.
     dir
@@ -37,9 +37,7 @@ def install(pkg=None, pkgs=None, dir=None, runas=None, registry=None, env=None, 
     registry
         The registry that they come from.
     dry_run
-        Only see what would be done.
-    silent
-        Without npm's progress.
+        Only report what would be done. silent Without npm's progress output.
 
     CLI Example:
 
@@ -48,19 +46,19 @@ def install(pkg=None, pkgs=None, dir=None, runas=None, registry=None, env=None, 
         pushsalt run '*' npm.install less@4.2.0
     """
     wanted = [pkg] if pkg else list(pkgs or [])
-    quiet = ["--no-progress", "--loglevel=error"] if silent else []  # --silent would be without a report, too
+    quiet = ["--no-progress", "--loglevel=error"] if silent else []  # --silent would suppress the report, too
     words = ["install", "--json"] + quiet + ([] if dir else ["--global"])
     words += (["--registry=%s" % registry] if registry else []) + (["--dry-run"] if dry_run else [])
     done = _npm(words + (["--"] + wanted if wanted else []), dir or "/", runas, env)
     if done["retcode"]:
         raise CommandExecutionError(_failure(done))
-    text = done["stdout"] or done["stderr"]  # old ones report on stderr
+    text = done["stdout"] or done["stderr"]  # old versions report on stderr
     return _json(text, text)
 
 
 def uninstall(pkg, dir=None, runas=None, env=None):
     """
-    Remove a package; whether it worked
+    Remove a package; returns whether it worked
 
     CLI Example:
 
@@ -90,7 +88,7 @@ def list_(pkg=None, dir=None, runas=None, env=None, depth=None):
             raise SaltInvocationError("Error: depth %s must be a number" % depth)
         words.append("--depth=%d" % depth)
     done = _npm(words + ([pkg] if pkg else []), dir, runas, env)
-    # It fails where nothing is installed, too; then it has no complaint.
+    # npm also fails if nothing is installed, but without an error message then.
     if done["retcode"] and done["stderr"]:
         raise CommandExecutionError(_failure(done))
     return _json(done["stdout"], {}).get("dependencies", {})
@@ -98,7 +96,7 @@ def list_(pkg=None, dir=None, runas=None, env=None, depth=None):
 
 def cache_clean(path=None, runas=None, env=None, force=False):
     """
-    Empty npm's cache, or take away one part of it; npm of today wants ``force``. Whether that worked
+    Empty npm's cache, or remove one package from it; since npm 5 this needs ``force``. Returns whether it worked
 
     CLI Example:
 
@@ -187,7 +185,7 @@ def _failure(done):
 
 
 def _json(text, otherwise):
-    """The JSON object or list in a text: there may be lines of other kinds around it."""
+    """The JSON object or list in a text that may have other lines before and after it."""
     for opening, closing in ("{}", "[]"):
         first, last = re.search("^" + re.escape(opening), text, re.M), text.rfind(closing)
         if first and last > first.start():

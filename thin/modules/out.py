@@ -1,7 +1,7 @@
 """Data as text, for modules and templates. Salt: modules/out.py
 
-What outputters of the controller make of returns is theirs; here are the shapes that need nothing else: nested, json,
-yaml, txt, pprint and raw.
+Returns are formatted by the outputters of the controller. This file has simple formats: nested, json, yaml, txt, pprint
+and raw.
 """
 
 from thin.exceptions import CommandExecutionError
@@ -21,11 +21,10 @@ def out_format(data, out="nested", opts=None, **kwargs):
     data
         The data
     out
-        nested, json, yaml, txt, pprint or raw; any other is taken for nested
+        nested, json, yaml, txt, pprint or raw; any other name means nested
     opts
         Options: ``output_indent`` for json
-    kwargs
-        Not looked at
+    kwargs Ignored
 
     CLI Example:
 
@@ -84,7 +83,7 @@ def html_format(data, out="nested", opts=None, **kwargs):
 
 
 def _elsewhere(kind, data, options, otherwise):
-    """As the controller writes it; without one, nearly so."""
+    """The controller's output; without a controller, a similar one."""
     try:
         return serial.elsewhere("serialize", kind, data, options).rstrip("\n")
     except CommandExecutionError:
@@ -92,7 +91,7 @@ def _elsewhere(kind, data, options, otherwise):
 
 
 def _nested(data, indent):
-    """Keys with a colon, each level four blanks in; items of a list with a hyphen."""
+    """Mappings as keys with a colon, four blanks of indentation for each level; items of a list with a hyphen."""
     blank = " " * indent
     if isinstance(data, dict):
         rule = ["%s----------" % blank] if indent else []

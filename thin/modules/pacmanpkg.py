@@ -1,6 +1,6 @@
 """Packages of Arch by pacman. Salt: modules/pacmanpkg.py
 
-Nothing here ever asks, and pacman's lock is waited for. Functions that take ``root`` work on another system's root
+No command asks questions, and all wait for pacman's lock. Functions that take ``root`` work on another system's root
 directory.
 """
 
@@ -44,7 +44,7 @@ def __virtual__():
     return False, "The pacman module could not be loaded: unsupported OS family."
 
 
-# What is there, what can be had
+# Installed and available packages
 
 
 def version_cmp(pkg1, pkg2, ignore_epoch=False, **kwargs):
@@ -116,7 +116,7 @@ def latest_version(*names, **kwargs):
     installed = {} if kwargs.get("show_installed") else list_pkgs(root=kwargs.get("root"))
     found = dict.fromkeys(names, "")
     for _, name, number in _offered(kwargs.get("root")):
-        if found.get(name) == "":  # the repositories stand in the order in which pacman takes from them
+        if found.get(name) == "":  # the repositories are listed in pacman's order of preference
             newer = name not in installed or pacmanversion.compare(number, installed[name]) > 0
             found[name] = number if newer else None
     found = {name: number or "" for name, number in found.items()}
@@ -128,7 +128,7 @@ available_version = latest_version
 
 def upgrade_available(name, **kwargs):
     """
-    Whether a newer version of the package can be had
+    Whether a newer version of the package is available
 
     CLI Example:
 
@@ -141,7 +141,7 @@ def upgrade_available(name, **kwargs):
 
 def list_upgrades(refresh=False, root=None, **kwargs):
     """
-    Return ``{name: new version}`` of what an upgrade would bring
+    Return ``{name: new version}`` of the packages that an upgrade would change
 
     refresh : False
         Update the lists first.
@@ -227,7 +227,8 @@ def group_list():
 
 def group_info(name):
     """
-    Return ``{default, mandatory, optional, conditional: [names]}`` of a group; to pacman all packages are default ones
+    Return ``{default, mandatory, optional, conditional: [names]}`` of a group; for pacman all packages are default
+    packages
 
     CLI Example:
 
@@ -313,7 +314,7 @@ def install(name=None, refresh=False, sysupgrade=None, pkgs=None, sources=None, 
     sysupgrade
         Upgrade all other packages, too.
     reinstall
-        Install again what is there already.
+        Install packages again that are already installed.
     downloadonly
         Only download.
 

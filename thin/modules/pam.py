@@ -30,7 +30,7 @@ def read_file(file_name):
     rules = []
     for line in text.splitlines():
         if line.strip() and not line.startswith("#"):
-            # a control of several words stands in brackets
+            # a control of several words is in brackets
             words = re.match(r"\s*(\S+)(?:\s+(?:\[([^\]]*)\]|(\S+))(?:\s+(\S+)(.*))?)?", line).groups()
             control = " ".join(words[1].split()) if words[1] is not None else words[2] or ""
             rules.append(

@@ -48,7 +48,7 @@ def set_(device, minor, flag, state):
 
 def toggle(device, partition, flag):
     """
-    Turn a partition's flag over
+    Invert a partition's flag
 
     device
         The disk
@@ -93,7 +93,7 @@ def disk_set(device, flag, state):
 
 def disk_toggle(device, flag):
     """
-    Turn a disk's flag over
+    Invert a disk's flag
 
     device
         The disk
@@ -112,7 +112,7 @@ def disk_toggle(device, flag):
 
 
 def _state(value, where):
-    word = {True: "on", False: "off"}.get(value, value)  # YAML takes on and off for booleans
+    word = {True: "on", False: "off"}.get(value, value)  # YAML reads on and off as booleans
     partedwords.check_choice({"on", "off"}, word, "state passed to %s" % where)
     return word
 

@@ -29,7 +29,7 @@ def __virtual__():
 
 def probe(*devices):
     """
-    Tell the kernel of changed partitions; the lines of partprobe
+    Inform the kernel of changed partitions; returns the lines of partprobe
 
     devices
         The disks; none for all
@@ -97,7 +97,7 @@ def list_(device, unit=None):
 
 def align_check(device, part_type, partition):
     """
-    Return what parted says of a partition's alignment
+    Return parted's check of a partition's alignment
 
     device
         The disk
@@ -120,7 +120,7 @@ def align_check(device, part_type, partition):
 
 def check(device, minor):
     """
-    Return what parted says of a partition's file system, which old versions can check
+    Check a partition's file system; only old versions of parted can do this
 
     device
         The disk
@@ -140,7 +140,7 @@ def check(device, minor):
 
 def cp(device, from_minor, to_minor):
     """
-    Copy a file system from one partition to another, which old versions of parted can
+    Copy a file system from one partition to another; only old versions of parted can do this
 
     device
         The disk
@@ -262,7 +262,7 @@ def mklabel(device, label_type):
 
 def mkpart(device, part_type, fs_type=None, start=None, end=None):
     """
-    Make a partition
+    Create a partition
 
     device
         The disk
@@ -353,7 +353,7 @@ def rescue(device, start, end):
 
 def resize(device, minor, start, end):
     """
-    Resize a partition and its file system, which old versions of parted can
+    Resize a partition and its file system; only old versions of parted can do this
 
     device
         The disk
@@ -413,7 +413,7 @@ def exists(device=""):
 
 def get_block_device():
     """
-    Return the names of all disks: no floppies, loop devices, CDs
+    Return the names of all disks, without floppies, loop devices and CDs
 
     CLI Example:
 

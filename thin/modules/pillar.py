@@ -1,6 +1,6 @@
-"""Pillar: reads it, for states and templates, which see real values. Salt: ``salt/modules/pillar.py``.
+"""Reads pillar, for states and templates, which receive the real values. Salt: ``salt/modules/pillar.py``.
 
-What a person sees of it is masked by the controller, which compiles it anew for ``pillar.items`` on a command line.
+Output for people is masked by the controller, which compiles pillar again for ``pillar.items`` on a command line.
 """
 
 import copy
@@ -32,9 +32,9 @@ def get(
     unmask=None,
 ):
     """
-    Return the pillar at a path (``pkg:apache``), or the default; ``merge`` puts the pillar over a default dict or list
+    Return the pillar at a path (``pkg:apache``), or the default; with ``merge``, the pillar is merged over the default
 
-    Raises KeyError when there is nothing, no default is given and ``pillar_raise_on_missing`` is set.
+    Raises KeyError if the path does not exist, no default is given and ``pillar_raise_on_missing`` is set.
 
     CLI Example:
 
@@ -42,7 +42,7 @@ def get(
 
         pushsalt run '*' pillar.get app:release
     """
-    if default == _NOT_SET:  # an undefined name of a template raises here, as in Salt, also when there is a value
+    if default == _NOT_SET:  # as in Salt, an undefined variable of a template raises here, even if the path exists
         default = KeyError if __opts__.get("pillar_raise_on_missing") else ""
     if merge:
         merged = _merged(key, default, delimiter, merge_nested_lists)
@@ -58,9 +58,9 @@ fetch = get
 
 
 def _merged(key, default, delimiter, merge_nested_lists):
-    """The pillar over its default, or None when the two do not fit together."""
+    """The pillar merged over its default, or None if their types differ."""
     if not isinstance(default, (dict, list)):
-        # Types only: values of pillar and what stands in for them do not go into logs.
+        # Only types: values of pillar and their replacements must not be logged.
         log.error(
             "pillar.get: a default of the type %s cannot be merged; only a dict or a list can",
             type(default).__name__,
@@ -84,7 +84,7 @@ def _merged(key, default, delimiter, merge_nested_lists):
 
 def items(*args, **kwargs):
     """
-    Return the pillar, or ``{path: value}`` of some of it
+    Return the pillar, or ``{path: value}`` for some paths
 
     CLI Example:
 
@@ -100,7 +100,7 @@ data_ = items
 
 def item(*args, **kwargs):
     """
-    Return ``{path: value}`` of these
+    Return ``{path: value}`` for these paths
 
     CLI Example:
 
@@ -115,7 +115,7 @@ def item(*args, **kwargs):
 
 def raw(key=None, unmask=None):
     """
-    Return the pillar as the modules have it, or what one of its keys holds
+    Return the pillar as modules receive it, or the value of one key
 
     CLI Example:
 
@@ -157,7 +157,7 @@ def keys(key, delimiter=DELIMITER, unmask=None):
 
 def filter_by(lookup_dict, pillar, merge=None, default="default", base=None):
     """
-    Return the value of the key (a glob) that fits a value of the pillar, as ``grains.filter_by`` does for grains
+    Return the value of the key (a glob) that matches a value of the pillar, as ``grains.filter_by`` does for grains
 
     CLI Example:
 
@@ -170,7 +170,7 @@ def filter_by(lookup_dict, pillar, merge=None, default="default", base=None):
 
 def obfuscate(*args, **kwargs):
     """
-    Return the pillar with the type of each value in its place
+    Return the pillar with all values replaced by their types
 
     CLI Example:
 

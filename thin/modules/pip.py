@@ -1,7 +1,7 @@
 """Python packages, by pip. Salt: modules/pip.py
 
-``bin_env`` is a virtual environment, a python or a pip; without it the Python that this runs on. ``user``: who pip runs
-as. pip never asks, and does not look whether there is a newer pip.
+``bin_env`` is a virtual environment, a python or a pip; without it the Python that this runs on. ``user``: the user
+that pip runs as. pip asks no questions, and does not check for a newer pip.
 """
 
 import os
@@ -37,7 +37,7 @@ def __virtual__():
 
 
 def normalize(name):
-    """The name of a package as all spellings of it have in common."""
+    """The normalized name of a package, equal for all spellings."""
     return pep440.normalize(name)
 
 
@@ -161,12 +161,12 @@ def list_all_versions(
     find_links=None,
     no_index=False,
 ):
-    """The versions that can be had, oldest first; None for none. ``find_links`` and ``no_index`` as for install."""
+    """The available versions, oldest first; None if there are none. ``find_links`` and ``no_index`` as for install."""
     number = pep440.key(version(bin_env, cwd, user) or "0")
     if number >= pep440.key("21.2"):
         words, pattern = ["index", "versions", pkg], r"Available versions: (.*)"
         words += ["--pre"] if include_alpha or include_beta or include_rc else []
-    else:  # they say it when they do not find one
+    else:  # these old versions list them if none matches
         words, pattern = ["install", "%s==versions" % pkg], r"\(from versions: ([^)]*)\)"
         words += ["--use-deprecated=legacy-resolver"] if number >= pep440.key("20.3") else []
     words += ["--no-index"] if no_index else []
@@ -230,7 +230,7 @@ def install(
 ):
     """Install packages: the return of cmd.run_all. A comma in a version's conditions is written ``;``.
 
-    Arguments for pips that are long gone (wheels, mirrors, external) are taken and mean nothing.
+    Arguments for old versions of pip (wheels, mirrors, external) are accepted and ignored.
     """
     if no_index and (index_url or extra_index_url):
         raise CommandExecutionError("'no_index' and ('index_url' or 'extra_index_url') are mutually exclusive.")
@@ -315,11 +315,11 @@ def upgrade(bin_env=None, user=None, cwd=None, use_vt=False):
     return ret
 
 
-# Inside
+# Private functions
 
 
 def _urls(env_vars, index_url, extra_index_url, proxy):
-    """The environment, with URLs that may have a password in them: so these are in no list of processes."""
+    """The environment, with URLs that may contain a password, so that process lists do not show them."""
     env = {"PIP_INDEX_URL": index_url, "PIP_EXTRA_INDEX_URL": extra_index_url, "PIP_PROXY": proxy}
     return dict({key: value for key, value in env.items() if value}, **(env_vars or {}))
 

@@ -1,4 +1,4 @@
-"""What every package provider shares: reading targets and shaping version lists. Salt: modules/pkg_resource.py"""
+"""Code that package providers share: parsing of targets, formats of version lists. Salt: modules/pkg_resource.py"""
 
 import fnmatch
 import os
@@ -120,7 +120,7 @@ def add_pkg(pkgs, name, pkgver):
 
 def sort_pkglist(pkgs):
     """
-    Sort the version lists of ``{name: [versions]}`` and drop doubles, in place.
+    Sort the version lists of ``{name: [versions]}`` and remove duplicates, in place.
 
     CLI Example:
 
@@ -148,7 +148,7 @@ def stringify(pkgs):
 
 def version_clean(verstr):
     """
-    The version without additions of the provider; unchanged if the provider has none.
+    The version without suffixes of the provider; unchanged if the provider has none.
 
     CLI Example:
 
@@ -193,8 +193,8 @@ def format_pkg_list(packages, versions_as_list, attr):
     """
     ``{name: "version"}`` or ``{name: [versions]}`` of ``{name: [{"epoch", "version", "release", "arch", …}]}``.
 
-    With ``attr``, a list of names or ``"all"``: ``{name: [these attributes]}``, version and arch included; there a name
-    carries no architecture where the attributes tell it.
+    With ``attr``, a list of names or ``"all"``: ``{name: [these attributes]}``, version and arch included; names then
+    have no architecture if an attribute has it.
 
     CLI Example:
 

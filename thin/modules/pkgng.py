@@ -1,8 +1,8 @@
 """Packages of FreeBSD and DragonFly by pkg. Salt: modules/pkgng.py
 
-Nothing here ever asks, and pkg's lock is waited for. Most functions take ``jail`` (a jail's name or id), ``chroot`` (a
-directory to change root to) or ``root`` (another system's root directory). Locks are in pkgng_locks.py, what only
-shows pkg's own output in pkgng_tools.py.
+No command asks questions, and all wait for pkg's lock. Most functions take ``jail`` (a jail's name or id), ``chroot``
+(a directory to change root to) or ``root`` (another system's root directory). Locks are in pkgng_locks.py, functions
+that return pkg's own output in pkgng_tools.py.
 """
 
 from thin.utils import data
@@ -36,7 +36,7 @@ def __virtual__():
     return (False, reason) if reason else __virtualname__
 
 
-# What is there, what can be had
+# Installed and available packages
 
 
 def version_cmp(pkg1, pkg2, ignore_epoch=False, **kwargs):
@@ -57,7 +57,7 @@ def version_cmp(pkg1, pkg2, ignore_epoch=False, **kwargs):
 
 def normalize_name(name):
     """
-    Return the name of the installed package that comes from an origin such as ``devel/git``; other names as they are
+    Return the name of the installed package for an origin such as ``devel/git``; other names are returned unchanged
 
     CLI Example:
 
@@ -164,7 +164,7 @@ available_version = latest_version
 
 def upgrade_available(name, **kwargs):
     """
-    Whether a newer version of the package can be had
+    Whether a newer version of the package is available
 
     CLI Example:
 
@@ -198,7 +198,7 @@ def list_repo_pkgs(*args, **kwargs):
 
 def list_upgrades(refresh=True, **kwargs):
     """
-    Return ``{name: new version}`` of what an upgrade would bring
+    Return ``{name: new version}`` of the packages that an upgrade would change
 
     refresh : True
         Update the lists first.
@@ -225,7 +225,7 @@ def refresh_db(jail=None, chroot=None, root=None, force=False, **kwargs):
     Update the lists; returns whether that worked
 
     force
-        Fetch them even if they seem to be up to date.
+        Download them even if they seem to be up to date.
 
     CLI Example:
 
@@ -271,10 +271,8 @@ def install(
         ``{name: path or URL of a package file}``.
     fromrepo
         The repository to take them from.
-    orphan
-        Mark them as installed for others.
-    force
-        Install again what is there already.
+    orphan Mark them as installed automatically, as dependencies. force
+        Install packages again that are already installed.
     glob, regex, pcre
         Names are patterns.
     local
@@ -284,9 +282,7 @@ def install(
     quiet
         Less output.
     reinstall_requires
-        Install again what depends on them, too.
-    batch
-        Tell the packages' own scripts not to ask.
+        Also reinstall the packages that depend on them. batch Packages' scripts must not ask questions.
 
     CLI Example:
 
@@ -353,9 +349,7 @@ def remove(
     all_installed
         All packages.
     force
-        Also what others depend on.
-    recurse
-        With what depends on them.
+        Even if other packages depend on them. recurse Also remove the packages that depend on them.
     glob, regex, pcre
         Names are patterns.
     dryrun

@@ -1,6 +1,6 @@
 """Maintenance commands of FreeBSD's pkg, with their output: a part of ``pkg``. Salt: modules/pkgng.py
 
-All functions but the first two take ``jail``, ``chroot`` or ``root``, as those of pkgng.py do.
+All functions except the first two take ``jail``, ``chroot`` or ``root``, like those of pkgng.py.
 """
 
 import os
@@ -24,7 +24,7 @@ def __virtual__():
 
 def parse_config(file_name=CONFIGURATION):
     """
-    Return ``{key: value, config_file: path}`` of pkg's configuration, or words about a file that is not there
+    Return ``{key: value, config_file: path}`` of pkg's configuration, or a message if the file does not exist
 
     CLI Example:
 
@@ -126,12 +126,10 @@ def audit(jail=None, chroot=None, root=None):
 
 def clean(jail=None, chroot=None, root=None, clean_all=False, dryrun=False):
     """
-    Take downloaded packages away that are out of date
+    Remove downloaded packages that are out of date
 
     clean_all
-        All that were downloaded.
-    dryrun
-        Only say so.
+        Remove all downloaded packages. dryrun Only report.
 
     CLI Example:
 
@@ -148,7 +146,7 @@ def autoremove(jail=None, chroot=None, root=None, dryrun=False):
     Remove dependencies that are no longer needed
 
     dryrun
-        Only say so.
+        Only report.
 
     CLI Example:
 
@@ -168,9 +166,7 @@ def check(jail=None, chroot=None, root=None, depends=False, recompute=False, che
     recompute
         Compute sizes and sums anew.
     checksum
-        Look for altered files.
-    checklibs
-        Look for missing libraries.
+        Search for changed files. checklibs Search for missing libraries.
 
     CLI Example:
 
@@ -241,11 +237,8 @@ def search(
     Return the packages of the repositories with this name
 
     exact, glob, regex, pcre
-        What the name is.
-    comment, desc
-        Look there, too.
-    full, depends, size, origin, prefix
-        What is shown.
+        The kind of pattern. comment, desc Also search comments or descriptions. full, depends, size, origin, prefix The
+        fields to print.
     quiet
         Less output.
 
@@ -290,15 +283,8 @@ def fetch(
     Download packages
 
     fetch_all
-        All that the repository has.
-    fromrepo
-        The repository.
-    glob, regex, pcre
-        What the name is.
-    local
-        Do not update the lists.
-    depends
-        What it needs, too.
+        Download all packages of the repository. fromrepo The repository. glob, regex, pcre The kind of pattern. local
+        Do not update the lists. depends Also download dependencies.
     quiet
         Less output.
 
@@ -318,7 +304,7 @@ def updating(name, jail=None, chroot=None, root=None, filedate=None, filename=No
     Return the entries of the ports' UPDATING for a package
 
     filedate
-        Only what is newer, as YYYYMMDD.
+        Only newer entries; YYYYMMDD.
     filename
         Another file.
 

@@ -1,6 +1,6 @@
 """PostgreSQL through psql: queries, databases, tablespaces, owners and data directories. Salt: modules/postgres.py
 
-Roles are in postgres_roles.py, what a database holds in postgres_objects.py, privileges in postgres_privileges.py,
+Roles are in postgres_roles.py, objects of a database in postgres_objects.py, privileges in postgres_privileges.py,
 Debian's clusters in postgres_clusters.py.
 
 Options (configuration or pillar): ``postgres.host``, ``postgres.port``, ``postgres.user``, ``postgres.pass``,
@@ -46,7 +46,7 @@ def _server(user, host, port, maintenance_db, password, runas):
 
 def version(user=None, host=None, port=None, maintenance_db=None, password=None, runas=None):
     """
-    Return the version of the server as text, None when it does not answer
+    Return the version of the server as text, None if it does not answer
 
     CLI Example:
 
@@ -130,10 +130,10 @@ def db_create(
     runas=None,
 ):
     """
-    Create a database; returns whether that went well
+    Create a database; returns whether it worked
 
     tablespace, owner, template
-        names of what there is already
+        names of existing ones
     encoding, lc_collate, lc_ctype
         as CREATE DATABASE takes them
 
@@ -172,10 +172,10 @@ def db_alter(
     runas=None,
 ):
     """
-    Give a database another owner or tablespace; returns whether that went well
+    Change the owner or tablespace of a database; returns whether it worked
 
     owner_recurse
-        the new owner gets all that is in the database, too
+        also change the owner of everything in the database
 
     CLI Example:
 
@@ -266,7 +266,7 @@ def tablespace_create(
     runas=None,
 ):
     """
-    Create a tablespace in a directory that is there and belongs to the server; returns whether that went well
+    Create a tablespace in a directory that is there and belongs to the server; returns whether it worked
 
     options
         ``{option: value}`` such as ``seq_page_cost``
@@ -301,7 +301,7 @@ def tablespace_alter(
     runas=None,
 ):
     """
-    Rename a tablespace, hand it over, or set its options; returns whether that went well
+    Rename a tablespace, change its owner, or set its options; returns whether it worked
 
     set_option
         ``{option: value}``
@@ -332,7 +332,7 @@ def tablespace_alter(
 
 def tablespace_remove(name, user=None, host=None, port=None, maintenance_db=None, password=None, runas=None):
     """
-    Remove an empty tablespace; returns whether that went well
+    Remove an empty tablespace; returns whether it worked
 
     CLI Example:
 
@@ -344,7 +344,7 @@ def tablespace_remove(name, user=None, host=None, port=None, maintenance_db=None
     return server.execute("DROP TABLESPACE " + ident(name))["retcode"] == 0
 
 
-#: queries of (kind, name) of all that gets a new owner; a table's own sequences go with it, before their turn comes
+#: queries of (kind, name) of all objects that get a new owner; sequences that belong to a table change with it, earlier
 _OWNED = (
     "SELECT 'SCHEMA' AS kind, quote_ident(nspname) AS name FROM pg_catalog.pg_namespace "
     "WHERE nspname !~ '^pg_' AND nspname <> 'information_schema'",
@@ -362,7 +362,7 @@ _OWNED = (
 
 def owner_to(dbname, ownername, user=None, host=None, port=None, password=None, runas=None):
     """
-    Give a database, its schemas, tables, views, functions and sequences to a role; returns what cmd.run_all does
+    Give a database, its schemas, tables, views, functions and sequences to a role; returns what cmd.run_all returns
 
     CLI Example:
 
@@ -390,12 +390,12 @@ def datadir_init(
     runas=None,
 ):
     """
-    Make a data directory with initdb; False when there is one, or when it fails
+    Create a data directory with initdb; False if it exists already, or after an error
 
     name
         the directory
     auth
-        how local connections are let in
+        the authentication method for local connections
     user, password
         the superuser of the new server and its password
     encoding, locale
@@ -403,9 +403,7 @@ def datadir_init(
     waldir
         another directory for the log of writes
     checksums
-        pages get checksums
-    runas
-        the account that it is made as, and that the server is to run as
+        enable checksums of pages runas the account that runs initdb and will run the server
 
     CLI Example:
 
@@ -430,11 +428,11 @@ def datadir_init(
     if locale is not None:
         argv.append("--locale=%s" % locale)
     if waldir is not None:
-        argv += ["-X", str(waldir)]  # its long name depends on the version
+        argv += ["-X", str(waldir)]  # the name of its long option depends on the version
     if checksums:
         argv.append("--data-checksums")
     if password is not None:
-        # a pipe made by that user, since initdb opens it by name
+        # a pipe that belongs to this user, because initdb opens it by name
         argv = ["/bin/sh", "-c", 'cat | "$@"', "sh"] + argv + ["--pwfile=/dev/stdin"]
     env = {"LC_ALL": "C", "PATH": os.environ.get("PATH", os.defpath)}
     done = __salt__["cmd.run_all"](

@@ -31,14 +31,14 @@ def cluster_create(
     wal_segsize=None,
 ):
     """
-    Create a cluster of a version that is installed; returns what cmd.run_all does, or False when that fails
+    Create a cluster of an installed version; returns what cmd.run_all returns, or False after an error
 
     port, locale, encoding, datadir
         as pg_createcluster takes them
     allow_group_access
         the group of the owner may read the files
     data_checksums
-        pages get checksums
+        enable checksums of pages
     wal_segsize
         the size of the log's segments in megabytes
 
@@ -100,7 +100,7 @@ def cluster_exists(version, name="main"):
 
 def cluster_remove(version, name="main", stop=False):
     """
-    Remove a cluster with all its data; returns what cmd.run_all does, with ``changes`` when it went well
+    Remove a cluster with all its data; returns what cmd.run_all returns, with ``changes`` on success
 
     stop
         stop its server first

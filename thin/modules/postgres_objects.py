@@ -35,7 +35,7 @@ __changes__ = (
 
 log = getLogger(__name__)
 
-#: the words of ``create_metadata``
+#: the results of ``create_metadata``
 NOT_INSTALLED = "EXTENSION NOT INSTALLED"
 INSTALLED = "EXTENSION INSTALLED"
 TO_UPGRADE = "EXTENSION TO UPGRADE"
@@ -52,7 +52,7 @@ def _server(user, host, port, maintenance_db, password, runas):
 
 def available_extensions(user=None, host=None, port=None, maintenance_db=None, password=None, runas=None):
     """
-    Return ``{extension: {name, default_version, comment}}`` of what can be installed
+    Return ``{extension: {name, default_version, comment}}`` of the extensions that can be installed
 
     CLI Example:
 
@@ -81,7 +81,7 @@ def installed_extensions(user=None, host=None, port=None, maintenance_db=None, p
 
 def get_available_extension(name, user=None, host=None, port=None, maintenance_db=None, password=None, runas=None):
     """
-    Return what ``available_extensions`` has of one, or None
+    Return the entry of an extension in ``available_extensions``, or None
 
     CLI Example:
 
@@ -94,7 +94,7 @@ def get_available_extension(name, user=None, host=None, port=None, maintenance_d
 
 def get_installed_extension(name, user=None, host=None, port=None, maintenance_db=None, password=None, runas=None):
     """
-    Return what ``installed_extensions`` has of one, or None
+    Return the entry of an extension in ``installed_extensions``, or None
 
     CLI Example:
 
@@ -136,8 +136,8 @@ def create_metadata(
     name, ext_version=None, schema=None, user=None, host=None, port=None, maintenance_db=None, password=None, runas=None
 ):
     """
-    Return what is to be done for an extension: EXTENSION NOT INSTALLED alone, or EXTENSION INSTALLED, and then
-    EXTENSION TO UPGRADE (this version is newer), EXTENSION TO MOVE (to this schema)
+    Return what must be done for an extension: EXTENSION NOT INSTALLED alone; or EXTENSION INSTALLED, with EXTENSION TO
+    UPGRADE (this version is newer) and EXTENSION TO MOVE (to this schema) if necessary
 
     CLI Example:
 
@@ -170,12 +170,10 @@ def create_extension(
     runas=None,
 ):
     """
-    Install an extension, or upgrade or move it; returns whether it is then as told
+    Install an extension, or upgrade or move it; returns whether it is in the wanted state afterwards
 
     if_not_exists
-        one that appears meanwhile is no error (True)
-    schema, ext_version
-        where to put it, which version
+        an existing extension is no error (True) schema, ext_version the schema to install it in, and the version
     from_version
         the version of what was installed without CREATE EXTENSION (before PostgreSQL 13)
 
@@ -214,7 +212,7 @@ def create_extension(
 
 
 def _version(value):
-    """A version: as it is when the user wrote it with quotes."""
+    """Quote a version for SQL, unless it has quotes already."""
     value = str(value)
     return value if value[:1] in "'\"" else ident(value)
 
@@ -235,11 +233,8 @@ def drop_extension(
     Remove an extension; returns whether it was removed
 
     if_exists
-        one that is missing is no error
-    cascade
-        what depends on it goes, too (True)
-    restrict
-        it stays when something depends on it
+        a missing extension is no error cascade also drop objects that depend on it (True) restrict keep it if an object
+        depends on it
 
     CLI Example:
 
@@ -281,7 +276,7 @@ def schema_list(dbname, user=None, db_user=None, db_password=None, db_host=None,
 
 def schema_get(dbname, name, user=None, db_user=None, db_password=None, db_host=None, db_port=None):
     """
-    Return what ``schema_list`` has of one schema, or None
+    Return the entry of a schema in ``schema_list``, or None
 
     CLI Example:
 
@@ -307,7 +302,7 @@ def schema_exists(dbname, name, user=None, db_user=None, db_password=None, db_ho
 
 def schema_create(dbname, name, owner=None, user=None, db_user=None, db_password=None, db_host=None, db_port=None):
     """
-    Create a schema; False when there is one already, or when it fails
+    Create a schema; False if it exists already, or after an error
 
     owner
         the role that it belongs to
@@ -329,7 +324,7 @@ def schema_create(dbname, name, owner=None, user=None, db_user=None, db_password
 
 def schema_remove(dbname, name, user=None, db_user=None, db_password=None, db_host=None, db_port=None):
     """
-    Remove an empty schema; False if there is none, or when it fails
+    Remove an empty schema; False if there is none, or after an error
 
     CLI Example:
 
@@ -390,7 +385,7 @@ def language_create(name, maintenance_db, user=None, host=None, port=None, passw
 
 def language_remove(name, maintenance_db, user=None, host=None, port=None, password=None, runas=None):
     """
-    Drop a language that a database has; False when it is not there, or when it fails
+    Drop a language of a database; False if the database does not have it, or after an error
 
     CLI Example:
 

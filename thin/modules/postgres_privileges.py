@@ -1,6 +1,6 @@
 """Privileges on objects of PostgreSQL, and membership in groups: a part of ``postgres``. Salt: modules/postgres.py
 
-Arguments beside those that tell how to connect (as in ``postgres.psql_query``):
+Arguments in addition to those for the connection (as in ``postgres.psql_query``):
 
 name            the role; ``public`` for all
 object_name     the object; for a function with its arguments' types, ``ALL`` for all tables, sequences or functions
@@ -43,7 +43,7 @@ _LETTERS = {
     "A": "ALTER SYSTEM",
 }
 
-#: what ALL means for each kind of object; MAINTAIN since PostgreSQL 17
+#: meaning of ALL for each kind of object; MAINTAIN since PostgreSQL 17
 _ALL = {
     "table": "arwdDxtm",
     "tablespace": "C",
@@ -55,7 +55,7 @@ _ALL = {
 }
 _MAINTAIN_SINCE = 170000
 
-#: kind -> (columns of the list and the owner, tables, condition); %(name)s and %(schema)s are texts of SQL
+#: kind -> (columns of the list and the owner, tables, condition); %(name)s and %(schema)s are SQL literals
 _CATALOG = {
     "table": (
         "relacl",
@@ -98,7 +98,7 @@ def privileges_list(
     name, object_type, prepend="public", maintenance_db=None, user=None, host=None, port=None, password=None, runas=None
 ):
     """
-    Return ``{role: {privilege: may it be passed on}}`` of an object; of a group ``{member: is it its administrator}``
+    Return ``{role: {privilege: with grant option}}`` of an object; for a group ``{member: with admin option}``
 
     CLI Example:
 
@@ -131,7 +131,8 @@ def has_privileges(
     runas=None,
 ):
     """
-    Whether a role may do all this to an object: its owner has all, a member of a group has that
+    Whether a role has all these privileges on an object; owners have all, and members of a group have those of the
+    group
 
     CLI Example:
 
@@ -159,7 +160,7 @@ def privileges_grant(
     runas=None,
 ):
     """
-    Grant privileges on an object; False when the role has them already, or when it fails
+    Grant privileges on an object; False if the role has them already, or after an error
 
     CLI Example:
 
@@ -194,7 +195,7 @@ def privileges_revoke(
     runas=None,
 ):
     """
-    Take privileges on an object away; False when the role has not got all of them, or when it fails
+    Revoke privileges on an object; False if the role does not have all of them, or after an error
 
     CLI Example:
 
@@ -222,7 +223,7 @@ def _kind(object_type):
 
 
 def _checked(object_type, privileges):
-    """(kind, [privilege]). Raises SaltInvocationError for what does not fit together."""
+    """(kind, [privileges]). Raises SaltInvocationError for arguments that do not fit together."""
     kind = _kind(object_type)
     if kind == "group":
         if privileges:
@@ -242,7 +243,7 @@ def _all_of(name, kind):
 def _on(name, kind, schema):
     if _all_of(name, kind):
         return "ALL %sS IN SCHEMA %s" % (kind.upper(), ident(schema))
-    if kind == "function":  # its name has the types of its arguments
+    if kind == "function":  # its name includes the types of its arguments
         return "FUNCTION %s.%s" % (ident(schema), name)
     return "%s %s%s" % (kind.upper(), ident(schema) + "." if kind in _IN_SCHEMA else "", ident(name))
 
@@ -256,7 +257,8 @@ def _members(server, group):
 
 
 def _objects(server, name, kind, schema):
-    """``[{roles, owner, all}]`` of the object, or of all: who may do what, and what ALL means on this server."""
+    """``[{roles, owner, all}]`` of the object, or of all objects: privileges by role, owner, and the meaning of ALL on
+    this server."""
     acl, owner, tables, condition, column = _CATALOG[kind]
     where = condition % {"schema": text(schema)}
     if not _all_of(name, kind):
@@ -277,7 +279,7 @@ def _every(kind, version):
 
 
 def _parsed(acl):
-    """``{role: {privilege: may it be passed on}}`` of a list such as ``alice=arw*/postgres``, one a line."""
+    """``{role: {privilege: with grant option}}`` of a list with lines such as ``alice=arw*/postgres``."""
     found = {}
     for line in acl.splitlines():
         entry = re.match(r'("(?:[^"]|"")*"|[^=]*)=([A-Za-z*]*)/', line)
@@ -304,7 +306,7 @@ def _has(server, name, object_name, kind, wanted, grant_option, schema):
         return name in members and (members[name] or not grant_option)
     objects = _objects(server, object_name, kind, schema)
     if not objects:
-        # nothing to grant anything on: of all there are none, of one it is missing
+        # without objects nothing can be granted: True for ALL, False for a single object, which does not exist
         return _all_of(object_name, kind)
     who = "public" if str(name).lower() == "public" else name
     for item in objects:

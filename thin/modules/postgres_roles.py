@@ -1,7 +1,7 @@
 """Users and groups of PostgreSQL, which are both roles: a part of ``postgres``. Salt: modules/postgres.py
 
-``user``, ``host``, ``port``, ``maintenance_db``, ``password`` and ``runas`` are those of ``postgres.psql_query``.
-What a role is, is told by the same arguments everywhere; what is None is left as it is:
+``user``, ``host``, ``port``, ``maintenance_db``, ``password`` and ``runas`` are those of ``postgres.psql_query``. Many
+functions take these properties of a role; those that are None are not changed:
 
 createdb, createroles, superuser, replication, login, inherit
                 true or false; a new user can log in, a new group cannot, both inherit
@@ -78,7 +78,7 @@ def _role(row):
     import csv
     import datetime
 
-    # Salt shows "connections" in the same way, which makes it None
+    # as in Salt, "connections" is always None
     ret = {key: {"t": True, "f": False}.get(row[key]) for key in _FLAGS}
     ret["can update system catalogs"] = None
     try:
@@ -96,7 +96,7 @@ def role_get(
     name, user=None, host=None, port=None, maintenance_db=None, password=None, runas=None, return_password=False
 ):
     """
-    Return what ``user_list`` has of one role; None if there is none, or no answer
+    Return the entry of a role in ``user_list``; None if there is none, or the server does not answer
 
     CLI Example:
 
@@ -145,7 +145,7 @@ def user_create(
     runas=None,
 ):
     """
-    Create a user; False when there is one already, or when it fails
+    Create a user; False if it exists already, or after an error
 
     CLI Example:
 
@@ -222,7 +222,7 @@ def user_update(
 
 def user_remove(username, user=None, host=None, port=None, maintenance_db=None, password=None, runas=None):
     """
-    Remove a user; False if there is none, or when it fails
+    Remove a user; False if there is none, or after an error
 
     CLI Example:
 
@@ -256,7 +256,7 @@ def group_create(
     runas=None,
 ):
     """
-    Create a group, a role that cannot log in; False when there is one already, or when it fails
+    Create a group, a role that cannot log in; False if it exists already, or after an error
 
     CLI Example:
 
@@ -327,7 +327,7 @@ def group_update(
 
 def group_remove(groupname, user=None, host=None, port=None, maintenance_db=None, password=None, runas=None):
     """
-    Remove a group; False if there is none, or when it fails
+    Remove a group; False if there is none, or after an error
 
     CLI Example:
 
@@ -339,7 +339,7 @@ def group_remove(groupname, user=None, host=None, port=None, maintenance_db=None
 
 
 def _there(server, name):
-    """Whether there is such a role: True, False."""
+    """Whether the role exists."""
     return bool(server.rows("SELECT rolsuper FROM pg_roles WHERE rolname = " + text(name)))
 
 
@@ -356,7 +356,7 @@ def _update(server, name, wanted):
         log.info("'%s' could not be found", name)
         return False
     if wanted["superuser"] is not None and bool(wanted["superuser"]) == (rows[0]["rolsuper"] == "t"):
-        wanted["superuser"] = None  # who is no superuser may not even say that somebody else shall stay one
+        wanted["superuser"] = None  # a user who is no superuser may not mention that property of others, even unchanged
     return server.secretly("ALTER ROLE " + _statement(name, wanted))["retcode"] == 0
 
 

@@ -1,7 +1,8 @@
 """Processes, processors, memory, disks and network counters. Salt: modules/ps.py
 
-Salt asks the library psutil; here Linux's /proc is read, so that a target needs nothing. Names, units and shapes are
-psutil's. A process that ends while it is looked at is left out. Here are processes; all else is in ps_machine.py.
+Salt uses the library psutil; this module reads Linux's /proc, so that targets need no library. Names, units and shapes
+are those of psutil. Processes that end during the call are left out. This file has processes; ps_machine.py has the
+rest.
 """
 
 import os
@@ -28,9 +29,7 @@ def top(num_processes=5, interval=3):
     Return the processes that used the most processor time during an interval
 
     num_processes
-        how many of them
-    interval
-        seconds to watch
+        their number interval seconds to measure
 
     CLI Example:
 
@@ -102,7 +101,7 @@ def proc_info(pid, attrs=None):
 
 def kill_pid(pid, signal=15):
     """
-    Send a signal to a process; whether there is such a process
+    Send a signal to a process; returns whether there is such a process
 
     pid
         its number
@@ -214,7 +213,7 @@ def psaux(name):
 
 def lsof(name):
     """
-    Return ``[name, what lsof says of the open files of processes whose name begins so]``
+    Return ``[name, output of lsof for the processes whose name begins with this text]``
 
     name
         the beginning of a program's name
@@ -261,7 +260,7 @@ def ss(name):
     return _sockets("ss", "-neap", name)
 
 
-# Inside
+# Private functions
 
 
 def _used(process):

@@ -1,4 +1,4 @@
-"""Processors, memory, who is logged in, disks and network counters: a part of ``ps``. Salt: modules/ps.py
+"""Processors, memory, logins, disks and network counters: a part of ``ps``. Salt: modules/ps.py
 
 Names, units and shapes are those of the library psutil, as in ps.py.
 """
@@ -79,7 +79,7 @@ def cpu_times(per_cpu=False):
 
 def virtual_memory():
     """
-    Return how much memory is used for what: ``{"total", "available", "percent", "used", "free", …}`` in bytes
+    Return the use of memory: ``{"total", "available", "percent", "used", "free", …}`` in bytes
 
     CLI Example:
 
@@ -105,7 +105,7 @@ def swap_memory():
 
 def total_physical_memory():
     """
-    Return the bytes of memory that the machine has
+    Return the size of the machine's memory in bytes
 
     CLI Example:
 
@@ -154,7 +154,7 @@ def boot_time(time_format=None):
 
 def get_users():
     """
-    Return ``[{"name", "terminal", "host", "started", "pid"}]`` of who is logged in
+    Return ``[{"name", "terminal", "host", "started", "pid"}]`` of the users who are logged in
 
     CLI Example:
 
@@ -221,7 +221,7 @@ def network_io_counters(interface=None):
     Return the bytes, packets and errors since the start: ``{"bytes_sent", "bytes_recv", "packets_sent", …}``
 
     interface
-        of this one alone (False if there is none); else of all together
+        only of this one (False if it does not exist); by default the sum of all
 
     CLI Example:
 
@@ -238,7 +238,7 @@ def disk_io_counters(device=None):
     Return the amounts read and written since the start: ``{"read_count", "write_count", "read_bytes", …}``
 
     device
-        of this disk or partition alone (False if there is none); else of all disks together
+        only of this disk or partition (False if it does not exist); by default the sum of all disks
 
     CLI Example:
 

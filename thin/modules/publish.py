@@ -1,4 +1,4 @@
-"""Functions on other minions through a master, which does not exist: each reports this. Salt: modules/publish.py"""
+"""Functions on other minions through a master. There is no master: each function says so. Salt: modules/publish.py"""
 
 from thin.utils import nomaster
 

@@ -1,7 +1,7 @@
 """Groups of a FreeBSD, by pw(8). Salt: modules/pw_group.py
 
-Functions that change something return whether that worked; ``__context__["group.complaint"]`` then has the command's
-words when it did not. ``root`` and ``local`` are accepted, since the states give them, and without meaning.
+Functions that change something return whether it worked; if not, ``__context__["group.complaint"]`` has the error
+message. ``root`` and ``local``, which the states pass, are accepted and ignored.
 """
 
 import grp
@@ -25,7 +25,7 @@ def info(name, root=None):
     name
         the group's name
     root
-        without meaning here
+        without effect
 
     CLI Example:
 
@@ -41,10 +41,10 @@ def info(name, root=None):
 
 def getent(refresh=False, root=None):
     """
-    Return what ``info`` gives, for all groups
+    Return what ``info`` returns, for all groups
 
     refresh
-        without meaning here: they are read anew each time
+        without meaning here: they are always read again
     root
         without meaning here
 
@@ -59,7 +59,7 @@ def getent(refresh=False, root=None):
 
 def add(name, gid=None, system=False, root=None, non_unique=False, local=False):
     """
-    Add a group; whether it worked
+    Add a group; returns whether it worked
 
     name
         the group's name
@@ -87,7 +87,7 @@ def add(name, gid=None, system=False, root=None, non_unique=False, local=False):
 
 def delete(name, root=None, local=False):
     """
-    Delete a group; whether it worked
+    Delete a group; returns whether it worked
 
     name
         the group's name
@@ -107,14 +107,14 @@ def delete(name, root=None, local=False):
 
 def chgid(name, gid, root=None, non_unique=False):
     """
-    Change the group's number; whether it worked. Files keep the old one
+    Change the group's number; returns whether it worked. The owner of files is not changed
 
     name
         the group's name
     gid
         the number
     root
-        without meaning here
+        without effect
     non_unique
         allow a number that another group has
 
@@ -132,14 +132,14 @@ def chgid(name, gid, root=None, non_unique=False):
 
 def adduser(name, username, root=None):
     """
-    Make the user a member of the group; whether it worked
+    Make the user a member of the group; returns whether it worked
 
     name
         the group's name
     username
         the user's name
     root
-        without meaning here
+        without effect
 
     CLI Example:
 
@@ -152,14 +152,14 @@ def adduser(name, username, root=None):
 
 def deluser(name, username, root=None):
     """
-    Take the user out of the group; whether it worked, or was so
+    Remove the user from the group; returns True if the user is not a member afterwards
 
     name
         the group's name
     username
         the user's name
     root
-        without meaning here
+        without effect
 
     CLI Example:
 
@@ -174,14 +174,14 @@ def deluser(name, username, root=None):
 
 def members(name, members_list, root=None):
     """
-    Make just these users the members of the group; whether it worked
+    Make exactly these users the members of the group; returns whether it worked
 
     name
         the group's name
     members_list
         the users' names, joined by commas
     root
-        without meaning here
+        without effect
 
     CLI Example:
 

@@ -1,7 +1,7 @@
 """Users of a FreeBSD, by pw(8). Salt: modules/pw_user.py
 
-Functions that change something return whether that worked; ``__context__["user.complaint"]`` then has the command's
-words when it did not.
+Functions that change something return whether it worked; if not, ``__context__["user.complaint"]`` has the error
+message.
 """
 
 import grp
@@ -39,7 +39,7 @@ def __virtual__():
     return False, "The pw_user execution module cannot be loaded: it is for FreeBSD and DragonFly"
 
 
-# Looking
+# Queries
 
 
 def info(name, root=None):
@@ -49,7 +49,7 @@ def info(name, root=None):
     name
         the user's name
     root
-        without meaning here
+        without effect
 
     CLI Example:
 
@@ -65,10 +65,10 @@ def info(name, root=None):
 
 def getent(refresh=False):
     """
-    What ``info`` gives, for all users.
+    What ``info`` returns, for all users.
 
     refresh
-        without meaning here: they are read anew each time
+        without effect: they are always read again
 
     CLI Example:
 
@@ -141,7 +141,7 @@ def get_loginclass(name):
     return {"loginclass": fields[4] if len(fields) > 4 else ""}
 
 
-# Changing
+# Changes
 
 
 def add(
@@ -162,7 +162,7 @@ def add(
     **kwargs,
 ):
     """
-    Add a user; whether it worked.
+    Add a user; returns whether it worked.
 
     name
         the user's name
@@ -179,7 +179,7 @@ def add(
     unique
         False allows a number that another user has
     system
-        without meaning here
+        without effect
     fullname
         the full name
     roomnumber
@@ -189,7 +189,7 @@ def add(
     homephone
         the phone number at home
     createhome
-        make the home
+        create the home
     loginclass
         the login class
 
@@ -212,14 +212,14 @@ def add(
 
 def delete(name, remove=False, force=False, **kwargs):
     """
-    Delete a user, with ``remove`` also the home; whether it worked.
+    Delete a user, with ``remove`` also the home; returns whether it worked.
 
     name
         the user's name
     remove
         the home, too
     force
-        without meaning here
+        without effect
 
     CLI Example:
 
@@ -232,7 +232,7 @@ def delete(name, remove=False, force=False, **kwargs):
 
 def rename(name, new_name):
     """
-    Give the user another name; whether it worked. Raises CommandExecutionError when the new name is taken.
+    Give the user another name; returns whether it worked. Raises CommandExecutionError when the new name is taken.
 
     name
         the user's name
@@ -253,7 +253,7 @@ def rename(name, new_name):
 
 def chuid(name, uid):
     """
-    Change the user's number; whether it worked.
+    Change the user's number; returns whether it worked.
 
     name
         the user's name
@@ -271,7 +271,7 @@ def chuid(name, uid):
 
 def chgid(name, gid):
     """
-    Change the user's primary group, given by number or name; whether it worked.
+    Change the user's primary group, given by number or name; returns whether it worked.
 
     name
         the user's name
@@ -289,7 +289,7 @@ def chgid(name, gid):
 
 def chshell(name, shell):
     """
-    Change the user's login shell; whether it worked.
+    Change the user's login shell; returns whether it worked.
 
     name
         the user's name
@@ -327,7 +327,7 @@ def chhome(name, home, persist=False):
 
 def chgroups(name, groups, append=False):
     """
-    Set the user's other groups, or with ``append`` add these; whether it worked.
+    Set the user's other groups, or with ``append`` add these; returns whether it worked.
 
     name
         the user's name
@@ -351,7 +351,7 @@ def chgroups(name, groups, append=False):
 
 def chloginclass(name, loginclass):
     """
-    Change the user's login class; whether it worked.
+    Change the user's login class; returns whether it worked.
 
     name
         the user's name
@@ -371,7 +371,7 @@ def chloginclass(name, loginclass):
 
 def chfullname(name, fullname):
     """
-    Set the user's full name; whether it worked.
+    Set the user's full name; returns whether it worked.
 
     name
         the user's name
@@ -389,7 +389,7 @@ def chfullname(name, fullname):
 
 def chroomnumber(name, roomnumber):
     """
-    Write down the room where the user sits; whether it worked.
+    Set the room number of the user; returns whether it worked.
 
     name
         the user's name
@@ -407,7 +407,7 @@ def chroomnumber(name, roomnumber):
 
 def chworkphone(name, workphone):
     """
-    Write down the user's telephone at work; whether it worked.
+    Set the work phone number of the user; returns whether it worked.
 
     name
         the user's name
@@ -425,7 +425,7 @@ def chworkphone(name, workphone):
 
 def chhomephone(name, homephone):
     """
-    Write down the user's telephone at home; whether it worked.
+    Set the home phone number of the user; returns whether it worked.
 
     name
         the user's name
@@ -441,7 +441,7 @@ def chhomephone(name, homephone):
     return _set_gecos(name, "homephone", homephone)
 
 
-# Inside
+# Private functions
 
 
 def _format(entry):

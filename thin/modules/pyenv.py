@@ -1,6 +1,6 @@
 """Pythons by pyenv. Salt: modules/pyenv.py
 
-It lies in ``/usr/local/pyenv``, a user's own in ``~/.pyenv``, unless the option ``pyenv.root`` says otherwise; the
+It is installed in ``/usr/local/pyenv``, or for a user in ``~/.pyenv``; the option ``pyenv.root`` changes this; the
 option ``pyenv.build_env`` has variables for builds (``CFLAGS=-O3 MAKE_OPTS=-j4``).
 """
 
@@ -18,12 +18,10 @@ _URL = "https://github.com/pyenv/pyenv.git"
 
 def install(runas=None, path=None):
     """
-    Install pyenv, with git; whether it is there
+    Install pyenv, with git; returns whether it is there
 
     runas
-        The user for whom
-    path
-        Where, if not in the usual place
+        The user whose pyenv it is path Its folder, if it is not the default one
 
     CLI Example:
 
@@ -37,12 +35,10 @@ def install(runas=None, path=None):
 
 def update(runas=None, path=None):
     """
-    Update pyenv, with git; whether it worked
+    Update pyenv, with git; returns whether it worked
 
     runas
-        The user for whom
-    path
-        Where, if not in the usual place
+        The user whose pyenv it is path Its folder, if it is not the default one
 
     CLI Example:
 
@@ -59,7 +55,7 @@ def is_installed(runas=None):
     Whether pyenv is there
 
     runas
-        The user for whom
+        The user whose pyenv is used
 
     CLI Example:
 
@@ -72,12 +68,12 @@ def is_installed(runas=None):
 
 def install_python(python, runas=None):
     """
-    Build a Python; what pyenv says of it, False when it failed
+    Build a Python; returns the output of pyenv, or False if it failed
 
     python
         Its version, also with ``python-`` before it
     runas
-        The user for whom
+        The user whose pyenv is used
 
     CLI Example:
 
@@ -106,7 +102,7 @@ def uninstall_python(python, runas=None):
     python
         Its version, also with ``python-`` before it
     runas
-        The user for whom
+        The user whose pyenv is used
 
     CLI Example:
 
@@ -123,7 +119,7 @@ def versions(runas=None):
     Return the versions that are installed
 
     runas
-        The user for whom
+        The user whose pyenv is used
 
     CLI Example:
 
@@ -137,12 +133,12 @@ def versions(runas=None):
 
 def default(python=None, runas=None):
     """
-    Return the version that is the default, or make one that
+    Return the default version, or change it
 
     python
         The version
     runas
-        The user for whom
+        The user whose pyenv is used
 
     CLI Example:
 
@@ -160,7 +156,7 @@ def list_(runas=None):
     Return the versions that can be installed
 
     runas
-        The user for whom
+        The user whose pyenv is used
 
     CLI Example:
 
@@ -174,10 +170,10 @@ def list_(runas=None):
 
 def rehash(runas=None):
     """
-    Make the programs of all versions be found; True
+    Update the links to the programs of all versions; returns True
 
     runas
-        The user for whom
+        The user whose pyenv is used
 
     CLI Example:
 
@@ -191,7 +187,7 @@ def rehash(runas=None):
 
 def do(cmdline=None, runas=None):
     """
-    Run a command with the Python that holds there; its output, False when it fails
+    Run a command with the Python that is selected in the user's home; returns its output, or False if it fails
 
     cmdline
         The command
@@ -209,7 +205,7 @@ def do(cmdline=None, runas=None):
 
 def do_with_python(python, cmdline, runas=None):
     """
-    Run a command with a certain Python; its output, False when it fails
+    Run a command with this version of Python; returns its output, or False if it fails
 
     python
         The version
@@ -246,7 +242,7 @@ def _works(command, runas):
 
 
 def _pyenv(args, runas, env=None):
-    """The return of cmd.run_all; a failure without pyenv."""
+    """What cmd.run_all returns; a failure if pyenv is not installed."""
     if not is_installed(runas):
         return {"retcode": 127, "stdout": "", "stderr": "pyenv is not installed"}
     env = dict(env or {}, PYENV_ROOT=_path(runas))

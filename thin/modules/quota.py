@@ -83,7 +83,7 @@ def set_(device, **kwargs):
 
 def warn():
     """
-    Mail to all who use more than they may
+    Send mail to all users who are over their quota
 
     CLI Example:
 
@@ -96,7 +96,7 @@ def warn():
 
 def stats():
     """
-    Return the kernel's figures of quotas: ``{words: number}``, as texts
+    Return the kernel's statistics of quotas: ``{name: number as text}``
 
     CLI Example:
 
@@ -147,7 +147,7 @@ def get_mode(device):
     """
     Return whether quotas are on: ``{mount point: {device, user: on|off, group: on|off}}``
 
-    The value is ``disabled`` or ``Not found`` where quotaon(8) says so.
+    The value is ``disabled`` or ``Not found`` if quotaon(8) reports this.
 
     device
         The mount point

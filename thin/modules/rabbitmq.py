@@ -1,8 +1,8 @@
 """Users, virtual hosts and nodes of RabbitMQ, through rabbitmqctl. Salt: modules/rabbitmq.py
 
-``runas`` is the account to run them as: that of the broker where we are root, since the wrappers of packages take it
-from there, and let a shell read the arguments otherwise. Passwords go in by stdin, where RabbitMQ is 3.8 or newer.
-Policies, upstreams and plugins are in rabbitmq_policies.py.
+``runas`` is the account that runs rabbitmqctl; for root by default that of the broker, because the packages' wrappers
+would otherwise change to it through a shell that evaluates the arguments. Since RabbitMQ 3.8, passwords are passed on
+stdin. Policies, upstreams and plugins are in rabbitmq_policies.py.
 """
 
 import os
@@ -49,7 +49,7 @@ def __virtual__():
 
 def list_users(runas=None):
     """
-    Return ``{user: [tag]}``; a user without tags has one empty one
+    Return ``{user: [tag]}``; for a user without tags, the list has one empty text
 
     CLI Example:
 
@@ -161,7 +161,7 @@ def clear_password(name, runas=None):
 
 def check_password(name, password, runas=None):
     """
-    Whether a user's password is this one
+    Whether a user has this password
 
     CLI Example:
 
@@ -256,7 +256,7 @@ def set_user_tags(name, tags, runas=None):
 
 def status(runas=None):
     """
-    Return what rabbitmqctl says of the broker
+    Return rabbitmqctl's status of the broker
 
     CLI Example:
 
@@ -269,7 +269,7 @@ def status(runas=None):
 
 def cluster_status(runas=None):
     """
-    Return what rabbitmqctl says of the cluster
+    Return rabbitmqctl's status of the cluster
 
     CLI Example:
 
@@ -282,7 +282,8 @@ def cluster_status(runas=None):
 
 def join_cluster(host, user="rabbit", ram_node=None, runas=None):
     """
-    Join the cluster of the node ``user@host``, stopping the application for that; ``ram_node``: as one without a disk
+    Join the cluster of the node ``user@host``; the application is stopped meanwhile. ``ram_node``: as a node without a
+    disk
 
     CLI Example:
 
@@ -337,7 +338,7 @@ def reset(runas=None):
 
 def force_reset(runas=None):
     """
-    Make the node a new one, whatever state it is in
+    Reset the node in any state: all its data is removed
 
     CLI Example:
 
@@ -350,7 +351,7 @@ def force_reset(runas=None):
 
 def list_queues(runas=None, *args):
     """
-    Return ``{queue: [value]}`` of the virtual host ``/``; ``args``: what to tell of a queue, after its name
+    Return ``{queue: [value]}`` of the virtual host ``/``; ``args``: the columns to list after the name
 
     CLI Example:
 
@@ -363,7 +364,7 @@ def list_queues(runas=None, *args):
 
 def list_queues_vhost(vhost, runas=None, *args):
     """
-    Return ``{queue: [value]}`` of a virtual host; ``args``: what to tell of a queue, after its name
+    Return ``{queue: [value]}`` of a virtual host; ``args``: the columns to list after the name
 
     CLI Example:
 
@@ -383,7 +384,7 @@ def _queues(where, args, runas):
 def _with_password(argv, password, runas):
     done = _ctl(argv, runas, stdin="%s\n" % password)
     if done["retcode"] != 0 and "usage" in (done["stdout"] + done["stderr"]).lower():
-        done = _ctl(argv + [password], runas, quiet=True)  # before 3.8 there is no other way
+        done = _ctl(argv + [password], runas, quiet=True)  # older versions than 3.8 have no other way
     done["stdout"] = "\n".join(line for line in done["stdout"].splitlines() if line.strip() != "Password:")
     return done
 

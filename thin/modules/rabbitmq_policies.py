@@ -1,6 +1,6 @@
 """Policies, upstreams and plugins of RabbitMQ: a part of ``rabbitmq``. Salt: modules/rabbitmq.py
 
-What ``runas`` means is said in rabbitmq.py.
+See rabbitmq.py for ``runas``.
 """
 
 from thin import process
@@ -33,7 +33,7 @@ def _ctl(argv, runas, stdin=None, quiet=False):
 
 def list_upstreams(runas=None):
     """
-    Return ``{name: definition as JSON}`` of the parameters, which upstreams are
+    Return ``{name: definition as JSON}`` of the runtime parameters, which include upstreams
 
     CLI Example:
 
@@ -155,7 +155,7 @@ def list_enabled_plugins(runas=None):
 
 def _plugin_names(argv, runas):
     lines = rabbitrun.checked(_plugins(argv, runas)).splitlines()
-    # older ones write all names on one line
+    # older versions print all names on one line
     return [name for line in lines if not line.startswith("Listing") for name in line.split()]
 
 
@@ -219,7 +219,7 @@ def set_upstream(
     uri
         its address, or several with spaces between them
     prefetch_count, reconnect_delay, ack_mode, trust_user_id, exchange, max_hops, expires, message_ttl, ha_policy, queue
-        the parameters of these names; what is not given is the broker's default
+        the parameters of these names; the default of each is the broker's
 
     CLI Example:
 
@@ -265,7 +265,7 @@ def delete_upstream(name, runas=None):
 
 
 def _plugins(argv, runas):
-    """rabbitmq-plugins writes a file of root's, and sees to the account itself."""
+    """rabbitmq-plugins writes a file that belongs to root, and changes the account itself."""
     program = process.which("rabbitmq-plugins") or "rabbitmq-plugins"
     return __salt__["cmd.run_all"](
         [program] + argv, python_shell=False, runas=runas, env=rabbitrun.ENVIRONMENT, reset_system_locale=False

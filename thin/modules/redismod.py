@@ -1,4 +1,4 @@
-"""Redis: server and keys, by its own protocol: no client need be installed.
+"""Redis: server and keys, over its own protocol, so no client needs to be installed.
 
 Salt (until 3007): modules/redismod.py; then saltext-redis. Hashes, lists and sets are in redismod_values.py.
 
@@ -51,7 +51,7 @@ def _call(connection, *words):
 
 def bgrewriteaof(host=None, port=None, db=None, password=None):
     """
-    Start to write the log of changes anew; returns True
+    Start to rewrite the log of changes; returns True
 
     CLI Example:
 
@@ -90,7 +90,7 @@ def config_get(pattern="*", host=None, port=None, db=None, password=None):
 
 def config_set(name, value, host=None, port=None, db=None, password=None):
     """
-    Change a setting of the server until it ends; returns True
+    Change a setting of the running server; returns True
 
     CLI Example:
 
@@ -103,7 +103,7 @@ def config_set(name, value, host=None, port=None, db=None, password=None):
 
 def dbsize(host=None, port=None, db=None, password=None):
     """
-    Return how many keys the database has
+    Return the number of keys in the database
 
     CLI Example:
 
@@ -116,7 +116,7 @@ def dbsize(host=None, port=None, db=None, password=None):
 
 def delete(*keys, **connection_args):
     """
-    Delete keys; returns how many there were
+    Delete keys; returns the number of deleted ones
 
     CLI Example:
 
@@ -129,7 +129,7 @@ def delete(*keys, **connection_args):
 
 def exists(key, host=None, port=None, db=None, password=None):
     """
-    Return 1 when there is a key, or 0
+    Return 1 if the key exists, otherwise 0
 
     CLI Example:
 
@@ -142,7 +142,7 @@ def exists(key, host=None, port=None, db=None, password=None):
 
 def expire(key, seconds, host=None, port=None, db=None, password=None):
     """
-    Delete a key after so many seconds; returns whether there is one
+    Set the seconds after which a key is deleted; returns whether the key exists
 
     CLI Example:
 
@@ -155,7 +155,7 @@ def expire(key, seconds, host=None, port=None, db=None, password=None):
 
 def expireat(key, timestamp, host=None, port=None, db=None, password=None):
     """
-    Delete a key at this UNIX time; returns whether there is one
+    Set the UNIX time at which a key is deleted; returns whether the key exists
 
     CLI Example:
 
@@ -207,7 +207,7 @@ def get_key(key, host=None, port=None, db=None, password=None):
 
 def info(host=None, port=None, db=None, password=None):
     """
-    Return ``{name: value}`` of what the server says of itself
+    Return ``{name: value}`` of the server's information about itself
 
     CLI Example:
 
@@ -275,7 +275,7 @@ def ping(host=None, port=None, db=None, password=None):
 
 def save(host=None, port=None, db=None, password=None):
     """
-    Save the data, and wait for that; returns True
+    Save the data and wait for the end; returns True
 
     CLI Example:
 
@@ -301,7 +301,7 @@ def set_key(key, value, host=None, port=None, db=None, password=None):
 
 def shutdown(host=None, port=None, db=None, password=None):
     """
-    Save the data and end the server; returns whether it is gone then, False when it was not there
+    Save the data and stop the server; returns whether it has stopped, False if it did not run
 
     CLI Example:
 
@@ -314,13 +314,13 @@ def shutdown(host=None, port=None, db=None, password=None):
     try:
         _call((host, port, db, password), "SHUTDOWN")
     except resp.ConnectionError:
-        pass  # it goes without an answer
+        pass  # the server stops without a reply
     return not ping(host, port, db, password)
 
 
 def slaveof(master_host=None, master_port=None, host=None, port=None, db=None, password=None):
     """
-    Make the server a replica of another one (port 6379 unless given), or without one a master; returns True
+    Make the server a replica of another one (default port: 6379), or without a host a master; returns True
 
     CLI Example:
 
@@ -334,7 +334,7 @@ def slaveof(master_host=None, master_port=None, host=None, port=None, db=None, p
 
 def time(host=None, port=None, db=None, password=None):
     """
-    Return what time the server has, as Unix seconds
+    Return the server's time, in Unix seconds
 
     CLI Example:
 
@@ -347,7 +347,7 @@ def time(host=None, port=None, db=None, password=None):
 
 def sentinel_get_master_ip(master, host=None, port=None, password=None):
     """
-    Return ``{master_host, master_port}`` that a sentinel has for a master; {} when it knows none
+    Return the address of a master, ``{master_host, master_port}``, from a sentinel; {} if the sentinel does not know it
 
     host, port, password
         of the sentinel; the options ``redis_sentinel.host`` (localhost), ``.port`` (26379) and ``.password`` otherwise
@@ -371,7 +371,7 @@ def sentinel_get_master_ip(master, host=None, port=None, password=None):
 
 def get_master_ip(host=None, port=None, db=None, password=None):
     """
-    Return ``{master_host, master_port}`` of a replica; empty texts when it is none
+    Return ``{master_host, master_port}`` of a replica; empty texts for a server that is no replica
 
     CLI Example:
 

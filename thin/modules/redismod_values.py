@@ -1,6 +1,6 @@
 """Hashes, lists and sets of Redis: a part of ``redis``. Salt (until 3007): modules/redismod.py; then saltext-redis
 
-What ``host``, ``port``, ``db`` and ``password`` default to is said in redismod.py.
+See redismod.py for the defaults of ``host``, ``port``, ``db`` and ``password``.
 """
 
 from thin.utils.programs import resp
@@ -34,7 +34,7 @@ def _call(connection, *words):
 
 def hdel(key, *fields, **options):
     """
-    Delete fields of a hash; returns how many there were
+    Delete fields of a hash; returns the number of deleted ones
 
     CLI Example:
 
@@ -86,7 +86,7 @@ def hgetall(key, host=None, port=None, db=None, password=None):
 
 def hincrby(key, field, increment=1, host=None, port=None, db=None, password=None):
     """
-    Add to the whole number of a hash's field; returns the sum
+    Add to the integer in a hash's field; returns the sum
 
     CLI Example:
 
@@ -99,7 +99,7 @@ def hincrby(key, field, increment=1, host=None, port=None, db=None, password=Non
 
 def hincrbyfloat(key, field, increment=1.0, host=None, port=None, db=None, password=None):
     """
-    Add to the number of a hash's field; returns the sum
+    Add to the number in a hash's field; returns the sum
 
     CLI Example:
 
@@ -112,7 +112,7 @@ def hincrbyfloat(key, field, increment=1.0, host=None, port=None, db=None, passw
 
 def hlen(key, host=None, port=None, db=None, password=None):
     """
-    Return how many fields a hash has
+    Return the number of fields of a hash
 
     CLI Example:
 
@@ -153,7 +153,7 @@ def hmset(key, **fieldsvals):
 
 def hset(key, field, value, host=None, port=None, db=None, password=None):
     """
-    Set a field of a hash; returns 1 for a new one, or 0
+    Set a field of a hash; returns 1 for a new field, otherwise 0
 
     CLI Example:
 
@@ -166,7 +166,7 @@ def hset(key, field, value, host=None, port=None, db=None, password=None):
 
 def hsetnx(key, field, value, host=None, port=None, db=None, password=None):
     """
-    Set a field of a hash that has none of that name; returns 1, or 0 when it has
+    Set a field of a hash if it does not exist; returns 1 if it was set, otherwise 0
 
     CLI Example:
 
@@ -192,12 +192,12 @@ def hvals(key, host=None, port=None, db=None, password=None):
 
 def hscan(key, cursor=0, match=None, count=None, host=None, port=None, db=None, password=None):
     """
-    Return ``(cursor to go on with, {field: text})``, a part of a hash; the cursor is 0 at its end
+    Return ``(next cursor, {field: text})``, a part of a hash; the cursor is 0 at its end
 
     match
         a glob of fields
     count
-        about how many to return
+        the approximate number of fields to return
 
     CLI Example:
 
@@ -212,7 +212,7 @@ def hscan(key, cursor=0, match=None, count=None, host=None, port=None, db=None, 
 
 def llen(key, host=None, port=None, db=None, password=None):
     """
-    Return how many elements a list has
+    Return the number of elements of a list
 
     CLI Example:
 
@@ -225,7 +225,7 @@ def llen(key, host=None, port=None, db=None, password=None):
 
 def lrange(key, start, stop, host=None, port=None, db=None, password=None):
     """
-    Return a part of a list, by places
+    Return a part of a list, by positions
 
     CLI Example:
 
@@ -251,7 +251,7 @@ def smembers(key, host=None, port=None, db=None, password=None):
 
 def zcard(key, host=None, port=None, db=None, password=None):
     """
-    Return how many members a sorted set has
+    Return the number of members of a sorted set
 
     CLI Example:
 
@@ -264,7 +264,7 @@ def zcard(key, host=None, port=None, db=None, password=None):
 
 def zrange(key, start, stop, host=None, port=None, db=None, password=None):
     """
-    Return a part of a sorted set, by places
+    Return a part of a sorted set, by positions
 
     CLI Example:
 

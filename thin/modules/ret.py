@@ -1,6 +1,6 @@
 """
-Jobs as returners have stored them. ``local_cache``, Salt's name, is the record of jobs on the controller. Available on
-the controller only: for command lines, SLS, pillar and templates
+Jobs stored by returners. ``local_cache``, Salt's name, is the record of jobs on the controller. Only available on the
+controller: for command lines, SLS, pillar and templates
 """
 
 from thin.exceptions import CommandExecutionError
@@ -69,7 +69,7 @@ def get_jids(returner):
 
 def get_minions(returner):
     """
-    The ids of all targets of which a return is stored
+    The ids of all targets with a stored return
 
     returner
         As for ``ret.get_jid``

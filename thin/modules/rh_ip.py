@@ -2,7 +2,7 @@
 Network interfaces, routes and settings in ``/etc/sysconfig`` of Red Hat's systems. Salt: ``salt/modules/rh_ip.py``.
 
 Settings have Salt's names. ``test=True`` returns what would be written, and writes nothing. Wrong settings raise
-AttributeError. Lines come without their ends.
+AttributeError. Lines are returned without newlines.
 """
 
 import os
@@ -20,7 +20,7 @@ __virtualname__ = "ip"
 __reads__ = ("get_interface", "get_routes", "get_network_settings")
 __changes__ = ("build_interface", "build_routes", "up", "down", "build_network_settings", "apply_network_settings")
 
-#: Where everything is; a test may put its own here.
+#: Paths; tests replace them.
 ROOT = "/"
 
 _KINDS = [
@@ -183,9 +183,7 @@ def build_network_settings(**settings):
     Write ``/etc/sysconfig/network`` and return its lines
 
     enabled
-        Whether networking is on; as it is by default.
-    hostname
-        The host's name; as it is by default.
+        Whether networking is enabled; by default unchanged. hostname The host's name; by default unchanged.
     retain_settings
         Keep settings that are not given.
     settings
@@ -286,7 +284,7 @@ def _switch(program, iface, kind):
 
 
 def _bridge_filters(value):
-    """Whether packets through bridges are shown to the firewall."""
+    """Whether packets that pass a bridge go through the firewall."""
     for word in ("ip6tables", "iptables", "arptables"):
         try:
             __salt__["sysctl.persist"]("net.bridge.bridge-nf-call-" + word, value)

@@ -1,6 +1,6 @@
 """Services of a Red Hat or SUSE without systemd, by init scripts and chkconfig. Salt: modules/rh_service.py
 
-``limit``, here and in Salt's module, is ``sysvinit`` or ``upstart``: upstart's services are none here.
+``limit`` is ``sysvinit`` or ``upstart``, as in Salt's module; services of upstart are not supported.
 """
 
 import os
@@ -24,7 +24,7 @@ def __virtual__():
     return False, "The rh_service execution module failed to load: something else runs services here."
 
 
-# Looking
+# Queries
 
 
 def get_all(limit=""):
@@ -118,7 +118,7 @@ def status(name, sig=None):
     name
         the service's name, or a glob
     sig
-        look for a process with these words instead
+        look for a process with this text in its command line instead
 
     CLI Example:
 
@@ -165,12 +165,12 @@ def disabled(name):
     return not _starts(name)
 
 
-# Changing
+# Changes
 
 
 def start(name):
     """
-    Start the service; whether it worked
+    Start the service; returns whether it worked
 
     name
         the service's name
@@ -186,7 +186,7 @@ def start(name):
 
 def stop(name):
     """
-    Stop the service; whether it worked
+    Stop the service; returns whether it worked
 
     name
         the service's name
@@ -202,7 +202,7 @@ def stop(name):
 
 def restart(name):
     """
-    Restart the service; whether it worked
+    Restart the service; returns whether it worked
 
     name
         the service's name
@@ -218,7 +218,7 @@ def restart(name):
 
 def reload_(name):
     """
-    Make the service read its configuration again; whether it worked
+    Make the service read its configuration again; returns whether it worked
 
     name
         the service's name
@@ -234,7 +234,7 @@ def reload_(name):
 
 def enable(name, **kwargs):
     """
-    Start the service at boot; whether it worked
+    Start the service at boot; returns whether it worked
 
     name
         the service's name
@@ -250,7 +250,7 @@ def enable(name, **kwargs):
 
 def disable(name, **kwargs):
     """
-    Do not start the service at boot; whether it worked
+    Do not start the service at boot; returns whether it worked
 
     name
         the service's name
@@ -266,7 +266,7 @@ def disable(name, **kwargs):
 
 def delete(name, **kwargs):
     """
-    Make chkconfig forget the service; whether it worked
+    Remove the service from chkconfig; returns whether it worked
 
     name
         the service's name
@@ -280,7 +280,7 @@ def delete(name, **kwargs):
     return _known(name) and _did("chkconfig", "--del", name)
 
 
-# Inside
+# Private functions
 
 
 def _switches():

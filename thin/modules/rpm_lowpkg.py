@@ -1,4 +1,4 @@
-"""rpm itself: what packages hold, package files, keys. Salt: modules/rpm_lowpkg.py (the keys: openSUSE's Salt)
+"""rpm: files and data of packages, package files, keys. Salt: modules/rpm_lowpkg.py (the keys: openSUSE's Salt)
 
 Every function takes ``root``: another system's root directory.
 """
@@ -96,7 +96,8 @@ def __virtual__():
 
 def bin_pkg_info(path, saltenv="base"):
     """
-    Return ``{name, version, arch, repoid, install_date, install_date_time_t}`` of an .rpm file, None where it is none
+    Return ``{name, version, arch, repoid, install_date, install_date_time_t}`` of an .rpm file, None if it is no .rpm
+    file
 
     path
         An absolute path, or a URL of any kind.
@@ -132,7 +133,7 @@ def bin_pkg_info(path, saltenv="base"):
 
 def checksum(*paths, **kwargs):
     """
-    Return ``{path: whether digests and signatures of the .rpm file are right}``
+    Return ``{path: whether digests and signatures of the .rpm file are valid}``
 
     CLI Example:
 
@@ -148,7 +149,7 @@ def checksum(*paths, **kwargs):
 
 def diff(package_path, path):
     """
-    Return the unified difference between a file as the .rpm file has it and the file on the system, "" for none
+    Return the unified diff from a file in the .rpm file to the file on the system, "" if they are equal
 
     package_path
         The .rpm file.
@@ -181,7 +182,7 @@ def diff(package_path, path):
     return "".join(unified.unified(old, new, "A " + path, "B " + path)).rstrip("\n")
 
 
-# What is installed
+# Installed packages
 
 
 def list_pkgs(*packages, **kwargs):
@@ -257,9 +258,8 @@ def info(*packages, **kwargs):
     Return ``{name: {field: value}}`` of the packages, or of all that are installed
 
     attr
-        Comma-separated names of fields; all without it.
-    all_versions
-        A list of dicts for each name, with the field ``edition``; else the newest version alone.
+        Comma-separated names of fields; by default all. all_versions A list of dicts for each name, with the field
+        ``edition``; by default only the newest version.
 
     CLI Example:
 
@@ -273,7 +273,7 @@ def info(*packages, **kwargs):
         raise CommandExecutionError("No valid attributes found.")
     names = [name for name, _ in fields]
     fields += [field for field in _FIELDS if field[0] in ("name", "edition") and field[0] not in names]
-    # a record separator that no field can hold, and one of fields: rpm knows no \x escapes, so they go in as they are
+    # separators of records and fields that no field contains; rpm does not know \x escapes, so the bytes are inserted
     form = "\x1f".join("%s\x1d%s" % field for field in fields) + "\x1e"
     query = ["-q", "--"] + list(packages) if packages else ["-qa"]
     records = []
@@ -283,7 +283,7 @@ def info(*packages, **kwargs):
             records.append({key.strip(): value for key, value in data.items()})
     found = {}
     for data in sorted(records, key=lambda data: rpmversion.sort_key(data["edition"]), reverse=True):
-        name = data.pop("name").split("\n")[-1]  # "package x is not installed" stands on a line before it
+        name = data.pop("name").split("\n")[-1]  # before it is the line "package x is not installed"
         if name.startswith("gpg-pubkey"):
             continue
         data = _typed(data)
@@ -297,7 +297,8 @@ def info(*packages, **kwargs):
 
 def verify(*packages, **kwargs):
     """
-    Return ``{path: {mismatch: [what differs], type: kind}}`` or ``{missing: True}`` of files that are not as packaged
+    Return ``{path: {mismatch: [what differs], type: kind}}`` or ``{missing: True}`` of files that differ from their
+    package
 
     ignore_types
         Kinds of files that are left out (config, doc, ghost, license, readme): a list, or comma-separated.
@@ -322,10 +323,10 @@ def verify(*packages, **kwargs):
 
 def modified(*packages, **flags):
     """
-    Return ``{path: [what differs]}`` of files that are not as packaged: size, mode, checksum, device, symlink, owner,
-    group, time, capabilities, missing, and config for configuration files
+    Return ``{path: [what differs]}`` of files that differ from their package: size, mode, checksum, device, symlink,
+    owner, group, time, capabilities, missing, and config for configuration files
 
-    Each of these words as an argument takes (True) only the files that have it, or (False) those that have it not.
+    Each of these words is also an argument: True selects files with this difference, False files without it.
 
     CLI Example:
 
@@ -352,7 +353,7 @@ def version_cmp(ver1, ver2, ignore_epoch=False):
     Return -1, 0 or 1 as version ``ver1`` is older than, equal to or newer than ``ver2``
 
     ignore_epoch
-        Leave the epochs out of it.
+        Ignore epochs.
 
     CLI Example:
 
@@ -370,7 +371,7 @@ def version_cmp(ver1, ver2, ignore_epoch=False):
 
 def list_gpg_keys(info=False, root=None):
     """
-    Return the names of the keys that rpm trusts, or with ``info`` ``{name: what info_gpg_key says}``
+    Return the names of the keys that rpm trusts, or with ``info`` ``{name: result of info_gpg_key}``
 
     CLI Example:
 
@@ -408,7 +409,7 @@ def info_gpg_key(key, root=None):
 
 def import_gpg_key(key, root=None):
     """
-    Let rpm trust a key: a file's path, or the key itself as text. Returns whether it does now
+    Let rpm trust a key: the path of a file, or the key as text. Returns whether it is trusted afterwards
 
     CLI Example:
 
@@ -435,7 +436,7 @@ def import_gpg_key(key, root=None):
 
 def remove_gpg_key(key, root=None):
     """
-    Take a key that rpm trusts away, by its name (``gpg-pubkey-3dbdc284-53674dd4``). Returns whether it did
+    Remove a trusted key by its name (``gpg-pubkey-3dbdc284-53674dd4``). Returns whether it was removed
 
     CLI Example:
 
@@ -446,7 +447,7 @@ def remove_gpg_key(key, root=None):
     return _change(_rpm({"root": root}) + ["-e", "--", key])["retcode"] == 0
 
 
-# Inside
+# Private functions
 
 
 def _rpm(kwargs):
@@ -454,7 +455,7 @@ def _rpm(kwargs):
 
 
 def _queried(packages, kwargs):
-    """``([(name, version)], [lines about packages that are not there])``."""
+    """``([(name, version)], [messages about packages that are not installed])``."""
     query = ["-q", "--"] + list(packages) if packages else ["-qa"]
     done = _run(_rpm(kwargs) + ["--queryformat", "%{NAME}\t%{VERSION}\n"] + query)
     known, errors = [], []
@@ -468,7 +469,7 @@ def _queried(packages, kwargs):
 
 
 def _typed(data):
-    """The fields of ``info`` as numbers and dates, without those that are empty."""
+    """The fields of ``info`` as numbers and dates, without empty ones."""
     found = {}
     for key, value in data.items():
         if key in _NUMBERS or key in _DATES:

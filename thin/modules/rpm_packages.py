@@ -1,7 +1,7 @@
-"""What is installed on a system with rpm packages: the part of ``pkg`` that yum, dnf and zypper have in common.
+"""Installed packages of a system with rpm: the part of ``pkg`` that yum, dnf and zypper share.
 
-The package list is read once and kept in ``__context__`` for as long as rpm's database is the same file. Changes are in
-yumpkg.py and zypperpkg.py. Salt: modules/yumpkg.py, modules/zypperpkg.py
+The list of packages is kept in ``__context__`` until rpm's database changes. Changes are in yumpkg.py and zypperpkg.py.
+Salt: modules/yumpkg.py, modules/zypperpkg.py
 """
 
 import os
@@ -79,7 +79,7 @@ def version_cmp(pkg1, pkg2, ignore_epoch=False, **kwargs):
     Return -1, 0 or 1 as version ``pkg1`` is older than, equal to or newer than ``pkg2``
 
     ignore_epoch
-        Leave the epochs out of it.
+        Ignore epochs.
 
     CLI Example:
 
@@ -90,7 +90,7 @@ def version_cmp(pkg1, pkg2, ignore_epoch=False, **kwargs):
     return __salt__["lowpkg.version_cmp"](pkg1, pkg2, ignore_epoch=ignore_epoch)
 
 
-# What is installed
+# Installed packages
 
 
 def list_pkgs(versions_as_list=False, root=None, includes=None, **kwargs):
@@ -104,7 +104,7 @@ def list_pkgs(versions_as_list=False, root=None, includes=None, **kwargs):
     root
         Another system's root directory.
     includes
-        On SUSE also what is installed of these kinds (product, pattern, patch), as ``kind:name``.
+        On SUSE also installed items of these kinds (product, pattern, patch), as ``kind:name``.
 
     CLI Example:
 
@@ -245,7 +245,8 @@ def owner(*paths, **kwargs):
 
 def verify(*names, **kwargs):
     """
-    Return ``{path: {mismatch: [what differs], type: kind}}`` or ``{missing: True}`` of files that are not as packaged
+    Return ``{path: {mismatch: [what differs], type: kind}}`` or ``{missing: True}`` of files that differ from their
+    package
 
     ignore_types
         Kinds of files that are left out: config, doc, ghost, license, readme.
@@ -263,7 +264,7 @@ def verify(*names, **kwargs):
 
 def modified(*packages, **flags):
     """
-    Return ``{path: [what differs]}`` of files that are not as packaged; see lowpkg.modified
+    Return ``{path: [what differs]}`` of files that differ from their package; see lowpkg.modified
 
     CLI Example:
 
@@ -310,7 +311,7 @@ def diff(*paths, **kwargs):
 
 def get_repo_keys(info=False, root=None, **kwargs):
     """
-    Return the names of the keys that packages are trusted with, or with ``info`` what is known of each
+    Return the names of the trusted keys of packages, or with ``info`` the data of each
 
     CLI Example:
 
@@ -343,7 +344,7 @@ def add_repo_key(path=None, text=None, root=None, saltenv="base", **kwargs):
 
 def del_repo_key(name=None, keyid=None, root=None, **kwargs):
     """
-    Take a key away, by its name as get_repo_keys has it. Returns whether it was there
+    Remove a key by its name in get_repo_keys. Returns whether it existed
 
     CLI Example:
 

@@ -9,7 +9,7 @@ from thin.utils.files import osutil, textfile
 __reads__ = ("version", "config")
 __changes__ = ("rsync",)
 
-#: arguments that options of the same name (rsync.src …) stand in for
+#: arguments whose defaults are options of the same name (rsync.src …)
 _OPTIONS = "src dst delete force update passwordfile exclude excludefrom dryrun rsh".split()
 
 
@@ -34,34 +34,28 @@ def rsync(
     saltenv="base",
 ):
     """
-    Copy files; what cmd.run_all returns
+    Copy files; returns what cmd.run_all returns
 
-    Arguments that are not given are looked for in the options ``rsync.src``, ``rsync.dst`` …
+    The defaults of arguments are the options ``rsync.src``, ``rsync.dst`` …
 
     src
-        What is copied, also a ``salt://`` URL
-    dst
-        Where to
-    delete
-        Delete what the source has not
-    force
-        Delete directories that are in the way, even if there is something in them
-    update
-        Pass over what is newer there
+        The source, also a ``salt://`` URL dst The destination delete Delete files that the source does not have force
+        Delete directories that are in the way, even if they are not empty update Skip files that are newer at the
+        destination
     passwordfile
         A file with the password of a daemon
     exclude
-        What is left out, a pattern or a list of them
+        Files to leave out, a pattern or a list of them
     excludefrom
         A file with such patterns, instead of ``exclude``
     dryrun
-        Only tell
+        Only return the result; change nothing
     rsh
         The remote shell
     additional_opts
         A list of further options
     saltenv
-        Where ``salt://`` is looked up
+        The saltenv of ``salt://``
 
     CLI Example:
 

@@ -1,9 +1,9 @@
 """Services under runit, by sv(8) and links. Salt: modules/runit.py
 
-For ``provider: runit`` in a state; where runit is the machine's init, runit_service makes it ``service``. A service is
-*enabled* when the folder that runit watches (/etc/service, /var/service or /service) has it, *available* when that one
-or a folder of services (/etc/sv, and those of ``add_svc_avail_path``) does. A file ``down`` in it keeps runit from
-starting it by itself. Other names of services are in runit_links.py.
+For ``provider: runit`` in a state; on a machine whose init is runit, runit_service provides it as ``service``. A
+service is *enabled* when the folder that runit watches (/etc/service, /var/service or /service) has it, *available*
+when that one or a folder of services (/etc/sv, and those of ``add_svc_avail_path``) does. A file ``down`` in its folder
+prevents runit from starting it automatically. runit_links.py has aliases of services.
 """
 
 import os
@@ -35,9 +35,9 @@ __changes__ = ("start", "stop", "restart", "full_restart", "reload", "enable", "
 log = getLogger(__name__)
 
 SERVICE_DIRS = runitdirs.SERVICE_DIRS
-#: folders of services that can be linked there
+#: folders of services that can be linked into it
 AVAILABLE_DIRS = ["/etc/sv"]
-#: runit looks every five seconds
+#: runit checks the folder every five seconds
 PATIENCE = 10
 
 
@@ -47,7 +47,7 @@ def __virtual__():
     return False, "Runit not available.  Please install sv"
 
 
-# Looking
+# Queries
 
 
 def get_all():
@@ -160,7 +160,7 @@ def status(name, sig=None):
     name
         the service's name
     sig
-        look for a process with these words instead
+        look for a process with this text in its command line instead
 
     CLI Example:
 
@@ -179,7 +179,7 @@ def status(name, sig=None):
 
 def offline():
     """
-    Return False: runit works wherever runsvdir runs, whatever the machine was booted with
+    Return False: runit works wherever runsvdir runs, however the machine was booted
 
     CLI Example:
 
@@ -192,7 +192,7 @@ def offline():
 
 def status_autostart(name):
     """
-    Return whether runit starts the service by itself: it has no file ``down``
+    Return whether runit starts the service automatically: it has no file ``down``
 
     name
         the service's name
@@ -240,7 +240,7 @@ def show(name):
 
 def get_svc_avail_path():
     """
-    Return the folders in which services are looked for
+    Return the folders with available services
 
     CLI Example:
 
@@ -253,7 +253,7 @@ def get_svc_avail_path():
 
 def add_svc_avail_path(path):
     """
-    Look for services in one folder more; whether there is such a folder
+    Add a folder with available services; returns whether the folder exists
 
     path
         the folder
@@ -271,12 +271,12 @@ def add_svc_avail_path(path):
     return True
 
 
-# Changing
+# Changes
 
 
 def start(name):
     """
-    Start the service; whether it worked
+    Start the service; returns whether it worked
 
     name
         the service's name
@@ -292,7 +292,7 @@ def start(name):
 
 def stop(name):
     """
-    Stop the service; whether it worked
+    Stop the service; returns whether it worked
 
     name
         the service's name
@@ -308,7 +308,7 @@ def stop(name):
 
 def restart(name):
     """
-    Restart the service; whether it worked
+    Restart the service; returns whether it worked
 
     name
         the service's name
@@ -324,7 +324,7 @@ def restart(name):
 
 def full_restart(name):
     """
-    Restart the service; whether it worked
+    Restart the service; returns whether it worked
 
     name
         the service's name
@@ -340,7 +340,7 @@ def full_restart(name):
 
 def reload_(name):
     """
-    Make the service read its configuration again; whether it worked
+    Make the service read its configuration again; returns whether it worked
 
     name
         the service's name
@@ -356,7 +356,7 @@ def reload_(name):
 
 def enable(name, start=False, **kwargs):
     """
-    Let runit watch the service, and start it at boot; whether it worked
+    Let runit watch the service, and start it at boot; returns whether it worked
 
     name
         the service's name
@@ -381,7 +381,7 @@ def enable(name, start=False, **kwargs):
                 safepath.unlink(down)
             return True
         held = not start and not os.path.exists(down)
-        if held:  # runit must not start what it sees for the first time
+        if held:  # runit must not start it as soon as it appears
             open(down, "w", opener=safepath.opener, encoding="utf-8").close()
         try:
             safepath.symlink(path, _watched(name))
@@ -395,12 +395,12 @@ def enable(name, start=False, **kwargs):
         return _complain(str(exc))
     if not seen:
         return _complain("runit did not take up the service %s within %d seconds" % (name, PATIENCE))
-    return not start or _patiently(lambda: _sv("start", name))  # runit may still know that it was stopped
+    return not start or _patiently(lambda: _sv("start", name))  # runit may still have the state of the stopped service
 
 
 def disable(name, stop=False, **kwargs):
     """
-    Do not start the service at boot: it gets a file ``down``; whether it worked
+    Do not start the service at boot, by a file ``down``; returns whether it worked
 
     name
         the service's name
@@ -426,7 +426,7 @@ def disable(name, stop=False, **kwargs):
 
 def remove(name):
     """
-    Stop the service and let runit watch it no more; whether it worked
+    Stop the service and remove it from the watched folder; returns whether it worked
 
     name
         the service's name
@@ -450,7 +450,7 @@ def remove(name):
     return True
 
 
-# Inside
+# Private functions
 
 
 def _folder():
@@ -462,7 +462,7 @@ def _watched(name):
 
 
 def _enabled_paths():
-    """The services that runit watches, by where their links lead."""
+    """The services that runit watches, by the real paths of their links."""
     return runitdirs.enabled(_folder())
 
 
@@ -481,7 +481,7 @@ def _is_seen(name):
 
 
 def _patiently(works):
-    """Whether it works, until runit has had the time to look."""
+    """Call a function until it succeeds or runit must have checked the folder; returns whether it succeeded."""
     return initsystem.patiently(works, PATIENCE)
 
 

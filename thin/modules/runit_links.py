@@ -1,4 +1,4 @@
-"""Other names of services, and what is no service in the folder that is watched: a part of ``runit``.
+"""Aliases of services, and broken entries in the watched folder: a part of ``runit``.
 
 Salt: modules/runit.py
 """
@@ -19,7 +19,7 @@ def __virtual__():
 
 def get_svc_alias():
     """
-    Return ``{service: [paths of its other names]}``: links in the folders of services
+    Return ``{service: [paths of its aliases]}``: links in the folders of services
 
     CLI Example:
 
@@ -32,7 +32,7 @@ def get_svc_alias():
 
 def get_svc_broken_path(name="*"):
     """
-    Return the paths in the watched folder that are no service: links to nothing, folders without a program ``run``
+    Return the entries of the watched folder that are no services: broken links, folders without a program ``run``
 
     name
         a glob of services' names

@@ -1,4 +1,4 @@
-"""The module ``service`` of a machine whose init is runit: each function is that of the module ``runit``."""
+"""The module ``service`` of a machine whose init is runit: its functions are those of the module ``runit``."""
 
 from thin.utils.system import initsystem
 

@@ -1,4 +1,4 @@
-"""The version of Salt that this behaves like, against the code names of releases. Salt: modules/salt_version.py"""
+"""Compares the version of Salt that pushsalt imitates with code names of releases. Salt: modules/salt_version.py"""
 
 from thin.exceptions import CommandExecutionError
 from thin.log import getLogger
@@ -8,7 +8,7 @@ __reads__ = ("get_release_number", "equal", "greater_than", "less_than")
 
 log = getLogger(__name__)
 
-#: Releases are named after the chemical elements, in order; those up to fluorine were numbered by year and month.
+#: Releases are named after the chemical elements, in order; the numbers of those up to fluorine are year and month.
 _EARLY = {
     "hydrogen": "2014.1",
     "helium": "2014.7",
@@ -104,7 +104,7 @@ def less_than(name):
 
 
 def _differ(name):
-    """-1, 0 or 1, as the version here is before, of or after the release; None for an unknown name."""
+    """-1, 0 or 1, as this version is before, equal to or after the release; None for an unknown name."""
     number = get_release_number(name)
     if number is None:
         return None

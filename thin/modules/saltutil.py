@@ -1,8 +1,8 @@
 """Functions that synchronize a Salt minion: in pushsalt, users' modules are sent with the job, and grains and pillar
 are collected and compiled for each run.
 
-Each ``sync_*`` answers with what is in force; the controller knows. saltutil_refresh.py has the functions that have
-nothing to do here, saltutil_jobs.py those for jobs and for a master. Salt: ``salt/modules/saltutil.py``.
+Each ``sync_*`` returns the modules that are available, from the controller. saltutil_refresh.py has functions without
+effect, saltutil_jobs.py those for jobs and for a master. Salt: ``salt/modules/saltutil.py``.
 """
 
 __usual__ = True
@@ -356,7 +356,7 @@ def list_extmods():
 
 def clear_cache():
     """
-    Remove the files that are stored on the target between runs; whether it worked
+    Remove the files that are stored on the target between runs; returns whether it worked
 
     CLI Example:
 
@@ -383,7 +383,7 @@ def clear_cache():
 
 def mmodule(saltenv, fun, *args, **kwargs):
     """
-    Call a function; on a target all its modules are of the saltenv of the run
+    Call a function; on a target, all modules are those of the run's saltenv
 
     saltenv
         As in Salt

@@ -1,8 +1,8 @@
-"""Scheduled jobs, as timers of systemd. Salt: ``salt/modules/schedule.py``, whose jobs an agent runs.
+"""Scheduled jobs, as timers of systemd. In Salt (``salt/modules/schedule.py``) the minion runs them.
 
-Nothing of pushsalt stays on a target, so that a job is a command: the ``cmd`` functions, starting and stopping
-services, rebooting. Each is a timer and a service below /etc/systemd/system, which only root can read.
-What no timer can do is in schedule_agent.py.
+No process of pushsalt stays on a target, so a job must be a command: the ``cmd`` functions, starting and stopping
+services, rebooting. Each job is a timer and a service below /etc/systemd/system, which only root can read.
+schedule_agent.py has the functions that timers do not support.
 """
 
 import os
@@ -61,9 +61,7 @@ def list_(show_all=False, show_disabled=True, where=None, return_yaml=True, offl
     Return the jobs, as YAML or with ``return_yaml=False`` as ``{name: job}``
 
     show_all
-        Those whose names begin with ``__``, too
-    show_disabled
-        Those that are disabled, too
+        Include jobs whose names begin with ``__`` show_disabled Include disabled jobs
     where, offline
         Have no effect
 
@@ -86,7 +84,7 @@ def list_(show_all=False, show_disabled=True, where=None, return_yaml=True, offl
 
 def is_enabled(name=None):
     """
-    Return the job of this name, {} without one; without a name, whether jobs run at all
+    Return the job of this name, {} if there is none; without a name, whether jobs run at all
 
     CLI Example:
 
@@ -99,14 +97,14 @@ def is_enabled(name=None):
 
 def build_schedule_item(name, **kwargs):
     """
-    Return a job as it would be kept, or ``{comment, result: False}``
+    Return a job as it would be stored, or ``{comment, result: False}``
 
     function, job_args, job_kwargs
         What to run
     seconds, minutes, hours, days
         How often
     when, cron, once, once_fmt
-        At which times, at the times of a crontab, or once
+        Times, the times of a crontab, or one date and time
     splay
         Seconds to wait at random, or ``{start, end}``
     run_on_start, until, after, enabled
@@ -285,7 +283,7 @@ def disable_job(name, **kwargs):
 
 def enable(**kwargs):
     """
-    Put all jobs into force
+    Enable the execution of all jobs
 
     CLI Example:
 
@@ -298,7 +296,7 @@ def enable(**kwargs):
 
 def disable(**kwargs):
     """
-    Take all jobs out of force, without removing them
+    Disable the execution of all jobs, without removing them
 
     CLI Example:
 
@@ -338,7 +336,7 @@ def save(**kwargs):
 
 def show_next_fire_time(name, **kwargs):
     """
-    Return ``{result, next_fire_time}`` of a job, as systemd says it
+    Return ``{result, next_fire_time}`` of a job, from systemd
 
     CLI Example:
 
@@ -356,7 +354,7 @@ def show_next_fire_time(name, **kwargs):
 
 def job_status(name, time_fmt="%Y-%m-%dT%H:%M:%S"):
     """
-    Return what systemd says about the last run of a job: ``Result``, ``ExecMainStatus`` and times
+    Return systemd's data about the last run of a job: ``Result``, ``ExecMainStatus`` and times
 
     CLI Example:
 
@@ -380,7 +378,7 @@ def _conflict(kwargs):
 
 
 def _jobs():
-    """{name: job} of the timers that are ours."""
+    """{name: job} of the timers that pushsalt created."""
     found = {}
     for entry in os.listdir(_FOLDER) if os.path.isdir(_FOLDER) else ():
         if entry.startswith("salt-job-") and entry.endswith(".timer"):
@@ -410,7 +408,7 @@ def _as_written(name, job):
 
 
 def _put(name, job):
-    """Write the units of a job, and put it into or out of force."""
+    """Write the units of a job, and start or stop its timer."""
     from thin.utils.files import atomic
 
     unit = timers.unit(name)

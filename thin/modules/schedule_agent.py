@@ -1,6 +1,7 @@
-"""Functions of ``schedule`` that need an agent, which systemd's timers are not. Salt: ``salt/modules/schedule.py``.
+"""Functions of ``schedule`` that need a minion's process, which systemd's timers cannot replace. Salt:
+``salt/modules/schedule.py``.
 
-Each raises CommandExecutionError, and says what to do instead.
+Each raises CommandExecutionError with advice what to do instead.
 """
 
 from thin import process
@@ -18,7 +19,7 @@ def __virtual__():
 
 def move(name, target, **kwargs):
     """
-    Not supported: it takes one agent to ask another
+    Not supported: it would need a request from one minion to another
 
     CLI Example:
 
@@ -31,7 +32,7 @@ def move(name, target, **kwargs):
 
 def copy(name, target, **kwargs):
     """
-    Not supported: it takes one agent to ask another
+    Not supported: it would need a request from one minion to another
 
     CLI Example:
 
@@ -44,7 +45,7 @@ def copy(name, target, **kwargs):
 
 def postpone_job(name, current_time, new_time, **kwargs):
     """
-    Not supported: systemd's timers cannot put off one run
+    Not supported: systemd's timers cannot postpone one run
 
     CLI Example:
 
@@ -57,7 +58,7 @@ def postpone_job(name, current_time, new_time, **kwargs):
 
 def skip_job(name, current_time, **kwargs):
     """
-    Not supported: systemd's timers cannot leave out one run
+    Not supported: systemd's timers cannot skip one run
 
     CLI Example:
 

@@ -1,6 +1,6 @@
 """Copies with OpenSSH's scp. Salt: modules/scp_mod.py, which needs Python packages.
 
-It never asks: keys and known hosts must be there, and passwords cannot be given.
+scp asks no questions: keys and known hosts must exist, and passwords are not supported.
 """
 
 import os
@@ -11,7 +11,7 @@ from thin.exceptions import CommandExecutionError, SaltInvocationError
 __virtualname__ = "scp"
 __changes__ = ("get", "put")
 
-#: arguments of paramiko that change nothing here
+#: arguments of paramiko that have no effect
 _SILENT = frozenset("look_for_keys allow_agent socket_timeout buff_size sanitize progress4 progress".split())
 
 
@@ -24,17 +24,12 @@ def get(remote_path, local_path="", recursive=False, preserve_times=False, **kwa
     Copy a file from another machine to this one; returns None. Raises an error on failure
 
     remote_path
-        What is copied
-    local_path
-        Where to, by default the working directory
-    recursive
-        With all that is below
-    preserve_times
-        With times and modes
+        The file to copy local_path The destination, by default the working directory recursive Copy directories with
+        their content preserve_times Preserve times and modes
     hostname, port, username, key_filename, timeout
         The other machine
     auto_add_policy
-        Take its key as known when it is not known yet
+        Accept an unknown host key
 
     CLI Example:
 
@@ -53,17 +48,12 @@ def put(files, remote_path=None, recursive=False, preserve_times=False, saltenv=
     files
         A path or a URL, ``salt://`` too, or a list of them
     remote_path
-        Where to, by default the user's home
-    recursive
-        With all that is below
-    preserve_times
-        With times and modes
-    saltenv
-        Where ``salt://`` is looked up
+        The destination, by default the user's home recursive Copy directories with their content preserve_times
+        Preserve times and modes saltenv The saltenv of ``salt://``
     hostname, port, username, key_filename, timeout
         The other machine
     auto_add_policy
-        Take its key as known when it is not known yet
+        Accept an unknown host key
 
     CLI Example:
 

@@ -13,10 +13,11 @@ __changes__ = ("rescan_all",)
 
 def ls_(get_size=True):
     """
-    Return ``{"[0:0:0:0]": {lun, size, major, minor, device, model, dir, ...}}`` of all devices; a text when it fails
+    Return ``{"[0:0:0:0]": {lun, size, major, minor, device, model, dir, ...}}`` of all devices; the error as text if it
+    fails
 
     get_size
-        With their sizes, which old versions of lsscsi cannot tell
+        Include sizes; old versions of lsscsi cannot list them
 
     CLI Example:
 
@@ -58,7 +59,7 @@ def ls_(get_size=True):
 
 def rescan_all(host):
     """
-    Let an adapter look for new devices; lines that say what went wrong
+    Let an adapter scan for new devices; returns lines with errors
 
     host
         Its number

@@ -1,7 +1,7 @@
-"""Values of sdb:// URIs: templates and the command line get them on the controller, where the drivers are.
+"""Values of sdb:// URIs. For templates and command lines the controller reads them, because it has the drivers.
 
-Code that runs on a target has no drivers and sees no profile of the configuration: a URI is its own answer there, but
-an error where pillar or minion_opts have its profile. Secrets come to it by pillar. Salt: modules/sdb.py
+A target has no drivers and no profiles of the configuration: these functions return a URI unchanged there, and fail if
+pillar or minion_opts have its profile. Code on targets receives secrets by pillar. Salt: modules/sdb.py
 """
 
 from thin.exceptions import SaltInvocationError
@@ -17,12 +17,12 @@ def get(uri, strict=False):
     """
     Return the value of a URI; text that is not an ``sdb://`` URI of a profile is returned unchanged
 
-    A command line sees it masked, unless it says ``unmask=True``.
+    On a command line the value is masked, unless ``unmask=True`` is given.
 
     uri
         ``sdb://profile/key``, or any text
     strict
-        What is no URI of a profile is an error
+        Fail for text that is no URI of a profile
 
     CLI Example:
 
@@ -77,9 +77,7 @@ def get_or_set_hash(uri, length=8, chars=_CHARS):
     uri
         ``sdb://profile/key``
     length
-        How many characters a new value has
-    chars
-        Of which ones
+        The length of a new value chars The characters of a new value
 
     CLI Example:
 

@@ -1,7 +1,7 @@
 """SELinux: mode, booleans, modules, contexts of files and ports. Salt: modules/selinux.py
 
-By semanage, setsebool, semodule and restorecon, without Python's bindings. They work on the policy of a machine on
-which SELinux is disabled too, where there is one. Contexts are in selinux_contexts.py.
+The module calls semanage, setsebool, semodule and restorecon; it does not use Python's bindings. It also works if
+SELinux is disabled, if the machine has a policy. Contexts are in selinux_contexts.py.
 """
 
 import os
@@ -28,7 +28,7 @@ def __virtual__():
 
 def selinux_fs_path():
     """
-    Return where the kernel tells of SELinux, None when it is disabled
+    Return the mount point of the kernel's SELinux file system, None if SELinux is disabled
 
     CLI Example:
 
@@ -44,7 +44,7 @@ def selinux_fs_path():
 
 def getenforce():
     """
-    Return the mode that holds now: Enforcing, Permissive or Disabled
+    Return the current mode: Enforcing, Permissive or Disabled
 
     CLI Example:
 
@@ -59,7 +59,7 @@ def getenforce():
 
 def getconfig():
     """
-    Return the mode that holds after the next boot, as the configuration has it; None when it has none
+    Return the mode after the next boot, from the configuration; None if it is not set
 
     CLI Example:
 
@@ -75,10 +75,10 @@ def getconfig():
 
 def setenforce(mode):
     """
-    Set the mode, now and in the configuration; returns the one that holds now
+    Set the mode, now and in the configuration; returns the current one
 
     mode
-        enforcing, permissive or disabled (which holds after a boot; until then it is permissive)
+        enforcing, permissive or disabled (disabled takes effect at the next boot; until then the mode is permissive)
 
     CLI Example:
 
@@ -123,7 +123,7 @@ def getsebool(boolean):
 
 def setsebool(boolean, value, persist=False):
     """
-    Set a boolean; whether it worked
+    Set a boolean; returns whether it worked
 
     boolean
         Its name
@@ -143,7 +143,7 @@ def setsebool(boolean, value, persist=False):
 
 def setsebools(pairs, persist=False):
     """
-    Set several booleans at once; whether it worked
+    Set several booleans at once; returns whether it worked
 
     pairs
         ``{name: value}``
@@ -197,7 +197,7 @@ def getsemod(module):
 
 def setsemod(module, state):
     """
-    Enable or disable a policy module; whether it worked
+    Enable or disable a policy module; returns whether it worked
 
     module
         Its name
@@ -218,7 +218,7 @@ def setsemod(module, state):
 
 def install_semod(module_path):
     """
-    Install a policy module from a file; whether it worked
+    Install a policy module from a file; returns whether it worked
 
     module_path
         A path here, or a ``salt://`` URL
@@ -231,7 +231,7 @@ def install_semod(module_path):
     """
     if not module_path.startswith("salt://"):
         return _works(["semodule", "--install", module_path])
-    # semodule knows a module's kind by the end of its file's name, which is the module's name, too
+    # semodule determines a module's kind by the suffix of its file's name, and the module's name by the rest
     folder = osutil.mkdtemp()
     try:
         path = os.path.join(folder, os.path.basename(module_path.partition("?")[0]))
@@ -244,7 +244,7 @@ def install_semod(module_path):
 
 def remove_semod(module):
     """
-    Remove a policy module; whether it worked
+    Remove a policy module; returns whether it worked
 
     module
         Its name

@@ -1,4 +1,4 @@
-"""The contexts that SELinux's policy gives to files and ports: a part of ``selinux``. Salt: modules/selinux.py"""
+"""The SELinux contexts of files and ports in the policy: a part of ``selinux``. Salt: modules/selinux.py"""
 
 import re
 
@@ -45,7 +45,7 @@ def __virtual__():
 
 def filetype_id_to_string(filetype="a"):
     """
-    Return the words for the letter of a kind of files, such as ``all files`` for a
+    Return the description of the letter of a file type, such as ``all files`` for a
 
     filetype
         a for all, f for plain files, d for directories, c and b for devices, s for sockets, l for links, p for pipes
@@ -84,7 +84,7 @@ def fcontext_get_policy(name, filetype=None, sel_type=None, sel_user=None, sel_l
     """
     kind = filetype_id_to_string(filetype) if filetype else None
     wanted = {"sel_type": sel_type, "sel_user": sel_user, "sel_level": sel_level, "filetype": kind}
-    # of several, the last one counts: the machine's own rules stand behind those of the policy
+    # the last of several rules applies: local rules come after those of the policy
     for rule in reversed(_file_rules(name)):
         if all(not value or rule[key] == value for key, value in wanted.items()):
             return rule
@@ -93,7 +93,7 @@ def fcontext_get_policy(name, filetype=None, sel_type=None, sel_user=None, sel_l
 
 def fcontext_add_policy(name, filetype=None, sel_type=None, sel_user=None, sel_level=None):
     """
-    Add a rule for files, or change the one with the same paths; what cmd.run_all returns
+    Add a rule for files, or change the one with the same paths; returns what cmd.run_all returns
 
     name
         The regular expression of paths
@@ -117,7 +117,7 @@ def fcontext_add_policy(name, filetype=None, sel_type=None, sel_user=None, sel_l
 
 def fcontext_delete_policy(name, filetype=None, sel_type=None, sel_user=None, sel_level=None):
     """
-    Delete a rule for files; what cmd.run_all returns
+    Delete a rule for files; returns what cmd.run_all returns
 
     name
         The regular expression of paths
@@ -146,7 +146,7 @@ def fcontext_policy_is_applied(name, recursive=False):
     name
         A path
     recursive
-        And all that is below
+        Include everything below it
 
     CLI Example:
 
@@ -159,12 +159,13 @@ def fcontext_policy_is_applied(name, recursive=False):
 
 def fcontext_apply_policy(name, recursive=False):
     """
-    Relabel files as the policy says; what cmd.run_all returns, with ``changes``: ``{path: {old: {...}, new: {...}}}``
+    Relabel files as the policy says; returns what cmd.run_all returns, with ``changes``: ``{path: {old: {...}, new:
+    {...}}}``
 
     name
         A path
     recursive
-        And all that is below
+        Include everything below it
 
     CLI Example:
 
@@ -189,7 +190,8 @@ def fcontext_apply_policy(name, recursive=False):
 
 def port_get_policy(name, sel_type=None, protocol=None, port=None):
     """
-    Return ``{sel_type, protocol, port}`` of the rule that has a port, None for none; ``port`` are all of the rule
+    Return ``{sel_type, protocol, port}`` of the rule for a port, None if there is none; ``port`` has all ports of the
+    rule
 
     name
         Such as ``tcp/8080``, or anything when the next two are given
@@ -217,7 +219,7 @@ def port_get_policy(name, sel_type=None, protocol=None, port=None):
 
 def port_add_policy(name, sel_type=None, protocol=None, port=None, sel_range=None):
     """
-    Give a port an SELinux type; what cmd.run_all returns
+    Give a port an SELinux type; returns what cmd.run_all returns
 
     name
         Such as ``tcp/8080``, or anything when protocol and port are given
@@ -243,7 +245,7 @@ def port_add_policy(name, sel_type=None, protocol=None, port=None, sel_range=Non
 
 def port_modify_policy(name, sel_type=None, protocol=None, port=None, sel_range=None):
     """
-    Give a port that has an SELinux type another one; what cmd.run_all returns
+    Change the SELinux type of a port that has one; returns what cmd.run_all returns
 
     name
         Such as ``tcp/8080``, or anything when protocol and port are given
@@ -267,7 +269,7 @@ def port_modify_policy(name, sel_type=None, protocol=None, port=None, sel_range=
 
 def port_delete_policy(name, protocol=None, port=None):
     """
-    Delete a port's rule; what cmd.run_all returns
+    Delete a port's rule; returns what cmd.run_all returns
 
     name
         Such as ``tcp/8080``, or anything when protocol and port are given

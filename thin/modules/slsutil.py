@@ -1,4 +1,4 @@
-"""Helpers for SLS files which only compute. Those that read files or render are the controller's.
+"""Helpers for SLS files that only compute. The controller has those that read files or render.
 
 Salt: ``salt/modules/slsutil.py``.
 """
@@ -14,7 +14,7 @@ __reads__ = ("update", "merge", "merge_all", "boolstr", "banner")
 
 def update(dest, upd, recursive_update=True, merge_lists=False):
     """
-    Merge ``upd`` into ``dest``, in depth, and return it
+    Merge ``upd`` into ``dest`` recursively, and return it
 
     CLI Example:
 
@@ -56,7 +56,7 @@ def merge_all(lst, strategy="smart", renderer="yaml", merge_lists=False):
 
 def boolstr(value, true="true", false="false"):
     """
-    Return one text for a true value, another for a false one
+    Return one text for a true value, and another for a false one
 
     CLI Example:
 

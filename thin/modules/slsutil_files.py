@@ -1,8 +1,8 @@
 """Helpers of slsutil that need the file server or a serializer, for modules that run on a target. Salt:
 modules/slsutil.py
 
-In templates, and on the command line, the controller answers. A target can have no other renderers than Jinja, YAML and
-JSON run for it.
+For templates and command lines, the controller runs them. For a target, the controller runs only the renderers Jinja,
+YAML and JSON.
 """
 
 from thin.exceptions import CommandExecutionError, SaltInvocationError, SaltRenderError
@@ -20,9 +20,9 @@ def renderer(path=None, string=None, default_renderer="jinja|yaml", **kwargs):
     string
         Or the text itself
     default_renderer
-        jinja, yaml, json or ``jinja|yaml``, ``jinja|json``; a first line with #! is looked at, too
+        jinja, yaml, json or ``jinja|yaml``, ``jinja|json``; a first line with #! is also evaluated
     kwargs
-        Names that templates see
+        Variables of the template
 
     CLI Example:
 

@@ -22,7 +22,7 @@ def get(string, clean=True):
     string
         Such as system-serial-number
     clean
-        What is obviously not filled in says nothing
+        None for a value that is obviously a placeholder
 
     CLI Example:
 
@@ -44,7 +44,7 @@ def records(rec_type=None, fields=None, clean=True):
     fields
         Only these fields
     clean
-        Leave out what is obviously not filled in
+        Leave out values that are obviously placeholders
 
     CLI Example:
 
@@ -94,7 +94,7 @@ def _fields(lines, clean, wanted):
 
 
 class _List(list):
-    """Values below a key, told from a value that is a list itself."""
+    """The values below a key; this class distinguishes them from a value that is a list itself."""
 
 
 def _value(key, text, clean):
@@ -108,7 +108,7 @@ def _value(key, text, clean):
 
 
 def _filled(key, text):
-    """Whether a vendor put something there that means anything."""
+    """Whether a value is more than a placeholder of the vendor."""
     if not text or re.match("(?i)none", text):
         return False
     if "uuid" in key:

@@ -4,7 +4,7 @@ import os
 
 try:
     import sqlite3
-except ImportError:  # a minimal Python
+except ImportError:  # a minimal Python lacks it
     sqlite3 = None
 
 __reads__ = ("version", "sqlite_version", "tables", "indices", "indexes")
@@ -18,7 +18,7 @@ def __virtual__():
 
 
 def _rows(db, sql):
-    """The rows of a statement as tuples; False without a file."""
+    """The rows of a statement as tuples; False if the file does not exist."""
     if db is None:
         return False
     connection = sqlite3.connect(db, isolation_level=None)
@@ -29,7 +29,7 @@ def _rows(db, sql):
 
 
 def _listed(db, kind):
-    """Names in a database. One that is not there has none, and is not made."""
+    """Names in a database. For a missing file the list is empty, and the file is not created."""
     if db is not None and not os.path.exists(db):
         return []
     return _rows(db, "SELECT name FROM sqlite_master WHERE type='%s' ORDER BY name;" % kind)
@@ -37,7 +37,7 @@ def _listed(db, kind):
 
 def version():
     """
-    Return the version of Python's library, which has been the same for long
+    Return the version of Python's library, which no longer changes
 
     CLI Example:
 

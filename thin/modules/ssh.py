@@ -1,6 +1,6 @@
-"""Keys that may log in (authorized_keys), and the host's own. Salt: ``salt/modules/ssh.py``.
+"""Keys in authorized_keys, and the host's keys. Salt: ``salt/modules/ssh.py``.
 
-``config`` is the path of authorized_keys: below the home where it is not absolute; ``%u`` is the user, ``%h`` the home.
+``config`` is the path of authorized_keys; a relative one is below the home; ``%u`` is the user, ``%h`` the home.
 """
 
 import os
@@ -36,7 +36,7 @@ def auth_keys(user=None, config=AUTHORIZED_KEYS, fingerprint_hash_type=None):
 
 def check_key(user, key, enc, comment, options, config=AUTHORIZED_KEYS, cache_keys=None, fingerprint_hash_type=None):
     """
-    Return what would become of a key: ``add``, ``update`` or ``exists``
+    Return what set_auth_key would do with a key: ``add``, ``update`` or ``exists``
 
     CLI Example:
 
@@ -79,7 +79,7 @@ def set_auth_key(
     fingerprint_hash_type=None,
 ):
     """
-    Let a key log in: ``new``, ``replace`` or ``no change``; ``fail``, ``invalid``, ``Invalid public key``
+    Add a key to authorized_keys: ``new``, ``replace`` or ``no change``; ``fail``, ``invalid``, ``Invalid public key``
 
     CLI Example:
 
@@ -120,7 +120,7 @@ def set_auth_key_from_file(
     user, source, config=AUTHORIZED_KEYS, saltenv="base", fingerprint_hash_type=None, options=None, **kwargs
 ):
     """
-    Let the keys in a file (salt://) log in: ``new``, ``replace``, ``no change`` or ``fail``
+    Add the keys of a file (salt://) to authorized_keys: ``new``, ``replace``, ``no change`` or ``fail``
 
     CLI Example:
 
@@ -137,7 +137,7 @@ def set_auth_key_from_file(
 
 def rm_auth_key(user, key, config=AUTHORIZED_KEYS, fingerprint_hash_type=None):
     """
-    Take a key away: ``Key removed`` or ``Key not present``
+    Remove a key: ``Key removed`` or ``Key not present``
 
     CLI Example:
 
@@ -156,7 +156,7 @@ def rm_auth_key(user, key, config=AUTHORIZED_KEYS, fingerprint_hash_type=None):
 
 def rm_auth_key_from_file(user, source, config=AUTHORIZED_KEYS, saltenv="base", fingerprint_hash_type=None):
     """
-    Take the keys in a file (salt://) away: ``Key removed``, ``Key not present`` or ``fail``
+    Remove the keys of a file (salt://): ``Key removed``, ``Key not present`` or ``fail``
 
     CLI Example:
 
@@ -198,7 +198,7 @@ def user_keys(user=None, pubfile=None, prvfile=None):
     Return ``{user: {file: text}}`` of the keys in users' homes
 
     user
-        whose, one name or several in a list; all users unless given
+        the user, or a list of users; by default all
     pubfile
         the file of the public key, below ``.ssh`` or by its whole path; False for none
     prvfile
@@ -231,7 +231,7 @@ def user_keys(user=None, pubfile=None, prvfile=None):
 
 def key_is_encrypted(key):
     """
-    Return whether a private key is encrypted; raises CommandExecutionError for a file that is none
+    Return whether a private key is encrypted. Raises CommandExecutionError for a file that is no private key
 
     key
         the file
@@ -256,7 +256,7 @@ def key_is_encrypted(key):
         data = binascii.a2b_base64(body)
     except ValueError:
         raise CommandExecutionError("%s is damaged" % key)
-    return b"\0\0\0\4none" not in data[:23]  # the name of the cipher comes first
+    return b"\0\0\0\4none" not in data[:23]  # the name of the cipher is first
 
 
 def _keys(user, config, hash_type):
@@ -286,7 +286,7 @@ def _path(account, config):
 
 
 def _check_links(path):
-    """A user's own link would have root write wherever the user wants."""
+    """Refuse links that the user made: root would write to a path of the user's choice."""
     for each in (path, os.path.dirname(path)):
         if os.geteuid() == 0 and os.path.islink(each) and os.lstat(each).st_uid != 0:
             raise CommandExecutionError("%s is a link that its user made: it is not followed" % each)
@@ -306,7 +306,7 @@ def _pulled(source, saltenv):
 
 
 def _source(path, source, hash_type):
-    """The keys in a source file. {}, and words for the state, when there are none."""
+    """The keys in a source file; {} and an error text if there are none."""
     keys = authkeys.parse(textfile.lines(path), hash_type)
     if not keys:
         __context__["ssh_auth.error"] = "No keys detected in %s. Is file properly formatted?" % source

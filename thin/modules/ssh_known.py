@@ -1,7 +1,7 @@
 """Entries of known_hosts: functions of the ``ssh`` module. Salt: ``salt/modules/ssh.py``.
 
-``config`` is the path of the file: below the user's home where it is not absolute; without a user, that of all users.
-What cannot be done is returned as ``{"status": "error", "error": why}``.
+``config`` is the path of the file; a relative one is below the user's home; without a user, it is the system's file.
+Failures are returned as ``{"status": "error", "error": reason}``.
 """
 
 import os
@@ -39,7 +39,7 @@ def recv_known_host_entries(
     hostname, enc=None, port=None, hash_known_hosts=True, timeout=5, fingerprint_hash_type=None
 ):
     """
-    Ask a host for its keys: the same list, or None when none came within ``timeout`` seconds
+    Ask a host for its keys; returns a list as above, or None if there is no answer within ``timeout`` seconds
 
     CLI Example:
 
@@ -60,7 +60,7 @@ def check_known_host(
     user=None, hostname=None, key=None, fingerprint=None, config=None, port=None, fingerprint_hash_type=None
 ):
     """
-    Return what would become of a host: ``add``, ``update`` or ``exists``
+    Return what set_known_host would do with a host: ``add``, ``update`` or ``exists``
 
     CLI Example:
 
@@ -95,7 +95,7 @@ def set_known_host(
     """
     Add a host with the given key, or with its current keys, one of which must have the fingerprint
 
-    Returns ``{status: exists, keys}`` or ``{status: updated, old, new}``, these as get_known_host_entries gives them.
+    Returns ``{status: exists, keys}`` or ``{status: updated, old, new}``, in the format of get_known_host_entries.
 
     CLI Example:
 
@@ -179,7 +179,7 @@ def _error(why):
 
 
 def _path(user, config):
-    """The path of the file, or an error's dict."""
+    """The path of the file, or an error as dict."""
     config = config or (".ssh/known_hosts" if user else "/etc/ssh/ssh_known_hosts")
     if os.path.isabs(config):
         return config
@@ -201,7 +201,7 @@ def _address(hostname, port):
 
 
 def _found(hostname, port, path):
-    """The lines that ssh-keygen prints of a host: each line of the file after one that has its number."""
+    """The lines that ssh-keygen prints about a host: each entry follows a comment with its line number."""
     command = [_program("ssh-keygen"), "-F", _address(hostname, port), "-f", path]
     return __salt__["cmd.run"](command, ignore_retcode=True, python_shell=False).splitlines()
 
@@ -216,7 +216,7 @@ def _entries(lines, hash_type):
 
 
 def _numbers(lines, enc):
-    """Which lines of the file (from 1) have a key of the type, any type without one."""
+    """The numbers (from 1) of the lines with a key of this type, or of any type."""
     found, number = [], None
     for line in lines:
         words = line.split()
@@ -251,7 +251,7 @@ def _line(entry, port):
 
 
 def _check_links(path):
-    """A user's own link would have root write wherever the user wants."""
+    """Refuse links that the user made: root would write to a path of the user's choice."""
     for each in (path, os.path.dirname(path)):
         if os.geteuid() == 0 and os.path.islink(each) and os.lstat(each).st_uid != 0:
             raise CommandExecutionError("%s is a link that its user made: it is not followed" % each)
@@ -264,7 +264,7 @@ def _owner(user):
 
 
 def _write(path, user, drop, more):
-    """The file without the lines of these numbers, with more at its end."""
+    """Write the file without the lines of these numbers, and with more lines at its end."""
     _check_links(path)
     folder, owner = os.path.dirname(path), _owner(user)
     if not os.path.isdir(folder):

@@ -29,11 +29,11 @@ def create_certificate(ca_server=None, signing_policy=None, path=None, overwrite
     Create an OpenSSH certificate; returns its line, or writes it to ``path``
 
     ca_server
-        Not supported: it needs one agent to ask another
+        Not supported: it would need a request from one minion to another
     signing_policy
         Name of one of ``ssh_signing_policies`` (pillar or configuration), which fixes or limits the arguments
     path, overwrite
-        Write it to this file; one that is there is replaced only with ``overwrite``
+        Write it to this file; an existing file is replaced only with ``overwrite``
     raw
         Return bytes
     cert_type
@@ -43,13 +43,13 @@ def create_certificate(ca_server=None, signing_policy=None, path=None, overwrite
     private_key, public_key
         The key that is certified (``private_key_passphrase``)
     valid_principals, all_principals
-        The names of users or hosts that it holds for, or True for all
+        The names of users or hosts for which it is valid, or True for all
     serial_number, key_id
         Number or hexadecimal text, random by default; the text that logs show
     not_before, not_after, ttl
         ``YYYY-mm-dd HH:MM:SS`` in UTC; or how long from now, like 12h (a day for users, 30 for hosts by default)
     critical_options, extensions
-        Dicts of names and values, True if there is none to it
+        Dicts of names and values, True for those without a value
     copypath
         Also write it to this directory as ``SERIAL.crt``
 
@@ -83,7 +83,7 @@ def _certificate(copypath=None, **kwargs):
     return certificate
 
 
-#: what salt-ssh calls it
+#: the name that salt-ssh uses
 create_certificate_ssh = create_certificate
 
 
@@ -100,9 +100,7 @@ def create_private_key(
     passphrase
         Encrypts the key
     path, pubkey_suffix
-        The file of the private key, and what its name ends in for the public one
-    overwrite
-        Replace a file that is there
+        The file of the private key, and the suffix of the public key's file overwrite Replace an existing file
     raw
         Return the bytes of the private key
 
@@ -129,12 +127,10 @@ def create_private_key(
 
 def encode_private_key(private_key, private_key_passphrase=None, passphrase=None, raw=False):
     """
-    Return a private key with another passphrase, or none
+    Return a private key encrypted with another passphrase, or unencrypted
 
     private_key_passphrase
-        The one that it has
-    passphrase
-        The one that it is to have
+        The present passphrase passphrase The new passphrase
     raw
         Return bytes
 
@@ -150,7 +146,7 @@ def encode_private_key(private_key, private_key_passphrase=None, passphrase=None
 
 def expires(certificate, ttl=0):
     """
-    Whether a certificate expires within so many seconds, or a time like 7d
+    Whether a certificate expires within a number of seconds, or a time like 7d
 
     CLI Example:
 
@@ -259,9 +255,8 @@ def sign_remote_certificate(signing_policy, kwargs, get_signing_policy_only=Fals
     kwargs
         Arguments of ``ssh_pki.create_certificate``
     get_signing_policy_only
-        Return the policy instead, with the public key that signs in place of the private one
-    __pub_id
-        Who asks; a policy's ``minions`` (a glob, or a compound expression) must match it
+        Return the policy instead, with the public key of the signing key in place of the private one __pub_id The
+        requesting target; a policy's ``minions`` (a glob, or a compound expression) must match it
 
     CLI Example:
 

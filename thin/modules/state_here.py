@@ -1,6 +1,6 @@
-"""States that modules run themselves, on the target: ``__salt__["state.single"]``. Salt: modules/state.py
+"""Runs states for modules, on the target: ``__salt__["state.single"]``. Salt: modules/state.py
 
-What is called on a command line compiles on the controller, and has requisites and templates of its own there.
+For command lines, the controller compiles states, with requisites and templates.
 """
 
 from thin.exceptions import SaltInvocationError
@@ -8,7 +8,7 @@ from thin.exceptions import SaltInvocationError
 __virtualname__ = "state"
 __reads_unless__ = {"single": {"test": (True,)}, "low": {"test": (True,)}}
 
-#: What is said to the run, not to the state.
+#: Arguments for the run, not for the state.
 _OF_THE_RUN = ("queue", "pillar", "pillar_enc", "pillarenv", "saltenv")
 
 
@@ -19,9 +19,7 @@ def single(fun, name, test=None, **kwargs):
     fun
         ``module.function`` of the state
     name
-        What it is about
-    test
-        Change nothing, say what would change
+        The name of the state test Change nothing, and report what would change
     kwargs
         The state's arguments
 
@@ -47,7 +45,7 @@ def low(data, test=None, **kwargs):
     data
         The chunk: ``state``, ``fun``, ``name`` and the state's arguments
     test
-        Change nothing, say what would change
+        Change nothing, and report what would change
 
     CLI Example:
 
@@ -65,7 +63,7 @@ def low(data, test=None, **kwargs):
 
 
 def _run(chunk, test):
-    """A run with its own requisites: it does not see those of the outer run, and its states are not reported."""
+    """A separate run: it has no requisites to the outer run, and its states are not reported."""
     from thin.engine import Engine
 
     before = __opts__.get("test", False)

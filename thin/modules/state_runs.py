@@ -1,5 +1,5 @@
-"""What Salt does with runs that are under way, and with other minions. Here each function says what there is instead.
-Salt: modules/state.py; all that compiles and runs states is the controller's.
+"""Functions of Salt for running jobs and for other minions. On a target, each returns why it does nothing. Salt:
+modules/state.py; the controller has the functions that compile and run states.
 """
 
 from thin.utils import nomaster
@@ -62,7 +62,7 @@ def resume(jid, state_id=None):
 
 def soft_kill(jid, state_id=None):
     """
-    Not supported: a run is not ended from elsewhere
+    Not supported: another job cannot end a run
 
     jid, state_id
         As in Salt
@@ -78,7 +78,7 @@ def soft_kill(jid, state_id=None):
 
 def orchestrate(mods, saltenv="base", test=None, exclude=None, pillar=None, pillarenv=None):
     """
-    Not supported: a target reaches no other targets
+    Not supported: a target cannot reach other targets
 
     mods, saltenv, test, exclude, pillar, pillarenv
         As in Salt
@@ -123,7 +123,7 @@ def clear_cache():
 
 def pkg(pkg_path, pkg_sum, hash_type, test=None, **kwargs):
     """
-    Not supported: it is what salt-ssh runs on a target, and pushsalt has its own way
+    Not supported: salt-ssh runs this on a target, pushsalt does not
 
     pkg_path, pkg_sum, hash_type, test, kwargs
         As in Salt

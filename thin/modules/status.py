@@ -1,7 +1,7 @@
-"""How the target is doing: time, load, memory, processes, who is on it. Salt: modules/status.py
+"""The status of the target: time, load, memory, processes, logins. Salt: modules/status.py
 
-Linux is read from /proc; on the BSDs and macOS their programs are asked. A function that a system has no source for
-answers with the text ``counters.UNSUPPORTED``, as Salt does. Disks and the network are in status_devices.py.
+Linux is read from /proc; on the BSDs and macOS programs are called. A function that a system does not support returns
+the text ``counters.UNSUPPORTED``, as in Salt. Disks and the network are in status_devices.py.
 """
 
 import os
@@ -75,7 +75,7 @@ def custom():
     """
     Return the values that the configuration names: ``status.cpustats.custom: [ctxt, btime]`` and the like
 
-    Each such option names a function and what of its answer shall be in this one; "UNKNOWN" stands for what it lacks.
+    Each such option names a function and keys of its result; the value of a missing key is "UNKNOWN".
 
     CLI Example:
 
@@ -120,7 +120,7 @@ def time_(format="%A, %d. %B %Y %I:%M%p"):
 
 def uptime():
     """
-    Return ``{"seconds", "since_iso", "since_t", "days", "time", "users"}``: how long the system is up
+    Return ``{"seconds", "since_iso", "since_t", "days", "time", "users"}``: the time since boot
 
     CLI Example:
 
@@ -168,7 +168,7 @@ def loadavg():
 
 def cpustats():
     """
-    Return how long the processors did what, and how many interrupts and processes there were
+    Return the times that the processors spent in each state, and the numbers of interrupts and processes
 
     CLI Example:
 
@@ -215,7 +215,7 @@ def cpuinfo():
 
 def nproc():
     """
-    Return the number of processors that can be used
+    Return the number of available processors
 
     CLI Example:
 
@@ -233,7 +233,7 @@ def nproc():
 
 def meminfo():
     """
-    Return ``{name: {"value", "unit"}}`` of /proc/meminfo, or what vmstat and sysctl say of the memory
+    Return ``{name: {"value", "unit"}}`` of /proc/meminfo, or the memory values of vmstat and sysctl
 
     CLI Example:
 
@@ -323,7 +323,7 @@ def pid(sig):
 
 def w():
     """
-    Return who is logged in: ``[{"user", "tty", "login", "idle", "jcpu", "pcpu", "what"}]``
+    Return the users who are logged in: ``[{"user", "tty", "login", "idle", "jcpu", "pcpu", "what"}]``
 
     CLI Example:
 
@@ -344,7 +344,7 @@ def w():
 
 def version():
     """
-    Return the kernel's own words on its version
+    Return the kernel's description of its version
 
     CLI Example:
 
@@ -359,7 +359,7 @@ def version():
     return counters.UNSUPPORTED
 
 
-# What a minion's daemon has and a target has not
+# Functions of a minion's daemon, which targets do not have
 
 
 def master(master=None, connected=True):
@@ -369,7 +369,7 @@ def master(master=None, connected=True):
     master
         the master's name
     connected
-        accepted, and without meaning here
+        accepted, and without effect
 
     CLI Example:
 
@@ -403,7 +403,7 @@ def proxy_reconnect(proxy_name, opts=None):
     proxy_name
         the proxy module's name
     opts
-        accepted, and without meaning here
+        accepted, and without effect
 
     CLI Example:
 
@@ -414,7 +414,7 @@ def proxy_reconnect(proxy_name, opts=None):
     return False
 
 
-# Inside
+# Private functions
 
 
 def _kernel():
@@ -440,7 +440,7 @@ def _iso(seconds):
 
 
 def _ps():
-    """The table of ps with the grain's options; that of /proc in the same columns, where ps has not such options."""
+    """The output of ps with the options of the grain; if ps does not have them, the same columns from /proc."""
     command = __grains__.get("ps") or "ps -efHww"
     done = __salt__["cmd.run_all"](command.split(), python_shell=False, ignore_retcode=True, env={"LC_ALL": "C"})
     if done["retcode"] == 0 and done["stdout"].strip():

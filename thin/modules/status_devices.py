@@ -1,6 +1,6 @@
-"""What disks and the network do: a part of ``status``. Salt: modules/status.py
+"""Counters of disks and the network: a part of ``status``. Salt: modules/status.py
 
-Where the answers come from is said in status.py.
+See status.py for the sources of the values.
 """
 
 import os

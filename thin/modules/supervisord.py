@@ -1,7 +1,7 @@
 """Programs under supervisord, by supervisorctl. Salt: ``salt/modules/supervisord.py``.
 
-Every function takes ``user`` (who runs supervisorctl), ``conf_file`` and ``bin_env``: the path of supervisorctl, or of
-a virtual environment that has it.
+Every function takes ``user`` (the user that supervisorctl runs as), ``conf_file`` and ``bin_env``: the path of
+supervisorctl, or of a virtual environment that has it.
 """
 
 import os
@@ -17,7 +17,7 @@ _CONFIGS = ("/etc/supervisor/supervisord.conf", "/etc/supervisord.conf")
 
 def start(name="all", user=None, conf_file=None, bin_env=None):
     """
-    Start a program, a group (``group:``) or all, and return what supervisorctl says
+    Start a program, a group (``group:``) or all, and return the output of supervisorctl
 
     CLI Example:
 
@@ -30,7 +30,7 @@ def start(name="all", user=None, conf_file=None, bin_env=None):
 
 def restart(name="all", user=None, conf_file=None, bin_env=None):
     """
-    Restart a program, a group (``group:``) or all, and return what supervisorctl says
+    Restart a program, a group (``group:``) or all, and return the output of supervisorctl
 
     CLI Example:
 
@@ -43,7 +43,7 @@ def restart(name="all", user=None, conf_file=None, bin_env=None):
 
 def stop(name="all", user=None, conf_file=None, bin_env=None):
     """
-    Stop a program, a group (``group:``) or all, and return what supervisorctl says
+    Stop a program, a group (``group:``) or all, and return the output of supervisorctl
 
     CLI Example:
 
@@ -56,7 +56,7 @@ def stop(name="all", user=None, conf_file=None, bin_env=None):
 
 def add(name, user=None, conf_file=None, bin_env=None):
     """
-    Put a program or group that the configuration has into force
+    Add a program or group of the configuration to supervisord
 
     CLI Example:
 
@@ -69,7 +69,7 @@ def add(name, user=None, conf_file=None, bin_env=None):
 
 def remove(name, user=None, conf_file=None, bin_env=None):
     """
-    Take a program or group that is stopped out of force
+    Remove a stopped program or group from supervisord
 
     CLI Example:
 
@@ -126,7 +126,7 @@ def status(name=None, user=None, conf_file=None, bin_env=None):
 
 def status_raw(name=None, user=None, conf_file=None, bin_env=None):
     """
-    Return what ``supervisorctl status`` says
+    Return the output of ``supervisorctl status``
 
     CLI Example:
 
@@ -168,7 +168,7 @@ def options(name, conf_file=None):
 
 def status_bool(name, expected_state=None, user=None, conf_file=None, bin_env=None):
     """
-    Whether a program is there, and in this state
+    Whether a program exists and is in this state
 
     CLI Example:
 

@@ -36,7 +36,7 @@ def attr(key, value=None):
 
 def write(key, value):
     """
-    Set an attribute; whether it worked
+    Set an attribute; returns whether it worked
 
     CLI Example:
 
@@ -122,7 +122,7 @@ def target(key, full=True):
 
 def interfaces(root):
     """
-    Return ``{r, w, rw: [paths]}`` of the attributes below a directory, by what can be done with them
+    Return ``{r, w, rw: [paths]}`` of the attributes below a directory, by permission
 
     CLI Example:
 

@@ -310,7 +310,7 @@ def get_computer_desc():
 
 def set_computer_desc(desc):
     """
-    Set the description; whether it worked.
+    Set the description; returns whether it worked.
 
     desc
         the description
@@ -363,7 +363,7 @@ def set_computer_name(hostname):
     return __salt__["network.mod_hostname"](hostname)
 
 
-# Inside
+# Private functions
 
 
 def _by_systemd():

@@ -50,7 +50,7 @@ def __virtual__():
     )
 
 
-# Looking
+# Queries
 
 
 def offline():
@@ -127,7 +127,7 @@ def enabled(name, root=None, **kwargs):
     name
         the unit's name; without a type it is a service
     root
-        in another system's root folder
+        in the system below this folder
 
     CLI Example:
 
@@ -153,7 +153,7 @@ def disabled(name, root=None):
     name
         the unit's name; without a type it is a service
     root
-        in another system's root folder
+        in the system below this folder
 
     CLI Example:
 
@@ -173,7 +173,7 @@ def masked(name, runtime=False, root=None):
     runtime
         until the next boot
     root
-        in another system's root folder
+        in the system below this folder
 
     CLI Example:
 
@@ -188,7 +188,7 @@ def masked(name, runtime=False, root=None):
         return False
 
 
-# Changing
+# Changes
 
 
 def start(name, no_block=False, unmask=False, unmask_runtime=False):
@@ -215,7 +215,7 @@ def start(name, no_block=False, unmask=False, unmask_runtime=False):
 
 def stop(name, no_block=False):
     """
-    Stop the service; whether it worked.
+    Stop the service; returns whether it worked.
 
     name
         the unit's name; without a type it is a service
@@ -311,7 +311,7 @@ def enable(name, no_block=False, unmask=False, unmask_runtime=False, root=None, 
     unmask_runtime
         take a mask in /run away first
     root
-        in another system's root folder
+        in the system below this folder
 
     CLI Example:
 
@@ -324,14 +324,14 @@ def enable(name, no_block=False, unmask=False, unmask_runtime=False, root=None, 
 
 def disable(name, no_block=False, root=None, **kwargs):
     """
-    Do not start the service at boot; whether it worked.
+    Do not start the service at boot; returns whether it worked.
 
     name
         the unit's name; without a type it is a service
     no_block
         do not wait until it is done
     root
-        in another system's root folder
+        in the system below this folder
 
     CLI Example:
 
@@ -351,7 +351,7 @@ def mask(name, runtime=False, root=None):
     runtime
         until the next boot
     root
-        in another system's root folder
+        in the system below this folder
 
     CLI Example:
 
@@ -374,7 +374,7 @@ def unmask_(name, runtime=False, root=None):
     runtime
         until the next boot
     root
-        in another system's root folder
+        in the system below this folder
 
     CLI Example:
 
@@ -407,7 +407,7 @@ def systemctl_reload():
     return True
 
 
-# Inside
+# Private functions
 
 
 def _change(action, name, no_block, unmask, unmask_runtime, root=None):

@@ -31,7 +31,7 @@ def get_all(root=None):
     The sorted names of all units with a file, and of init scripts.
 
     root
-        in another system's root folder
+        in the system below this folder
 
     CLI Example:
 
@@ -62,7 +62,7 @@ def get_enabled(root=None):
     The sorted names of units and init scripts that start at boot.
 
     root
-        in another system's root folder
+        in the system below this folder
 
     CLI Example:
 
@@ -79,7 +79,7 @@ def get_disabled(root=None):
     The sorted names of units and init scripts that do not start at boot.
 
     root
-        in another system's root folder
+        in the system below this folder
 
     CLI Example:
 
@@ -96,7 +96,7 @@ def get_static(root=None):
     The sorted names of units that can neither be enabled nor disabled.
 
     root
-        in another system's root folder
+        in the system below this folder
 
     CLI Example:
 
@@ -114,7 +114,7 @@ def show(name, root=None):
     name
         the unit's name; without a type it is a service
     root
-        in another system's root folder
+        in the system below this folder
 
     CLI Example:
 
@@ -130,7 +130,7 @@ def execs(root=None):
     ``{name: path}`` of the programs of services.
 
     root
-        in another system's root folder
+        in the system below this folder
 
     CLI Example:
 

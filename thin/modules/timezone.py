@@ -187,7 +187,7 @@ def get_hwclock():
 
 def set_hwclock(clock):
     """
-    Say that the hardware clock runs in ``UTC`` or in ``localtime``; whether that could be done
+    Say that the hardware clock runs in ``UTC`` or in ``localtime``; returns whether that could be done
 
     CLI Example:
 

@@ -1,8 +1,8 @@
 """Users, by useradd, usermod and userdel. Salt: modules/useradd.py
 
-``root`` names another system's root folder; ``local`` uses libuser's commands, for local accounts beside a directory.
-Functions that change something return whether that worked; ``__context__["user.complaint"]`` then has the command's
-words when it did not. What is written down about a user is in useradd_about.py.
+``root`` is the root folder of another system; ``local`` uses libuser's commands, for local accounts beside a directory.
+Functions that change something return whether it worked; if not, ``__context__["user.complaint"]`` has the error
+message. What is written down about a user is in useradd_about.py.
 """
 
 import os
@@ -29,7 +29,7 @@ def __virtual__():
     )
 
 
-# Looking
+# Queries
 
 
 def info(name, root=None):
@@ -39,7 +39,7 @@ def info(name, root=None):
     name
         the user's name
     root
-        in another system's root folder
+        in the system below this folder
 
     CLI Example:
 
@@ -53,12 +53,12 @@ def info(name, root=None):
 
 def getent(refresh=False, root=None):
     """
-    What ``info`` gives, for all users.
+    What ``info`` returns, for all users.
 
     refresh
-        without meaning here: they are read anew each time
+        without effect: they are always read again
     root
-        in another system's root folder
+        in the system below this folder
 
     CLI Example:
 
@@ -78,7 +78,7 @@ def list_users(root=None):
     The sorted names of all users.
 
     root
-        in another system's root folder
+        in the system below this folder
 
     CLI Example:
 
@@ -127,7 +127,7 @@ def primary_group(name):
     return grp.getgrgid(entry.pw_gid).gr_name
 
 
-# Changing
+# Changes
 
 
 def add(
@@ -182,17 +182,17 @@ def add(
     other
         what else the comment field says
     createhome
-        make the home
+        create the home
     loginclass
         the login class
     nologinit
         leave the user out of lastlog and faillog
     root
-        in another system's root folder
+        in the system below this folder
     usergroup
         with a group of the user's name, or (False) without
     local
-        by libuser's commands, beside a directory
+        use libuser's commands (for machines with a directory service)
 
     CLI Example:
 
@@ -237,7 +237,7 @@ def add(
 
 def delete(name, remove=False, force=False, root=None, local=False):
     """
-    Delete a user, with ``remove`` also the home; whether it worked. ``force``: even while logged in.
+    Delete a user, with ``remove`` also the home; returns whether it worked. ``force``: even while logged in.
 
     name
         the user's name
@@ -246,9 +246,9 @@ def delete(name, remove=False, force=False, root=None, local=False):
     force
         even while the user is logged in
     root
-        in another system's root folder
+        in the system below this folder
     local
-        by libuser's commands, beside a directory
+        use libuser's commands (for machines with a directory service)
 
     CLI Example:
 
@@ -267,14 +267,14 @@ def delete(name, remove=False, force=False, root=None, local=False):
 
 def rename(name, new_name, root=None):
     """
-    Give the user another name; whether it worked. Raises CommandExecutionError when the new name is taken.
+    Give the user another name; returns whether it worked. Raises CommandExecutionError when the new name is taken.
 
     name
         the user's name
     new_name
         the new name
     root
-        in another system's root folder
+        in the system below this folder
 
     CLI Example:
 
@@ -291,14 +291,14 @@ def rename(name, new_name, root=None):
 
 def chuid(name, uid, root=None):
     """
-    Change the user's number; whether it worked.
+    Change the user's number; returns whether it worked.
 
     name
         the user's name
     uid
         the number
     root
-        in another system's root folder
+        in the system below this folder
 
     CLI Example:
 
@@ -311,14 +311,14 @@ def chuid(name, uid, root=None):
 
 def chgid(name, gid, root=None):
     """
-    Change the user's primary group, given by number or name; whether it worked.
+    Change the user's primary group, given by number or name; returns whether it worked.
 
     name
         the user's name
     gid
         the primary group, by name or number
     root
-        in another system's root folder
+        in the system below this folder
 
     CLI Example:
 
@@ -331,14 +331,14 @@ def chgid(name, gid, root=None):
 
 def chshell(name, shell, root=None):
     """
-    Change the user's login shell; whether it worked.
+    Change the user's login shell; returns whether it worked.
 
     name
         the user's name
     shell
         the login shell
     root
-        in another system's root folder
+        in the system below this folder
 
     CLI Example:
 
@@ -360,7 +360,7 @@ def chhome(name, home, persist=False, root=None):
     persist
         move the files there
     root
-        in another system's root folder
+        in the system below this folder
 
     CLI Example:
 
@@ -373,7 +373,7 @@ def chhome(name, home, persist=False, root=None):
 
 def chgroups(name, groups, append=False, root=None):
     """
-    Set the user's other groups, or with ``append`` add these; whether it worked.
+    Set the user's other groups, or with ``append`` add these; returns whether it worked.
 
     name
         the user's name
@@ -382,7 +382,7 @@ def chgroups(name, groups, append=False, root=None):
     append
         leave the user in the others, too
     root
-        in another system's root folder
+        in the system below this folder
 
     CLI Example:
 
@@ -401,7 +401,7 @@ def chgroups(name, groups, append=False, root=None):
     return accounts.worked(__context__, done)
 
 
-# Inside
+# Private functions
 
 
 def _entry(name, root):

@@ -22,14 +22,14 @@ def __virtual__():
 
 def chfullname(name, fullname, root=None):
     """
-    Set the user's full name; whether it worked.
+    Set the user's full name; returns whether it worked.
 
     name
         the user's name
     fullname
         the full name
     root
-        in another system's root folder
+        in the system below this folder
 
     CLI Example:
 
@@ -42,14 +42,14 @@ def chfullname(name, fullname, root=None):
 
 def chroomnumber(name, roomnumber, root=None):
     """
-    Write down the room where the user sits; whether it worked.
+    Set the room number of the user; returns whether it worked.
 
     name
         the user's name
     roomnumber
         the room number
     root
-        in another system's root folder
+        in the system below this folder
 
     CLI Example:
 
@@ -62,14 +62,14 @@ def chroomnumber(name, roomnumber, root=None):
 
 def chworkphone(name, workphone, root=None):
     """
-    Write down the user's telephone at work; whether it worked.
+    Set the work phone number of the user; returns whether it worked.
 
     name
         the user's name
     workphone
         the phone number at work
     root
-        in another system's root folder
+        in the system below this folder
 
     CLI Example:
 
@@ -82,14 +82,14 @@ def chworkphone(name, workphone, root=None):
 
 def chhomephone(name, homephone, root=None):
     """
-    Write down the user's telephone at home; whether it worked.
+    Set the home phone number of the user; returns whether it worked.
 
     name
         the user's name
     homephone
         the phone number at home
     root
-        in another system's root folder
+        in the system below this folder
 
     CLI Example:
 
@@ -102,14 +102,14 @@ def chhomephone(name, homephone, root=None):
 
 def chother(name, other, root=None):
     """
-    Change what else the comment field says; whether it worked.
+    Set the rest of the user's comment field; returns whether it worked.
 
     name
         the user's name
     other
         what else the comment field says
     root
-        in another system's root folder
+        in the system below this folder
 
     CLI Example:
 
@@ -129,7 +129,7 @@ def chloginclass(name, loginclass, root=None):
     loginclass
         the login class
     root
-        in another system's root folder
+        in the system below this folder
 
     CLI Example:
 

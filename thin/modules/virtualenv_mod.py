@@ -134,7 +134,7 @@ def get_resource_content(venv, package=None, resource=None):
     return _ask(venv, _RESOURCE + "sys.stdout.write(open(path).read())", package, resource)
 
 
-# Inside
+# Private functions
 
 _DISTRIBUTION = """
 import sys

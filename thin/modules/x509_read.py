@@ -89,7 +89,7 @@ def get_public_key(key, passphrase=None, asObj=None):
     passphrase
         That of an encrypted private key
     asObj
-        Has no effect
+        Without effect
 
     CLI Example:
 

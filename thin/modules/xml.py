@@ -33,7 +33,7 @@ def get_value(file, element):
 
 def set_value(file, element, value):
     """
-    Set an element's text; whether there is such an element
+    Set an element's text; returns whether there is such an element
 
     file
         The path
@@ -77,7 +77,7 @@ def get_attribute(file, element):
 
 def set_attribute(file, element, key, value):
     """
-    Set an attribute of an element; whether there is such an element
+    Set an attribute of an element; returns whether there is such an element
 
     file
         The path

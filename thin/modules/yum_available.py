@@ -65,7 +65,7 @@ available_version = latest_version
 
 def upgrade_available(name, **kwargs):
     """
-    Whether a newer version of the package can be had
+    Whether a newer version of the package is available
 
     CLI Example:
 
@@ -118,7 +118,7 @@ def list_repo_pkgs(*args, **kwargs):
 
 def list_upgrades(refresh=True, **kwargs):
     """
-    Return ``{name: new version}`` of what an upgrade would bring
+    Return ``{name: new version}`` of the packages that an upgrade would change
 
     CLI Example:
 
@@ -148,7 +148,7 @@ def list_upgrades(refresh=True, **kwargs):
 list_updates = list_upgrades
 
 
-# Inside
+# Private functions
 
 
 def _installed():

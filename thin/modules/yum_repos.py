@@ -142,7 +142,7 @@ def mod_repo(repo, basedir=None, **kwargs):
     return {path: sections}
 
 
-# Inside
+# Private functions
 
 
 def _id(repo):

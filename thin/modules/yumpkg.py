@@ -158,7 +158,7 @@ def install(
     downloadonly
         Only download; what comes is told as list_downloaded has it.
     reinstall
-        Install again what is there already.
+        Install packages again that are already installed.
     update_holds
         Change packages that are held, too, and hold them at their new version; else they fail.
     ignore_epoch
@@ -336,7 +336,7 @@ def purge(name=None, pkgs=None, **kwargs):
     return remove(name=name, pkgs=pkgs)
 
 
-# Inside
+# Private functions
 
 
 def _installed():

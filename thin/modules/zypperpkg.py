@@ -72,7 +72,7 @@ available_version = latest_version
 
 def upgrade_available(name, **kwargs):
     """
-    Whether a newer version of the package can be had
+    Whether a newer version of the package is available
 
     CLI Example:
 
@@ -123,7 +123,7 @@ def list_repo_pkgs(*args, **kwargs):
 
 def list_upgrades(refresh=True, root=None, **kwargs):
     """
-    Return ``{name: new version}`` of what an upgrade would bring
+    Return ``{name: new version}`` of the packages that an upgrade would change
 
     fromrepo
         Only these repositories: a name or a list.
@@ -269,7 +269,7 @@ def install(
     resolve_capabilities
         A name may be something that a package provides.
     reinstall
-        Install again what is there already.
+        Install packages again that are already installed.
     diff_attr
         ``old`` and ``new`` are lists of these attributes, as of list_pkgs.
 
@@ -432,7 +432,7 @@ def purge(name=None, pkgs=None, root=None, **kwargs):
     return remove(name=name, pkgs=pkgs, root=root)
 
 
-# Inside
+# Private functions
 
 
 def _targets(params, kind, root, ignore_epoch):

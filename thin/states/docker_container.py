@@ -49,7 +49,7 @@ def running(
     kwargs
         Settings: command, environment, binds, port_bindings, hostname, labels, restart_policy … as ``docker.create``.
     skip_translate, validate_ip_addrs, client_timeout
-        Of no meaning here.
+        Without effect.
     """
     ret = {"name": name, "changes": {}, "result": True, "comment": ""}
     if image is None:
@@ -121,7 +121,7 @@ def run(
     ignore_collisions
         A setting may be given by two of its names.
     skip_translate, validate_ip_addrs, client_timeout
-        Of no meaning here.
+        Without effect.
     """
     ret = {"name": name, "changes": {}, "result": True, "comment": ""}
     for word in ("watch_action", "start", "shutdown_timeout", "follow"):

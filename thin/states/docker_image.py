@@ -41,7 +41,7 @@ def present(
     insecure_registry
         Its registry may have no certificate.
     client_timeout
-        Of no meaning here.
+        Without effect.
     dockerfile
         With ``build``: the file's name.
     kwargs

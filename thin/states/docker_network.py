@@ -37,7 +37,7 @@ def present(
     ipam_driver, ipam_opts
         Who gives out addresses.
     skip_translate, ignore_collisions, validate_ip_addrs
-        Of no meaning here.
+        Without effect.
     """
     ret = {"name": name, "changes": {}, "result": False, "comment": ""}
     settings = {key: value for key, value in kwargs.items() if not key.startswith("__")}

@@ -50,7 +50,7 @@ def absent(name, driver=None):
     name
         The volume.
     driver
-        Of no meaning.
+        Without effect.
     """
     ret = {"name": name, "changes": {}, "result": False, "comment": ""}
     try:

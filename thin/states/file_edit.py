@@ -193,19 +193,7 @@ def keyvalue(
     elif not isinstance(key_values, dict) or not key_values:
         words = "is not a dictionary" if key_values else "is empty"
         return failed(ret, "file.keyvalue key and value not supplied and key_values " + words)
-    try:
-        old = edit.read(name)
-    except safepath.Refused as exc:
-        return failed(ret, str(exc))
-    except OSError as exc:
-        if not (isinstance(exc, FileNotFoundError) and create_if_missing):
-            ret["comment"] = "unable to open %s" % name
-            ret["result"] = bool(ignore_if_missing)
-            return ret
-        old, append_if_not_found = None, True
-    lines = (old or b"").decode("utf-8", "surrogateescape").splitlines(True)
-    lines, diff, changed, deleted = keyvalues.edit(
-        lines,
+    change = keyvalues.Change(
         key_values,
         separator,
         append_if_not_found,
@@ -216,28 +204,41 @@ def keyvalue(
         value_ignore_case,
         prune,
     )
-    if not changed and not deleted:
+    size = None
+    try:
+        change.look(keyvalues.lines_of(name))
+        size = os.path.getsize(name)
+    except safepath.Refused as exc:
+        return failed(ret, str(exc))
+    except OSError as exc:
+        if not (isinstance(exc, FileNotFoundError) and create_if_missing):
+            ret["comment"] = "unable to open %s" % name
+            ret["result"] = bool(ignore_if_missing)
+            return ret
+        change.append, change.prepend = True, False
+        change.look(())
+    if not change.changed and not change.deleted:
         return ret
+    counts, diff = (change.changed, change.deleted), change.diff(size or 0)
     if show_changes:
         ret["changes"]["diff"] = "".join(diff)
     if __opts__["test"]:
         ret["result"] = None
-        ret["comment"] = "File %s is set to be changed (%d lines modified, %d deleted)" % (name, changed, deleted)
+        ret["comment"] = "File %s is set to be changed (%d lines modified, %d deleted)" % ((name,) + counts)
         if show_changes:
             ret["comment"] += "\nPredicted diff:\n\r\t\t" + "\r\t\t".join(diff)
         return ret
-    data = "".join(lines).encode("utf-8", "surrogateescape")
     try:
-        if old is None:
+        if size is None:
             from thin.utils.files import atomic, owner
 
-            atomic.write(name, data, mode=owner.mode_bits(owner.default_mode()))
+            atomic.write(name, change.pieces(()), mode=owner.mode_bits(owner.default_mode()))
         else:
-            edit.commit(name, data, keep_inode=True)
+            edit.commit(name, change.pieces(keyvalues.lines_of(name)), keep_inode=True)
     except (CommandExecutionError, OSError) as exc:
         ret["changes"] = {}
         return failed(ret, str(exc) if isinstance(exc, safepath.Refused) else "%s not writable" % name)
-    ret["comment"] = "Changed %d, deleted %d lines" % (changed, deleted)
+    ret["comment"] = "Changed %d, deleted %d lines" % counts
     return ret
 
 

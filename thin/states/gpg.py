@@ -106,7 +106,7 @@ def absent(name, keys=None, user=None, gnupghome=None, keyring=None, keyring_abs
     return dict(ret, comment="\n".join(said))
 
 
-# Inside
+# Private functions
 
 
 class _Missing(CommandExecutionError):

@@ -6,7 +6,7 @@ def present(name, path, mask, cmd, user="root"):
     A user's command runs on events of a path
 
     name
-        Has no effect
+        Without effect
     path, mask, cmd
         The path, its events (one text with commas between them, or a list), the command
     user

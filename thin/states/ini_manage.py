@@ -150,7 +150,7 @@ def sections_absent(name, sections=None, separator="=", encoding=None):
     return _concluded(ret, lines)
 
 
-# Inside
+# Private functions
 
 
 def _ret(name):

@@ -37,7 +37,7 @@ def present(name, acl_type, acl_name="", perms="", recurse=False, force=False):
     perms
         Such as rwx; ``X`` lets only directories and what is executable for somebody be executed
     recurse
-        And all that is below
+        Include everything below it
     force
         Take all other extended entries away when this one has to be set
     """
@@ -78,7 +78,7 @@ def absent(name, acl_type, acl_name="", perms="", recurse=False):
     perms
         Not looked at
     recurse
-        And all that is below
+        Include everything below it
     """
     ret = {"name": name, "result": True, "changes": {}, "comment": ""}
     found = _look(ret, name, acl_type, recurse)
@@ -103,7 +103,7 @@ def list_present(name, acl_type, acl_names=None, perms="", recurse=False, force=
     perms
         Such as rwx
     recurse
-        And all that is below
+        Include everything below it
     force
         Take all other extended entries away when one of these has to be set
     """
@@ -145,7 +145,7 @@ def list_absent(name, acl_type, acl_names=None, recurse=False):
     acl_names
         The users or groups
     recurse
-        And all that is below
+        Include everything below it
     """
     ret = {"name": name, "result": True, "changes": {}, "comment": ""}
     found = _look(ret, name, acl_type, False)

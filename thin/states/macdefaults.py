@@ -28,9 +28,9 @@ def write(name, domain, value, vtype=None, name_separator=None, user=None):
     vtype
         Its type: string, data, int, float, bool, date, array, array-add, dict or dict-add
     name_separator
-        What stands between the parts of the path
+        The separator of the parts of the path
     user
-        The user whose it is
+        The user whose preference it is
     """
     ret = {"name": name, "result": True, "changes": {}, "comment": ""}
     now = __salt__["macdefaults.read"](domain, name, user, key_separator=name_separator)
@@ -61,9 +61,9 @@ def absent(name, domain, user=None, name_separator=None):
     domain
         Such as com.apple.Finder
     user
-        The user whose it is
+        The user whose preference it is
     name_separator
-        What stands between the parts of the path
+        The separator of the parts of the path
     """
     ret = {"name": name, "result": True, "changes": {}, "comment": ""}
     text = "%s %s is now absent" % (domain, name)

@@ -334,7 +334,7 @@ def _gone(gone):
 
 
 def _anew(ret, place, device, mkmnt, fstype, opts, why):
-    """Mount with other options; whether it worked. Some file systems have to be unmounted for it."""
+    """Mount with other options; returns whether it worked. Some file systems have to be unmounted for it."""
     how = {"mkmnt": mkmnt, "fstype": fstype, "opts": opts}
     words = "because options (%s) changed" % why
     if fstype not in ("nfs", "cvfs") and not fstype.startswith("fuse"):

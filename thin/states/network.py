@@ -105,7 +105,7 @@ def system(name, **kwargs):
     The host's network settings are these.
 
     name
-        Of no meaning.
+        Without effect.
     enabled
         Whether interfaces are brought up at boot.
     hostname

@@ -66,7 +66,7 @@ def installed(
     ignore_epoch
         Compare versions without their epochs; without it where a condition for equality names none.
     reinstall
-        Install again what is there already.
+        Install packages again that are already installed.
     update_holds
         Change packages that are held, too (yum, dnf).
     hold
@@ -254,7 +254,7 @@ def _source_version(source):
 
 
 def _resolve_latest(wanted, refresh, kwargs):
-    """Write real versions for ``latest``, in place; whether a refresh is still to be done."""
+    """Write real versions for ``latest``, in place; returns whether a refresh is still necessary."""
     names = [pkg for pkg, number in wanted.items() if number == "latest"]
     found = __salt__["pkg.latest_version"](*names, refresh=refresh, show_installed=True, **kwargs)
     found = found if isinstance(found, dict) else {names[0]: found}

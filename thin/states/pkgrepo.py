@@ -275,7 +275,7 @@ def absent(name, **kwargs):
     return _with(ret, True, "%s, and keyid %s" % (words, keyid))
 
 
-# Inside
+# Private functions
 
 
 def _one_key(ret, kwargs):

@@ -16,7 +16,7 @@ def installed(name, default=False, user=None):
     default
         It is the default
     user
-        The user for whom
+        The user whose pyenv is used
     """
     version = _version(name)
     ret = {"name": name, "result": None, "changes": {}, "comment": ""}
@@ -42,7 +42,7 @@ def absent(name, user=None):
     name
         The version, also with ``python-`` before it
     user
-        The user for whom
+        The user whose pyenv is used
     """
     version = _version(name)
     ret = {"name": name, "result": None, "changes": {}, "comment": ""}
@@ -66,7 +66,7 @@ def install_pyenv(name, user=None):
     name
         Anything
     user
-        The user for whom
+        The user whose pyenv is used
     """
     ret = {"name": name, "result": True, "changes": {}, "comment": "pyenv is already installed"}
     if __salt__["pyenv.is_installed"](user):

@@ -227,7 +227,7 @@ def fcontext_policy_applied(name, recursive=False):
     name
         A path
     recursive
-        And all that is below
+        Include everything below it
     """
     ret = {"name": name, "result": False, "changes": {}, "comment": ""}
     if __salt__["selinux.fcontext_policy_is_applied"](name, recursive) == "":

@@ -176,7 +176,7 @@ def _dead(ret, enable, sig, init_delay, kwargs):
 
 def enabled(name, **kwargs):
     """
-    The service starts at boot; whether it runs now is not looked at
+    The service starts at boot; it may run or not
 
     name
         the service's name
@@ -198,7 +198,7 @@ def enabled(name, **kwargs):
 
 def disabled(name, **kwargs):
     """
-    The service does not start at boot; whether it runs now is not looked at
+    The service does not start at boot; it may run or not
 
     name
         the service's name
@@ -308,7 +308,7 @@ def mod_beacon(name, **kwargs):
     return _with(_ret(name), False, "Beacons need a resident minion; the service %s is not watched" % name)
 
 
-# Inside
+# Private functions
 
 
 def _watch_action(sfun, runs, reload, force, full_restart):

@@ -10,7 +10,7 @@ def present(name, value, config=None):
     name
         Its path in /sys
     config
-        Has no effect
+        Without effect
 
     .. code-block:: yaml
 

@@ -19,7 +19,7 @@ def enabled(name, **kwargs):
     The firewall is active, and at boot.
 
     name
-        Of no meaning.
+        Without effect.
     """
     return _switched(name, True)
 
@@ -29,7 +29,7 @@ def disabled(name, **kwargs):
     The firewall is not active, nor at boot.
 
     name
-        Of no meaning.
+        Without effect.
     """
     return _switched(name, False)
 
@@ -39,7 +39,7 @@ def default_incoming(name, default):
     What becomes of packets to this machine that no rule is about.
 
     name
-        Of no meaning.
+        Without effect.
     default
         allow, deny or reject.
     """
@@ -51,7 +51,7 @@ def default_outgoing(name, default):
     What becomes of packets of this machine that no rule is about.
 
     name
-        Of no meaning.
+        Without effect.
     default
         allow, deny or reject.
     """
@@ -63,7 +63,7 @@ def default_routed(name, default):
     What becomes of packets through this machine that no rule is about.
 
     name
-        Of no meaning.
+        Without effect.
     default
         allow, deny or reject.
     """

@@ -87,7 +87,7 @@ def present(
     home
         the home's path
     createhome
-        make the home when it is not there
+        create the home when it is not there
     persist_home
         move the files when the home changes
     password
@@ -316,7 +316,7 @@ def _group_change(name, user, gid, wanted):
     return None if want <= have else sorted(set(target) | set(current))
 
 
-# Changing
+# Changes
 
 
 def _update(ret, wanted, changes, persist_home, local):
@@ -355,7 +355,7 @@ def _update(ret, wanted, changes, persist_home, local):
 
 
 def _change_home(name, before, left, persist):
-    """Set and make the home, taking both out of ``left``."""
+    """Set and create the home, taking both out of ``left``."""
     home = left.pop("home", None)
     absent_home = left.pop("homeDoesNotExist", None)
     if home is not None:

@@ -228,3 +228,48 @@ def test_memory_stays_bounded(tmp_path: Path, version: str) -> None:
         assert stream.read(23) == b"top\nhead\n2nd\nhead\nfirst"
         stream.seek(-30, os.SEEK_END)
         assert stream.read().endswith(b"\nTHE END\nmore\nthe end\n")
+
+
+KEYS = b"port = 80\n#name = x\nport = 81\n" + b"other = 5\n" * 10
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_keys_of_a_large_file(tmp_path: Path, version: str) -> None:
+    """42 MB in lines, with a limit of 10 MiB."""
+    path, lines = tmp_path / "settings", (b"a line of it" * 30 + b"\n") * 116_000
+    path.write_bytes(KEYS + lines)
+    size = len(KEYS) + len(lines)
+    more = {"separator": " = ", "uncomment": "#", "key_values": {"port": 82, "name": "y", "new": "z"}}
+    calls = [
+        ("states:file.keyvalue", dict(more, append_if_not_found=True)),
+        ("states:file.keyvalue", more),
+        ("states:file.keyvalue", {"key": "top", "value": "first", "prepend_if_not_found": True}),
+        ("states:file.keyvalue", {"key_values": {"port": 8}, "separator": " = ", "prune": True}),
+    ]
+    words = [str(Path(__file__).parents[1] / "large_run.py"), str(ROOT), str(path), str(10 << 20), json.dumps(calls)]
+    done = subprocess.run(
+        [PYTHONS[version], "-I", "-S", *words], capture_output=True, text=True, timeout=100, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    rets, sizes, kept = zip(*map(json.loads, done.stdout.splitlines()), strict=True)
+    changed = size - len("#port = 81\n") + len("new = z\n")
+    assert (sizes, kept) == ((changed, changed, changed + 10, len("port = 8\n")), (True,) * 4)
+    assert [ret["comment"] for ret in rets] == [
+        "Changed 4, deleted 0 lines",
+        "",
+        "Changed 1, deleted 0 lines",
+        "Changed 1, deleted 116013 lines",
+    ]
+    assert rets[0]["changes"]["diff"] == (
+        "- port = 80\n+ port = 82 (from int type)\n- #name = x\n+ name = y\n- port = 81\n- <EOF>\n+ new = z\n+ <EOF>\n"
+    )
+    assert rets[2]["changes"]["diff"] == "  <SOF>\n+ top=first\n"
+    assert rets[3]["changes"]["diff"] == diff.TOO_LARGE % (changed + 10, len("port = 8\n"))
+    assert path.read_bytes() == b"port = 8\n"
+
+
+def test_lines_with_keys_end_at_line_feeds_as_in_salt(bed: Any) -> None:
+    path = bed.file("f", b"page = \x0cport = 1\n\xe9 = \xc2\x85port = 2\r\nport = 3")
+    ret = bed.state("keyvalue", name=path, key="port", value="4", separator=" = ")
+    assert ret["changes"]["diff"] == "- port = 3+ port = 4\n"
+    assert Path(path).read_bytes() == b"page = \x0cport = 1\n\xe9 = \xc2\x85port = 2\r\nport = 4\n"

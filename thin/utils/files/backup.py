@@ -9,6 +9,8 @@ import time
 from thin.utils.files import atomic, safepath
 
 STAMP = "%a_%b_%d_%H:%M:%S_%Y"
+#: That which keeps what a job changes, while it does (thin.utils.files.keeping).
+keeper = None
 SUFFIX = re.compile(r"_(\w{3}_\w{3}_\d\d_\d\d:\d\d:\d\d_\d{6}_\d{4})$")
 
 
@@ -20,6 +22,11 @@ def keep(path, mode, cachedir):
     """Copy the file away when ``mode`` is "minion" or "both". Returns the copy's path. Raises OSError."""
     if mode not in ("minion", "both"):
         return None
+    return copy(path, cachedir) if keeper is None else keeper.keep(path)
+
+
+def copy(path, cachedir):
+    """Copy the file away. Returns the copy's path. Raises OSError."""
     now = time.time()
     stamp = time.strftime(STAMP, time.localtime(now))
     name = "%s_%s%s_%s" % (os.path.basename(path), stamp[:-4], ("%d" % (now * 1000000))[-6:], stamp[-4:])

@@ -1,72 +1,153 @@
 """``key = value`` lines: changed, uncommented, added, pruned. Salt: ``file.keyvalue``."""
 
+from thin.utils.files import atomic, diff, safepath
 
-def edit(
-    lines,
-    key_values,
-    separator="=",
-    append=False,
-    prepend=False,
-    count=1,
-    uncomment=None,
-    key_ignore_case=False,
-    value_ignore_case=False,
-    prune=False,
-):
-    """(new lines, diff lines, lines changed, lines deleted).
+_CODE = {"encoding": "utf-8", "errors": "surrogateescape"}
+
+
+def lines_of(path):
+    """Yield the lines of a file with their ends, one after the other. Raises OSError."""
+    with open(path, newline="", opener=safepath.opener, **_CODE) as source:
+        for line in source:
+            yield line
+
+
+class Change(object):
+    """What ``file.keyvalue`` makes of the lines of a file, which are never all in memory.
 
     A key counts as set ``count`` times at most (a negative number: as often as it stands there); of lines commented out
     with one of the characters of ``uncomment`` so many are brought back, and what is too much goes.
+
+    After ``look``: ``changed`` and ``deleted`` are numbers of lines.
     """
 
-    def fold(text, ignore):
-        return text.lower() if ignore else text
+    def __init__(
+        self,
+        key_values,
+        separator="=",
+        append=False,
+        prepend=False,
+        count=1,
+        uncomment=None,
+        key_ignore_case=False,
+        value_ignore_case=False,
+        prune=False,
+    ):
+        self.key_values, self.separator, self.count, self.uncomment = key_values, separator, count, uncomment
+        self.append, self.prepend, self.prune = append, prepend and not append, prune
+        self.key_ignore_case, self.value_ignore_case = key_ignore_case, value_ignore_case
+        self.keys = {}
+        for key in key_values:
+            self.keys.setdefault(self._fold_key(str(key)), []).append(key)
+        self._begin()
 
-    def render(key, value):
-        return "%s%s%s\n" % (key, separator, value)
+    def _begin(self):
+        self.left = dict.fromkeys(self.key_values, self.count)
+        self.changed = self.deleted = self.grown = self.shown = 0
+        self.went, self.pruned, self.first = [], [], []
 
-    left = dict.fromkeys(key_values, count)
-    kept, pruned, diff, changed = [], [], [], 0
-    prefixes = tuple(fold(key, key_ignore_case) for key in key_values)
-    for line in lines:
-        bare = line.lstrip(uncomment)
-        commented = len(bare) < len(line)
-        key_here, mark, value_here = (bare if commented else line).partition(separator)
-        if prune and not fold(bare, key_ignore_case).startswith(prefixes):
-            pruned.append(line)
-            continue
-        for key, value in key_values.items():
-            if not mark or fold(key_here, key_ignore_case) != fold(key, key_ignore_case) or not line:
+    def _fold_key(self, text):
+        return text.lower() if self.key_ignore_case else text
+
+    def _fold_value(self, value):
+        text = str(value).strip()
+        return text.lower() if self.value_ignore_case else text
+
+    def _render(self, key):
+        return "%s%s%s\n" % (key, self.separator, self.key_values[key])
+
+    def _show(self, lines, line):
+        """Keep a line of the diff, unless there are too many of them."""
+        self.shown += len(line)
+        if self.shown <= diff.LIMIT:
+            lines.append(line)
+
+    def look(self, lines):
+        """Find out what is to be done with ``lines``."""
+        self._begin()
+        for _ in self._edited(lines):
+            pass
+
+    def pieces(self, lines):
+        """Yield the new content as bytes."""
+        first = self.first
+        self._begin()
+        gathered = bytearray("".join(first).encode(**_CODE))
+        for line in self._edited(lines):
+            gathered += line.encode(**_CODE)
+            if len(gathered) >= atomic.PIECE:
+                yield bytes(gathered)
+                del gathered[:]
+        yield bytes(gathered)
+
+    def diff(self, size):
+        """Lines of what goes and comes, in Salt's order; one sentence if these are too many for a file of ``size``
+        bytes."""
+        if self.shown > diff.LIMIT:
+            return [diff.TOO_LARGE % (size, size + self.grown)]
+        found = (["  <SOF>\n"] + ["+ " + line for line in self.first] if self.first else []) + self.went
+        if not found:
+            found, self.pruned = self.pruned[:1], self.pruned[1:]
+        return found[:1] + self.pruned[::-1] + found[1:]
+
+    def _edited(self, lines):
+        """Yield the new lines, but for those of ``first``."""
+        keys, separator, last = self.keys, self.separator, "\n"
+        prefixes = tuple(keys)
+        for line in lines:
+            if separator not in line and not self.prune:
+                last = line
+                yield line
                 continue
-            equal = fold(value_here.strip(), value_ignore_case) == fold(str(value).strip(), value_ignore_case)
+            bare = line.lstrip(self.uncomment)
+            if self.prune and not self._fold_key(bare).startswith(prefixes):
+                self.deleted += 1
+                self.grown -= len(line.encode(**_CODE))
+                self._show(self.pruned, "- " + line)
+                continue
+            key_here, mark, value_here = bare.partition(separator)
+            matching = keys.get(self._fold_key(key_here)) if mark else None
+            if matching:
+                line = self._line(line, matching, key_here, value_here, len(bare) < len(line))
+            last = line
+            if line:
+                yield line
+        missing = [self._render(key) for key in self.key_values if self.left[key] > 0]
+        if not missing or not (self.append or self.prepend):
+            return
+        self.changed += len(missing)
+        self.grown += sum(len(line.encode(**_CODE)) for line in missing)
+        if self.prepend:
+            self.first, self.shown = missing[::-1], self.shown + sum(map(len, missing))
+            return
+        if last and not last.endswith("\n"):
+            self.grown += 1
+            yield "\n"
+        for line in missing:
+            yield line
+        for line in ["- <EOF>\n"] + ["+ " + line for line in missing] + ["+ <EOF>\n"]:
+            self._show(self.went, line)
+
+    def _line(self, line, matching, key_here, value_here, commented):
+        """What stands in place of a line that has one of the keys ``matching``: "" if it goes."""
+        before = line
+        for key in matching:
+            value, left = self.key_values[key], self.left[key]
             if commented:
-                wrong = left[key] > 0  # a comment beyond those wanted may stay
+                wrong = left > 0  # a comment beyond those wanted may stay
             else:
-                wrong = left[key] == 0 or not equal
+                wrong = left == 0 or self._fold_value(value_here) != self._fold_value(value)
             if wrong:
-                diff.append("- " + line)
+                self._show(self.went, "- " + line)
                 line = ""
-                if left[key] != 0:
-                    line = render(key_here, value)
+                if left != 0:
+                    line = "%s%s%s\n" % (key_here, self.separator, value)
                     kind = "" if isinstance(value, str) else " (from %s type)\n" % type(value).__name__
-                    diff.append("+ " + (line.rstrip() + kind if kind else line))
-                changed += 1
-            if left[key] > 0:
-                left[key] -= 1
-        kept.append(line)
-    missing = [(key, render(key, value)) for key, value in key_values.items() if left[key] > 0]
-    if missing and append:
-        if kept and kept[-1] and not kept[-1].endswith("\n"):
-            kept[-1] += "\n"
-        kept += [line for _, line in missing]
-        diff += ["- <EOF>\n"] + ["+ " + line for _, line in missing] + ["+ <EOF>\n"]
-        changed += len(missing)
-    elif missing and prepend:
-        diff.insert(0, "  <SOF>\n")
-        for _, line in missing:
-            diff.insert(1, "+ " + line)
-            kept.insert(0, line)
-        changed += len(missing)
-    for line in pruned:
-        diff.insert(1, "- " + line)
-    return kept, diff, changed, len(pruned)
+                    self._show(self.went, "+ " + (line.rstrip() + kind if kind else line))
+                self.changed += 1
+            if left > 0:
+                self.left[key] -= 1
+            if not line:
+                break
+        self.grown += len(line.encode(**_CODE)) - len(before.encode(**_CODE))
+        return line
