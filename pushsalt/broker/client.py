@@ -49,9 +49,12 @@ def answered(words: Sequence[str]) -> int | None:
         return None
     if "/" in name or not name.endswith(".run"):
         return None
-    sock = connected(f"{folder}/{name}")
-    if sock is None:
+    try:
+        sock = connected(f"{folder}/{name}")
+    except (ConnectionRefusedError, FileNotFoundError):  # the broker was killed, or has ended
         _forget(link)
+        return None
+    if sock is None:
         return None
     try:
         return _run_by(sock)
@@ -85,17 +88,23 @@ def _forget(link: str) -> None:
 
 
 def connected(path: str) -> socket | None:
-    """A connection to a broker's socket, whose process is this user's; None if there is none."""
+    """A connection to a broker's socket, whose process is this user's; None if another's is there, or too many wait.
+
+    Raises ConnectionRefusedError and FileNotFoundError if there is no process.
+    """
     import _socket
 
     sock = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
     try:
-        sock.settimeout(5)  # a full backlog
+        sock.settimeout(5)
         sock.connect(path)
         if peer_uid(sock) == os.geteuid():
             sock.settimeout(None)
             return sock
-    except OSError:
+    except (ConnectionRefusedError, FileNotFoundError):
+        sock.close()
+        raise
+    except OSError:  # a full backlog, among others
         pass
     sock.close()
     return None

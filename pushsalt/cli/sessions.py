@@ -185,7 +185,10 @@ def ask(path: str, kind: bytes, **values: Any) -> dict[str, Any] | None:
     from pushsalt.broker.client import connected
     from pushsalt.transport import lease
 
-    sock = connected(path)
+    try:
+        sock = connected(path)
+    except OSError:
+        return None
     if sock is None:
         return None
     try:

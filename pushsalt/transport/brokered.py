@@ -21,6 +21,8 @@ log = logging.getLogger(__name__)
 
 #: Jump hosts that the keeper may ask for, one after the other.
 _JUMPS = 20
+#: Seconds to wait for a place in the keeper's backlog, and between attempts.
+_PATIENCE, _PAUSE = 10.0, 0.01
 
 
 class Keeper:
@@ -90,7 +92,13 @@ class Keeper:
         sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         sock.setblocking(False)
         try:
-            await asyncio.get_running_loop().sock_connect(sock, self.path)
+            for _ in range(int(_PATIENCE / _PAUSE)):
+                try:
+                    sock.connect(self.path)
+                except BlockingIOError:  # its backlog is full
+                    await asyncio.sleep(_PAUSE)
+                    continue
+                break
             if peer_uid(sock) == os.geteuid():
                 return await asyncio.open_unix_connection(sock=sock)
         except OSError as exc:

@@ -33,6 +33,8 @@ log = logging.getLogger(__name__)
 #: Seconds after the last word of a server from which it is asked whether it is still there, and those for its answer.
 FRESH: Final = 2.0
 ANSWER: Final = 3.0
+#: Commands that may wait to be taken, for each of their targets.
+BACKLOG: Final = 4096
 #: Idle connections with one target.
 IDLE: Final = 2
 
@@ -115,7 +117,7 @@ class Keeper:
         loop = asyncio.get_running_loop()
         loop.add_reader(life, self._done.set)
         self.environment = lease.environment(os.environ)
-        server = await asyncio.start_unix_server(self._client, sock=listener)
+        server = await asyncio.start_unix_server(self._client, sock=listener, backlog=BACKLOG)
         loop.call_later(max(1.0, self.seconds), self._look)
         async with server:
             await self._done.wait()
