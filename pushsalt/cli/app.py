@@ -89,7 +89,9 @@ class _Help:
                 panels.setdefault(param.rich_help_panel or "Options", []).append(_help_row(param))
         others = panels.pop("Options", [])
         if ctx.parent is not None and panels.pop(GLOBAL[0].panel, []):
-            others.append((" ".join(opt.flags[0] for opt in GLOBAL), "As before the command."))
+            flags = [opt.flags[0] for opt in GLOBAL]
+            middle = len(flags) // 2
+            others += [(" ".join(flags[:middle]), ""), (" ".join(flags[middle:]), "As before the command.")]
         others.append(("-h, --help", "Show this and exit."))
         for title, rows in (("Arguments", arguments), *panels.items(), ("Options", others)):
             if rows:

@@ -217,7 +217,9 @@ class Keeper:
         if kept.stream is not None:
             kept.watch = asyncio.ensure_future(_watch(kept))
         if len(several) > IDLE or not self.seconds:
-            self.later(self._close(several[0]))
+            oldest = several[0]
+            self._remove(oldest)
+            self.later(self._close(oldest))
 
     def _remove(self, kept: Kept) -> None:
         several = self.idle.get(kept.target.id, [])
