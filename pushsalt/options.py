@@ -342,7 +342,7 @@ _ACCEPTED: Final = _of(
     ("use_master_when_local", "bool", False, "Accepted."),
     ("cython_enable", "bool", False, "Accepted."),
     ("beacons", "map", {}, "Accepted."),
-    ("schedule", "map", {}, "Accepted."),
+    ("schedule", "map", {}, "Jobs that `pushsalt watch` runs: see docs/watch.md."),
     ("saltpip_allow_find_links", "bool", True, "Accepted."),
 )
 

@@ -30,6 +30,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "runner": ("pushsalt.cli.runner", "Call a runner function on the controller"),
     "events": ("pushsalt.cli.events", "Events of jobs, targets and runners, as they were and as they come"),
     "react": ("pushsalt.cli.react", "React to events by Salt's reactor configuration, in the foreground"),
+    "watch": ("pushsalt.cli.watch", "Look for drift at intervals, and run the schedule, in the foreground"),
     "cp": ("pushsalt.cli.cp", "Copy files and trees to or from targets"),
     "target": ("pushsalt.cli.target", "Print the ids that match"),
     "check": ("pushsalt.cli.check", "Lint and smoke test states and formulas, offline"),

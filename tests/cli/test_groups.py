@@ -10,6 +10,8 @@ import pytest
 
 from tests.beds.project import Project
 
+pytestmark = pytest.mark.slow
+
 NATIVE = """
 hosts:
   web1: {transport: offline}

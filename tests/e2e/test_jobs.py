@@ -12,6 +12,8 @@ import pytest
 from tests.beds.gitserver import Repo, git
 from tests.beds.project import Project
 
+pytestmark = pytest.mark.slow
+
 HOSTS = {
     "here": {"transport": "local"},
     "there": {"transport": "local"},

@@ -19,7 +19,7 @@ from tests.beds.project import Done, Project, values
 from tests.beds.sshd import SshdBed, free_port
 from tests.e2e.test_lost_connections import STATES, at_work, counted, left, nothing_stays, site
 
-pytestmark = pytest.mark.sshd
+pytestmark = [pytest.mark.slow, pytest.mark.sshd]
 
 #: Each state counts itself; the second waits until it may go on. None needs the controller.
 ALONE = STATES.partition("three:")[0] + "three:\n  cmd.run:\n    - name: echo three >> {home}/count\n"

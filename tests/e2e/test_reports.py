@@ -9,6 +9,8 @@ import pytest
 
 from tests.beds.project import Project
 
+pytestmark = pytest.mark.slow
+
 BOOM = """
 import logging, os, signal, time
 log = logging.getLogger(__name__)

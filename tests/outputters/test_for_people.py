@@ -10,6 +10,8 @@ from pushsalt.display.safe import UNSAFE, escape
 from pushsalt.model import Explained, TargetReturn
 from pushsalt.outputters import load, nested, rich
 
+pytestmark = pytest.mark.slow
+
 
 def state(tag, number, result=True, changes=None, comment="", **more):
     _, id, name, _ = tag.split("_|-")

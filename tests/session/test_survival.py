@@ -20,6 +20,8 @@ from pushsalt.session.survival import NotThereError, Ours, Reconnect, Survival
 from pushsalt.transport import Connection, ConnectOptions, connect
 from tests.beds.processes import running
 
+pytestmark = pytest.mark.slow
+
 HERE = Target("here", transport="local")
 JID = "20261126120000000001"
 

@@ -217,7 +217,8 @@ def install(name=None, refresh=False, pkgs=None, sources=None, **kwargs):
         Do not check signatures.
     fromrepo
         The tag of a repository, or the URL of one more.
-    reinstall Install packages again that are already installed.
+    reinstall
+        Install again what is there already.
 
     CLI Example:
 

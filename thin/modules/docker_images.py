@@ -308,7 +308,9 @@ def rmi(*names, **kwargs):
     Remove images; returns ``{"Layers": ids, "Tags": names, "retcode"}`` of the removed ones, and ``Errors``
 
     force
-        Even if containers use them. prune Also remove parent images that nothing else uses (the default).
+        Even if containers are made of them.
+    prune
+        With images that only these are made of (the default).
 
     CLI Example:
 
@@ -354,14 +356,16 @@ def build(
     buildargs=None,
 ):
     """
-    Build an image from a folder with a Dockerfile; returns ``{Id, Image, Time_Elapsed}``
+    Make an image of a folder that has a Dockerfile; returns ``{Id, Image, Time_Elapsed}``
 
     path
-        The folder, or a URL that docker supports.
+        The folder, or an address that docker knows.
     repository, tag
         The image's name.
     cache
-        Use the cache of earlier builds. rm Remove intermediate containers.
+        Use what earlier builds left.
+    rm
+        Without leaving containers behind.
     dockerfile
         The file in the folder.
     buildargs

@@ -24,14 +24,16 @@ def __virtual__():
 
 def ps_(filters=None, **kwargs):
     """
-    Return ``{id: data}`` of the running containers: Command, Image, Names, Ports, State, Status, Labels, Mounts …
+    Return ``{id: about}`` of the containers that run: Command, Image, Names, Ports, State, Status, Labels, Mounts …
 
     Ports are ``[{PrivatePort, Type, IP, PublicPort}]``.
 
     all
-        Include containers that do not run.
+        Of the others, too.
     host
-        With ``host: {interfaces}``: the machine's interfaces. verbose Add the output of ``docker inspect`` as ``Info``.
+        With ``host: {interfaces}``: the machine's interfaces.
+    verbose
+        With all that inspecting gives, as ``Info``.
     filters
         ``{what: values}``, as ``{label: role=web}``.
 
@@ -114,8 +116,11 @@ def logs(name, **kwargs):
     Return the output of a container
 
     tail
-        The number of lines from the end. since, until From this time, to this time, in docker's formats. timestamps Add
-        the time of each line.
+        So many lines of the end.
+    since, until
+        From this time, to this time: as docker reads them.
+    timestamps
+        With the time of each line.
 
     CLI Example:
 
@@ -196,7 +201,9 @@ def copy_from(name, source, dest, overwrite=False, makedirs=False):
     Copy a file or folder out of a container
 
     overwrite
-        Replace an existing one. makedirs Create the destination folder.
+        Even if there is one.
+    makedirs
+        Make the folder that it goes to.
 
     CLI Example:
 
@@ -225,7 +232,9 @@ def copy_to(name, source, dest, exec_driver=None, overwrite=False, makedirs=Fals
     Copy a file (``salt://`` too) or folder into a container
 
     overwrite
-        Replace an existing one. makedirs Create the destination folder.
+        Even if there is one.
+    makedirs
+        Make the folder that it goes to.
 
     CLI Example:
 

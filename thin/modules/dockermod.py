@@ -361,10 +361,12 @@ def signal_(name, signal):
 
 def wait(name, ignore_already_stopped=False, fail_on_exit_status=False):
     """
-    Wait until a container exits; returns ``{result, state: {old, new}, exit_status}``
+    Wait for a container's end; returns ``{result, state: {old, new}, exit_status}``
 
     ignore_already_stopped
-        A container that does not run is no failure. fail_on_exit_status An exit status other than 0 is a failure.
+        That it does not run is no failure.
+    fail_on_exit_status
+        That it ends with another status than 0 is one.
 
     CLI Example:
 

@@ -27,13 +27,15 @@ def list_worktrees(cwd, stale=False, user=None, password=None, output_encoding=N
     cwd
         The repository
     stale
-        Only those whose folder no longer exists all Both kinds
+        Those instead that are not there any more
+    all
+        Both
     user
         The user that git runs as
     password
         For Windows
     output_encoding
-        The encoding of git's output
+        What git's words are read as
 
     CLI Example:
 

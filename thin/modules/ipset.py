@@ -130,11 +130,12 @@ def check_set(name=None, family="ipv4"):
 
 def add(name=None, entry=None, family="ipv4", **kwargs):
     """
-    Add an entry to a set; an existing entry gets these options
+    Add an entry to a set; one that is there gets the options given
 
     entry
-        The entry; its options may follow it, or be given as arguments. kwargs timeout, comment, packets, bytes,
-        skbmark, skbprio, skbqueue, nomatch: those that the set was created with.
+        The entry, with options behind it if they are not given below.
+    kwargs
+        timeout, comment, packets, bytes, skbmark, skbprio, skbqueue, nomatch: what the set was made for.
 
     CLI Example:
 

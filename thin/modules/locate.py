@@ -62,16 +62,30 @@ def updatedb():
 
 def locate(pattern, database="", limit=0, **kwargs):
     """
-    Return the paths that match a pattern
+    Return the paths that fit a pattern
 
     pattern
         The pattern
     database
         Another database
     limit
-        The maximum number of paths basename Match only the last part of a path count Return the number of paths instead
-        existing Only paths that exist follow Follow links for this check ignore Ignore case nofollow Do not follow
-        links for this check wholename Match the whole path regex The pattern is a regular expression
+        At most so many paths
+    basename
+        Only the last part of a path has to fit
+    count
+        Return their number instead
+    existing
+        Only what is there
+    follow
+        Follow links when looking whether it is there
+    ignore
+        Upper case and lower case are the same
+    nofollow
+        Do not follow links
+    wholename
+        The whole path has to fit
+    regex
+        The pattern is a regular expression
 
     CLI Example:
 

@@ -117,14 +117,16 @@ def stop():
 
 def create(name, level, devices, metadata="default", test_mode=False, **kwargs):
     """
-    Create an array; returns the output of mdadm
+    Make an array; what mdadm says of it
 
     name
         Its device
     level
         Its level
     devices
-        Its devices; ``missing`` for one that is added later metadata The version of the metadata on the devices
+        Its devices; ``missing`` for one that comes later
+    metadata
+        The version of what is written on the devices
     test_mode
         Return the command instead
     kwargs

@@ -41,11 +41,12 @@ def get(tgt, fun, tgt_type="glob", exclude_minion=False):
 
 def send(name, *args, **kwargs):
     """
-    Call one function and store its value for other targets; returns whether it worked
+    Call one function and keep its value for others; whether that went well
 
     name
-        The name of the value, and of the function unless ``mine_function`` is given args, kwargs Its arguments;
-        ``allow_tgt`` and ``allow_tgt_type`` select the targets that may read the value
+        What the value is called, and the function unless ``mine_function`` names another
+    args, kwargs
+        Its arguments; ``allow_tgt`` and ``allow_tgt_type`` say who may have the value
 
     CLI Example:
 

@@ -146,12 +146,18 @@ def get_bufsize(iface):
 
 def mod_bufsize(iface, *args, **kwargs):
     """
-    Set the sizes of an interface's buffers: ``{"result", "comment"}``
+    Set how many packets an interface keeps: ``{"result", "comment"}``
 
     iface
         the interface
     rx
-        received packets rx-mini small ones rx-jumbo large ones tx packets to send
+        packets that came
+    rx-mini
+        small ones
+    rx-jumbo
+        large ones
+    tx
+        packets to be sent
 
     CLI Example:
 

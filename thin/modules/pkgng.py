@@ -271,8 +271,10 @@ def install(
         ``{name: path or URL of a package file}``.
     fromrepo
         The repository to take them from.
-    orphan Mark them as installed automatically, as dependencies. force
-        Install packages again that are already installed.
+    orphan
+        Mark them as installed for others.
+    force
+        Install again what is there already.
     glob, regex, pcre
         Names are patterns.
     local
@@ -282,7 +284,9 @@ def install(
     quiet
         Less output.
     reinstall_requires
-        Also reinstall the packages that depend on them. batch Packages' scripts must not ask questions.
+        Install again what depends on them, too.
+    batch
+        Tell the packages' own scripts not to ask.
 
     CLI Example:
 
@@ -349,7 +353,9 @@ def remove(
     all_installed
         All packages.
     force
-        Even if other packages depend on them. recurse Also remove the packages that depend on them.
+        Also what others depend on.
+    recurse
+        With what depends on them.
     glob, regex, pcre
         Names are patterns.
     dryrun

@@ -126,10 +126,12 @@ def audit(jail=None, chroot=None, root=None):
 
 def clean(jail=None, chroot=None, root=None, clean_all=False, dryrun=False):
     """
-    Remove downloaded packages that are out of date
+    Take downloaded packages away that are out of date
 
     clean_all
-        Remove all downloaded packages. dryrun Only report.
+        All that were downloaded.
+    dryrun
+        Only say so.
 
     CLI Example:
 
@@ -166,7 +168,9 @@ def check(jail=None, chroot=None, root=None, depends=False, recompute=False, che
     recompute
         Compute sizes and sums anew.
     checksum
-        Search for changed files. checklibs Search for missing libraries.
+        Look for altered files.
+    checklibs
+        Look for missing libraries.
 
     CLI Example:
 
@@ -237,8 +241,11 @@ def search(
     Return the packages of the repositories with this name
 
     exact, glob, regex, pcre
-        The kind of pattern. comment, desc Also search comments or descriptions. full, depends, size, origin, prefix The
-        fields to print.
+        What the name is.
+    comment, desc
+        Look there, too.
+    full, depends, size, origin, prefix
+        What is shown.
     quiet
         Less output.
 
@@ -283,8 +290,15 @@ def fetch(
     Download packages
 
     fetch_all
-        Download all packages of the repository. fromrepo The repository. glob, regex, pcre The kind of pattern. local
-        Do not update the lists. depends Also download dependencies.
+        All that the repository has.
+    fromrepo
+        The repository.
+    glob, regex, pcre
+        What the name is.
+    local
+        Do not update the lists.
+    depends
+        What it needs, too.
     quiet
         Less output.
 

@@ -390,12 +390,12 @@ def datadir_init(
     runas=None,
 ):
     """
-    Create a data directory with initdb; False if it exists already, or after an error
+    Make a data directory with initdb; False when there is one, or when it fails
 
     name
         the directory
     auth
-        the authentication method for local connections
+        how local connections are let in
     user, password
         the superuser of the new server and its password
     encoding, locale
@@ -403,7 +403,9 @@ def datadir_init(
     waldir
         another directory for the log of writes
     checksums
-        enable checksums of pages runas the account that runs initdb and will run the server
+        pages get checksums
+    runas
+        the account that it is made as, and that the server is to run as
 
     CLI Example:
 

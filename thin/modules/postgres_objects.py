@@ -170,10 +170,12 @@ def create_extension(
     runas=None,
 ):
     """
-    Install an extension, or upgrade or move it; returns whether it is in the wanted state afterwards
+    Install an extension, or upgrade or move it; returns whether it is then as told
 
     if_not_exists
-        an existing extension is no error (True) schema, ext_version the schema to install it in, and the version
+        one that appears meanwhile is no error (True)
+    schema, ext_version
+        where to put it, which version
     from_version
         the version of what was installed without CREATE EXTENSION (before PostgreSQL 13)
 
@@ -233,8 +235,11 @@ def drop_extension(
     Remove an extension; returns whether it was removed
 
     if_exists
-        a missing extension is no error cascade also drop objects that depend on it (True) restrict keep it if an object
-        depends on it
+        one that is missing is no error
+    cascade
+        what depends on it goes, too (True)
+    restrict
+        it stays when something depends on it
 
     CLI Example:
 

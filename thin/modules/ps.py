@@ -29,7 +29,9 @@ def top(num_processes=5, interval=3):
     Return the processes that used the most processor time during an interval
 
     num_processes
-        their number interval seconds to measure
+        how many of them
+    interval
+        seconds to watch
 
     CLI Example:
 

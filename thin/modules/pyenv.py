@@ -18,10 +18,12 @@ _URL = "https://github.com/pyenv/pyenv.git"
 
 def install(runas=None, path=None):
     """
-    Install pyenv, with git; returns whether it is there
+    Install pyenv, with git; whether it is there
 
     runas
-        The user whose pyenv it is path Its folder, if it is not the default one
+        The user for whom
+    path
+        Where, if not in the usual place
 
     CLI Example:
 
@@ -35,10 +37,12 @@ def install(runas=None, path=None):
 
 def update(runas=None, path=None):
     """
-    Update pyenv, with git; returns whether it worked
+    Update pyenv, with git; whether it worked
 
     runas
-        The user whose pyenv it is path Its folder, if it is not the default one
+        The user for whom
+    path
+        Where, if not in the usual place
 
     CLI Example:
 

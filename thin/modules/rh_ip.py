@@ -183,7 +183,9 @@ def build_network_settings(**settings):
     Write ``/etc/sysconfig/network`` and return its lines
 
     enabled
-        Whether networking is enabled; by default unchanged. hostname The host's name; by default unchanged.
+        Whether networking is on; as it is by default.
+    hostname
+        The host's name; as it is by default.
     retain_settings
         Keep settings that are not given.
     settings

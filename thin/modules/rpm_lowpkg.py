@@ -258,8 +258,9 @@ def info(*packages, **kwargs):
     Return ``{name: {field: value}}`` of the packages, or of all that are installed
 
     attr
-        Comma-separated names of fields; by default all. all_versions A list of dicts for each name, with the field
-        ``edition``; by default only the newest version.
+        Comma-separated names of fields; all without it.
+    all_versions
+        A list of dicts for each name, with the field ``edition``; else the newest version alone.
 
     CLI Example:
 

@@ -61,7 +61,9 @@ def list_(show_all=False, show_disabled=True, where=None, return_yaml=True, offl
     Return the jobs, as YAML or with ``return_yaml=False`` as ``{name: job}``
 
     show_all
-        Include jobs whose names begin with ``__`` show_disabled Include disabled jobs
+        Those whose names begin with ``__``, too
+    show_disabled
+        Those that are disabled, too
     where, offline
         Have no effect
 

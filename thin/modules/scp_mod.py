@@ -24,12 +24,17 @@ def get(remote_path, local_path="", recursive=False, preserve_times=False, **kwa
     Copy a file from another machine to this one; returns None. Raises an error on failure
 
     remote_path
-        The file to copy local_path The destination, by default the working directory recursive Copy directories with
-        their content preserve_times Preserve times and modes
+        What is copied
+    local_path
+        Where to, by default the working directory
+    recursive
+        With all that is below
+    preserve_times
+        With times and modes
     hostname, port, username, key_filename, timeout
         The other machine
     auto_add_policy
-        Accept an unknown host key
+        Take its key as known when it is not known yet
 
     CLI Example:
 
@@ -48,12 +53,17 @@ def put(files, remote_path=None, recursive=False, preserve_times=False, saltenv=
     files
         A path or a URL, ``salt://`` too, or a list of them
     remote_path
-        The destination, by default the user's home recursive Copy directories with their content preserve_times
-        Preserve times and modes saltenv The saltenv of ``salt://``
+        Where to, by default the user's home
+    recursive
+        With all that is below
+    preserve_times
+        With times and modes
+    saltenv
+        Where ``salt://`` is looked up
     hostname, port, username, key_filename, timeout
         The other machine
     auto_add_policy
-        Accept an unknown host key
+        Take its key as known when it is not known yet
 
     CLI Example:
 

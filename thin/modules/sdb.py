@@ -77,7 +77,9 @@ def get_or_set_hash(uri, length=8, chars=_CHARS):
     uri
         ``sdb://profile/key``
     length
-        The length of a new value chars The characters of a new value
+        How many characters a new value has
+    chars
+        Of which ones
 
     CLI Example:
 

@@ -100,7 +100,9 @@ def create_private_key(
     passphrase
         Encrypts the key
     path, pubkey_suffix
-        The file of the private key, and the suffix of the public key's file overwrite Replace an existing file
+        The file of the private key, and what its name ends in for the public one
+    overwrite
+        Replace a file that is there
     raw
         Return the bytes of the private key
 
@@ -127,10 +129,12 @@ def create_private_key(
 
 def encode_private_key(private_key, private_key_passphrase=None, passphrase=None, raw=False):
     """
-    Return a private key encrypted with another passphrase, or unencrypted
+    Return a private key with another passphrase, or none
 
     private_key_passphrase
-        The present passphrase passphrase The new passphrase
+        The one that it has
+    passphrase
+        The one that it is to have
     raw
         Return bytes
 
@@ -255,8 +259,9 @@ def sign_remote_certificate(signing_policy, kwargs, get_signing_policy_only=Fals
     kwargs
         Arguments of ``ssh_pki.create_certificate``
     get_signing_policy_only
-        Return the policy instead, with the public key of the signing key in place of the private one __pub_id The
-        requesting target; a policy's ``minions`` (a glob, or a compound expression) must match it
+        Return the policy instead, with the public key that signs in place of the private one
+    __pub_id
+        Who asks; a policy's ``minions`` (a glob, or a compound expression) must match it
 
     CLI Example:
 

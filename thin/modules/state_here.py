@@ -19,7 +19,9 @@ def single(fun, name, test=None, **kwargs):
     fun
         ``module.function`` of the state
     name
-        The name of the state test Change nothing, and report what would change
+        What it is about
+    test
+        Change nothing, say what would change
     kwargs
         The state's arguments
 

@@ -3,7 +3,6 @@ Salt does."""
 
 import os
 import re
-import stat
 import time
 
 from thin.utils.files import atomic, safepath
@@ -33,9 +32,7 @@ def copy(path, cachedir):
     target = os.path.join(root(cachedir), os.path.dirname(os.path.abspath(path))[1:], name)
     atomic.makedirs(target, mode="0700")
     with open(path, "rb", opener=safepath.opener) as source:
-        st = os.fstat(source.fileno())
-        pieces = iter(lambda: source.read(atomic.PIECE), b"")
-        atomic.write(target, pieces, st.st_uid, st.st_gid, stat.S_IMODE(st.st_mode))
+        atomic.write(target, iter(lambda: source.read(atomic.PIECE), b""), like=source.fileno())
     return target
 
 
