@@ -361,7 +361,7 @@ class Client:
 
         from pushsalt.run.batchcheck import batch_check
         from pushsalt.run.jobevents import open_events, settle_events
-        from pushsalt.run.jobrecord import ProjectState, hide_kept, recorder
+        from pushsalt.run.jobrecord import ProjectState, hide_given, hide_kept, recorder
         from pushsalt.run.jobstart import job_start
         from pushsalt.run.observers import Observers
         from pushsalt.run.returns import finish, open_delivery
@@ -373,7 +373,7 @@ class Client:
         project = self.project
         if renders(job, project.functions):
             project.pool.start()  # before data of targets is read, so that it is ready when needed
-        project.redactor.add_pillar(job.options.pillar)
+        hide_given(project, job)
         if selection.refresh:
             say_not_refreshed(await self.refresh_async(selection, job.options))
         ids = self.target(selection)
@@ -391,7 +391,7 @@ class Client:
         record = recorder(project, job) if keeps else None
         events = open_events(project, runner) if keeps else None
         others = [*self.observers, *([delivery] if delivery else []), *([events] if events else [])]
-        observers = Observers(record, others, project.redactor)
+        runner.keep = (observers := Observers(record, others, project.redactor)).keep
         rollout = Rollout(course, partial(run, runner), self.reporter, stopping, check, observers.returned)
         state = partial(job_start, job, selection, ids, self.words, project.redactor)
         try:

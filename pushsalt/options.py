@@ -167,6 +167,8 @@ _SENT: Final = _of(
     ("state_max_parallel", "int", 0, "Bound of `parallel: true` states at a time; 0: 16."),
     ("state_output", "text", "full", "How much of each state is shown."),
     ("state_output_diff", "bool", False, "Show only states with changes."),
+    ("state_output_exclude", "any", [], "Results that the mode `filter` does not show: True, False, None."),
+    ("state_output_terse", "any", [], "Results of which the mode `filter` shows one line: True, False, None."),
     ("state_output_profile", "bool", True, "Show start time and duration."),
     ("state_output_pct", "bool", False, "Show percentages in the summary."),
     ("state_verbose", "bool", True, "Show states without changes too."),

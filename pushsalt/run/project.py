@@ -441,6 +441,7 @@ class Project(Trees):
         if not self.keeps_pillar:
             return
         bank, key = self.pillar_bank, target.key
+        self.redactor.add(bank.given())
         data = bank.bytes_of(key)
         if data is None and bank.written(key) is None:
             return

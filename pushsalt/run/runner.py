@@ -19,7 +19,7 @@ from pushsalt.plugins import folders
 from pushsalt.run.stopping import Stopping
 
 if TYPE_CHECKING:
-    from pushsalt.model import Target
+    from pushsalt.model import Target, TargetReturn
     from pushsalt.run.project import Project
     from pushsalt.session.copying import LocalSources
     from pushsalt.transport.kept import KeptConnections
@@ -66,6 +66,8 @@ class Runner:
         self.on_state: Callable[[str, str, dict[str, Any]], None] | None = None
         #: is told of each event that a target sends: id, tag, data, whether it is that of a ``fire_event``
         self.on_event: Callable[[str, str, Any, bool], None] | None = None
+        #: records a return before its target forgets it
+        self.keep: Callable[[TargetReturn], Awaitable[None]] = _keep_nothing
         self.on_value = on_value
         self._kept = kept
         self.connecting = connect_options(project, job) if kept is None else kept.options
@@ -178,6 +180,10 @@ class Runner:
             from pushsalt.files.digests import digest_cache
 
             digest_cache.keep()
+
+
+async def _keep_nothing(result: TargetReturn) -> None:
+    """The job has no record."""
 
 
 def connect_options(project: Project, job: Job) -> transport.ConnectOptions:

@@ -54,6 +54,7 @@ class Work:
         self.target = target
         self.reporter = runner.project.reporter
         self.session: Session | None = None
+        self._collector: Collector | None = None
         self._connection: transport.Connection | None = None
         self.phases: dict[str, float] = {}
         self.states: dict[str, Any] = {}
@@ -153,6 +154,11 @@ class Work:
         """Whether the run continues on the target when its connection breaks; false with ``reconnect: 0``."""
         return bool(self.project.config.opts["reconnect"]) or self.options.detach
 
+    @property
+    def is_kept(self) -> bool:
+        """Whether the target keeps the run until the session ends."""
+        return self._collector is not None or (self.session is not None and self.session.survives)
+
     async def connect(self) -> transport.Connection:
         """Return the connection; connect first if there is none."""
         if self._connection is None:
@@ -177,7 +183,7 @@ class Work:
             await self.connect()
         assert self._connection is not None
         with self.phase("collect"):
-            return await Collector.begin(
+            self._collector = await Collector.begin(
                 self.target,
                 self._connection,
                 self.project.runtime,
@@ -186,6 +192,13 @@ class Work:
                 on_event=self._event,
                 warnings=self.warnings,
             )
+        return self._collector
+
+    async def end_collecting(self) -> None:
+        """End the session of ``collector``: what the target has kept goes, if its end has come."""
+        collector, self._collector = self._collector, None
+        if collector is not None:
+            await collector.close()
 
     async def take_grains(self, session: Session) -> dict[str, Any]:
         """The grains that were requested with the session's start; they are cached."""
@@ -424,6 +437,7 @@ class Work:
         if self._rendered is not None:
             self._rendered.close()
         try:
+            await self.end_collecting()
             if self.session is not None:
                 await self.session.close()
         finally:

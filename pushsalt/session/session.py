@@ -64,8 +64,7 @@ class Session:
         self._bye_sent = False
         self._channels: Channels | None = None
         self._deep = False
-        #: ended in order: another session may use the channel
-        self._over = False
+        self._over = False  # ended in order: another session may use the channel
         self._wrote_after_bye = False
         self._leaving = False
 
@@ -170,6 +169,11 @@ class Session:
     def is_kept(self) -> bool:
         """Whether the target would go on with what runs if the connection broke now."""
         return self._survival.is_running
+
+    @property
+    def survives(self) -> bool:
+        """Whether the target keeps what it has returned of a run until ``close``."""
+        return bool(self._survival.state)
 
     def stop(self) -> None:
         """Have a run end when its state under way has ended; the rest is returned as not run."""

@@ -1,6 +1,7 @@
 """The record: written as it happens, read back as it was; full disks, other writers, damage, old and new tables."""
 
 import asyncio
+import multiprocessing
 import os
 import resource
 import sqlite3
@@ -204,19 +205,15 @@ def test_a_small_return_waits_for_another_writer(tmp_path):
     asyncio.run(work())
 
 
+def five_jobs(folder):
+    return [keep(folder, start(), TargetReturn("a", 1), TargetReturn("b", 1), end=ended()) for _ in range(5)]
+
+
 def test_several_write_at_once(tmp_path):
-    children = []
-    for _ in range(4):
-        child = os.fork()
-        if not child:
-            code = 1
-            try:
-                for _ in range(5):
-                    code = len(keep(tmp_path, start(), TargetReturn("a", 1), TargetReturn("b", 1), end=ended()))
-            finally:
-                os._exit(code)
-        children.append(child)
-    assert [os.waitpid(child, 0)[1] for child in children] == [0] * 4
+    """Processes of their own: in one that is forked while a record is being closed, locks of SQLite stay held."""
+    context = multiprocessing.get_context("spawn")
+    with context.Pool(4, initializer=context.Barrier(4).wait) as pool:
+        assert pool.map(five_jobs, [tmp_path] * 4, chunksize=1) == [[[]] * 5] * 4
     found = Jobs(tmp_path).list()
     assert len(found) == 20 and {job.state for job in found} == {"done"}
 
