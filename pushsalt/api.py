@@ -383,8 +383,7 @@ class Client:
         self.reporter.run_started(ids, job.title)
         job = replace(job, jid=job.jid or new_jid())
         log.debug("job %s: %s on %d targets", job.jid, job.title, len(ids))
-        kept = self._kept if self._keeping is None else self._keeping.connections(project, job)
-        runner = Runner(project, job, course.width, alone=len(ids) == 1, kept=kept, on_value=self.on_value)
+        runner = Runner(project, job, course.width, len(ids) == 1, kept=self._connections(job), on_value=self.on_value)
         self._stop = (asyncio.get_running_loop(), stopping := runner.stopping)
         check = batch_check(project, job, course)
         keeps = self.keeps_jobs and not job.options.plan
@@ -418,6 +417,10 @@ class Client:
             self.reporter.run_finished()
         if runner.kept and record is not None and not stopping.requested.is_set():
             await self._collect(job, runner.kept)
+
+    def _connections(self, job: Job) -> KeptConnections | None:
+        """The connections that jobs of this client share."""
+        return self._kept if self._keeping is None else self._keeping.connections(self.project, job)
 
     async def _collect(self, job: Job, kept: dict[str, list[str]]) -> None:
         """Collect what targets of this job keep of earlier ones: JID -> ids."""

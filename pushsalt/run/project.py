@@ -66,8 +66,7 @@ class Project(Trees):
         self._loop: asyncio.AbstractEventLoop | None = None
         self._prepared = False
         self.keeper: Keeper | None = None  # of a kept session
-        #: hashes of the cached pillars whose secrets are known to the redactor
-        self._hidden: set[int] = set()
+        self._hidden: set[int] = set()  # hashes of the cached pillars whose secrets are known to the redactor
         self.redactor.add_pillar({name: config.opts[name] for name in config.given if has_secrets(name)})
         for text in (*config.warnings, *self._unknown_options()):
             reporter.warning(None, text)
