@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 import signal
 import stat
 import time
@@ -334,3 +335,17 @@ def test_its_files_are_private(project, tmp_path):
     once(project)
     for path in (project.cache / "events").iterdir():
         assert stat.S_IMODE(path.stat().st_mode) == 0o600
+
+
+def test_a_journal_that_cannot_be_written_is_said_and_nothing_is_done(project, tmp_path):
+    """A full disk: no event is taken, and all are once there is room again."""
+    configure(project, {"app": "salt://note.sls"})
+    project.write("salt/note.sls", note(tmp_path, "{{ data['n'] }}"))
+    journal = Journal(project.cache)
+    journal.put("app", {"n": 1, "text": "x" * 100_000})
+    journal.close()
+    limited = (resource.RLIMIT_FSIZE, (20_000, 20_000))
+    done = project.run("react", "--once", preexec_fn=lambda: resource.setrlimit(*limited))
+    assert done.code == 1 and "check the free space" in done.err and ran(tmp_path) == []
+    once(project)
+    assert ran(tmp_path) == ["1"]
