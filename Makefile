@@ -11,6 +11,7 @@
 #   SHRINK=1 make differential           trees that hypothesis draws; it shrinks one with a difference
 #   make differential ARGS='-k filters'  more words for pytest
 #   make differential-states             every case of tests/differential/cases, on machines; docs/states-compared.md from it
+#   PLAN=1 make differential-states      each run is planned before, and the plan is compared with it; no record
 #   RECORD=digests make differential-states    no case: updates the record's digests, after a run without failures
 #   make differential-formulas           22 public formulas, on machines; docs/formulas-compared.md from it
 #   make differential-formulas FORMULAS=DIR   with clones of them in DIR; otherwise they are cloned from github.com

@@ -1,16 +1,18 @@
 """Measures the cost of job records.
 
-    python benchmarks/jobs.py [list] [returns] [targets]
+    python benchmarks/jobs.py [list] [returns] [targets] [events]
 
 ``list``: ``pushsalt jobs list`` over 10,000 kept jobs, the whole process (below 200 ms). ``returns``: 5,000 returns, of
 ``test.ping`` and of 50 states each, told to a recorder as a job does (below 1 s in all). ``targets``: a job on 100
-local targets with the record and without it, in turns (below 3 %).
+local targets with the record and without it, in turns (below 3 %). ``events``: the same with the journal of events and
+without it; and what the writes of its 101 events take, alone.
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
+import resource
 import statistics
 import subprocess
 import sys
@@ -23,6 +25,9 @@ from pushsalt.jobs import database, record
 from pushsalt.jobs.jid import new_jid
 from pushsalt.jobs.model import JobEnd, JobStart
 from pushsalt.jobs.prune import Bounds
+from pushsalt.journal.jobevents import JobEvents
+from pushsalt.journal.store import Journal
+from pushsalt.journal.writer import Writer
 from pushsalt.model import TargetReturn
 from pushsalt.redact import Redactor
 from pushsalt.run.observers import Observers
@@ -87,22 +92,46 @@ async def returned(folder: Path) -> None:
             print(f"5,000 returns of {name}, {at_a_time} at a time: {took:.2f} s, CPU {cpu:.2f} s, {size} bytes")
 
 
-def targets(folder: Path) -> None:
+def targets(folder: Path, option: str = "job_cache", what: str = "the record", rounds: int = 11) -> None:
     hosts = {f"t{number}": {"transport": "local", "thin_dir": str(folder / f"t{number}")} for number in range(100)}
     (folder / "inventory.yaml").write_text(json.dumps({"hosts": hosts}))
     took: dict[str, list[float]] = {"true": [], "false": []}
-    for number in range(11):
+    cpus: dict[str, list[float]] = {"true": [], "false": []}
+    for number in range(rounds):
         for kept, times in took.items():
-            (folder / "pushsalt.yaml").write_text(f"job_cache: {kept}\n")
-            began = time.perf_counter()
+            (folder / "pushsalt.yaml").write_text(f"{option}: {kept}\n")
+            began, cpu = time.perf_counter(), used_by_children()
             argv = [sys.executable, "-m", "pushsalt", "--cache-dir", str(folder / kept), "run", "*", "test.ping"]
             subprocess.run(argv, check=True, stdout=subprocess.DEVNULL, cwd=folder)
             if number:
                 times.append(time.perf_counter() - began)
-    with_it, without = (statistics.median(took[kept]) for kept in ("true", "false"))
-    print(
-        f"100 targets: {with_it:.2f} s with the record, {without:.2f} s without: {(with_it / without - 1) * 100:+.1f} %"
-    )
+                cpus[kept].append(used_by_children() - cpu)
+    for name, values in (("", took), ("CPU ", cpus)):
+        with_it, without = (statistics.median(values[kept]) for kept in ("true", "false"))
+        more = (with_it / without - 1) * 100
+        print(f"100 targets: {name}{with_it:.2f} s with {what}, {without:.2f} s without: {more:+.1f} %")
+
+
+def used_by_children() -> float:
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+def journal_writes(folder: Path) -> None:
+    """The events of a job on 100 targets, put one by one into a writer as a job does."""
+    job = JobStart(new_jid(), "test.ping", ids=[f"t{number}" for number in range(100)], start=time.time())
+    took, used = [], []
+    for number in range(20):
+        events = JobEvents(Writer(Journal(folder / str(number % 2))), Redactor())
+        began, cpu = time.perf_counter(), time.process_time()
+        events.job_begins(job)
+        for id in job.ids:
+            events.target_returned(TargetReturn(id, True, phases={"connect": 0.1, "run": 0.2}))
+        events.settled()
+        took.append(time.perf_counter() - began)
+        used.append(time.process_time() - cpu)
+    median, cpu = statistics.median(took) * 1000, statistics.median(used) * 1000
+    print(f"101 events: {median:.1f} ms, CPU {cpu:.1f} ms")
 
 
 def main(wanted: list[str]) -> None:
@@ -117,6 +146,10 @@ def main(wanted: list[str]) -> None:
         if not wanted or "targets" in wanted:
             (folder / "targets").mkdir()
             targets(folder / "targets")
+        if not wanted or "events" in wanted:
+            (folder / "events").mkdir()
+            journal_writes(folder / "events")
+            targets(folder / "events", "event_journal", "the journal")
 
 
 if __name__ == "__main__":

@@ -6,15 +6,16 @@
     returns = client.apply(Selection("web*"), ["apache"])          # {id: TargetReturn}
 
 Each call has an async twin (``apply_async``); ``stream_apply`` and ``stream_run`` yield each target's return as it
-finishes. Trouble of one target is its return (``TargetReturn.ret["error"]``); only a wrong command raises
-(``errors.CommandError``). A Client keeps no global state: several may work side by side.
+finishes. ``with Client(…) as client:`` keeps connections from one call to the next. Trouble of one target is its return
+(``TargetReturn.ret["error"]``); only a wrong command raises (``errors.CommandError``). A Client keeps no global state:
+several may work side by side.
 """
 
 from __future__ import annotations
 
 import logging
 import random
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator, Sequence
 from contextlib import aclosing, contextmanager
 from dataclasses import replace
 from functools import cached_property, partial
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from pushsalt.minion.wrappers import ControllerFunctions
     from pushsalt.planning.planfile import PlanFile
     from pushsalt.redact import Redactor
+    from pushsalt.run.keeping import Keeping
     from pushsalt.run.observers import JobObserver
     from pushsalt.run.project import Project
     from pushsalt.run.recording import Recorder
@@ -63,10 +65,25 @@ class Client:
         self.keeps_jobs = True
         #: is called with the JID of a job, before its first target is asked
         self.on_begin: Callable[[str], None] = _ignore_jid
+        #: is awaited for each target that has returned, before what it keeps of the job is given up there
+        self.on_value: Callable[[str], Awaitable[None]] | None = None
         #: the words of the command line, if there is one
         self.words: Sequence[str] = ()
         self._is_within = False
         self._kept: KeptConnections | None = None
+        self._keeping: Keeping | None = None
+
+    def __enter__(self) -> Client:
+        """Within the context, calls keep their connections for the next ones. Async calls connect each for itself."""
+        from pushsalt.run.keeping import Keeping
+
+        self._keeping = Keeping()
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        keeping, self._keeping = self._keeping, None
+        if keeping is not None:
+            keeping.close()
 
     def within(self, kept: KeptConnections | None = None) -> Client:
         """A client for one job within a job of this one, such as a step of an orchestration.
@@ -344,7 +361,7 @@ class Client:
 
         from pushsalt.run.batchcheck import batch_check
         from pushsalt.run.jobevents import open_events, settle_events
-        from pushsalt.run.jobrecord import ProjectState, hide_kept, recorder
+        from pushsalt.run.jobrecord import ProjectState, hide_given, hide_kept, recorder
         from pushsalt.run.jobstart import job_start
         from pushsalt.run.observers import Observers
         from pushsalt.run.returns import finish, open_delivery
@@ -356,7 +373,7 @@ class Client:
         project = self.project
         if renders(job, project.functions):
             project.pool.start()  # before data of targets is read, so that it is ready when needed
-        project.redactor.add_pillar(job.options.pillar)
+        hide_given(project, job)
         if selection.refresh:
             say_not_refreshed(await self.refresh_async(selection, job.options))
         ids = self.target(selection)
@@ -366,14 +383,14 @@ class Client:
         self.reporter.run_started(ids, job.title)
         job = replace(job, jid=job.jid or new_jid())
         log.debug("job %s: %s on %d targets", job.jid, job.title, len(ids))
-        runner = Runner(project, job, course.width, alone=len(ids) == 1, kept=self._kept)
+        runner = Runner(project, job, course.width, len(ids) == 1, kept=self._connections(job), on_value=self.on_value)
         self._stop = (asyncio.get_running_loop(), stopping := runner.stopping)
         check = batch_check(project, job, course)
         keeps = self.keeps_jobs and not job.options.plan
         record = recorder(project, job) if keeps else None
         events = open_events(project, runner) if keeps else None
         others = [*self.observers, *([delivery] if delivery else []), *([events] if events else [])]
-        observers = Observers(record, others, project.redactor)
+        runner.keep = (observers := Observers(record, others, project.redactor)).keep
         rollout = Rollout(course, partial(run, runner), self.reporter, stopping, check, observers.returned)
         state = partial(job_start, job, selection, ids, self.words, project.redactor)
         try:
@@ -401,6 +418,10 @@ class Client:
         if runner.kept and record is not None and not stopping.requested.is_set():
             await self._collect(job, runner.kept)
 
+    def _connections(self, job: Job) -> KeptConnections | None:
+        """The connections that jobs of this client share."""
+        return self._kept if self._keeping is None else self._keeping.connections(self.project, job)
+
     async def _collect(self, job: Job, kept: dict[str, list[str]]) -> None:
         """Collect what targets of this job keep of earlier ones: JID -> ids."""
         from pushsalt.run.latereturns import collect
@@ -413,6 +434,8 @@ class Client:
         import asyncio
         import threading
 
+        if self._keeping is not None and not self._keeping.is_here:
+            return self._keeping.run(work)
         try:
             asyncio.get_running_loop()
         except RuntimeError:

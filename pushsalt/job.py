@@ -104,6 +104,8 @@ class JobOptions(RolloutOptions):
     plan: bool = False
     #: the runs are left to themselves on the targets, once they need nothing of the controller
     detach: bool = False
+    #: what ``file`` states change is kept on the targets, for an undo
+    backups: bool = False
     #: a state whose function does not exist fails when it is reached, as in Salt; False: then no state runs
     unknown_states_run: bool = False
 
@@ -138,6 +140,8 @@ class Job:
     jid: str = ""
     #: the record has the job, and gets more returns of it
     resumes: bool = False
+    #: a call goes on without its connection, and its return is kept on the target until it is collected
+    survives: bool = False
     #: what earlier commands have begun is collected, and nothing else is done; it ``resumes`` then
     collects: bool = False
     #: what is to be recorded for a plan file (pushsalt.run.recording.Recorder)

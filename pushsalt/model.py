@@ -184,6 +184,8 @@ class TargetReturn:
     left: bool = False
     #: the same without secrets, as observers got it, and the version of the redactor that made it
     hidden: tuple[int, Any] | None = field(default=None, compare=False, repr=False)
+    #: what the record has of it, if it was kept before the others (``pushsalt.run.observers``)
+    recorded: tuple[Any, ...] = field(default=(), compare=False, repr=False)
 
     @property
     def error_kind(self) -> str:

@@ -167,6 +167,8 @@ _SENT: Final = _of(
     ("state_max_parallel", "int", 0, "Bound of `parallel: true` states at a time; 0: 16."),
     ("state_output", "text", "full", "How much of each state is shown."),
     ("state_output_diff", "bool", False, "Show only states with changes."),
+    ("state_output_exclude", "any", [], "Results that the mode `filter` does not show: True, False, None."),
+    ("state_output_terse", "any", [], "Results of which the mode `filter` shows one line: True, False, None."),
     ("state_output_profile", "bool", True, "Show start time and duration."),
     ("state_output_pct", "bool", False, "Show percentages in the summary."),
     ("state_verbose", "bool", True, "Show states without changes too."),
@@ -254,6 +256,8 @@ _CONTROLLER: Final = _of(
     ("event_journal", "bool", True, "Write the events of jobs into the journal below cache_dir: see docs/events.md."),
     ("keep_events_seconds", "int", 604800, "Seconds for which events are kept; 0: up to keep_events_size."),
     ("keep_events_size", "bytes", 128 * 1024**2, "Bytes of all kept events, from which on the oldest go; 0: no bound."),
+    ("reactor", "any", [], "Reactor SLS by globs of tags, or a file that has them: see docs/reactor.md."),
+    ("reactor_worker_threads", "int", 10, "Reactions at a time."),
     ("concurrency", "int", None, "Connections at a time."),
     ("connect_timeout", "number", None, "Seconds for connecting, where the host has no `timeout`."),
     (
@@ -262,6 +266,7 @@ _CONTROLLER: Final = _of(
         60.0,
         "Seconds for which a connection that breaks in a run of states is made again; 0: the run ends with it.",
     ),
+    ("session", "text", "", "Keep connections for later commands, until so long after their last use: 10m; 0: never."),
     ("accept_new_host_keys", "bool", False, "Take unknown host keys into known_hosts; changed ones are refused."),
     ("return", "any", [], "Returners that get the return of every job's targets, beside those of `--return`."),
     ("return_config", "text", "", "The profile of returners' options, where the command names none."),
@@ -304,6 +309,12 @@ _MINION: Final = _of(
     ("disabled_requisites", "list", [], "Requisites that are ignored."),
     ("global_state_conditions", "any", None, "Conditions by state function for all states."),
     ("backup_mode", "text", "", "Default of `backup` for changed files."),
+    (
+        "backups",
+        "bool",
+        False,
+        "Keep on the target what `file` states change, for `pushsalt undo` (`--backups` for one run).",
+    ),
     ("cmd_safe", "bool", True, "cmd functions use no shell unless told."),
     ("proxy_host", "text", "", "HTTP proxy of modules."),
     ("proxy_port", "int", 0, "Its port."),
@@ -333,7 +344,7 @@ _ACCEPTED: Final = _of(
     ("use_master_when_local", "bool", False, "Accepted."),
     ("cython_enable", "bool", False, "Accepted."),
     ("beacons", "map", {}, "Accepted."),
-    ("schedule", "map", {}, "Accepted."),
+    ("schedule", "map", {}, "Jobs that `pushsalt watch` runs: see docs/watch.md."),
     ("saltpip_allow_find_links", "bool", True, "Accepted."),
 )
 

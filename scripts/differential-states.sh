@@ -6,6 +6,7 @@
 #   CASES=ci            only the cases that tests/differential/chosen.py chooses for the day (DAY=2026-11-23); no record
 #   RECORD=differing    only the cases that differ by design: records the lines in which they differ
 #   RECORD=digests      no case: the record's digests become those of the current code; use it only if all cases passed with it
+#   PLAN=1              each run is planned before, and the marks and differences of the plan are compared with it; no record
 set -eu
 cd "$(dirname "$0")/.."
 . scripts/venv.sh
@@ -20,6 +21,9 @@ if [ "${CASES:-}" = ci ]; then
     export DAY
     "$TEST_PYTHON" -m tests.differential.chosen
     exec "$TEST_PYTHON" -m pytest tests/differential/test_states.py --dist loadgroup "$@"
+fi
+if [ -n "${PLAN:-}" ]; then
+    exec "$TEST_PYTHON" -m pytest tests/differential/test_states.py -n "${JOBS:-2}" --dist loadgroup "$@"
 fi
 OUTCOMES="$(mktemp -d)"
 export OUTCOMES

@@ -25,6 +25,7 @@ LAYERS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
         "types, errors, files, words",
         (
             "ages",
+            "broker",
             "counterparts",
             "privatekeys",
             "errors",
@@ -96,7 +97,11 @@ LAYERS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
             "planning",
         ),
     ),
-    ("jobs", "one job on many targets, orchestrations", ("delivery", "run", "orchestrate", "runners", "api", "impact")),
+    (
+        "jobs",
+        "one job on many targets, orchestrations",
+        ("delivery", "run", "orchestrate", "runners", "reactor", "watch", "api", "impact"),
+    ),
     (
         "presentation",
         "what people see and type",

@@ -21,7 +21,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-from tests.beds import machines, required
+from tests.beds import machines, required, share
 
 settings.register_profile("same", deadline=None, derandomize=True)
 settings.register_profile("new", deadline=None, print_blob=True, database=None)
@@ -33,6 +33,29 @@ for number, usual in ((signal.SIGINT, signal.default_int_handler), (signal.SIGHU
 
 
 REQUIRED = pytest.StashKey[set[str]]()
+
+
+def pytest_addoption(parser):
+    """``--share N``: the slow tests of the day (tests/beds/share.py)."""
+    parser.addoption("--share", type=int, default=1, metavar="N", help="of slow files, one in N: those of the day DAY")
+
+
+def pytest_report_header(config):
+    """Say which share is taken, and how it is taken again."""
+    count, day = config.getoption("share"), share.today()
+    return f"slow files: one in {count}, those of DAY={day.isoformat()}" if count > 1 else None
+
+
+def pytest_collection_modifyitems(config, items):
+    """Leave out the slow tests of files that have another day."""
+    slow = {id(item): item.path.as_posix() for item in items if item.get_closest_marker("slow")}
+    names = {path: path[path.rindex("/tests/") :] for path in slow.values()}
+    out = share.left_out(names.values(), config.getoption("share"), share.today())
+    dropped = [item for item in items if names.get(slow.get(id(item), "")) in out]
+    if dropped:
+        config.hook.pytest_deselected(items=dropped)
+        gone = {id(item) for item in dropped}
+        items[:] = [item for item in items if id(item) not in gone]
 
 
 def pytest_configure(config):

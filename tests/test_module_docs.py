@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import importlib.util
 import re
 import sys
@@ -42,6 +43,19 @@ def test_every_function_says_what_it_does(made):
 
 def test_every_argument_is_described(made):
     assert not list(made.missing()), "name each in the docstring, or in scripts/module_arguments.yaml"
+
+
+def test_no_argument_stands_within_the_text_of_another_one(made):
+    """An argument has a line of its own: ``force Install it again`` is one that was joined with its text."""
+    joined = []
+    for path in sorted((ROOT / "thin").rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if isinstance(node, ast.FunctionDef):
+                names = "|".join(re.escape(each.arg) for each in (*node.args.args, *node.args.kwonlyargs))
+                pattern = rf"(?:^|[.?!] +)(?:{names}) +[A-Z][a-z]"
+                if names and re.search(pattern, ast.get_docstring(node) or "", re.MULTILINE):
+                    joined.append(f"{path.relative_to(ROOT)}:{node.lineno}")
+    assert not joined
 
 
 DOC = """

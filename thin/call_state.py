@@ -4,7 +4,7 @@ import time
 
 from thin import detail, guards, slots, waiting
 from thin.log import getLogger
-from thin.requisites import REQUISITES, REQUISITES_IN
+from thin.requisites import REQUISITES, REQUISITES_IN, tag_of
 from thin.returns import clock, failed, masked, unified
 from thin.utils import args as signatures
 
@@ -227,7 +227,7 @@ class Caller(object):
             values = [slots.fill(value, functions) for value in args]
             named = slots.fill_all(kwargs, functions)
             own = Injected(self.states.module(full), self._globals(low, kwargs))
-            with Umask(low.get("__umask__")), own, Provided(low, self.functions):
+            with Umask(low.get("__umask__")), own, Provided(low, self.functions), self._kept(low):
                 return function(*values, **named)
 
         if low.get("parallel") and not low.get("__prereq__"):
@@ -235,6 +235,13 @@ class Caller(object):
             if ret is not None:
                 return ret
         return execute()
+
+    def _kept(self, low):
+        """The context in which what a ``file`` state changes is kept for an undo."""
+        keeper = self._engine.keeper
+        if keeper is None or low["state"] != "file" or self.opts.get("test"):
+            return Umask(None)
+        return keeper.of_state(low, tag_of(low))
 
     def _globals(self, low, kwargs):
         """The dunders that a state module has while one of its states runs."""

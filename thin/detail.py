@@ -13,6 +13,7 @@ missing   the uppermost directory that is missing on the way to the state's name
 blocked   what is in the place of a directory on that way, and is none
 dangling  True: the state's name is a link that leads nowhere
 nowhere   True: and the directory that it leads into is not there either
+same      True: the dry run speaks of a change, and the run would find none
 own       True: the state module is no file of the runtime, and does not say ``__dry_run__ = True`` (or the names of
           functions): that what a dry run says of it is what a run does
 ========= ==============================================================================================
@@ -60,6 +61,17 @@ def need(kind, name, words):
     """Something is missing that an earlier state may bring; without it the state fails with these words."""
     if _notes is not None:
         _notes.setdefault("needs", []).append([kind, name, words])
+
+
+def differs():
+    """Whether a file was noted whose content changes."""
+    return _notes is not None and bool(_notes.get("diffs") or _notes.get("digests"))
+
+
+def same():
+    """Record that the run would change nothing, whatever the dry run returns (as Salt's does)."""
+    if _notes is not None:
+        _notes["same"] = True
 
 
 def asked():

@@ -43,7 +43,7 @@ class Engine(object):
     ``jobs`` runs chunks in parallel (thin.parallel.Jobs); None: ``parallel`` is ignored. ``mock``: nothing is called.
     ``reactions`` keeps what a run that is cut would lose (thin.due.Reactions). ``stopping()`` is asked before each
     state: when it is true, that state and those after it are not run. ``detail``: collect notes for a plan
-    (thin.detail) in ``details``, by tag.
+    (thin.detail) in ``details``, by tag. ``keeper`` keeps what ``file`` states change (thin.utils.files.keeping).
     """
 
     def __init__(
@@ -58,6 +58,7 @@ class Engine(object):
         reactions=None,
         stopping=None,
         detail=False,
+        keeper=None,
     ):
         self.loaders = loaders
         self.opts = loaders.opts
@@ -73,6 +74,7 @@ class Engine(object):
         self._initialised = set()
         self._detail = detail
         self.details = {}  # tag -> notes of thin.detail
+        self.keeper = keeper
         self._caller = Caller(loaders, self, collect_grains, mock)
         self._reactions = reactions
         self._stopping = stopping or (lambda: False)

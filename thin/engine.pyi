@@ -23,6 +23,7 @@ class Engine:
     checks: dict[str, dict[str, Any]]
     graph: Graph
     details: dict[str, Any]
+    keeper: Any
     chunks: list[dict[str, Any]]
     def __init__(
         self,
@@ -36,6 +37,7 @@ class Engine:
         reactions: Reactions | None = None,
         stopping: Callable[[], bool] | None = None,
         detail: bool = False,
+        keeper: Any = None,
     ) -> None: ...
     @property
     def test(self) -> bool: ...

@@ -53,7 +53,8 @@ resources n, declared: {type: its declaration, as in the pillar}:     ret: re, r
                                                                       text}}, see thin.resourcetypes.discover
 run       n, chunks, test, mock, files, templates, wants              need: digests, parts (only when some are
           ([[digest, dest path|None]]: what may have to be sent),     missing), then start: tag; state: tag, ret,
-          detail: for a plan (thin.detail),                           detail;
+          detail: for a plan (thin.detail), backups: bool (what       detail;
+          ``file`` states change is kept, thin.utils.files.keeping),
           and numbers of chunks: declared (in the order in which      event: name (the chunk's ``fire_event``), ret,
                                                                       or tag, data (of ``event.send``);
           they are written; None: as they come), groups (to be        and ret: re, ret={"states": count}

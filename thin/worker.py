@@ -341,12 +341,25 @@ class Worker(object):
                 reactions=None if message.get("mock") else self._reactions(),
                 stopping=self._stopping,
                 detail=bool(message.get("detail")),
+                keeper=self._keeper(message),
             )
             run.run(chunks, *_named(chunks, message), done=message.get("done"))
         finally:
             self.opts["test"] = before
             waiting.current = None
         return {"states": count[0]}
+
+    def _keeper(self, message):
+        """What keeps the files that a run changes (``backups``, ``backup: minion``); None if nothing is to be kept."""
+        usual, always = self.opts.get("backup_mode") or "", bool(message.get("backups"))
+        wants = always or usual in ("minion", "both")
+        if message.get("test") or message.get("mock") or not self.jid or not self.opts.get("cachedir"):
+            return None
+        if not wants and not any(chunk.get("backup") in ("minion", "both") for chunk in message.get("chunks") or ()):
+            return None
+        from thin.utils.files import keeping
+
+        return keeping.Keeper(self.opts["cachedir"], self.jid, always, usual)
 
     def _reactions(self):
         """Due reactions of earlier runs; None if nothing can be stored."""

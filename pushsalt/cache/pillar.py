@@ -1,7 +1,7 @@
 """The pillar cache: an encrypted entry for each target, and an image of all (``pillarimage``) that answers terms.
 
 Former secrets of a target's pillar are kept as well, encrypted: its files may contain them until the next run, and
-diffs and backups of files after that.
+diffs and backups of files after that. So are those that commands were given (``--pillar``), for all targets.
 """
 
 from __future__ import annotations
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 #: Number of the newest former secrets that are kept of a target, and their greatest length.
 FORMER: Final = 100
 LONGEST: Final = 16 * 1024
+#: The key of secrets that were given to commands, among those of former secrets; no id has a line break.
+_GIVEN: Final = "\n--pillar"
 
 
 class PillarBank(SealedBank):
@@ -34,6 +36,7 @@ class PillarBank(SealedBank):
         #: key -> stamp of the entry's file when it was read, and a digest of its content
         self._seen: dict[str, tuple[Stamp, bytes]] = {}
         self._packed: tuple[Any, bytes] = None, b""
+        self._given: list[str] | None = None
 
     def bytes_of(self, key: str) -> bytes | None:
         """The decrypted bytes of an entry. Equal bytes mean equal pillars, so they can be compared undecoded."""
@@ -67,6 +70,19 @@ class PillarBank(SealedBank):
         """Store former secrets of the pillar of a target."""
         known = dict.fromkeys(sorted(text for text in secrets if len(text) <= LONGEST))
         self._former.put(key, list({**known, **dict.fromkeys(self.former(key))})[:FORMER])
+
+    def given(self) -> list[str]:
+        """The secrets of the pillar that commands were given."""
+        if self._given is None:
+            self._given = self.former(_GIVEN)
+        return self._given
+
+    def add_given(self, secrets: Iterable[str]) -> None:
+        """Store secrets of the pillar that a command is given."""
+        new = set(secrets).difference(self.given())
+        if new:
+            self.add_former(_GIVEN, new)
+            self._given = None
 
     def view(self, *, look: bool = False) -> View | None:
         """A snapshot, for any number of terms; None without a usable key or image.

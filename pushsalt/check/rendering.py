@@ -30,7 +30,7 @@ _MISSING_FUNCTION: Final = re.compile(r"'salt' has no (?:function|module) '")
 #: Pattern in the text of a render error -> rule; the first match decides.
 _WORDS: Final = (
     (_MISSING_FUNCTION, "unknown-function"),
-    (re.compile(r"the file server has no such file to import or include"), "missing-import"),
+    (re.compile(r"no such file in the file server to import or include"), "missing-import"),
     (re.compile(r"found conflicting ID"), "duplicate-key"),
     (re.compile(r"Jinja syntax error: (?!.*(?:load|json|yaml))"), "jinja-syntax"),
     (re.compile(r"Jinja |Problem running salt function"), "jinja-failed"),
@@ -113,7 +113,7 @@ def _compiled(project: Project, subject: Subject, system: System, sls: list[str]
         minion.check_pillar()
         result = minion.plain_compiler.sls(sls)
         paths = result.sources.paths
-        for problem in (*result.problems, *result.left_out, *result.cautions):
+        for problem in (*result.problems, *result.later, *result.cautions):
             found.extend(_of_problem(problem, subject))
         found.extend(findings(result, minion, subject, system.pillar))
     except StateError as exc:
@@ -136,7 +136,7 @@ def _top(project: Project, system: System) -> Iterator[Finding]:
     except StateError:
         return  # reported for each SLS
     root = project.config.project or Path()
-    for problem in (*result.problems, *result.left_out):
+    for problem in (*result.problems, *result.later):
         yield from _plain(problem, str(root / "top.sls"))
     for saltenv, names in result.matches.items():
         for name in names:

@@ -29,16 +29,20 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "orchestrate": ("pushsalt.cli.orchestrate", "Run an orchestration: states on the controller, jobs on targets"),
     "runner": ("pushsalt.cli.runner", "Call a runner function on the controller"),
     "events": ("pushsalt.cli.events", "Events of jobs, targets and runners, as they were and as they come"),
+    "react": ("pushsalt.cli.react", "React to events by Salt's reactor configuration, in the foreground"),
+    "watch": ("pushsalt.cli.watch", "Look for drift at intervals, and run the schedule, in the foreground"),
     "cp": ("pushsalt.cli.cp", "Copy files and trees to or from targets"),
     "target": ("pushsalt.cli.target", "Print the ids that match"),
     "check": ("pushsalt.cli.check", "Lint and smoke test states and formulas, offline"),
     "inventory": ("pushsalt.cli.inventory", "Show and check the inventory: list, show, graph, check"),
     "grains": ("pushsalt.cli.grains", "Collect and show grains"),
     "jobs": ("pushsalt.cli.jobs", "Kept jobs: list, show, diff, wait, resume, export, prune"),
+    "undo": ("pushsalt.cli.undo", "Put back the files that a job changed"),
     "resource": ("pushsalt.cli.resource", "Managed resources: list, refresh, list-grains, show-grains"),
     "cache": ("pushsalt.cli.cache", "Cached data of targets: list, show, clear, prune, verify"),
     "formula": ("pushsalt.cli.formula", "Formulas from git: add, list, show, update, remove, check, new"),
     "ca": ("pushsalt.cli.ca", "SSH certificates: init, sign-user, sign-host, revoke, show"),
+    "session": ("pushsalt.cli.session", "Connections kept for later commands: start, list, stop"),
     "init": ("pushsalt.cli.init", "Create a project folder"),
     "wait": ("pushsalt.cli.wait", "Wait until targets can be logged in to, or were restarted"),
     "clean": ("pushsalt.cli.clean", "Remove pushsalt's files from targets"),
@@ -86,7 +90,9 @@ class _Help:
                 panels.setdefault(param.rich_help_panel or "Options", []).append(_help_row(param))
         others = panels.pop("Options", [])
         if ctx.parent is not None and panels.pop(GLOBAL[0].panel, []):
-            others.append((" ".join(opt.flags[0] for opt in GLOBAL), "As before the command."))
+            flags = [opt.flags[0] for opt in GLOBAL]
+            middle = len(flags) // 2
+            others += [(" ".join(flags[:middle]), ""), (" ".join(flags[middle:]), "As before the command.")]
         others.append(("-h, --help", "Show this and exit."))
         for title, rows in (("Arguments", arguments), *panels.items(), ("Options", others)):
             if rows:

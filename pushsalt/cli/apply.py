@@ -10,7 +10,7 @@ import typer
 from pushsalt.cli.app import Command, complete_targets
 from pushsalt.cli.detach import DETACH, check, leave_running
 from pushsalt.cli.options import GLOBAL, JOB, MATCHERS, RERUN, RETURNS, STATES, Given, takes
-from pushsalt.cli.planoptions import DETAILED, FROM_PLAN
+from pushsalt.cli.planoptions import BACKUPS, DETAILED, FROM_PLAN
 from pushsalt.cli.reports import REPORTS
 from pushsalt.cli.rollouts import ROLLOUT
 from pushsalt.cli.slsnames import sls_names
@@ -37,7 +37,7 @@ pushsalt apply '*' --batch 1,10%,25% --max-fail 1 --batch-check 'service.status 
 
 
 @app.command(cls=Command, epilog=EXAMPLES)
-@takes(STATES, DETAILED, FROM_PLAN, RETURNS, RERUN, MATCHERS, JOB, DETACH, ROLLOUT, REPORTS, GLOBAL)
+@takes(STATES, DETAILED, BACKUPS, FROM_PLAN, RETURNS, RERUN, MATCHERS, JOB, DETACH, ROLLOUT, REPORTS, GLOBAL)
 def apply(
     given: Given,
     target: Annotated[

@@ -6,6 +6,7 @@ import logging
 from typing import TYPE_CHECKING, Any
 
 from pushsalt.cli import words
+from pushsalt.cli.sessions import begin as begin_session
 from pushsalt.cli.stdio import Terminal
 from pushsalt.errors import UsageError
 from pushsalt.events import BatchDone, Reporter
@@ -106,6 +107,7 @@ def open_client(given: Given, terminal: Terminal, reporter: Reporter) -> tuple[C
     terminal.log.redactor = client.redactor()
     level = given.log_level or str(project.config.opts.get("log_level") or DEFAULT_LEVEL)
     configure(terminal.log, level)
+    begin_session(given, project)
     file_level = given.log_file_level
     if file_level and level_number(file_level) < level_number(level):
         level = file_level

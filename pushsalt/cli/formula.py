@@ -14,6 +14,7 @@ import typer
 from pushsalt import regular
 from pushsalt.cli.app import Actions, Command
 from pushsalt.cli.check import OPTIONS as CHECK
+from pushsalt.cli.opt import Opt
 from pushsalt.cli.options import GLOBAL, OUTPUT, Given, takes
 from pushsalt.cli.stdio import TERMINAL, stderr_is_terminal
 from pushsalt.display.safe import escape, one_line
@@ -31,11 +32,20 @@ EXAMPLES = """
 pushsalt formula add nginx                     from the saltstack-formulas organisation
 pushsalt formula add https://example.org/app-formula.git@v1.2.0
 pushsalt formula update                        update pushsalt.lock, and show what changed
+pushsalt formula update --impact               and what it changes on targets, before
 pushsalt formula show nginx                    its states, the pillar it reads
 pushsalt formula check nginx                   render it for eight systems, without a machine
 pushsalt formula new app                       a scaffold to start from
 """
 
+
+#: Of ``formula update``.
+IMPACT = (
+    Opt(
+        "impact", ("--impact",), "Show what new revisions change on targets; ask before the lock file changes.", "flag"
+    ),
+    Opt("yes", ("-y", "--yes"), "With --impact: do not ask.", "flag"),
+)
 
 app = typer.Typer(cls=Actions, rich_markup_mode=None, add_completion=False, no_args_is_help=True, epilog=EXAMPLES)
 
@@ -112,7 +122,7 @@ def list_(given: Given) -> int:
 
 
 @app.command(cls=Command)
-@takes(OUTPUT, GLOBAL)
+@takes(IMPACT, OUTPUT, GLOBAL)
 def update(
     given: Given,
     names: Annotated[
@@ -122,10 +132,17 @@ def update(
         ),
     ] = None,
 ) -> int:
-    """Update pushsalt.lock to the current revisions of the remotes, and show what changed."""
+    """Update pushsalt.lock to the current revisions of the remotes, and show what changed.
+
+    With --impact, what that changes on targets is shown before, as by `pushsalt impact`.
+    """
+    if given.yes and not given.impact:
+        raise UsageError("--yes is for --impact: nothing is asked otherwise", hint="leave it out")
     if given.locked:
         raise UsageError("`formula update` moves what --locked holds", hint="leave --locked out")
     project = _project(given)
+    if given.impact:
+        return _update_with_impact(given, project, names or [])
     moves, troubles = _update(project, names or [])
     code = _show_moves(given, moves, "")
     _say_wants(project, [word for name in names or () for word in (name, f"{name}-formula")])
@@ -263,6 +280,53 @@ def _view(project: Project, title: str) -> AbstractContextManager[Any]:
     return view
 
 
+def _update_with_impact(given: Given, project: Project, names: Sequence[str]) -> int:
+    """``formula update --impact``: what the new revisions change on targets; then the lock file, if that is wanted."""
+    import asyncio
+    import tempfile
+
+    from pushsalt.cli.asking import ask_yes
+    from pushsalt.cli.client import Watcher
+    from pushsalt.display.impact import lines
+    from pushsalt.display.states import Detail
+    from pushsalt.display.style import draw
+    from pushsalt.formula.update import look
+    from pushsalt.git.lockfile import LockFile, lock_path
+    from pushsalt.impact.impact import locked
+    from pushsalt.planning.fingerprints import Fingerprints
+
+    path, out = lock_path(project.config), TERMINAL.get().stdout
+    if path is None or not path.exists():
+        text = "there is no pushsalt.lock, so there are no revisions to compare with"
+        raise UsageError(text, hint="`pushsalt formula update` writes it; without it branches are followed")
+    with _view(project, "update formulas") as view, tempfile.TemporaryDirectory(prefix="pushsalt-") as folder:
+        remotes = _remotes(project, view)
+        try:
+            with _plain_words():
+                found = look(project.config, remotes, [word for name in names for word in (name, f"{name}-formula")])
+        finally:
+            remotes.close()
+        old, new = Path(folder, "old"), Path(folder, "new")
+        for copy in (old, new):
+            copy.write_bytes(path.read_bytes())
+        found.write(LockFile(new))
+        with _plain_words():
+            impact = locked(given.settings(), project, old, new, Watcher())
+    data = Fingerprints(project.redactor).answer(impact.as_data())
+    if given.out in (None, "rich"):
+        shown = draw(lines(data, impact.total, Detail(full_diff=True)), TERMINAL.get().color)
+        out.write("".join(f"{line}\n" for line in move_lines(found.moves)) + shown)
+    writes = bool(given.yes) or (bool(found.moves) and asyncio.run(ask_yes(f"Write {path.name}? [y/N] ")))
+    if writes:
+        found.write(LockFile(path))
+    _as_data(given, {"moves": [asdict(one) for one in found.moves], "impact": data, "written": writes})
+    if found.moves and not writes:
+        TERMINAL.get().log.write(f"{path.name} was not written: --yes writes it\n")
+    if found.troubles:
+        raise CommandError("\n".join(found.troubles), hint="their revisions stay as they are; try again later")
+    return 0
+
+
 def _update(project: Project, names: Sequence[str]) -> tuple[list[Move], list[str]]:
     from pushsalt.formula.update import update as move
 
@@ -371,6 +435,16 @@ def _show_moves(given: Given, moves: Iterable[Move], said: str) -> int:
     if _as_data(given, [asdict(one) for one in moves]):
         return 0
     lines = [one_line(said)] if said else []
+    lines += move_lines(moves)
+    if not moves and not said:
+        lines.append("everything is up to date")
+    TERMINAL.get().stdout.write("".join(f"{line}\n" for line in lines))
+    return 0
+
+
+def move_lines(moves: Iterable[Move]) -> Iterator[str]:
+    """The changes of refs, with their commits and files."""
+    lines: list[str] = []
     for one in moves:
         ref = one.ref.removeprefix("refs/").removeprefix("heads/")
         old, new = (one.old or "")[:12], (one.new or "is gone; the lock file has it no more")[:40]
@@ -383,10 +457,7 @@ def _show_moves(given: Given, moves: Iterable[Move], said: str) -> int:
         lines += [f"    {one_line(file)}" for file in one.files[:40]]
         if len(one.files) > 40:
             lines.append(f"    and {len(one.files) - 40} more files")
-    if not moves and not said:
-        lines.append("everything is up to date")
-    TERMINAL.get().stdout.write("".join(f"{line}\n" for line in lines))
-    return 0
+    yield from lines
 
 
 def _table(rows: Sequence[Sequence[str]]) -> None:

@@ -21,7 +21,7 @@ import typer
 from pushsalt.cli import words
 from pushsalt.cli.opt import Opt, seconds, whole
 from pushsalt.cli.opt import rows as _rows
-from pushsalt.cli.planoptions import DETAILED
+from pushsalt.cli.planoptions import BACKUPS, DETAILED
 from pushsalt.cli.reports import REPORTS
 from pushsalt.cli.rollouts import BATCH, ROLLOUT, rollout_options
 from pushsalt.errors import UsageError
@@ -71,6 +71,7 @@ GLOBAL = _rows(
         "Folder for the caches of grains, pillar, mine and resources.  [env: PUSHSALT_CACHE]",
         metavar="DIR",
     ),
+    Opt("session", ("--session",), "Keep connections until so long after their last use; 0: not.", metavar="DURATION"),
     Opt("locked", ("--locked",), "Use only the revisions of git remotes in pushsalt.lock.", "flag"),
     Opt("verbose", ("-v", "--verbose"), "More output: round trips, SLS names; -vv: unchanged states too.", "count"),
     Opt("no_color", ("--no-color",), "Disable colours.  [env: NO_COLOR; FORCE_COLOR for colours in a pipe]", "flag"),
@@ -258,7 +259,20 @@ class Given:
     def flags(self) -> list[str]:
         """The options as words of a command line, but for those that say which targets."""
         words: list[str] = []
-        for opt in (*GLOBAL, *OUTPUT, *STATES, *DETAILED, *LIMITS, *BATCH, *ROLLOUT, *REPORTS, *RETURNS, *LOGIN, *ASK):
+        for opt in (
+            *GLOBAL,
+            *OUTPUT,
+            *STATES,
+            *DETAILED,
+            *BACKUPS,
+            *LIMITS,
+            *BATCH,
+            *ROLLOUT,
+            *REPORTS,
+            *RETURNS,
+            *LOGIN,
+            *ASK,
+        ):
             value = self.values.get(opt.name)
             if opt.kind == "count":
                 words += [opt.flags[0]] * (value or 0)
@@ -336,6 +350,7 @@ class Given:
             return_config=self.return_config or "",
             render_cache=False if self.no_render_cache else None,
             detach=bool(self.detach),
+            backups=bool(self.backups),
             **rollout_options(self.values),
         )
 

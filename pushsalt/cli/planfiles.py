@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING, Any
 from pushsalt import __version__
 from pushsalt.ages import age_text
 from pushsalt.errors import UsageError
-from pushsalt.planning import agefile, planfile, revision
+from pushsalt.planning import agefile, planfile
 from pushsalt.planning.planfile import PlanFile
 
 if TYPE_CHECKING:
     from pushsalt.api import Client, JobOptions
     from pushsalt.cli.options import Given
+    from pushsalt.config import Config
     from pushsalt.model import TargetReturn
     from pushsalt.run.recording import Recorder
 
@@ -56,12 +57,10 @@ class Making:
             return
         ((client, options),) = self._done
         project, plan = client.project, self.recorder.plan
-        folder = project.config.path.parent if project.config.path else Path.cwd()
         plan.made = {
             "created": time.time(),
             "runtime": project.runtime.sha,
-            "revision": revision.revision(folder),
-            "lock": revision.lock_digest(folder),
+            **_state(project.config),
             "words": self._words,
             "by": __version__,
             "key": self._key,
@@ -99,6 +98,14 @@ def _identities(client: Client) -> list[str]:
     return found
 
 
+def _state(config: Config) -> dict[str, Any]:
+    """``revision`` of the project and ``lock``, the digest of the lock file, both empty if there is none; ``dirty``."""
+    from pushsalt.run.projectstate import lock_digest, revision_of
+
+    found = revision_of(config.path.parent if config.path else Path.cwd()) or {}
+    return {"revision": found.get("revision", ""), "dirty": bool(found.get("dirty")), "lock": lock_digest(config)}
+
+
 def check(client: Client, plan: PlanFile, max_age: float | None) -> None:
     """Raises UsageError for a plan that must not be run: of another runtime, or too old. Warns of another revision."""
     if plan.made["runtime"] != client.project.runtime.sha:
@@ -108,11 +115,9 @@ def check(client: Client, plan: PlanFile, max_age: float | None) -> None:
         )
     if max_age is not None and plan.age > max_age:
         raise UsageError(f"the plan is {age_text(plan.age)} old, more than --max-age", hint="make a new plan")
-    config = client.project.config.path
-    folder = config.parent if config else Path.cwd()
-    for name, now in (("revision", revision.revision(folder)), ("lock", revision.lock_digest(folder))):
-        if plan.made[name] != now:
-            what = "the project's revision" if name == "revision" else "pushsalt.lock"
+    now = _state(client.project.config)
+    for name, what in (("revision", "the project's revision"), ("lock", "pushsalt.lock")):
+        if plan.made[name] != now[name]:
             log.warning("%s has changed since the plan was made; what is applied is the plan", what)
     for id in plan.failed:
         log.warning("%s could not be planned: it is left out", id)

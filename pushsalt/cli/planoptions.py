@@ -32,3 +32,8 @@ FROM_PLAN = rows(
     Opt("accept_drift", ("--accept-drift",), "With a plan: go on where a target is not as it was.", "flag"),
     Opt("max_age", ("--max-age",), "With a plan: refuse one that is older (90s, 30m, 2h, 7d).", metavar="TIME"),
 )
+#: Of ``apply`` and ``run``.
+BACKUPS = rows(
+    _PANEL,
+    Opt("backups", ("--backups",), "Keep on the targets what file states change, for `undo`.", "flag"),
+)

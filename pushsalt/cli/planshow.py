@@ -88,6 +88,7 @@ def _about(plan: PlanFile) -> str:
     """When and of what a plan was made."""
     made = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(plan.made["created"]))
     commit = f", revision {plan.made['revision'][:12]}" if plan.made["revision"] else ""
+    commit += " with changes that were not committed" if commit and plan.made.get("dirty") else ""
     return f"{' '.join(plan.made['words'])}, made {made} ({age_text(plan.age)} ago){commit}"
 
 

@@ -10,7 +10,7 @@ import typer
 from pushsalt.cli.app import CallCommand, complete_targets
 from pushsalt.cli.detach import DETACH, check, leave_running
 from pushsalt.cli.options import GLOBAL, JOB, MATCHERS, RAW, RERUN, RETURNS, STATES, Given, takes
-from pushsalt.cli.planoptions import DETAILED
+from pushsalt.cli.planoptions import BACKUPS, DETAILED
 from pushsalt.cli.reports import REPORTS
 from pushsalt.cli.rollouts import ROLLOUT
 from pushsalt.cli.stdio import TERMINAL
@@ -36,7 +36,7 @@ pushsalt run web1 test.arg --out json -- --out    except for pushsalt's own long
 
 
 @app.command(cls=CallCommand, epilog=EXAMPLES)
-@takes(STATES, DETAILED, RAW, RETURNS, RERUN, MATCHERS, JOB, DETACH, ROLLOUT, REPORTS, GLOBAL)
+@takes(STATES, DETAILED, BACKUPS, RAW, RETURNS, RERUN, MATCHERS, JOB, DETACH, ROLLOUT, REPORTS, GLOBAL)
 def run(
     given: Given,
     target: Annotated[

@@ -18,6 +18,8 @@ OUTCOMES = {
     "pending": ("would change", "pending"),
     "same": ("unchanged", "dim"),
 }
+#: outcome -> the result, as Salt's ``state_output_exclude`` and ``state_output_terse`` name it.
+_RESULTS = {"failed": "False", "changed": "True", "pending": "None", "same": "True"}
 #: The state function of the return of an empty highstate (Salt's shape).
 _NO_STATES = "no.None"
 #: Changes that only repeat the state's name, by their key.
@@ -36,7 +38,8 @@ class Detail:
     """How much is shown. ``verbose``: number of -v; ``mode``: Salt's ``state_output``; empty: changes and failures.
 
     ``unchanged``: Salt's ``state_verbose``, None if it is not set. ``tabular``: Salt's ``state_tabular``, for states of
-    which the mode leaves one line: a format, or true.
+    which the mode leaves one line: a format, or true. ``exclude`` and ``terse``: results of which the mode ``filter``
+    shows nothing, and one line (``result_words``). Salt: output/highstate.py.
     """
 
     verbose: int = 0
@@ -44,16 +47,29 @@ class Detail:
     full_diff: bool = False
     unchanged: bool | None = None
     tabular: bool | str = False
+    exclude: frozenset[str] = frozenset()
+    terse: frozenset[str] = frozenset()
 
     @property
     def everything(self) -> bool:
         """Whether states without changes are shown."""
         if self.verbose > 1 or self.unchanged is not None:
             return self.verbose > 1 or bool(self.unchanged)
-        return self.mode.startswith(("full", "terse", "mixed"))
+        return self.mode.startswith(("full", "terse", "mixed", "changes", "filter"))
+
+    def shows(self, item: StateResult) -> bool:
+        """Whether anything of a state is shown."""
+        result = _RESULTS[item.outcome]
+        if self.mode.startswith("filter") and result in self.exclude and result not in self.terse:
+            return False
+        return self.everything or item.outcome != "same" or bool(item.warnings)
 
     def of(self, outcome: str) -> bool:
-        """Whether more than the title of a state with this outcome is shown."""
+        """Whether more than the title of a state with this outcome, and its warnings, is shown."""
+        if self.mode.startswith("filter"):
+            return _RESULTS[outcome] not in self.terse
+        if self.mode.startswith("changes"):
+            return outcome != "same"
         return not self.mode.startswith("terse") and (outcome == "failed" or not self.mode.startswith("mixed"))
 
     def cap(self, rows: list[Line], limit: int, indent: int) -> list[Line]:
@@ -81,6 +97,13 @@ class StateResult:
     hint: str = ""  # an addition to the comment, for people
     tag: str = ""
     value: Any = None  # the return itself
+
+
+def result_words(value: Any) -> frozenset[str]:
+    """The results of ``state_output_exclude`` or ``state_output_terse``: a list, or a text with commas."""
+    if isinstance(value, str):
+        return frozenset(word.strip() for word in value.split(","))
+    return frozenset(map(str, value)) if isinstance(value, list | tuple) else frozenset()
 
 
 def is_states(ret: Any) -> bool:
@@ -160,7 +183,7 @@ def counts(results: list[StateResult]) -> list[Span]:
 
 def body(results: list[StateResult], detail: Detail = Detail()) -> list[Line]:
     """The lines below a target's title. Those without changes show with ``-vv`` or some modes only."""
-    shown = [item for item in results if detail.everything or item.outcome != "same" or item.warnings]
+    shown = [item for item in results if detail.shows(item)]
     word_width = max((len(OUTCOMES[item.outcome][0]) for item in shown), default=0)
     function_width = min(max((len(item.function) for item in shown), default=0), 24)
     rows: list[Line] = []
@@ -186,6 +209,8 @@ def body(results: list[StateResult], detail: Detail = Detail()) -> list[Line]:
         rows.append((*parts, *_origin(item, detail.verbose)))
         if detail.of(item.outcome):
             rows += detail.cap([*_details(item, word_width + 4, detail)], LINE_LIMIT, word_width + 4)
+        else:
+            rows += _warnings(item, word_width + 4)
     return rows
 
 
@@ -198,9 +223,13 @@ def _origin(item: StateResult, verbose: int) -> Iterator[Span]:
         yield Span(f"  {item.duration:.0f} ms", "dim")
 
 
-def _details(item: StateResult, indent: int, detail: Detail) -> Iterator[Line]:
+def _warnings(item: StateResult, indent: int) -> Iterator[Line]:
     for warning in item.warnings:
         yield from block(f"warning: {warning}", "changed", indent)
+
+
+def _details(item: StateResult, indent: int, detail: Detail) -> Iterator[Line]:
+    yield from _warnings(item, indent)
     if item.outcome == "failed" or (item.outcome != "same" and not item.changes):
         yield from block(item.comment, "bad" if item.outcome == "failed" else "", indent) if item.comment else ()
     if item.changes:

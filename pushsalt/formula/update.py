@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
@@ -14,6 +14,7 @@ from pushsalt.git.remotes import named
 
 if TYPE_CHECKING:
     from pushsalt.config import Config
+    from pushsalt.git.lockfile import LockFile
     from pushsalt.git.remotes import Remotes
     from pushsalt.git.settings import Remote
 
@@ -36,12 +37,35 @@ class Move:
     files: list[str] = field(default_factory=list)
 
 
+@dataclass(frozen=True)
+class Update:
+    """What an update changes in the lock file: ``pins``: url -> ref -> commit; ``urls``: those that it keeps."""
+
+    moves: list[Move]
+    #: the errors of single remotes, whose pins are kept
+    troubles: list[str]
+    pins: Mapping[str, Mapping[str, str]]
+    urls: frozenset[str]
+
+    def write(self, lock: LockFile) -> None:
+        """Raises ConfigError if there is no folder for a lock file."""
+        if self.pins or lock.exists:
+            lock.replace(self.pins, self.urls)
+
+
 def update(config: Config, remotes: Remotes, words: Sequence[str] = ()) -> tuple[list[Move], list[str]]:
     """Fetch the named remotes (a name, URL or repository), or all, and write the lock file.
 
     Returns the changes, and the errors of single remotes, whose pins are kept. Raises ConfigError if there is no
     remote, none of that name, or no folder for a lock file.
     """
+    found = look(config, remotes, words)
+    found.write(remotes.lock)
+    return found.moves, found.troubles
+
+
+def look(config: Config, remotes: Remotes, words: Sequence[str] = ()) -> Update:
+    """As ``update``, but the lock file is not written."""
     known = configured(config)
     chosen = named(known, words)
     if not chosen:
@@ -72,9 +96,7 @@ def update(config: Config, remotes: Remotes, words: Sequence[str] = ()) -> tuple
             if old != commit:
                 commits, files = _between(remotes, remote, old, commit) if old else ([], [])
                 moves.append(Move(remote.shown, name, old, commit, commits, files))
-    if pins or lock.exists:
-        lock.replace(pins, {remote.address.url for remote in known})
-    return moves, troubles
+    return Update(moves, troubles, pins, frozenset(remote.address.url for remote in known))
 
 
 def _now(remotes: Remotes, remote: Remote, locked: dict[str, str]) -> dict[str, str | None]:

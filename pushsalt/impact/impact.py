@@ -93,14 +93,17 @@ def compare(
         return between(made[0], made[1], project, ids)
 
 
-def locked(settings: Settings, project: Project, lock_file: Path, reporter: Reporter) -> Impact:
-    """The impact of another lock file: both sides are the project as it is. Raises as ``compare``."""
+def locked(settings: Settings, project: Project, old: Path, new: Path, reporter: Reporter) -> Impact:
+    """The impact of another lock file: both sides are the project as it is. Raises as ``compare``.
+
+    ``old``, ``new``: lock files, to which refs are added that are used and not pinned.
+    """
     top = project.config.path.parent if project.config.path else Path.cwd()
     place = Place(top, top, (top,))
     own = settings_of(settings, project, place)
     made = [
-        Side("the revisions of pushsalt.lock", own, place, reporter, False),
-        Side("the new revisions", replace(own, lock_file=lock_file), place, reporter, False),
+        Side("the revisions of pushsalt.lock", replace(own, lock_file=old), place, reporter, False),
+        Side("the new revisions", replace(own, lock_file=new), place, reporter, False),
     ]
     try:
         return between(made[0], made[1], project, None)

@@ -9,6 +9,7 @@ survives the end of the process at any point; a power cut may cost the last ones
 from __future__ import annotations
 
 import contextlib
+import errno
 import fcntl
 import os
 import sqlite3
@@ -146,6 +147,9 @@ def _make_private(path: Path) -> None:
             raise PermissionError(1, f"{path} is no regular file of its user") from None
         if found.st_mode & 0o077:
             path.chmod(0o600)
+        if not os.access(path, os.W_OK):  # SQLite does not say why. Nothing is opened: its close would drop locks
+            code = errno.EROFS if os.statvfs(path).f_flag & os.ST_RDONLY else errno.EACCES
+            raise OSError(code, os.strerror(code)) from None
 
 
 def _connect(path: Path) -> sqlite3.Connection:

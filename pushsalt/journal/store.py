@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from pushsalt import privatefolder
+from pushsalt.journal import cause
 
 #: Seconds to wait for another process that writes.
 _PATIENCE: Final = 30.0
@@ -38,13 +39,15 @@ _ROW: Final = 100
 _TABLES: Final = (
     """CREATE TABLE IF NOT EXISTS events (
         number INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE, tag TEXT NOT NULL, stamp REAL NOT NULL,
-        size INTEGER NOT NULL, data TEXT NOT NULL
+        size INTEGER NOT NULL, data TEXT NOT NULL, cause TEXT NOT NULL DEFAULT ''
     )""",
     "CREATE INDEX IF NOT EXISTS events_by_stamp ON events (stamp)",
     "CREATE TABLE IF NOT EXISTS cursors (name TEXT PRIMARY KEY, number INTEGER NOT NULL) WITHOUT ROWID",
     "CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID",
     "INSERT OR IGNORE INTO meta VALUES ('size', 0)",
 )
+_FIELDS: Final = "number, id, tag, stamp, data, cause"
+_INSERT: Final = "INSERT INTO events (id, tag, stamp, size, data, cause) VALUES (?, ?, ?, ?, ?, ?)"
 
 
 @dataclass(frozen=True)
@@ -65,6 +68,8 @@ class Event:
     #: seconds since 1970
     stamp: float
     data: dict[str, Any]
+    #: of an event that comes of a reaction: see ``pushsalt.journal.cause``
+    cause: tuple[str, ...] = ()
 
     @property
     def time(self) -> str:
@@ -81,10 +86,13 @@ class Journal:
     """The journal of a cache folder, for any thread. Its methods raise OSError and sqlite3.Error."""
 
     def __init__(self, cache_dir: Path, bounds: Bounds = Bounds()) -> None:
+        """Events that are put have the cause of the context in which the journal was made."""
+        self._cause = cause.current()
         self.path = cache_dir / "events" / "journal.sqlite3"
         self._bounds = bounds
         self._lock = threading.Lock()
         self._connection: sqlite3.Connection | None = None
+        self._inode: int | None = None
         self._until_trim = 0
 
     def put(self, tag: str, data: dict[str, Any]) -> Event:
@@ -94,55 +102,69 @@ class Journal:
 
     def put_many(self, events: Sequence[tuple[str, dict[str, Any]]]) -> list[Event]:
         """Append events in this order, in one transaction."""
-        stamp = time.time()
-        rows = [_row(tag, stamp, data) for tag, data in events]
-        with self._transaction() as connection:
-            numbers = [
-                connection.execute(
-                    "INSERT INTO events (id, tag, stamp, size, data) VALUES (?, ?, ?, ?, ?)", row
-                ).lastrowid
-                for row in rows
-            ]
-            connection.execute("UPDATE meta SET value = value + ? WHERE key = 'size'", (sum(row[3] for row in rows),))
-            self._until_trim -= len(rows)
-            if self._until_trim < 0:
-                self._until_trim = _EVERY
-                self._trim(connection, stamp)
+        with self.transaction() as connection:
+            return self.put_within(connection, events)
+
+    def put_within(
+        self,
+        connection: sqlite3.Connection,
+        events: Sequence[tuple[str, dict[str, Any]]],
+        reason: cause.Cause | None = None,
+    ) -> list[Event]:
+        """Append events within a transaction of the caller. ``reason``: their cause, in place of the journal's."""
+        stamp, reason = time.time(), self._cause if reason is None else reason
+        rows = [_row(tag, stamp, data, cause.as_text(reason)) for tag, data in events]
+        numbers = [connection.execute(_INSERT, row).lastrowid for row in rows]
+        connection.execute("UPDATE meta SET value = value + ? WHERE key = 'size'", (sum(row[3] for row in rows),))
+        self._until_trim -= len(rows)
+        if self._until_trim < 0:
+            self._until_trim = _EVERY
+            self._trim(connection, stamp)
         return [
-            Event(int(number or 0), row[0], row[1], stamp, data)
+            Event(int(number or 0), row[0], row[1], stamp, data, reason)
             for number, row, (_, data) in zip(numbers, rows, events, strict=True)
         ]
 
     def after(self, number: int, limit: int = 1000) -> list[Event]:
         """The events behind this number, oldest first, at most so many."""
-        query = "SELECT number, id, tag, stamp, data FROM events WHERE number > ? ORDER BY number LIMIT ?"
-        rows = self._rows(query, (number, limit))
-        return [Event(number, id, tag, stamp, json.loads(text)) for number, id, tag, stamp, text in rows]
+        query = f"SELECT {_FIELDS} FROM events WHERE number > ? ORDER BY number LIMIT ?"
+        return [_event(row) for row in self.rows(query, (number, limit))]
+
+    def at(self, number: int) -> Event | None:
+        """The event of this number; None if it was removed."""
+        return next(
+            (_event(row) for row in self.rows(f"SELECT {_FIELDS} FROM events WHERE number = ?", (number,))), None
+        )
 
     def since(self, stamp: float) -> int:
         """The number before the first event at or after this time (seconds since 1970)."""
-        found = self._rows("SELECT MIN(number) FROM events WHERE stamp >= ?", (stamp,))
+        found = self.rows("SELECT MIN(number) FROM events WHERE stamp >= ?", (stamp,))
         return self.last() if not found or found[0][0] is None else int(found[0][0]) - 1
 
     def first(self) -> int:
         """The number of the oldest event that is there; 0 without any."""
-        found = self._rows("SELECT COALESCE(MIN(number), 0) FROM events", ())
+        found = self.rows("SELECT COALESCE(MIN(number), 0) FROM events", ())
         return int(found[0][0]) if found else 0
 
     def last(self) -> int:
         """The number of the newest event, which may have been removed; 0 if there was none yet."""
-        found = self._rows("SELECT seq FROM sqlite_sequence WHERE name = 'events'", ())
+        found = self.rows("SELECT seq FROM sqlite_sequence WHERE name = 'events'", ())
         return int(found[0][0]) if found else 0
 
     def cursor(self, name: str) -> int | None:
         """The number of the last event that a consumer is done with; None for one that is new."""
-        found = self._rows("SELECT number FROM cursors WHERE name = ?", (name,))
+        found = self.rows("SELECT number FROM cursors WHERE name = ?", (name,))
         return int(found[0][0]) if found else None
 
     def move(self, name: str, number: int) -> None:
         """A consumer is done with all events up to this one."""
-        with self._transaction() as connection:
-            connection.execute("INSERT OR REPLACE INTO cursors VALUES (?, ?)", (name, number))
+        with self.transaction() as connection:
+            self.move_within(connection, name, number)
+
+    @staticmethod
+    def move_within(connection: sqlite3.Connection, name: str, number: int) -> None:
+        """``move`` within a transaction of the caller."""
+        connection.execute("INSERT OR REPLACE INTO cursors VALUES (?, ?)", (name, number))
 
     def close(self) -> None:
         """Close the file; the next use opens it again."""
@@ -184,14 +206,16 @@ class Journal:
             connection.execute("UPDATE meta SET value = value - ? WHERE key = 'size'", (gone,))
             connection.execute("PRAGMA incremental_vacuum(4000)").fetchall()
 
-    def _rows(self, query: str, values: tuple[Any, ...]) -> list[tuple[Any, ...]]:
+    def rows(self, query: str, values: tuple[Any, ...]) -> list[tuple[Any, ...]]:
+        """The rows of a query; none while there is no journal."""
         if not self.path.exists():
             return []
         with self._lock:
             return self._opened().execute(query, values).fetchall()
 
     @contextmanager
-    def _transaction(self) -> Iterator[sqlite3.Connection]:
+    def transaction(self) -> Iterator[sqlite3.Connection]:
+        """A transaction that is committed at the end of the context, and rolled back by an exception."""
         with self._lock:
             connection = self._opened()
             connection.execute("BEGIN IMMEDIATE")
@@ -205,7 +229,10 @@ class Journal:
 
     def _opened(self) -> sqlite3.Connection:
         if self._connection is not None:
-            return self._connection
+            if self._inode == _inode(self.path):
+                return self._connection
+            self._connection.close()  # another process has put the file aside
+            self._connection = None
         privatefolder.private_dir(self.path.parent)
         with suppress(FileExistsError):
             os.close(os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600))
@@ -222,16 +249,30 @@ class Journal:
                 for statement in _TABLES:
                     connection.execute(statement)
                 connection.execute("COMMIT")
+            elif not connection.execute("SELECT 1 FROM pragma_table_info('events') WHERE name = 'cause'").fetchone():
+                connection.execute("ALTER TABLE events ADD COLUMN cause TEXT NOT NULL DEFAULT ''")
         except BaseException:
             connection.close()
             raise
-        self._connection = connection
+        self._connection, self._inode = connection, _inode(self.path)
         return connection
 
 
-def _row(tag: str, stamp: float, data: dict[str, Any]) -> tuple[str, str, float, int, str]:
+def _inode(path: Path) -> int | None:
+    try:
+        return path.stat().st_ino
+    except FileNotFoundError:
+        return None
+
+
+def _row(tag: str, stamp: float, data: dict[str, Any], reason: str) -> tuple[str, str, float, int, str, str]:
     text = as_text(data)
-    return os.urandom(16).hex(), tag, stamp, len(tag) + len(text) + _ROW, text
+    return os.urandom(16).hex(), tag, stamp, len(tag) + len(text) + _ROW, text, reason
+
+
+def _event(row: tuple[Any, ...]) -> Event:
+    number, id, tag, stamp, text, reason = row
+    return Event(number, id, tag, stamp, json.loads(text), cause.from_text(reason))
 
 
 def as_text(data: dict[str, Any]) -> str:

@@ -6,10 +6,10 @@ from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 
     from pushsalt.events import Reporter
-    from pushsalt.job import JobOptions, Selection
+    from pushsalt.job import Job, JobOptions, Selection
     from pushsalt.jobs.jobs import Jobs as KeptJobs
     from pushsalt.model import TargetReturn
     from pushsalt.redact import Redactor
@@ -26,6 +26,7 @@ class Jobs(Protocol):
     observers: list[JobObserver]
     keeps_jobs: bool
     on_begin: Callable[[str], None]
+    on_value: Callable[[str], Awaitable[None]] | None
     words: Sequence[str]
     stopped_with: int
 
@@ -53,3 +54,5 @@ class Jobs(Protocol):
         kwargs: dict[str, Any] | None = None,
         options: JobOptions | None = None,
     ) -> dict[str, TargetReturn]: ...
+
+    def stream_job(self, selection: Selection, job: Job) -> AsyncIterator[TargetReturn]: ...

@@ -15,11 +15,13 @@ from typing import TYPE_CHECKING, Any, Final
 from pushsalt import plugins
 from pushsalt.errors import FunctionError, PushsaltError
 from pushsalt.jobs.model import JobStart
+from pushsalt.nearest import nearest
 from pushsalt.run.jobevents import open_events, settle_events
 from pushsalt.run.jobstart import user_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
+    from types import ModuleType
 
     from pushsalt.job import JobOptions
     from pushsalt.journal.jobevents import RunEvents
@@ -50,8 +52,9 @@ async def call(client: Jobs, options: JobOptions, name: str, args: list[Any], kw
     run = Run(client, options, asyncio.get_running_loop())
     found = function(client, name)
     if found is None:
-        hint = "runner functions are MODULE.FUNCTION; those of yours are in _runners of the file roots"
-        raise FunctionError("unknown_function", f"there is no runner function '{name}'", hint, "KeyError")
+        raise FunctionError(
+            "unknown_function", f"there is no runner function '{name}'", _hint(client, name), "KeyError"
+        )
     shipped = _is_shipped(found)
     if shipped:
         _bind(found, name, args, kwargs)
@@ -69,9 +72,30 @@ async def call(client: Jobs, options: JobOptions, name: str, args: list[Any], kw
         text = f"{type(exc).__name__}: {exc}"
         events.ends(f"Exception occurred in runner {name}: {text}", success=False)
         log.debug("the runner %s failed", name, exc_info=True)
-        raise FunctionError("exception", f"{name}: {text}", "", type(exc).__name__) from exc
+        raise FunctionError("exception", f"{name}: {text}{plugins.blamed(exc)}", "", type(exc).__name__) from exc
     finally:
         await settle_events(events.events, client.project)
+
+
+def _hint(client: Jobs, name: str) -> str:
+    """The nearest modules, or functions of the module, for a name that does not exist."""
+    module, _, attribute = name.partition(".")
+    folders = plugins.folders("runners", client.project.config.opts)
+    modules = plugins.names("runners", folders)
+    if module in modules:
+        loaded = plugins.load("runners", module, folders, {"__salt__": Runners(client)})
+        near = [f"{module}.{found}" for found in nearest(attribute, _public(loaded))]
+    else:
+        near = [f"{found}.{attribute}" for found in nearest(module, modules)]
+    rule = "runner functions are MODULE.FUNCTION; those of yours are in _runners of the file roots"
+    return f"did you mean {' or '.join(near)}? {rule}" if near else rule
+
+
+def _public(loaded: ModuleType) -> list[str]:
+    """The names of a module's functions."""
+    aliases = getattr(loaded, "__func_alias__", {})
+    found = [name for name, value in vars(loaded).items() if inspect.isfunction(value) and not name.startswith("_")]
+    return [aliases.get(name, name) for name in found if getattr(loaded, name).__module__ == loaded.__name__]
 
 
 class Told:

@@ -11,10 +11,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from pushsalt.job import Job
+from pushsalt.jobs.model import JobStart
 from pushsalt.orchestrate.master import master_id, master_target
 from pushsalt.orchestrate.recorded import Recorded
 from pushsalt.orchestrate.steps import Steps
 from pushsalt.run.fanout import failure
+from pushsalt.run.jobevents import open_events, settle_events
 from pushsalt.run.runner import Runner, close_connecting, connect_options
 from pushsalt.run.single import run_on
 from pushsalt.run.stopping import Stopping
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from pushsalt.job import JobOptions
+    from pushsalt.journal.jobevents import JobEvents
     from pushsalt.model import TargetReturn
     from pushsalt.orchestrate.jobs import Jobs
 
@@ -63,8 +66,14 @@ async def call_on_master(
     """The return of an execution function that is called on the controller, as a step of an orchestration."""
     options = replace(options, test=False, pillar=None, batch=None)
     job, stopping = Job("call", fun, args, kwargs, options, jid=client.new_jid()), Stopping()
-    with client.stoppable(stopping):
-        return await _on_master(client, job, stopping, None, {})
+    events = open_events(client.project) if client.keeps_jobs else None
+    if events is not None:
+        events.run_begins(JobStart(job.jid, fun))
+    try:
+        with client.stoppable(stopping):
+            return await _on_master(client, job, stopping, events, {})
+    finally:
+        await settle_events(events, client.project)
 
 
 def _job(client: Jobs, sls: list[str], options: JobOptions, jid: str = "") -> Job:
@@ -84,15 +93,17 @@ async def _orchestrated(client: Jobs, job: Job, stopping: Stopping, done: Mappin
 
 
 async def _on_master(
-    client: Jobs, job: Job, stopping: Stopping, recorded: Recorded | None, done: Mapping[str, Any]
+    client: Jobs, job: Job, stopping: Stopping, told: Recorded | JobEvents | None, done: Mapping[str, Any]
 ) -> TargetReturn:
     runner = Runner(client.project, job, 1, alone=True)
     runner.stopping, runner.done = stopping, dict(done)
     kept = KeptConnections(connect_options(client.project, job))
-    steps = Steps(client, job.options, kept, recorded)
+    steps = Steps(client, job.options, kept, told if isinstance(told, Recorded) else None)
     runner.steps = steps
-    if recorded is not None:
-        runner.on_state, runner.on_event = recorded.state, recorded.event
+    if isinstance(told, Recorded):
+        runner.on_state, runner.on_event = told.state, told.event
+    elif told is not None:
+        runner.on_event = told.fired
     work = asyncio.ensure_future(run_on(runner, master_target(), master_id()))
     try:
         await _until_done(work, stopping, steps)

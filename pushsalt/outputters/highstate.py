@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from pushsalt.display.safe import DEPTH_LIMIT, escape
-from pushsalt.display.states import is_states
+from pushsalt.display.states import is_states, result_words
 from pushsalt.display.style import STYLES
 from pushsalt.display.tabular import row as tabular_row
 from pushsalt.display.trim import trimmed
@@ -81,10 +81,10 @@ class _States:
         if self._mode.endswith("_id"):
             name = id
         if self._mode.startswith("filter"):
-            if str(result) in _words(self._opts.get("state_output_terse")):
+            if str(result) in result_words(self._opts.get("state_output_terse")):
                 yield style, self._terse(module, name, function, ret)
                 return
-            if str(result) in _words(self._opts.get("state_output_exclude")):
+            if str(result) in result_words(self._opts.get("state_output_exclude")):
                 return
         elif self._is_terse(result, bool(changes)):
             yield style, self._terse(module, name, function, ret)
@@ -220,10 +220,6 @@ def _milliseconds(value: Any) -> float:
         return float(str(value).partition(" ")[0])
     except ValueError:
         return 0.0
-
-
-def _words(value: Any) -> list[str]:
-    return value.split(",") if isinstance(value, str) else [str(item) for item in value or ()]
 
 
 def nested(value: Any, indent: int, prefix: str = "") -> Iterator[Row]:

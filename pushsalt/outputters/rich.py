@@ -68,6 +68,7 @@ def output(
     state_tabular: Any = None,
     own: Own | None = None,
     again: Callable[[list[str]], str] | None = None,
+    opts: Mapping[str, Any] | None = None,
     **kw: Any,
 ) -> str:
     """Sections, then the summary. Without ``returns`` the shapes are guessed from the data.
@@ -75,8 +76,9 @@ def output(
     ``own``: own values of a target (``display.alike``); ``again``: the command line for the same job on given ids.
     """
     detail = highstate.Detail(
-        *(verbose, state_output, full_diff, state_verbose),
+        *(verbose, state_output.lower(), full_diff, state_verbose),
         state_tabular if isinstance(state_tabular, str) else bool(state_tabular),
+        *(highstate.result_words((opts or {}).get(f"state_output_{word}")) for word in ("exclude", "terse")),
     )
     results = {id: _with_data(id, ret, returns) for id, ret in data.items()}
     groups: dict[Section, list[str]] = {}

@@ -148,7 +148,7 @@ def _own(chunk: Chunk | None, ret: Any, notes: Mapping[str, Any]) -> tuple[Mark,
     for pattern, why in UNKNOWN.items():
         if fnmatchcase(function, pattern):
             return "unknown", f"{function}: {why}"
-    changes = ret.get("result") is None or bool(ret.get("changes"))
+    changes = (ret.get("result") is None or bool(ret.get("changes"))) and not notes.get("same")
     if function in _COMMANDS and changes:
         if chunk.get("stateful"):
             return "unknown", f"{function}: the command says itself what it changed (stateful)"

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 _PATHS: Final = ("real", "missing", "blocked")
-_FLAGS: Final = ("asked", "own", "dangling", "nowhere")
+_FLAGS: Final = ("asked", "own", "dangling", "nowhere", "same")
 
 
 def clean(sent: Any) -> dict[str, Any]:

@@ -5,7 +5,8 @@ rest. It is sealed to the user's own key (that of the caches; AES-256-GCM), or t
 map, with the digest of the two lines before it, so that whatever is altered or cut off is found. The map has:
 
 ========== =====================================================================================================
-made       {created: seconds, runtime: its SHA-256, revision: that of the project, lock: SHA-256 of pushsalt.lock,
+made       {created: seconds, runtime: its SHA-256, revision: that of the project, dirty: whether it had other
+           changes, lock: SHA-256 of pushsalt.lock, options: that the states were compiled with,
            words: of the command, by: the version of pushsalt, key: that of the fingerprints}
 targets    {id: {place: digest of its address and login, data: Forecast.as_data, run: fields of the message run
            (thin.wire), files: {file key: digest or None}, trees: {file key: entries}, templates: {key: text},
@@ -32,7 +33,7 @@ from typing import Any, Final
 from pushsalt import __version__, regular
 from pushsalt.cache.sealed import key_path, user_key
 from pushsalt.errors import UsageError
-from pushsalt.planning import agefile
+from pushsalt.planning import agefile, planshape
 from thin import wire
 
 _FIRST: Final = b"pushsalt-plan\n"
@@ -109,6 +110,7 @@ def read(path: Path, identities: Callable[[], Sequence[str]]) -> PlanFile:
         content = wire.unpack(unpacker.decompress(packed, LIMIT))
         if not unpacker.eof or content["head"] != hashlib.sha256(first).digest():
             raise agefile.Unreadable("its first lines were altered")
+        planshape.check(content)
         return PlanFile(*(content[name] for name in ("made", "targets", "failed", "blobs", "secrets")))
     except (agefile.Unreadable, zlib.error, ValueError, KeyError, TypeError) as exc:
         why = str(exc) if isinstance(exc, agefile.Unreadable) else "it was altered, or is cut short"

@@ -359,7 +359,7 @@ def _translated(exc: Exception | OutOfTime, sources: TemplateSources, env: jinja
         case jinja2.UndefinedError():
             problem = f"Jinja variable {exc.message}"
         case jinja2.TemplateNotFound():
-            problem = f"Jinja error: {exc.message}: the file server has no such file to import or include"
+            problem = f"Jinja error: {exc.message}: no such file in the file server to import or include"
         case jinja2.TemplateRuntimeError():  # SecurityError is one
             problem = f"Jinja syntax error: {exc.message}"
         case _ if is_call_error(exc):

@@ -17,7 +17,7 @@ from pushsalt.reports.page import Item, Page, Row
 _LEVELS: Final = (("failed", "with errors"), ("changed", "with warnings"), ("unchanged", "with hints"))
 _BY_LEVEL: Final = {"error": "failed", "warning": "changed", "info": "unchanged"}
 _IMPACT: Final = (("changed", "differ"), ("unknown", "unknown"))
-_KINDS: Final = (("removed", "failed"), ("changed", "changed"), ("added", "passed"))
+_KINDS: Final = (("removed", "failed"), ("changed", "changed"), ("added", "added"))
 
 
 class Finding(Protocol):

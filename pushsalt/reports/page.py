@@ -28,9 +28,9 @@ _HERE: Final = Path(__file__).parent
 
 @dataclass(frozen=True)
 class Row:
-    """One state, finding or difference. ``outcome``: failed, changed, passed, skipped, unknown; ``word``: for people;
-    ``sub``: more about it, small; ``texts``: comment, diff, values; ``key`` and ``because``: what depends on what;
-    ``time``: seconds."""
+    """One state, finding or difference. ``outcome``: failed, changed, added, passed, skipped, unknown; ``word``: for
+    people; ``sub``: more about it, small; ``texts``: comment, diff, values; ``key`` and ``because``: what depends on
+    what; ``time``: seconds."""
 
     outcome: str
     word: str

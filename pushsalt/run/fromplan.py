@@ -77,7 +77,7 @@ class FromPlan(Kind):
         work.total = len(entry["run"]["chunks"])
         work.reporter.target_chunks(work.name, work.total)
         with work.phase("run"):
-            await session.run({"k": "run", **entry["run"], "test": False, "mock": False}, blobs)
+            await session.run({"k": "run", **entry["run"], "test": False, "mock": False, **work.backups()}, blobs)
         return {**entry["disabled"], **work.states}, 0
 
     def _blobs(self, digest: str) -> Blob:

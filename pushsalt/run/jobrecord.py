@@ -53,6 +53,13 @@ def hide_kept(project: Project, job: Job, ids: Sequence[str]) -> None:
             project.hide_kept(project.target(id))
 
 
+def hide_given(project: Project, job: Job) -> None:
+    """Hide the secrets of the pillar that the command was given; later commands, which are not, hide them too."""
+    project.redactor.add_pillar(job.options.pillar)
+    if project.keeps_pillar and job.options.pillar:
+        project.pillar_bank.add_given(project.redactor.secrets_of(job.options.pillar))
+
+
 class ProjectState:
     """Collects the state of the project for the record, while targets are connected to."""
 

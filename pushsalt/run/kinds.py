@@ -23,6 +23,10 @@ if TYPE_CHECKING:
     from pushsalt.session.session import Session
 
 
+#: It changes what states have changed: not while states run.
+UNDO: Final = "file.undo"
+
+
 class Kind:
     """The base class, with the defaults."""
 
@@ -235,7 +239,8 @@ class TargetFunction(Kind):
 
     def __init__(self, work: Work) -> None:
         super().__init__(work)
-        self.survives = work.options.detach
+        self.survives = work.options.detach or (work.job.survives and work.outlives)
+        self.takes_lock = self.job.fun == UNDO
         self.may_be_kept = self.survives or self.job.resumes
 
     def check(self, opts: Mapping[str, Any]) -> None:

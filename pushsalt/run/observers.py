@@ -54,6 +54,15 @@ class Observers:
         self._tell(lambda each: each.job_begins(job))
         await self._committed()
 
+    async def keep(self, result: TargetReturn) -> None:
+        """Have the record keep a return; the others are told of it by ``returned``."""
+        if self._recorder is None or result.left:
+            return
+        shown = redacted(result, self._redactor)
+        self._tell(lambda each: each.target_returned(shown), only_record=True)
+        result.recorded = _recorded(result)
+        await self._committed()
+
     async def returned(self, results: Sequence[TargetReturn]) -> None:
         """Tell the returns of some targets; they are kept then. Targets that were left to themselves have none."""
         self._left = self._left or any(result.left for result in results)
@@ -66,7 +75,8 @@ class Observers:
             return
         for result in results:
             shown = redacted(result, self._redactor)
-            self._tell(lambda each, shown=shown: each.target_returned(shown))  # type: ignore[misc]
+            is_kept = result.recorded == _recorded(result)
+            self._tell(lambda each, shown=shown: each.target_returned(shown), but_record=is_kept)  # type: ignore[misc]
         await self._committed()
 
     async def job_ends(self, stopped_with: int | None = None) -> None:
@@ -89,8 +99,9 @@ class Observers:
         self._tell(lambda each: each.job_ends(end))
         await self._committed()
 
-    def _tell(self, say: Callable[[JobObserver], None]) -> None:
-        for each in (*([self._recorder] if self._recorder is not None else ()), *self._others):
+    def _tell(self, say: Callable[[JobObserver], None], *, only_record: bool = False, but_record: bool = False) -> None:
+        record = [self._recorder] if self._recorder is not None and not but_record else []
+        for each in (*record, *(() if only_record else self._others)):
             try:
                 say(each)
             except Exception as exc:
@@ -105,8 +116,10 @@ class Observers:
 def redacted(result: TargetReturn, redactor: Redactor) -> TargetReturn:
     """A return without secrets, as it is shown."""
     version = redactor.version
-    ret = redactor.data(result.ret)
-    result.hidden = version, ret
+    ret = result.hidden[1] if result.recorded and result.hidden is not None and result.hidden[0] == version else None
+    if ret is None:
+        ret = redactor.data(result.ret)
+        result.hidden = version, ret
     return replace(
         result,
         ret=ret,
@@ -114,3 +127,9 @@ def redacted(result: TargetReturn, redactor: Redactor) -> TargetReturn:
         warnings=[redactor.text(text) for text in result.warnings],
         events=redactor.data(result.events) if result.events else [],
     )
+
+
+def _recorded(result: TargetReturn) -> tuple[object, ...]:
+    """What may still change in a return that was recorded: a batch check, later warnings, another known secret."""
+    version = result.hidden[0] if result.hidden is not None else None
+    return version, result.exit_code, result.retcode, result.check, len(result.warnings), len(result.events)

@@ -51,6 +51,7 @@ async def online(kind: Kind) -> tuple[Any, int]:
             if job.collects:
                 raise
             work.warnings.append(f"it is done again: {exc.message.removeprefix(f'{work.target.id}: ')}")
+            await work.end_collecting()
             work.begin_again()
             found = None
         if found is not None:
@@ -79,8 +80,8 @@ def nothing_there(work: Work) -> TargetError:
 async def _collected(kind: Kind) -> tuple[Any, int] | None:
     """What the target has kept of the job, and Salt's retcode; None when nothing is known of it there.
 
-    Waits for the end of a run that is still under way. Raises CutShortError, with the states so far in ``work.states``,
-    and LeftError when the wait is ended before.
+    Waits for the end of a run that is still under way. What is kept goes with ``work.end_collecting``. Raises
+    CutShortError, with the states so far in ``work.states``, and LeftError when the wait is ended before.
     """
     from pushsalt.session.survival import NotThereError
 
@@ -100,6 +101,7 @@ async def _collected(kind: Kind) -> tuple[Any, int] | None:
             value = await session.finished()
         return kind.collected(value, int(session.info.get("retcode") or 0))
     except NotThereError:
+        await work.end_collecting()
         work.begin_again()
         return None
     except asyncio.CancelledError:
@@ -109,7 +111,6 @@ async def _collected(kind: Kind) -> tuple[Any, int] | None:
     except TargetError as exc:
         raise _explained(work, exc, session) from exc
     finally:
-        await session.close()
         work.total = 0
 
 

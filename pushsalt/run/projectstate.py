@@ -12,6 +12,7 @@ from pushsalt import regular
 from pushsalt.lazy import is_made
 
 if TYPE_CHECKING:
+    from pushsalt.config import Config
     from pushsalt.run.project import Project
 
 log = logging.getLogger(__name__)
@@ -24,20 +25,16 @@ _MOST_REFS: Final = 200
 
 def project_state(project: Project) -> dict[str, Any]:
     """The state of the project, for the ``detail`` of a job. Runs git, so it is called in a thread."""
-    from pushsalt.git.lockfile import lock_path
-
     config = project.config
     found: dict[str, Any] = {"runtime": project.runtime.sha, "version": _version()}
     if config.path is not None:
         found["config"] = str(config.path)
-        revision = _revision(config.path.parent)
+        revision = revision_of(config.path.parent)
         if revision is not None:
             found["git"] = revision
-    lock = lock_path(config)
-    if lock is not None:
-        digest = _digest(lock)
-        if digest:
-            found["lock"] = digest
+    digest = lock_digest(config)
+    if digest:
+        found["lock"] = digest
     if is_made(project, "remotes"):
         found["pins"] = _pins(project)
     return found
@@ -72,14 +69,18 @@ def _version() -> str:
     return __version__
 
 
-def _digest(path: Path) -> str:
+def lock_digest(config: Config) -> str:
+    """SHA-256 of the lock file; empty if there is none."""
+    from pushsalt.git.lockfile import lock_path
+
+    path = lock_path(config)
     try:
-        return hashlib.sha256(regular.read_bytes(path)).hexdigest()
+        return "" if path is None else hashlib.sha256(regular.read_bytes(path)).hexdigest()
     except OSError:
         return ""
 
 
-def _revision(folder: Path) -> dict[str, Any] | None:
+def revision_of(folder: Path) -> dict[str, Any] | None:
     """``revision`` and ``dirty`` of the repository that a folder is in; None if it is in none, or git is not there."""
     folder = folder.resolve()
     if not any((place / ".git").exists() for place in (folder, *folder.parents)):

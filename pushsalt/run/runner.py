@@ -19,7 +19,7 @@ from pushsalt.plugins import folders
 from pushsalt.run.stopping import Stopping
 
 if TYPE_CHECKING:
-    from pushsalt.model import Target
+    from pushsalt.model import Target, TargetReturn
     from pushsalt.run.project import Project
     from pushsalt.session.copying import LocalSources
     from pushsalt.transport.kept import KeptConnections
@@ -40,9 +40,11 @@ class Runner:
         alone: bool = False,
         within: bool = False,
         kept: KeptConnections | None = None,
+        on_value: Callable[[str], Awaitable[None]] | None = None,
     ) -> None:
         """``alone``: the job has one target, whose log lines need no prefix. ``within``: it belongs to another job that
-        is not done, and uses what that one has. ``kept``: connections that several jobs use.
+        is not done, and uses what that one has. ``kept``: connections that several jobs use. ``on_value`` is awaited
+        when a target has returned, before what it keeps of the job is given up there.
         """
         self.alone = alone
         self.project = project
@@ -64,6 +66,9 @@ class Runner:
         self.on_state: Callable[[str, str, dict[str, Any]], None] | None = None
         #: is told of each event that a target sends: id, tag, data, whether it is that of a ``fire_event``
         self.on_event: Callable[[str, str, Any, bool], None] | None = None
+        #: records a return before its target forgets it
+        self.keep: Callable[[TargetReturn], Awaitable[None]] = _keep_nothing
+        self.on_value = on_value
         self._kept = kept
         self.connecting = connect_options(project, job) if kept is None else kept.options
         self._within = within
@@ -177,6 +182,10 @@ class Runner:
             digest_cache.keep()
 
 
+async def _keep_nothing(result: TargetReturn) -> None:
+    """The job has no record."""
+
+
 def connect_options(project: Project, job: Job) -> transport.ConnectOptions:
     opts = project.config.opts
     return transport.ConnectOptions(
@@ -185,6 +194,7 @@ def connect_options(project: Project, job: Job) -> transport.ConnectOptions:
         ssh_config=_ssh_config(opts["ssh_config_file"]) if "ssh_config_file" in project.config.given else None,
         inventory=project.reachable,
         plugin_folders=folders("transport", opts),
+        keeper=project.keeper if job.kind != "wait" else None,  # which asks whether it can be logged in to
         **{name: opts[name] for name in ("connect_timeout", "keepalive_interval", "keepalive_count") if opts.get(name)},
     )
 

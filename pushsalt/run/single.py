@@ -7,6 +7,7 @@ are not affected.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections import ChainMap
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
@@ -39,19 +40,31 @@ async def run_on(runner: Runner, target: Target, id: str) -> TargetReturn:
     work = Work(runner, target, id)
     runner.stopping.works[id] = work
     try:
+        result = await _returned(work)
+        if work.is_kept:  # by the target, until the session ends
+            with contextlib.suppress(asyncio.CancelledError):
+                await runner.keep(result)
+    finally:
+        with contextlib.suppress(asyncio.CancelledError):
+            await work.close()
+        runner.stopping.works.pop(id, None)
+        for jid in work.kept:
+            runner.kept.setdefault(jid, []).append(id)
+    return result
+
+
+async def _returned(work: Work) -> TargetReturn:
+    """The return of the target; the session and the connection are still there."""
+    try:
         result = await _Run(work).go()
     except (Exception, SystemExit) as exc:
-        result = failure(id, exc)
+        result = failure(work.name, exc)
         if getattr(exc, "kind", "") == "excess":  # else its data would stay in memory until the command ends
             work.states.clear()
             work.events.clear()
         elif work.states and result.shape == "error":
             result.ret["error"]["returned"] = dict(work.states)
         result.left = isinstance(exc, LeftError)
-    finally:
-        runner.stopping.works.pop(id, None)
-        for jid in work.kept:
-            runner.kept.setdefault(jid, []).append(id)
     result.warnings, result.events = work.warnings, work.events
     return result
 
@@ -78,8 +91,10 @@ class _Run:
             value, retcode = await self._within_time()
             if work.mined[0]:
                 await work.keep_mine()
+            await self._tell_value()
         except FunctionError:
             said = True
+            await self._tell_value()
             raise
         except LeftError:
             raise
@@ -92,8 +107,11 @@ class _Run:
             raise
         finally:
             work.settle(said=said)
-            await work.close()
         return self._returned(value, retcode)
+
+    async def _tell_value(self) -> None:
+        if self._work.runner.on_value is not None and not self._work.left:
+            await self._work.runner.on_value(self._work.name)
 
     def _returned(self, value: Any, retcode: int) -> TargetReturn:
         work, fun = self._work, self._work.job.fun

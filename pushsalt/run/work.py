@@ -11,7 +11,7 @@ import time
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final
 
 from pushsalt import transport
 from pushsalt.errors import TargetError
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from pushsalt.run.answers import Answers
     from pushsalt.run.rendered import Called, Planned, RenderedTarget
     from pushsalt.run.runner import Runner
-    from pushsalt.session.channel import Channels
     from pushsalt.session.collecting import Collector
     from pushsalt.session.questions import Serve
     from pushsalt.session.session import Session
@@ -54,6 +53,7 @@ class Work:
         self.target = target
         self.reporter = runner.project.reporter
         self.session: Session | None = None
+        self._collector: Collector | None = None
         self._connection: transport.Connection | None = None
         self.phases: dict[str, float] = {}
         self.states: dict[str, Any] = {}
@@ -153,6 +153,11 @@ class Work:
         """Whether the run continues on the target when its connection breaks; false with ``reconnect: 0``."""
         return bool(self.project.config.opts["reconnect"]) or self.options.detach
 
+    @property
+    def is_kept(self) -> bool:
+        """Whether the target keeps the run until the session ends."""
+        return self._collector is not None or (self.session is not None and self.session.survives)
+
     async def connect(self) -> transport.Connection:
         """Return the connection; connect first if there is none."""
         if self._connection is None:
@@ -177,7 +182,7 @@ class Work:
             await self.connect()
         assert self._connection is not None
         with self.phase("collect"):
-            return await Collector.begin(
+            self._collector = await Collector.begin(
                 self.target,
                 self._connection,
                 self.project.runtime,
@@ -186,6 +191,13 @@ class Work:
                 on_event=self._event,
                 warnings=self.warnings,
             )
+        return self._collector
+
+    async def end_collecting(self) -> None:
+        """End the session of ``collector``: what the target has kept goes, if its end has come."""
+        collector, self._collector = self._collector, None
+        if collector is not None:
+            await collector.close()
 
     async def take_grains(self, session: Session) -> dict[str, Any]:
         """The grains that were requested with the session's start; they are cached."""
@@ -203,6 +215,7 @@ class Work:
     async def _begun(self, start: Start, first: list[dict[str, Any]], may_install: bool) -> Session:
         from pushsalt.session import bootstrap
         from pushsalt.session.session import Session
+        from pushsalt.session.start import channels_of
         from pushsalt.session.survival import Reconnect
 
         connection = self._connection
@@ -217,7 +230,7 @@ class Work:
             serve=self._serve,
             on_event=self._event,
             warnings=self.warnings,
-            channels=cast("Channels", connection) if self.target.place != self.target.key else None,
+            channels=channels_of(self.target, connection, self.runner.connecting.keeper, start, self.project.runtime),
             reconnect=Reconnect(start.reconnect, self.connect_again) if start.job else None,
         )
         try:
@@ -322,7 +335,7 @@ class Work:
             dry = plan.fields["test"] or plan.fields["mock"]
             later = dry or self.options.detach
             mined = [] if later else mine.with_states(self.project, self.target, mine_functions)
-            message = {"k": "run", **plan.fields, **({"detail": True} if self.options.plan else {})}
+            message = {"k": "run", **plan.fields, **({"detail": True} if self.options.plan else {}), **self.backups()}
             if self.runner.done:
                 message["done"] = self.runner.done
             run = session.run(message, plan.blobs.__getitem__, [each.message() for each in mined])
@@ -330,6 +343,10 @@ class Work:
             self._returned = True
         self.mined = mined, session.after
         return {**plan.disabled, **self.states}
+
+    def backups(self) -> dict[str, Any]:
+        """The field of the message ``run`` that has files kept for an undo, if they are to be."""
+        return {"backups": True} if self.options.backups or self.opts().get("backups") else {}
 
     async def until_left(self, session: Session, run: Coroutine[Any, Any, Any], has_begun: Callable[[], bool]) -> Any:
         """The value of a run; with ``--detach`` None, and ``left``, once it needs this command no more."""
@@ -405,6 +422,7 @@ class Work:
         if self._rendered is not None:
             self._rendered.close()
         try:
+            await self.end_collecting()
             if self.session is not None:
                 await self.session.close()
         finally:

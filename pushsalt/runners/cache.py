@@ -63,6 +63,16 @@ def clear_mine(run: Run, tgt: Any = None, tgt_type: str = "glob") -> bool:
     return _clear(run, "mine", tgt, tgt_type)
 
 
+def clear_mine_func(run: Run, tgt: Any = None, tgt_type: str = "glob", clear_mine_func_flag: str | None = None) -> bool:
+    """Remove one value of the mine."""
+    bank = run.client.project.mine
+    found = False
+    for key in _keys(run, "*" if tgt is None else tgt, tgt_type):
+        if clear_mine_func_flag is not None and clear_mine_func_flag in (bank.get(key) or {}):
+            found = bank.update(key, {}, without=[clear_mine_func_flag]) or found
+    return found
+
+
 def clear_all(run: Run, tgt: Any = None, tgt_type: str = "glob") -> bool:
     """Remove grains, pillar and values of the mine."""
     found = [_clear(run, bank, tgt, tgt_type) for bank in ("grains", "pillar", "mine")]

@@ -28,3 +28,19 @@ def dir_list(run: Run, saltenv: str = "base", backend: Any = None) -> Any:
 def symlink_list(run: Run, saltenv: str = "base", backend: Any = None) -> Any:
     """The symbolic links of a saltenv, and where they point to."""
     return cmd(run, "cp.list_master_symlinks", saltenv=saltenv)
+
+
+def empty_dir_list(run: Run, saltenv: str = "base", backend: Any = None) -> list[str]:
+    """The folders of a saltenv that have no files."""
+    return sorted(run.client.project.files.list_emptydirs(saltenv))
+
+
+def update(run: Run, backend: Any = None, **kwargs: Any) -> bool:
+    """Fetch the git remotes of the file roots and the pillar now, whether they are due or not."""
+    from pushsalt.git.project import configured
+
+    project = run.client.project
+    wanted = configured(project.config)
+    if wanted:
+        project.remotes.sync(wanted, force=True)
+    return True

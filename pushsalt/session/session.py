@@ -64,8 +64,7 @@ class Session:
         self._bye_sent = False
         self._channels: Channels | None = None
         self._deep = False
-        #: ended in order: another session may use the channel
-        self._over = False
+        self._over = False  # ended in order: another session may use the channel
         self._wrote_after_bye = False
         self._leaving = False
 
@@ -171,6 +170,11 @@ class Session:
         """Whether the target would go on with what runs if the connection broke now."""
         return self._survival.is_running
 
+    @property
+    def survives(self) -> bool:
+        """Whether the target keeps what it has returned of a run until ``close``."""
+        return bool(self._survival.state)
+
     def stop(self) -> None:
         """Have a run end when its state under way has ended; the rest is returned as not run."""
         if self._pending and not self._bye_sent:
@@ -249,7 +253,7 @@ class Session:
             self.info.update(channel.info)
         else:
             self._channel = channel = Channel(self.target, connection.user, runtime, self._warn, self._fail)
-            await channel.start(connection, {**parameters, "several": self._channels is not None})
+            await channel.start(connection, {**parameters, **(self._channels.several if self._channels else {})})
         self.traffic = channel.traffic
         self._questions.use(runtime)
         return channel, beginning

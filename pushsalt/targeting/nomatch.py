@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Sequence
 from typing import Any, Final
 
@@ -14,6 +15,8 @@ from pushsalt.targeting.fleet import Fleet, ManagedResources
 
 #: Most resources whose ids are compared for suggestions.
 _COMPARED: Final = 5000
+#: Terms and operators of compound expressions.
+_COMPOUND: Final = re.compile(r"(?:^|[\s(])[A-Z]@.|\s(?:and|or)\s|^not\s")
 
 
 def no_match(
@@ -30,9 +33,18 @@ def no_match(
     hints = _of_groups(words, tgt_type, inventory, {} if nodegroups is None else nodegroups) + hints
     if managed.has_any():
         hints = _of_resources(words, tgt_type, plain, inventory, managed) + hints
+    if tgt_type == "glob" and _COMPOUND.search(words):
+        hints = [_compound_hint(words)]
     if not hints:
         hints = [f"the inventory has {', '.join(inventory.ids[:5])}{' ...' if len(inventory.ids) > 5 else ''}"]
     return NoTargetError(f"no target matches {words!r}{kind}", "; ".join(hints), words)
+
+
+def _compound_hint(words: str) -> str:
+    """What to write where an expression has no option that says so, and was taken for a glob."""
+    name = words[2:]
+    short = f"-N {shlex.quote(name)} or " if words.startswith("N@") and name == "".join(name.split()) else ""
+    return f"a target without an option is a glob over ids: {short}-C {shlex.quote(words)}"
 
 
 def _of_groups(words: str, tgt_type: str, inventory: Inventory, nodegroups: Nodegroups) -> list[str]:

@@ -14,6 +14,8 @@ import pytest
 from pushsalt.bundle import pack
 from thin import runtime
 
+pytestmark = pytest.mark.slow
+
 
 def test_equal_inputs_give_equal_bytes_whatever_their_times_and_modes(tmp_path):
     for name, umask in (("one", 0o022), ("two", 0o077)):

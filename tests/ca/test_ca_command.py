@@ -18,7 +18,7 @@ from tests.beds import certificates, sshd
 from tests.beds.certificates import PASSPHRASE, SOFTHSM, CaProject, agent, token
 from tests.beds.sshd import keygen
 
-pytestmark = pytest.mark.skipif(bool(sshd.missing()), reason=sshd.missing() or "-")
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(bool(sshd.missing()), reason=sshd.missing() or "-")]
 
 
 @pytest.fixture(scope="module")

@@ -20,7 +20,11 @@ from tests.beds import sshd
 from tests.beds.certificates import CaProject, add, agent
 from tests.beds.sshd import SshdBed, keygen
 
-pytestmark = [pytest.mark.sshd, pytest.mark.skipif(bool(sshd.missing()), reason=sshd.missing() or "-")]
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.sshd,
+    pytest.mark.skipif(bool(sshd.missing()), reason=sshd.missing() or "-"),
+]
 
 
 class Site:

@@ -13,6 +13,8 @@ from pushsalt.check.runner import Options, check
 from pushsalt.check.systems import systems
 from pushsalt.events import Reporter
 
+pytestmark = pytest.mark.slow
+
 FORMULAS = Path(__file__).parents[2] / "formulas"
 NAMES = sorted(path.name for path in FORMULAS.iterdir() if path.is_dir())
 

@@ -23,6 +23,8 @@ from pushsalt.config import load_config
 from pushsalt.minion.settings import for_rendering
 from tests.beds.project import Project
 
+pytestmark = pytest.mark.slow
+
 CANARY = "canary-4f1c9d"
 OFFLINE = {"transport": "offline", "grains": {"os": "Debian"}}
 

@@ -10,6 +10,8 @@ import pytest
 
 from tests.beds.project import Project
 
+pytestmark = pytest.mark.slow
+
 NATIVE = """
 hosts:
   web1: {transport: offline}
@@ -81,6 +83,9 @@ def test_a_nodegroup_of_the_same_name_is_meant_and_that_is_said(make):
         (("-L", "web1,web"), "web is a group: -N web"),
         (("front",), "front is a nodegroup: -N front"),
         (("-C", "web or data"), "web is a group: N@web; data is a group: N@data"),
+        (("N@web",), "a target without an option is a glob over ids: -N web or -C N@web"),
+        (("N@web and not G@os:x",), "a target without an option is a glob over ids: -C 'N@web and not G@os:x'"),
+        (("web1 or db1",), "a target without an option is a glob over ids: -C 'web1 or db1'"),
         (("-N", "wep"), "nearest groups: web"),
         (("-N", "all"), "'*' is all there are"),
     ],

@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 DRIVER = str(Path(__file__).parent / "fake_client.py")
 ROOT = str(Path(__file__).parent.parent.parent)
 SLOW = {"fast": [0, "value", "done", 0], "slow": [60, "value", "never", 0], "later": [60, "value", "never", 0]}

@@ -4,6 +4,8 @@ import pytest
 
 from tests.beds.project import Project
 
+pytestmark = pytest.mark.slow
+
 PILLAR = "resources: {dummy: [d1, d2], nowhere: {}}\n"
 
 

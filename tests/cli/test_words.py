@@ -16,6 +16,8 @@ from pushsalt.cli.reports import REPORTS
 from pushsalt.cli.rollouts import ROLLOUT
 from pushsalt.cli.words import ANSWERED, IDLE, OTHER, ROWS, TAKEN, own
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[2]
 #: What `--help` of the real tools lists: {tool: {"flags": words, "values": words that take one}}.
 THEIRS = json.loads((Path(__file__).parent / "cases" / "options_of_others.json").read_text())

@@ -15,6 +15,8 @@ from pushsalt.demo.sshd import SshdBed
 from tests.beds.processes import running, wait_until
 from tests.beds.project import ROOT, Project
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def environment(tmp_path):

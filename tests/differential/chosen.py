@@ -15,6 +15,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.beds.share import today
 from tests.differential import code
 from tests.differential.casefiles import Case, CaseFile, load_all
 
@@ -51,12 +52,6 @@ class Choice:
             said = f"LEFT OUT, though their code changed since their record: {len(self.left_out)} cases of "
             lines.append(f"{said}{_files(self.left_out)}; `make differential-states` runs all")
         return lines
-
-
-def today() -> datetime.date:
-    """The day that determines the share: ``DAY``, or today."""
-    named = os.environ.get("DAY")
-    return datetime.date.fromisoformat(named) if named else datetime.datetime.now(datetime.timezone.utc).date()
 
 
 def recorded() -> dict[tuple[str, str, str], str]:

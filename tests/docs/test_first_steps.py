@@ -8,6 +8,8 @@ import pytest
 
 from pushsalt.cli.init import FILES
 
+pytestmark = pytest.mark.slow
+
 
 def commands(text):
     """The command lines of pushsalt in a text, without comments."""

@@ -13,6 +13,8 @@ from pushsalt import errors
 from pushsalt.inventory.load import WITHOUT_EFFECT
 from pushsalt.modules.signatures import StateFunctions
 
+pytestmark = pytest.mark.slow
+
 
 def test_a_roster(page, project):
     roster = next(block for block in page("docs/from-salt-ssh.md").blocks() if block.startswith("# roster\n"))

@@ -49,7 +49,7 @@ def test_a_backup_stays_until_it_is_cleaned_away(tmp_path, server):
     done = site.json("apply", "here", "site")
     assert (done.code, conf.read_text()) == (0, "new\n"), done.out
     kept = site.home / ".cache/pushsalt/minion"
-    assert sorted(path.name for path in kept.iterdir()) == ["extrn_files", "file_backup"]
+    assert sorted(path.name for path in kept.iterdir()) == ["extrn_files", "file_backup", "undo"]
     listed = site.json("run", "here", "file.list_backups", str(conf)).data["here"]
     assert listed["0"]["Location"].startswith(f"{kept}/file_backup/")
     assert site.json("run", "here", "config.get", "cachedir").data["here"] == str(kept)
@@ -67,7 +67,7 @@ def test_a_configured_folder_is_nobodys_to_clean(tmp_path):
     site.files({"salt/site.sls": state})
     assert site.json("apply", "here", "site").code == 0
     site.json("clean", "here")
-    assert [path.name for path in (tmp_path / "own").iterdir()] == ["file_backup"]
+    assert sorted(path.name for path in (tmp_path / "own").iterdir()) == ["file_backup", "undo"]
 
 
 @pytest.mark.skipif(os.geteuid() != 0 or not shutil.which("sudo"), reason="needs root and sudo to be somebody else")

@@ -17,6 +17,8 @@ import pytest
 
 from tests.beds.project import Done, Project, values
 
+pytestmark = pytest.mark.slow
+
 
 @dataclass(frozen=True)
 class Case:

@@ -22,6 +22,7 @@ from tests.beds.project import Done, Project, values
 from tests.beds.sshd import SshdBed, free_port, keygen
 
 pytestmark = [
+    pytest.mark.slow,
     pytest.mark.sshd,
     pytest.mark.skipif(bool(sshd.missing()), reason=sshd.missing() or "-"),
 ]

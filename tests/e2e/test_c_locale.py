@@ -5,6 +5,8 @@ import pytest
 from tests.beds.project import Project, values
 from tests.thin.test_old_pythons import pythons
 
+pytestmark = pytest.mark.slow
+
 STATES = """
 made:
   file.managed:

@@ -19,6 +19,8 @@ import pytest
 from tests.beds.project import Project
 from tests.beds.sshd import SshdBed
 
+pytestmark = pytest.mark.slow
+
 Make = Callable[..., Project]
 BIG = os.urandom(1024) * 5000
 

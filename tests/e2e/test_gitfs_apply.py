@@ -14,6 +14,7 @@ from tests.beds.gitserver import Http, Repo, wait_for
 from tests.beds.project import Project, values
 
 pytestmark = [
+    pytest.mark.slow,
     pytest.mark.sshd,
     pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed"),
 ]

@@ -10,6 +10,8 @@ import pytest
 
 from tests.beds.project import Project, values
 
+pytestmark = pytest.mark.slow
+
 SLS = """
 {folder}/no_log:
   file.managed:

@@ -2,15 +2,20 @@
 
 import json
 import os
+import shlex
 import shutil
 import signal
 import sqlite3
+import subprocess
 import time
 
 import pytest
 
+from pushsalt.redact import MASK
 from tests.beds.gitserver import Repo, git
 from tests.beds.project import Project
+
+pytestmark = pytest.mark.slow
 
 HOSTS = {
     "here": {"transport": "local"},
@@ -77,11 +82,25 @@ def test_show_prints_as_the_command_and_takes_parts(project):
     shown = project.run("jobs", "show", "last")
     assert "by " in shown.out and "exit code 0" in shown.out
     assert next(line for line in said.out.splitlines() if "fine" in line) in shown.out
+    assert shown.out.endswith(project.run("jobs", "wait", "last").out), "with the time that the job took"
     project.json("apply", "*", "fine", "--wait-lock", "60")
     assert set(jobs(project, "show", "last", "--failed")["Result"]) == {"paper"}
     assert set(jobs(project, "show", "last", "--changed")["Result"]) == {"here", "there"}
     assert set(jobs(project, "show", "last", "--target", "h*")["Result"]) == {"here"}
     assert set(jobs(project, "show", "last", "--target", "not paper and not here")["Result"]) == {"there"}
+
+
+def test_show_prints_through_the_same_outputters(project):
+    said = project.run("apply", "here,there", "fine", "-L", "--wait-lock", "60", "--out", "highstate")
+    shown = project.run("jobs", "show", "last", "--out", "highstate")
+    assert "Function: test.succeed_with_changes" in shown.out and shown.out.count("Summary for ") == 2
+    assert shown.out.splitlines()[:4] == said.out.splitlines()[:4]
+    assert project.run("jobs", "show", "last", "--out", "ndjson").out.count("\n") == 1
+    project.write("module/_output/mine.py", "def output(data, **kw):\n    return f'{sorted(data)}\\n'\n")
+    project.write("pushsalt.yaml", '{"file_roots": {"base": ["salt"]}, "module_dirs": ["module"]}')
+    assert project.run("jobs", "show", "last", "--out", "mine").out == "['here', 'there']\n"
+    nothing = project.run("jobs", "show", "last", "--failed")
+    assert nothing.code == 0 and "no return of" not in nothing.out, "those that are not shown have one"
 
 
 def test_list_takes_filters(project):
@@ -136,6 +155,17 @@ def test_no_secret_reaches_the_record(project):
     for jid in [job["jid"] for job in jobs(project, "list")]:
         text = project.run("jobs", "show", jid, "--out", "json").out + project.run("jobs", "show", jid).out
         assert "s3cret" not in text
+
+
+def test_a_secret_that_an_earlier_command_was_given_is_hidden(project):
+    words = ("--pillar", '{"api_token": "overr1de-s3cret", "plain": "open-value"}')
+    assert project.run("apply", "here", "fine", *words).code == 0
+    shown = project.json("run", "here,there", "-L", "cmd.run", "printf overr1de-; echo s3cret open-value")
+    assert set(shown.data.values()) == {f"{MASK} open-value"}, "another target, too"
+    named = project.run("run", "here", "test.echo", "overr1de-s3cret")
+    kept = project.run("jobs", "show", "last", "--out", "json").out
+    assert "s3cret" not in named.out + kept
+    assert not [path for path in project.cache.rglob("*") if path.is_file() and b"overr1de-s3cret" in path.read_bytes()]
 
 
 def test_job_cache_false_keeps_nothing(tmp_path):
@@ -310,13 +340,78 @@ def test_a_damaged_data_base_is_put_aside(project, damage):
     assert len(jobs(project, "list")) == 1
 
 
-def test_a_read_only_cache_is_said_and_the_run_goes_on(project):
+def test_a_cache_that_cannot_be_made_is_said_and_the_run_goes_on(project):
     """Root may write anywhere, so a file takes the place of the folder."""
     project.cache.mkdir(exist_ok=True)
     (project.cache / "jobs").write_text("in the way")
     done = project.json("run", "paper", "grains.items")
     assert (done.code, "paper" in done.data) == (0, True)
     assert done.err.count("the job is not kept") == 1
+
+
+def mounted(project, script, *words):
+    """The command in a mount namespace of its own, by this script, in which ``$C`` is the cache folder."""
+    project.cache.mkdir(exist_ok=True)
+    apart = ["unshare", "--mount", "--propagation", "private", "sh", "-ec"]
+    process = subprocess.Popen(
+        [*apart, script, "sh", *project.argv(*words)],
+        env={**project.environment, "C": str(project.cache)},
+        cwd=project.folder,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    return Project.finish(process)
+
+
+def _cannot_mount():
+    tools = [tool for tool in ("unshare", "mount") if not shutil.which(tool)]
+    if tools:
+        return f"{tools[0]} is not installed"
+    probe = ["unshare", "--mount", "mount", "-t", "tmpfs", "tmpfs", "/mnt"]
+    return "" if not subprocess.run(probe, capture_output=True).returncode else "file systems cannot be mounted here"
+
+
+can_mount = pytest.mark.skipif(bool(_cannot_mount()), reason=_cannot_mount() or "-")
+READ_ONLY = 'mount --bind "$C" "$C" && mount -o remount,bind,ro "$C" && exec "$@"'
+#: The disk is full, then it is not.
+FULL = """
+mount -t tmpfs -o size=1m tmpfs "$C"
+head -c {rest} /dev/zero > "$C/rest" || true
+"$@"
+rm "$C/rest"
+{command} run here test.ping --out ndjson
+{command} jobs list --out ndjson
+"""
+
+
+@can_mount
+@pytest.mark.parametrize("is_new", [True, False], ids=["empty", "with-jobs"])
+def test_a_read_only_cache_is_said_and_the_run_goes_on(project, is_new):
+    if not is_new:
+        project.run("run", "paper", "grains.items")
+    done = mounted(project, READ_ONLY, "run", "here,there", "-L", "test.ping", "--out", "json")
+    assert (done.code, done.data) == (0, {"here": True, "there": True})
+    assert done.err.count("the job is not kept") == 1 and "ead-only" in done.err
+    listed = mounted(project, READ_ONLY, "jobs", "list", "--out", "json")
+    assert (listed.code, len(json.loads(listed.out))) == (0, 0 if is_new else 1), listed.err
+    pruned = mounted(project, READ_ONLY, "jobs", "prune", "--keep", "0")
+    assert pruned.code == 1 and "ead-only" in pruned.err
+
+
+@can_mount
+@pytest.mark.parametrize("rest", ["2m", "800k"], ids=["at first", "in mid-run"])
+def test_a_full_disk_is_said_and_the_run_goes_on(project, rest):
+    """The next job, with space, is kept."""
+    script = FULL.format(rest=rest, command=shlex.join(project.argv()))
+    large = "head -c 300000 /dev/urandom | base64"
+    done = mounted(project, script, "run", "here,there", "-L", "cmd.run", large, "--out", "ndjson")
+    assert done.code == 0, done.err
+    here, there, ping, listed, *_ = map(json.loads, done.out.splitlines())
+    assert all(len(text) > 400_000 for text in {**here, **there}.values()) and len({**here, **there}) == 2
+    assert done.err.count("the job is not kept") == 1, done.err
+    assert ping == {"here": True}
+    assert (listed["fun"], listed["state"]) == ("test.ping", "done")
 
 
 def test_two_resumes_at_once_are_one(project):

@@ -6,8 +6,10 @@ import contextlib
 import json
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -19,7 +21,7 @@ from tests.beds.project import Done, Project, values
 from tests.beds.sshd import SshdBed, free_port
 from tests.e2e.test_lost_connections import STATES, at_work, counted, left, nothing_stays, site
 
-pytestmark = pytest.mark.sshd
+pytestmark = [pytest.mark.slow, pytest.mark.sshd]
 
 #: Each state counts itself; the second waits until it may go on. None needs the controller.
 ALONE = STATES.partition("three:")[0] + "three:\n  cmd.run:\n    - name: echo three >> {home}/count\n"
@@ -95,6 +97,39 @@ def test_a_killed_command_is_resumed_when_its_run_has_ended(run: Site) -> None:
     jid = run.killed()
     run.until_kept()
     run.all_once(run.project.json("jobs", "resume", jid))
+
+
+@pytest.mark.parametrize("collects", [False, True], ids=["apply", "resume"])
+def test_a_command_that_is_killed_before_it_records_a_return(run: Site, collects: bool) -> None:
+    """The target keeps the return until it is recorded."""
+    log = run.home / f"log-{collects}"
+    words = ["jobs", "resume", run.killed()] if collects else ["apply", "t1", "alone"]
+    process = run.project.start(*words, "--out", "json", "--log-file", str(log), "--log-file-level", "debug")
+    wait_until(lambda: "two" in counted(run.home) and run.jobs("--limit", "1")[0]["state"] == "running")
+    with record_held(run.project):
+        run.go()
+        wait_until(lambda: ("t1: wait: " if collects else "t1: run: ") in log.read_text())
+        until = time.monotonic() + 1
+        while time.monotonic() < until and left(run.home):
+            time.sleep(0.02)
+        assert left(run.home), "it is not recorded"
+        process.kill()
+        process.communicate()
+    (job,) = run.jobs("--limit", "1")
+    assert job["state"] == "lost"
+    run.all_once(run.project.json("jobs", "resume", job["jid"]))
+
+
+@contextlib.contextmanager
+def record_held(project: Project) -> Iterator[None]:
+    """Nobody else writes into the record meanwhile."""
+    connection = sqlite3.connect(project.cache / "jobs" / "jobs.sqlite3", isolation_level=None)
+    try:
+        connection.execute("BEGIN IMMEDIATE")
+        yield
+        connection.execute("ROLLBACK")
+    finally:
+        connection.close()
 
 
 def test_a_run_that_needed_its_killed_command_is_done_again(run: Site) -> None:

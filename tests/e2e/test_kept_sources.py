@@ -11,6 +11,8 @@ import pytest
 
 from tests.beds.project import Project, values
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def project(tmp_path: Path) -> Project:

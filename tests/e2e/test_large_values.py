@@ -8,6 +8,8 @@ import pytest
 
 from tests.beds.project import Project
 
+pytestmark = pytest.mark.slow
+
 SIZE = 20_000_000
 WRITES = f"head -c {SIZE // 4 * 3} /dev/zero | base64 -w 0"
 LIMIT = 16 * 1024 * 1024

@@ -14,6 +14,7 @@ from tests.beds.project import Done, Project, values
 from tests.beds.sshd import SshdBed
 
 pytestmark = [
+    pytest.mark.slow,
     pytest.mark.sshd,
     pytest.mark.skipif(not Path("/proc/self").exists(), reason="finds the server's processes in /proc"),
 ]

@@ -10,6 +10,8 @@ import pytest
 from tests.beds.processes import wait_until
 from tests.beds.project import Project, values
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def site(tmp_path):

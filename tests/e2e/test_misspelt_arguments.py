@@ -8,6 +8,8 @@ import pytest
 
 from tests.beds.project import Project, values
 
+pytestmark = pytest.mark.slow
+
 STATES = """
 first:
   cmd.run:

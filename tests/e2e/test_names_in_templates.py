@@ -12,6 +12,8 @@ from pushsalt.minion.filetemplates import names_of
 from pushsalt.plan import make_plan
 from tests.beds.project import Project, values
 
+pytestmark = pytest.mark.slow
+
 SHOWN = (
     "name",
     "source",

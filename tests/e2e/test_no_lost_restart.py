@@ -8,6 +8,8 @@ import pytest
 
 from tests.beds.project import Project
 
+pytestmark = pytest.mark.slow
+
 STATES = """
 {place}/app.conf:
   file.managed:

@@ -8,6 +8,8 @@ import pytest
 
 from tests.beds.project import Project
 
+pytestmark = pytest.mark.slow
+
 LIMIT = 30  # seconds: a command that waits for a pipe would not end
 
 INVENTORY = '{"hosts": {"here": {"transport": "local"}}}'

@@ -9,6 +9,8 @@ import pytest
 
 from tests.beds.project import Project, values
 
+pytestmark = pytest.mark.slow
+
 FILES = {
     "salt/_modules/mine.py": (
         "def greet(name, *, mark='!'):\n    return __utils__['words.shout'](name) + mark + str(__pillar__.get('end'))\n"

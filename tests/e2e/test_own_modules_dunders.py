@@ -9,6 +9,8 @@ import pytest
 
 from tests.beds.project import Project, values
 
+pytestmark = pytest.mark.slow
+
 FILES = {
     "salt/_modules/dunders.py": """
 import logging

@@ -10,6 +10,8 @@ import pytest
 from tests.beds import sshd
 from tests.beds.project import Project, values
 
+pytestmark = pytest.mark.slow
+
 FILES = {
     "salt/_modules/helped.py": """
 import dataclasses

@@ -10,6 +10,8 @@ import pytest
 
 from tests.beds.project import Project, values
 
+pytestmark = pytest.mark.slow
+
 SECRET = "token-that-is-secret"
 FILES = {
     "pillar/top.sls": "base: {here: [manager], d1: [one], 'shelf:*': [{match: grain}, shelf]}\n",

@@ -15,6 +15,8 @@ import pytest
 from pushsalt.cli.job import EXIT_OF_SIGNAL
 from tests.beds.project import Project
 
+pytestmark = pytest.mark.slow
+
 ROOT = str(Path(__file__).parents[2])
 PY = """#!py
 import subprocess

@@ -16,6 +16,8 @@ from pushsalt.bundle import shim
 from tests.beds import sshd
 from tests.beds.project import Project
 
+pytestmark = pytest.mark.slow
+
 #: Prompts for a password as sudo does with -S and -p, and runs the words after --.
 SUDO = """#!/bin/sh
 while [ "$1" != -- ]; do [ "$1" = -p ] && prompt=$2; shift; done; shift

@@ -14,6 +14,8 @@ from tests.beds.processes import wait_until
 from tests.beds.project import Done, Project
 from tests.beds.terminal import on_terminal
 
+pytestmark = pytest.mark.slow
+
 GOOD = "good: test.succeed_without_changes\n"
 BROKEN = "{% if pillar.get('broken') %}\nbad: test.fail_without_changes\n{% else %}\n" + GOOD + "{% endif %}\n"
 TRACE = "trace:\n  file.append:\n    - name: {{ pillar['trace'] }}\n    - text: {{ grains['id'] }}\n"

@@ -12,6 +12,8 @@ import pytest
 
 from tests.beds.project import Project, values
 
+pytestmark = pytest.mark.slow
+
 OUTPUTS = ("json", "rich", "yaml", "ndjson", "nested", "highstate")
 SLS = """
 conf:

@@ -13,6 +13,8 @@ import pytest
 from tests.beds import hostile
 from tests.beds.project import Done, Project
 
+pytestmark = pytest.mark.slow
+
 NASTY = "\x1b]0;owned\x07\x1b[2J\x9b31m[bold red]x[/bold red] {{ 7 * 7 }} \u202egnp.exe\r\x00\x7f \udcff"
 
 

@@ -13,6 +13,8 @@ import pytest
 
 from tests.beds.project import Project, values
 
+pytestmark = pytest.mark.slow
+
 S3 = """
 import os, shutil
 

@@ -20,6 +20,7 @@ from tests.beds.sshd import SshdBed, keygen
 ROOT = Path(__file__).parents[2]
 
 pytestmark = [
+    pytest.mark.slow,
     pytest.mark.sshd,
     pytest.mark.skipif(bool(sshd.missing()), reason=sshd.missing() or "-"),
     pytest.mark.skipif(os.geteuid() != 0, reason="the formula's files are root's"),

@@ -10,6 +10,8 @@ import pytest
 from pushsalt.api import Client, Reporter, Selection, Settings
 from tests.beds.project import Project, values
 
+pytestmark = pytest.mark.slow
+
 TOUCH = "{}:\n  file.touch\n"
 
 

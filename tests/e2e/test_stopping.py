@@ -11,7 +11,7 @@ import pytest
 from tests.beds.processes import running, wait_until
 from tests.beds.project import Project, values
 
-pytestmark = pytest.mark.sshd
+pytestmark = [pytest.mark.slow, pytest.mark.sshd]
 
 STATES = """
 one:

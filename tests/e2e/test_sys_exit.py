@@ -4,6 +4,8 @@ import pytest
 
 from tests.beds.project import Project
 
+pytestmark = pytest.mark.slow
+
 SLS = {
     "py": ("#!py\nimport sys\ndef run():\n    sys.exit(0)\n", 4),
     "body": ("#!py\nimport sys\nsys.exit()\n", 3),

@@ -11,7 +11,7 @@ import pytest
 from tests.beds.project import Project
 from tests.beds.sshd import free_port
 
-pytestmark = pytest.mark.sshd
+pytestmark = [pytest.mark.slow, pytest.mark.sshd]
 
 
 def test_a_target_that_answers(project):

@@ -13,6 +13,8 @@ import pytest
 from pushsalt.api import Client, JobOptions, Selection, Settings
 from pushsalt.yamldump import dump_yaml
 
+pytestmark = pytest.mark.slow
+
 INVENTORY = "hosts: {web1: {transport: offline, grains: {os: Debian, 'k v': x/y}, pillar: {own: 1}}}\n"
 
 

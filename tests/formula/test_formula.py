@@ -14,6 +14,8 @@ from pushsalt.formula.edit import add_remote, remove_remote
 from tests.beds.gitserver import Repo, silent_port, wait_for
 from tests.beds.project import Project
 
+pytestmark = pytest.mark.slow
+
 needs_git = pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
 
 URL = "https://example.org/x-formula.git"

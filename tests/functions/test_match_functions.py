@@ -4,6 +4,8 @@ import pytest
 
 from pushsalt.api import Client, JobOptions, Selection, Settings
 
+pytestmark = pytest.mark.slow
+
 INVENTORY = """
 hosts:
   web1: {transport: offline, grains: {os: Debian, ipv4: [192.0.2.4], roles: [web]}, pillar: {tier: {name: front}}}

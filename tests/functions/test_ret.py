@@ -8,6 +8,8 @@ import pytest
 from pushsalt.api import Client, Selection, Settings
 from pushsalt.job import JobOptions
 
+pytestmark = pytest.mark.slow
+
 HOSTS = {"paper": {"transport": "offline", "grains": {"os": "Debian"}}, "other": {"transport": "offline"}}
 
 

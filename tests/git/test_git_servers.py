@@ -15,6 +15,8 @@ from pushsalt.git import GitError
 from tests.beds import sshd
 from tests.beds.gitserver import Http, Repo, certificate, silent_port, wait_for
 
+pytestmark = pytest.mark.slow
+
 SECRET = "Corr3ct-H0rse"
 
 

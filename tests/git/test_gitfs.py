@@ -9,6 +9,8 @@ import pytest
 from pushsalt.errors import ConfigError
 from pushsalt.fileserver import FileServer
 
+pytestmark = pytest.mark.slow
+
 
 def test_branches_and_tags_are_saltenvs(repo, serve):
     one = repo({"a": "master"})

@@ -17,6 +17,8 @@ from pushsalt.git.prune import prune
 from pushsalt.git.settings import gitfs_remotes
 from tests.beds.gitserver import wait_for
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def copies(tmp_path):

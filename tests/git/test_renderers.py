@@ -13,6 +13,8 @@ from pushsalt.errors import ConfigError
 from pushsalt.git.settings import gitfs_remotes, pillar_remotes
 from tests.beds.gitserver import Repo
 
+pytestmark = pytest.mark.slow
+
 DATA = ["jinja", "yaml", "json"]
 #: Python that creates a file on the controller if it is run.
 MARK = "import pathlib\npathlib.Path({mark!r}).write_text('ran')\n"

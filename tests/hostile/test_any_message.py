@@ -19,6 +19,8 @@ from tests.hostile.bed import MARKER, Bed
 from tests.hostile.peer import NUMBER, Frame, Script
 from thin import wire
 
+pytestmark = pytest.mark.slow
+
 LONG = int(os.environ.get("PUSHSALT_HOSTILE") or 0)
 CODE = f"import pathlib\ndef run():\n    pathlib.Path.home().joinpath('{MARKER}').touch()\n    return {{}}\n"
 JINJA = "{{ salt['slsutil.renderer'](string=CODE, default_renderer='py') }}".replace("CODE", repr(CODE))

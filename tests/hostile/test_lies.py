@@ -10,6 +10,8 @@ import pytest
 from tests.hostile.bed import MARKER, Bed
 from tests.hostile.peer import NUMBER, Frame, Script
 
+pytestmark = pytest.mark.slow
+
 RET = {"k": "ret", "re": NUMBER, "retcode": 0}
 CLAIMS = {"id": "db1", "role": "db", "master": "evil", "saltenv": "../..", "nodename": "db1", "fqdn": "db1"}
 CODE = f"import pathlib\ndef run():\n    pathlib.Path.home().joinpath('{MARKER}').touch()\n    return {{}}\n"

@@ -12,6 +12,8 @@ import pytest
 from tests.hostile.bed import MEMORY_LIMIT, Bed
 from tests.hostile.peer import NUMBER, Frame, Reply, Script
 
+pytestmark = pytest.mark.slow
+
 MIB = 2**20
 RET = {"k": "ret", "re": NUMBER, "retcode": 0}
 

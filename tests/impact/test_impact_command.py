@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import html
+import json
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -9,6 +11,9 @@ from typing import Any
 import pytest
 
 from tests.beds.project import Project
+from tests.reports.test_html import data_of
+
+pytestmark = pytest.mark.slow
 
 SECRET = "correct-horse-battery-2"
 HOSTS: dict[str, Any] = {
@@ -170,3 +175,22 @@ def test_links_of_a_commit_lead_nowhere_else(project: Project, tmp_path: Path) -
     project.write("salt/all.sls", "a: test.nop\n")
     done = project.run("impact", "--out", "json")
     assert done.code == 0 and "outside" not in done.out
+
+
+def test_the_report(project: Project) -> None:
+    """A page per id with what differs, and no secret in it."""
+    project.write("salt/web.jinja", "for {{ grains.id }}: {{ pillar.password }}\nmore\n")
+    project.write("salt/all.sls", "/etc/issue:\n  file.managed: [{source: 'salt://motd'}]\n")
+    done = project.run("impact", "--report", "impact.html", "--out", "json")
+    assert done.code == 0, done.err
+    page = (project.folder / "impact.html").read_text()
+    assert SECRET not in page and SECRET not in html.unescape(page)
+    data = data_of(page)
+    assert [target["id"] for target in data["targets"]] == list(done.data["ids"])
+    by_id = {target["id"]: data["bodies"][target["body"]] for target in data["targets"]}
+    rows = {(row["w"], row["o"]) for row in by_id["web1"]}
+    assert {("added", "added"), ("removed", "failed"), ("file", "changed")} <= rows
+    assert any("+more" in text for row in by_id["web1"] for text in row["x"])
+    assert "for web1: **********(" in page and "/etc/web" not in json.dumps(by_id["db1"])
+    wrong = project.run("impact", "--report", "no/such/folder/r.html")
+    assert wrong.code == 1 and "--report" in wrong.err

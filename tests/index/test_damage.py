@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 from pushsalt.errors import IndexCorrupt
 from pushsalt.index import GrainIndex, ResourceIndex, filters, format, grains, journal, lock, resources
 
+pytestmark = pytest.mark.slow
+
 
 def resources_folder(folder):
     rng = random.Random(1)

@@ -16,6 +16,8 @@ from pushsalt.errors import IndexCorrupt
 from pushsalt.index import ResourceIndex, build, compaction, filters, output, resources, segment, table
 from pushsalt.index.format import CHECKPOINT, HEAD_SIZE, last_checkpoint
 
+pytestmark = pytest.mark.slow
+
 TYPES = ["ssh", "local", "t\0t", "", "\2a"]
 IDS = ["web1", "web10", "web2", "a b", "x\0y", "x\1", "\2", "é", "\udc80z", "", "Z"]
 MANAGERS = ["host1", "host2", "m\2", "", "mé"]

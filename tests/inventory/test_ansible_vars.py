@@ -21,6 +21,8 @@ from pushsalt.programs import list_inventory
 from pushsalt.sdb import vaultpassword
 from tests.beds.project import Project
 
+pytestmark = pytest.mark.slow
+
 FOLDER = Path(__file__).parent / "ansible"
 #: Written by ansible-vault of ansible-core 2.19; each contains "open sesame", with and without a label.
 PASSWORD, LABELLED = b"first password", ("prod", b"second password")

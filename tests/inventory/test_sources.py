@@ -15,6 +15,8 @@ from pushsalt.job import Settings
 from pushsalt.programs import list_inventory
 from pushsalt.run.project import Project
 
+pytestmark = pytest.mark.slow
+
 CASES = yaml.safe_load((Path(__file__).parent / "cases_sources.yaml").read_text())
 
 

@@ -21,6 +21,8 @@ from pushsalt.inventory.rendering import Rosters
 from pushsalt.programs import list_inventory
 from pushsalt.trust import Trusted
 
+pytestmark = pytest.mark.slow
+
 
 def rendered(text, path):
     """Every rendered template must be the operator's."""

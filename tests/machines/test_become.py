@@ -16,6 +16,7 @@ from tests.beds.project import Done, Project
 from tests.beds.terminal import on_terminal
 
 pytestmark = [
+    pytest.mark.slow,
     pytest.mark.machines,
     pytest.mark.skipif(bool(missing()), reason=missing() or "-"),
 ]

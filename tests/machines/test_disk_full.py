@@ -10,6 +10,7 @@ from tests.beds.machines import Machine, missing
 from tests.beds.project import Done, Project, values
 
 pytestmark = [
+    pytest.mark.slow,
     pytest.mark.machines,
     pytest.mark.skipif(bool(missing()), reason=missing() or "-"),
 ]

@@ -14,6 +14,7 @@ from tests.beds.project import Done, Project
 from tests.machines.conftest import add_login
 
 pytestmark = [
+    pytest.mark.slow,
     pytest.mark.machines,
     pytest.mark.skipif(bool(missing()), reason=missing() or "-"),
 ]

@@ -20,6 +20,7 @@ from tests.beds.processes import wait_until
 from tests.beds.project import ROOT, Project, values
 
 pytestmark = [
+    pytest.mark.slow,
     pytest.mark.machines,
     pytest.mark.skipif(bool(missing()), reason=missing() or "-"),
     pytest.mark.timeout(300),

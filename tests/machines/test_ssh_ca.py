@@ -16,6 +16,7 @@ from tests.beds.sshd import keygen
 ROOT = Path(__file__).parent.parent.parent
 
 pytestmark = [
+    pytest.mark.slow,
     pytest.mark.machines,
     pytest.mark.skipif(bool(missing()), reason=missing() or "-"),
     pytest.mark.timeout(600),

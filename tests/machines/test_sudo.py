@@ -15,6 +15,7 @@ from tests.beds.processes import Watch
 from tests.beds.project import Done, Project, values
 
 pytestmark = [
+    pytest.mark.slow,
     pytest.mark.machines,
     pytest.mark.skipif(bool(missing()), reason=missing() or "-"),
 ]

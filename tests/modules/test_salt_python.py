@@ -14,6 +14,8 @@ import pytest
 from tests.beds.project import Done, Project, values
 from tests.beds.required import no_salt
 
+pytestmark = pytest.mark.slow
+
 #: An imitation of Salt: `zz` is its module, with possible errors around it.
 SALT = {
     "salt/__init__.py": "",

@@ -11,6 +11,8 @@ import pytest
 
 from tests.beds.project import Project
 
+pytestmark = pytest.mark.slow
+
 #: Appends a line to a file for each run.
 NOTE = """
 {id}:

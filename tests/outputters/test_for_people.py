@@ -10,6 +10,8 @@ from pushsalt.display.safe import UNSAFE, escape
 from pushsalt.model import Explained, TargetReturn
 from pushsalt.outputters import load, nested, rich
 
+pytestmark = pytest.mark.slow
+
 
 def state(tag, number, result=True, changes=None, comment="", **more):
     _, id, name, _ = tag.split("_|-")
@@ -158,6 +160,44 @@ def test_the_modes_of_state_output():
     assert "test.nop" in terse and "no such unit" not in terse
     mixed = rich.output(data, state_output="mixed_id")
     assert "test.nop" in mixed and "no such unit" in mixed and "0644" not in mixed
+
+
+CHANGED = {**PKG, **SAME, **FAILED, **PENDING}
+#: what each has below its line
+BELOW = {"pkg.installed": "(none) -> 1.22", "service.running": "no such unit", "pending": "p would be installed"}
+
+
+@pytest.mark.parametrize(
+    "options, one_line, hidden",
+    [
+        ({"state_output": "changes"}, [], []),
+        ({"state_output": "Changes_id"}, [], []),
+        ({"state_output": "filter"}, [], []),
+        ({"state_output": "filter", "terse": "True,None"}, ["pkg.installed", "pending"], []),
+        ({"state_output": "filter_id", "exclude": ["None", False]}, [], ["service.running", "pending"]),
+        ({"state_output": "filter", "exclude": "True"}, [], ["pkg.installed", "test.nop"]),
+        ({"state_output": "filter", "terse": [True], "exclude": [True]}, ["pkg.installed"], []),
+        ({"state_output": "changes", "exclude": "True"}, [], []),
+    ],
+)
+def test_the_modes_changes_and_filter(options, one_line, hidden):
+    """Unchanged states are one line, as nothing can be said of them. Salt: the same, by results."""
+    opts = {f"state_output_{word}": options[word] for word in ("terse", "exclude") if word in options}
+    text = rich.output({"a": CHANGED}, state_output=options["state_output"], opts=opts)
+    lines = {" ".join(row.split()) for row in text.splitlines()}
+    assert ("test.nop" in text) == ("test.nop" not in hidden)
+    for function, below in BELOW.items():
+        assert (below in text) == (function not in [*one_line, *hidden])
+    assert ("would change pkg.installed p" in lines) == ("pending" not in hidden)
+    assert ("failed service.running web" in lines) == ("service.running" not in hidden)
+    assert ("changed pkg.installed nginx (web)" in lines) == ("pkg.installed" not in hidden)
+    assert text.startswith("a  1 failed, 1 changed, 1 would change, 1 unchanged\n"), "those that are hidden count"
+
+
+@pytest.mark.parametrize("mode", ["changes", "filter", "terse", "mixed"])
+def test_a_warning_is_shown_in_each_mode(mode):
+    data = {"a": state("test_|-s_|-s_|-nop", 0, warnings=["old word"])}
+    assert "warning: old word" in rich.output(data, state_output=mode, opts={"state_output_terse": "True"})
 
 
 def test_long_diffs_are_cut_unless_asked_for():
@@ -389,6 +429,8 @@ def test_a_silent_command_that_fails_has_its_exit_status():
         ({"state_output": "full"}, True),
         ({"state_output": "full", "state_verbose": False}, False),
         ({"state_output": "terse", "state_verbose": False}, False),
+        ({"state_output": "changes"}, True),
+        ({"state_output": "filter", "state_verbose": False}, False),
         ({"verbose": 2, "state_verbose": False}, True),
     ],
 )

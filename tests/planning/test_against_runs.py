@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from pushsalt.api import Client, JobOptions, Selection, Settings
+from tests.planning.agreement import wrong
 from tests.planning.trees import BINARY, prepare, tree
 
 pytestmark = pytest.mark.slow  # each test runs whole commands
@@ -70,29 +71,6 @@ def bed(tmp_path_factory: pytest.TempPathFactory, monkeypatch_module: pytest.Mon
 def monkeypatch_module() -> Iterator[pytest.MonkeyPatch]:
     with pytest.MonkeyPatch.context() as patch:
         yield patch
-
-
-def wrong(planned: dict[str, Any], returns: dict[str, Any], after: dict[str, str | None]) -> list[str]:
-    """Differences between plan and run. ``after``: tag -> the text of the state's file, if no other state changed it
-    later.
-    """
-    found = []
-    for state in planned["states"]:
-        ret = returns.get(state["tag"], {"changes": {}, "result": None, "comment": "not reached"})
-        changed = bool(ret["changes"])
-        if state["comment"].startswith("It would fail: ") and ret["result"] is False:
-            changed = changed and state["changes"] != ret["changes"]  # a state may report what it failed to change
-        if (state["mark"] == "none" and changed) or (state["mark"] == "will" and not changed):
-            found.append(f"{state}\n  the run: {ret}")
-        diff = ret["changes"].get("diff") if isinstance(ret["changes"], dict) else None
-        if state["mark"] == "will" and isinstance(diff, str) and diff.startswith("---") and diff != state["diff"]:
-            found.append(f"another diff: {state}\n  the run: {ret}")
-        if state["mark"] == "will" and diff == "New file" and after.get(state["tag"]) is not None:
-            lines = after[state["tag"]].splitlines(keepends=True)
-            if [row[1:] for row in (state["diff"] or "").split("\n")[3:] if row] != [row.rstrip("\n") for row in lines]:
-                found.append(f"another content: {state}\n  the file: {after[state['tag']]!r}")
-    missing = [tag for tag in returns if tag not in {state["tag"] for state in planned["states"]}]
-    return found + [f"not in the plan: {tag}: {returns[tag]}" for tag in missing if returns[tag]["changes"]]
 
 
 @pytest.mark.parametrize("part", range(PARTS))

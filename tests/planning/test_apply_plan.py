@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import shutil
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -176,13 +178,41 @@ def test_targets_that_could_not_be_planned(project: Project, top: Path) -> None:
     assert "away could not be planned" in done.err
 
 
+@pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
 def test_the_revision_and_the_lock_file(project: Project, top: Path) -> None:
     states(project, {f"{top}/f": {"file.managed": [{"contents": "x"}]}})
-    git = project.folder / ".git"
-    (git / "refs/heads").mkdir(parents=True)
-    (git / "HEAD").write_text("ref: refs/heads/main\n")
-    (git / "refs/heads/main").write_text("a" * 40 + "\n")
+
+    def git(*words: str) -> None:
+        own = ["-c", "user.name=t", "-c", "user.email=t@example.org"]
+        subprocess.run(["git", "-C", str(project.folder), *own, *words], check=True, capture_output=True)
+
+    git("init", "-q")
+    git("add", "pushsalt.yaml", "salt")
+    git("commit", "-qm", "one")
     file = planned(project)
-    (git / "refs/heads/main").write_text("b" * 40 + "\n")
+    assert " with changes that were not committed" in project.run("plan", "show", file).out
+    git("add", "pillar", "inventory.yaml")
+    git("commit", "-qm", "two")
     done = project.run("apply", file)
     assert done.code == 0 and "revision has changed" in done.err
+    assert "pushsalt.lock has changed" not in done.err
+    planned(project)
+    project.write("pushsalt.lock", "version: 1\nremotes: {}\n")
+    assert "pushsalt.lock has changed" in project.run("apply", file).err
+
+
+def test_a_damaged_plan_does_nothing(project: Project, top: Path) -> None:
+    states(project, {f"{top}/f": {"file.managed": [{"contents": "x"}]}})
+    file = project.folder / planned(project)
+    data = file.read_bytes()
+    first, head, rest = data.split(b"\n", 2)
+    newer = b"\n".join((first, json.dumps({**json.loads(head), "version": 99}).encode(), rest))
+    middle = len(data) // 2
+    altered = data[:middle] + bytes([data[middle] ^ 1]) + data[middle + 1 :]
+    for damaged in (data[:-40], data[:20], b"", altered, newer):
+        file.write_bytes(damaged)
+        for words in (["apply", "a.plan"], ["plan", "show", "a.plan"], ["plan", "diff", "a.plan", "a.plan"]):
+            done = project.run(*words)
+            assert done.code == 1 and "error: " in done.err and "Traceback" not in done.err, done.err
+            assert "hint: " in done.err and not done.out
+    assert not (top / "f").exists()

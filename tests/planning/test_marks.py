@@ -136,6 +136,14 @@ def test_what_fails_is_no_ground_for_reactions() -> None:
     assert words(found) == {"/d/f": "none", "b": "may"}
 
 
+def test_a_dry_run_that_speaks_of_a_change_that_is_none() -> None:
+    chunk = {"state": "cron", "fun": "file", "name": "salt://tab", "__id__": "tab"}
+    tag = "cron_|-tab_|-salt://tab_|-file"
+    ret = {"result": None, "changes": {}, "comment": "user: keeper", "name": "salt://tab"}
+    assert [each.mark for each in marks([chunk], {tag: ret}, {})] == ["will"]
+    assert [each.mark for each in marks([chunk], {tag: ret}, {tag: {"same": True}})] == ["none"]
+
+
 def test_failhard() -> None:
     hard = chunk("/a", "file.managed", failhard=True)
     assert words(marked((hard, WOULD), (chunk("/b", "file.managed"), WOULD))) == {"/a": "will", "/b": "may"}

@@ -6,13 +6,15 @@ import json
 import os
 import random
 import threading
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from pushsalt.errors import UsageError
-from pushsalt.planning import agefile, planfile
+from pushsalt.planning import agefile, planfile, planshape
 from pushsalt.planning.planfile import PlanFile
 
 #: made by age-keygen for this test only
@@ -40,8 +42,14 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def a_plan() -> PlanFile:
-    target = {"data": {"states": []}, "run": {"chunks": [{"name": "x" * 300}]}, "files": {"salt://a": None}}
-    return PlanFile({"created": 1700000000.0, "key": b"k"}, {"web1": target}, {}, {"00": b"\0\xff" * 90_000}, ["hush"])
+    chunk = {"state": "test", "fun": "nop", "name": "x" * 300, "__id__": "x"}
+    state = {"tag": "test_|-x_|-x_|-nop", "mark": "none", "because": [], "changes": {}, "diff": None, "comment": ""}
+    counts = {"none": 1, "will": 0, "may": 0, "unknown": 0}
+    target = {"data": {"states": [state], "counts": counts}, "run": {"chunks": [chunk]}, "files": {"salt://a": None}}
+    target |= {"place": "", "trees": {}, "templates": {}, "pillar": {}, "disabled": {}, "custom": ""}
+    made = {"created": 1700000000.0, "runtime": "", "revision": "", "lock": "", "words": [], "by": "1", "key": b"k"}
+    made["options"] = {"pillar": None, "saltenv": None, "pillarenv": None}
+    return PlanFile(made, {"web1": target}, {}, {"00": b"\0\xff" * 90_000}, ["hush"])
 
 
 def test_what_is_written_is_read(tmp_path: Path) -> None:
@@ -96,6 +104,56 @@ def test_a_newer_version(tmp_path: Path) -> None:
     path.write_bytes(b"\n".join((first, json.dumps({**json.loads(head), "version": 2}).encode(), rest)))
     with pytest.raises(UsageError, match="format 2"):
         planfile.read(path, list)
+
+
+def _places(value: Any) -> Iterator[tuple[Any, Any]]:
+    """(container, key) of all that is in a value."""
+    if isinstance(value, dict | list):
+        for key in list(value) if isinstance(value, dict) else range(len(value)):
+            yield value, key
+            yield from _places(value[key])
+
+
+def _content() -> dict[str, Any]:
+    plan = a_plan()
+    return {name: getattr(plan, name) for name in ("made", "targets", "failed", "blobs", "secrets")}
+
+
+#: Keys of which the value may be anything.
+FREE = {"changes", "name", "__id__", "salt://a", "none", "will", "may", "unknown", "pillar", "saltenv", "pillarenv"}
+KEYS = [key for _, key in _places(_content())]
+
+
+@pytest.mark.parametrize("number", range(len(KEYS)), ids=[f"{n}-{key}" for n, key in enumerate(KEYS)])
+def test_content_of_another_shape(number: int) -> None:
+    """Who knows a recipient can seal anything to it: it is a plan, or refused."""
+    planshape.check(_content())
+    for wrong in (None, 7, "text", [], {}):
+        content = _content()
+        container, key = list(_places(content))[number]
+        like = (int, float) if isinstance(container[key], float) else type(container[key])
+        if key in FREE and (key != "pillar" or container is content["made"]["options"]):
+            continue
+        if isinstance(wrong, like) or (key == "diff" and wrong == "text"):
+            continue
+        container[key] = wrong
+        with pytest.raises((ValueError, KeyError, TypeError)):
+            planshape.check(content)
+    content = _content()
+    container, key = list(_places(content))[number]
+    if isinstance(container, dict) and key not in ("web1", "00", "salt://a"):
+        del container[key]
+        with pytest.raises((ValueError, KeyError)):
+            planshape.check(content)
+
+
+def test_another_shape_is_refused_with_words(tmp_path: Path) -> None:
+    plan = a_plan()
+    del plan.made["runtime"]
+    planfile.write(tmp_path / "a.plan", plan, [RECIPIENT])
+    with pytest.raises(UsageError, match="it was altered") as caught:
+        planfile.read(tmp_path / "a.plan", lambda: [IDENTITY])
+    assert caught.value.hint
 
 
 def test_invalid_plan_files(tmp_path: Path) -> None:

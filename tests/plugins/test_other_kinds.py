@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import pytest
+
+from pushsalt import plugins
 
 
 @dataclass(frozen=True)
@@ -24,7 +27,8 @@ class Case:
     wanted: str
     files: Mapping[str, str] = field(default_factory=dict)
     config: Mapping[str, Any] = field(default_factory=dict)
-    code: int = 2
+    name: str = "mine"
+    misspelt: str = "mien"
 
 
 CASES = {
@@ -43,7 +47,6 @@ CASES = {
         "def output(data, **kwargs):\n    raise ValueError('not today')\n",
         ("run", "--out", "{name}", "web1", "grains.get", "rack"),
         "<['web1']>",
-        code=1,
     ),
     "ext_pillar": Case(
         "pillar",
@@ -94,6 +97,15 @@ CASES = {
         ("run", "web1", "grains.get", "rack", "--return", "{name}"),
         "sent by web1",
     ),
+    "runners": Case(
+        "runners",
+        "def word(text):\n    return f'<{text}> of {sorted(__opts__[\"file_roots\"])}'\n",
+        "def word(text):\n    raise ValueError('not today')\n",
+        ("runner", "{name}.word", "x"),
+        "<x> of ['base']",
+        name="motd",
+        misspelt="modt",
+    ),
     "sources": Case(
         "sources",
         "def fetch(url, folder, opts):\n    (folder / 'x').write_text('of ' + url)\n    return folder / 'x'\n",
@@ -119,15 +131,21 @@ def named(value: Any, name: str) -> Any:
 def use(bed):
     """Runs the command of a kind with a plug-in of this text and name."""
 
-    def use(kind, text, name="mine"):
+    def use(kind, text, name=None):
         case = CASES[kind]
+        name = name or case.name
         bed.configure(**named(case.config, name))
         for path, data in case.files.items():
             bed.write(path, named(data, name).replace("/proc/self/cwd", str(bed.folder)))
-        path = bed.plug(kind, case.folder, "mine", text.replace("/proc/self/cwd", str(bed.folder)))
+        path = bed.plug(kind, case.folder, case.name, text.replace("/proc/self/cwd", str(bed.folder)))
         return bed.say(*named(case.words, name)), path
 
     return use
+
+
+def test_each_kind_has_a_case_or_a_file_of_its_own():
+    files = {path.stem.removeprefix("test_") for path in Path(__file__).parent.glob("test_*.py")}
+    assert CASES.keys() == plugins.KINDS.keys() - files
 
 
 @KINDS
@@ -155,6 +173,6 @@ def test_one_that_raises_is_named_with_its_line(use, kind):
 
 @KINDS
 def test_a_missing_one_names_the_nearest(use, kind):
-    done, _ = use(kind, CASES[kind].text, "mien")
-    words = "ext_pillar 'mien' is not available" if kind == "ext_pillar" else "mine"  # as in Salt: a warning
+    done, _ = use(kind, CASES[kind].text, CASES[kind].misspelt)
+    words = "ext_pillar 'mien' is not available" if kind == "ext_pillar" else CASES[kind].name  # as in Salt: a warning
     assert words in done.out, done.out

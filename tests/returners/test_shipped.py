@@ -19,6 +19,8 @@ from pushsalt.returners import Trouble
 from tests.beds.returnservers import PASSWORD, hook_server, mail_server
 from tests.beds.secretservers import free_port
 
+pytestmark = pytest.mark.slow
+
 STATES = {
     "test_|-one_|-x_|-nop": {"result": True, "changes": {}, "__run_num__": 0, "__sls__": "a", "duration": 1.5},
     "test_|-<!channel>_|-x_|-nop": {

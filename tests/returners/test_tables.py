@@ -9,6 +9,7 @@ import stat
 
 import pytest
 
+from pushsalt.api import Client, JobOptions, Selection, Settings
 from pushsalt.returners import Trouble
 from tests.beds.returnservers import PASSWORD
 from tests.beds.secretservers import free_port
@@ -150,6 +151,34 @@ def test_nobody_there(load, ret, name):
     with pytest.raises(Trouble, match="onnect") as caught:
         module.returner(ret, outside=outside)
     assert not caught.value.refused and "up" in caught.value.hint
+
+
+def test_what_was_stored_is_read(database, tmp_path):
+    """By ``ret.*``, of jobs that a command has stored."""
+    hosts = {id: {"transport": "offline", "grains": {"os": "Debian"}} for id in ("read1", "read2")}
+    (tmp_path / "inventory.yaml").write_text(json.dumps({"hosts": hosts}))
+    (tmp_path / "pushsalt.yaml").write_text(json.dumps({f"returner.{database.name}": database.options}))
+    settings = Settings([tmp_path / "inventory.yaml"], tmp_path / "pushsalt.yaml", cache_dir=tmp_path / "cache")
+    client = Client(settings)
+
+    def stored(ids, *args):
+        client.run(Selection(ids), "grains.get", list(args), options=JobOptions(returners=(database.name,)))
+        return client.jobs.list()[0].jid
+
+    def read(fun, *args):
+        return client.run(Selection("read1"), f"ret.{fun}", [database.name, *args])["read1"].ret
+
+    def returned(found):
+        return {id: ret if database.name == "sqlite3" else ret["return"] for id, ret in found.items()}
+
+    first, last = stored("read*", "os"), stored("read2", "id")
+    assert returned(read("get_jid", first)) == {"read1": "Debian", "read2": "Debian"}
+    assert returned(read("get_jid", last)) == {"read2": "read2"}
+    assert returned(read("get_fun", "grains.get")) == {"read1": "Debian", "read2": "read2"}
+    jobs = read("get_jids")
+    assert (jobs[first]["fun"], jobs[first]["arg"], jobs[last]["arg"]) == ("grains.get", ["os"], ["id"])
+    assert {"read1", "read2"} <= set(read("get_minions"))
+    assert read("get_jid", "1' OR '1'='1") == {}
 
 
 def test_an_sqlite_file_is_for_its_owner(tmp_path, load, ret):

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from pushsalt.run.projectstate import _revision
+from pushsalt.run.projectstate import revision_of
 
 
 @pytest.fixture
@@ -28,11 +28,11 @@ def repository(tmp_path: Path) -> Path:
     return folder
 
 
-def test_the_revision_and_whether_it_is_changed(repository: Path) -> None:
-    found = _revision(repository)
+def test_therevision_of_and_whether_it_is_changed(repository: Path) -> None:
+    found = revision_of(repository)
     assert found is not None and len(found["revision"]) == 40 and found["dirty"] is False
     (repository / "a").write_text("2\n")
-    found = _revision(repository)
+    found = revision_of(repository)
     assert found is not None and found["dirty"] is True
 
 
@@ -46,6 +46,6 @@ def test_no_program_of_the_repository_is_run(repository: Path, tmp_path: Path, n
         file.write(f'[filter "{name}"]\n\t{kind} = touch {ran}; cat\n\trequired = true\n')
     (repository / "a").write_text("2\n")
     os.utime(repository / "a", (1, 1))
-    found = _revision(repository)
+    found = revision_of(repository)
     assert found is not None and len(found["revision"]) == 40
     assert not ran.exists()

@@ -8,6 +8,8 @@ import pytest
 
 from tests.beds.project import Project
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def project(tmp_path):
@@ -60,6 +62,9 @@ def test_cached_data_of_targets(project):
     assert runner(project, "mine.get", "*", "test.echo") == {"web1": "mined", "web2": "mined"}
     assert runner(project, "match.compound_matches", "web1 and G@role:web", "web1") == {"res": "web1"}
     assert runner(project, "match.compound_matches", "not web1", "web1") == {"res": False}
+    assert runner(project, "cache.clear_mine_func", "web1", "clear_mine_func_flag=test.echo") is True
+    assert runner(project, "cache.clear_mine_func", "web1", "clear_mine_func_flag=test.echo") is False
+    assert runner(project, "mine.get", "*", "test.echo") == {"web2": "mined"}
     assert runner(project, "cache.clear_grains", "web1") is True
     assert set(runner(project, "cache.grains", "*")) == {"web2"}
 
@@ -68,6 +73,9 @@ def test_files_pillar_and_surveys(project):
     assert runner(project, "fileserver.envs") == ["base"]
     assert runner(project, "fileserver.file_list") == ["one.sls", "sub/file"]
     assert "sub" in runner(project, "fileserver.dir_list")
+    (project.folder / "salt" / "empty").mkdir()
+    assert runner(project, "fileserver.empty_dir_list") == ["empty"]
+    assert runner(project, "fileserver.update") is True
     assert runner(project, "pillar.show_pillar", "web1")["color"] == "red"
     pools = runner(project, "survey.hash", "*", "test.echo", "same")
     assert pools == [{"pool": ["web1", "web2"], "result": "same"}]

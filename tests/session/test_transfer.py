@@ -23,6 +23,8 @@ from tests.beds.project import Project, values
 from thin.utils.files import atomic
 from thin.utils.files.transfer import Tree
 
+pytestmark = pytest.mark.slow
+
 MIB = 1024 * 1024
 
 

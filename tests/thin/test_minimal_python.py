@@ -20,6 +20,8 @@ import pytest
 
 from pushsalt.bundle import pack
 
+pytestmark = pytest.mark.slow
+
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 LACKING = """

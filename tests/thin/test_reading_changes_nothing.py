@@ -9,6 +9,8 @@ from pushsalt.yamlio import load_yaml
 from tests.beds import reads
 from thin import runtime
 
+pytestmark = pytest.mark.slow
+
 CASES = Path(__file__).parents[1] / "cases" / "reads.yaml"
 #: time limit of all calls, in seconds
 PATIENCE = 540

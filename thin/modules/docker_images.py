@@ -356,10 +356,10 @@ def build(
     buildargs=None,
 ):
     """
-    Build an image from a folder with a Dockerfile; returns ``{Id, Image, Time_Elapsed}``
+    Make an image of a folder that has a Dockerfile; returns ``{Id, Image, Time_Elapsed}``
 
     path
-        The folder, or a URL that docker supports.
+        The folder, or an address that docker knows.
     repository, tag
         The image's name.
     cache

@@ -24,12 +24,12 @@ def __virtual__():
 
 def ps_(filters=None, **kwargs):
     """
-    Return ``{id: data}`` of the running containers: Command, Image, Names, Ports, State, Status, Labels, Mounts …
+    Return ``{id: about}`` of the containers that run: Command, Image, Names, Ports, State, Status, Labels, Mounts …
 
     Ports are ``[{PrivatePort, Type, IP, PublicPort}]``.
 
     all
-        Include containers that do not run.
+        Of the others, too.
     host
         With ``host: {interfaces}``: the machine's interfaces.
     verbose

@@ -361,7 +361,7 @@ def signal_(name, signal):
 
 def wait(name, ignore_already_stopped=False, fail_on_exit_status=False):
     """
-    Wait until a container exits; returns ``{result, state: {old, new}, exit_status}``
+    Wait for a container's end; returns ``{result, state: {old, new}, exit_status}``
 
     ignore_already_stopped
         A container that does not run is no failure.

@@ -35,7 +35,7 @@ def list_worktrees(cwd, stale=False, user=None, password=None, output_encoding=N
     password
         For Windows
     output_encoding
-        The encoding of git's output
+        What git's words are read as
 
     CLI Example:
 

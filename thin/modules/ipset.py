@@ -130,7 +130,7 @@ def check_set(name=None, family="ipv4"):
 
 def add(name=None, entry=None, family="ipv4", **kwargs):
     """
-    Add an entry to a set; an existing entry gets these options
+    Add an entry to a set; one that is there gets the options given
 
     entry
         The entry; its options may follow it, or be given as arguments.

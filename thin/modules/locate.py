@@ -62,7 +62,7 @@ def updatedb():
 
 def locate(pattern, database="", limit=0, **kwargs):
     """
-    Return the paths that match a pattern
+    Return the paths that fit a pattern
 
     pattern
         The pattern

@@ -27,7 +27,7 @@ def __virtual__():
 
 def write(domain, key, value, vtype=None, user=None, key_separator=None, dict_merge=False, array_add=False, type=None):
     """
-    Set a preference; returns what cmd.run_all returns
+    Set a preference; what cmd.run_all returns
 
     domain
         Such as com.apple.Finder
@@ -38,9 +38,9 @@ def write(domain, key, value, vtype=None, user=None, key_separator=None, dict_me
     vtype
         Its type: string, data, int, float, bool, date, array, array-add, dict or dict-add
     user
-        The user whose preference it is
+        The user whose it is
     key_separator
-        The separator of the parts of the path
+        What stands between the parts of the path
     dict_merge
         Merge the dict into the present one
     array_add

@@ -117,7 +117,7 @@ def stop():
 
 def create(name, level, devices, metadata="default", test_mode=False, **kwargs):
     """
-    Create an array; returns the output of mdadm
+    Make an array; what mdadm says of it
 
     name
         Its device

@@ -41,7 +41,7 @@ def get(tgt, fun, tgt_type="glob", exclude_minion=False):
 
 def send(name, *args, **kwargs):
     """
-    Call one function and store its value for other targets; returns whether it worked
+    Call one function and keep its value for others; whether that went well
 
     name
         The name of the value, and of the function unless ``mine_function`` is given

@@ -146,7 +146,7 @@ def get_bufsize(iface):
 
 def mod_bufsize(iface, *args, **kwargs):
     """
-    Set the sizes of an interface's buffers: ``{"result", "comment"}``
+    Set how many packets an interface keeps: ``{"result", "comment"}``
 
     iface
         the interface

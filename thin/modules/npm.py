@@ -26,10 +26,10 @@ def __virtual__():
 
 def install(pkg=None, pkgs=None, dir=None, runas=None, registry=None, env=None, dry_run=False, silent=True):
     """
-    Install a package, several, or the dependencies in ``package.json`` of a folder; returns npm's report
+    Install a package, several, or what ``package.json`` of a folder wants; returns what npm reports
 
     pkg
-        A package, optionally with a version: ``coffee-script@1.0.1``; a file or an address.
+        A package, with a version if need be: ``coffee-script@1.0.1``; a file or an address.
     pkgs
         A list of these.
     dir

@@ -21,7 +21,7 @@ def out_format(data, out="nested", opts=None, **kwargs):
     data
         The data
     out
-        nested, json, yaml, txt, pprint or raw; any other name means nested
+        nested, json, yaml, txt, pprint or raw; any other is taken for nested
     opts
         Options: ``output_indent`` for json
     kwargs

@@ -126,7 +126,7 @@ def audit(jail=None, chroot=None, root=None):
 
 def clean(jail=None, chroot=None, root=None, clean_all=False, dryrun=False):
     """
-    Remove downloaded packages that are out of date
+    Take downloaded packages away that are out of date
 
     clean_all
         Remove all downloaded packages.

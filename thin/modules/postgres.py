@@ -390,12 +390,12 @@ def datadir_init(
     runas=None,
 ):
     """
-    Create a data directory with initdb; False if it exists already, or after an error
+    Make a data directory with initdb; False when there is one, or when it fails
 
     name
         the directory
     auth
-        the authentication method for local connections
+        how local connections are let in
     user, password
         the superuser of the new server and its password
     encoding, locale

@@ -170,7 +170,7 @@ def create_extension(
     runas=None,
 ):
     """
-    Install an extension, or upgrade or move it; returns whether it is in the wanted state afterwards
+    Install an extension, or upgrade or move it; returns whether it is then as told
 
     if_not_exists
         an existing extension is no error (True)

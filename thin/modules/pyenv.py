@@ -18,7 +18,7 @@ _URL = "https://github.com/pyenv/pyenv.git"
 
 def install(runas=None, path=None):
     """
-    Install pyenv, with git; returns whether it is there
+    Install pyenv, with git; whether it is there
 
     runas
         The user whose pyenv it is
@@ -37,7 +37,7 @@ def install(runas=None, path=None):
 
 def update(runas=None, path=None):
     """
-    Update pyenv, with git; returns whether it worked
+    Update pyenv, with git; whether it worked
 
     runas
         The user whose pyenv it is

@@ -34,9 +34,9 @@ def rsync(
     saltenv="base",
 ):
     """
-    Copy files; returns what cmd.run_all returns
+    Copy files; what cmd.run_all returns
 
-    The defaults of arguments are the options ``rsync.src``, ``rsync.dst`` …
+    Arguments that are not given are looked for in the options ``rsync.src``, ``rsync.dst`` …
 
     src
         The source, also a ``salt://`` URL
@@ -51,17 +51,17 @@ def rsync(
     passwordfile
         A file with the password of a daemon
     exclude
-        Files to leave out, a pattern or a list of them
+        What is left out, a pattern or a list of them
     excludefrom
         A file with such patterns, instead of ``exclude``
     dryrun
-        Only return the result; change nothing
+        Only tell
     rsh
         The remote shell
     additional_opts
         A list of further options
     saltenv
-        The saltenv of ``salt://``
+        Where ``salt://`` is looked up
 
     CLI Example:
 

@@ -129,7 +129,7 @@ def create_private_key(
 
 def encode_private_key(private_key, private_key_passphrase=None, passphrase=None, raw=False):
     """
-    Return a private key encrypted with another passphrase, or unencrypted
+    Return a private key with another passphrase, or none
 
     private_key_passphrase
         The present

@@ -214,7 +214,7 @@ def script(
     if cwd and not os.path.isdir(cwd):
         return dict(ret, comment='Desired working directory "%s" is not available' % cwd)
     given = dict(
-        kwargs,
+        dict({"python_shell": True}, **kwargs),
         cwd=cwd,
         runas=runas,
         password=password,
@@ -232,7 +232,7 @@ def script(
     )
     given.update({"shell": shell} if shell else {})
     try:
-        result = __salt__["cmd.script"](source, python_shell=True, **given)
+        result = __salt__["cmd.script"](source, **given)
     except (CommandExecutionError, SaltInvocationError, SaltRenderError, OSError) as exc:
         return dict(ret, comment=str(exc))
     ret.update(changes=result, result=not result.get("retcode", 1), comment="Command '%s' run" % name)

@@ -6,6 +6,7 @@ if its command is the same. With ``identifier: null`` only the command is compar
 
 import os
 
+from thin import detail
 from thin.utils.formats import crontab
 
 __usual__ = True
@@ -124,7 +125,10 @@ def file(
         textfile.write(path, now, mode=0o600)
         if __opts__["test"]:
             same.update(kwargs, source=name, source_hash=source_hash)
-            return dict(ret, **dict(zip(("result", "comment"), __salt__["file.check_managed"](**same))))
+            ret = dict(ret, **dict(zip(("result", "comment"), __salt__["file.check_managed"](**same))))
+            if ret["result"] is None and not detail.differs():
+                detail.same()  # it speaks of owner and mode of our copy, as Salt's does
+            return ret
         source, source_hash = __salt__["file.source_list"](name, source_hash, __env__)
         return _manage(ret, path, source, source_hash, user, same, backup, kwargs)
     finally:

@@ -218,7 +218,10 @@ def _edited_text(ret, name, old, new, before, after, joint, show_changes, done):
         ret["comment"] = "File %s is set to be updated" % name
     else:
         try:
-            edit.commit(name, new, keep_inode=True)
+            if new.startswith(old) and os.path.exists(name):
+                edit.extend(name, new[len(old) :])  # lines which another process adds meanwhile are not lost
+            else:
+                edit.commit(name, new, keep_inode=True)
         except CommandExecutionError as exc:
             return failed(ret, str(exc))
         ret["comment"] = done

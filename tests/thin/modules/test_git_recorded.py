@@ -12,7 +12,7 @@ import pytest
 from tests.beds import steps
 from thin.utils.programs import gitrun
 
-pytestmark = pytest.mark.skipif(not shutil.which("git"), reason="needs git")
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(not shutil.which("git"), reason="needs git")]
 
 HERE = Path(__file__).resolve().parents[2]
 

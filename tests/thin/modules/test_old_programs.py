@@ -173,6 +173,12 @@ def test_a_script_without_an_interpreter_says_why(make_loaders, tmp_path):
     assert make_loaders().modules["cmd.script_retcode"](str(script), args="x", cwd="/", template=None) == 1
 
 
+def test_a_script_of_a_state_without_a_shell(make_loaders, tmp_path):
+    (tmp_path / "script").write_text("echo hello\n", "utf-8")
+    ret = make_loaders().states["cmd.script"](str(tmp_path / "script"), python_shell=False, cwd="/")
+    assert ret["result"] is False and "#!/bin/sh" in ret["changes"]["stderr"], ret
+
+
 def test_a_background_program_does_not_block_the_command():
     done = process.run(["/bin/sh", "-c", "echo begun; echo trouble >&2; sleep 600 & echo $!"], timeout=60)
     lines = done.stdout.decode().split()

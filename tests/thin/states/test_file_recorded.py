@@ -16,7 +16,7 @@ from tests.thin import filebed
 
 ROOT = Path(__file__).parents[3]
 CASES = sorted((Path(__file__).parents[1] / "cases" / "file").glob("*.json"))
-pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="owners can only be changed by root")
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(os.geteuid() != 0, reason="owners can only be changed by root")]
 
 
 def cases():

@@ -20,6 +20,8 @@ from thin import link
 from thin.exceptions import CommandExecutionError, SaltInvocationError
 from thin.utils.files import diff, edit, large
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[3]
 PYTHONS = pythons()
 VERSIONS = sorted({min(PYTHONS, key=lambda version: int(version[2:])), f"3.{sys.version_info[1]}"})

@@ -11,6 +11,8 @@ from thin.exceptions import CommandExecutionError, CommandNotFoundError
 from thin.loader import Loaders
 from thin.utils.packages import pep440
 
+pytestmark = pytest.mark.slow
+
 ORDER = "1.0.dev1 1.0a1.dev2 1.0a1 1.0a2 1.0b1 1.0rc1 1.0 1.0+local 1.0+local.2 1.0.post1 1.0.1 1.1 1.10 2!0.1".split()  # noqa: SIM905
 
 

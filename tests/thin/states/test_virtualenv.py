@@ -11,6 +11,8 @@ from thin import runtime
 from thin.exceptions import CommandExecutionError, CommandNotFoundError
 from thin.loader import Loaders
 
+pytestmark = pytest.mark.slow
+
 
 def loaders(test=False, pillar=None):
     grains = {"kernel": "Linux", "os": "Debian", "os_family": "Debian"}

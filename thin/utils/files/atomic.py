@@ -18,6 +18,8 @@ from thin.utils.files.osutil import ONLY_COPY
 
 PIECE = 1 << 18
 ACL = "system.posix_acl_access"
+#: The tag of an ACL's entry for the file's own group.
+_GROUP = 4
 #: What belongs to the old bytes, not to the file: a write into it drops or recomputes them, too.
 _OF_CONTENT = ("security.capability", "security.ima", "security.evm")
 
@@ -38,20 +40,24 @@ class _Unstopped(object):
             signal.pthread_sigmask(signal.SIG_SETMASK, self.before)
 
 
-def write(path, pieces, uid=None, gid=None, mode=None, keep_inode=False):
+def write(path, pieces, uid=None, gid=None, mode=None, keep_inode=False, like=None):
     """Make ``pieces`` (bytes, or an iterable of bytes) the content of the regular file ``path``.
 
     What is not given stays as the file at ``path`` has it, and so do ACL, SELinux context and extended attributes
-    (``mode`` limits an ACL, as chmod does); a new one gets our own owner and mode 0600. ``mode`` is in bits. A link at
-    ``path`` is replaced: ``safepath.real`` gives the path that one leads to. Raises OSError; the old file is untouched
-    then and the temporary one is gone, but for Torn. Returns the stat result of what was written.
+    (``mode`` limits an ACL, as chmod does); a new one gets our own owner and mode 0600. ``mode`` is in bits. ``like``
+    is the descriptor of an open file whose copy it is: it has the owner, mode and ACL of that one, whatever was there.
+    A link at ``path`` is replaced: ``safepath.real`` gives the path that one leads to. Raises OSError; the old file is
+    untouched then and the temporary one is gone, but for Torn. Returns the stat result of what was written.
     """
     with safepath.at(path) as place:
-        return write_at(place, pieces, uid, gid, mode, keep_inode)
+        return write_at(place, pieces, uid, gid, mode, keep_inode, like)
 
 
-def write_at(place, pieces, uid=None, gid=None, mode=None, keep_inode=False):
+def write_at(place, pieces, uid=None, gid=None, mode=None, keep_inode=False, like=None):
     """As ``write``, for a ``safepath.Place``."""
+    if like is not None:
+        found = os.fstat(like)
+        uid, gid, mode = found.st_uid, found.st_gid, stat.S_IMODE(found.st_mode)
     old = place.look()
     if old is not None and not stat.S_ISREG(old.st_mode):
         old = None
@@ -64,7 +70,7 @@ def write_at(place, pieces, uid=None, gid=None, mode=None, keep_inode=False):
                 os.fsync(descriptor)
                 written = _over(descriptor, place, temp, uid, gid, mode)
             else:
-                _dress(descriptor, old, uid, gid, mode, place)
+                _dress(descriptor, old, uid, gid, mode, place, like)
                 os.fsync(descriptor)
                 written = _take(place, temp, descriptor, old, uid, gid, mode)
         finally:
@@ -126,7 +132,7 @@ def _fill(descriptor, pieces):
             view = view[os.write(descriptor, view) :]
 
 
-def _dress(descriptor, old, uid, gid, mode, place=None):
+def _dress(descriptor, old, uid, gid, mode, place=None, like=None):
     """Owner before mode: a change of owner clears setuid and setgid. ``place`` has what else the old file had."""
     now = os.fstat(descriptor)
     uid = (old.st_uid if old else now.st_uid) if uid is None else uid
@@ -138,6 +144,8 @@ def _dress(descriptor, old, uid, gid, mode, place=None):
             pass  # not root: the caller looks again and says what could not be set
     if place is not None and old is not None:
         _copy_attributes(place, descriptor)
+    if like is not None:
+        mode = _copy_acl(like, descriptor, mode)
     if mode is None:
         mode = stat.S_IMODE(old.st_mode) if old else 0o600
     if place is not None or stat.S_IMODE(os.fstat(descriptor).st_mode) != mode:
@@ -210,6 +218,24 @@ def _copy_attributes(place, descriptor):
         except OSError:
             if name == ACL:
                 raise  # without it the mode means more than it did
+
+
+def _copy_acl(like, descriptor, mode):
+    """Give a copy the ACL of the file ``like``, and none of its folder. Returns the mode: where no ACL can be set, that
+    of the file without the bits that only its ACL made those of the group."""
+    acl = _attributes_of(like).get(ACL)
+    if acl is None:
+        if ACL in _attributes_of(descriptor):  # from the folder's default ACL
+            os.removexattr(descriptor, ACL)
+        return mode
+    try:
+        os.setxattr(descriptor, ACL, acl)
+    except OSError:
+        import struct
+
+        [group] = [bits for tag, bits, _ in struct.iter_unpack("<HHI", acl[4:]) if tag == _GROUP]
+        return mode & ~0o070 | mode & (group << 3)
+    return mode
 
 
 def _attributes_of(descriptor):

@@ -3,12 +3,13 @@ Salt does."""
 
 import os
 import re
-import stat
 import time
 
 from thin.utils.files import atomic, safepath
 
 STAMP = "%a_%b_%d_%H:%M:%S_%Y"
+#: That which keeps what a job changes, while it does (thin.utils.files.keeping).
+keeper = None
 SUFFIX = re.compile(r"_(\w{3}_\w{3}_\d\d_\d\d:\d\d:\d\d_\d{6}_\d{4})$")
 
 
@@ -20,15 +21,18 @@ def keep(path, mode, cachedir):
     """Copy the file away when ``mode`` is "minion" or "both". Returns the copy's path. Raises OSError."""
     if mode not in ("minion", "both"):
         return None
+    return copy(path, cachedir) if keeper is None else keeper.keep(path)
+
+
+def copy(path, cachedir):
+    """Copy the file away. Returns the copy's path. Raises OSError."""
     now = time.time()
     stamp = time.strftime(STAMP, time.localtime(now))
     name = "%s_%s%s_%s" % (os.path.basename(path), stamp[:-4], ("%d" % (now * 1000000))[-6:], stamp[-4:])
     target = os.path.join(root(cachedir), os.path.dirname(os.path.abspath(path))[1:], name)
     atomic.makedirs(target, mode="0700")
     with open(path, "rb", opener=safepath.opener) as source:
-        st = os.fstat(source.fileno())
-        pieces = iter(lambda: source.read(atomic.PIECE), b"")
-        atomic.write(target, pieces, st.st_uid, st.st_gid, stat.S_IMODE(st.st_mode))
+        atomic.write(target, iter(lambda: source.read(atomic.PIECE), b""), like=source.fileno())
     return target
 
 

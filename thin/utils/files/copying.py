@@ -75,8 +75,7 @@ def _copy_file(source, dst, times):
         raise OSError("'%s' is a special file" % source.path)
     with os.fdopen(source.open_to_read(), "rb") as stream:
         found = os.fstat(stream.fileno())
-        pieces = iter(lambda: stream.read(atomic.PIECE), b"")
-        atomic.write(safepath.real(dst), pieces, found.st_uid, found.st_gid, stat.S_IMODE(found.st_mode))
+        atomic.write(safepath.real(dst), iter(lambda: stream.read(atomic.PIECE), b""), like=stream.fileno())
     if times:
         safepath.utime(dst, ns=(found.st_atime_ns, found.st_mtime_ns))
 

@@ -380,13 +380,9 @@ def extend(path, data):
 
 def save(path, suffix):
     """Copy the file to its name with a suffix; where the name is a link, a link of that suffix leads to the copy."""
-    import stat
-
     real = safepath.real(path)
     with open(real, "rb", opener=safepath.opener) as source:
-        st = os.fstat(source.fileno())
-        pieces = iter(lambda: source.read(atomic.PIECE), b"")
-        atomic.write(real + suffix, pieces, st.st_uid, st.st_gid, stat.S_IMODE(st.st_mode))
+        atomic.write(real + suffix, iter(lambda: source.read(atomic.PIECE), b""), like=source.fileno())
     if os.path.islink(path):
         safepath.remove(path + suffix)
         safepath.symlink(os.readlink(path) + suffix, path + suffix)

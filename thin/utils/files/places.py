@@ -14,6 +14,9 @@ LISTED = os.O_RDONLY | os.O_NONBLOCK | FOLDER | NOFOLLOW
 #: what open says of a link that it shall not follow; EMLINK: FreeBSD
 A_LINK = (errno.ELOOP, errno.EMLINK)
 _NEW = os.O_RDWR | os.O_CREAT | os.O_EXCL | NOFOLLOW | CLOEXEC
+#: Called with a ``Place`` before what is there changes, and with whether more than its owner and mode does: keeps what
+#: was there (thin.utils.files.keeping). None: nobody is told.
+watch = None
 
 
 class Refused(CommandExecutionError, OSError):
@@ -79,6 +82,10 @@ class Place(object):
     def _swapped(self):
         return Refused("'%s' is a link, and it may not be followed here" % self.path)
 
+    def _changes(self, content=True):
+        if watch is not None:
+            watch(self, content)
+
     def lstat(self):
         return self._do(os.stat, self.name, dir_fd=self.fd, follow_symlinks=False)
 
@@ -92,6 +99,8 @@ class Place(object):
     def open(self, flags, mode=0o666):
         """A descriptor; a file that is made gets ``mode`` less the umask. Writing is refused for what ``guard``
         refuses."""
+        if flags & (os.O_WRONLY | os.O_RDWR | os.O_CREAT):
+            self._changes()
         cut, flags = flags & os.O_TRUNC, flags & ~os.O_TRUNC
         descriptor = self._do(os.open, self.name, flags | NOFOLLOW | CLOEXEC, mode, dir_fd=self.fd)
         try:
@@ -144,6 +153,7 @@ class Place(object):
 
     def take(self, temporary):
         """Rename a name of this folder to this one."""
+        self._changes()
         self._do(os.rename, temporary, self.name, src_dir_fd=self.fd, dst_dir_fd=self.fd)
 
     def discard(self, temporary):
@@ -155,6 +165,8 @@ class Place(object):
 
     def rename(self, other):
         """Move to the place ``other``."""
+        self._changes()
+        other._changes()
         try:
             os.rename(self.name, other.name, src_dir_fd=self.fd, dst_dir_fd=other.fd)
         except OSError as exc:
@@ -163,6 +175,7 @@ class Place(object):
 
     def link(self, other):
         """Give the file a second name at ``other``."""
+        other._changes(content=False)
         try:
             os.link(self.name, other.name, src_dir_fd=self.fd, dst_dir_fd=other.fd, follow_symlinks=False)
         except OSError as exc:
@@ -170,18 +183,23 @@ class Place(object):
             raise
 
     def unlink(self):
+        self._changes()
         self._do(os.unlink, self.name, dir_fd=self.fd)
 
     def rmdir(self):
+        self._changes()
         self._do(os.rmdir, self.name, dir_fd=self.fd)
 
     def mkdir(self, mode=0o777):
+        self._changes(content=False)
         self._do(os.mkdir, self.name, mode, dir_fd=self.fd)
 
     def mknod(self, mode, device=0):
+        self._changes(content=False)
         self._do(os.mknod, self.name, mode, device, dir_fd=self.fd)
 
     def symlink(self, target):
+        self._changes(content=False)
         try:
             os.symlink(target, self.name, dir_fd=self.fd)
         except OSError as exc:
@@ -216,6 +234,7 @@ class Place(object):
             return True
         from thin.utils.files import osutil
 
+        self._changes()
         try:
             osutil.rmtree(self.name, dir_fd=self.fd)
         except OSError as exc:
@@ -299,6 +318,7 @@ class Pinned(object):
         """Set the owners (-1: leave it), of a link those of the link itself."""
         place = self.place
         place.guard(self.stat())
+        place._changes(content=False)
         if not self._do(os.chown, uid, gid):
             place._do(os.chown, place.name, uid, gid, dir_fd=place.fd, follow_symlinks=False)
 
@@ -308,6 +328,7 @@ class Pinned(object):
         if stat.S_ISLNK(found.st_mode):
             raise place._swapped()
         place.guard(found)
+        place._changes(content=False)
         if self._do(os.chmod, mode):
             return
         if os.chmod in os.supports_follow_symlinks:

@@ -11,7 +11,7 @@ import pytest
 from tests.thin.filebed import Bed
 from thin import link
 from thin.exceptions import CommandExecutionError
-from thin.utils.files import atomic, edit, large, osutil
+from thin.utils.files import atomic, backup, edit, large, osutil
 
 root_only = pytest.mark.skipif(os.geteuid() != 0, reason="gives files to other users")
 NOBODY = 65534
@@ -83,6 +83,43 @@ def test_a_write_keeps_acl_and_attributes(bed, guarded, fun, words):
         assert "new" in handle.read()
     assert attributes(guarded) == before
     assert stat.S_IMODE(os.stat(guarded).st_mode) == 0o660
+
+
+COPIES = {
+    "beside it": lambda bed, path: edit.save(path, ".bak"),
+    "backup: minion": lambda bed, path: backup.keep(path, "minion", bed.target),
+    "file.copy": lambda bed, path: bed.call("file.copy", path, bed.path("copy")),
+}
+
+
+@pytest.mark.parametrize("kind", COPIES)
+@pytest.mark.parametrize("supported", [True, False])
+def test_a_copy_lets_nobody_do_more(bed, guarded, monkeypatch, kind, supported):
+    """It has the ACL, or not the rights that the mask of the ACL seems to give to the group."""
+    if not supported:
+        setxattr = os.setxattr
+
+        def refusing(path, name, value, **more):
+            if name == atomic.ACL:
+                raise OSError(95, "Operation not supported")
+            setxattr(path, name, value, **more)
+
+        monkeypatch.setattr(os, "setxattr", refusing)
+    COPIES[kind](bed, guarded)
+    [copy] = [os.path.join(top, name) for top, _, names in os.walk(bed.target) for name in names if name != "guarded"]
+    found = attributes(copy).get(atomic.ACL), stat.S_IMODE(os.stat(copy).st_mode)
+    assert found == ((GUARDED, 0o660) if supported else (None, 0o640))
+
+
+@pytest.mark.parametrize("kind", COPIES)
+def test_a_default_acl_gives_a_copy_nothing(bed, guarded, kind):
+    path = bed.file("folder/plain", "old\n", 0o640)
+    for folder in (os.path.dirname(path), bed.target):
+        os.setxattr(folder, "system.posix_acl_default", GUARDED)
+    os.unlink(guarded)
+    COPIES[kind](bed, path)
+    [copy] = [os.path.join(top, name) for top, _, names in os.walk(bed.target) for name in names if name != "plain"]
+    assert atomic.ACL not in attributes(copy) and stat.S_IMODE(os.stat(copy).st_mode) == 0o640
 
 
 def test_a_mode_limits_the_acl(bed, guarded):

@@ -1,0 +1,138 @@
+"""``pushsalt react``: the reactor, in the foreground, for systemd or a container."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import time
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+import typer
+
+from pushsalt.cli.app import Command
+from pushsalt.cli.opt import Opt
+from pushsalt.cli.options import CONTROLLER, GLOBAL, Given, takes
+from pushsalt.cli.stdio import TERMINAL, print_error
+from pushsalt.errors import EXIT_FAILED, EXIT_OK, CommandError, UsageError
+
+if TYPE_CHECKING:
+    from pushsalt.reactor.service import Reaction, Service
+
+app = typer.Typer(rich_markup_mode=None, add_completion=False)
+
+EXAMPLES = """
+pushsalt react                    follow the journal of events
+pushsalt react --once             react to what is there, and end
+pushsalt react --unit > /etc/systemd/system/pushsalt-react.service
+"""
+SHOWN = (
+    Opt("once", ("--once",), "React to the events that are there and to what comes of them, then end.", "flag"),
+    Opt(
+        "since",
+        ("--since",),
+        "Pass over events that are older than this (2h, 30d), or from before a date.",
+        metavar="TIME",
+    ),
+    Opt("unit", ("--unit",), "Print a unit file for systemd that runs this project's reactor.", "flag"),
+)
+#: Seconds after the first signal for reactions to end; those that have not are taken up by the next start.
+_GRACE: Final = 20.0
+#: Seconds between two attempts to get the lock that another process holds.
+_LOOK: Final = 0.5
+
+
+@app.command(cls=Command, epilog=EXAMPLES)
+@takes(SHOWN, CONTROLLER, GLOBAL)
+def react(given: Given) -> int:
+    """React to events of the journal by the reactor SLS of the configuration, each event once."""
+    if given.unit:
+        from pushsalt.cli.unitfile import unit_file
+
+        TERMINAL.get().stdout.write(unit_file("react", given))
+        return EXIT_OK
+    if given.out not in (None, "rich", "ndjson"):
+        raise UsageError(f"--out {given.out}: reactions are written as ndjson", "leave it out, or write --out ndjson")
+    return asyncio.run(_react(given))
+
+
+async def _react(given: Given) -> int:
+    from pushsalt.cli.client import Watcher, open_client
+    from pushsalt.log import DEFAULT_LEVEL
+    from pushsalt.reactor import settings
+    from pushsalt.reactor.lock import only_one
+    from pushsalt.reactor.service import Service
+    from pushsalt.run.jobevents import open_journal
+
+    given.job(DEFAULT_LEVEL)  # report invalid options before any file is read
+    since = _since(given)
+    client, level = open_client(given, TERMINAL.get(), Watcher())
+    reactor = settings.load(client.project.config)
+    if not reactor.rows:
+        raise CommandError("the configuration has no `reactor`", "see docs/reactor.md")
+    journal = open_journal(client.project)
+    service = Service(client, journal, reactor, given.job(level), partial(_say, given))
+    stopped = asyncio.Event()
+    _heed_signals(service, stopped)
+    with only_one(journal.path, partial(_wait, given)):
+        work = asyncio.create_task(service.run(once=bool(given.once), since=since))
+        stopping = asyncio.create_task(stopped.wait())
+        await asyncio.wait({work, stopping}, return_when=asyncio.FIRST_COMPLETED)
+        if not work.done():
+            await asyncio.wait({work}, timeout=_GRACE)
+        if not work.done():
+            os._exit(EXIT_OK)  # as after a kill: the next start takes up what is under way
+        stopping.cancel()
+        await work
+    return EXIT_FAILED if given.once and service.failed else EXIT_OK
+
+
+def _since(given: Given) -> float | None:
+    from pushsalt.jobs import times
+
+    if given.since is None:
+        return None
+    try:
+        return times.since(given.since)
+    except ValueError:
+        raise UsageError(f"--since: {given.since!r} is no time", "for example 2h, 30d, or 2026-11-26") from None
+
+
+def _wait(given: Given, text: str) -> bool:
+    """Say once that another reactor is there, and wait for its end; with ``--once`` do not."""
+    if given.once:
+        return False
+    if "waiting" not in given.values:
+        given.values["waiting"] = True
+        print_error(f"{text}: waiting for its end")
+    time.sleep(_LOOK)
+    return True
+
+
+def _heed_signals(service: Service, stopped: asyncio.Event) -> None:
+    loop = asyncio.get_running_loop()
+
+    def stop() -> None:
+        if stopped.is_set():
+            os._exit(EXIT_OK)
+        service.stop()
+        stopped.set()
+
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        loop.add_signal_handler(number, stop)
+
+
+def _say(given: Given, reaction: Reaction) -> None:
+    from pushsalt.display.safe import escape
+
+    out = TERMINAL.get().stdout
+    if given.out == "ndjson":
+        row = {"tag": reaction.tag, "sls": reaction.sls, "fun": reaction.title, "error": reaction.trouble or None}
+        out.write(json.dumps(row) + "\n", utf8=True)
+        return
+    when = time.strftime("%Y-%m-%d %H:%M:%S")
+    how = f"failed: {reaction.trouble}" if reaction.trouble else "done"
+    text = f"{when}  {reaction.tag}  {reaction.sls}  {reaction.title}  {how}"
+    out.write(escape(text.replace("\n", "\\n")) + "\n")

@@ -1,0 +1,41 @@
+"""Which states of which targets had drifted when they were looked at last, in the data base of the journal.
+
+An event of a change is put in the transaction that stores it: none is lost, and none comes twice.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from pushsalt.journal.store import Journal
+
+_TABLE: Final = """CREATE TABLE IF NOT EXISTS watched (
+    what TEXT NOT NULL, id TEXT NOT NULL, tags TEXT NOT NULL, PRIMARY KEY (what, id)
+) WITHOUT ROWID"""
+
+
+class Watched:
+    """The drift of targets by the states of these SLS. Methods raise OSError and sqlite3.Error."""
+
+    def __init__(self, journal: Journal, sls: Sequence[str]) -> None:
+        self._journal = journal
+        self._what = hashlib.sha256(json.dumps(list(sls)).encode()).hexdigest()[:16]
+        with journal.transaction() as connection:
+            connection.execute(_TABLE)
+
+    def tags(self, id: str) -> list[str]:
+        """The tags of the states that had drifted; none for a target that is new."""
+        query = "SELECT tags FROM watched WHERE what = ? AND id = ?"
+        rows = self._journal.rows(query, (self._what, id))
+        return [str(tag) for tag in json.loads(rows[0][0])] if rows else []
+
+    def change(self, id: str, tags: Sequence[str], event: tuple[str, dict[str, Any]]) -> None:
+        """Other states have drifted than before."""
+        with self._journal.transaction() as connection:
+            row = (self._what, id, json.dumps(list(tags)))
+            connection.execute("INSERT OR REPLACE INTO watched VALUES (?, ?, ?)", row)
+            self._journal.put_within(connection, [event])

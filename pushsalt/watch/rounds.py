@@ -1,0 +1,123 @@
+"""One round of a watch: a dry run of the states on all targets, events of what has changed, and runs that put it right.
+
+The rounds of a watch use the same connections one after the other.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import sqlite3
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from pushsalt.errors import EXIT_FAILED, EXIT_NO_ANSWER, EXIT_OK
+from pushsalt.journal.watched import Watched
+from pushsalt.run.again import selected
+from pushsalt.watch import drift
+
+if TYPE_CHECKING:
+    from pushsalt.job import JobOptions, Selection
+    from pushsalt.journal.store import Journal
+    from pushsalt.watch.clients import Clients, WatchClient
+    from pushsalt.watch.metrics import Metrics
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Watch:
+    """What is watched. ``applies``: drifted targets are put right."""
+
+    selection: Selection
+    sls: list[str]
+    options: JobOptions
+    applies: bool
+
+
+class Rounds:
+    """The rounds of a watch. ``say`` is called with texts for people."""
+
+    def __init__(
+        self, clients: Clients, journal: Journal, watch: Watch, metrics: Metrics, say: Callable[[str], None]
+    ) -> None:
+        self._clients = clients
+        self._journal = journal
+        self._watch = watch
+        self._metrics = metrics
+        self._say = say
+        self._watched: Watched | None = None
+        self._said = ""
+        self.exit_code = EXIT_OK
+
+    async def round(self) -> None:
+        """One round. Raises CommandError for targets that cannot be selected."""
+        began = time.monotonic()
+        found = await self._run(self._watch.selection, dry=True)
+        for each in found.values():
+            self._metrics.add(each)
+        if self._watch.applies:
+            drifted = [id for id, each in found.items() if each.drifted]
+            if drifted:
+                again = await self._run(selected(drifted), dry=False)
+                for id, each in again.items():
+                    if each.is_known and not each.failed:
+                        self._metrics.applied(id)
+                        self._metrics.targets[id]["drifted_states"] = 0.0
+                    found[id] = each
+        self.exit_code = max((_code(each) for each in found.values()), default=EXIT_OK)
+        self._metrics.round_ended(time.monotonic() - began)
+
+    async def _run(self, selection: Selection, *, dry: bool) -> dict[str, drift.Found]:
+        client = self._clients.one()
+        jids: list[str] = []
+        client.on_begin = jids.append
+        found: dict[str, drift.Found] = {}
+        options = replace(self._watch.options, test=dry)
+        with self._clients.running(client):
+            async for result in self._stream(client, selection, options):
+                each = drift.found(result, dry=dry)
+                found[each.id] = each
+                if each.is_known:
+                    await self._compare(each, jids[0] if jids else "", applied=not dry)
+                elif each.error:
+                    self._say(f"{each.id}  {self._clients.redacted(each.error)}")
+        return found
+
+    def _stream(self, client: WatchClient, selection: Selection, options: JobOptions) -> Any:
+        return client.stream_apply(selection, self._watch.sls, options)
+
+    async def _compare(self, found: drift.Found, jid: str, *, applied: bool) -> None:
+        """Store the drift of a target, with an event if it is not what it was before."""
+        try:
+            event = await asyncio.to_thread(self._store, found, jid, applied)
+            self._said = ""
+        except (OSError, sqlite3.Error) as exc:
+            text = f"{self._journal.path}: {getattr(exc, 'strerror', None) or exc}"
+            if text != self._said:
+                log.error("%s; check the free space and mode of its folder: events wait for the next round", text)
+            self._said = text
+            return
+        if event is not None:
+            data = event[1]
+            how = "put right" if applied else "in order again"
+            states = ", ".join(f"{each['__sls__']}: {each['__id__']}" for each in data["states"])
+            self._say(f"{found.id}  " + (how if data["in_order"] else f"drifted: {states}"))
+
+    def _store(self, found: drift.Found, jid: str, applied: bool) -> tuple[str, dict[str, Any]] | None:
+        if self._watched is None:
+            self._watched = Watched(self._journal, self._watch.sls)
+        event = drift.event(self._watched.tags(found.id), found, jid, applied)
+        if event is None:
+            return None
+        event = event[0], self._clients.hidden(event[1])
+        self._watched.change(found.id, sorted(found.drifted), event)
+        return event
+
+
+def _code(found: drift.Found) -> int:
+    if not found.answered:
+        return EXIT_NO_ANSWER
+    return EXIT_FAILED if found.failed or found.error else EXIT_OK

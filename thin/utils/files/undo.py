@@ -1,0 +1,176 @@
+"""Puts back what ``thin.utils.files.keeping`` kept of a job: first what that would do, then the doing."""
+
+import json
+import os
+
+from thin.boot import sha256
+from thin.utils.files import atomic, diff, keeping, owner, safepath
+
+#: Most files of which a difference is shown, and its longest text.
+_SHOWN = 500
+_LONGEST = 64 * 1024
+
+
+def plan(cachedir, jid):
+    """What an undo of the job does: ``salts``, ``files``, and ``key``, which tells this plan from another one.
+
+    ``files``: in the order in which they are done. Each has ``path``, ``states``, ``action``:
+
+    ======= ====================================================================
+    remove  the job made it
+    write   a file gets its former content (``diff``), owner and mode
+    dress   a file or folder gets its former owner and mode
+    make    a folder, or a link, that the job removed or changed is made again
+    none    it is as it was before the job
+    lost    it cannot be put back: ``why``
+    ======= ====================================================================
+
+    and ``drift`` if what is there is not what the job left. None if nothing of the job was kept.
+    """
+    held = keeping.notes(cachedir, jid)
+    if held is None:
+        return None
+    files = []
+    for path, entry in held["paths"].items():
+        if entry.get("before") is not None and _bare(entry["before"]) != _bare(entry.get("after")):
+            files.append(_file(path, entry, len(files) < _SHOWN))
+    removed = sorted((each for each in files if each["action"] == "remove"), key=_depth, reverse=True)
+    files = removed + sorted((each for each in files if each["action"] != "remove"), key=_depth)
+    data = json.dumps(files, sort_keys=True).encode("utf-8")
+    return {"salts": held["salts"], "files": files, "key": sha256(data).hexdigest()}
+
+
+def _depth(entry):
+    return entry["path"].count("/"), entry["path"]
+
+
+def _bare(found):
+    """What was found without the copy."""
+    return found and {key: found[key] for key in found if key != "copy"}
+
+
+def _file(path, entry, shown):
+    before, after = entry["before"], entry.get("after")
+    done = {"path": path, "states": entry["states"], "action": "none"}
+    try:
+        now = keeping.look(path, digest=True)
+    except OSError as exc:
+        return dict(done, action="lost", why=str(exc))
+    wanted = _bare(before)
+    if _alike(wanted, now):
+        return done
+    done["action"] = _action(before, now)
+    if done["action"] == "lost":
+        done["why"] = before.get("lost") or "what was there was no file, link or folder"
+    elif before.get("copy") and not os.path.isfile(before["copy"]):
+        return dict(done, action="lost", why="its copy %s is gone" % before["copy"])
+    if after is None or not _alike(after, now):
+        done["drift"] = True
+    if done["action"] == "write":
+        done["diff"] = _diff(path, before, now, entry["hidden"], shown)
+    if now["kind"] == before["kind"] and done["action"] != "lost":
+        done.update(_owner(now, before))
+    return done
+
+
+def _alike(one, other):
+    """Whether two answers of ``keeping.look`` are of the same, as far as both know. A link has no mode of its own."""
+    keys = ("kind", "uid", "gid", "to") if one["kind"] == "link" else ("kind", "uid", "gid", "mode", "sha")
+    return all(one.get(key) == other.get(key) for key in keys if key in one and (key in other or key == "sha"))
+
+
+def _action(before, now):
+    kind = before["kind"]
+    if kind == "none":
+        return "remove"
+    if before.get("lost") and now["kind"] != "dir":
+        return "lost"
+    if kind == "file" and "sha" not in before:  # its owner and mode were changed, nothing else
+        return "dress" if now["kind"] == "file" else "lost"
+    if kind == "file":
+        return "dress" if now.get("sha") == before["sha"] else "write"
+    if kind == "dir":
+        return "dress" if now["kind"] == "dir" else "make"
+    return "make" if kind == "link" else "lost"
+
+
+def _owner(now, before):
+    """``mode``, ``user`` and ``group`` as [now, then], those that change."""
+    pairs = (("mode", "mode", "%04o".__mod__), ("user", "uid", owner.uid_to_user), ("group", "gid", owner.gid_to_group))
+    return {word: [show(now[key]), show(before[key])] for word, key, show in pairs if now[key] != before[key]}
+
+
+def _diff(path, before, now, hidden, shown):
+    if hidden:
+        return "<show_changes=False>"
+    text = diff.of_files(path if now["kind"] == "file" else None, before["copy"]) if shown else ""
+    return text if text and len(text) <= _LONGEST else "%s is written again" % path
+
+
+def run(cachedir, jid, accept_drift=False, keys=None):
+    """Do it; returns ``plan`` with a ``result`` in each of ``files``: True, False (then ``why``), None (nothing to do).
+
+    ``keys``: those of plans which were shown; if it is another one now, nothing is done, and ``stale`` is True.
+    """
+    found = plan(cachedir, jid)
+    if found is None or (keys is not None and found["key"] not in keys):
+        return found and dict(found, stale=True)
+    held = keeping.notes(cachedir, jid)["paths"]
+    for entry in found["files"]:
+        if entry["action"] == "none":
+            entry["result"] = None
+        elif entry["action"] == "lost":
+            entry["result"] = False
+        elif entry.get("drift") and not accept_drift:
+            entry.update(result=False, why="it has been changed since the job")
+        else:
+            try:
+                why = _done(entry, held[entry["path"]]["before"])
+            except OSError as exc:
+                why = str(exc)
+            entry["result"] = not why
+            if why:
+                entry["why"] = why
+    return found
+
+
+def _done(entry, before):
+    """Put one path back. Returns the reason why that cannot be; raises OSError."""
+    path, action = entry["path"], entry["action"]
+    with safepath.at(path) as place:
+        now = keeping.look(path)
+        if action == "remove":
+            return _removed(place, now)
+        if now["kind"] not in ("none", before["kind"]) or (now["kind"] == "link" and action == "make"):
+            why = _removed(place, now)
+            if why:
+                return why
+        if action == "write":
+            atomic.write_at(place, atomic.pieces(before["copy"]), before["uid"], before["gid"], before["mode"])
+        elif action == "make" and before["kind"] == "link":
+            place.symlink(before["to"])
+        elif action == "make":
+            place.mkdir(0o700)
+        with place.pin() as pinned:
+            found = pinned.stat()
+            if (found.st_uid, found.st_gid) != (before["uid"], before["gid"]):
+                pinned.chown(before["uid"], before["gid"])
+            if before["kind"] != "link":
+                pinned.chmod(before["mode"])
+    return ""
+
+
+def _removed(place, now):
+    """Remove what is there; a folder only if it is empty."""
+    import errno
+
+    if now["kind"] != "dir":
+        place.unlink()
+        return ""
+    try:
+        place.rmdir()
+    except OSError as exc:
+        if exc.errno not in (errno.ENOTEMPTY, errno.EEXIST):
+            raise
+        return "the folder is not empty"
+    return ""
