@@ -6,8 +6,9 @@
     returns = client.apply(Selection("web*"), ["apache"])          # {id: TargetReturn}
 
 Each call has an async twin (``apply_async``); ``stream_apply`` and ``stream_run`` yield each target's return as it
-finishes. Trouble of one target is its return (``TargetReturn.ret["error"]``); only a wrong command raises
-(``errors.CommandError``). A Client keeps no global state: several may work side by side.
+finishes. ``with Client(…) as client:`` keeps connections from one call to the next. Trouble of one target is its return
+(``TargetReturn.ret["error"]``); only a wrong command raises (``errors.CommandError``). A Client keeps no global state:
+several may work side by side.
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from pushsalt.minion.wrappers import ControllerFunctions
     from pushsalt.planning.planfile import PlanFile
     from pushsalt.redact import Redactor
+    from pushsalt.run.keeping import Keeping
     from pushsalt.run.observers import JobObserver
     from pushsalt.run.project import Project
     from pushsalt.run.recording import Recorder
@@ -69,6 +71,19 @@ class Client:
         self.words: Sequence[str] = ()
         self._is_within = False
         self._kept: KeptConnections | None = None
+        self._keeping: Keeping | None = None
+
+    def __enter__(self) -> Client:
+        """Within the context, calls keep their connections for the next ones. Async calls connect each for itself."""
+        from pushsalt.run.keeping import Keeping
+
+        self._keeping = Keeping()
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        keeping, self._keeping = self._keeping, None
+        if keeping is not None:
+            keeping.close()
 
     def within(self, kept: KeptConnections | None = None) -> Client:
         """A client for one job within a job of this one, such as a step of an orchestration.
@@ -368,7 +383,7 @@ class Client:
         self.reporter.run_started(ids, job.title)
         job = replace(job, jid=job.jid or new_jid())
         log.debug("job %s: %s on %d targets", job.jid, job.title, len(ids))
-        runner = Runner(project, job, course.width, alone=len(ids) == 1, kept=self._kept, on_value=self.on_value)
+        runner = Runner(project, job, course.width, len(ids) == 1, kept=self._connections(job), on_value=self.on_value)
         self._stop = (asyncio.get_running_loop(), stopping := runner.stopping)
         check = batch_check(project, job, course)
         keeps = self.keeps_jobs and not job.options.plan
@@ -403,6 +418,10 @@ class Client:
         if runner.kept and record is not None and not stopping.requested.is_set():
             await self._collect(job, runner.kept)
 
+    def _connections(self, job: Job) -> KeptConnections | None:
+        """The connections that jobs of this client share."""
+        return self._kept if self._keeping is None else self._keeping.connections(self.project, job)
+
     async def _collect(self, job: Job, kept: dict[str, list[str]]) -> None:
         """Collect what targets of this job keep of earlier ones: JID -> ids."""
         from pushsalt.run.latereturns import collect
@@ -415,6 +434,8 @@ class Client:
         import asyncio
         import threading
 
+        if self._keeping is not None and not self._keeping.is_here:
+            return self._keeping.run(work)
         try:
             asyncio.get_running_loop()
         except RuntimeError:

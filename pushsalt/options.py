@@ -266,6 +266,7 @@ _CONTROLLER: Final = _of(
         60.0,
         "Seconds for which a connection that breaks in a run of states is made again; 0: the run ends with it.",
     ),
+    ("session", "text", "", "Keep connections for later commands, until so long after their last use: 10m; 0: never."),
     ("accept_new_host_keys", "bool", False, "Take unknown host keys into known_hosts; changed ones are refused."),
     ("return", "any", [], "Returners that get the return of every job's targets, beside those of `--return`."),
     ("return_config", "text", "", "The profile of returners' options, where the command names none."),

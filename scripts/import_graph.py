@@ -25,6 +25,7 @@ LAYERS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
         "types, errors, files, words",
         (
             "ages",
+            "broker",
             "counterparts",
             "privatekeys",
             "errors",

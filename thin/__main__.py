@@ -28,9 +28,10 @@ def main(state, store):
 
     ``state``: nonce; lock (None or the holder's words), wait (seconds) and lock_name, if it is not that of the whole
     target (``lock-`` and letters or digits); deadline (seconds or None); clean (bool); several, if other sessions may
-    follow (see thin.sessions); job, the JID of a run that may outlive its channel, with reconnect, the seconds that the
-    controller would try to come back, and resume, the number of the frame to go on at, if the run has begun before (see
-    thin.surviving); path, home, dir_fd and pending from the first stage.
+    follow (see thin.sessions), "kept" if they are those of other commands, with idle, the seconds to wait for one; job,
+    the JID of a run that may outlive its channel, with reconnect, the seconds that the controller would try to come
+    back, and resume, the number of the frame to go on at, if the run has begun before (see thin.surviving); path, home,
+    dir_fd and pending from the first stage.
     """
     try:
         down, up = _claim()
@@ -68,7 +69,7 @@ def _served(channel, state, store, ahead):
 
         return surviving.resume(channel, state), False
     lock_fd = _lock(state, channel) if state["lock"] is not None else None
-    if ahead is None and state["dir_fd"] >= 0 and not state["clean"]:
+    if (ahead is None or state["several"] == "kept") and state["dir_fd"] >= 0 and not state["clean"]:
         _say_kept(channel, state)
     if state["clean"]:
         channel.say(b"N", [("kind", "cleaned")] + [("removed", name) for name in store.clean()])

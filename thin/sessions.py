@@ -9,6 +9,7 @@ and b"P", with the parameters of one session; then the messages of any session f
 """
 
 import os
+import select
 import sys
 
 from thin import boot
@@ -78,12 +79,15 @@ class Ahead(object):
 
 
 def proceed(channel, state, store, kept):
-    """Say that the session is over, and wait for the next: ``state`` is its own then. Without one the process ends.
+    """Say that the session is over, and wait for the next: ``state`` is its own then. Without one the process ends,
+    also when none comes in time.
 
     What comes for all sessions is put into ``kept``.
     """
     try:
         boot.send(channel.nonce + b"D" + bytes(4), channel.up)
+        if state.get("idle") and not select.select([channel.down], [], [], state["idle"])[0]:
+            os._exit(0)
         kind, said = _frame(channel.down)
         while kind == b"K":
             from thin import wire

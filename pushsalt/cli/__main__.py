@@ -15,6 +15,12 @@ def main(argv: list[str] | None = None) -> None:
 
     words = sys.argv[1:] if argv is None else argv
     stdio.open_missing()
+    if argv is None:
+        from pushsalt.broker.client import answered as by_broker
+
+        code = by_broker(words)
+        if code is not None:
+            sys.exit(code)
     options = words[: words.index("--") if "--" in words else None]
     stdio.no_color = "--no-color" in options or "--no-colour" in options
     stdout = stdio.Stdout()

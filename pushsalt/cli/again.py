@@ -102,7 +102,7 @@ def _repeated(
         if not resumes:
             log.warning("the job %s ended well on all its targets: there is nothing to do", kept.jid)
             return EXIT_OK
-        returns.write(stay)
+        returns.write(stay, kept.elapsed)
         return EXIT_OK
     for text in again.said_differences(client.project, kept):
         log.warning("since the job %s: %s", kept.jid, text)
@@ -129,12 +129,12 @@ def wait(given: Given, word: str) -> int:
     before = client.jobs.returns(kept)
     returns = Returns(client, given, stdio.TERMINAL.get(), test=bool(kept.detail.get("options", {}).get("test")))
     if kept.state == "running" and not kept.is_left:
-        returns.write(before)
+        returns.write(before, kept.elapsed)
         log.warning("the job %s is still running in another process", kept.jid)
         return EXIT_NO_ANSWER
     lacking = [id for id in kept.ids if id not in before]
     if not lacking:
-        returns.write(before)
+        returns.write(before, kept.elapsed)
         returns.explain(before)
         worst = max((ret.exit_code for ret in before.values()), default=EXIT_OK)
         return worst if kept.exit_code is None else kept.exit_code

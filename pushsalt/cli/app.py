@@ -42,6 +42,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "cache": ("pushsalt.cli.cache", "Cached data of targets: list, show, clear, prune, verify"),
     "formula": ("pushsalt.cli.formula", "Formulas from git: add, list, show, update, remove, check, new"),
     "ca": ("pushsalt.cli.ca", "SSH certificates: init, sign-user, sign-host, revoke, show"),
+    "session": ("pushsalt.cli.session", "Connections kept for later commands: start, list, stop"),
     "init": ("pushsalt.cli.init", "Create a project folder"),
     "wait": ("pushsalt.cli.wait", "Wait until targets can be logged in to, or were restarted"),
     "clean": ("pushsalt.cli.clean", "Remove pushsalt's files from targets"),
@@ -89,7 +90,9 @@ class _Help:
                 panels.setdefault(param.rich_help_panel or "Options", []).append(_help_row(param))
         others = panels.pop("Options", [])
         if ctx.parent is not None and panels.pop(GLOBAL[0].panel, []):
-            others.append((" ".join(opt.flags[0] for opt in GLOBAL), "As before the command."))
+            flags = [opt.flags[0] for opt in GLOBAL]
+            middle = len(flags) // 2
+            others += [(" ".join(flags[:middle]), ""), (" ".join(flags[middle:]), "As before the command.")]
         others.append(("-h, --help", "Show this and exit."))
         for title, rows in (("Arguments", arguments), *panels.items(), ("Options", others)):
             if rows:

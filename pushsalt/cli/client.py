@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import logging
+import os
 from typing import TYPE_CHECKING, Any
 
+from pushsalt.broker.place import folder
 from pushsalt.cli import words
 from pushsalt.cli.stdio import Terminal
 from pushsalt.errors import UsageError
@@ -106,6 +108,10 @@ def open_client(given: Given, terminal: Terminal, reporter: Reporter) -> tuple[C
     terminal.log.redactor = client.redactor()
     level = given.log_level or str(project.config.opts.get("log_level") or DEFAULT_LEVEL)
     configure(terminal.log, level)
+    if given.session is not None or "session" in project.config.given or os.path.isdir(folder(os.environ)):  # noqa: PTH112
+        from pushsalt.cli.sessions import begin
+
+        begin(given, project)
     file_level = given.log_file_level
     if file_level and level_number(file_level) < level_number(level):
         level = file_level

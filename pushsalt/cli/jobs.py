@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
@@ -57,6 +57,10 @@ app = typer.Typer(cls=Actions, rich_markup_mode=None, add_completion=False, no_a
 _JID = typer.Argument(metavar="JID", help="A JID, the beginning of one, or `last`.")
 
 
+#: Formats in which a job is an object; the others show its returns.
+_OF_DATA: Final = ("json", "yaml", "ndjson")
+
+
 def _client(given: Given) -> Client:
     from pushsalt.cli.client import Watcher, open_client
 
@@ -106,21 +110,23 @@ def show(given: Given, jid: Annotated[str, _JID]) -> int:
     client = _client(given)
     job = client.jobs.get(jid)
     page = report_path(given.report)
-    returns = _wanted(given, client, job, client.jobs.returns(job))
+    found = client.jobs.returns(job)
+    returns = _wanted(given, client, job, found)
     steps = client.jobs.parts(job, "job") if job.detail.get("kind") == "orchestrate" else None
     if page is not None:
         from pushsalt.reports.others import job_page
 
         write_page(page, job_page(job, returns))
-    if given.out not in (None, "rich"):
+    if given.out in _OF_DATA:
         more = {} if steps is None else {"Steps": [{"jid": jid, **step} for jid, step in steps.items()]}
-        write_data(given, {**document(job, returns), **more})
+        data = {**document(job, returns), **more}
+        write_data(given, [data] if given.out == "ndjson" else data)
         return 0
-    TERMINAL.get().stdout.write(_escaped([*_head(job, returns), *_steps(steps or {})]))
+    if given.out in (None, "rich"):
+        TERMINAL.get().stdout.write(_escaped([*_head(job, found), *_steps(steps or {})]))
     if returns:
         test = bool(job.detail.get("options", {}).get("test"))
-        elapsed = (job.end or job.start) - job.start
-        Returns(client, given, TERMINAL.get(), test=test).write(returns, elapsed)
+        Returns(client, given, TERMINAL.get(), test=test).write(returns, job.elapsed)
     return 0
 
 
@@ -248,7 +254,7 @@ def _head(job: KeptJob, returns: dict[str, TargetReturn]) -> list[str]:
     if job.end is not None:
         lines.append(f"    ended {_local(job.end)}, exit code {job.exit_code}")
     missing = [id for id in job.ids if id not in returns]
-    if missing and len(returns) + len(missing) == job.targets:
+    if missing:
         lines.append(f"    no return of: {', '.join(missing[:20])}{' …' if len(missing) > 20 else ''}")
     return lines
 

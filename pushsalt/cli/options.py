@@ -71,6 +71,7 @@ GLOBAL = _rows(
         "Folder for the caches of grains, pillar, mine and resources.  [env: PUSHSALT_CACHE]",
         metavar="DIR",
     ),
+    Opt("session", ("--session",), "Keep connections until so long after their last use; 0: not.", metavar="DURATION"),
     Opt("locked", ("--locked",), "Use only the revisions of git remotes in pushsalt.lock.", "flag"),
     Opt("verbose", ("-v", "--verbose"), "More output: round trips, SLS names; -vv: unchanged states too.", "count"),
     Opt("no_color", ("--no-color",), "Disable colours.  [env: NO_COLOR; FORCE_COLOR for colours in a pipe]", "flag"),

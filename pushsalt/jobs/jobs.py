@@ -58,6 +58,11 @@ class KeptJob(NamedTuple):
         return self.state == "running" and self.mark == LEFT
 
     @property
+    def elapsed(self) -> float:
+        """Seconds from its begin to its end, 0 without an end."""
+        return (self.end or self.start) - self.start
+
+    @property
     def ids(self) -> list[str]:
         return list(self.detail.get("ids", ()))
 

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from pushsalt.sdb.store import Sdb
     from pushsalt.select.resources import Resources
     from pushsalt.sources import Sources
+    from pushsalt.transport import Keeper
 
 log = logging.getLogger(__name__)
 
@@ -64,8 +65,8 @@ class Project(Trees):
         self.rosters = Rosters(config.opts)
         self._loop: asyncio.AbstractEventLoop | None = None
         self._prepared = False
-        #: hashes of the cached pillars whose secrets are known to the redactor
-        self._hidden: set[int] = set()
+        self.keeper: Keeper | None = None  # of a kept session
+        self._hidden: set[int] = set()  # hashes of the cached pillars whose secrets are known to the redactor
         self.redactor.add_pillar({name: config.opts[name] for name in config.given if has_secrets(name)})
         for text in (*config.warnings, *self._unknown_options()):
             reporter.warning(None, text)

@@ -194,6 +194,7 @@ def connect_options(project: Project, job: Job) -> transport.ConnectOptions:
         ssh_config=_ssh_config(opts["ssh_config_file"]) if "ssh_config_file" in project.config.given else None,
         inventory=project.reachable,
         plugin_folders=folders("transport", opts),
+        keeper=project.keeper if job.kind != "wait" else None,  # which asks whether it can be logged in to
         **{name: opts[name] for name in ("connect_timeout", "keepalive_interval", "keepalive_count") if opts.get(name)},
     )
 

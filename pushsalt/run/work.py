@@ -11,7 +11,7 @@ import time
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final
 
 from pushsalt import transport
 from pushsalt.errors import TargetError
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from pushsalt.run.answers import Answers
     from pushsalt.run.rendered import Called, Planned, RenderedTarget
     from pushsalt.run.runner import Runner
-    from pushsalt.session.channel import Channels
     from pushsalt.session.collecting import Collector
     from pushsalt.session.questions import Serve
     from pushsalt.session.session import Session
@@ -216,6 +215,7 @@ class Work:
     async def _begun(self, start: Start, first: list[dict[str, Any]], may_install: bool) -> Session:
         from pushsalt.session import bootstrap
         from pushsalt.session.session import Session
+        from pushsalt.session.start import channels_of
         from pushsalt.session.survival import Reconnect
 
         connection = self._connection
@@ -230,7 +230,7 @@ class Work:
             serve=self._serve,
             on_event=self._event,
             warnings=self.warnings,
-            channels=cast("Channels", connection) if self.target.place != self.target.key else None,
+            channels=channels_of(self.target, connection, self.runner.connecting.keeper, start, self.project.runtime),
             reconnect=Reconnect(start.reconnect, self.connect_again) if start.job else None,
         )
         try:

@@ -28,7 +28,10 @@ class Traffic:
 
 
 class Channels(Protocol):
-    """Keeps idle channels between sessions (``pushsalt.transport.resource``)."""
+    """Keeps idle channels between sessions (``pushsalt.transport.resource``, ``pushsalt.session.keptchannels``)."""
+
+    #: parameters of the supervisor, of which several sessions are asked for
+    several: Mapping[str, object]
 
     async def take(self) -> Channel | None:
         """A channel that an earlier session kept here; None if there is none."""
@@ -87,6 +90,15 @@ class Channel:
             await self._hello
             return b""
         return self._program
+
+    def resume(self, nonce: str, info: Mapping[str, Any], resume: Callable[[Callable[[bytes], None]], Stream]) -> None:
+        """Take up the channel of an earlier process, in place of ``start``."""
+        self.opening.nonce = nonce
+        self._frames = wire.Frames(nonce.encode(), wire.UP_LIMIT, wire.SMALL_LIMIT)
+        self.info.update(info)
+        _resolve(self._go)
+        _resolve(self._hello)
+        self.stream = resume(self._heard)
 
     def again(self, parameters: Mapping[str, object], kept: Mapping[str, Any]) -> bytes:
         """The bytes to write before the first message of a further session.

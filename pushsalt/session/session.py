@@ -253,7 +253,7 @@ class Session:
             self.info.update(channel.info)
         else:
             self._channel = channel = Channel(self.target, connection.user, runtime, self._warn, self._fail)
-            await channel.start(connection, {**parameters, "several": self._channels is not None})
+            await channel.start(connection, {**parameters, **(self._channels.several if self._channels else {})})
         self.traffic = channel.traffic
         self._questions.use(runtime)
         return channel, beginning

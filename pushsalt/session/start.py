@@ -4,9 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
-from pushsalt.model import Blob
+from pushsalt.model import Blob, Target
+
+if TYPE_CHECKING:
+    from pushsalt.bundle.runtime import Runtime
+    from pushsalt.session.channel import Channels
+    from pushsalt.session.keptchannels import KeepingConnection
+    from pushsalt.transport import Connection, Keeper
 
 
 @dataclass(frozen=True)
@@ -80,3 +86,20 @@ class Start:
         if resource is not None:
             init["resource"] = resource
         return init
+
+
+def channels_of(
+    target: Target, connection: Connection, keeper: Keeper | None, start: Start, runtime: Runtime
+) -> Channels | None:
+    """Where a session's channel comes from and goes to, if other sessions may use it."""
+    if target.place != target.key:
+        return cast("Channels", connection)
+    if keeper is None or not hasattr(connection, "park") or start.job:
+        return None
+    from pushsalt.session.keptchannels import KeptChannels
+
+    keeping = cast("KeepingConnection", connection)
+    if start.clean:
+        keeping.drop()
+        return None
+    return KeptChannels(keeping, target, runtime, keeper.seconds)

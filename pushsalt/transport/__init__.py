@@ -55,6 +55,15 @@ class Stream(Protocol):
         """Close the stream at once."""
 
 
+class Keeper(Protocol):
+    """Another process that has connections (``transport.brokered``). ``seconds``: for how long it keeps them idle."""
+
+    seconds: float
+
+    async def connect(self, target: Target, options: ConnectOptions) -> Connection | None:
+        """A connection of that process; None if it cannot have it. Raises TargetError."""
+
+
 class Connection(Protocol):
     """A login on a target. ``user``: the login's name, None if unknown."""
 
@@ -95,12 +104,18 @@ class ConnectOptions:
     #: Folders of users' transports, and those that were used, by name.
     plugin_folders: tuple[Path, ...] = ()
     loaded: dict[str, ModuleType] = field(default_factory=dict, compare=False, repr=False)
+    #: of a kept session
+    keeper: Keeper | None = field(default=None, compare=False, repr=False)
 
 
 async def connect(target: Target, options: ConnectOptions) -> Connection:
     """Log in on the target. Raises TargetError, also for all exceptions of a user's transport, and for a time-out."""
     import asyncio  # every command pays for what is imported above
 
+    if target.transport == "ssh" and options.keeper is not None:
+        kept = await options.keeper.connect(target, options)
+        if kept is not None:
+            return kept
     transport = _loaded(target, options)
     bound = None if transport.__name__.startswith(__name__) else target.timeout or options.connect_timeout
     try:

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any, Final, Protocol
 
 from pushsalt import transport
@@ -134,6 +135,8 @@ class _Share:
 
 class ResourceConnection:
     """A Connection that is one user's share of the connection to a manager: it has one session until it is closed."""
+
+    several: Mapping[str, object] = MappingProxyType({"several": True})
 
     def __init__(self, connection: Connection, share: _Share) -> None:
         self.user = connection.user

@@ -63,7 +63,7 @@ MACS = (
 async def connect(target: Target, options: ConnectOptions) -> SshConnection:
     """Log in. Raises TargetError."""
     shared: Shared = options.shared.setdefault("ssh", Shared())
-    login = _Login(target, options, shared)
+    login = Login(target, options, shared)
     # A jump host has its own time limit; the target's begins when the jump host is connected.
     await login.reach()
     bound = target.timeout or options.connect_timeout
@@ -86,7 +86,7 @@ async def close(options: ConnectOptions) -> None:
 class _Client(asyncssh.SSHClient):
     """asyncssh's questions during a login."""
 
-    def __init__(self, login: _Login) -> None:
+    def __init__(self, login: Login) -> None:
         self._login = login
 
     def connection_made(self, conn: asyncssh.SSHClientConnection) -> None:
@@ -117,7 +117,7 @@ def _acknowledge_at_once(connection: asyncssh.SSHClientConnection) -> None:
     connection.data_received = received  # type: ignore[method-assign]
 
 
-class _Login:
+class Login:
     """One login, with repetitions, and the facts for its error."""
 
     def __init__(self, target: Target, options: ConnectOptions, shared: Shared) -> None:
@@ -419,7 +419,7 @@ async def _through(chain: tuple[str, ...], options: ConnectOptions, shared: Shar
     jump = shared.jumps.get(chain)
     if jump is None or (jump.broken() and jump.opening is not None and jump.opening.exception() is None):
         jump = shared.jumps[chain] = Jump(chain, shared)
-        jump.opening = asyncio.create_task(connect(_hop(chain, options), options))
+        jump.opening = asyncio.create_task(connect(hop(chain, options), options))
     jump.take()
     assert jump.opening is not None
     try:
@@ -430,7 +430,7 @@ async def _through(chain: tuple[str, ...], options: ConnectOptions, shared: Shar
     return jump
 
 
-def _hop(chain: tuple[str, ...], options: ConnectOptions) -> Target:
+def hop(chain: tuple[str, ...], options: ConnectOptions) -> Target:
     """The jump host: an id of the inventory, or else ``user@host:port`` as in ssh_config's ProxyJump."""
     name = chain[-1]
     known = options.inventory.get(name)

@@ -88,6 +88,8 @@ class SshSettings:
     unchecked: str = ""
     #: whether the inventory sets the user's file of host keys
     own_known_hosts: bool = False
+    #: whether variables of the environment, or programs of ``Match exec``, had a say
+    varies: bool = False
 
     def files(self, word: str, default: Sequence[Path]) -> list[Path]:
         """The files that an option of ssh_config names, or the default; ``none`` and /dev/null mean no file."""
@@ -108,6 +110,8 @@ class _Config(SSHClientConfig):
         self._target = target
         self._depth = 0
         self._careful = False
+        #: a variable of the environment, or a program, had a say
+        self.varies = False
         #: word of ssh_config -> file and line
         self.places: dict[str, str] = {}
         self._path, self._line_no = Path("ssh_options"), 0
@@ -166,6 +170,7 @@ class _Config(SSHClientConfig):
             self._error(f"{name} of nothing")
 
     def _variable(self, found: re.Match[str]) -> str:
+        self.varies = True
         value = os.environ.get(found[1])
         if value is None:
             raise ConfigParseError(f"{found[1]} is not in the environment")
@@ -202,6 +207,7 @@ class _Config(SSHClientConfig):
         self._matching = matching
 
     def _runs(self, line: str) -> bool:
+        self.varies = True
         try:
             words = sshcommand.command(line, self.token)
         except ValueError as exc:
@@ -286,6 +292,8 @@ _Config._handlers = {
     for name, (option, handler) in _HANDLERS.items()
 }
 _Config._handlers["match"] = ("Match", _Config._conditions)
+#: The options that can be asked for with ``SshSettings.get``.
+WORDS: Final = tuple(dict.fromkeys(option for option, _ in _HANDLERS.values()))
 
 
 def resolve(target: Target, files: Sequence[Path], *, accept_new: bool = False) -> SshSettings:
@@ -317,6 +325,7 @@ def resolve(target: Target, files: Sequence[Path], *, accept_new: bool = False) 
         proxy=_proxy(config, target),
         unchecked=_unchecked(config),
         own_known_hosts=any(sshwords.option(option)[0] == "userknownhostsfile" for option in given),
+        varies=config.varies,
     )
 
 

@@ -82,11 +82,25 @@ def test_show_prints_as_the_command_and_takes_parts(project):
     shown = project.run("jobs", "show", "last")
     assert "by " in shown.out and "exit code 0" in shown.out
     assert next(line for line in said.out.splitlines() if "fine" in line) in shown.out
+    assert shown.out.endswith(project.run("jobs", "wait", "last").out), "with the time that the job took"
     project.json("apply", "*", "fine", "--wait-lock", "60")
     assert set(jobs(project, "show", "last", "--failed")["Result"]) == {"paper"}
     assert set(jobs(project, "show", "last", "--changed")["Result"]) == {"here", "there"}
     assert set(jobs(project, "show", "last", "--target", "h*")["Result"]) == {"here"}
     assert set(jobs(project, "show", "last", "--target", "not paper and not here")["Result"]) == {"there"}
+
+
+def test_show_prints_through_the_same_outputters(project):
+    said = project.run("apply", "here,there", "fine", "-L", "--wait-lock", "60", "--out", "highstate")
+    shown = project.run("jobs", "show", "last", "--out", "highstate")
+    assert "Function: test.succeed_with_changes" in shown.out and shown.out.count("Summary for ") == 2
+    assert shown.out.splitlines()[:4] == said.out.splitlines()[:4]
+    assert project.run("jobs", "show", "last", "--out", "ndjson").out.count("\n") == 1
+    project.write("module/_output/mine.py", "def output(data, **kw):\n    return f'{sorted(data)}\\n'\n")
+    project.write("pushsalt.yaml", '{"file_roots": {"base": ["salt"]}, "module_dirs": ["module"]}')
+    assert project.run("jobs", "show", "last", "--out", "mine").out == "['here', 'there']\n"
+    nothing = project.run("jobs", "show", "last", "--failed")
+    assert nothing.code == 0 and "no return of" not in nothing.out, "those that are not shown have one"
 
 
 def test_list_takes_filters(project):

@@ -52,6 +52,20 @@ def test_a_failure_is_reported_once(project: Project) -> None:
     assert "[ERROR   ]" in logged.err
 
 
+def test_state_output_of_the_configuration_and_the_command(project: Project) -> None:
+    project.write("salt/two.sls", "long comment: test.nop\nchanged: test.succeed_with_changes\n")
+    below = "Something pretended to change"
+    assert "long comment" not in project.run("apply", "web1", "two").out
+    changes = project.run("apply", "web1", "two", "--state-output", "changes").out
+    assert "long comment" in changes and below in changes
+    project.write("pushsalt.yaml", "state_output: filter\nstate_output_terse: 'True'\nfile_roots: {base: [salt]}\n")
+    terse = project.run("apply", "web1", "two").out
+    assert "long comment" in terse and "changed" in terse and below not in terse
+    project.write("pushsalt.yaml", "state_output_exclude: [true]\nfile_roots: {base: [salt]}\n")
+    excluded = project.run("apply", "web1", "two", "--state_output=filter").out
+    assert "long comment" not in excluded and "1 changed, 1 unchanged" in excluded
+
+
 @pytest.mark.parametrize(
     ("fun", "kind", "last"),
     [

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 import pytest
 
-from pushsalt.jobs import database, encoding
+from pushsalt.jobs import database, encoding, record
 from pushsalt.jobs.alive import is_gone, mark_of
 from pushsalt.jobs.database import path_of
 from pushsalt.jobs.difference import difference, lines
@@ -30,17 +30,17 @@ def start(ids=("a", "b"), **more):
 def keep(folder, job, *returns, end=None, bounds=None):
     """A job with these returns; what was said of it."""
     said = []
-    record = JobRecord(path_of(folder), said.append, bounds or Bounds())
+    recorder = JobRecord(path_of(folder), said.append, bounds or Bounds())
 
     async def work():
-        record.job_begins(job)
-        await record.committed()
+        recorder.job_begins(job)
+        await recorder.committed()
         for each in returns:
-            record.target_returned(each)
-        await record.committed()
+            recorder.target_returned(each)
+        await recorder.committed()
         if end is not None:
-            record.job_ends(end)
-            await record.committed()
+            recorder.job_ends(end)
+            await recorder.committed()
 
     asyncio.run(work())
     return said
@@ -118,12 +118,12 @@ def test_a_resumed_job_is_judged_as_a_whole(tmp_path):
     assert (jobs.get(job.jid).failed, jobs.get(job.jid).unanswered) == (1, 1)
 
     async def resumed(*returns):
-        record = JobRecord(jobs.path, print, Bounds(), resumes=True)
-        record.job_begins(replace(job, ids=[each.id for each in returns]))
+        recorder = JobRecord(jobs.path, print, Bounds(), resumes=True)
+        recorder.job_begins(replace(job, ids=[each.id for each in returns]))
         for each in returns:
-            record.target_returned(each)
-        record.job_ends(ended(max(each.exit_code for each in returns)))
-        await record.committed()
+            recorder.target_returned(each)
+        recorder.job_ends(ended(max(each.exit_code for each in returns)))
+        await recorder.committed()
 
     asyncio.run(resumed(TargetReturn("b", 1)))
     kept = jobs.get(job.jid)
@@ -162,19 +162,19 @@ def test_another_writer_is_waited_for_only_a_while(tmp_path, monkeypatch):
 def test_small_and_large_returns_are_kept_when_they_are_committed(tmp_path, value):
     """Small ones are written in the thread of the event loop, large ones in the thread of the record."""
     job = start(ids=tuple(f"web{number}" for number in range(450)))
-    record = JobRecord(path_of(tmp_path), pytest.fail, Bounds())
+    recorder = JobRecord(path_of(tmp_path), pytest.fail, Bounds())
 
     async def work():
-        record.job_begins(job)
-        await record.committed()
+        recorder.job_begins(job)
+        await recorder.committed()
         other = sqlite3.connect(path_of(tmp_path))
         for number, id in enumerate(job.ids, 1):
-            record.target_returned(TargetReturn(id, value))
-            await record.committed()
+            recorder.target_returned(TargetReturn(id, value))
+            await recorder.committed()
             if number % 100 < 2:
                 assert other.execute("SELECT count(*) FROM returns").fetchone() == (number,)
-        record.job_ends(ended())
-        await record.committed()
+        recorder.job_ends(ended())
+        await recorder.committed()
         other.close()
 
     asyncio.run(work())
@@ -187,20 +187,20 @@ def test_small_and_large_returns_are_kept_when_they_are_committed(tmp_path, valu
 
 def test_a_small_return_waits_for_another_writer(tmp_path):
     job = start(ids=("a",))
-    record = JobRecord(path_of(tmp_path), pytest.fail, Bounds())
+    recorder = JobRecord(path_of(tmp_path), pytest.fail, Bounds())
 
     async def work():
-        record.job_begins(job)
-        await record.committed()
+        recorder.job_begins(job)
+        await recorder.committed()
         other = sqlite3.connect(path_of(tmp_path), isolation_level=None, check_same_thread=False)
         other.execute("BEGIN IMMEDIATE")
-        record.target_returned(TargetReturn("a", True))
+        recorder.target_returned(TargetReturn("a", True))
         asyncio.get_running_loop().call_later(0.2, other.execute, "COMMIT")
-        await record.committed()
+        await recorder.committed()
         assert other.execute("SELECT id FROM returns").fetchall() == [("a",)]
         other.close()
-        record.job_ends(ended())
-        await record.committed()
+        recorder.job_ends(ended())
+        await recorder.committed()
 
     asyncio.run(work())
 
@@ -244,6 +244,22 @@ def test_an_older_version_is_migrated(tmp_path):
     connection = sqlite3.connect(path)
     assert connection.execute("PRAGMA user_version").fetchone() == (database.VERSION,)
     connection.close()
+
+
+@pytest.mark.parametrize("version", range(1, database.VERSION))
+def test_jobs_of_each_older_version_stay(tmp_path, monkeypatch, version):
+    with monkeypatch.context() as older:
+        older.setattr(database, "MIGRATIONS", database.MIGRATIONS[:version])
+        older.setattr(database, "VERSION", version)
+        job = start(ids=("a",))
+        connection = database.open_database(path_of(tmp_path))
+        record._begin(connection, job)
+        record.put_return(connection, job.jid, TargetReturn("a", {"x": 1}))
+        connection.close()
+    kept = Jobs(tmp_path).get(job.jid)
+    assert Jobs(tmp_path).returns(kept)["a"].ret == {"x": 1}
+    assert keep(tmp_path, start(), end=ended()) == []
+    assert len(Jobs(tmp_path).list()) == 2
 
 
 def test_bounds_remove_the_oldest_and_no_job_that_runs(tmp_path):

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import pytest
+
+from pushsalt import plugins
 
 
 @dataclass(frozen=True)
@@ -138,6 +141,11 @@ def use(bed):
         return bed.say(*named(case.words, name)), path
 
     return use
+
+
+def test_each_kind_has_a_case_or_a_file_of_its_own():
+    files = {path.stem.removeprefix("test_") for path in Path(__file__).parent.glob("test_*.py")}
+    assert CASES.keys() == plugins.KINDS.keys() - files
 
 
 @KINDS

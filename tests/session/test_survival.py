@@ -31,8 +31,8 @@ def chunk(number: int, command: str) -> dict[str, Any]:
     return {"state": "cmd", "fun": "run", "__id__": name, "__sls__": "s", "__env__": "base", "name": command}
 
 
-def start(jid: str = JID, reconnect: float = 5) -> Start:
-    return Start(lock=LockRequest("me", 20), job=jid, reconnect=reconnect)
+def start(jid: str = JID, reconnect: float = 5, deadline: float | None = None) -> Start:
+    return Start(lock=LockRequest("me", 20), job=jid, reconnect=reconnect, deadline=deadline)
 
 
 async def until(condition: Any, seconds: float = 20) -> None:
@@ -55,11 +55,13 @@ class Bed:
         wait = f"echo 0 >> {self.log}; while test ! -e {self.gate}; do sleep 0.05; done"
         return [chunk(0, wait), *(chunk(n, f"echo {n} >> {self.log}") for n in range(1, count))]
 
-    async def begun(self, jid: str = JID, **message: Any) -> tuple[Any, asyncio.Task[Any]]:
+    async def begun(
+        self, jid: str = JID, deadline: float | None = None, **message: Any
+    ) -> tuple[Any, asyncio.Task[Any]]:
         async def no_connection() -> Connection:
             raise TargetError("unreachable", "here: gone", "-")
 
-        session = await self.opener(start=start(jid), reconnect=Reconnect(5, no_connection))
+        session = await self.opener(start=start(jid, 5, deadline), reconnect=Reconnect(5, no_connection))
         run = {
             "chunks": self.chunks(),
             "test": False,
@@ -133,6 +135,15 @@ async def test_a_run_whose_controller_is_gone_ends_and_is_collected(bed, runtime
     await until(lambda: not bed.jobs.exists())
     assert isinstance((await bed.collect(runtime))[1], NotThereError)  # once
     assert bed.log.read_text().split() == ["0", "1", "2"]
+
+
+async def test_a_run_without_its_controller_ends_at_the_time_of_the_job(bed, runtime):
+    await bed.cut(*await bed.begun(deadline=8.0))
+    await until(lambda: list(bed.jobs.glob("*/end")), 40)  # the state under way waits for ever
+    await until(lambda: not bed.at_work())
+    states, end = await bed.collect(runtime)
+    assert states == {} and isinstance(end, TargetError) and end.kind == "timeout"
+    assert bed.log.read_text().split() == ["0"]
 
 
 async def test_a_run_that_is_under_way_is_collected_as_it_ends(bed, runtime):

@@ -1,0 +1,107 @@
+"""A command line in a fork of the broker: this process becomes what the client's process would be without a broker."""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import fcntl
+import io
+import locale
+import os
+import resource
+import signal
+import sys
+import threading
+import time
+from collections.abc import Sequence
+from typing import IO, cast
+
+from pushsalt.broker.request import Request
+
+#: Signals whose meaning a command has from its caller.
+_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+def run(asked: Request, descriptors: Sequence[int], life: int) -> int:
+    """Run the command line; returns its exit code. ``life``: a pipe that ends with the broker."""
+    os.setsid()
+    _tie(life)
+    _take(descriptors)
+    _become(asked)
+    _streams()
+    from pushsalt.cli.__main__ import main
+
+    code = 0
+    try:
+        main(sys.argv[1:])
+    except SystemExit as exc:
+        code = exc.code if isinstance(exc.code, int) else int(exc.code is not None)
+    threading._shutdown()  # type: ignore[attr-defined]  # as at the end of every Python
+    atexit._run_exitfuncs()
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(OSError, ValueError):
+            stream.flush()
+    return code & 0xFF
+
+
+def _tie(life: int) -> None:
+    """Make the kernel kill this process group when the broker ends, for any reason (as ``thin.__main__`` does)."""
+    fcntl.fcntl(life, fcntl.F_SETOWN, -os.getpid())
+    if hasattr(fcntl, "F_SETSIG"):
+        fcntl.fcntl(life, fcntl.F_SETSIG, signal.SIGKILL)
+    else:
+        signal.signal(signal.SIGIO, lambda number, frame: os.killpg(0, signal.SIGKILL))
+    fcntl.fcntl(life, fcntl.F_SETFL, fcntl.fcntl(life, fcntl.F_GETFL) | os.O_ASYNC)
+
+
+def _take(descriptors: Sequence[int]) -> None:
+    """The client's streams and working folder."""
+    *streams, here = descriptors
+    os.fchdir(here)
+    for number, descriptor in enumerate(streams):
+        os.dup2(descriptor, number)
+    for descriptor in descriptors:
+        os.close(descriptor)
+
+
+def _become(asked: Request) -> None:
+    """Environment, arguments, import path, limits and signals of the client."""
+    for number in _SIGNALS:
+        ignored = number in asked.ignored
+        default = signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL
+        signal.signal(number, signal.SIG_IGN if ignored else default)
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    os.umask(asked.mask)
+    if asked.files:
+        with contextlib.suppress(OSError, ValueError):
+            most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+            resource.setrlimit(resource.RLIMIT_NOFILE, (min(asked.files, most) if most > 0 else asked.files, most))
+    os.environ.clear()
+    os.environ.update(asked.env)
+    time.tzset()
+    with contextlib.suppress(locale.Error):
+        locale.setlocale(locale.LC_CTYPE, "")
+    sys.argv[:] = asked.words
+    sys.path[:] = asked.path
+
+
+def _streams() -> None:
+    """The streams of Python for these descriptors, as its start makes them."""
+    encoding = locale.getpreferredencoding(False)
+    if sys.flags.utf8_mode:
+        encoding = "utf-8"
+    given, _, errors = os.environ.get("PYTHONIOENCODING", "").partition(":")
+    encoding = given or encoding
+
+    def opened(number: int, mode: str, handler: str) -> IO[str]:
+        raw = open(number, mode, closefd=False)  # noqa: SIM115
+        shown = os.isatty(number)
+        return io.TextIOWrapper(cast("IO[bytes]", raw), encoding, handler, line_buffering=shown or number == 2)
+
+    handler = errors or "strict"
+    sys.stdin = sys.__stdin__ = cast("io.TextIOWrapper", opened(0, "rb", handler))  # type: ignore[misc]
+    sys.stdout = sys.__stdout__ = cast("io.TextIOWrapper", opened(1, "wb", handler))  # type: ignore[misc]
+    sys.stderr = sys.__stderr__ = cast("io.TextIOWrapper", opened(2, "wb", "backslashreplace"))  # type: ignore[misc]
+
+
+__all__ = ["run"]

@@ -1,0 +1,114 @@
+"""``pushsalt session``: connections that are kept for later commands."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from pushsalt.cli import sessions
+from pushsalt.cli.answer import write
+from pushsalt.cli.app import Actions, Command, complete_targets
+from pushsalt.cli.options import GLOBAL, JOB, MATCHERS, OUTPUT, Given, takes
+from pushsalt.cli.stdio import TERMINAL
+from pushsalt.errors import UsageError
+
+EXAMPLES = """
+pushsalt session start 'web*'
+pushsalt --session 30m run 'web*' test.ping
+pushsalt session list
+pushsalt session stop web1
+"""
+
+app = typer.Typer(cls=Actions, rich_markup_mode=None, add_completion=False, no_args_is_help=True, epilog=EXAMPLES)
+_TARGET = typer.Argument(metavar="[TARGET]", help="Target expression.", autocompletion=complete_targets)
+
+
+@app.callback()
+def session() -> None:
+    """Connections that are kept for later commands: the second command on a target costs one round trip.
+
+    A broker on this machine keeps them until so long after their last use (--session, `session:`, else 10 minutes).
+    """
+
+
+@app.command("start", cls=Command)
+@takes(MATCHERS, JOB, GLOBAL)
+def start(given: Given, target: Annotated[str | None, _TARGET] = None) -> int:
+    """Begin a session, and connect to these targets."""
+    from pushsalt.cli.client import Watcher, open_client
+    from pushsalt.cli.job import run_job
+
+    client, _ = open_client(given, TERMINAL.get(), Watcher())
+    config = client.project.config
+    seconds = sessions.wanted(given, config) or sessions.DEFAULT
+    where = sessions.Place(config)
+    if where.info() is None:
+        sessions.keeper(where, seconds, there=False)
+        sessions.start(where, seconds)
+    info = where.info()
+    if info is None:
+        raise UsageError(
+            "the broker of the session did not start", hint=f"look at {where.folder}, and run it with -l debug"
+        )
+    if target is None:
+        write(given, info, [f"broker {info['pid']}: connections are kept for {sessions.spoken(seconds)} of idleness"])
+        return 0
+    given.values["session"] = f"{seconds:g}"
+
+    def stream(client: Any, selection: Any, options: Any) -> Any:
+        client.keeps_jobs = False
+        return client.stream_run(selection, "test.ping", options=options)
+
+    return run_job(given, TERMINAL.get(), target, stream)
+
+
+@app.command("list", cls=Command)
+@takes(OUTPUT, GLOBAL)
+def list_(given: Given) -> int:
+    """The user's brokers, and the connections that each of them keeps."""
+    found: list[dict[str, Any]] = []
+    lines: list[str] = []
+    for path in sorted(_folder().glob("*.json")):
+        info = sessions.read_info(path)
+        said = sessions.ask(str(path.with_suffix(".keep")), b"?") if info is not None else None
+        if info is None or said is None:
+            continue
+        rows = sorted(said["targets"], key=lambda row: str(row["id"]))
+        found.append({**info, "used": said["used"], "targets": rows})
+        what = ", ".join(info["inventories"]) or "no inventory"
+        since = time.strftime("%H:%M", time.localtime(info["since"]))
+        lines.append(f"broker {info['pid']} since {since}: {info['config'] or 'no configuration'}, {what}")
+        lines += [
+            f"  {row['id']}  idle {sessions.spoken(row['idle'])}, {sessions.spoken(row['left'])} left" for row in rows
+        ]
+        if said["used"]:
+            lines.append(f"  {said['used']} in use")
+    write(given, found, lines or ["no session"])
+    return 0
+
+
+@app.command("stop", cls=Command)
+@takes(MATCHERS, OUTPUT, GLOBAL)
+def stop(given: Given, target: Annotated[str | None, _TARGET] = None) -> int:
+    """Close the connections with these targets; without TARGET all of them, and the broker ends."""
+    from pushsalt.cli.client import Watcher, open_client
+
+    given.values["session"] = "0"
+    client, _ = open_client(given, TERMINAL.get(), Watcher())
+    ids = None if target is None else client.target(given.selection(target))
+    where = sessions.Place(client.project.config)
+    said = sessions.ask(where.path("keep"), b"q", ids=ids)
+    closed = [] if said is None else sorted(str(row["id"]) for row in said["targets"])
+    line = "no session" if said is None else f"closed: {', '.join(closed) or 'nothing was kept'}"
+    write(given, closed, [line])
+    return 0
+
+
+def _folder() -> Path:
+    from pushsalt.broker import place
+
+    return Path(place.folder(os.environ))

@@ -1,0 +1,205 @@
+"""The kept session of a command: whether there is one, and the start of its broker."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import re
+import subprocess
+import sys
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from pushsalt.broker import place
+from pushsalt.errors import ConfigError, PushsaltError, UsageError
+from pushsalt.privatefolder import private_dir
+
+if TYPE_CHECKING:
+    from pushsalt.cli.options import Given
+    from pushsalt.config import Config
+    from pushsalt.run.project import Project
+    from pushsalt.transport.brokered import Keeper
+
+log = logging.getLogger(__name__)
+
+#: Seconds of a session that ``session start`` begins where nothing says more.
+DEFAULT: Final = 600.0
+#: Seconds for a broker's start.
+STARTING: Final = 30.0
+#: Seconds for a keeper's answer.
+ANSWER: Final = 20.0
+_UNITS: Final = {"s": 1, "m": 60, "h": 3600, "d": 86400}
+_OFF: Final = ("", "0", "off", "no", "false", "none")
+_PROGRAM: Final = (
+    "import sys; sys.path[:] = sys.argv.pop(1).split(chr(10)); from pushsalt.cli.broker import main; main()"
+)
+
+
+def seconds_of(text: str) -> float | None:
+    """Seconds of ``10m``, ``1h30m``, ``90``; 0 for ``off``; None for what is no duration."""
+    text = text.strip().lower()
+    if text in _OFF:
+        return 0.0
+    if text.isascii() and text.isdigit():
+        return float(text)
+    words = re.findall(r"(\d+)([smhd])", text)
+    if not words or "".join(number + unit for number, unit in words) != text:
+        return None
+    return float(sum(int(number) * _UNITS[unit] for number, unit in words))
+
+
+def spoken(seconds: float) -> str:
+    """A time for people: ``10 min``, ``40 s``."""
+    return f"{seconds / 60:.0f} min" if seconds >= 120 else f"{max(0.0, seconds):.0f} s"
+
+
+def wanted(given: Given, config: Config) -> float | None:
+    """Seconds of the session that the command line or the configuration asks for; None if neither says anything."""
+    hint = "for example 10m, 1h or 0"
+    if given.session is not None:
+        found = seconds_of(given.session)
+        if found is None:
+            raise UsageError(f"--session: {given.session!r} is no duration", hint=hint)
+        return found
+    if "session" not in config.given:
+        return None
+    found = seconds_of(str(config.opts["session"]))
+    if found is None:
+        raise ConfigError(f"`session`: {config.opts['session']!r} is no duration", hint=hint)
+    return found
+
+
+class Place:
+    """Where the broker of a configuration and an inventory is, for this process."""
+
+    def __init__(self, config: Config) -> None:
+        paths = [config.path, config.project, config.cache_dir, *config.inventories]
+        self.about = {
+            "config": str(config.path or ""),
+            "inventories": [str(path) for path in config.inventories] or list(config.rosters),
+        }
+        self.folder = place.folder(os.environ)
+        self.key = place.key(os.environ, [*map(str, paths), *config.rosters])
+
+    def path(self, kind: str) -> str:
+        return f"{self.folder}/{self.key}.{kind}"
+
+    def info(self) -> dict[str, Any] | None:
+        """What the broker has said of itself; None where none is."""
+        if not place.is_private(self.folder):
+            return None
+        return read_info(Path(self.path("json")))
+
+    @property
+    def link(self) -> Path:
+        """The link by which command lines like this one find the broker."""
+        return Path(self.folder, place.alias(sys.argv[1:], os.environ, os.getcwd()))  # noqa: PTH109
+
+
+def read_info(path: Path) -> dict[str, Any] | None:
+    """What a broker has written of itself."""
+    try:
+        found = json.loads(path.read_text())
+        os.kill(int(found["pid"]), 0)
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+    return found if isinstance(found, dict) else None
+
+
+def begin(given: Given, project: Project) -> None:
+    """Have the command use a kept session, if there is one or one is wanted. Raises UsageError, ConfigError."""
+    seconds = wanted(given, project.config)
+    where = Place(project.config)
+    info = where.info()
+    if seconds is None and info is not None:
+        seconds = float(info.get("idle", DEFAULT))
+    if not seconds:
+        if given.session is None and os.path.lexists(where.link):
+            where.link.unlink(missing_ok=True)
+        return
+    try:
+        project.keeper = keeper(where, seconds, there=info is not None)
+    except PushsaltError as exc:
+        log.warning("the session is not kept: %s; %s", exc.message, exc.hint)
+
+
+def keeper(where: Place, seconds: float, *, there: bool) -> Keeper:
+    """The way to the keeper of a session; its broker is started if there is none. Raises UsageError."""
+    from pushsalt.transport.brokered import Keeper
+
+    if len(where.path("keep.new")) > place.LONGEST_PATH:
+        raise UsageError(
+            f"{where.folder} is too long for a socket", hint="set XDG_RUNTIME_DIR to a shorter private folder"
+        )
+    if there:
+        _link(where)
+        return Keeper(where.path("keep"), seconds)
+    try:
+        private_dir(where.folder)
+    except OSError as exc:
+        raise UsageError(f"{where.folder}: {exc.strerror or exc}", hint="make it a private folder") from None
+    if not place.is_private(where.folder):
+        raise UsageError(f"others can use {where.folder}", hint=f"chmod 700 {where.folder}, or remove it")
+    return Keeper(where.path("keep"), seconds, partial(start, where, seconds))
+
+
+def _link(where: Place) -> None:
+    """Have command lines like this one find the broker."""
+    link, goal = where.link, f"{where.key}.run"
+    try:
+        if os.path.lexists(link):
+            if str(link.readlink()) == goal:
+                return
+            link.unlink()
+        link.symlink_to(goal)
+    except OSError as exc:
+        log.debug("%s: %s", link, exc)
+
+
+def start(where: Place, seconds: float) -> None:
+    """Start the broker, and wait until it takes connections; where another command just starts it, for that one."""
+    words = [sys.executable, "-c", _PROGRAM, "\n".join(sys.path), where.folder, where.key, f"{seconds:g}"]
+    nothing = subprocess.DEVNULL
+    try:
+        subprocess.run(
+            [*words, json.dumps(where.about)],
+            stdin=nothing,
+            stdout=nothing,
+            stderr=nothing,
+            start_new_session=True,
+            timeout=STARTING,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired) as exc:
+        log.warning("the session's broker does not start: %s", exc)
+        return
+    _link(where)
+
+
+def ask(path: str, kind: bytes, **values: Any) -> dict[str, Any] | None:
+    """What a keeper answers to ``?`` or ``q`` (``transport.lease``); None where it does not."""
+    from pushsalt.broker.client import connected
+    from pushsalt.transport import lease
+
+    try:
+        sock = connected(path)
+    except OSError:
+        return None
+    if sock is None:
+        return None
+    try:
+        sock.settimeout(ANSWER)
+        sock.sendall(lease.said(kind, **values))
+        data = b""
+        while len(data) < lease.HEAD or len(data) < lease.HEAD + int.from_bytes(data[5:9], "big"):
+            piece = sock.recv(65536)
+            if not piece:
+                return None
+            data += piece
+        return lease.values(data[lease.HEAD :])
+    except OSError:
+        return None
+    finally:
+        sock.close()

@@ -1,0 +1,363 @@
+"""The keeper: the process that has the SSH connections of a kept session (``transport.lease`` has its messages).
+
+A connection is used by one command at a time. When it is given back it is kept, with one runtime on the target that
+waits for its next session, until it was idle for as long as the command said. A command gets a kept connection only if
+a login by what configuration, ssh_config, known_hosts and key files say now would be the same (``transport.identity``)
+and the other side still answers; otherwise a new one is made.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import os
+import signal
+import socket
+import time
+from collections.abc import Mapping
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from pushsalt.broker.client import peer_uid
+from pushsalt.errors import TargetError
+from pushsalt.model import Target
+from pushsalt.transport import lease, ssh
+from pushsalt.transport.identity import identity
+from pushsalt.transport.leased import Streams
+from pushsalt.transport.sshconnection import SshConnection
+
+log = logging.getLogger(__name__)
+
+#: Seconds after the last word of a server from which it is asked whether it is still there, and those for its answer.
+FRESH: Final = 2.0
+ANSWER: Final = 3.0
+#: Commands that may wait to be taken, for each of their targets.
+BACKLOG: Final = 4096
+#: Idle connections with one target.
+IDLE: Final = 2
+
+_lease: ContextVar[Lease | None] = ContextVar("lease", default=None)
+
+
+def main(listener: socket.socket, life: int, seconds: float) -> None:
+    """Keep connections until nothing is kept and nobody has asked for so many seconds, or the broker has ended.
+
+    ``life``: a pipe that ends with the broker.
+    """
+    for number in (signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    root = logging.getLogger()
+    root.handlers[:] = [_Forward()]
+    root.setLevel(logging.DEBUG)
+    logging.getLogger("asyncssh").setLevel(logging.WARNING)
+    logging.getLogger("asyncio").setLevel(logging.WARNING)
+    asyncio.run(Keeper(seconds).serve(listener, life))
+
+
+class _Forward(logging.Handler):
+    """Sends lines of the log to the command whose connection they are about."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        user = _lease.get()
+        if user is not None and record.levelno >= user.level:
+            text = record.getMessage()
+            user.send(lease.said(b"g", level=record.levelno, name=record.name, text=text))
+
+
+@dataclass
+class Kept:
+    """A connection that nobody uses. ``stream``: of a runtime that waits for its next session, and what is known."""
+
+    target: Target
+    identity: str
+    connection: SshConnection
+    seconds: float
+    stream: Any = None
+    about: dict[str, Any] = field(default_factory=dict)
+    since: float = field(default_factory=time.monotonic)
+    clocks: tuple[float, float] = field(default_factory=lambda: (time.monotonic(), time.time()))
+    timer: asyncio.TimerHandle | None = None
+    watch: asyncio.Task[None] | None = None
+
+
+class Names(dict[str, Target]):
+    """Jump hosts by their ids in the inventory; those that the command was not asked about raise MissingError."""
+
+    def __init__(self, given: Mapping[str, Any]) -> None:
+        super().__init__({name: lease.to_target(value) for name, value in given.items() if value is not None})
+        self._none = {name for name, value in given.items() if value is None}
+
+    def get(self, name: str, default: Any = None) -> Any:
+        if name not in self and name not in self._none:
+            raise MissingError(name)
+        return super().get(name, default)
+
+
+class MissingError(Exception):
+    """The command has to say whether this is an id of its inventory."""
+
+
+class Keeper:
+    """The kept connections, by target."""
+
+    def __init__(self, seconds: float) -> None:
+        self.seconds = seconds
+        self.idle: dict[str, list[Kept]] = {}
+        self.used = 0
+        self._shared: dict[str, tuple[float, dict[str, Any]]] = {}
+        self._done = asyncio.Event()
+        self._asked = time.monotonic()
+        self._tasks: set[asyncio.Task[Any]] = set()
+        self.environment = ""
+
+    async def serve(self, listener: socket.socket, life: int) -> None:
+        loop = asyncio.get_running_loop()
+        loop.add_reader(life, self._done.set)
+        self.environment = lease.environment(os.environ)
+        server = await asyncio.start_unix_server(self._client, sock=listener, backlog=BACKLOG)
+        loop.call_later(max(1.0, self.seconds), self._look)
+        async with server:
+            await self._done.wait()
+        await asyncio.gather(*(self._close(kept) for several in list(self.idle.values()) for kept in list(several)))
+
+    def _look(self) -> None:
+        """End when nothing is kept and nobody has asked for a while."""
+        now = time.monotonic()
+        left = self._asked + self.seconds - now
+        if left <= 0 and not self.used and not self.idle:
+            self._done.set()
+        else:
+            asyncio.get_running_loop().call_later(max(1.0, left), self._look)
+
+    def stop(self) -> None:
+        """Take nobody any more; ends when the last connection was given back."""
+        self.seconds = 0.0
+        self._asked = 0.0
+        if not self.used and not self.idle:
+            self._done.set()
+
+    async def _client(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        sock = writer.get_extra_info("socket")
+        found = None
+        if peer_uid(sock) == os.geteuid():
+            self._asked = time.monotonic()
+            found = await lease.read(reader)
+        with contextlib.suppress(ConnectionError, ValueError, KeyError):
+            if found is not None and found[0] == b"l":
+                await Lease(self, reader, writer).run(found[2])
+            elif found is not None and found[0] in b"?q":
+                await self._control(found, writer)
+        writer.close()
+        self._asked = time.monotonic()
+
+    # --- what ``pushsalt session`` asks
+
+    async def _control(self, found: tuple[bytes, int, bytes], writer: asyncio.StreamWriter) -> None:
+        kept = [each for several in self.idle.values() for each in several]
+        if found[0] == b"q":
+            ids = lease.values(found[2])["ids"]
+            kept = [each for each in kept if ids is None or each.target.id in ids]
+            await asyncio.gather(*(self._close(each) for each in kept))
+            if ids is None:
+                self.stop()
+        now = time.monotonic()
+        rows = [
+            {"id": each.target.id, "idle": now - each.since, "left": each.seconds - (now - each.since)} for each in kept
+        ]
+        writer.write(lease.said(b"!", targets=rows, used=self.used))
+        await writer.drain()
+
+    # --- connections
+
+    def shared(self, token: str) -> dict[str, Any]:
+        """What the connections of one command share: files are read anew for each command."""
+        now = time.monotonic()
+        for old in [name for name, (last, _) in self._shared.items() if now - last > 60 and name != token]:
+            _, shared = self._shared.pop(old)
+            if "ssh" in shared:
+                self.later(shared["ssh"].keys.close())
+        shared = self._shared[token][1] if token in self._shared else {}
+        self._shared[token] = now, shared
+        return shared
+
+    def later(self, work: Any) -> None:
+        task = asyncio.ensure_future(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def take(self, target: Target, wanted: str) -> Kept | None:
+        """A kept connection of this identity that answers; those that do not fit any more are closed."""
+        found = None
+        for kept in reversed(list(self.idle.get(target.id, ()))):
+            if kept not in self.idle.get(target.id, ()):
+                continue  # another command has it by now
+            fits = kept.identity == wanted and kept.connection.is_open
+            if fits and found is not None:
+                continue
+            self._remove(kept)
+            if fits and await _answers(kept):
+                found = kept
+                continue
+            if fits:
+                log.debug("%s: the kept connection does not answer: a new one is made", target.id)
+            self.later(self._close(kept))
+        if found is not None:
+            await _stop_watching(found)
+        return found
+
+    def give_back(self, kept: Kept) -> None:
+        """Keep a connection that is open, at most so many with one target."""
+        several = self.idle.setdefault(kept.target.id, [])
+        several.append(kept)
+        kept.since, kept.clocks = time.monotonic(), (time.monotonic(), time.time())
+        kept.timer = asyncio.get_running_loop().call_later(kept.seconds, lambda: self.later(self._close(kept)))
+        if kept.stream is not None:
+            kept.watch = asyncio.ensure_future(_watch(kept))
+        if len(several) > IDLE or not self.seconds:
+            oldest = several[0]
+            self._remove(oldest)
+            self.later(self._close(oldest))
+
+    def _remove(self, kept: Kept) -> None:
+        several = self.idle.get(kept.target.id, [])
+        if kept in several:
+            several.remove(kept)
+        if not several:
+            self.idle.pop(kept.target.id, None)
+        if kept.timer is not None:
+            kept.timer.cancel()
+
+    async def _close(self, kept: Kept) -> None:
+        self._remove(kept)
+        await _stop_watching(kept)
+        if kept.stream is not None:
+            kept.stream.close()
+            with contextlib.suppress(asyncio.TimeoutError):
+                await asyncio.wait_for(kept.stream.wait_closed(), ANSWER)
+        await kept.connection.close()
+
+
+async def _watch(kept: Kept) -> None:
+    """A runtime that says something, or ends, while nobody uses it is no use any more."""
+    with contextlib.suppress(TargetError):
+        await kept.stream.read()
+    kept.stream.abort()
+    kept.stream = None
+
+
+async def _stop_watching(kept: Kept) -> None:
+    watch, kept.watch = kept.watch, None
+    if watch is not None:
+        watch.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await watch
+
+
+async def _answers(kept: Kept) -> bool:
+    """Whether the server is still there. It is asked, unless it has said something just now."""
+    before, now = kept.clocks, (time.monotonic(), time.time())
+    slept = abs((now[1] - before[1]) - (now[0] - before[0])) > 1  # the machine's sleep, or a clock that was set
+    if now[0] - before[0] < FRESH and not slept:
+        return True
+    try:
+        request = kept.connection.connection._make_global_request(b"keepalive@openssh.com")
+        await asyncio.wait_for(request, ANSWER)
+    except Exception:
+        return False
+    return kept.connection.is_open
+
+
+class Lease:
+    """A command's use of one connection."""
+
+    def __init__(self, keeper: Keeper, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._keeper, self._reader, self._writer = keeper, reader, writer
+        self.level = logging.WARNING
+        self._draining = asyncio.Lock()
+
+    def send(self, data: bytes) -> None:
+        if not self._writer.is_closing():
+            self._writer.write(data)
+
+    async def _drain(self) -> None:
+        async with self._draining:
+            await self._writer.drain()
+
+    async def run(self, asked: bytes) -> None:
+        """From the request to the connection's return."""
+        self._keeper.used += 1
+        _lease.set(self)
+        try:
+            kept = await self._connected(lease.values(asked))
+            if kept is not None:
+                await self._use(kept)
+        finally:
+            self._keeper.used -= 1
+
+    async def _connected(self, asked: dict[str, Any]) -> Kept | None:
+        self.level = int(asked["level"])
+        target = lease.to_target(asked["target"])
+        connecting = asyncio.ensure_future(self._connect(target, asked))
+        gone = asyncio.ensure_future(self._reader.read(1))
+        await asyncio.wait({connecting, gone}, return_when=asyncio.FIRST_COMPLETED)
+        if not connecting.done():  # the command is gone, or wants the connection no more
+            connecting.cancel()
+        gone.cancel()
+        try:
+            kept = await connecting
+            with contextlib.suppress(asyncio.CancelledError, OSError):
+                await gone
+        except asyncio.CancelledError:
+            return None
+        except MissingError as exc:
+            self.send(lease.said(b"N", names=[str(exc)]))
+            return None
+        except TargetError as exc:
+            self.send(lease.said(b"E", 0, **lease.error(exc)))
+            return None
+        if kept is None:
+            self.send(lease.frame(b"A"))
+            return None
+        about = kept.about if kept.stream is not None else None
+        self.send(lease.said(b"L", user=kept.connection.user, about=about))
+        return kept
+
+    async def _connect(self, target: Target, asked: dict[str, Any]) -> Kept | None:
+        keeper, seconds = self._keeper, float(asked["seconds"])
+        keeper.seconds = max(keeper.seconds, seconds) if keeper.seconds else 0.0
+        shared = keeper.shared(str(asked["token"]))
+        try:
+            options = lease.to_options(asked["options"], Names(asked["jumps"]), shared)
+            wanted, varies = identity(target, options)
+            if varies and asked["environment"] != keeper.environment:
+                return None
+            kept = await keeper.take(target, wanted)
+            if kept is None:
+                connection = await ssh.connect(target, options)
+                wanted, _ = identity(target, options)  # with a host key that is known since just now
+                return Kept(target, wanted, connection, seconds)
+            log.debug("%s: a kept connection is used", target.id)
+            kept.seconds = seconds
+        except MissingError:
+            shared.clear()
+            raise
+        return kept
+
+    async def _use(self, kept: Kept) -> None:
+        streams = Streams(kept.connection, self.send, self._drain)
+        if kept.stream is not None:
+            streams.has(kept.stream, kept.about)
+            kept.stream, kept.about = None, {}
+        done = await streams.run(self._reader)
+        parked = await streams.end()
+        if not done or not kept.connection.is_open:
+            if parked is not None:
+                parked[0].abort()
+            await kept.connection.close()
+            return
+        if parked is not None:
+            kept.stream, kept.about = parked
+        self._keeper.give_back(kept)

@@ -1,0 +1,164 @@
+"""The keeper's end of a connection that a command uses: passes the bytes of its streams both ways."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any
+
+from pushsalt.errors import TargetError
+from pushsalt.transport import Stream, lease
+from pushsalt.transport.sshconnection import SshConnection
+
+#: The number of the stream that was kept; those that are opened have higher ones.
+KEPT = 0
+
+
+@dataclass
+class _Open:
+    stream: Stream
+    pump: asyncio.Task[None]
+    draining: bool = False
+    taken: int = 0
+
+
+class Streams:
+    """The streams of one connection. ``send`` queues bytes for the command, ``drain`` waits until it takes them."""
+
+    def __init__(
+        self, connection: SshConnection, send: Callable[[bytes], None], drain: Callable[[], Awaitable[None]]
+    ) -> None:
+        self._connection, self._send, self._drain = connection, send, drain
+        self._open: dict[int, _Open] = {}
+        self._parked: tuple[Stream, dict[str, Any]] | None = None
+        self._tasks: set[asyncio.Task[Any]] = set()
+
+    def has(self, stream: Stream, about: dict[str, Any]) -> None:
+        """This stream was kept: the command may take it up, and else it stays."""
+        self._parked = stream, about
+
+    def _resume(self) -> None:
+        if self._parked is not None:
+            stream, _ = self._parked
+            self._parked = None
+            stream._on_stderr = lambda data: self._send(lease.frame(b"e", KEPT, data))  # type: ignore[attr-defined]
+            self._pump(KEPT, stream)
+
+    async def run(self, reader: asyncio.StreamReader) -> bool:
+        """Do what the command says; whether it has given the connection back in order."""
+        while (found := await lease.read(reader)) is not None:
+            kind, number, data = found
+            if kind == b"d":
+                return True
+            if kind == b"r":
+                self._resume()
+            elif kind == b"o":
+                await self._start(number, lease.values(data))
+            elif number in self._open:
+                await self._do(kind, number, data)
+        return False
+
+    async def end(self) -> tuple[Stream, dict[str, Any]] | None:
+        """Abort all streams but the one that is kept, which is returned."""
+        for number in list(self._open):
+            await self._stop(number)
+        for task in self._tasks:
+            task.cancel()
+        if self._parked is not None and self._parked[0].exit_status is not None:
+            self._parked = None
+        return self._parked
+
+    async def _start(self, number: int, asked: dict[str, Any]) -> None:
+        def heard(data: bytes) -> None:
+            self._send(lease.frame(b"e", number, data))
+
+        try:
+            stream = await self._connection.open(asked["words"], pty=bool(asked["pty"]), on_stderr=heard)
+        except TargetError as exc:
+            if exc.kind != "no_shell" or not await self._make_room():
+                self._send(lease.said(b"E", number, **lease.error(exc)))
+                return
+            try:
+                stream = await self._connection.open(asked["words"], pty=bool(asked["pty"]), on_stderr=heard)
+            except TargetError as again:
+                self._send(lease.said(b"E", number, **lease.error(again)))
+                return
+        self._send(lease.frame(b"O", number))
+        self._pump(number, stream)
+
+    async def _make_room(self) -> bool:
+        """End the runtime that waits for a session, for servers that allow one session per connection."""
+        if self._parked is None:
+            return False
+        stream, _ = self._parked
+        self._parked = None
+        stream.close()
+        with contextlib.suppress(asyncio.TimeoutError):
+            await asyncio.wait_for(stream.wait_closed(), 3)
+        return True
+
+    async def _do(self, kind: bytes, number: int, data: bytes) -> None:
+        stream = self._open[number].stream
+        if kind == b"i":
+            stream.write(data)
+            self._taken(number, len(data))
+        elif kind == b"z":
+            stream.write_eof()
+        elif kind == b"c":
+            stream.close()
+        elif kind == b"a":
+            await self._stop(number)
+        elif kind == b"p":
+            found = self._open.pop(number)
+            await _cancelled(found.pump)
+            stream._on_stderr = None  # type: ignore[attr-defined]
+            before, self._parked = self._parked, (stream, lease.values(data))
+            if before is not None:
+                before[0].close()
+
+    def _taken(self, number: int, size: int) -> None:
+        """Tell the command how many bytes have gone on, once the connection takes more."""
+        found = self._open[number]
+        found.taken += size
+        if found.draining:
+            return
+        found.draining = True
+
+        async def report() -> None:
+            await found.stream.drain()
+            found.draining, taken, found.taken = False, found.taken, 0
+            self._send(lease.said(b"k", number, size=taken))
+
+        self._later(report())
+
+    def _later(self, work: Any) -> None:
+        task = asyncio.ensure_future(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    def _pump(self, number: int, stream: Stream) -> None:
+        self._open[number] = _Open(stream, asyncio.ensure_future(self._up(number, stream)))
+
+    async def _up(self, number: int, stream: Stream) -> None:
+        try:
+            while data := await stream.read():
+                self._send(lease.frame(b"o", number, data))
+                await self._drain()
+            self._send(lease.frame(b"z", number))
+        except TargetError as exc:
+            self._send(lease.said(b"x", number, **lease.error(exc)))
+        await stream.wait_closed()
+        self._send(lease.said(b"s", number, status=stream.exit_status))
+
+    async def _stop(self, number: int) -> None:
+        found = self._open.pop(number)
+        found.stream.abort()
+        await _cancelled(found.pump)
+
+
+async def _cancelled(task: asyncio.Task[None]) -> None:
+    task.cancel()
+    with contextlib.suppress(asyncio.CancelledError, ConnectionError):
+        await task
