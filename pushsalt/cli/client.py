@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import logging
+import os
 from typing import TYPE_CHECKING, Any
 
+from pushsalt.broker.place import folder
 from pushsalt.cli import words
-from pushsalt.cli.sessions import begin as begin_session
 from pushsalt.cli.stdio import Terminal
 from pushsalt.errors import UsageError
 from pushsalt.events import BatchDone, Reporter
@@ -107,7 +108,10 @@ def open_client(given: Given, terminal: Terminal, reporter: Reporter) -> tuple[C
     terminal.log.redactor = client.redactor()
     level = given.log_level or str(project.config.opts.get("log_level") or DEFAULT_LEVEL)
     configure(terminal.log, level)
-    begin_session(given, project)
+    if given.session is not None or "session" in project.config.given or os.path.isdir(folder(os.environ)):  # noqa: PTH112
+        from pushsalt.cli.sessions import begin
+
+        begin(given, project)
     file_level = given.log_file_level
     if file_level and level_number(file_level) < level_number(level):
         level = file_level

@@ -111,8 +111,6 @@ def read_info(path: Path) -> dict[str, Any] | None:
 def begin(given: Given, project: Project) -> None:
     """Have the command use a kept session, if there is one or one is wanted. Raises UsageError, ConfigError."""
     seconds = wanted(given, project.config)
-    if seconds is None and not os.path.isdir(place.folder(os.environ)):  # noqa: PTH112  as nearly always
-        return
     where = Place(project.config)
     info = where.info()
     if seconds is None and info is not None:

@@ -154,6 +154,8 @@ def _own(chunk: Chunk | None, ret: Any, notes: Mapping[str, Any]) -> tuple[Mark,
             return "unknown", f"{function}: the command says itself what it changed (stateful)"
         if not any(key in chunk for key in _GUARDS + _REACTIVE):
             return "unknown", f"{function} has no onlyif, unless or creates"
+    if ret.get("result") is False and function == "file.symlink" and chunk.get("backupname"):
+        return "unknown", "its dry run, as Salt's, does not take backupname into account"
     if ret.get("result") is False and "retry" in chunk:
         return "unknown", "it fails, and would be tried again"
     return ("will" if changes else "none"), ""

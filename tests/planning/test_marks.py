@@ -136,6 +136,14 @@ def test_what_fails_is_no_ground_for_reactions() -> None:
     assert words(found) == {"/d/f": "none", "b": "may"}
 
 
+def test_a_link_that_moves_what_is_there() -> None:
+    chunk = {"state": "file", "fun": "symlink", "name": "/l", "__id__": "l", "target": "/t"}
+    ret = {"result": False, "changes": {}, "comment": "File or directory exists", "name": "/l"}
+    tag = "file_|-l_|-/l_|-symlink"
+    assert [each.mark for each in marks([chunk], {tag: ret}, {})] == ["none"]
+    assert [each.mark for each in marks([{**chunk, "backupname": "/b"}], {tag: ret}, {})] == ["unknown"]
+
+
 def test_a_dry_run_that_speaks_of_a_change_that_is_none() -> None:
     chunk = {"state": "cron", "fun": "file", "name": "salt://tab", "__id__": "tab"}
     tag = "cron_|-tab_|-salt://tab_|-file"
