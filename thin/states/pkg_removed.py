@@ -66,8 +66,7 @@ def _uninstall(action, name, version, pkgs, normalize, ignore_epoch, kwargs):
     compare = __salt__["pkg.version_cmp"]
 
     def unwanted():
-        """Those of the packages that are installed (at the unwanted version); for purge also those with remaining
-        configuration."""
+        """The installed ones of the packages (at the unwanted version); for purge also those with configuration."""
         current = __salt__["pkg.list_pkgs"](versions_as_list=True, **kwargs)
         found = {
             pkg
@@ -79,8 +78,7 @@ def _uninstall(action, name, version, pkgs, normalize, ignore_epoch, kwargs):
         return sorted(found)
 
     def with_versions(targets):
-        """Select only the unwanted one of several installed versions of a package (for example kernels), if rpm is
-        used."""
+        """Select only the unwanted one of several installed versions of a package, if rpm is used."""
         if __grains__.get("os_family") not in ("RedHat", "Suse"):
             return targets
         current = __salt__["pkg.list_pkgs"](versions_as_list=True, **kwargs)
