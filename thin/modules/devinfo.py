@@ -27,9 +27,11 @@ def filter_(udev_in=None, udev_ex=None):
 
         pushsalt run '*' devinfo.filter udev_in='{"e.id_fs_type": "xfs"}'
     """
-    facts = {disk: __salt__["udev.info"](disk) for disk in __grains__["disks"]}
+    properties = {disk: __salt__["udev.info"](disk) for disk in __grains__["disks"]}
     return sorted(
-        disk for disk in facts if _fits(facts[disk], udev_in or {}) and not (udev_ex and _fits(facts[disk], udev_ex))
+        disk
+        for disk in properties
+        if _fits(properties[disk], udev_in or {}) and not (udev_ex and _fits(properties[disk], udev_ex))
     )
 
 
@@ -69,9 +71,9 @@ def hwinfo(items=None, short=True, listmd=False, devices=None):
     return found
 
 
-def _fits(facts, wanted):
+def _fits(properties, wanted):
     for path, values in wanted.items():
-        value = facts
+        value = properties
         for key in path.split("."):
             value = value.get(key.upper(), "n/a") if isinstance(value, dict) else "n/a"
         if isinstance(value, dict):

@@ -155,7 +155,7 @@ def tune(device, **kwargs):
 
         pushsalt run '*' disk.tune /dev/vdb1 read-ahead=1024 read-write=True
     """
-    options, facts, wrong = [], [], []
+    options, properties, wrong = [], [], []
     for key, value in kwargs.items():
         if key.startswith("__"):
             continue
@@ -164,13 +164,13 @@ def tune(device, **kwargs):
             wrong.append("%s=%s" % (key, value))
             continue
         options += ["--set" + _SETTINGS[key]] + ([] if flag else [str(value)])
-        facts.append("getro" if flag else "get" + _SETTINGS[key])
+        properties.append("getro" if flag else "get" + _SETTINGS[key])
     if wrong:
         raise SaltInvocationError("Invalid keyword arguments: %s" % ", ".join(wrong))
     done = __salt__["cmd.run_all"](["blockdev"] + options + [device], python_shell=False)
     if done["retcode"] != 0:
         raise CommandExecutionError(done["stderr"])
-    return dump(device, facts)
+    return dump(device, properties)
 
 
 def wipe(device):

@@ -62,17 +62,21 @@ def hpa(disks, size=None):
         pushsalt run '*' disk.hpa /dev/vdb 5%
     """
     found = {}
-    for disk, facts in hdparms(disks, "N").items():
-        visible, total, status = next(iter(facts.values()))
+    for disk, properties in hdparms(disks, "N").items():
+        visible, total, status = next(iter(properties.values()))
         found[disk] = {"total": total}
         if visible != total and "disabled" not in status:
             found[disk].update(visible=visible, hidden=total - visible)
     if size is None:
         return found
-    for disk, facts in found.items():
+    for disk, properties in found.items():
         text = str(size)
-        left = facts["total"] * (100 - int(text.strip("%"))) // 100 if "%" in text else facts["total"] - int(text)
-        _hdparm(["--yes-i-know-what-i-am-doing", "-Np%d" % (left if left > 0 else facts["total"]), disk])
+        left = (
+            properties["total"] * (100 - int(text.strip("%"))) // 100
+            if "%" in text
+            else properties["total"] - int(text)
+        )
+        _hdparm(["--yes-i-know-what-i-am-doing", "-Np%d" % (left if left > 0 else properties["total"]), disk])
     return None
 
 

@@ -50,15 +50,20 @@ def list_worktrees(cwd, stale=False, user=None, password=None, output_encoding=N
     found = {}
     out = _git(["worktree", "list", "--porcelain"], cwd, user, output_encoding=output_encoding)["stdout"]
     for block in out.strip().split("\n\n"):
-        facts = {line.partition(" ")[0]: line.partition(" ")[2] for line in block.splitlines()}
-        path, head = facts.get("worktree"), facts.get("HEAD")
+        properties = {line.partition(" ")[0]: line.partition(" ")[2] for line in block.splitlines()}
+        path, head = properties.get("worktree"), properties.get("HEAD")
         if not path or not head:  # a bare repository has no commit checked out
             continue
         gone = not os.path.isdir(path)
         if gone != bool(stale) and not everything:
             continue
-        branch = facts.get("branch", "").replace("refs/heads/", "", 1)
-        entry = found[path] = {"stale": gone, "HEAD": head, "detached": "detached" in facts, "branch": branch or None}
+        branch = properties.get("branch", "").replace("refs/heads/", "", 1)
+        entry = found[path] = {
+            "stale": gone,
+            "HEAD": head,
+            "detached": "detached" in properties,
+            "branch": branch or None,
+        }
         if entry["detached"]:
             words = ["tag", "--points-at", head]
             tags = _git(words, cwd, user, output_encoding=output_encoding)["stdout"].splitlines()

@@ -330,7 +330,7 @@ def _mountinfo():
         # any number of optional fields precedes the hyphen
         end = words.index("-")
         device = words[end + 2]
-        facts = known.get(device, {})
+        properties = known.get(device, {})
         major, _, minor = words[2].partition(":")
         found[words[4]] = {
             "mountid": words[0],
@@ -343,8 +343,8 @@ def _mountinfo():
             "device": device.replace("\\040", "\\ "),
             "alt_device": listed.get(words[4]),
             "superopts": _named(words[end + 3].split(",")),
-            "device_uuid": facts.get("UUID") and facts["UUID"].lower(),
-            "device_label": facts.get("LABEL"),
+            "device_uuid": properties.get("UUID") and properties["UUID"].lower(),
+            "device_label": properties.get("LABEL"),
         }
     return found
 

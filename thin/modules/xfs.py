@@ -277,12 +277,12 @@ def _geometry(text):
 def _devices(text):
     found, mounts = {}, _mounts()
     for block in text.split("\n\n"):
-        facts = dict(line.split("=", 1) for line in block.strip().splitlines() if "=" in line)
-        facts = {key.lower(): facts[key] for key in facts}
-        if facts.pop("type", None) == "xfs":
-            facts.setdefault("label", None)
-            name = facts.pop("devname")
-            found[name] = dict(facts, **mounts.get(name, {}))
+        properties = dict(line.split("=", 1) for line in block.strip().splitlines() if "=" in line)
+        properties = {key.lower(): properties[key] for key in properties}
+        if properties.pop("type", None) == "xfs":
+            properties.setdefault("label", None)
+            name = properties.pop("devname")
+            found[name] = dict(properties, **mounts.get(name, {}))
     return found
 
 

@@ -232,8 +232,8 @@ def _reason(done):
 def _group(device):
     """The volume group that a physical volume belongs to, an empty name for none; None when it is no such volume."""
     path = os.path.realpath(device)
-    facts = __salt__["lvm.pvdisplay"](path, real=True).get(path)
-    return facts and facts["Volume Group Name"]
+    properties = __salt__["lvm.pvdisplay"](path, real=True).get(path)
+    return properties and properties["Volume Group Name"]
 
 
 def _megabytes(size):

@@ -449,8 +449,8 @@ def _spec(name, mount_by):
     found = __salt__["disk.blkid"](name) if name.startswith("/") else __salt__["disk.blkid"](token=name)
     if len(found) != 1:
         return None
-    ((device, facts),) = found.items()
+    ((device, properties),) = found.items()
     if mount_by == "device":
         return device
-    value = facts.get(mount_by.upper())
+    value = properties.get(mount_by.upper())
     return "%s=%s" % (mount_by.upper(), value) if value else None
