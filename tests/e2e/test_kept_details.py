@@ -11,6 +11,8 @@ from pushsalt.run.jobrecord import bounds_of
 from tests.beds.processes import wait_until
 from tests.beds.project import Project
 
+pytestmark = pytest.mark.slow
+
 HOSTS = {"here": {"transport": "local"}, "there": {"transport": "local"}, "paper": {"transport": "offline"}}
 STATES = """
 my/tag:

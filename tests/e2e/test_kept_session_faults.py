@@ -14,6 +14,8 @@ from tests.beds.keeping import keeping
 from tests.beds.processes import children, wait_until
 from tests.beds.project import Project
 
+pytestmark = pytest.mark.slow
+
 SESSION = ("--session", "5m")
 
 

@@ -10,6 +10,8 @@ import pytest
 from tests.beds.keeping import keeping
 from tests.beds.processes import children, wait_until
 
+pytestmark = pytest.mark.slow
+
 SESSION = ("--session", "5m")
 
 

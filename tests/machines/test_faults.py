@@ -17,6 +17,7 @@ from tests.beds.processes import wait_until
 from tests.beds.project import Done, Project, values
 
 pytestmark = [
+    pytest.mark.slow,
     pytest.mark.machines,
     pytest.mark.skipif(bool(missing()), reason=missing() or "-"),
 ]

@@ -13,6 +13,8 @@ from pushsalt.minion.dryrun import treatment
 from pushsalt.modules.effects import CHANGES, READS, RUNS, SILENT
 from pushsalt.options import OPTIONS
 
+pytestmark = pytest.mark.slow
+
 KINDS = {"pkg.install": CHANGES, "pkg.version": READS, "cmd.run": RUNS, "cmd.which": READS, "mine_own.get": SILENT}
 
 
