@@ -45,11 +45,11 @@ def events(
     given: Given,
     glob: Annotated[str, typer.Argument(metavar="TAG-GLOB", help="Only of tags that match.")] = "*",
 ) -> int:
-    """Events of jobs, of targets and runners, oldest first."""
+    """Events of jobs, of targets and runners, oldest first: lines on a terminal, ndjson elsewhere."""
     if given.out not in _FORMATS:
         raise UsageError(f"--out {given.out}: events are written as ndjson", "leave it out, or write --out ndjson")
-    for_people = given.out in (None, "rich")
     out = TERMINAL.get().stdout
+    for_people = given.out == "rich" or (given.out is None and out.is_terminal)
     journal = _journal(given)
     name = given.cursor
     try:

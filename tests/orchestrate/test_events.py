@@ -51,6 +51,14 @@ def test_a_job_has_salts_events(project, tmp_path):
         assert (data["jid"], data["fun"], data["fun_args"]) == (jid, "test.echo", ["hello"])
 
 
+def test_lines_for_people_are_for_terminals(project):
+    assert project.run("run", "web1", "test.ping").code == 0
+    plain = project.run("events").out
+    assert plain == project.run("events", "--out", "ndjson").out and json.loads(plain.splitlines()[0])["tag"]
+    shown = project.run("events", "--out", "rich").out
+    assert len(shown.splitlines()) == len(plain.splitlines()) and not shown.startswith("{")
+
+
 def test_events_of_targets_arrive_as_salts_do(project):
     assert project.run("run", "web1", "event.send", "app/up", "{version: 2}").code == 0
     [event] = events(project, "app/*")
