@@ -11,12 +11,12 @@ from __future__ import annotations
 
 import argparse
 import ast
+import functools
 import inspect
 import re
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import cache
 from pathlib import Path
 
 import yaml
@@ -71,7 +71,7 @@ class Module:
                 known.files.append(file)
 
 
-@cache
+@functools.cache
 def modules() -> list[Module]:
     """All modules, in the order of their pages."""
     sys.path.insert(0, str(ROOT))
@@ -114,6 +114,7 @@ def _public(tree: ast.Module) -> Iterator[tuple[str, ast.FunctionDef]]:
 # --- meanings of arguments
 
 
+@functools.cache
 def shared() -> dict[str, str]:
     """The meaning of arguments that many functions have, by name, or by ``module.name``."""
     loaded = yaml.safe_load(SHARED.read_text("utf-8"))

@@ -10,10 +10,12 @@ tests/docs/states/STATE.sls, which a test runs.
 from __future__ import annotations
 
 import ast
+import functools
 import inspect
 import re
 import sys
 from pathlib import Path
+from typing import Any
 
 import yaml
 
@@ -70,7 +72,7 @@ def section(name: str) -> list[str]:
 
 def arguments(name: str) -> dict[str, tuple[str, str]]:
     """argument -> (default, meaning) of all arguments of the state and of functions to which it passes them."""
-    said = yaml.safe_load(SAID.read_text("utf-8"))
+    said = _said()
     more = {**said["modules"].get(name.partition(".")[0], {}), **said["more"].get(name, {})}
     module, function = _find("states", name)
     terms = _terms(function.doc)
@@ -88,6 +90,11 @@ def arguments(name: str) -> dict[str, tuple[str, str]]:
     empty = [argument for argument, (_, text) in made.items() if not text]
     assert not empty, f"{name}: nothing says what these mean: {', '.join(empty)} (scripts/states_page.yaml)"
     return made
+
+
+@functools.cache
+def _said() -> dict[str, Any]:
+    return yaml.safe_load(SAID.read_text("utf-8"))
 
 
 def _find(kind: str, name: str) -> tuple[module_docs.Module, module_docs.Function]:
