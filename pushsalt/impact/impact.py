@@ -188,7 +188,7 @@ class _Shared:
         return _files(self._old.project.pillar_files) == _files(self._new.project.pillar_files)
 
     def is_same(self, first: Answer, before: Target | None, after: Target | None) -> bool:
-        """Whether the old side's answer for a target is valid for the new side too: none of its dependencies differs."""
+        """Whether the old side's answer for a target is also that of the new side: none of its dependencies differs."""
         if not self._ground or first.reads is None or before is None or after is None or not self._same_pillar:
             return False
         if any(getattr(before, name) != getattr(after, name) for name in _OWN):
