@@ -1,5 +1,5 @@
-"""The broker of a kept session: where it is, what a command asks it for, and the client that a command line becomes.
+"""The broker of a kept session: the paths of its sockets, the request format, and the client side of a command line.
 
-``pushsalt session`` and ``session:`` start it (``pushsalt.cli.broker``). These modules import little, since a command
-line that the broker runs needs nothing else.
+``pushsalt session`` and ``session:`` start it (``pushsalt.cli.broker``). These modules import little, since the
+client of a command line needs nothing else.
 """

@@ -1,6 +1,7 @@
-"""A command line that a broker runs: this process lends it its streams, passes signals on, and ends as it ends.
+"""The client of a command line that a broker runs.
 
-Nothing is imported here that a Python has not loaded anyway, or nearly so.
+The broker's process uses the streams of this one. The client forwards signals to it, and ends with the exit status, or
+by the signal, with which the command ended. Almost all that this module imports is loaded by Python at its start.
 """
 
 from __future__ import annotations
@@ -11,13 +12,13 @@ import sys
 
 from pushsalt.broker import place
 
-# names in annotations are not imported: every command pays for it
+# names that only annotations use are not imported, since an import would delay every command
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from _socket import socket
     from collections.abc import Sequence
 
-#: Commands that a broker runs. The others need no targets, or a terminal of their own to ask on.
+#: Commands that a broker runs. The others use no targets, or need a terminal on which they ask questions.
 COMMANDS = frozenset(("run", "apply", "plan", "grains", "cp", "clean", "wait", "target", "orchestrate"))
 #: Names of all commands, so that a value before the command is not taken for one.
 OTHERS = frozenset(
@@ -26,7 +27,7 @@ OTHERS = frozenset(
         *("demo", "session", "undo", "react", "watch", "serve", "worker", "state", "shell", "diff"),
     )
 )
-#: Options that ask on the terminal.
+#: Options with which a command asks questions on the terminal.
 ASKING = ("--ask", "--rerun-failed", "--confirm", "--askpass")
 #: Values of --session with which a command runs by itself.
 OFF = (["0"], ["off"], ["no"], ["false"], ["none"], [""])
@@ -34,7 +35,7 @@ PASSED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 def answered(words: Sequence[str]) -> int | None:
-    """The exit code of a command line that a broker has run; None if there is none, and the command runs by itself."""
+    """Have a broker run the command line and return its exit code; None if no broker runs it: the caller does then."""
     env = os.environ
     folder = place.folder(env)
     if not os.path.isdir(folder) or not _may_be_run(words):  # noqa: PTH112
@@ -88,9 +89,9 @@ def _forget(link: str) -> None:
 
 
 def connected(path: str) -> socket | None:
-    """A connection to a broker's socket, whose process is this user's; None if another's is there, or too many wait.
+    """A connection to a broker's socket; None if the process belongs to another user, or if too many clients wait.
 
-    Raises ConnectionRefusedError and FileNotFoundError if there is no process.
+    Raises ConnectionRefusedError and FileNotFoundError if no process listens.
     """
     import _socket
 
@@ -111,7 +112,7 @@ def connected(path: str) -> socket | None:
 
 
 def peer_uid(sock: socket) -> int:
-    """The user of the process at the other end, by the kernel's word; -1 if it has none."""
+    """The user id of the peer process as the kernel reports it; -1 if it is not known."""
     import _socket
 
     option = getattr(_socket, "SO_PEERCRED", None)
@@ -153,7 +154,7 @@ def _run_by(sock: socket) -> int | None:
 
 
 def _send(sock: socket, here: int) -> bool:
-    """Send the request; whether it was sent as a whole."""
+    """Send the request. Returns whether all of it was sent."""
     import _socket
 
     from pushsalt.broker.request import LIMIT, Request
@@ -183,7 +184,7 @@ def _open_files() -> int:
 
 
 def _pass_signals(sock: socket) -> None:
-    """Pass signals on from now on; also Ctrl-Z, which stops the command and then this process."""
+    """Forward signals to the broker from now on; also that of Ctrl-Z, which stops the command and then this process."""
 
     def passed(number: int, frame: object) -> None:
         try:

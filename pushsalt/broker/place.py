@@ -1,16 +1,16 @@
-"""Where a broker's sockets are: a private folder, and in it names that say for whom the broker is.
+"""The paths of a broker's sockets: a private folder, whose file names identify the commands that a broker serves.
 
 ====================  =================================================================================================
-``KEY.run``           socket on which a command line is taken
-``KEY.keep``          socket on which connections are taken
+``KEY.run``           socket for command lines
+``KEY.keep``          socket for connections to targets
 ``KEY.json``          what ``pushsalt session list`` shows of the broker
-``KEY.lock``          locked while the broker lives
-``@WORDS``            link to a ``KEY.run``: for command lines with these options, this working folder and environment
+``KEY.lock``          locked while the broker runs
+``@WORDS``            link to a ``KEY.run``, for command lines with equal options, working folder and environment
 ====================  =================================================================================================
 
-A key depends on everything that the broker has from its start and that makes a difference for a command: the user and
-its groups, the namespaces, the installation, the part of the environment that connections use, the configuration and
-the inventory. So a command never meets a broker that is another's.
+A key depends on all properties that a broker has from its start and that affect a command: the user and its groups, the
+namespaces, the installation, the part of the environment that connections use, the configuration and the inventory. So
+a command never uses a broker that was started with other properties.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ try:
 except ImportError:
     from hashlib import blake2b
 
-# names in annotations are not imported: every command pays for it
+# names that only annotations use are not imported, since an import would delay every command
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-#: Bytes of a socket's path that every system takes.
+#: Length in bytes of a socket's path that every system accepts.
 LONGEST_PATH = 100
 #: Variables that connections, their programs and the interpreter itself depend on.
 _OF_BROKER = frozenset(("HOME", "PATH", "USER", "LOGNAME", "SSH_AUTH_SOCK", "LANG", "LANGUAGE", "TMPDIR"))
 #: Variables that decide which configuration, inventory and cache a command has.
 _OF_PROJECT = frozenset(("SALT_SALTFILE", "XDG_CONFIG_HOME", "XDG_CACHE_HOME", "XDG_DATA_HOME"))
-#: Options that do the same.
+#: Options that decide the same.
 _OPTIONS = ("-c", "-i", "--config", "--config-dir", "--inventory", "--inventory-file", "--roster-file", "--cache-dir")
 
 
@@ -52,7 +52,7 @@ def folder(env: Mapping[str, str]) -> str:
 
 
 def is_private(path: str) -> bool:
-    """Whether the path is a folder of this user, no link, that nobody else can use."""
+    """Whether the path is a folder (not a link) that belongs to this user, with permissions for no one else."""
     try:
         found = os.lstat(path)
     except OSError:
@@ -94,7 +94,7 @@ def _process(env: Mapping[str, str]) -> list[str]:
 
 
 def _changed(own: str) -> int:
-    """When the installation changed: a version that is installed again is another."""
+    """The time at which the installation changed: installing the same version again gives another key."""
     try:
         return os.stat(os.path.dirname(own) + "/__init__.py").st_mtime_ns  # noqa: PTH116, PTH120
     except OSError:
@@ -102,7 +102,7 @@ def _changed(own: str) -> int:
 
 
 def _namespaces() -> list[str]:
-    """Those of the network, of mounts and of processes: a connection belongs to them. Only on Linux."""
+    """The network, mount, process and user namespaces, on which a connection depends; empty texts except on Linux."""
     found = []
     for name in ("net", "mnt", "pid", "user"):
         try:

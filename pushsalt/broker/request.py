@@ -1,21 +1,21 @@
-"""What a client sends to the broker: a command line with everything that a process has of its own.
+"""The request that a client sends to the broker: a command line with the state of the client's process.
 
-``PSS1``, four bytes of length, and texts that are separated by NUL; with the first bytes come four descriptors: stdin,
-stdout, stderr and the working folder. The broker answers ``+`` when it has begun the command. From then on the client
-sends a byte for each signal, its number, and the broker in the end ``x`` and the exit status, or ``k`` and the number
-of the signal that ended the command.
+It consists of ``PSS1``, four bytes of length, and texts that are separated by NUL. Four file descriptors are sent with
+the first bytes: stdin, stdout, stderr and the working folder. The broker answers ``+`` when it has started the command.
+After that, the client sends one byte for each signal, its number. At the end, the broker sends ``x`` and the exit
+status, or ``k`` and the number of the signal that ended the command.
 """
 
 from __future__ import annotations
 
 MAGIC = b"PSS1"
 HEAD = 8
-#: A request is never longer: arguments and environment together.
+#: Maximum length of a request: arguments and environment together.
 LIMIT = 4 * 1024 * 1024
 BEGUN = b"+"
 EXITED, KILLED = b"x", b"k"
 
-# names in annotations are not imported: every command pays for it
+# names that only annotations use are not imported, since an import would delay every command
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

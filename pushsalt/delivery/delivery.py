@@ -1,4 +1,4 @@
-"""The observer of a job that hands its returns, and its events, to the returners that are wanted."""
+"""The observer of a job that passes its returns and events to the selected returners."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ FLAG: Final = "--return"
 
 @dataclass(frozen=True)
 class Wanted:
-    """The names of returners: of the command line, of the configuration, and those that get events."""
+    """The names of the returners of the command line, of those of the configuration, and of those that get events."""
 
     asked: tuple[str, ...] = ()
     configured: tuple[str, ...] = ()
@@ -43,7 +43,7 @@ class Wanted:
 
 
 def wanted(opts: Mapping[str, Any], asked: Sequence[str] = (), profile: str = "") -> Wanted:
-    """What a configuration and a command line name."""
+    """The returners that a configuration and a command line name."""
     configured = [*names_of(opts.get("return")), *names_of(opts.get("ext_job_cache"))]
     events = names_of(opts.get("event_return"))
     chosen = profile or str(opts.get("return_config") or "")
@@ -57,7 +57,7 @@ def names_of(value: Any) -> list[str]:
 
 
 class Delivery:
-    """Begins with the job, and is waited for behind it. Warnings are complete then."""
+    """Begins with the job; ``wait`` is called after it. Warnings are complete then."""
 
     def __init__(
         self,
@@ -68,7 +68,7 @@ class Delivery:
         redactor: Redactor,
         sdb: Callable[[], Secrets],
     ) -> None:
-        """``sdb``: a function that gives the profiles of sdb. Raises UsageError for an asked one that is not there."""
+        """``sdb``: returns the profiles of sdb. Raises UsageError if a returner of the command line does not exist."""
         self._opts = opts
         self._names = names
         self._cache_dir = cache_dir
@@ -143,7 +143,7 @@ class Delivery:
                 if returns:
                     sender.put(item)
         tagged = [(str(event.get("tag")), event.get("data")) for event in ret.events]
-        # no target speaks for another, nor for the controller
+        # a target cannot send events with the tags of another target or of the controller
         own = [{"tag": tag, "data": data} for tag, data in tagged if not tag.startswith(OURS)]
         tag, data = return_event(job, ret)
         self._events([*own, {"tag": tag, "data": data}])
@@ -152,10 +152,10 @@ class Delivery:
         for sender, _, _ in self._senders:
             sender.end()
 
-    # after it ----------------------------------------------------------------------------------------------------
+    # after the job -----------------------------------------------------------------------------------------------
 
     def wait(self, seconds: float | None = None) -> None:
-        """Wait until all is sent; what was not after so many seconds (``return_timeout``) is kept."""
+        """Wait until all is sent; the rest after so many seconds (``return_timeout``) is stored in the spool."""
         end = time.monotonic() + (self._limit if seconds is None else seconds)
         for sender, _, _ in self._senders:
             sender.wait(max(0.0, end - time.monotonic()))
@@ -163,7 +163,7 @@ class Delivery:
         self._senders.clear()
 
     def hurry(self) -> None:
-        """Send nothing more: keep what is left."""
+        """Send nothing more: store the rest in the spool."""
         for sender, _, _ in self._senders:
             sender.hurry()
 
@@ -183,7 +183,7 @@ class Delivery:
                     sender.put(item)
 
     def _passes(self, tag: str) -> bool:
-        """Salt: ``event_return_whitelist`` and ``_blacklist``, globs or regular expressions."""
+        """Whether to send an event. Salt: ``event_return_whitelist`` and ``_blacklist``, globs or patterns."""
         allowed, denied = (self._opts.get(f"event_return_{word}list") or [] for word in ("white", "black"))
         return (not allowed or any(_fits(each, tag) for each in allowed)) and not any(
             _fits(each, tag) for each in denied
@@ -191,7 +191,7 @@ class Delivery:
 
 
 def plain(value: Any) -> Any:
-    """A value in types of strict JSON."""
+    """A value converted to types of strict JSON."""
     match value:
         case None | bool() | int():
             return value

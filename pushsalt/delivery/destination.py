@@ -1,4 +1,4 @@
-"""One returner as the configuration has it: found, given its options, and called with a time limit."""
+"""One returner of the configuration: loads its module, passes its options, and calls it with a time limit."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from pushsalt.returners.settings import given, options_of
 
 
 class Secrets(Protocol):
-    """What resolves sdb:// URIs (``pushsalt.sdb.store.Sdb``)."""
+    """Resolves sdb:// URIs (``pushsalt.sdb.store.Sdb``)."""
 
     def resolve(self, value: Any) -> Any: ...
 
 
 class Destination:
-    """A returner. ``module`` is found when it is first needed; what is wrong with it is Trouble."""
+    """A returner. Its module is loaded on first use; its errors are raised as Trouble."""
 
     def __init__(
         self,
@@ -55,7 +55,7 @@ class Destination:
 
     @property
     def title(self) -> str:
-        """Its name for people."""
+        """The returner's name for people."""
         return f"returner {self.name}" + (f" ({self.profile})" if self.profile else "")
 
     def load(self) -> ModuleType:
@@ -69,11 +69,11 @@ class Destination:
         return self._module
 
     def has(self, kind: str) -> bool:
-        """Whether it has this function. Raises ConfigError."""
+        """Whether the module has this function. Raises ConfigError."""
         return callable(getattr(self.load(), kind, None))
 
     def hide_secrets(self) -> None:
-        """Tell the redactor what of the options is never shown. Raises ConfigError."""
+        """Add the secret options to the redactor. Raises ConfigError."""
         module = self.load()
         for name in getattr(module, "SECRETS", ()) if self._is_shipped(module) else ():
             for key, value in given(self.name, self._opts, self.profile).items():
@@ -104,7 +104,7 @@ class Destination:
         try:
             _within(self.limit, lambda: function(*arguments, **more), self.name, late)
         except Trouble as exc:
-            if isinstance(exc, Hung):  # what it holds belongs to the thread that hangs
+            if isinstance(exc, Hung):  # its resources are still used by the thread that hangs
                 self._outside = None
             raise
         except (Exception, SystemExit) as exc:  # a user's returner may raise anything
@@ -112,12 +112,12 @@ class Destination:
             raise Trouble(f"it raises {type(exc).__name__}: {text}{plugins.blamed(exc)}", "see its file") from None
 
     def close(self) -> None:
-        """Close what calls have left open."""
+        """Close the resources that calls have left open."""
         context, self._outside = (self._outside.context if self._outside is not None else {}), None
         for value in context.values():
             try:
                 value.close()
-            except Exception:  # noqa: S110 - of any library, at the end
+            except Exception:  # noqa: S110 - any library may raise here, at the end
                 pass
 
     def _is_shipped(self, module: ModuleType) -> bool:
@@ -148,11 +148,11 @@ class Destination:
 
 
 class Hung(Trouble):
-    """No answer in time; the call is not stopped."""
+    """The returner did not answer in time; the call is not stopped."""
 
 
 def _within(limit: float, call: Callable[[], Any], name: str, late: threading.Event) -> None:
-    """Calls it. Raises what it raises, or Hung."""
+    """Call the function with a time limit. Raises its exceptions, or Hung."""
     raised: list[BaseException] = []
 
     def work() -> None:
@@ -173,7 +173,7 @@ def _within(limit: float, call: Callable[[], Any], name: str, late: threading.Ev
 
 
 def checked(destination: Destination) -> str:
-    """Why a returner cannot be used at all; empty if it can."""
+    """The reason why a returner cannot be used; empty if it can be used."""
     try:
         destination.load()
     except ConfigError as exc:

@@ -1,6 +1,7 @@
-"""The thread of one returner: new items first, then those that a former command could not send.
+"""The thread of one returner: sends new items first, then those that an earlier command could not send.
 
-After two failures in a row it is down for the rest of the command: what comes is kept without another attempt.
+After two consecutive failures the returner counts as down for the rest of the command: further items are stored in the
+spool without an attempt.
 """
 
 from __future__ import annotations
@@ -19,9 +20,9 @@ from pushsalt.returners import Trouble
 log = logging.getLogger(__name__)
 
 _FAILURES: Final = 2
-#: failed attempts after which an item is given up when others arrive
+#: failed attempts after which an item is dropped if other items can be sent
 _MOST_ATTEMPTS: Final = 10
-#: seconds for which the end of a command waits for items of former ones
+#: seconds for which the end of a command waits for items of earlier commands
 _FOR_OLD: Final = 2.0
 
 
@@ -46,15 +47,15 @@ class Sender:
         self._thread.start()
 
     def put(self, item: Item) -> None:
-        """Send this."""
+        """Queue an item for sending."""
         self._queue.put(item)
 
     def end(self) -> None:
-        """Nothing more comes."""
+        """No more items follow."""
         self._queue.put(None)
 
     def wait(self, seconds: float) -> None:
-        """Wait for the end; after so many seconds no other call begins, and what is left is kept."""
+        """Wait for the end; after so many seconds no other call begins, and the rest is stored in the spool."""
         self._thread.join(seconds)
         if self._thread.is_alive():
             self._late.set()
@@ -63,14 +64,14 @@ class Sender:
             self.warnings = [f"{self.destination.title}: it does not end; what it had is lost"]
 
     def hurry(self) -> None:
-        """No other call begins: what is left is kept."""
+        """Begin no other call: the rest is stored in the spool."""
         self._late.set()
 
     def _run(self) -> None:
         try:
             while (item := self._next()) is not None:
                 self._send(item)
-            for failed in self._failed if self._sent else ():  # it is not down: these are at fault
+            for failed in self._failed if self._sent else ():  # the returner works, so these items cause the failures
                 if failed.attempts >= _MOST_ATTEMPTS:
                     self._given_up += 1
                     self._forget(failed)
@@ -83,7 +84,7 @@ class Sender:
             self._report()
 
     def _next(self) -> Item | None:
-        """The next new item; None at the end. Meanwhile old items are sent."""
+        """The next new item; None at the end. While there is none, old items are sent."""
         while True:
             try:
                 item = self._queue.get(block=not self._may_send_old())
@@ -163,7 +164,7 @@ class Sender:
             log.debug("%s: %s", self.destination.title, exc)
 
     def _report(self) -> None:
-        """What people have to know, each once."""
+        """Add the warnings, each once."""
         title = self.destination.title
         self.warnings += [f"{title}: {text}" for text in self.destination.warnings]
         what = f"{_counted(self._kept)} kept, to be sent by a later command" if self._kept else "what is kept stays"

@@ -1,8 +1,8 @@
-"""Returns that did not arrive, on disk: a folder per returner below ``returns`` of the cache folder.
+"""The spool: undelivered returns on disk, in a folder per returner below ``returns`` of the cache folder.
 
-An item is a file of JSON, ``<nanoseconds>-<attempts>-<random>.json``, 0600 in folders 0700: its kind, key, profile and
-arguments, which are redacted. One command at a time sends them, by a lock on the folder; all may add. When the folder
-has more bytes than it may have, the oldest go.
+An item is a JSON file ``<nanoseconds>-<attempts>-<random>.json``, 0600 in folders 0700, with its kind, key, profile and
+redacted arguments. A lock on the folder allows one command at a time to send items; all may add some. If the folder
+exceeds its maximum size, the oldest items are removed.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from typing import Any, Final
 from pushsalt import regular
 from pushsalt.privatefolder import private_dir
 
-#: seconds after which an item is given up
+#: seconds after which an item is dropped
 LONGEST: Final = 7 * 86400
 _MOST_ATTEMPTS: Final = 999
 #: functions that an item may name
@@ -32,7 +32,7 @@ _KINDS: Final = ("save_load", "returner", "event_return")
 class Item:
     """One call of a returner. ``kind`` is the name of the function, ``text`` its arguments, a list as JSON.
 
-    ``key`` is the same each time that it is sent. ``attempts``: calls that failed. ``path``: its file in the spool.
+    ``key`` is the same for each attempt. ``attempts``: calls that failed. ``path``: its file in the spool.
     """
 
     kind: str
@@ -59,7 +59,7 @@ def waiting(cache_dir: Path) -> list[tuple[str, str]]:
     top = cache_dir / "returns"
     try:
         folders = sorted(private_dir(top).iterdir()) if top.is_dir() else []
-    except OSError:  # somebody else's; `add` says so
+    except OSError:  # the folder belongs to another user; `add` reports it
         return found
     for folder in folders:
         path = next((path for path in _listed(folder)), None)
@@ -72,21 +72,21 @@ def waiting(cache_dir: Path) -> list[tuple[str, str]]:
 
 
 class Spool:
-    """The items of one returner. Methods raise OSError, also if the folder is somebody else's."""
+    """The items of one returner. Methods raise OSError, also if the folder belongs to another user."""
 
     def __init__(self, cache_dir: Path, name: str, profile: str, most: int) -> None:
-        """``most``: bytes that its items may have."""
+        """``most``: maximum size of all its items in bytes."""
         self._top = cache_dir / "returns"
         self.folder = self._top / folder_name(name, profile)
         self._named = {"name": name, "profile": profile}
         self._most = most
         self._size: int | None = None
         self._lock: int | None = None
-        #: items that were given up for lack of room, or for their age
+        #: items that were dropped for lack of space, or for their age
         self.lost = 0
 
     def add(self, item: Item) -> None:
-        """Keep an item."""
+        """Store an item."""
         row = {**self._named, "kind": item.kind, "key": item.key, "text": item.text}
         data = json.dumps(row).encode()
         self._make_room(len(data))
@@ -103,7 +103,7 @@ class Spool:
         self._size = (self._size or 0) + len(data)
 
     def claim(self) -> bool:
-        """Whether this process may send the items; another one may be at it."""
+        """Take the lock. Returns whether this process may send the items: another one may be sending them."""
         if not self.folder.is_dir():
             return False
         private_dir(self._top)
@@ -132,7 +132,7 @@ class Spool:
 
     @staticmethod
     def attempted(item: Item) -> Item:
-        """Note one more attempt."""
+        """Count one more attempt."""
         if item.path is None:
             return replace(item, attempts=item.attempts + 1)
         at, _, token = item.path.name.split("-")
@@ -142,12 +142,12 @@ class Spool:
 
     @staticmethod
     def done(item: Item) -> None:
-        """Forget an item."""
+        """Remove an item."""
         if item.path is not None:
             item.path.unlink(missing_ok=True)
 
     def close(self) -> None:
-        """Let others send."""
+        """Release the lock, so that other processes may send."""
         if self._lock is not None:
             os.close(self._lock)
             self._lock = None
@@ -191,7 +191,7 @@ def _size(path: Path) -> int:
 
 
 def _read(path: Path) -> Mapping[str, Any] | None:
-    """The row of a file; None if it is damaged."""
+    """The content of a file; None if it is damaged."""
     try:
         row = json.loads(regular.read_bytes(path))
         good = all(isinstance(row[key], str) for key in ("name", "kind", "key", "text"))

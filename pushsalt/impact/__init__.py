@@ -1,1 +1,1 @@
-"""What a change of a project changes on its targets: both sides are compiled offline and compared (docs/impact.md)."""
+"""The effect of a project's change on its targets: both sides are compiled offline and compared (docs/impact.md)."""

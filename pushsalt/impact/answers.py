@@ -1,7 +1,7 @@
-"""What one side has for one id: states, contents of files, pillar, and what cannot be known without the target.
+"""The answer of one side for one id: states, contents of files, pillar, and what cannot be known without the target.
 
-An ``Answer`` is memoized as a whole, with all reads of its renderings: ids that read the same have the same object, on
-both sides.
+An ``Answer`` is memoized as a whole, with all dependencies of its renderings: ids of both sides with equal dependencies
+have the same object.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from pushsalt.model import Chunk, Target
 from pushsalt.plan import split_url, tag
 
 _NEEDS: Final = re.compile(r"(\S+) needs the target, and \S+ is offline")
-#: Keys of a chunk that are no arguments, and say only where it stands.
+#: Keys of a chunk that are not arguments, and only describe its place.
 _INNER: Final = frozenset({"state", "fun", "__id__", "__env__", "order", "__prereq__", "__prerequiring__"})
-#: From here on ``order`` was given by the compiler. Salt: State.compile_high_data.
+#: Values of ``order`` from this one on are set by the compiler. Salt: State.compile_high_data.
 _COUNTED: Final = 10_000
 _SOURCES: Final = ("source", "sources")
 
@@ -41,7 +41,7 @@ class Content:
 @dataclass
 class Answer:
     """``states``: tag -> arguments; ``files``: path on the target -> content; ``errors``: why it cannot be compiled;
-    ``unknown``: what only the target can tell."""
+    ``unknown``: texts about what depends on the target itself."""
 
     states: dict[str, dict[str, Any]] = field(default_factory=dict)
     files: dict[str, Content] = field(default_factory=dict)
@@ -65,7 +65,7 @@ def answer(side: Side, target: Target, cached: Mapping[str, Any] | None) -> Answ
         return Answer(errors=[hint])
     minion = side.minion(target, grains)
     try:
-        minion.check_pillar()  # before the recording: it is compiled for a target of its own
+        minion.check_pillar()  # before the recording, since pillar is compiled separately for each target
         found: Answer = minion.once(_LEVEL, "impact", lambda: _looked(minion, side.place))
     except StateError as exc:
         return Answer(errors=list(_told(exc.errors, side.place)))
@@ -100,7 +100,7 @@ def _reads() -> tuple[tuple[Any, ...], ...] | None:
 
 
 def _told(errors: Any, place: Place) -> Iterator[str]:
-    """Errors in one line each; those that the missing target causes say so."""
+    """Each error as one line; those caused by the missing connection have a note about it."""
     texts = [str(error) for error in errors]
     for text in texts[1:] if len(texts) > 1 and texts[0].startswith("Pillar failed") else texts:
         asked = _NEEDS.search(text)
@@ -143,7 +143,7 @@ def _contents(minion: Minion, chunk: Chunk, place: Place, unknown: list[str]) ->
                 yield name, Content(hashlib.sha256(data).hexdigest(), lambda data=data: data)  # type: ignore[misc]
         else:
             yield name, Content(found.digest(), found.read)
-        return  # of a list, the first that exists is the one
+        return  # the first existing source of a list is used
 
 
 def _below(minion: Minion, name: str, path: str, saltenv: str) -> Iterator[tuple[str, Content]]:
@@ -160,7 +160,7 @@ def _read(minion: Minion, path: str, saltenv: str) -> bytes:
 def _rendered(
     minion: Minion, chunk: Chunk, url: str, saltenv: str, engine: str, place: Place, unknown: list[str]
 ) -> bytes | None:
-    """The text of a template; None if only the target can tell it, which is said in ``unknown``."""
+    """The text of a template; None, with a text in ``unknown``, if it depends on the target itself."""
     try:
         names = names_of(chunk, url)
         context, defaults = chunk.get("context"), chunk.get("defaults")

@@ -8,15 +8,15 @@ from typing import Any, Final
 
 from pushsalt.impact.answers import Answer, Content
 
-#: Bytes up to which a text is compared by lines.
+#: Maximum size in bytes of a text that is compared by lines.
 _LARGEST: Final = 1024 * 1024
 _KINDS: Final = ("added", "removed", "changed")
 
 
 def difference(old: Answer, new: Answer, changed: bool = True) -> dict[str, Any]:
-    """``states``, ``files``, ``pillar`` and ``unknown``; empty if there is nothing in it.
+    """The differing ``states``, ``files``, ``pillar`` and ``unknown``; empty if nothing differs.
 
-    ``changed``: whether any file of the two sides differs; if none does, what is unknown is the same on both.
+    ``changed``: whether any file of the two sides differs; if not, unknown values are the same on both sides.
     """
     if not changed and (old is new or old == new):
         return {}
@@ -31,7 +31,7 @@ def difference(old: Answer, new: Answer, changed: bool = True) -> dict[str, Any]
 
 
 def _unknown(old: Answer, new: Answer) -> Iterator[str]:
-    """Why the difference is not known, or not wholly: each reason once, with its side if it is of one alone."""
+    """The reasons why the difference is not, or not completely, known: each once, with the side if only one has it."""
     for side, other, word in ((old, new, "before"), (new, old, "after")):
         theirs = {*other.errors, *other.unknown}
         for text in (*side.errors, *side.unknown):
@@ -69,7 +69,7 @@ def _files(old: Answer, new: Answer) -> Iterator[tuple[str, str]]:
 
 
 def _diff(before: Content | None, after: Content | None) -> str:
-    """A unified diff; of what is no text, or too large, the digests."""
+    """A unified diff; for content that is not text or too large, the digests."""
     sides = [b"" if side is None else side.read() for side in (before, after)]
     texts = [_text(data) for data in sides]
     if None in texts:
@@ -95,7 +95,7 @@ def _keys(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[Any]:
 
 
 def lines(id: str, found: Mapping[str, Any]) -> Iterator[str]:
-    """What ``--fail-on`` is looked for in: a line for each thing that differs."""
+    """The lines that ``--fail-on`` is searched in: one for each difference."""
     for kind in _KINDS:
         yield from (f"{id} {kind} {_words(tag)}" for tag in found["states"][kind])
     yield from (f"{id} file {path}" for path in found["files"])

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from pushsalt.model import Target
     from pushsalt.run.project import Project
 
-#: How the working tree is named.
+#: The name of the working tree as a side.
 WORKING: Final = "the working tree"
 
 
@@ -94,9 +94,9 @@ def compare(
 
 
 def locked(settings: Settings, project: Project, old: Path, new: Path, reporter: Reporter) -> Impact:
-    """The impact of another lock file: both sides are the project as it is. Raises as ``compare``.
+    """The impact of another lock file: both sides are the present project. Raises the same as ``compare``.
 
-    ``old``, ``new``: lock files, to which refs are added that are used and not pinned.
+    ``old``, ``new``: lock files. Refs that are used and not pinned are added to them.
     """
     top = project.config.path.parent if project.config.path else Path.cwd()
     place = Place(top, top, (top,))
@@ -124,11 +124,11 @@ def _folder(repo: Repository, commit: str, cache: Path, reporter: Reporter) -> I
 
 
 def between(old: Side, new: Side, project: Project, ids: Collection[str] | None) -> Impact:
-    """The differences of two sides. ``project`` has the cached grains, and learns all secrets."""
+    """The differences of two sides. ``project`` has the cached grains; all secrets are added to its redactor."""
     shared = _Shared(old, new)
     found = Impact(old.name, new.name)
     known: dict[tuple[int, int], dict[str, Any]] = {}
-    kept: list[Answer] = []  # so that their numbers stay theirs
+    kept: list[Answer] = []  # keeps the objects alive, so that ``id()`` is not used for another one
     before, after = old.targets(), new.targets()
     for id in {**after, **before}:
         if ids is not None and id not in ids:
@@ -161,7 +161,7 @@ def _answer(side: Side, target: Any, project: Project) -> Answer:
 
 
 class _Shared:
-    """What both sides have in common. They use the same memoized results if they may."""
+    """The common data of both sides. They use the same memoized results if that is possible."""
 
     def __init__(self, old: Side, new: Side) -> None:
         self._old, self._new = old, new
@@ -188,7 +188,7 @@ class _Shared:
         return _files(self._old.project.pillar_files) == _files(self._new.project.pillar_files)
 
     def is_same(self, first: Answer, before: Target | None, after: Target | None) -> bool:
-        """Whether the answer of the old side for a target is that of the new side: nothing that it read differs."""
+        """Whether the old side's answer for a target is also that of the new side: none of its dependencies differs."""
         if not self._ground or first.reads is None or before is None or after is None or not self._same_pillar:
             return False
         if any(getattr(before, name) != getattr(after, name) for name in _OWN):
@@ -199,7 +199,7 @@ class _Shared:
         return self._known[key]
 
 
-#: What renderings know of a target itself.
+#: Fields of a target that renderings can read.
 _OWN: Final = ("transport", "minion_opts", "grains", "pillar", "groups", "resource", "manager", "enter")
 
 

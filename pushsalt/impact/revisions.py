@@ -1,7 +1,7 @@
 """The git repository of a project: revisions by name, and the files of a commit in a folder of their own.
 
-Objects are read by their hash, so nothing of the repository is run: no hook, no filter. Files of Git LFS are what git
-has of them: their pointers.
+Objects are read by their hash, so no program of the repository is run, neither hooks nor filters. Files of Git LFS are
+read as git stores them, which is as pointers.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from pushsalt.git import GitError
 from pushsalt.git.objects import LINK, SUBMODULE, TREE, Objects
 from pushsalt.git.process import git_argv, run
 
-#: Bytes of the largest file of a commit that is taken.
+#: Maximum size in bytes of a file of a commit.
 _LARGEST: Final = 256 * 1024 * 1024
 _COMMIT: Final = re.compile(rb"[0-9a-f]{40,64}\Z")
 
@@ -33,7 +33,7 @@ class Repository:
 
     @classmethod
     def around(cls, folder: Path) -> Repository | None:
-        """The repository that a folder is in."""
+        """The repository that contains a folder; None if there is none."""
         for place in (folder, *folder.parents):
             git = place / ".git"
             if git.is_dir():

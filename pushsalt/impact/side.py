@@ -1,8 +1,8 @@
-"""One side of a comparison: a project with its own snapshot of all files, and its targets as they are compiled offline.
+"""One side of a comparison: a project with its own snapshot of all files; its targets are compiled offline.
 
-Both sides share their memoized results (``pushsalt.memo``) if configuration and users' modules are equal: what reads
-the same on both sides is rendered once, and has one ``Answer`` for both. Keys of options and files have
-``Place.normal`` paths, which do not differ by the folder of the side.
+Both sides use the same memoized results (``pushsalt.memo``) if configuration and users' modules are equal: renderings
+with equal dependencies are done once, and have one ``Answer`` for both sides. Keys of options and files contain
+``Place.normal`` paths, which do not depend on the folder of the side.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _HERE: Final = "\0here"
 
 @dataclass(frozen=True)
 class Place:
-    """Where the files of a side are: ``folder`` in place of the repository's ``top``; ``folders``: of both sides."""
+    """Where the files of a side are: ``folder`` instead of the repository's ``top``; ``folders``: of both sides."""
 
     top: Path
     folder: Path
@@ -52,7 +52,7 @@ class Place:
         return _replaced(_replaced(_replaced(value, here := str(self.folder), _HERE), str(self.top), here), _HERE, here)
 
     def normal(self, value: Any) -> Any:
-        """The same without the folder of the side, for keys."""
+        """The value without the folder of the side, for keys."""
         return _replaced(value, str(self.folder), _HERE)
 
     def shown(self, value: Any) -> Any:
@@ -104,7 +104,7 @@ class _Settings(TargetSettings):
 
 
 class _Snapshot(Snapshot):
-    """Look-ups of a side: its files do not change while it is looked at."""
+    """File look-ups of a side, whose files do not change during the comparison."""
 
     def __init__(self, files: Any, place: Place) -> None:
         super().__init__(files)
@@ -119,7 +119,7 @@ class _Snapshot(Snapshot):
 
 
 class _Shared(Shared):
-    """What the targets of a side share; ``numbers``: settings -> number, of both sides."""
+    """Objects that the targets of a side share; ``numbers``: settings -> number, for both sides."""
 
     def __init__(self, project: Project, place: Place, once: Once, numbers: dict[Key, int]) -> None:
         super().__init__(project)
@@ -158,7 +158,7 @@ class Side:
     """A project in its place. Raises ConfigError and InventoryError as a project does."""
 
     def __init__(self, name: str, settings: Settings, place: Place, reporter: Reporter, everything: bool) -> None:
-        """``everything``: nothing memoized is used."""
+        """``everything``: use no memoized results."""
         self.name, self.place = name, place
         overrides = CliOverrides(
             inventories=tuple(settings.inventories),
@@ -179,7 +179,7 @@ class Side:
         self.project.shared = _Shared(self.project, self.place, once, numbers)
 
     def ground(self) -> Key:
-        """The key of all that compiling depends on without recording it: configuration, users' own modules.
+        """The key of the dependencies of compiling that are not recorded: configuration and users' own modules.
 
         Raises NoKeyError.
         """
@@ -208,11 +208,11 @@ class Side:
         return {**base, **target.grains, "id": target.id}
 
     def minion(self, target: Target, grains: dict[str, Any]) -> Minion:
-        """The target for compiling; a call on the machine raises."""
+        """The target as ``Minion`` for compiling; calls on the machine raise an error."""
         return Minion(self.project, target, self.options, grains, None, rendering=True)
 
     def same(self, other: Side, reads: Iterable[tuple[Any, ...]]) -> bool:
-        """Whether both sides have the same for these reads of files."""
+        """Whether these reads of files have the same result on both sides."""
         try:
             return all(self._key(read) == other._key(read) for read in reads)
         except (PushsaltError, OSError):

@@ -1,4 +1,4 @@
-"""Whether the process that runs a job is still there: a mark of it that no later process has."""
+"""Checks whether the process that runs a job still exists, by a mark that no later process has."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ import socket
 from pathlib import Path
 from typing import Final
 
-#: In place of a mark: the process has left the job's runs to themselves.
+#: Instead of a mark: the job's runs were detached from their process.
 LEFT: Final = "left"
 
 
 def mark_of(pid: int) -> str:
-    """``HOST BOOT PID BEGIN``: the process, as long as it lives; BEGIN is empty where there is no /proc."""
+    """The mark ``HOST BOOT PID BEGIN``, which identifies a running process; BEGIN is empty if there is no /proc."""
     return f"{socket.gethostname()} {_boot()} {pid} {_begin(pid)}"
 
 
 def is_gone(mark: str) -> bool:
-    """Whether the process of a mark is gone for sure. What runs on another machine cannot be known."""
+    """Whether the process of a mark has certainly ended. False for a process of another machine."""
     host, boot, pid, begin = (*mark.split(" "), "", "", "", "")[:4]
     if host != socket.gethostname() or not pid.isdigit():
         return False
@@ -42,7 +42,7 @@ def _boot() -> str:
 
 
 def _begin(pid: int) -> str:
-    """When the process began, in ticks after the boot; empty if there is none, or it has ended and is not reaped."""
+    """The start time of a process, in ticks after the boot; empty if there is no such process, or it is a zombie."""
     try:
         fields = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()
     except OSError:

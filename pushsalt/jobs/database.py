@@ -1,9 +1,10 @@
-"""The file of the record: opened, made, migrated, put aside when it is damaged. SQLite, private to its user.
+"""Opens, makes and migrates the SQLite database of the record, and renames it when it is damaged.
 
-One file, ``jobs/jobs.sqlite3`` below the cache folder, in WAL mode: several commands write to it at once. A commit
-survives the end of the process at any point; a power cut may cost the last ones, never the file.
+It is the file ``jobs/jobs.sqlite3`` below the cache folder, readable only for its user, in WAL mode, so that several
+commands can write at once. A commit survives a kill of the process at any point. A power cut may lose the last commits,
+but does not damage the file.
 
-``PRAGMA user_version`` is the version of the tables; ``MIGRATIONS`` leads from each version to the next.
+``PRAGMA user_version`` is the version of the tables; ``MIGRATIONS`` has the steps from each version to the next.
 """
 
 from __future__ import annotations
@@ -65,7 +66,7 @@ class NewerVersionError(NotUsableError):
 
 
 class DamagedError(NotUsableError):
-    """The file is no data base, or its content contradicts itself."""
+    """The file is not a database, or its content is inconsistent."""
 
 
 def path_of(cache_dir: Path) -> Path:
@@ -73,7 +74,7 @@ def path_of(cache_dir: Path) -> Path:
 
 
 def open_database(path: Path) -> sqlite3.Connection:
-    """The data base, made or migrated when needed. Raises NotUsableError, DamagedError among them."""
+    """Open the database; make or migrate it if necessary. Raises NotUsableError, also its subclass DamagedError."""
     with _explained(path):
         private_dir(path.parent)
         _make_private(path)
@@ -88,7 +89,7 @@ def open_database(path: Path) -> sqlite3.Connection:
 
 
 def open_to_read(path: Path) -> sqlite3.Connection | None:
-    """The data base as it is, None if there is none; one that cannot be written can be read. Raises NotUsableError."""
+    """Open the database for reading, also without permission to write; None if there is none. Raises NotUsableError."""
     if not path.exists():
         return None
     if os.access(path, os.W_OK) and os.access(path.parent, os.W_OK):
@@ -103,9 +104,9 @@ def open_to_read(path: Path) -> sqlite3.Connection | None:
 
 
 def put_aside(path: Path, sees_damage: type[DamagedError] = DamagedError) -> Path | None:
-    """Move a damaged data base away, with its journal; None if another command has done so already.
+    """Rename a damaged database, with its journal; None if another command has already done so.
 
-    Raises NotUsableError if it cannot be moved.
+    Raises NotUsableError if it cannot be renamed.
     """
     with _explained(path):
         lock = os.open(path.with_suffix(".lock"), os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
@@ -138,7 +139,7 @@ def _is_sound(connection: sqlite3.Connection) -> bool:
 
 
 def _make_private(path: Path) -> None:
-    """Make the file before SQLite does, which would let others read it; its journal gets the same mode."""
+    """Make the file private before SQLite creates it with wider permissions; the journal gets the same mode."""
     try:
         os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600))
     except FileExistsError:
@@ -147,7 +148,7 @@ def _make_private(path: Path) -> None:
             raise PermissionError(1, f"{path} is no regular file of its user") from None
         if found.st_mode & 0o077:
             path.chmod(0o600)
-        if not os.access(path, os.W_OK):  # SQLite does not say why. Nothing is opened: its close would drop locks
+        if not os.access(path, os.W_OK):  # SQLite hides the reason. Opening the file would drop SQLite's locks
             code = errno.EROFS if os.statvfs(path).f_flag & os.ST_RDONLY else errno.EACCES
             raise OSError(code, os.strerror(code)) from None
 
@@ -164,7 +165,7 @@ def _prepare(connection: sqlite3.Connection, path: Path) -> None:
         return
     connection.execute("BEGIN IMMEDIATE")
     try:
-        found = _version_of(connection, path)  # another command may have been faster
+        found = _version_of(connection, path)  # another command may have migrated it meanwhile
         for script in MIGRATIONS[found:]:
             for statement in filter(str.strip, script.split(";")):
                 connection.execute(statement)
@@ -188,7 +189,7 @@ def _version_of(connection: sqlite3.Connection, path: Path) -> int:
 
 @contextlib.contextmanager
 def _explained(path: Path) -> Iterator[None]:
-    """Turns errors of the file system and of SQLite into NotUsableError."""
+    """Convert errors of the file system and of SQLite to NotUsableError."""
     try:
         yield
     except OSError as exc:
@@ -198,7 +199,7 @@ def _explained(path: Path) -> Iterator[None]:
 
 
 def trouble(exc: sqlite3.Error, path: Path) -> NotUsableError:
-    """The error for people. SQLite has its own class for what is no data base, or damaged."""
+    """The error with a message for people. SQLite has its own class for files that are damaged or no database."""
     if type(exc) is sqlite3.DatabaseError or "malformed" in str(exc):
         return DamagedError(f"{path} is damaged ({exc})")
     return NotUsableError(f"{path}: {exc}", "check the free space and the mode of the cache folder")

@@ -1,4 +1,4 @@
-"""What differs between two jobs: per target, and per state of it."""
+"""Compares two jobs: their returns for each target, and for each state."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from typing import Any
 
 from pushsalt.model import TargetReturn
 
-#: Of a state's return, what two runs are compared by: times and numbers differ each time.
+#: Keys of a state's return that are compared; others, such as times and numbers, differ in each run.
 _COMPARED = ("result", "changes", "comment")
 
 
 def difference(old: Mapping[str, TargetReturn], new: Mapping[str, TargetReturn]) -> dict[str, dict[str, Any]]:
-    """Target -> what differs, of those in which something does.
+    """Target -> its differences, for all targets that have any.
 
     ``{"states": {tag: {"result": [old, new], "changed": [bool, bool], "changes": [old, new], "comment": [old, new]}}}``
-    has of each state only what differs, and None for the side that has no such state; other returns are ``{"return":
-    [old, new]}``; a target that one job has no return of is ``{"only": "old" or "new"}``.
+    has only the differing keys of each state, with None for the job that has no such state. Other returns are
+    ``{"return": [old, new]}``. A target that has a return in only one job is ``{"only": "old" or "new"}``.
     """
     found: dict[str, dict[str, Any]] = {}
     for id in dict.fromkeys((*old, *new)):
@@ -50,7 +50,7 @@ def _of_state(old: Any, new: Any) -> dict[str, Any]:
 
 
 def lines(found: Mapping[str, Mapping[str, Any]]) -> list[str]:
-    """The same for people, a line for each state."""
+    """The differences as text, with a line for each state."""
     said: list[str] = []
     for id, what in found.items():
         if "only" in what:

@@ -1,4 +1,4 @@
-"""Values of the record as compressed JSON, and back. What JSON has no type for is kept as it is shown."""
+"""Encodes values of the record as compressed JSON, and decodes them. Types that JSON does not have become text."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 _LEVEL: Final = 1
-#: Characters of a text; a longer one is encoded and compressed in parts, as JSON may have six characters for one.
+#: A text of more characters is encoded and compressed in parts, since JSON may need six characters for one.
 _LONG: Final = 1 << 20
-#: Values within each other; deeper ones are kept as their text. Answers of targets are bounded below this.
+#: Maximum depth of nested values; deeper ones become text. The limit for answers of targets is lower.
 _DEEPEST: Final = 200
 
 
 def pack(value: Any) -> bytes:
-    """The value, compressed."""
+    """The value as compressed JSON."""
     if not _has_long_text(value):
         return zlib.compress(text_of(value).encode("ascii"), _LEVEL)
     stream = zlib.compressobj(_LEVEL)
@@ -23,7 +23,7 @@ def pack(value: Any) -> bytes:
 
 
 def unpack(data: bytes) -> Any:
-    """The value. Raises ValueError for damaged data."""
+    """The value of compressed JSON. Raises ValueError for damaged data."""
     try:
         return json.loads(zlib.decompress(data))
     except (zlib.error, ValueError, RecursionError) as exc:

@@ -29,7 +29,7 @@ def is_jid(text: Any) -> bool:
 
 
 def began(jid: str) -> datetime | None:
-    """When the job of this id began; None if the digits are no time."""
+    """The time at which the job of this id began; None if the digits are not a time."""
     try:
         return datetime.strptime(jid, _FORM).replace(tzinfo=timezone.utc)
     except ValueError:

@@ -1,4 +1,4 @@
-"""The kept jobs, read: ``pushsalt jobs`` and ``client.jobs``."""
+"""Reads the jobs of the record, for ``pushsalt jobs`` and ``client.jobs``."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from pushsalt.jobs.jid import DIGITS
 from pushsalt.jobs.times import iso
 from pushsalt.model import Explained, TargetReturn
 
-#: The beginning of a JID that stands for it has at least so many digits.
+#: Minimum number of digits of a shortened JID.
 SHORTEST: Final = 4
 
 
@@ -31,7 +31,7 @@ class JobError(CommandError):
 class KeptJob(NamedTuple):
     """A job of the record. ``start`` and ``end``: seconds since the epoch; ``detail`` is read by ``Jobs.get`` only.
 
-    ``mark``: of the process that runs it (``pushsalt.jobs.alive``).
+    ``mark``: the mark of the process that runs it (``pushsalt.jobs.alive``).
     """
 
     jid: str
@@ -54,7 +54,7 @@ class KeptJob(NamedTuple):
 
     @property
     def is_left(self) -> bool:
-        """Whether its runs were left to themselves, and wait to be collected."""
+        """Whether its runs were detached, and their returns are not collected yet."""
         return self.state == "running" and self.mark == LEFT
 
     @property
@@ -141,7 +141,7 @@ class Jobs:
             if len(word) < SHORTEST:
                 raise JobError(f"{word!r} is too short for a JID", f"write at least {SHORTEST} of its first digits")
             query = "SELECT jid FROM jobs WHERE jid >= ? AND jid < ? ORDER BY jid DESC LIMIT 4"
-            end = f"{word}:"  # the character behind 9
+            end = f"{word}:"  # the character after 9
             rows = [row[0] for row in connection.execute(query, (word, end))] if connection is not None else []
         if not rows:
             what = "no kept job has the JID" if len(word) == DIGITS else "no kept job has a JID that begins with"
@@ -152,7 +152,7 @@ class Jobs:
         return str(rows[0])
 
     def get(self, word: str) -> KeptJob:
-        """One job, with all that is known of it. Raises JobError."""
+        """One job, with all recorded data. Raises JobError."""
         jid = self.find(word)
         with self._reading() as connection:
             query = f"SELECT {listing.COLUMNS}, detail FROM jobs WHERE jid = ?"
@@ -162,7 +162,7 @@ class Jobs:
             return _job(listing.looked_at(row[:-1]), encoding.unpack(row[-1]))
 
     def returns(self, job: KeptJob) -> dict[str, TargetReturn]:
-        """The kept returns, in the order of the job's ids, as the command gave them."""
+        """The recorded returns, in the order of the job's ids."""
         with self._reading() as connection:
             assert connection is not None
             query = "SELECT id, ret, exit_code, shape, more, retcode FROM returns WHERE jid = ?"
@@ -171,7 +171,7 @@ class Jobs:
         return dict(sorted(found.items(), key=lambda item: order.get(item[0], len(order))))
 
     def ids_with_returns(self) -> Jids:
-        """The ids of all kept returns."""
+        """The ids of all recorded returns."""
         with self._reading() as connection:
             query = "SELECT DISTINCT id FROM returns ORDER BY id"
             return [] if connection is None else [row[0] for row in connection.execute(query)]
@@ -194,7 +194,7 @@ class Jobs:
         return difference(*(self.returns(self.get(word)) for word in (first, second)))
 
     def prune(self, bounds: prune.Bounds) -> Jids:
-        """Remove what is beyond the bounds; returns the JIDs."""
+        """Remove jobs beyond the limits; returns their JIDs."""
         with self._writing() as connection:
             return prune.prune(connection, bounds)
 
@@ -203,7 +203,7 @@ class Jobs:
         return self.prune(prune.Bounds(seconds=seconds, number=number))
 
     def claim(self, job: KeptJob) -> None:
-        """Make this process the one that goes on with a job. Raises JobError if another one is at it."""
+        """Make this process the one that resumes a job. Raises JobError if another process runs it."""
         with self._writing() as connection:
             connection.execute("BEGIN IMMEDIATE")
             state, mark = connection.execute("SELECT state, mark FROM jobs WHERE jid = ?", (job.jid,)).fetchone()
@@ -220,7 +220,7 @@ class Jobs:
             connection.execute("COMMIT")
 
     def release(self, job: KeptJob) -> None:
-        """Give a claimed job back as it was, unless it has ended since."""
+        """Restore the former state of a claimed job, unless it has ended since."""
         with self._writing() as connection:
             connection.execute(
                 "UPDATE jobs SET state = ?, mark = ?, end = ?, exit_code = ? WHERE jid = ? AND state = 'running'",
@@ -248,12 +248,12 @@ class Jobs:
 
 
 def document(job: KeptJob, returns: dict[str, TargetReturn]) -> dict[str, Any]:
-    """A job and these of its returns, by Salt's names."""
+    """A job with these returns as a mapping, by Salt's names."""
     return {**job.as_row(), "Minions": job.ids, "Result": results(job, returns)}
 
 
 def results(job: KeptJob, returns: dict[str, TargetReturn]) -> dict[str, dict[str, Any]]:
-    """Kept returns by Salt's names."""
+    """Recorded returns as mappings, by Salt's names."""
     return {
         id: {
             "return": ret.ret,
@@ -287,7 +287,7 @@ def _job(row: listing.Row, detail: dict[str, Any] | None = None) -> KeptJob:
 
 @lru_cache(maxsize=1024)
 def _value(text: str) -> Any:
-    """The value of a JSON text; many jobs have the same arguments."""
+    """The value of a JSON text; cached, since many jobs have the same arguments."""
     return json.loads(text)
 
 

@@ -1,4 +1,4 @@
-"""The rows of the kept jobs, and their two common outputs. Imports little: ten thousand jobs are listed in no time."""
+"""The rows of the recorded jobs, and their two common outputs. Imports little, so that listing is fast."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final
 
-#: What ``rows`` gives of each job. ``unanswered`` has those that never returned, unless the job runs.
+#: The columns of ``rows``. ``unanswered``: the targets that never returned, unless the job runs.
 COLUMNS: Final = (
     "jid, fun, arg, kwarg, tgt, tgt_type, user, start, end, state, exit_code, targets, failed,"
     " iif(state = 'running', unanswered, unanswered + max(0, targets - returned)), size, mark, returned"
@@ -51,7 +51,7 @@ def rows(
 
 
 def looked_at(row: Row) -> Row:
-    """The row; a job that runs is ``lost`` if its process is gone."""
+    """The row; a running job becomes ``lost`` if its process has ended."""
     if row[9] != _RUNNING:
         return row
     from pushsalt.jobs.alive import is_gone
@@ -76,7 +76,7 @@ def _ids(connection: sqlite3.Connection, jid: str) -> Sequence[str]:
 
 
 def lines(found: Iterable[Row]) -> list[str]:
-    """A line for each job, for people, with times of their own zone. Control characters are in them as they came."""
+    """A line of text for each job, with local times. Control characters are not removed."""
     said: list[str] = []
     words: dict[tuple[str, str, str], str] = {}
     second, when = -1, ""
@@ -100,7 +100,7 @@ def _words(fun: str, arg: list[Any], kwarg: dict[str, Any]) -> str:
 
 
 def as_json(found: Iterable[Row]) -> str:
-    """The jobs as one JSON list: what ``KeptJob.as_row`` has of each."""
+    """The jobs as one JSON list of the objects that ``KeptJob.as_row`` returns."""
     texts: dict[str, str] = {}
 
     def text(value: str) -> str:
@@ -122,7 +122,7 @@ def as_json(found: Iterable[Row]) -> str:
 
 
 def _iso() -> Callable[[float], str]:
-    """``times.iso``, which is much faster for times that are close to each other."""
+    """A function like ``times.iso`` that is much faster for times that are close to each other."""
     last, prefix = -1, ""
 
     def iso(moment: float) -> str:
@@ -139,7 +139,7 @@ def _iso() -> Callable[[float], str]:
 
 
 def _sound(text: str) -> str:
-    """JSON without halves of characters, which a word of a command line that is not UTF-8 has."""
+    """JSON without lone surrogates, which command lines that are not UTF-8 contain."""
     if "\\ud" not in text:
         return text
     whole = json.dumps(json.loads(text), ensure_ascii=False)

@@ -1,4 +1,4 @@
-"""What is known of a job when it begins and when it ends, and the return of a target as the record has it."""
+"""The data of a job at its begin and at its end, and the return of a target in the shape of the record."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, Final, Literal
 from pushsalt.errors import EXIT_FAILED, EXIT_NO_ANSWER
 from pushsalt.model import TargetReturn
 
-#: ``lost``: the process of a job that has no end is gone
+#: ``lost``: the job has no end, and its process has ended
 State = Literal["running", "done", "interrupted", "lost"]
 
 #: Salt's retcodes (``salt.defaults.exitcodes``): EX_STATE_FAILURE, EX_STATE_COMPILER_ERROR and EX_GENERIC
@@ -41,7 +41,7 @@ class JobStart:
     origin: dict[str, Any] = field(default_factory=dict)
 
     def words_only(self) -> tuple[Any, ...]:
-        """What people have written, in which secrets may be."""
+        """The texts that people have entered, which may contain secrets."""
         return self.arg, self.kwarg, self.tgt, self.options, self.words
 
 
@@ -55,7 +55,7 @@ class JobEnd:
 
 
 def retcode_of(result: TargetReturn) -> int:
-    """The retcode that Salt gives a return: 0 only if all is well."""
+    """The retcode that Salt gives a return: 0 only if it is a success."""
     if result.retcode or not result.exit_code:
         return result.retcode
     if result.shape == "states":
@@ -66,12 +66,12 @@ def retcode_of(result: TargetReturn) -> int:
 
 
 def answered(result: TargetReturn) -> bool:
-    """Whether the target gave an answer, be it good or bad."""
+    """Whether the target has answered, with a success or a failure."""
     return result.exit_code != EXIT_NO_ANSWER and result.error_kind != "not_begun"
 
 
 def as_result(job: JobStart, result: TargetReturn) -> dict[str, Any]:
-    """A return by Salt's names, as a job cache and returners have it."""
+    """A return as a mapping with Salt's names, as a job cache and returners get it."""
     return {
         "return": result.ret,
         "retcode": retcode_of(result),

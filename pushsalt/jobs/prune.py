@@ -1,4 +1,4 @@
-"""Removes old jobs: those beyond an age, a number, or a size in all. Jobs that run are kept."""
+"""Removes old jobs: those beyond a limit of age, number or total size. Running jobs are kept."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from typing import Final
 
 from pushsalt.jobs.alive import LEFT, is_gone
 
-#: Seconds between two times that commands prune by themselves.
+#: Minimum seconds between two automatic removals by commands.
 EVERY: Final = 3600.0
-#: Seconds for which targets keep the returns of runs that were left to themselves (thin.kept).
+#: Seconds for which targets keep the returns of detached runs (thin.kept).
 KEPT: Final = 7 * 24 * 3600.0
 _PAGES: Final = 2000
 
 
 @dataclass(frozen=True)
 class Bounds:
-    """``seconds``: of age; ``size``: bytes of all jobs; ``number`` of jobs. None: no bound."""
+    """Limits: ``seconds`` of age, ``size`` of all jobs in bytes, ``number`` of jobs. None: no limit."""
 
     seconds: float | None = None
     size: int | None = None
@@ -26,7 +26,7 @@ class Bounds:
 
 
 def prune(connection: sqlite3.Connection, bounds: Bounds, now: float | None = None) -> list[str]:
-    """Remove jobs until the bounds hold, the oldest first; returns their jids. Raises sqlite3.Error."""
+    """Remove jobs beyond the limits, the oldest first; returns their jids. Raises sqlite3.Error."""
     now = time.time() if now is None else now
     gone, total = [], 0
     rows = connection.execute("SELECT jid, start, size, state, mark FROM jobs ORDER BY jid DESC").fetchall()
@@ -51,7 +51,7 @@ def prune(connection: sqlite3.Connection, bounds: Bounds, now: float | None = No
 
 
 def prune_when_due(connection: sqlite3.Connection, bounds: Bounds, now: float | None = None) -> list[str]:
-    """The same, at most once in ``EVERY`` seconds. Raises sqlite3.Error."""
+    """Call ``prune`` if the last time is at least ``EVERY`` seconds ago. Raises sqlite3.Error."""
     now = time.time() if now is None else now
     last = connection.execute("SELECT value FROM meta WHERE key = 'pruned'").fetchone()
     if last is not None and 0 <= now - last[0] < EVERY:

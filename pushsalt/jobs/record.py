@@ -1,10 +1,10 @@
-"""Writes a job into the record as it happens.
+"""Writes a job into the record while it runs.
 
-What ``committed`` was waited for is kept, whatever becomes of this process. If the record cannot be written, that is
-said once, and the job goes on.
+When ``committed`` has returned, everything before it is stored, also if this process is killed. If the record cannot be
+written, there is one warning, and the job continues.
 
-A thread of its own opens the data base, waits for other commands that write, and keeps large returns. A few small
-returns are written at once, if nobody else writes: to wake the thread and to wait for it takes three times as long.
+A separate thread opens the database, waits for other commands that write, and stores large returns. A few small returns
+are written directly if no other command writes: waking the thread and waiting for it takes three times as long.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ from pushsalt.model import Explained, TargetReturn
 
 Step = Callable[[sqlite3.Connection], None]
 
-#: Steps that are written at once, and values of a return; more are left to the thread.
+#: Maximum number of steps, and of values of a return, that are written directly, without the thread.
 _FEW: Final = 8
 _SMALL: Final = 60
 _LONG: Final = 2000
 #: Pages of the journal, as SQLite has it.
 _PAGES: Final = 1000
-#: Commits after which the thread has a turn, which moves them from the journal to the file.
+#: After so many direct commits the thread writes once, which moves them from the journal to the file.
 _TURN: Final = 200
 
 
@@ -50,10 +50,10 @@ class JobRecord:
         resumes: bool = False,
         collects: bool = False,
     ) -> None:
-        """``path``: the data base; ``warn`` is called with a text, in the thread of the event loop.
+        """``path``: the database; ``warn`` is called with a text, in the thread of the event loop.
 
-        ``resumes``: the job is there, and gets more returns (``Jobs.claim``). ``collects``: of some of its targets
-        only, and it ends with the last return.
+        ``resumes``: the job is already recorded, and gets more returns (``Jobs.claim``). ``collects``: the returns are
+        those of some of its targets, and the job ends when it has all returns.
         """
         self._path = path
         self._warn = warn
@@ -77,15 +77,15 @@ class JobRecord:
             self._steps.append(lambda to: _begin(to, job))
 
     def restated(self, job: JobStart) -> None:
-        """The words of the job, of which more are secret than was known when it began."""
+        """Replace the recorded data of the job's begin, since more secrets are known now."""
         if self._said is not None and not self._resumes and job.words_only() != self._said.words_only():
             self._steps.append(lambda to: _restate(to, job))
 
     def about(self, facts: dict[str, Any]) -> None:
-        """What is known of the project of the job, once it is known."""
+        """Store data about the project of the job."""
         jid = self._jid
         if self._resumes:
-            return  # those of its begin stay
+            return  # the data from its begin is kept
         self._steps.append(lambda to: _about(to, jid, facts))
 
     def target_returned(self, ret: TargetReturn) -> None:
@@ -94,17 +94,17 @@ class JobRecord:
         self._is_large = self._is_large or not _is_small(ret.ret, _SMALL)
 
     def step_begins(self, step: JobStart, name: str) -> None:
-        """The job of a step, which the orchestration calls ``name``."""
+        """Store the job of a step with the name ``name`` in the orchestration."""
         jid, value = self._jid, {"name": name, "fun": step.fun, "tgt": step.tgt}
         self._keep(lambda to: _put_part(to, jid, "job", step.jid, value))
 
     def state_returned(self, tag: str, ret: Any) -> None:
-        """The return of one state of an orchestration, before its end."""
+        """Store the return of one state of an orchestration, before the orchestration ends."""
         jid = self._jid
         self._keep(lambda to: _put_part(to, jid, "state", tag, ret))
 
     def _keep(self, step: Step) -> None:
-        """Give a step, and those before it, to the thread: nobody waits for it with ``committed``."""
+        """Give a step, and those before it, to the thread, since no caller waits for it with ``committed``."""
         steps, self._steps = [*self._steps, step], []
         for each in steps:
             self._queue.put(each)
@@ -112,14 +112,14 @@ class JobRecord:
     def job_ends(self, end: JobEnd) -> None:
         jid = self._jid
         if end.state == "running":
-            if not self._resumes:  # else ``Jobs.release`` makes it what it was
+            if not self._resumes:  # for a resumed job, ``Jobs.release`` restores its state
                 self._steps.append(lambda to: _left(to, jid))
         else:
             self._steps.append(lambda to: _ended(to, jid, end, only_whole=self._collects))
         self._has_ended = True
 
     async def committed(self) -> None:
-        """Waits until all that was told is kept, or cannot be kept."""
+        """Wait until everything is stored so far, or storing has failed."""
         if self._writer is None:
             return
         steps, self._steps = self._steps, []
@@ -139,7 +139,7 @@ class JobRecord:
 
 
 class _Mark:
-    """Somebody waits for all steps before it."""
+    """An entry of the queue: a caller waits for all steps before it."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, done: asyncio.Future[None]) -> None:
         self._loop = loop
@@ -155,7 +155,7 @@ class _Mark:
 
 
 class _Writer(threading.Thread):
-    """Takes steps, as many as there are at a time, and commits them together."""
+    """Takes all waiting steps at once and commits them in one transaction."""
 
     def __init__(self, path: Path, steps: queue.SimpleQueue[Step | _Mark | None], bounds: Bounds) -> None:
         super().__init__(name="pushsalt-record", daemon=True)
@@ -168,7 +168,7 @@ class _Writer(threading.Thread):
         self._commits = 0
         self._broken = False
         self._troubles: list[str] = []
-        #: what the job has told so far, for a new file in place of a damaged one
+        #: all steps of the job so far, for a new file if the file is damaged
         self._first: Step | None = None
 
     def take_troubles(self) -> list[str]:
@@ -194,7 +194,7 @@ class _Writer(threading.Thread):
             self._prune()
 
     def write_now(self, steps: list[Step]) -> bool:
-        """Write a few steps without the thread; False if that is at work, or another command writes, or it fails."""
+        """Write a few steps without the thread; False if the thread or another command writes, or if it fails."""
         if not self._lock.acquire(blocking=False):
             return False
         try:
@@ -255,7 +255,7 @@ class _Writer(threading.Thread):
             if not self._broken:
                 prune_when_due(connection, self._bounds)
         except sqlite3.Error:
-            pass  # another command is at it, or the next one will say what is wrong
+            pass  # another command is writing, or the next write reports the error
         finally:
             connection.close()
 
@@ -303,7 +303,7 @@ def _restate(to: sqlite3.Connection, job: JobStart) -> None:
 
 
 def _is_small(value: Any, left: int) -> bool:
-    """Whether a return has no more than so many values, and no long text."""
+    """Whether a return has at most ``left`` values, and no long text."""
     waiting = [value]
     while waiting:
         item = waiting.pop()
@@ -320,7 +320,7 @@ def _is_small(value: Any, left: int) -> bool:
 
 
 def put_return(to: sqlite3.Connection, jid: str, result: TargetReturn) -> None:
-    """Keep a return, in place of an earlier one of the same target; the caller commits. Raises sqlite3.Error."""
+    """Store a return; it replaces an earlier one of the same target. The caller commits. Raises sqlite3.Error."""
     more = {
         "phases": result.phases,
         "warnings": result.warnings,
@@ -376,8 +376,8 @@ def _left(to: sqlite3.Connection, jid: str) -> None:
 
 
 def _ended(to: sqlite3.Connection, jid: str, end: JobEnd, only_whole: bool) -> None:
-    """The end of the job; of one that was resumed, other returns may be worse, or missing. ``only_whole``: then it has
-    not ended."""
+    """Store the end of the job. The other returns of a resumed job may be failures, or missing. ``only_whole``: store
+    no end if returns are missing."""
     to.execute(
         "UPDATE jobs SET end = :end, state = iif(returned < targets, 'interrupted', :state), exit_code ="
         " max(:code, (SELECT coalesce(max(exit_code), 0) FROM returns WHERE returns.jid = jobs.jid)) WHERE jid = :jid"

@@ -1,1 +1,1 @@
-"""The journal of events on the controller: durable, ordered, bounded. Salt: the event bus of a master."""
+"""The journal of events on the controller: durable, ordered, limited in size. Salt: the event bus of a master."""

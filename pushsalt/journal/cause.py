@@ -1,7 +1,7 @@
-"""Of what an event comes: the event that a reaction was for, and the reactor files from there on.
+"""The cause of an event: the first event of a chain of reactions, and the reactor files of the chain.
 
-What runs within ``of_reaction`` opens journals whose events have this cause, in threads and tasks that it starts too.
-So a reactor notices that an event comes of its own reaction.
+Code that runs within ``of_reaction``, also in threads and tasks that it starts, opens journals whose events have this
+cause. So a reactor detects events that its own reactions have caused.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ _current: Final[ContextVar[Cause]] = ContextVar("pushsalt_cause", default=())
 
 
 def current() -> Cause:
-    """The cause of events that are put in this context; empty outside of a reaction."""
+    """The cause of events that are sent in this context; empty outside of a reaction."""
     return _current.get()
 
 
 @contextmanager
 def of_reaction(cause: Cause) -> Iterator[None]:
-    """Give this cause to the events of what runs within the context."""
+    """Give this cause to all events that are sent within the context."""
     token = _current.set(cause)
     try:
         yield
@@ -33,10 +33,10 @@ def of_reaction(cause: Cause) -> Iterator[None]:
 
 
 def as_text(cause: Cause) -> str:
-    """The cause as it is stored."""
+    """The cause as text, for storage."""
     return json.dumps(cause) if cause else ""
 
 
 def from_text(text: str) -> Cause:
-    """The cause of a stored text."""
+    """The cause from its stored text."""
     return tuple(map(str, json.loads(text))) if text else ()

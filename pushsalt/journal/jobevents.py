@@ -15,17 +15,17 @@ from pushsalt.journal.writer import Writer
 from pushsalt.model import TargetReturn
 from pushsalt.redact import Redactor
 
-#: Tags of events that the controller alone may send.
+#: Tags of events that only the controller may send.
 OURS: Final = ("salt/job/", "salt/run/", "salt/auth", "salt/key", "salt/wheel/", "pushsalt/")
-#: Those of ``fire_event``, which the controller makes itself.
+#: Tags of ``fire_event``, which the controller composes itself.
 STATE_RESULT: Final = "salt/state_result/"
 
 
 class JobEvents:
-    """Writes the events of one job. An observer of it; ``settled`` is waited for behind the job."""
+    """Observes one job and writes its events. ``settled`` is called after the job."""
 
     def __init__(self, writer: Writer, redactor: Redactor, *, progress: bool = False) -> None:
-        """``progress``: an event for each state that has its return."""
+        """``progress``: whether each return of a state is an event."""
         self._writer = writer
         self._redactor = redactor
         self._progress = progress
@@ -36,7 +36,7 @@ class JobEvents:
         self._writer.put(*new_event(job))
 
     def run_begins(self, job: JobStart) -> RunEvents:
-        """The job is one of a runner function, whose begin and end have other events."""
+        """Begin the job of a runner function, which has other events of its begin and end."""
         self._job = job
         args = [*job.arg, *([job.kwarg] if job.kwarg else [])]
         return RunEvents(self._writer.put, job.jid, job.fun, job.user, args)
@@ -49,7 +49,7 @@ class JobEvents:
         pass
 
     def fired(self, id: str, tag: str, data: Any, by_state: bool) -> None:
-        """A target has sent an event; ``by_state``: it is that of a ``fire_event``, whose tag is the controller's."""
+        """A target has sent an event; ``by_state``: whether a ``fire_event`` did; the controller composes its tag."""
         if self._job is None or not may_send(tag, by_state=by_state):
             return
         tag, data = self._redactor.text(tag), self._redactor.data(data)
@@ -57,7 +57,7 @@ class JobEvents:
         self._writer.put(tag, {**more, **from_target(id, tag, data)})
 
     def state_returned(self, id: str, tag: str, ret: Mapping[str, Any]) -> None:
-        """A state has its return."""
+        """A state has returned."""
         if self._job is None or not self._progress:
             return
         name = f"salt/job/{self._job.jid}/prog/{id}/{ret.get('__run_num__')}"
@@ -65,17 +65,17 @@ class JobEvents:
         self._writer.put(name, {"jid": self._job.jid, **from_target(id, name, data)})
 
     def put(self, tag: str, data: dict[str, Any]) -> None:
-        """An event without secrets that belongs to the job."""
+        """Write an event of the job; its data must contain no secrets."""
         self._writer.put(tag, data)
 
     def settled(self) -> list[str]:
-        """Wait until all is written; texts for people about what is not."""
+        """Wait until all events are written. Returns messages about those that could not be written."""
         self._writer.close()
         return self._writer.troubles
 
 
 def may_send(tag: str, *, by_state: bool) -> bool:
-    """Whether a target may send an event of this tag: none speaks for another, nor for the controller."""
+    """Whether a target may send an event with this tag: not with the tags of another target or of the controller."""
     return by_state or not tag.startswith((*OURS, STATE_RESULT))
 
 
@@ -85,18 +85,18 @@ def from_target(id: str, tag: str, data: Any) -> dict[str, Any]:
 
 
 def new_event(job: JobStart) -> tuple[str, dict[str, Any]]:
-    """Tag and data of the event that a job begins."""
+    """Tag and data of the event of a job's begin."""
     load = {key: value for key, value in load_of(job).items() if key not in ("ret", "cmd")}
     return f"salt/job/{job.jid}/new", {**load, "minions": list(job.ids), "missing": []}
 
 
 def return_event(job: JobStart, ret: TargetReturn) -> tuple[str, dict[str, Any]]:
-    """Tag and data of the event that a target has returned."""
+    """Tag and data of the event of a target's return."""
     return f"salt/job/{job.jid}/ret/{ret.id}", {**as_result(job, ret), "cmd": "_return"}
 
 
 def load_of(job: JobStart) -> dict[str, Any]:
-    """A job by Salt's names, as ``save_load`` of a returner has it."""
+    """A job as a mapping with Salt's names, as ``save_load`` of a returner gets it."""
     start = datetime.fromtimestamp(job.start, timezone.utc).strftime("%Y-%m-%dT%H:%M:%S.%f")
     return {
         "cmd": "publish",
@@ -124,5 +124,5 @@ class RunEvents:
         self._put(f"{self._tag}/new", dict(self._data))
 
     def ends(self, value: Any, *, success: bool) -> None:
-        """It has returned; ``value``: without secrets."""
+        """The function has returned; ``value``: without secrets."""
         self._put(f"{self._tag}/ret", {**self._data, "return": value, "success": success})

@@ -1,14 +1,14 @@
-"""What a reactor has begun and done, in the data base of the journal: what survives its end at any moment.
+"""The state of a reactor, stored in the database of the journal, so that it survives the end of the process.
 
 ========================  ======================================================================================
 table                     rows
 ========================  ======================================================================================
-``reacting``              events that were taken, and whose reactions are not all done
-``reactions``             reactions of these events that were begun: their JID, and whether they are done
-``reacted``               targets whose part in a reaction is done
+``reacting``              events that were taken and whose reactions are not all done
+``reactions``             reactions to these events that were begun: their JID, and whether they are done
+``reacted``               targets that have returned for a reaction
 ========================  ======================================================================================
 
-An event is taken in the transaction that moves the cursor, so that none is lost and none is taken twice.
+An event is taken in the same transaction that moves the cursor, so that none is lost and none is taken twice.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _TABLES: Final = (
 
 @dataclass(frozen=True)
 class Begun:
-    """A reaction that was begun. ``ids``: targets that are done."""
+    """A reaction that was begun. ``ids``: targets that have returned."""
 
     jid: str
     is_done: bool
@@ -56,7 +56,7 @@ class Reactions:
                 connection.execute(statement)
 
     def take(self, number: int) -> None:
-        """Take an event: its reactions will be done, whatever becomes of this process."""
+        """Take an event: its reactions will be done, by a later process if this one ends."""
         with self._journal.transaction() as connection:
             connection.execute("INSERT OR IGNORE INTO reacting VALUES (?)", (number,))
             self._journal.move_within(connection, NAME, number)
@@ -66,7 +66,7 @@ class Reactions:
         return [int(number) for (number,) in self._journal.rows("SELECT number FROM reacting ORDER BY number", ())]
 
     def begun(self, number: int) -> dict[str, Begun]:
-        """name -> the reaction, of those of an event that were begun."""
+        """The reactions to an event that were begun, by name."""
         done: dict[str, set[str]] = {}
         for name, id in self._journal.rows("SELECT name, id FROM reacted WHERE number = ?", (number,)):
             done.setdefault(name, set()).add(id)
@@ -74,23 +74,23 @@ class Reactions:
         return {name: Begun(jid, bool(is_done), frozenset(done.get(name, ()))) for name, jid, is_done in rows}
 
     def begins(self, number: int, name: str, jid: str) -> None:
-        """A reaction begins, as this job."""
+        """Store that a reaction begins, as the job with this JID."""
         with self._journal.transaction() as connection:
             connection.execute("INSERT OR REPLACE INTO reactions VALUES (?, ?, ?, 0)", (number, name, jid))
 
     def returned(self, number: int, name: str, id: str) -> None:
-        """The part of a target is done."""
+        """Store that a target has returned."""
         with self._journal.transaction() as connection:
             connection.execute("INSERT OR IGNORE INTO reacted VALUES (?, ?, ?)", (number, name, id))
 
     def ends(self, number: int, name: str, events: Sequence[tuple[str, dict[str, Any]]], cause: Cause) -> None:
-        """A reaction is done; ``events`` that say so are put at the same time."""
+        """Store that a reaction is done, and ``events`` about it, in one transaction."""
         with self._journal.transaction() as connection:
             connection.execute("UPDATE reactions SET done = 1 WHERE number = ? AND name = ?", (number, name))
             self._journal.put_within(connection, events, cause)
 
     def done(self, number: int, events: Sequence[tuple[str, dict[str, Any]]], cause: Cause) -> None:
-        """All reactions to an event are done; ``events`` are put at the same time."""
+        """Store that all reactions to an event are done, and ``events``, in one transaction."""
         with self._journal.transaction() as connection:
             _forget(connection, number)
             self._journal.put_within(connection, events, cause)

@@ -1,10 +1,10 @@
-"""The journal of events in SQLite: one row an event, in the order of their numbers.
+"""The journal of events in SQLite: one row for each event, in the order of their numbers.
 
-Several processes may write and read at the same time. An event that ``put`` has returned for survives the end of the
-process. The journal is bounded by size and age: the oldest events go as new ones arrive, whoever has read them or not.
+Several processes may write and read at the same time. An event is durable when ``put`` has returned. The journal is
+limited in size and age: the oldest events are removed as new ones arrive, whether they were read or not.
 
-Consumers have cursors in it: the number of the last event that a consumer is done with. A consumer that was killed
-before it moved its cursor gets the same events again, with the same ids.
+The journal also stores the cursor of each consumer: the number of the last event that it has processed. A consumer that
+was killed before it moved its cursor gets the same events again, with the same ids.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ from pushsalt.journal import cause
 
 #: Seconds to wait for another process that writes.
 _PATIENCE: Final = 30.0
-#: Events between two times that a journal looks for old ones.
+#: Old events are searched for after each so many new ones.
 _EVERY: Final = 1000
-#: What is left of the size when events were removed, so that this is done now and then only.
+#: Part of the maximum size to which the journal is reduced, so that this is seldom necessary.
 _LEFT: Final = 0.9
 #: Characters of a text in an event; a longer one is replaced by ``TRIMMED``. Salt: ``max_event_size``, and its word.
 _LONG: Final = 1 << 20
 TRIMMED: Final = "VALUE_TRIMMED"
-#: Bytes that an event takes besides its tag and data.
+#: Bytes that an event needs in addition to its tag and data.
 _ROW: Final = 100
 _TABLES: Final = (
     """CREATE TABLE IF NOT EXISTS events (
@@ -52,7 +52,7 @@ _INSERT: Final = "INSERT INTO events (id, tag, stamp, size, data, cause) VALUES 
 
 @dataclass(frozen=True)
 class Bounds:
-    """``seconds``: of age; ``size``: bytes of all events. None: no bound."""
+    """Limits: ``seconds`` of age, ``size`` of all events in bytes. None: no limit."""
 
     seconds: float | None = None
     size: int | None = None
@@ -68,12 +68,12 @@ class Event:
     #: seconds since 1970
     stamp: float
     data: dict[str, Any]
-    #: of an event that comes of a reaction: see ``pushsalt.journal.cause``
+    #: the cause of an event that a reaction sent, see ``pushsalt.journal.cause``
     cause: tuple[str, ...] = ()
 
     @property
     def time(self) -> str:
-        """When it was written, as Salt writes ``_stamp``: ISO 8601, UTC, without a zone."""
+        """The time at which it was written, in the format of Salt's ``_stamp``: ISO 8601, UTC, without a zone."""
         return datetime.fromtimestamp(self.stamp, timezone.utc).isoformat(timespec="microseconds").replace("+00:00", "")
 
     @property
@@ -86,7 +86,7 @@ class Journal:
     """The journal of a cache folder, for any thread. Its methods raise OSError and sqlite3.Error."""
 
     def __init__(self, cache_dir: Path, bounds: Bounds = Bounds()) -> None:
-        """Events that are put have the cause of the context in which the journal was made."""
+        """Events get the cause of the context in which this object was made."""
         self._cause = cause.current()
         self.path = cache_dir / "events" / "journal.sqlite3"
         self._bounds = bounds
@@ -111,7 +111,7 @@ class Journal:
         events: Sequence[tuple[str, dict[str, Any]]],
         reason: cause.Cause | None = None,
     ) -> list[Event]:
-        """Append events within a transaction of the caller. ``reason``: their cause, in place of the journal's."""
+        """Append events within a transaction of the caller. ``reason``: their cause, instead of that of this object."""
         stamp, reason = time.time(), self._cause if reason is None else reason
         rows = [_row(tag, stamp, data, cause.as_text(reason)) for tag, data in events]
         numbers = [connection.execute(_INSERT, row).lastrowid for row in rows]
@@ -126,12 +126,12 @@ class Journal:
         ]
 
     def after(self, number: int, limit: int = 1000) -> list[Event]:
-        """The events behind this number, oldest first, at most so many."""
+        """The events after this number, oldest first, at most ``limit``."""
         query = f"SELECT {_FIELDS} FROM events WHERE number > ? ORDER BY number LIMIT ?"
         return [_event(row) for row in self.rows(query, (number, limit))]
 
     def at(self, number: int) -> Event | None:
-        """The event of this number; None if it was removed."""
+        """The event with this number; None if it was removed."""
         return next(
             (_event(row) for row in self.rows(f"SELECT {_FIELDS} FROM events WHERE number = ?", (number,))), None
         )
@@ -142,7 +142,7 @@ class Journal:
         return self.last() if not found or found[0][0] is None else int(found[0][0]) - 1
 
     def first(self) -> int:
-        """The number of the oldest event that is there; 0 without any."""
+        """The number of the oldest stored event; 0 if there is none."""
         found = self.rows("SELECT COALESCE(MIN(number), 0) FROM events", ())
         return int(found[0][0]) if found else 0
 
@@ -152,12 +152,12 @@ class Journal:
         return int(found[0][0]) if found else 0
 
     def cursor(self, name: str) -> int | None:
-        """The number of the last event that a consumer is done with; None for one that is new."""
+        """The number of the last event that a consumer has processed; None for a new consumer."""
         found = self.rows("SELECT number FROM cursors WHERE name = ?", (name,))
         return int(found[0][0]) if found else None
 
     def move(self, name: str, number: int) -> None:
-        """A consumer is done with all events up to this one."""
+        """Store that a consumer has processed all events up to this one."""
         with self.transaction() as connection:
             self.move_within(connection, name, number)
 
@@ -178,7 +178,7 @@ class Journal:
             self._connection.close()
 
     def put_aside(self) -> Path:
-        """Move a damaged file away. Raises OSError."""
+        """Rename a damaged file. Raises OSError."""
         self.close()
         aside = self.path.with_name(f"{self.path.name}.damaged-{time.strftime('%Y%m%d%H%M%S', time.gmtime())}")
         for end in ("-wal", "-shm", ""):
@@ -187,7 +187,7 @@ class Journal:
         return aside
 
     def _trim(self, connection: sqlite3.Connection, now: float) -> None:
-        """Remove events that are beyond the bounds."""
+        """Remove events beyond the limits."""
         seconds, most = self._bounds.seconds, self._bounds.size
         until = 0
         if seconds is not None:
@@ -207,7 +207,7 @@ class Journal:
             connection.execute("PRAGMA incremental_vacuum(4000)").fetchall()
 
     def rows(self, query: str, values: tuple[Any, ...]) -> list[tuple[Any, ...]]:
-        """The rows of a query; none while there is no journal."""
+        """The rows of a query; none if there is no journal."""
         if not self.path.exists():
             return []
         with self._lock:
@@ -231,7 +231,7 @@ class Journal:
         if self._connection is not None:
             if self._inode == _inode(self.path):
                 return self._connection
-            self._connection.close()  # another process has put the file aside
+            self._connection.close()  # another process has renamed the file
             self._connection = None
         privatefolder.private_dir(self.path.parent)
         with suppress(FileExistsError):
@@ -276,15 +276,15 @@ def _event(row: tuple[Any, ...]) -> Event:
 
 
 def as_text(data: dict[str, Any]) -> str:
-    """Data as JSON in ASCII; what JSON has no type for becomes a text. Very long texts are left out."""
+    """Data as JSON in ASCII; values of types that JSON does not have become text. Very long texts are left out."""
     try:
         return json.dumps(_trimmed(data) if _has_long_text(data) else data, default=str)
-    except (TypeError, ValueError, RecursionError):  # keys of other types, or values within themselves
+    except (TypeError, ValueError, RecursionError):  # keys of other types, or values that contain themselves
         return json.dumps({"text": repr(data)})
 
 
 def _has_long_text(data: Any) -> bool:
-    """Raises RecursionError for values within themselves."""
+    """Whether a text in the data is too long. Raises RecursionError for values that contain themselves."""
     if isinstance(data, str | bytes):
         return len(data) > _LONG
     if isinstance(data, dict):

@@ -1,6 +1,6 @@
-"""Which states of which targets had drifted when they were looked at last, in the data base of the journal.
+"""The drifted states of each target at the last check, stored in the database of the journal.
 
-An event of a change is put in the transaction that stores it: none is lost, and none comes twice.
+The event of a change is written in the same transaction as the change, so that none is lost and none is sent twice.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _TABLE: Final = """CREATE TABLE IF NOT EXISTS watched (
 
 
 class Watched:
-    """The drift of targets by the states of these SLS. Methods raise OSError and sqlite3.Error."""
+    """The drift of targets from the states of these SLS. Methods raise OSError and sqlite3.Error."""
 
     def __init__(self, journal: Journal, sls: Sequence[str]) -> None:
         self._journal = journal
@@ -28,13 +28,13 @@ class Watched:
             connection.execute(_TABLE)
 
     def tags(self, id: str) -> list[str]:
-        """The tags of the states that had drifted; none for a target that is new."""
+        """The tags of the drifted states; none for a new target."""
         query = "SELECT tags FROM watched WHERE what = ? AND id = ?"
         rows = self._journal.rows(query, (self._what, id))
         return [str(tag) for tag in json.loads(rows[0][0])] if rows else []
 
     def change(self, id: str, tags: Sequence[str], event: tuple[str, dict[str, Any]]) -> None:
-        """Other states have drifted than before."""
+        """Store the tags of the drifted states, and the event of the change."""
         with self._journal.transaction() as connection:
             row = (self._what, id, json.dumps(list(tags)))
             connection.execute("INSERT OR REPLACE INTO watched VALUES (?, ?, ?)", row)

@@ -1,6 +1,6 @@
-"""Writes events in a thread of its own: those that wait are one transaction.
+"""Writes events in a separate thread; all waiting events are one transaction.
 
-What cannot be written is said once, and the work goes on.
+If events cannot be written, there is one warning, and the job continues.
 """
 
 from __future__ import annotations
@@ -12,29 +12,29 @@ from typing import Any, Final
 
 from pushsalt.journal.store import Journal
 
-#: Events in one transaction at most.
+#: Maximum number of events in one transaction.
 _MANY: Final = 2000
 
 
 class Writer:
-    """Events of one job on their way into the journal. ``put`` is quick and never raises; end with ``close``."""
+    """Writes the events of one job into the journal. ``put`` does not block and never raises; end with ``close``."""
 
     def __init__(self, journal: Journal) -> None:
         self._journal = journal
         self._waiting: queue.SimpleQueue[tuple[str, dict[str, Any]] | None] = queue.SimpleQueue()
         self._thread: threading.Thread | None = None
-        #: texts for people: what could not be written, and why
+        #: messages: which events could not be written, and why
         self.troubles: list[str] = []
 
     def put(self, tag: str, data: dict[str, Any]) -> None:
-        """Have an event written."""
+        """Queue an event for writing."""
         if self._thread is None:
             self._thread = threading.Thread(target=self._run, name="pushsalt-events", daemon=True)
             self._thread.start()
         self._waiting.put((tag, data))
 
     def close(self) -> None:
-        """Wait until all events are written, or cannot be."""
+        """Wait until all events are written, or writing has failed."""
         if self._thread is not None:
             self._waiting.put(None)
             self._thread.join()

@@ -1,4 +1,4 @@
-"""What orchestrations and runner functions need of a client (``pushsalt.api.Client``)."""
+"""The interface of a client (``pushsalt.api.Client``) that orchestrations and runner functions use."""
 
 from __future__ import annotations
 

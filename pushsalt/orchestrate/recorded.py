@@ -1,4 +1,4 @@
-"""An orchestration as a job of the record: its steps, the returns of its states as they come, its end."""
+"""Records an orchestration as a job: its steps, the returns of its states as they arrive, and its end."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ KIND: Final = "orchestrate"
 
 
 class Recorded:
-    """Tells the record and the observers of an orchestration. Begin with ``begins``, end with ``ends``."""
+    """Informs the record and the observers of an orchestration. Begin with ``begins``, end with ``ends``."""
 
     def __init__(self, client: Jobs, job: Job, id: str) -> None:
         project = client.project
@@ -43,7 +43,7 @@ class Recorded:
         return replace(self._state(), kind=KIND, fun=FUN)
 
     async def begins(self) -> None:
-        """It begins; it is kept then."""
+        """The orchestration begins; when this returns, that is stored."""
         start = self._start()
         await self._observers.job_begins(start)
         if self._events is not None:
@@ -58,30 +58,30 @@ class Recorded:
             self._record.step_begins(JobStart(jid, fun, tgt=self._redactor.text(tgt), start=time.time()), name)
 
     def event(self, id: str, tag: str, data: Any, by_state: bool) -> None:
-        """A state, or an execution function here, has sent an event."""
+        """A state, or an execution function on the controller, has sent an event."""
         if self._events is not None:
             self._events.fired(id, tag, data, by_state)
 
     def state(self, id: str, tag: str, ret: dict[str, Any]) -> None:
-        """A state has its return."""
+        """A state has returned."""
         if self._events is not None:
             self._events.state_returned(id, tag, ret)
         if self._record is not None:
             self._record.state_returned(self._redactor.text(tag), self._redactor.data(ret))
 
     async def returned(self, result: TargetReturn) -> None:
-        """All states have theirs."""
+        """All states have returned."""
         await self._observers.returned([result])
         if self._run is not None:
             shown = {**as_printed(result), "data": {result.id: self._redactor.data(result.ret)}}
             self._run.ends(shown, success=not result.exit_code)
         if self._record is not None:
-            self._record.restated(self._start())  # without the secrets that pillar has shown since
+            self._record.restated(self._start())  # without the secrets that are known from pillar since
         if self._project_state is not None:
             await self._project_state.settled()
 
     async def ends(self, stopped_with: int | None) -> None:
-        """It ends; ``stopped_with``: the exit code of one that was stopped."""
+        """The orchestration ends; ``stopped_with``: the exit code if it was stopped."""
         await self._observers.job_ends(stopped_with)
         await settle_events(self._events, self._client.project)
 

@@ -1,4 +1,4 @@
-"""Goes on with an orchestration that failed or was stopped: states that ended well are not run again."""
+"""Resumes an orchestration that failed or was stopped: states that succeeded are not run again."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ log = logging.getLogger(__name__)
 
 
 async def resume(client: Jobs, word: str, sls: list[str], options: JobOptions) -> TargetReturn:
-    """Run the rest of the orchestration that ``word`` stands for, as the same job: its return is that of all states.
+    """Run the rest of the orchestration that ``word`` names, as the same job. Returns the return of all states.
 
-    ``sls``: empty, or its SLS names; ``options``: what they set goes over what it was run with. Raises CommandError.
+    ``sls``: empty, or its SLS names; ``options``: override the options it was run with. Raises CommandError.
     """
     kept = client.jobs.get(word)
     if kept.detail.get("kind") != KIND:
@@ -46,7 +46,7 @@ async def resume(client: Jobs, word: str, sls: list[str], options: JobOptions) -
 
 
 def finished(client: Jobs, kept: KeptJob) -> dict[str, Any]:
-    """tag -> return of the states that ended well, or were not to be run."""
+    """tag -> return of the states that succeeded, or that did not have to run."""
     returns: Mapping[str, Any] = client.jobs.parts(kept, "state")
     for result in client.jobs.returns(kept).values():
         if result.shape == "states":

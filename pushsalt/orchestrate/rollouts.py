@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 def options(of_orchestration: JobOptions, given: Mapping[str, Any]) -> JobOptions:
     """The options of a job: those of the orchestration without its pillar and dry run, with the step's rollout.
 
-    Whether states run dry is said by the step, by the argument ``test`` of the function.
+    The step decides about a dry run, by the argument ``test`` of its function.
     """
     plain = RolloutOptions()
     by = given.get("batch_by") or ()
@@ -41,7 +41,7 @@ def options(of_orchestration: JobOptions, given: Mapping[str, Any]) -> JobOption
 
 
 def selection(tgt: Any, tgt_type: str, subset: Any = None) -> Selection:
-    """The targets of a step. Raises UsageError for a ``subset`` that is no number."""
+    """The selection of a step's targets. Raises UsageError for a ``subset`` that is not a number."""
     expr = ",".join(map(str, tgt)) if isinstance(tgt, list) else str(tgt)
     try:
         number = int(subset) if subset else None

@@ -36,7 +36,7 @@ ORCHESTRATIONS: Final = frozenset({"state.orchestrate", "state.orch", "state.sls
 
 @dataclass(frozen=True)
 class Run:
-    """What a shipped runner function works with: the client, the options of the command, the event loop."""
+    """The objects for a shipped runner function: the client, the options of the command, the event loop."""
 
     client: Jobs
     options: JobOptions
@@ -48,7 +48,7 @@ class Run:
 
 
 async def call(client: Jobs, options: JobOptions, name: str, args: list[Any], kwargs: dict[str, Any]) -> dict[str, Any]:
-    """``return`` and ``success`` of a runner function. Raises FunctionError for one that does not exist or fails."""
+    """Call a runner function; returns ``return`` and ``success``. Raises FunctionError if it is missing or fails."""
     run = Run(client, options, asyncio.get_running_loop())
     found = function(client, name)
     if found is None:
@@ -101,7 +101,7 @@ def _public(loaded: ModuleType) -> list[str]:
 class Told:
     """The events of one call of a runner function: ``salt/run/JID/new`` and ``…/ret``.
 
-    It is ``__jid_event__`` of the function, too. An orchestration has events of its own.
+    The object is also ``__jid_event__`` of the function. Orchestrations send their events themselves.
     """
 
     def __init__(self, client: Jobs, name: str, args: list[Any], kwargs: dict[str, Any]) -> None:
@@ -119,7 +119,7 @@ class Told:
             self._run.begins()
 
     def fire_event(self, data: dict[str, Any], tag: str) -> bool:
-        """An event below that of the call, as Salt's ``__jid_event__`` has it."""
+        """Send an event whose tag begins with that of the call, as Salt's ``__jid_event__`` does."""
         if self.events is not None:
             self.events.put(f"salt/run/{self._jid}/{tag}", self._redactor.data(data))
         return True
@@ -136,7 +136,7 @@ def _is_shipped(found: Any) -> bool:
 
 
 def function(client: Jobs, name: str) -> Callable[..., Any] | None:
-    """The function of this name, or None. Users' runners override ours, as in Salt."""
+    """The function of this name, or None. Users' runners override shipped ones, as in Salt."""
     module, _, attribute = name.partition(".")
     if not attribute or attribute.startswith("_"):
         return None
@@ -150,7 +150,7 @@ def function(client: Jobs, name: str) -> Callable[..., Any] | None:
     found: Callable[..., Any] | None = getattr(loaded, aliases.get(attribute, attribute), None)
     if not callable(found) or inspect.isclass(found):
         return None
-    if _is_shipped(loaded) and found.__module__ != loaded.__name__:  # what one of ours imports is not part of it
+    if _is_shipped(loaded) and found.__module__ != loaded.__name__:  # an imported function is not part of the runner
         return None
     return found
 

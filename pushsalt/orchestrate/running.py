@@ -1,7 +1,7 @@
 """Runs an orchestration: its SLS is compiled for the controller, whose session may run jobs on targets.
 
-An orchestration that another one starts by a runner is run the same way, within the process and project of the first.
-It is stopped in two steps, as jobs are: first the step under way ends where it may, and those after it are not run.
+An orchestration that another one starts by a runner is run the same way, in the process and project of the first.
+It is stopped in two steps, as jobs are: at first, the running step is finished if possible, and no later one is run.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ if TYPE_CHECKING:
 async def orchestrate(
     client: Jobs, sls: list[str], options: JobOptions, jid: str = "", done: Mapping[str, Any] | None = None
 ) -> TargetReturn:
-    """Run these SLS files on the controller; the return is that of the id ``HOSTNAME_master``.
+    """Run these SLS files on the controller; the return has the id ``HOSTNAME_master``.
 
-    ``jid``: that of the job of the record that this one goes on with; ``done``: its returns that stand.
+    ``jid``: that of the recorded job that is resumed; ``done``: its returns, whose states are not run again.
     Raises CommandError for a project that cannot be used.
     """
     project, stopping = client.project, Stopping()
@@ -109,7 +109,7 @@ async def _on_master(
         await _until_done(work, stopping, steps)
         return await work
     except asyncio.CancelledError as exc:
-        if not work.cancelled():  # not the work, but who waits for it
+        if not work.cancelled():  # the waiting task was cancelled, not the work
             raise
         return failure(master_id(), exc)
     finally:
@@ -121,7 +121,7 @@ async def _on_master(
 
 
 async def _until_done(work: asyncio.Future[TargetReturn], stopping: Stopping, steps: Steps) -> None:
-    """Wait for the end of the work, and do the steps of stopping to it as they are requested."""
+    """Wait for the end of the work, and stop it in steps as they are requested."""
     for event, gently in ((stopping.requested, True), (stopping.at_once, False)):
         requested = asyncio.ensure_future(event.wait())
         try:

@@ -1,6 +1,6 @@
 """Answers the questions of an orchestration's states (``thin/states/saltmod.py``): jobs, runners, events.
 
-Only the session on the controller itself asks them: the sessions of targets have no ``Steps``.
+Only the session on the controller itself may ask these questions: the sessions of targets have no ``Steps``.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from pushsalt.orchestrate.recorded import Recorded
     from pushsalt.transport.kept import KeptConnections
 
-#: Seconds between two looks at the journal of events.
+#: Seconds between two reads of the journal of events.
 _LOOK: Final = 0.2
 _STOPPED: Final = "the orchestration is being stopped"
 
@@ -32,7 +32,7 @@ _STOPPED: Final = "the orchestration is being stopped"
 class Steps:
     """The steps of one orchestration, whose options are ``options``.
 
-    ``kept``: the connections that its steps use. ``recorded`` is told of their jobs.
+    ``kept``: the connections that its steps use. ``recorded`` is informed of their jobs.
     """
 
     def __init__(
@@ -48,14 +48,14 @@ class Steps:
         self._journal_from = self._journal.last()
 
     async def __call__(self, fun: str, args: list[Any], kwargs: dict[str, Any]) -> Any:
-        """The value of a question. Raises PushsaltError."""
+        """Answer a question; returns the value. Raises PushsaltError."""
         handler = getattr(self, f"_{fun.removeprefix('orchestrate.')}", None)
         if handler is None:
             raise FunctionError("unknown_function", f"'{fun}' is not available.", "", "CommandExecutionError")
         return await handler(*args, **kwargs)
 
     def stop(self, *, gently: bool) -> None:
-        """Stop the steps under way, and have no other begin. ``gently``: states under way end."""
+        """Stop the running steps, and begin no other. ``gently``: let running states finish."""
         self._is_stopped = True
         for client in self._running:
             client.stop(self._client.stopped_with, gently=gently)
@@ -101,9 +101,9 @@ class Steps:
         return {id: answer for id, answer in answers.items() if expect or not answer.get("failed")}
 
     async def _wait_for_event(self, tag: str, ids: list[Any], event_id: str, timeout: Any) -> dict[str, Any]:
-        """``seen`` and ``left`` of the ids, and the ``seconds`` that it took.
+        """Wait for events of these ids. Returns ``seen`` and ``left`` ids, and the ``seconds`` that it took.
 
-        Events count from the beginning of the orchestration on: one that arrives before the step begins is not lost.
+        Events since the beginning of the orchestration count, so that one that arrives before the step is not missed.
         """
         began = time.monotonic()
         left, seen, last = list(ids), [], self._journal_from
@@ -122,7 +122,7 @@ class Steps:
         return {"seen": seen, "left": left, "seconds": time.monotonic() - began}
 
     async def _runner(self, name: str, **kwargs: Any) -> dict[str, Any]:
-        """``return`` and ``success`` of a runner function; ``arg`` and ``kwarg`` are its arguments too."""
+        """Call a runner function; returns ``return`` and ``success``. ``arg`` and ``kwarg`` are further arguments."""
         from pushsalt.orchestrate.runnercalls import call
 
         args, more = list(kwargs.pop("arg", None) or ()), dict(kwargs.pop("kwarg", None) or {})
@@ -130,7 +130,7 @@ class Steps:
             return await call(client, self._options, name, args, {**kwargs, **more})
 
     async def _runners(self, calls: list[dict[str, Any]]) -> list[dict[str, Any]]:
-        """The answers of several runner functions, which run at the same time."""
+        """Call several runner functions concurrently; returns their answers."""
         return list(await asyncio.gather(*(self._runner(each["name"], **each["kwarg"]) for each in calls)))
 
     async def _wheel(self, name: str, **kwargs: Any) -> dict[str, Any]:
@@ -140,7 +140,7 @@ class Steps:
 
 
 def _answer(result: TargetReturn, fun: str) -> dict[str, Any]:
-    """A target's return as the states of an orchestration read it."""
+    """A target's return in the shape that the states of an orchestration read."""
     out = "highstate" if fun.startswith("state.") else "nested"
     if result.shape != "error":
         return {"ret": result.ret, "retcode": result.retcode or int(bool(result.exit_code)), "out": out}

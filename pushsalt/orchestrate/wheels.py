@@ -1,6 +1,6 @@
-"""Salt's wheel functions that have a meaning here: the ids of the inventory are the accepted keys.
+"""The wheel functions of Salt that are supported: the ids of the inventory are the accepted keys.
 
-There are no keys to accept, reject or delete: those functions are refused, and say so.
+There are no keys to accept, reject or delete: such functions are refused with a message.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _MORE: Final = {"rejected": "minions_rejected", "den": "minions_denied", "denied
 
 
 def call(project: Project, name: str, kwargs: dict[str, Any]) -> Any:
-    """The value of a wheel function. Raises FunctionError for others than ``key.list_all`` and ``key.list``."""
+    """Call a wheel function. Raises FunctionError for all except ``key.list_all`` and ``key.list``."""
     ids = list(project.inventory.targets)
     if name == "key.list_all":
         return {"minions_pre": [], "minions_rejected": [], "minions_denied": [], "minions": ids, "local": []}

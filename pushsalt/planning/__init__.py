@@ -1,1 +1,1 @@
-"""Plans: what a dry run says of each state, how sure that is, and why (docs/plan.md)."""
+"""Plans: the expected effect of each state, by a dry run, with its certainty and reasons (docs/plan.md)."""

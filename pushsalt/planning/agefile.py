@@ -1,6 +1,6 @@
 """Encryption to age recipients (``age1…``) and decryption with age identities: https://age-encryption.org/v1.
 
-Only X25519 keys. The program age decrypts these files, and this module those of the program.
+Only X25519 keys are supported. The files are compatible with those of the program age, both ways.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _GENERATOR: Final = (0x3B6A57B2, 0x26508E6D, 0x1EA119FA, 0x3D4233DD, 0x2A1462B3)
 
 
 class Unreadable(ValueError):
-    """The data is not an age file, was changed or truncated, or is for none of the identities. The text says which."""
+    """The data is no age file, was changed or truncated, or is for none of the identities. The message says which."""
 
 
 def encrypt(data: bytes, recipients: Sequence[str]) -> bytes:

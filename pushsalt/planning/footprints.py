@@ -1,8 +1,8 @@
-"""What states look at and what they change: files, users, packages and the like, by function.
+"""Footprints of states: the files, users, packages and the like that each function reads and changes.
 
-A state certainly does what its dry run reports only if no earlier state changes anything that it looks at. ``of``
-returns both for a chunk. A function without a rule looks at everything and changes everything; a rule may name too
-much, never too little.
+A state is certain to do what its dry run reports only if no earlier state changes anything that it reads. ``of``
+returns the footprint of a chunk. A function without a rule is assumed to read everything and to change everything. A
+rule may name more than the function uses, never less.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Things:
 
 @dataclass(frozen=True)
 class Footprint:
-    """What a state looks at, and what it changes if it changes anything."""
+    """The things that a state reads, and those that it changes if it changes anything."""
 
     reads: Things
     writes: Things
@@ -47,7 +47,7 @@ NOTHING: Final = Things()
 EVERYTHING: Final = Things(everything=True)
 Rule = Callable[[Chunk], Footprint]
 
-#: Where package managers keep what they have, and where they get it from.
+#: Directories of package managers: their databases and the configuration of their repositories.
 _PACKAGES: Final = Things(
     names=frozenset({"packages"}),
     trees=frozenset(
@@ -106,8 +106,8 @@ def of(chunk: Chunk, notes: Mapping[str, Any]) -> Footprint:
 
 
 def needs(chunk: Chunk, notes: Mapping[str, Any]) -> Iterator[tuple[Things, str]]:
-    """What is missing, so that a state that would change something fails, unless a state before brings it; and words
-    about it."""
+    """The missing things without which a state fails if it would change something, unless an earlier state provides
+    them; each with a text for people."""
     for kind, name, words in notes.get("needs") or ():
         accounts = Things(names=frozenset({f"user:{name}", f"group:{name}"}))
         yield (_paths(name) if kind == "path" else accounts), str(words)
@@ -132,7 +132,7 @@ def _between(top: str, path: str) -> Iterator[str]:
 
 
 def _looks_around(chunk: Chunk) -> bool:
-    """Whether guards, check_cmd or slots of the chunk call commands or functions, which may look at anything."""
+    """Whether guards, check_cmd or slots of the chunk call commands or functions, which may read anything."""
     return any(key in chunk for key in ("onlyif", "unless", "check_cmd")) or _has_slot(chunk)
 
 
@@ -172,7 +172,7 @@ def _file(chunk: Chunk) -> Footprint:
 
 
 def _tree(chunk: Chunk) -> Footprint:
-    """A file, link or directory with all that is below it."""
+    """A file, a link, or a directory with its content."""
     own = _trees(chunk.get("name"))
     return Footprint(own | _sources(chunk) | _owners(chunk), own)
 
@@ -183,13 +183,13 @@ def _directory(chunk: Chunk) -> Footprint:
 
 
 def _from_tree(chunk: Chunk) -> Footprint:
-    """``copy``, ``rename``, ``hardlink``: two places, whole."""
+    """``copy``, ``rename``, ``hardlink``: two paths, each with all below it."""
     own = _trees(chunk.get("name"), chunk.get("source"), chunk.get("target"))
     return Footprint(own | _owners(chunk), own)
 
 
 def _written(chunk: Chunk) -> Footprint:
-    """One file that is made of anything."""
+    """One file whose content may depend on anything."""
     return Footprint(EVERYTHING, _paths(chunk.get("name")))
 
 
@@ -225,12 +225,12 @@ def _group(chunk: Chunk) -> Footprint:
 
 
 def _command(chunk: Chunk) -> Footprint:
-    """Whether it runs is for requisites and guards to say, and not for what the command looks at."""
+    """A command: requisites and guards decide whether it runs, not the things that it reads."""
     return Footprint(_paths(chunk.get("cwd")) | _sources(chunk), EVERYTHING)
 
 
 def _named(*paths: str, trees: Iterable[str] = (), names: Iterable[str] = ()) -> Rule:
-    """A rule for states that look at and change these."""
+    """A rule for states that read and change these things."""
     own = Things(paths=frozenset(paths), trees=frozenset(trees), names=frozenset(names))
 
     def rule(chunk: Chunk) -> Footprint:
@@ -240,7 +240,7 @@ def _named(*paths: str, trees: Iterable[str] = (), names: Iterable[str] = ()) ->
     return rule
 
 
-#: Globs of functions -> their rule; the first one that fits.
+#: Globs of functions -> their rule; the first glob that matches is used.
 RULES: Final[dict[str, Rule]] = {
     "test.*": _no_effect,
     "stateconf.*": _no_effect,
@@ -287,7 +287,7 @@ def _trees(*values: Any) -> Things:
 
 
 def _local(values: Iterable[Any]) -> Iterator[str]:
-    """Those of the values that are absolute paths, or URLs of them."""
+    """The absolute paths among the values, and the paths of their ``file://`` URLs."""
     for value in values:
         if isinstance(value, str) and value.removeprefix("file://").startswith("/"):
             yield posixpath.normpath(value.removeprefix("file://"))
@@ -314,23 +314,23 @@ def _listed(value: Any) -> list[Any]:
     return list(value) if isinstance(value, list | tuple) else [] if value is None else [value]
 
 
-# what has been changed ------------------------------------------------------------------------------------------------
+# changes of earlier states --------------------------------------------------------------------------------------------
 
 
 @dataclass
 class Written:
-    """What earlier states have changed or may have changed, and which."""
+    """The things that earlier states have changed or may have changed, with the tags of these states."""
 
     _any: list[str] = field(default_factory=list)
     _all: list[str] = field(default_factory=list)
     _paths: dict[str, list[str]] = field(default_factory=dict)
     _trees: dict[str, list[str]] = field(default_factory=dict)
-    #: folder -> states that changed something somewhere below it
+    #: folder -> states that changed something below it
     _below: dict[str, list[str]] = field(default_factory=dict)
     _names: dict[str, list[str]] = field(default_factory=dict)
 
     def add(self, tag: str, things: Things) -> None:
-        """A state changes these."""
+        """Add the things that a state changes."""
         if things.everything:
             self._any.append(tag)
         if things != NOTHING:
@@ -343,7 +343,7 @@ class Written:
             self._names.setdefault(name, []).append(tag)
 
     def by(self, things: Things) -> Iterator[str]:
-        """The states that changed any of these; one may come repeatedly."""
+        """The states that changed any of these things; a state may be yielded several times."""
         if things == NOTHING:
             return
         if things.everything:
@@ -361,7 +361,7 @@ class Written:
 
 
 def _above(path: str) -> Iterator[str]:
-    """The folders that a path is in."""
+    """All folders above a path."""
     while path not in ("/", "//", ""):
         path = posixpath.dirname(path)
         yield path

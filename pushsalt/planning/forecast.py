@@ -1,4 +1,4 @@
-"""The plan of one target as data: each state with its mark, its reasons and what it would change."""
+"""The forecast of one target as data: each state with its mark, its reasons and its expected changes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any, Final
 from pushsalt.planning.marks import MARKS, Marked, marks
 from thin.requisites import tag_of
 
-#: How the comment of a state begins that is foreseen to fail.
+#: The beginning of the comment of a state that is expected to fail.
 FAILS: Final = "It would fail: "
 
 
@@ -25,7 +25,7 @@ class Forecast:
 
     @property
     def changes(self) -> bool:
-        """Whether anything changes, or may."""
+        """Whether any state changes something, or may."""
         return any(each.mark != "none" for each in self._marked)
 
     def as_data(self) -> dict[str, Any]:
@@ -49,7 +49,7 @@ class Forecast:
 
     @property
     def fails(self) -> bool:
-        """Whether a state is foreseen to fail."""
+        """Whether a state is expected to fail."""
         return any(map(self._fails, self._marked))
 
     def _fails(self, marked: Marked) -> bool:
@@ -74,7 +74,7 @@ class Forecast:
 
 
 def _changes(changes: Any, digests: Mapping[str, Any], name: str) -> Any:
-    """The changes with the digests of files that have no lines to show."""
+    """The changes, with the digests of files that have no diff."""
     if not isinstance(changes, Mapping) or not digests:
         return changes
     found = dict(changes)

@@ -1,14 +1,14 @@
-"""How sure it is what each state will do: its mark, and the states that this depends on.
+"""Computes the mark of each state, which is the certainty of its effect, and the states that the mark depends on.
 
 ======= ================================================================================================
-none    it changes nothing
-will    it changes what its dry run says
-may     that depends on a state before it that changes something, or may: through a requisite, or because
-        of what it looks at
-unknown nobody can tell before the run: a command without a guard, a function without a dry run
+none    the state changes nothing
+will    the state changes what its dry run reports
+may     the effect depends on an earlier state that changes something, or may: through a requisite, or because
+        the state reads what that one changes
+unknown the effect cannot be known before the run: a command without a guard, a function without a dry run
 ======= ================================================================================================
 
-A mark is what the next run does if nobody else changes the target. ``will`` says nothing of success.
+A mark is valid for the next run if nothing else changes the target. ``will`` does not mean that the state succeeds.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from thin.requisites import Graph, listeners, tag_of
 Mark = Literal["none", "will", "may", "unknown"]
 MARKS: Final[tuple[Mark, ...]] = ("none", "will", "may", "unknown")
 
-#: Functions of which the dry run cannot say what they do, with the reason.
+#: Functions whose dry run does not show what they do, with the reason.
 UNKNOWN: Final = {
     "docker_container.run": "it runs a command in a container",
     "http.*": "what the server answers is not known before",
@@ -36,11 +36,11 @@ UNKNOWN: Final = {
     "saltutil.*": "it copies the modules of the file roots",
     "*.mod_watch": "it reacts to another state",
 }
-#: Commands: what they do is known as little, but with a guard it is known whether they run.
+#: Commands: their effect is not known either, but with a guard it is known whether they run.
 _COMMANDS: Final = ("cmd.run", "cmd.script", "cmd.call")
 _GUARDS: Final = ("onlyif", "unless", "creates")
 _REACTIVE: Final = ("onchanges", "onchanges_any", "onfail", "onfail_any", "onfail_all", "prereq")
-#: Most states that are named as the reason.
+#: Maximum number of states that are named as the reason.
 MOST: Final = 20
 #: Maximum number of times that marks are computed, since a state may depend on a later one (prereq).
 _ROUNDS: Final = 10
@@ -48,7 +48,7 @@ _ROUNDS: Final = 10
 
 @dataclass
 class Marked:
-    """The mark of one state: ``because`` has the tags of the states it depends on, ``why`` more for people."""
+    """The mark of one state. ``because``: the tags of the states it depends on; ``why``: a text for people."""
 
     tag: str
     mark: Mark
@@ -60,7 +60,7 @@ class Marked:
 
 @dataclass(frozen=True)
 class _State:
-    """What is known of one chunk before others are looked at."""
+    """The properties of one chunk that do not depend on other chunks."""
 
     tag: str
     own: Mark
@@ -133,13 +133,13 @@ def _state(tag: str, chunk: Chunk, ret: Any, notes: Mapping[str, Any], graph: Gr
 
 
 def _own(chunk: Chunk | None, ret: Any, notes: Mapping[str, Any]) -> tuple[Mark, str]:
-    """The mark if no other state changed anything, and the reason of ``unknown``."""
+    """The mark that the state has if no other state changes anything, and the reason for ``unknown``."""
     if not isinstance(ret, Mapping):
         return "unknown", "the dry run did not come to it"
     if ret.get("__state_ran__", True) is False or chunk is None:
         return ("will" if ret.get("changes") else "none"), ""
     if ret.get("result") is True and not ret.get("changes") and ret.get("skip_watch"):
-        return "none", ""  # a guard keeps it from running
+        return "none", ""  # a guard prevents that it runs
     function = f"{chunk['state']}.{chunk['fun']}"
     if notes.get("own"):
         return "unknown", f"{function} is a module of your own that does not say that its dry run is true (__dry_run__)"
@@ -162,7 +162,7 @@ def _own(chunk: Chunk | None, ret: Any, notes: Mapping[str, Any]) -> tuple[Mark,
 
 
 def _settled(states: Sequence[_State]) -> dict[str, Marked]:
-    """The marks, after the effects of earlier states and of requisites."""
+    """The marks, with the effects of earlier states and of requisites."""
     found = {state.tag: Marked(state.tag, state.own, why=state.why) for state in states}
     for _ in range(_ROUNDS):
         before = {tag: each.mark for tag, each in found.items()}
@@ -178,7 +178,7 @@ def _pass(states: Sequence[_State], found: dict[str, Marked]) -> None:
         if state.parallel and found[state.tag].mark != "none":
             written.add(state.tag, state.footprint.writes)
     ending: list[str] = []  # states that end the run if they fail
-    ended = ""  # one that is sure to
+    ended = ""  # the state that is certain to end the run
     for state in states:
         if ended:
             found[state.tag] = Marked(state.tag, "none", [ended], "it is not reached: that state fails, with failhard")
@@ -206,7 +206,7 @@ def _one(state: _State, found: Mapping[str, Marked], written: footprints.Written
 
 
 def _is_open(marked: Marked) -> bool:
-    """Whether the run may find another return than the dry run did."""
+    """Whether the return of the run may differ from that of the dry run."""
     return marked.mark != "none" or marked.fails
 
 

@@ -1,6 +1,6 @@
-"""Reduces the notes that a target sends with its returns (thin.detail) to valid ones.
+"""Filters the notes that a target sends with its returns (thin.detail).
 
-A target is not trusted: everything else that it sends is left out.
+A target is not trusted: only valid notes are kept.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Plan files: a plan with all that a run of it needs, sealed.
 
-A file is the line ``pushsalt-plan``, a line of JSON (version, how it is sealed, when it was made), and the sealed
-rest. It is sealed to the user's own key (that of the caches; AES-256-GCM), or to age recipients. Inside is a msgpack
-map, with the digest of the two lines before it, so that whatever is altered or cut off is found. The map has:
+A file consists of the line ``pushsalt-plan``, a line of JSON (version, method of sealing, time), and the sealed rest.
+It is sealed with the user's key (that of the caches; AES-256-GCM), or to age recipients. The sealed content is a
+msgpack map, which contains the digest of the first two lines, so that any change or truncation is detected. Its keys:
 
 ========== =====================================================================================================
 made       {created: seconds, runtime: its SHA-256, revision: that of the project, dirty: whether it had other
@@ -39,7 +39,7 @@ from thin import wire
 _FIRST: Final = b"pushsalt-plan\n"
 _VERSION: Final = 1
 _HEAD_LIMIT: Final = 4096
-#: Bytes of a plan, unpacked.
+#: Maximum size of an unpacked plan in bytes.
 LIMIT: Final = 1024 * 1024 * 1024
 _NEW_PLAN: Final = "make a new one: pushsalt plan TARGET -o FILE"
 
@@ -126,7 +126,7 @@ _OWN_KEY: Final = (
 
 
 def _head(path: Path, data: bytes) -> tuple[Mapping[str, Any], bytes, bytes]:
-    """The second line, both lines as they are, and the rest."""
+    """The decoded second line, the bytes of both lines, and the rest."""
     end = data.find(b"\n", len(_FIRST), _HEAD_LIMIT)
     if not data.startswith(_FIRST) or end < 0:
         raise UsageError(f"{path} is no plan, or it was altered or cut short", hint=_NEW_PLAN)

@@ -1,4 +1,4 @@
-"""The shape that the content of a plan file has. Who knows a recipient can seal anything to it."""
+"""Checks the shape of a plan file's content: anyone who knows a recipient can seal any content to it."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _OPTIONS: Final = ("pillar", "saltenv", "pillarenv")
 
 
 def check(content: Mapping[str, Any]) -> None:
-    """Raises ValueError for the content of a plan file that is not of the shape."""
+    """Raises ValueError if the content of a plan file does not have the right shape."""
     _require(content["made"], _MADE)
     _are_texts(content["made"]["words"])
     if set(content["made"]["options"]) != set(_OPTIONS):

@@ -1,6 +1,7 @@
-"""What an undo of a job does on one target, and what it cannot undo.
+"""The effect of undoing a job on one target, and the changes that cannot be undone.
 
-Targets answer with the files that were kept (thin.utils.files.undo); the record says what else the job changed.
+Targets answer with the files whose former content they keep (thin.utils.files.undo); the record of the job has all its
+changes.
 """
 
 from __future__ import annotations
@@ -9,12 +10,12 @@ import hashlib
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-#: What becomes of a path; see thin.utils.files.undo.
+#: The possible results for a path; see thin.utils.files.undo.
 ACTIONS: Final = ("remove", "write", "dress", "make", "none", "lost")
 _NOT_KEPT: Final = "nothing of it was kept (backup: minion, or --backups)"
 _COMMAND: Final = "what a command did is not known"
 _OTHER: Final = "only what file states change can be undone"
-#: The function by which an undo is done, which can be undone itself.
+#: The function that does an undo; its job can be undone, too.
 FUNCTION: Final = "file.undo"
 
 
@@ -67,5 +68,5 @@ def _listed(value: Any) -> list[Any]:
 
 
 def is_open(undo: Mapping[str, Any]) -> bool:
-    """Whether there is anything to do."""
+    """Whether any file is left to undo."""
     return any(each["action"] not in ("none", "lost") for each in undo["files"])

@@ -1,8 +1,8 @@
-"""Does one reaction: a job on targets, a runner function, or a function on the controller.
+"""Runs one reaction: a job on targets, a runner function, or a function on the controller.
 
-A reaction of the kind ``local`` that was begun by a process that is gone is taken up as the same job: targets that were
-not asked yet are asked, of the others the return is collected (docs/lost-connections.md). What the other kinds were
-doing cannot be known: they are not done again.
+A reaction of the kind ``local`` whose process has ended before it was done is resumed as the same job: it runs on the
+targets that were not asked yet, and the returns of the others are collected (docs/lost-connections.md). Reactions of
+other kinds are not run again, since it is not known what they have done.
 """
 
 from __future__ import annotations
@@ -29,17 +29,17 @@ if TYPE_CHECKING:
 
 #: Seconds that a run of states waits for another one on its target.
 _WAIT_LOCK: Final = 600.0
-#: Seconds between attempts to take up a job that another process is collecting.
+#: Seconds between attempts to resume a job whose returns another process is collecting.
 _AGAIN: Final = 0.5
 
 
 class UnknownError(PushsaltError):
-    """What a reaction did before its process ended cannot be known."""
+    """It is not known what a reaction did before its process ended."""
 
 
 @dataclass(frozen=True)
 class Means:
-    """What a reaction works with; ``returned`` is awaited for each target that is done."""
+    """The objects that a reaction uses; ``returned`` is awaited for each target that has returned."""
 
     client: Jobs
     options: JobOptions
@@ -47,9 +47,9 @@ class Means:
 
 
 async def do(means: Means, call: Call, jid: str, begun: Begun | None) -> None:
-    """Do a reaction as the job of this JID. Raises PushsaltError if it fails.
+    """Run a reaction as the job with this JID. Raises PushsaltError if it fails.
 
-    ``begun``: a process before this one has begun it.
+    ``begun``: the record of an earlier process that has begun it.
     """
     if call.kind == "local":
         await _job(means, call, jid, begun)
@@ -103,7 +103,7 @@ async def _run(client: Jobs, selection: Selection, job: Job) -> dict[str, Target
 
 
 async def _claimed(client: Jobs, jid: str) -> KeptJob | None:
-    """The job, which this process goes on with; None if it did not begin."""
+    """Claim the job, so that this process resumes it; None if the job did not begin."""
     while True:
         try:
             kept = client.jobs.get(jid)
@@ -117,7 +117,7 @@ async def _claimed(client: Jobs, jid: str) -> KeptJob | None:
 
 
 def _raise_failed(found: dict[str, TargetReturn], call: Call) -> None:
-    """Raises FunctionError if a return is a failure, with the first of them."""
+    """Raises FunctionError for the first return that is a failure, if there is one."""
     failed = {id: result for id, result in found.items() if result.exit_code}
     if not failed:
         return

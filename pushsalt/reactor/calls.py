@@ -1,4 +1,4 @@
-"""The calls that a rendered reactor SLS asks for. Salt: ``ReactWrap.run``; all of its forms of arguments."""
+"""The calls that a rendered reactor SLS declares, in all of Salt's forms of arguments. Salt: ``ReactWrap.run``."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from pushsalt.compile.source import SourcePositions
 from pushsalt.compile.verify import verify_high
 from pushsalt.errors import FunctionError
 
-#: What the first part of a state in a reactor SLS may be; ``cmd`` is Salt's old name of ``local``.
+#: Values of the first part of a state's name in a reactor SLS; ``cmd`` is Salt's old name of ``local``.
 KINDS: Final = ("local", "runner", "caller", "wheel")
-#: Keys of a chunk that are no arguments. Salt: ``REACTOR_INTERNAL_KEYWORDS``.
+#: Keys of a chunk that are not arguments. Salt: ``REACTOR_INTERNAL_KEYWORDS``.
 _INTERNAL: Final = frozenset(("__id__", "__sls__", "__env__", "name", "name_order", "order", "fun", "state"))
 #: Arguments of ``local`` that are for the job, not for the function.
 _OF_JOB: Final = frozenset(("tgt", "tgt_type", "expr_form", "arg", "kwarg", "args", "ret", "timeout"))
@@ -40,7 +40,7 @@ class Call:
 
 
 def calls_of(data: Any, sls: str) -> list[Call]:
-    """The calls of the data of a reactor SLS, in its order. Raises FunctionError for data of another shape."""
+    """The calls that a reactor SLS declares, in its order. Raises FunctionError for data of another shape."""
     if not isinstance(data, dict):
         raise _refuse(f"the SLS renders to {type(data).__name__}, not to a mapping of reactions")
     high = {id: _padded(body, sls) for id, body in data.items()}
@@ -51,7 +51,7 @@ def calls_of(data: Any, sls: str) -> list[Call]:
 
 
 def _padded(body: Any, sls: str) -> Any:
-    """A body with ``local.cmd.run`` as ``local: [.., cmd.run]``. Salt: ``Compiler.pad_funcs``."""
+    """The body of a state, with ``local.cmd.run`` changed to ``local: [.., cmd.run]``. Salt: ``Compiler.pad_funcs``."""
     if isinstance(body, str) and "." in body:
         body = {body: []}
     if not isinstance(body, dict):

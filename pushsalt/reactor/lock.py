@@ -1,4 +1,4 @@
-"""At most one reactor follows a journal: a lock that ends with its process."""
+"""A lock, so that at most one reactor follows a journal. It is released when its process ends."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from pushsalt.errors import CommandError
 
 @contextmanager
 def only_one(journal: Path, wait: Callable[[str], bool], what: str = "react") -> Iterator[None]:
-    """Hold the lock of a journal's ``what``.
+    """Hold the lock with the name ``what`` of a journal.
 
-    While another process has it, ``wait`` is called with the text that says so; it returns whether to go on waiting.
-    Raises CommandError otherwise, and for a folder that cannot be used.
+    While another process has it, ``wait`` is called with a message, and returns whether to wait further. Raises
+    CommandError if not, and for a folder that cannot be used.
     """
     path = journal.with_name(f"{what}.lock")
     try:

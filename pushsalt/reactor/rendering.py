@@ -1,7 +1,7 @@
 """Renders reactor SLS, with ``tag`` and ``data`` as names in the template.
 
-They are rendered in a render process, for the controller itself as the target: a template has what the SLS of an
-orchestration has. What an event says is never a template: it is a value that templates look at.
+They are rendered in a render process, with the controller as the target: their templates have the same variables and
+functions as the SLS of an orchestration. The data of an event is never rendered; templates only read it as a value.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 #: Seconds for rendering one SLS.
 _TIME: Final = 60.0
-#: Bytes of a reactor SLS.
+#: Maximum size of a reactor SLS in bytes.
 _LARGE: Final = 1 << 20
 
 

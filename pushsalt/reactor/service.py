@@ -1,8 +1,9 @@
-"""Follows the journal and reacts to its events, each once.
+"""Follows the journal and reacts to each of its events once.
 
-An event that a reactor SLS is for is taken durably, then rendered; each of its reactions is begun durably, then done,
-and then the event is (``pushsalt.journal.reactions``). A process that begins takes up what one before it has left. An
-event that comes of a reaction does not reach the SLS of that reaction again: so loops end.
+Each step is first stored in the journal (``pushsalt.journal.reactions``): that an event is taken, if there is a reactor
+SLS for it, that each of its reactions begins and is done, and that the event is done. A new process continues what an
+earlier one has left unfinished. An event that a reaction causes does not reach the SLS of that reaction again, so that
+loops end.
 """
 
 from __future__ import annotations
@@ -40,9 +41,9 @@ _LOOK: Final = 0.2
 _TRY_AGAIN: Final = 2.0
 #: Seconds without a reaction after which connections are closed, and git remotes looked at.
 _IDLE: Final = 30.0
-#: Events that are read at a time.
+#: Number of events that are read at once.
 _MANY: Final = 200
-#: Tags of the events that the reactor makes itself.
+#: Tags of the events that the reactor sends itself.
 FAILED: Final = "pushsalt/react/failed/"
 UNKNOWN: Final = "pushsalt/react/unknown/"
 LOOP: Final = "pushsalt/react/loop/"
@@ -81,13 +82,13 @@ class Service:
         self.failed = 0
 
     def stop(self) -> None:
-        """Take no more events; what is under way ends."""
+        """Take no more events; reactions that have begun are finished."""
         self._stop.set()
 
     async def run(self, *, once: bool = False, since: float | None = None) -> None:
-        """React to events until ``stop``; with ``once`` to those that are there, and to what comes of them.
+        """React to events until ``stop``; with ``once``, to those in the journal and to those that reactions cause.
 
-        ``since``: earlier events are passed over. Raises CommandError if the journal cannot be used.
+        ``since``: earlier events are skipped. Raises CommandError if the journal cannot be used.
         """
         self._once = once
         project = self._client.project
@@ -139,7 +140,7 @@ class Service:
     # one event -------------------------------------------------------------------------------------------------------
 
     async def _begin(self, work: Coroutine[Any, Any, None]) -> None:
-        """Start the work on an event when there is room for a reaction."""
+        """Start the work on an event as soon as the number of concurrent reactions allows it."""
         await self._free.acquire()
         self._free.release()
         task = asyncio.create_task(work)
@@ -156,9 +157,9 @@ class Service:
             log.error("a reaction has failed: %s: %s", type(trouble).__name__, trouble, exc_info=trouble)
 
     async def _again(self, reactions: Reactions, number: int) -> None:
-        """Go on with an event that a process before this one has taken."""
+        """Continue with an event that an earlier process has taken."""
         event = await self._durably(lambda: self._journal.at(number))
-        if event is None:  # the journal was too full to keep it
+        if event is None:  # the journal has removed it to keep its bounds
             await self._durably(lambda: reactions.done(number, [], ()))
             return
         begun = await self._durably(lambda: reactions.begun(number))
@@ -192,7 +193,7 @@ class Service:
     async def _do(
         self, reactions: Reactions, event: Event, sls: str, call: Call, key: str, begun: Begun | None
     ) -> None:
-        """One reaction, once."""
+        """Run one reaction, unless it is already done."""
         if begun is not None and begun.is_done:
             return
         why = (*(event.cause or (event.id,)), sls)
@@ -219,7 +220,7 @@ class Service:
                 self._say(Reaction(event.tag, sls, call.title))
             await self._durably(lambda: reactions.ends(event.number, key, troubles, why))
 
-    # what is said of it ----------------------------------------------------------------------------------------------
+    # events of the reactor -------------------------------------------------------------------------------------------
 
     def _failed(
         self, event: Event, sls: str, title: str, exc: PushsaltError, **more: Any
@@ -232,7 +233,7 @@ class Service:
         return [(f"{kind}{event.id}", data)]
 
     def _looped(self, event: Event, sls: str) -> list[tuple[str, dict[str, Any]]]:
-        """An event that comes of a reaction of this SLS: it is said once for each event that has begun it."""
+        """Report an event that a reaction of this SLS has caused, once for each event at the begin of a loop."""
         said = (event.cause[0], sls)
         if said in self._loops or event.tag.startswith(LOOP):
             return []
@@ -245,9 +246,9 @@ class Service:
     # the journal, connections ----------------------------------------------------------------------------------------
 
     async def _durably(self, work: Callable[[], Result]) -> Result:
-        """The value of a function that uses the journal; while the journal cannot be used it is tried again.
+        """Call a function that uses the journal and return its value; it is repeated while the journal is unusable.
 
-        With ``once``, raises CommandError at the first time.
+        With ``once``, the first failure raises CommandError.
         """
         said = ""
         while True:

@@ -19,17 +19,17 @@ _HINT: Final = "reactor: [{'app/*/up': [salt://reactor/up.sls]}]; see docs/react
 
 @dataclass(frozen=True)
 class ReactorMap:
-    """Which SLS react to a tag. ``folder``: paths that are not absolute count from there."""
+    """Which SLS react to a tag. ``folder``: relative paths are relative to it."""
 
     rows: tuple[tuple[str, tuple[str, ...]], ...]
     folder: Path
 
     def matching(self, tag: str) -> list[str]:
-        """What the configuration names for a tag, in its order, each once: ``salt://`` URLs, paths, globs of paths."""
+        """What the configuration lists for a tag, in its order, each once: ``salt://`` URLs, paths, globs of paths."""
         return list(dict.fromkeys(name for glob, names in self.rows if fnmatchcase(tag, glob) for name in names))
 
     def files(self, name: str) -> list[str]:
-        """The SLS that a name stands for: a URL, or paths. Raises FunctionError if there is none."""
+        """The SLS files that an entry names: a URL, or the paths that match. Raises FunctionError if there is none."""
         if name.startswith("salt://"):
             return [name]
         found = sorted(globs.glob(str(self.folder / name)))  # noqa: PTH207 - the pattern may be absolute

@@ -1,4 +1,4 @@
-"""The return of a target as cases: one for each state, or one for a function; the same for all reports."""
+"""Converts the return of a target to cases, for all reports: one for each state, or one for a function."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pushsalt.display import states as highstate
 from pushsalt.display.safe import escape, plain
 from pushsalt.model import TargetReturn
 
-#: Characters of a text that reports have.
+#: Maximum number of characters of a text in reports.
 LONGEST = 20_000
 
 Outcome = Literal["passed", "failed", "error", "skipped"]
@@ -85,7 +85,7 @@ def _seconds(result: TargetReturn) -> float:
 
 
 def shown(value: Any) -> str:
-    """A value as text: a text as it is, others as JSON."""
+    """A value as text: a text unchanged, others as JSON."""
     if isinstance(value, str):
         return _cut(value)
     return _cut(json.dumps(plain(value), indent=2, ensure_ascii=False, default=str))

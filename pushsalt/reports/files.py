@@ -1,4 +1,4 @@
-"""Writes report files: a reader sees the old content or the new one, never a part."""
+"""Writes report files atomically: a reader gets the old content or the new one, never a part."""
 
 from __future__ import annotations
 
@@ -50,13 +50,13 @@ def write_whole(path: Path, pieces: Iterable[str]) -> None:
 
 
 def append(path: Path, text: str) -> None:
-    """Append to a file that others append to, too. Raises OSError."""
+    """Append to a file to which other programs may append, too. Raises OSError."""
     with path.open("a", encoding="utf-8", newline="") as file:
         file.write(text)
 
 
 def _real(path: Path) -> Path:
-    """Where a link leads: the file is replaced, not the link to it."""
+    """The destination of a symbolic link, so that the file is replaced, not the link."""
     try:
         return path.resolve()
     except (OSError, RuntimeError, ValueError):
@@ -71,7 +71,7 @@ def _is_special(path: Path) -> bool:
 
 
 def _mode(path: Path) -> int:
-    """The permissions of the present file, or those of a new one."""
+    """The permissions of the existing file, or those of a new one."""
     try:
         return stat.S_IMODE(path.stat().st_mode)
     except OSError:

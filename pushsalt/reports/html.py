@@ -1,4 +1,4 @@
-"""Reports of jobs as HTML pages (``--report FILE.html``): returns of states, plans and functions as items."""
+"""Reports of jobs as HTML pages (``--report FILE.html``): each return, of states, a plan or a function, is an item."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from pushsalt.reports.cases import cases_of, shown
 from pushsalt.reports.files import write_whole
 from pushsalt.reports.page import Item, Page, Row
 
-#: Of targets, with their words in the page.
+#: Outcomes of targets, with their names on the page.
 OUTCOMES: Final = (
     ("failed", "failed"),
     ("no answer", "no answer"),
@@ -27,7 +27,7 @@ OUTCOMES: Final = (
     ("unknown", "unknown"),
     ("unchanged", "unchanged"),
 )
-#: Of a state that did not run: what of its requisites failed. Salt: state.State.call_chunk.
+#: The comment of a state that did not run because requisites failed. Salt: state.State.call_chunk.
 _REQUISITES: Final = re.compile(r"One or more requisite failed: (.*)", re.DOTALL)
 _MARKS: Final = {"will": "changed", "may": "changed", "unknown": "unknown", "none": "unchanged"}
 
@@ -57,7 +57,7 @@ class Report:
 
 
 def about(jid: str, tgt: Any, start: float, end: float | None, code: int | None) -> list[tuple[str, str]]:
-    """The lines in the head of a job's page."""
+    """The lines of the head of a job's page."""
     began = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(start))
     rows = [("Targets", str(tgt)), ("Began", began)]
     rows += [("Took", f"{max(0.0, end - start):.1f} s")] if end else []
@@ -65,7 +65,7 @@ def about(jid: str, tgt: Any, start: float, end: float | None, code: int | None)
 
 
 def item_of(result: TargetReturn, fun: str) -> Item:
-    """The item of a target's return, which has no secrets any more."""
+    """The item of a target's return, from which secrets were removed."""
     ret = result.ret
     if result.shape == "plan" and isinstance(ret, Mapping):
         return _of_plan(result, ret)
@@ -106,7 +106,7 @@ def _states(ret: Mapping[str, Any]) -> Iterator[Row]:
         word = {"same": "unchanged", "pending": "would change"}.get(one.outcome, one.outcome)
         because: list[str] = []
         found = _REQUISITES.search(one.comment)
-        if found:  # it names SLS and id of those that failed
+        if found:  # the comment names SLS and id of the requisites that failed
             named = {name.strip() for name in found[1].split(",")}
             because = [_key(other) for other in results if f"{other.sls}.{other.id}" in named]
             outcome, word = "skipped", "not run"
@@ -130,7 +130,7 @@ def _key(one: highstate.StateResult) -> str:
 
 
 def _changes(changes: Any) -> Iterator[str]:
-    """A diff as it is, everything else as JSON."""
+    """Changes as texts: a diff unchanged, everything else as JSON."""
     if isinstance(changes, Mapping) and isinstance(changes.get("diff"), str):
         yield changes["diff"]
         changes = {key: value for key, value in changes.items() if key != "diff"}

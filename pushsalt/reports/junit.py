@@ -17,16 +17,16 @@ from pushsalt.model import TargetReturn
 from pushsalt.reports.cases import Case, cases_of
 from pushsalt.reports.files import write_whole
 
-#: What XML 1.0 cannot have, not even escaped.
+#: Characters that XML 1.0 does not allow, not even escaped.
 _NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _IN_MEMORY = 8 << 20
 _ELEMENTS = {"failed": "failure", "error": "error", "skipped": "skipped"}
 
 
 class JUnit:
-    """Writes the file when the job begins, all targets without a return, and again when it has ended.
+    """Writes the file when the job begins, with all targets as not returned, and again when the job has ended.
 
-    If the program is killed in between, the file says so, and is never that of an earlier job.
+    So the file is correct if the program is killed in between, and is never that of an earlier job.
     """
 
     def __init__(self, path: Path) -> None:
@@ -58,7 +58,7 @@ class JUnit:
             self.close()
 
     def close(self) -> None:
-        """Forget the suites."""
+        """Delete the temporary file of the suites."""
         if self._suites is not None:
             self._suites.close()
 

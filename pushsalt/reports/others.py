@@ -1,4 +1,4 @@
-"""HTML pages of what is no running job: findings of a check, an impact, a kept job."""
+"""HTML pages other than those of a running job: findings of a check, an impact, a job of the record."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pushsalt.reports.cases import shown
 from pushsalt.reports.html import OUTCOMES, about, item_of
 from pushsalt.reports.page import Item, Page, Row
 
-#: Of the files of a check: by their worst finding.
+#: Outcomes of the files of a check, by their worst finding.
 _LEVELS: Final = (("failed", "with errors"), ("changed", "with warnings"), ("unchanged", "with hints"))
 _BY_LEVEL: Final = {"error": "failed", "warning": "changed", "info": "unchanged"}
 _IMPACT: Final = (("changed", "differ"), ("unknown", "unknown"))
@@ -42,7 +42,7 @@ class Finding(Protocol):
 
 
 def check_page(findings: Sequence[Finding], here: str) -> Page:
-    """The findings of a check by file. ``here``: the folder that paths are shown from."""
+    """The findings of a check by file. ``here``: the folder that paths are shown relative to."""
     files: dict[str, list[Finding]] = {}
     for each in findings:
         files.setdefault(each.path, []).append(each)
@@ -68,7 +68,7 @@ def _from(path: str, here: str) -> str:
 
 
 def impact_page(data: Mapping[str, Any], total: int) -> Page:
-    """What ``impact --out json`` writes, by id."""
+    """The page of an impact by id. ``data``: the output of ``impact --out json``."""
     head = [("From", data["from"]), ("To", data["to"]), ("Ids compared", str(total))]
     page = Page("pushsalt impact", head, _IMPACT)
     for id, found in data["ids"].items():
@@ -93,7 +93,7 @@ def _differences(found: Mapping[str, Any]) -> list[Row]:
 
 
 def job_page(job: KeptJob, returns: Mapping[str, TargetReturn]) -> Page:
-    """A kept job with these of its returns."""
+    """The page of a job of the record with these returns."""
     left = [Item(id, "no answer", "no return", []) for id in job.ids if id not in returns]
     words = " ".join(["pushsalt", job.fun, *map(str, job.arg)])
     items = [item_of(ret, job.fun) for ret in returns.values()]

@@ -1,8 +1,8 @@
-"""A report as one HTML file that needs nothing else: no network, no other file.
+"""A report as one HTML file that needs no network and no other file.
 
-The data stands in it as JSON, in which no ``<`` is, and the script writes all of it as text, never as markup; the
-policy of the page allows this script and no other, and nothing from elsewhere. Targets that say the same have one body;
-what is shown of a target is made when it is opened, so that a thousand targets load at once.
+The file contains the data as JSON without the character ``<``. Its script inserts all data as text, never as markup.
+The content security policy allows only this script, and nothing from other places. Targets with equal returns share one
+body. The elements of a target are created when it is opened, so that a page with a thousand targets loads quickly.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from typing import Any, Final
 
 from pushsalt.display.safe import escape
 
-#: Bytes of all bodies up to which texts are whole, and characters of a text beyond that.
+#: Total size of all bodies in bytes up to which texts are complete; beyond it, the maximum characters of a text.
 WHOLE: Final = 10 * 1024 * 1024
 _SHORT: Final = 400
-#: Characters of a text.
+#: Maximum number of characters of a text.
 LONGEST: Final = 20_000
 _HERE: Final = Path(__file__).parent
 
@@ -44,7 +44,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Item:
-    """One target, or whatever else is listed. ``outcome``: one of those of the page; ``note``: its summary."""
+    """One target, or another listed thing. ``outcome``: one of those of the page; ``note``: its summary."""
 
     id: str
     outcome: str
@@ -56,7 +56,7 @@ class Item:
 
 @dataclass
 class Page:
-    """``about``: what and when, for the head; ``outcomes``: those of the items, with words, in their order."""
+    """``about``: lines of the head; ``outcomes``: those of the items with their names, in the order of the page."""
 
     title: str
     about: list[tuple[str, str]]
@@ -118,7 +118,7 @@ class Page:
         return {"outcomes": list(self.outcomes), "targets": targets, "bodies": bodies}
 
 
-#: outcome of an item -> how it is coloured
+#: outcome of an item -> its colour
 _KINDS: Final = (
     ("failed", "failed"),
     ("no answer", "failed"),
@@ -158,7 +158,7 @@ def _clean(text: str) -> str:
 
 
 def _json(data: Any) -> str:
-    """JSON that can stand in a script element: no tag begins or ends in it."""
+    """JSON for a script element, without characters that could begin or end a tag."""
     text = json.dumps(data, ensure_ascii=False, separators=(",", ":"))
     return (
         text.replace("<", "\\u003c")

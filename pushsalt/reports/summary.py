@@ -1,4 +1,4 @@
-"""A summary of a job in Markdown, for the page of a CI job."""
+"""A summary of a job in Markdown, which CI systems show on the page of their job."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from pushsalt.model import TargetReturn
 from pushsalt.reports.cases import Case, cases_of
 from pushsalt.reports.files import append, write_whole
 
-#: Targets of the table, and those whose failures are written out; a page of GitHub takes 1 MiB.
+#: Maximum number of targets in the table, and of those with details of failures; GitHub accepts 1 MiB.
 ROWS = 300
 DETAILS = 50
 CASES = 20
@@ -38,7 +38,7 @@ class _Target:
 
 
 class Summary:
-    """Writes the file when the job has ended; ``also``: a file to which the same is appended."""
+    """Writes the file when the job has ended; ``also``: a file to which the summary is appended."""
 
     def __init__(self, path: Path, also: Path | None = None) -> None:
         self._path = path
@@ -69,7 +69,7 @@ class Summary:
 
     @property
     def _appends(self) -> bool:
-        """Whether the file is the one that others append to."""
+        """Whether the file is the one to which other programs append."""
         return self._also is not None and self._also.absolute() == self._path.absolute()
 
     def _document(self, end: JobEnd) -> Iterator[str]:
@@ -134,7 +134,7 @@ def _details(id: str, target: _Target) -> Iterator[str]:
 
 
 def _plain(text: str) -> str:
-    """Text on one line without meaning in Markdown."""
+    """Text on one line, without Markdown syntax."""
     return _MARKUP.sub(r"\\\1", one_line(text))
 
 

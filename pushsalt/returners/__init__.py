@@ -1,6 +1,6 @@
-"""Where returns and events are sent to: one file per returner, named as in ``--return`` and the configuration.
+"""Returners send returns and events to other programs: one file each, with the name for ``--return`` and options.
 
-A returner has Salt's functions, so that users' own work unchanged; it needs one of the first and the third::
+A returner has Salt's functions, so that users' own returners work unchanged; it needs the first or the third::
 
     def returner(ret): ...                         the return of one target
     def save_load(jid, load, minions=None): ...    the job, before its first return
@@ -11,9 +11,9 @@ profile also ``ret_config``. All secrets in it are redacted. Users' own find ``_
 ``config.option``, ``config.get``) among their globals, and read their options by
 ``salt.returners.get_returner_options``.
 
-A function with a parameter ``outside`` gets an ``Outside``. Shipped ones say in ``OPTIONS`` what they read of the
-configuration, with defaults, and in ``SECRETS`` which of that is never shown. What they raise is a warning: the return
-is kept and sent later, unless it is ``Trouble`` with ``refused``. ``pushsalt.delivery`` calls them.
+A function with a parameter ``outside`` gets an ``Outside``. Shipped returners list their options with defaults in
+``OPTIONS``, and those that are never shown in ``SECRETS``. An exception becomes a warning: the return is stored and
+sent later, unless the exception is ``Trouble`` with ``refused``. ``pushsalt.delivery`` calls the functions.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from typing import Any, Protocol
 class Trouble(Exception):
     """Why a return was not delivered: ``message`` and ``hint`` for people.
 
-    ``refused``: this one will never be taken; another attempt is useless.
+    ``refused``: this return will never be accepted; another attempt is useless.
     """
 
     def __init__(self, message: str, hint: str = "", *, refused: bool = False) -> None:
@@ -38,11 +38,11 @@ class Trouble(Exception):
 
 @dataclass
 class Outside:
-    """What a shipped returner has of the command. ``limit``: seconds that one call may take.
+    """Data of the command for a shipped returner. ``limit``: seconds that one call may take.
 
-    ``options`` are those of the configuration, complete. ``context`` lasts for one command; what is in it is closed at
-    the end. ``again``: this return was tried before, and may have arrived. ``key`` names the return: the same text each
-    time that it is sent.
+    ``options``: all options of the returner, with defaults. ``context`` lasts for one command; its objects are closed
+    at the end. ``again``: this return was sent before, and may have arrived. ``key`` identifies the return: it is the
+    same text for each attempt.
     """
 
     options: Mapping[str, Any]

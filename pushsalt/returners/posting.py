@@ -1,6 +1,6 @@
 """POST requests of returners: certificates are verified, redirects are not followed, size and time are limited.
 
-A redirect is not followed since the body, its signature and the path of a webhook are for the host of the URL alone.
+A redirect is not followed, since the body, its signature and the path of a webhook are only for the host of the URL.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def shown(url: str) -> str:
 
 
 def checked(url: str, option: str) -> str:
-    """A URL that may be asked. Raises Trouble for any other."""
+    """The URL, if requests may be sent to it. Raises Trouble for any other."""
     try:
         parts = urllib.parse.urlsplit(url)
         good = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
@@ -54,7 +54,8 @@ def checked(url: str, option: str) -> str:
 
 
 def opener(verify: str, option: str) -> urllib.request.OpenerDirector:
-    """Sends requests. ``verify``: a file of authorities, or empty for those of the system. Raises Trouble."""
+    """Makes the opener for requests. ``verify``: a file of certificate authorities, or empty for those of the system.
+    Raises Trouble."""
     try:
         context = ssl.create_default_context(cafile=verify or None)
     except (OSError, ssl.SSLError) as exc:
@@ -69,7 +70,7 @@ def opener(verify: str, option: str) -> urllib.request.OpenerDirector:
 def post(
     opening: urllib.request.OpenerDirector, url: str, body: bytes, headers: Mapping[str, str], limit: float
 ) -> Answer:
-    """The answer of any status but a redirect. Raises Trouble, ``Unanswered`` without an answer."""
+    """Send a request. Returns the answer, of any status except redirects. Raises Trouble; Unanswered without answer."""
     asked = urllib.request.Request(url, data=body, headers=dict(headers), method="POST")  # noqa: S310 - `checked`
     try:
         with opening.open(asked, timeout=limit) as answer:

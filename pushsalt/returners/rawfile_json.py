@@ -50,7 +50,7 @@ def _append(outside: Outside, rows: Sequence[Mapping[str, Any]]) -> None:
 
 
 def _check(path: str, found: os.stat_result) -> None:
-    """Raises Trouble for what is no file, and for one that another user put into a folder of all, as ``/tmp``."""
+    """Raises Trouble for anything but a file, and for another user's file in a shared folder such as ``/tmp``."""
     if not stat.S_ISREG(found.st_mode):
         raise Trouble(f"{path} is no regular file", "name another file")
     is_of_all = Path(path).parent.stat().st_mode & stat.S_IWOTH
@@ -59,7 +59,7 @@ def _check(path: str, found: os.stat_result) -> None:
 
 
 def _write(descriptor: int, data: bytes) -> None:
-    """All of it or nothing: what was begun on a full disk is taken back. A cut line before is ended."""
+    """Append all data or none: a partial write on a full disk is undone. An incomplete last line is ended first."""
     size = os.fstat(descriptor).st_size
     if size and os.pread(descriptor, 1, size - 1) != b"\n":
         data = b"\n" + data

@@ -31,7 +31,7 @@ OPTIONS: Final = {
 SECRETS: Final = ("password",)
 
 _EVENTS: Final = "salt_events"
-#: events that the list keeps
+#: maximum number of events in the list
 _MOST_EVENTS: Final = 100_000
 
 
@@ -52,7 +52,7 @@ def save_load(jid: str, load: Mapping[str, Any], minions: Sequence[str] | None =
 
 
 def event_return(events: Sequence[Mapping[str, Any]], *, outside: Outside) -> None:
-    """The newest at the head of the list ``salt_events``."""
+    """Add events to the list ``salt_events``, the newest first."""
 
     rows = [as_json(event) for event in events]
 

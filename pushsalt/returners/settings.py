@@ -23,13 +23,13 @@ _FALSE: Final = ("false", "no", "off", "0")
 
 
 def prefixes(name: str, profile: str = "") -> list[str]:
-    """Where options of a returner stand, the nearest first."""
+    """The prefixes of a returner's options in the configuration, in the order of precedence."""
     found = [f"{profile}.returner.{name}", f"{profile}.{name}"] if profile else []
     return [*found, f"returner.{name}", name]
 
 
 def given(name: str, opts: Mapping[str, Any], profile: str = "") -> dict[str, Any]:
-    """The part of a configuration that a returner reads, with unresolved sdb:// URIs."""
+    """The options of a returner in a configuration, with unresolved sdb:// URIs."""
     places = prefixes(name, profile)
     dotted = tuple(f"{place}." for place in places)
     return {key: value for key, value in opts.items() if key in places or str(key).startswith(dotted)}
@@ -40,7 +40,7 @@ def options_of(
 ) -> tuple[dict[str, Any], list[str]]:
     """All options of a shipped returner, and warnings about unknown ones. Raises Trouble for one of another type.
 
-    The type of a default is that of the option; the default of one that must be given is its type.
+    An option has the type of its default; for a required option, the default is the type itself.
     """
     found = {}
     for attr, default in defaults.items():
@@ -68,7 +68,7 @@ def _values(name: str, opts: Mapping[str, Any], attr: str, profile: str) -> Iter
 
 
 def _unknown(name: str, opts: Mapping[str, Any], defaults: Mapping[str, Any], profile: str) -> Iterator[str]:
-    """Of the places that are nobody else's."""
+    """Warnings about unknown options, only in the places that no other part of the configuration uses."""
     for prefix in prefixes(name, profile):
         if ".returner." not in f".{prefix}":
             continue
@@ -85,7 +85,7 @@ def _unknown(name: str, opts: Mapping[str, Any], defaults: Mapping[str, Any], pr
 
 
 def _converted(place: str, value: Any, kind: type) -> Any:
-    """The value as this type, as YAML may have written it otherwise. Raises Trouble."""
+    """The value converted to this type, since YAML may have read another one. Raises Trouble."""
     text = str(value).strip()
     try:
         if kind is list:

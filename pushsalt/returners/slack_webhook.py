@@ -32,7 +32,7 @@ OPTIONS: Final = {
 SECRETS: Final = ("webhook",)
 
 _SERVICES: Final = "https://hooks.slack.com/services/"
-#: characters of one text, and tasks of one list
+#: maximum characters of one text, and maximum tasks of one list
 _LONGEST: Final = 1000
 _MOST_TASKS: Final = 50
 
@@ -99,7 +99,7 @@ def _listed(color: str, word: str, names: list[str], tasks: bool) -> dict[str, A
 
 
 def _states(returned: Any) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Each state with its name for people, in the order of the run."""
+    """Each state's return with its name for people, in the order of the run."""
     if not isinstance(returned, Mapping):
         return
     found = {tag: state for tag, state in returned.items() if isinstance(state, Mapping) and "_|-" in str(tag)}

@@ -50,7 +50,7 @@ SECRETS: Final = ("password",)
 
 _NOT_DONE: Final = ("gpgowner", "template", "renderer")
 _HERE: Final = ("localhost", "127.0.0.1", "::1")
-#: characters of a subject, and of a mail
+#: maximum characters of a subject, and of a mail
 _LONGEST_SUBJECT: Final = 200
 _LONGEST: Final = 1_000_000
 
@@ -77,7 +77,7 @@ def returner(ret: Mapping[str, Any], *, outside: Outside) -> None:
 
 
 def mail(ret: Mapping[str, Any], options: Mapping[str, Any], key: str = "") -> EmailMessage:
-    """The message. Raises Trouble for addresses that are none."""
+    """The message. Raises Trouble for invalid addresses."""
     message = EmailMessage(policy=SMTP)
     words = [options["subject"], *(str(ret[name]) for name in options["fields"] if name in ret)]
     headers = {

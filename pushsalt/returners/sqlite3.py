@@ -76,12 +76,12 @@ def get_minions(*, outside: Outside) -> list[str]:
 
 def _connect(options: Mapping[str, Any], limit: float) -> sqlite3.Connection:
     path = options["database"]
-    try:  # SQLite would make it by the umask
+    try:  # SQLite would create it with the permissions of the umask
         os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_NONBLOCK | os.O_CLOEXEC, 0o600))
     except OSError as exc:
         hint = "is the folder there, and may you write into it?"
         raise Trouble(f"sqlite3: {path} cannot be opened: {exc.strerror or exc}", hint) from None
-    # one thread at a time uses it, but not always the same one
+    # one thread at a time uses the connection, but not always the same one
     connection = sqlite3.connect(path, timeout=min(options["timeout"], limit), check_same_thread=False)
     try:
         connection.executescript(TABLES)

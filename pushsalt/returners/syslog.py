@@ -30,7 +30,7 @@ from pushsalt.returners.tables import as_json
 OPTIONS: Final = {"level": "LOG_INFO", "facility": "LOG_USER", "tag": "pushsalt", "options": [], "address": "/dev/log"}
 SECRETS: Final = ()
 
-#: bytes of a datagram: what UDP carries
+#: maximum size of a datagram in bytes, that of UDP
 _LONGEST: Final = 60_000
 _LONGEST_TAG: Final = 32
 
@@ -56,7 +56,7 @@ def returner(ret: Mapping[str, Any], *, outside: Outside) -> None:
 
 
 def _write(address: str, priority: int, tag: str, with_pid: bool, data: str, limit: float) -> None:
-    """One message. Raises OSError and Trouble."""
+    """Send one message. Raises OSError and Trouble."""
     if address.startswith("/"):
         pid = f"[{os.getpid()}]" if with_pid else ""
         now = datetime.datetime.now()

@@ -1,7 +1,7 @@
 """Salt's tables ``jids``, ``salt_returns`` and ``salt_events``, by any DB-API connection.
 
-All values are parameters of statements; names of tables and columns are written here alone. A return that may have
-arrived before is looked for first, so that a row comes once.
+All values are parameters of statements; only this module has the names of tables and columns. A return that may have
+arrived before is searched for first, so that there is only one row for it.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from pushsalt.returners import Outside, Trouble
 
 @dataclass(frozen=True)
 class Dialect:
-    """``name`` of the database; ``quote`` for names, ``mark`` for a parameter; ``ignore`` a jid that is there.
+    """The SQL of a database. ``quote``: for names; ``mark``: for a parameter; ``ignore``: if a jid already exists.
 
-    ``errors``: of the library. ``columns``: of a row of ``salt_returns``, by column.
+    ``errors``: exceptions of the library. ``columns``: makes a row of ``salt_returns``, by column.
     """
 
     name: str
     connect: Callable[[Mapping[str, Any], float], Any]
     errors: tuple[type[BaseException], ...]
-    #: those that say that a statement, not the connection, is wrong
+    #: exceptions that mean that a statement is wrong, not the connection
     wrong: tuple[type[BaseException], ...]
     columns: Callable[[Mapping[str, Any]], dict[str, Any]]
     quote: str = '"'
@@ -38,7 +38,7 @@ def as_json(value: Any) -> str:
 
 
 def salt_columns(ret: Mapping[str, Any]) -> dict[str, Any]:
-    """A row of ``salt_returns`` as Salt's returners for servers write it; names have at most their columns' length."""
+    """A row of ``salt_returns`` as Salt's returners for servers write it; names are cut to the column."""
     return {
         "fun": plain(ret.get("fun"), 50),
         "jid": plain(ret.get("jid"), 255),
@@ -50,13 +50,13 @@ def salt_columns(ret: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def plain(value: Any, length: int) -> str:
-    """A text that any database takes in a column of this length."""
+    """The text, changed so that any database accepts it in a column of this length."""
     text = str(value or "").encode("utf-8", "replace").decode()
     return text.replace("\0", " ")[:length]
 
 
 def store_return(dialect: Dialect, ret: Mapping[str, Any], outside: Outside) -> None:
-    """A row of ``salt_returns``. Raises Trouble."""
+    """Insert a row into ``salt_returns``. Raises Trouble."""
     row = dialect.columns(ret)
 
     def work(cursor: Any) -> None:
@@ -70,14 +70,14 @@ def store_return(dialect: Dialect, ret: Mapping[str, Any], outside: Outside) -> 
 
 
 def store_load(dialect: Dialect, jid: str, load: Mapping[str, Any], outside: Outside) -> None:
-    """A row of ``jids``, once. Raises Trouble."""
+    """Insert a row into ``jids``, unless the jid exists. Raises Trouble."""
     row = {"jid": plain(jid, 20), "load": as_json(load)}
     statement = f"{_insert(dialect, 'jids', row)} {dialect.ignore}"
     _transaction(dialect, outside, lambda cursor: cursor.execute(statement, list(row.values())))
 
 
 def store_events(dialect: Dialect, events: Sequence[Mapping[str, Any]], outside: Outside) -> None:
-    """A row of ``salt_events`` for each. Raises Trouble."""
+    """Insert a row into ``salt_events`` for each event. Raises Trouble."""
     rows = [
         {
             "tag": plain(event.get("tag"), 255),
@@ -96,17 +96,17 @@ def store_events(dialect: Dialect, events: Sequence[Mapping[str, Any]], outside:
 
 
 def returns_of_job(dialect: Dialect, jid: str, outside: Outside) -> dict[str, Any]:
-    """Id -> what is stored of its return. Raises Trouble."""
+    """Id -> its stored return. Raises Trouble."""
     return _returns(dialect, "jid", jid, outside)
 
 
 def last_returns(dialect: Dialect, fun: str, outside: Outside) -> dict[str, Any]:
-    """Id -> what is stored of its last return of a function. Raises Trouble."""
+    """Id -> its stored last return of a function. Raises Trouble."""
     return _returns(dialect, "fun", fun, outside)
 
 
 def loads(dialect: Dialect, outside: Outside) -> dict[str, Any]:
-    """Jid -> what is stored of the job. Raises Trouble."""
+    """Jid -> the stored job. Raises Trouble."""
     quoted = f"{dialect.quote}load{dialect.quote}"
     return {jid: _loaded(load) for jid, load in _rows(dialect, f"SELECT jid, {quoted} FROM jids", [], outside)}
 
@@ -135,7 +135,7 @@ def _rows(dialect: Dialect, query: str, values: list[str], outside: Outside) -> 
 def _loaded(text: Any) -> Any:
     try:
         return json.loads(text)
-    except (TypeError, ValueError):  # another tool wrote it, or the column is of JSON
+    except (TypeError, ValueError):  # another tool wrote it, or the column has the type JSON
         return text
 
 

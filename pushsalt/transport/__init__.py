@@ -26,42 +26,42 @@ CLOSE_TIMEOUT = 10.0
 
 
 class Stream(Protocol):
-    """One running command: bytes both ways."""
+    """One running command, with its stdin and stdout."""
 
     #: The last 64 KiB of stderr.
     stderr: bytearray
-    #: Exit status once known; negative numbers are signals. None: not ended, or ended without a status.
+    #: Exit status; a negative number is a signal. None: the command still runs, or it ended without a status.
     exit_status: int | None
 
     async def read(self) -> bytes:
-        """The next bytes of stdout, b"" at its end. Raises TargetError connection_lost when the connection broke."""
+        """The next bytes of stdout, b"" at its end. Raises TargetError connection_lost if the connection is broken."""
 
     def write(self, data: bytes) -> None:
-        """Queue bytes for stdin; nothing happens when the command has ended."""
+        """Queue bytes for stdin; they are dropped if the command has ended."""
 
     def write_eof(self) -> None:
-        """Nothing more will be written: its stdin ends."""
+        """Close stdin: nothing more will be written."""
 
     async def drain(self) -> None:
-        """Wait until little is queued."""
+        """Wait until few bytes are queued."""
 
     async def wait_closed(self) -> None:
         """Wait until the command has ended and its exit status is known."""
 
     def close(self) -> None:
-        """End its stdin, so that it stops; nothing more is read."""
+        """Close stdin, so that the command stops; its output is not read any more."""
 
     def abort(self) -> None:
         """Close the stream at once."""
 
 
 class Keeper(Protocol):
-    """Another process that has connections (``transport.brokered``). ``seconds``: for how long it keeps them idle."""
+    """A process that holds connections (``transport.brokered``). ``seconds``: how long it keeps an idle one open."""
 
     seconds: float
 
     async def connect(self, target: Target, options: ConnectOptions) -> Connection | None:
-        """A connection of that process; None if it cannot have it. Raises TargetError."""
+        """A connection that the process holds; None if it cannot make this one. Raises TargetError."""
 
 
 class Connection(Protocol):
@@ -78,7 +78,7 @@ class Connection(Protocol):
         """
 
     async def close(self) -> None:
-        """Give the connection back; bounded in time, never raises."""
+        """Give the connection back. Takes a limited time and never raises."""
 
 
 @dataclass(frozen=True)
@@ -110,7 +110,7 @@ class ConnectOptions:
 
 async def connect(target: Target, options: ConnectOptions) -> Connection:
     """Log in on the target. Raises TargetError, also for all exceptions of a user's transport, and for a time-out."""
-    import asyncio  # every command pays for what is imported above
+    import asyncio  # an import at the top would delay every command
 
     if target.transport == "ssh" and options.keeper is not None:
         kept = await options.keeper.connect(target, options)
@@ -155,13 +155,13 @@ async def close_all(options: ConnectOptions) -> None:
 
 
 async def _ended(close: Callable[[], Awaitable[None]], what: str) -> None:
-    import asyncio  # every command pays for what is imported above
+    import asyncio  # an import at the top would delay every command
 
     try:
         await asyncio.wait_for(close(), CLOSE_TIMEOUT)
     except asyncio.TimeoutError:
         log.warning("%s did not close in %g s", what, CLOSE_TIMEOUT)
-    except (Exception, SystemExit) as exc:  # a user's transport may raise anything; the returns are there
+    except (Exception, SystemExit) as exc:  # a user's transport may raise anything; all returns have arrived
         log.warning("%s cannot be closed: %s: %s", what, type(exc).__name__, exc)
 
 

@@ -1,4 +1,4 @@
-"""A command's end of connections that the keeper of a kept session has (``transport.lease`` has the messages)."""
+"""The command's side of connections that the keeper of a kept session holds; ``transport.lease`` has the messages."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from pushsalt.transport.stream import Gate, Inbox, keep_tail
 
 log = logging.getLogger(__name__)
 
-#: Jump hosts that the keeper may ask for, one after the other.
+#: How many times the keeper may ask for further jump hosts.
 _JUMPS = 20
 #: Seconds to wait for a place in the keeper's backlog, and between attempts.
 _PATIENCE, _PAUSE = 10.0, 0.01
 
 
 class Keeper:
-    """The way to the keeper whose socket has this path; ``seconds``: for how long a connection is kept idle.
+    """Gets connections from the keeper whose socket has this path. ``seconds``: how long it keeps an idle one open.
 
-    ``starting``: waits until a keeper that is being started is there.
+    ``starting``: waits until a keeper that is being started listens.
     """
 
     def __init__(self, path: str, seconds: float, starting: Callable[[], None] | None = None) -> None:
@@ -39,7 +39,7 @@ class Keeper:
         self._environment = lease.environment(os.environ)
 
     async def connect(self, target: Target, options: ConnectOptions) -> BrokeredConnection | None:
-        """A connection with the target; None if the keeper cannot have it. Raises TargetError."""
+        """A connection with the target; None if the keeper cannot make one. Raises TargetError."""
         jumps: dict[str, Any] = {}
         for name in target.jump:
             self._add(name, options.inventory, jumps)
@@ -75,7 +75,7 @@ class Keeper:
         }
 
     def _add(self, name: str, inventory: Mapping[str, Target], jumps: dict[str, Any]) -> None:
-        """Add what the inventory has of this jump host, and of those on the way to it."""
+        """Add the inventory's entries of this jump host, and of the jump hosts before it."""
         if name in jumps:
             return
         known = inventory.get(name)
@@ -126,15 +126,16 @@ class Keeper:
 
 
 def show(data: bytes) -> None:
-    """A line of the keeper's log."""
+    """Log a line of the keeper's log output."""
     said = lease.values(data)
     logging.getLogger(str(said["name"])).log(int(said["level"]), "%s", said["text"])
 
 
 class BrokeredConnection:
-    """A connection of the keeper, in use by this command.
+    """A connection that the keeper holds and that this command uses.
 
-    ``about``: what an earlier command has said of its stream, which ``resume`` takes up; None without one.
+    ``about``: the data that an earlier command stored with its kept stream, which ``resume`` continues; None without
+    such a stream.
     """
 
     def __init__(
@@ -151,7 +152,7 @@ class BrokeredConnection:
         self._starting: dict[int, asyncio.Future[None]] = {}
         self._number = 0
         self._gone = False
-        #: cleared while a stream has more than its reader takes
+        #: cleared while a stream has more unread bytes than its limit
         self.reading = asyncio.Event()
         self.reading.set()
         self._task = asyncio.ensure_future(self._read())
@@ -185,24 +186,24 @@ class BrokeredConnection:
         return stream
 
     def resume(self, on_stderr: Callable[[bytes], None]) -> BrokeredStream:
-        """The stream that was kept."""
+        """Continue the kept stream."""
         self.about = None
         stream = self._streams[0] = BrokeredStream(self, 0, on_stderr)
         self.send(lease.frame(b"r"))
         return stream
 
     def drop(self) -> None:
-        """End the stream that was kept."""
+        """End the kept stream."""
         if self.about is not None:
             self.resume(lambda data: None).abort()
 
     def park(self, stream: BrokeredStream, about: Mapping[str, Any]) -> None:
-        """Have the stream kept for the next command."""
+        """Let the keeper keep the stream for the next command."""
         self._streams.pop(stream.number, None)
         self.send(lease.said(b"p", stream.number, **about))
 
     async def close(self) -> None:
-        """Give the connection back; streams that are still open are aborted."""
+        """Give the connection back. Streams that are still open are aborted."""
         self.send(lease.frame(b"d"))
         self._gone = True
         self._writer.close()
@@ -257,7 +258,7 @@ class BrokeredStream:
         self._closing = False
 
     def take(self, kind: bytes, data: bytes) -> None:
-        """A frame of the keeper about this stream."""
+        """Process a frame of the keeper for this stream."""
         if kind == b"o":
             self._inbox.feed(data)
         elif kind == b"e":

@@ -1,4 +1,4 @@
-"""known_hosts: which keys are trusted for a host, where that is written, and how a new one is added."""
+"""known_hosts files: finds the keys that are trusted for a host, with file and line, and adds new ones."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Line:
     where: str
 
     def matches(self, name: str) -> bool:
-        """Whether it speaks of this name: a host, or ``[host]:port``."""
+        """Whether the line applies to this name: a host, or ``[host]:port``."""
         if self.patterns.startswith("|1|"):
             return self._hashed(name)
         found = False
@@ -62,7 +62,7 @@ class Line:
 
 @cache
 def _regex(pattern: str) -> str:
-    # fnmatch knows character classes, which known_hosts does not: brackets stand for themselves there.
+    # fnmatch has character classes, known_hosts does not: there, brackets are plain characters.
     return translate(pattern.replace("[", "[[]"))
 
 
@@ -71,8 +71,8 @@ class HostRecord:
     """The entries of known_hosts files for one host.
 
     ``elsewhere``: its keys for the default port, if another port was looked up.
-    ``unreadable``: the places of lines that are or may be about the host and whose key cannot be read; with such a line
-    a key is never accepted as new.
+    ``unreadable``: file and number of lines that may apply to the host and whose key cannot be read. If there
+    is such a line, no key is accepted as new.
     """
 
     trusted: list[tuple[asyncssh.SSHKey, str]] = field(default_factory=list)
@@ -114,9 +114,9 @@ class KnownHosts:
     def __init__(self, files: Sequence[Path]) -> None:
         self.files = tuple(files)
         self._lines: list[Line] = []
-        self._named: dict[str, list[int]] = {}  # places in _lines
+        self._named: dict[str, list[int]] = {}  # positions in _lines
         self._tried: list[int] = []
-        self._nameless: list[str] = []  # places of lines that may be about any host
+        self._nameless: list[str] = []  # file and number of lines that may apply to any host
         for path in files:
             for line in _read(path):
                 self._take(line)
@@ -155,7 +155,7 @@ class KnownHosts:
         return known
 
     def add(self, host: str, port: int, key: asyncssh.SSHKey) -> Path:
-        """Append a key to the first file, as others may do at the same time. Raises OSError."""
+        """Append a key to the first file; other processes may append at the same time. Raises OSError."""
         path = self.files[0]
         name = host if port == DEFAULT_PORT else f"[{host}]:{port}"
         text = f"{name} {key.export_public_key('openssh').decode().split(' #')[0].strip()}"
@@ -180,7 +180,7 @@ def _read(path: Path) -> list[Line]:
     try:
         status = path.stat()
         if not stat.S_ISREG(status.st_mode) or status.st_size > MAX_BYTES:
-            return [Line("", "", "", str(path))]  # a pipe would be waited for
+            return [Line("", "", "", str(path))]  # reading a pipe would block
         lines = path.read_bytes().splitlines()
     except _NEGLIGIBLE:
         return []
@@ -203,10 +203,10 @@ def _parse(text: str) -> asyncssh.SSHKey | None:
     try:
         return asyncssh.import_public_key(text)
     except asyncssh.KeyImportError:
-        return None  # a kind of key that is not supported: the server will be asked for another
+        return None  # this type of key is not supported: another one will be requested from the server
 
 
 def fingerprint(key: asyncssh.SSHKey) -> str:
-    """As ssh-keygen -l shows it."""
+    """The fingerprint of a key, as ssh-keygen -l prints it."""
     digest = base64.b64encode(hashlib.sha256(key.public_data).digest()).decode().rstrip("=")
     return f"{key.get_algorithm()} SHA256:{digest}"

@@ -1,4 +1,4 @@
-"""What an SSH connection depends on: two logins with the same digest may share one."""
+"""The identity of an SSH connection: a digest of all that it depends on. Equal logins may use the same connection."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from pushsalt.transport.sshkeys import DEFAULT_KEYS
 
 
 def identity(target: Target, options: ConnectOptions) -> tuple[str, bool]:
-    """The digest of a login by the configuration, ssh_config, known_hosts and key files of now.
+    """The digest of a login, from the present configuration, ssh_config, known_hosts and key files.
 
-    The second value: whether it depends on variables of the environment or on programs, which the digest does not
-    have. Raises TargetError for settings that are refused.
+    The second value is whether the login also depends on environment variables or programs, which the digest does not
+    contain. Raises TargetError for settings that are refused.
     """
     digest = hashlib.sha256()
     varies = False
@@ -33,7 +33,7 @@ def identity(target: Target, options: ConnectOptions) -> tuple[str, bool]:
 
 
 def _way(target: Target, options: ConnectOptions) -> Iterator[tuple[Target, Login]]:
-    """The target, and the jump hosts on the way to it."""
+    """The target and its jump hosts."""
     login = Login(target, options, options.shared.setdefault("ssh", Shared()))
     yield target, login
     chain = target.jump or hops(target, str(login.settings.get("ProxyJump") or ""))
@@ -50,7 +50,7 @@ def _settings(settings: SshSettings) -> Iterator[str]:
 
 
 def _known(known: HostRecord) -> Iterator[str]:
-    """The host keys that would be accepted now, and those that would not."""
+    """The host keys that would be accepted now, and those that would be refused."""
     for name in ("trusted", "authorities", "revoked"):
         for key, _ in getattr(known, name):
             yield f"{name} {key.public_data.hex()}"
@@ -60,7 +60,7 @@ def _known(known: HostRecord) -> Iterator[str]:
 
 
 def _keys(target: Target, settings: SshSettings) -> Iterator[str]:
-    """The files of private keys and certificates, by what changes when they change, and the agent's socket."""
+    """Private keys and certificates, each with the file attributes that show a change, and the agent's socket."""
     given = [Path(path).expanduser() for path in target.priv]
     names = (
         given or settings.files("IdentityFile", ()) or [Path(f"~/.ssh/{name}").expanduser() for name in DEFAULT_KEYS]
@@ -82,7 +82,7 @@ def _stamp(path: Path) -> str:
 
 
 def _own(target: Target) -> Iterator[str]:
-    """What the inventory says of the login itself."""
+    """The inventory's settings of the login itself."""
     plain = replace(target, minion_opts={}, grains={}, pillar={}, groups=(), origin={}, sudo_password=None)
     yield repr(plain)
     yield from (str(each) for each in (target.passwd, target.priv_passwd) if each is not None)

@@ -1,9 +1,9 @@
-"""The keeper: the process that has the SSH connections of a kept session (``transport.lease`` has its messages).
+"""The keeper: the process that holds the SSH connections of a kept session (``transport.lease`` has its messages).
 
-A connection is used by one command at a time. When it is given back it is kept, with one runtime on the target that
-waits for its next session, until it was idle for as long as the command said. A command gets a kept connection only if
-a login by what configuration, ssh_config, known_hosts and key files say now would be the same (``transport.identity``)
-and the other side still answers; otherwise a new one is made.
+A connection is used by one command at a time. When a command gives it back, the keeper keeps it open, with one runtime
+on the target that waits for its next session, for the idle time that the command has set. A command gets a kept
+connection only if a login with the present configuration, ssh_config, known_hosts and key files would be equal
+(``transport.identity``) and the server still answers. Otherwise the keeper makes a new connection.
 """
 
 from __future__ import annotations
@@ -30,21 +30,21 @@ from pushsalt.transport.sshconnection import SshConnection
 
 log = logging.getLogger(__name__)
 
-#: Seconds after the last word of a server from which it is asked whether it is still there, and those for its answer.
+#: Seconds since a server's last data after which it is checked before use, and seconds for its answer.
 FRESH: Final = 2.0
 ANSWER: Final = 3.0
-#: Commands that may wait to be taken, for each of their targets.
+#: Backlog of the socket: a command opens one connection to it for each target.
 BACKLOG: Final = 4096
-#: Idle connections with one target.
+#: Maximum number of idle connections with one target.
 IDLE: Final = 2
 
 _lease: ContextVar[Lease | None] = ContextVar("lease", default=None)
 
 
 def main(listener: socket.socket, life: int, seconds: float) -> None:
-    """Keep connections until nothing is kept and nobody has asked for so many seconds, or the broker has ended.
+    """Keep connections until none is left and no command has asked for one for ``seconds``, or until the broker ends.
 
-    ``life``: a pipe that ends with the broker.
+    ``life``: a pipe that is closed when the broker ends.
     """
     for number in (signal.SIGINT, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
@@ -58,7 +58,7 @@ def main(listener: socket.socket, life: int, seconds: float) -> None:
 
 
 class _Forward(logging.Handler):
-    """Sends lines of the log to the command whose connection they are about."""
+    """Sends log messages to the command whose connection they are about."""
 
     def emit(self, record: logging.LogRecord) -> None:
         user = _lease.get()
@@ -69,7 +69,7 @@ class _Forward(logging.Handler):
 
 @dataclass
 class Kept:
-    """A connection that nobody uses. ``stream``: of a runtime that waits for its next session, and what is known."""
+    """An idle connection. ``stream``: that of a runtime that waits for its next session; ``about``: data about it."""
 
     target: Target
     identity: str
@@ -84,7 +84,7 @@ class Kept:
 
 
 class Names(dict[str, Target]):
-    """Jump hosts by their ids in the inventory; those that the command was not asked about raise MissingError."""
+    """Jump hosts by their ids in the inventory. An id that the command has not answered for raises MissingError."""
 
     def __init__(self, given: Mapping[str, Any]) -> None:
         super().__init__({name: lease.to_target(value) for name, value in given.items() if value is not None})
@@ -97,7 +97,7 @@ class Names(dict[str, Target]):
 
 
 class MissingError(Exception):
-    """The command has to say whether this is an id of its inventory."""
+    """A jump host of which the command has not yet sent whether it is an id of its inventory."""
 
 
 class Keeper:
@@ -124,7 +124,7 @@ class Keeper:
         await asyncio.gather(*(self._close(kept) for several in list(self.idle.values()) for kept in list(several)))
 
     def _look(self) -> None:
-        """End when nothing is kept and nobody has asked for a while."""
+        """End if there are no connections and no command has asked for one for ``seconds``; else check again later."""
         now = time.monotonic()
         left = self._asked + self.seconds - now
         if left <= 0 and not self.used and not self.idle:
@@ -133,7 +133,7 @@ class Keeper:
             asyncio.get_running_loop().call_later(max(1.0, left), self._look)
 
     def stop(self) -> None:
-        """Take nobody any more; ends when the last connection was given back."""
+        """Keep no connection any more; the process ends when the last one was given back."""
         self.seconds = 0.0
         self._asked = 0.0
         if not self.used and not self.idle:
@@ -153,7 +153,7 @@ class Keeper:
         writer.close()
         self._asked = time.monotonic()
 
-    # --- what ``pushsalt session`` asks
+    # --- requests of ``pushsalt session``
 
     async def _control(self, found: tuple[bytes, int, bytes], writer: asyncio.StreamWriter) -> None:
         kept = [each for several in self.idle.values() for each in several]
@@ -173,7 +173,7 @@ class Keeper:
     # --- connections
 
     def shared(self, token: str) -> dict[str, Any]:
-        """What the connections of one command share: files are read anew for each command."""
+        """Objects that the connections of one command share; files are read again for each command."""
         now = time.monotonic()
         for old in [name for name, (last, _) in self._shared.items() if now - last > 60 and name != token]:
             _, shared = self._shared.pop(old)
@@ -189,11 +189,11 @@ class Keeper:
         task.add_done_callback(self._tasks.discard)
 
     async def take(self, target: Target, wanted: str) -> Kept | None:
-        """A kept connection of this identity that answers; those that do not fit any more are closed."""
+        """A kept connection with this identity whose server answers. Those that cannot be used any more are closed."""
         found = None
         for kept in reversed(list(self.idle.get(target.id, ()))):
             if kept not in self.idle.get(target.id, ()):
-                continue  # another command has it by now
+                continue  # another command has taken it meanwhile
             fits = kept.identity == wanted and kept.connection.is_open
             if fits and found is not None:
                 continue
@@ -209,7 +209,7 @@ class Keeper:
         return found
 
     def give_back(self, kept: Kept) -> None:
-        """Keep a connection that is open, at most so many with one target."""
+        """Keep a connection if it is open and not too many with its target are kept."""
         several = self.idle.setdefault(kept.target.id, [])
         several.append(kept)
         kept.since, kept.clocks = time.monotonic(), (time.monotonic(), time.time())
@@ -241,7 +241,7 @@ class Keeper:
 
 
 async def _watch(kept: Kept) -> None:
-    """A runtime that says something, or ends, while nobody uses it is no use any more."""
+    """Wait until an idle runtime sends something or ends: it cannot be used any more then."""
     with contextlib.suppress(TargetError):
         await kept.stream.read()
     kept.stream.abort()
@@ -257,9 +257,9 @@ async def _stop_watching(kept: Kept) -> None:
 
 
 async def _answers(kept: Kept) -> bool:
-    """Whether the server is still there. It is asked, unless it has said something just now."""
+    """Whether the server still answers. It is asked, unless data has just arrived from it."""
     before, now = kept.clocks, (time.monotonic(), time.time())
-    slept = abs((now[1] - before[1]) - (now[0] - before[0])) > 1  # the machine's sleep, or a clock that was set
+    slept = abs((now[1] - before[1]) - (now[0] - before[0])) > 1  # the machine was suspended, or its clock was set
     if now[0] - before[0] < FRESH and not slept:
         return True
     try:
@@ -287,7 +287,7 @@ class Lease:
             await self._writer.drain()
 
     async def run(self, asked: bytes) -> None:
-        """From the request to the connection's return."""
+        """Serve the command from its request until it gives the connection back."""
         self._keeper.used += 1
         _lease.set(self)
         try:
@@ -303,7 +303,7 @@ class Lease:
         connecting = asyncio.ensure_future(self._connect(target, asked))
         gone = asyncio.ensure_future(self._reader.read(1))
         await asyncio.wait({connecting, gone}, return_when=asyncio.FIRST_COMPLETED)
-        if not connecting.done():  # the command is gone, or wants the connection no more
+        if not connecting.done():  # the command has ended, or does not want the connection any more
             connecting.cancel()
         gone.cancel()
         try:
@@ -337,7 +337,7 @@ class Lease:
             kept = await keeper.take(target, wanted)
             if kept is None:
                 connection = await ssh.connect(target, options)
-                wanted, _ = identity(target, options)  # with a host key that is known since just now
+                wanted, _ = identity(target, options)  # the host key may have been added during this login
                 return Kept(target, wanted, connection, seconds)
             log.debug("%s: a kept connection is used", target.id)
             kept.seconds = seconds

@@ -52,7 +52,7 @@ class KeptConnections:
 
 
 def is_open(connection: Connection) -> bool:
-    """Whether a connection can be used again, as far as is known here."""
+    """Whether a connection can be used again, as far as the controller knows."""
     return bool(getattr(connection, "is_open", False))
 
 

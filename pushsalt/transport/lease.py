@@ -1,18 +1,19 @@
-"""What a command and the keeper of connections say to each other, over a Unix socket for each target.
+"""The messages between a command and the keeper, over one connection to a Unix socket for each target.
 
 ``kind (1 byte) | number of the stream (4) | length (4) | payload``; payloads of several values are msgpack maps.
 
 ========  ==========================================================================================================
-command   ``l`` target, options, jumps, about: asks for a connection · ``o`` words, pty: run a command ·
+command   ``l`` target, options, jumps, about: request a connection · ``o`` words, pty: run a command ·
           ``i`` bytes for its stdin · ``z`` end of stdin · ``c`` close · ``a`` abort · ``p`` about: keep the stream
-          open, with what the next command needs to know of it · ``r`` take up the one that was kept, as stream 0 ·
-          ``d`` the connection is given back
-keeper    ``L`` user, about (of the stream that was kept): the connection · ``N`` names: ask again, with these jump
-          hosts · ``A`` not here: connect yourself · ``E`` kind, message, hint: it failed, or a command was not
-          started · ``O`` it was started · ``o`` bytes of stdout · ``e`` of stderr · ``k`` bytes that were taken ·
-          ``z`` end of stdout · ``x`` kind, message, hint: the connection broke · ``s`` status: it has ended ·
-          ``g`` level, name, text: a line of the log
-control   ``?`` list · ``q`` ids: let go of them, or of all · answers ``!``
+          open, with this data for the next command · ``r`` continue the kept stream, as stream 0 ·
+          ``d`` give the connection back
+keeper    ``L`` user, about (of the kept stream): the connection · ``N`` names: request again, with these jump
+          hosts · ``A`` the keeper cannot make it: connect without the keeper · ``E`` kind, message, hint: connecting
+          failed, or a command was not started · ``O`` the command was started · ``o`` bytes of stdout ·
+          ``e`` bytes of stderr · ``k`` number of bytes of stdin that were passed on · ``z`` end of stdout ·
+          ``x`` kind, message, hint: the connection is broken · ``s`` status: the command has ended ·
+          ``g`` level, name, text: a log message
+control   ``?`` list connections · ``q`` ids: close these connections, or all · the answer is ``!``
 ========  ==========================================================================================================
 """
 
@@ -32,10 +33,10 @@ from pushsalt.transport import ConnectOptions
 
 HEAD: Final = 9
 LIMIT: Final = 64 * 1024 * 1024
-#: Bytes that a writer may be ahead of those that were taken.
+#: Maximum number of bytes that were written and not yet acknowledged.
 WINDOW: Final = 1024 * 1024
 _SECRET: Final = ("passwd", "priv_passwd")
-#: Of a target, what a connection is made by.
+#: Fields of a target that a connection depends on.
 _NEEDED: Final = tuple(
     each.name
     for each in fields(Target)
@@ -47,12 +48,12 @@ _PLAIN: Final = ("accept_new_host_keys", "connect_timeout", "keepalive_interval"
 
 
 def frame(kind: bytes, stream: int = 0, data: bytes = b"") -> bytes:
-    """A frame."""
+    """The bytes of a frame."""
     return kind + stream.to_bytes(4, "big") + len(data).to_bytes(4, "big") + data
 
 
 def said(kind: bytes, stream: int = 0, **values: Any) -> bytes:
-    """A frame with several values."""
+    """The bytes of a frame with several values."""
     packed: bytes = msgpack.packb(values, unicode_errors="surrogateescape")
     return frame(kind, stream, packed)
 
@@ -78,23 +79,23 @@ async def read(reader: asyncio.StreamReader) -> tuple[bytes, int, bytes] | None:
 
 
 def error(exc: TargetError) -> dict[str, str]:
-    """The values of an error."""
+    """An error as the values of a frame."""
     return {"kind": exc.kind, "message": exc.message, "hint": exc.hint}
 
 
 def raised(found: Mapping[str, Any]) -> TargetError:
-    """The error of these values."""
+    """The error that these values describe."""
     return TargetError(str(found["kind"]), str(found["message"]), str(found["hint"]))
 
 
 def of_target(target: Target) -> dict[str, Any]:
-    """What a connection with this target is made by."""
+    """The fields of a target that a connection depends on."""
     found = {name: getattr(target, name) for name in _NEEDED}
     return {name: str(value) if isinstance(value, Secret) else value for name, value in found.items()}
 
 
 def to_target(given: Mapping[str, Any]) -> Target:
-    """The target of these values."""
+    """The target that these values describe."""
     found: dict[str, Any] = {name: given[name] for name in _NEEDED}
     for name, value in found.items():
         if isinstance(value, list):
@@ -105,7 +106,7 @@ def to_target(given: Mapping[str, Any]) -> Target:
 
 
 def of_options(options: ConnectOptions) -> dict[str, Any]:
-    """The options of connecting, without jump hosts and what is shared."""
+    """The options for connecting, without jump hosts and shared objects."""
     found: dict[str, Any] = {name: getattr(options, name) for name in _PLAIN}
     for name in _PATHS:
         paths = getattr(options, name)
@@ -115,7 +116,7 @@ def of_options(options: ConnectOptions) -> dict[str, Any]:
 
 
 def to_options(given: Mapping[str, Any], jumps: Mapping[str, Target], shared: dict[str, Any]) -> ConnectOptions:
-    """The options of these values."""
+    """The options that these values describe."""
     found: dict[str, Any] = {name: given[name] for name in _PLAIN}
     for name in _PATHS:
         found[name] = None if given[name] is None else tuple(Path(path) for path in given[name])
@@ -125,7 +126,7 @@ def to_options(given: Mapping[str, Any], jumps: Mapping[str, Target], shared: di
 
 
 def environment(env: Mapping[str, str]) -> str:
-    """A digest of the environment, without what differs from one shell to the next."""
+    """A digest of the environment, without the variables that differ between shells."""
     import hashlib
 
     kept = sorted(f"{name}={value}" for name, value in env.items() if name not in _OF_SHELL)

@@ -1,4 +1,4 @@
-"""The keeper's end of a connection that a command uses: passes the bytes of its streams both ways."""
+"""The keeper's side of a connection that a command uses: passes bytes between its streams and the command."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pushsalt.errors import TargetError
 from pushsalt.transport import Stream, lease
 from pushsalt.transport.sshconnection import SshConnection
 
-#: The number of the stream that was kept; those that are opened have higher ones.
+#: The number of the kept stream; streams that a command opens have higher numbers.
 KEPT = 0
 
 
@@ -25,7 +25,7 @@ class _Open:
 
 
 class Streams:
-    """The streams of one connection. ``send`` queues bytes for the command, ``drain`` waits until it takes them."""
+    """The streams of one connection. ``send`` queues bytes for the command, ``drain`` waits until it reads them."""
 
     def __init__(
         self, connection: SshConnection, send: Callable[[bytes], None], drain: Callable[[], Awaitable[None]]
@@ -36,7 +36,7 @@ class Streams:
         self._tasks: set[asyncio.Task[Any]] = set()
 
     def has(self, stream: Stream, about: dict[str, Any]) -> None:
-        """This stream was kept: the command may take it up, and else it stays."""
+        """Offer the kept stream to the command; if the command does not continue it, it stays kept."""
         self._parked = stream, about
 
     def _resume(self) -> None:
@@ -47,7 +47,7 @@ class Streams:
             self._pump(KEPT, stream)
 
     async def run(self, reader: asyncio.StreamReader) -> bool:
-        """Do what the command says; whether it has given the connection back in order."""
+        """Process the command's frames. Returns whether it has given the connection back properly."""
         while (found := await lease.read(reader)) is not None:
             kind, number, data = found
             if kind == b"d":
@@ -61,7 +61,7 @@ class Streams:
         return False
 
     async def end(self) -> tuple[Stream, dict[str, Any]] | None:
-        """Abort all streams but the one that is kept, which is returned."""
+        """Abort all streams except the kept one, which is returned."""
         for number in list(self._open):
             await self._stop(number)
         for task in self._tasks:
@@ -89,7 +89,7 @@ class Streams:
         self._pump(number, stream)
 
     async def _make_room(self) -> bool:
-        """End the runtime that waits for a session, for servers that allow one session per connection."""
+        """End the runtime that waits for a session, since some servers allow only one session per connection."""
         if self._parked is None:
             return False
         stream, _ = self._parked
@@ -119,7 +119,7 @@ class Streams:
                 before[0].close()
 
     def _taken(self, number: int, size: int) -> None:
-        """Tell the command how many bytes have gone on, once the connection takes more."""
+        """Tell the command how many bytes were passed on, once the connection accepts more."""
         found = self._open[number]
         found.taken += size
         if found.draining:

@@ -1,4 +1,4 @@
-"""The controller's own machine: the same frames as over SSH, with a child process. No SSH is involved or imported."""
+"""The transport to the controller itself: a child process with the same frames as over SSH, without SSH."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from pushsalt.transport.stream import Gate, Inbox, keep_tail
 
 
 async def connect(target: Target, options: ConnectOptions) -> LocalConnection:
-    """Always there."""
+    """A connection to the controller itself; it never fails."""
     return LocalConnection(target, options.shared.setdefault("local", set()))
 
 
 async def close(options: ConnectOptions) -> None:
-    """End programs that still run after a cancellation."""
+    """End programs that still run, as they may after a cancellation."""
     await end_all(options.shared.get("local", set()))
 
 
@@ -60,7 +60,7 @@ class LocalConnection:
         return stream
 
     async def close(self) -> None:
-        """End what runs; streams that were let go among them."""
+        """End all commands that still run, also those whose streams are not used any more."""
         streams, self._streams = self._streams, []
         await asyncio.gather(*(stream.end() for stream in streams))
 
@@ -127,7 +127,7 @@ class LocalStream(Program):
         self.forget()
 
     def close(self) -> None:
-        # The supervisor sees its stdin end and stops its worker with grace, also where sudo keeps us from signals.
+        # The end of stdin makes the supervisor stop its worker properly, also where sudo prevents us from signalling.
         self._inbox.end()
         stdin = self._stdin()
         if stdin is not None:

@@ -1,4 +1,4 @@
-"""Machines that are never connected to: their grains are in the inventory, and SLS can be rendered for them."""
+"""The transport of machines that are never connected to: their grains are in the inventory, to render SLS for them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pushsalt.transport import Connection, ConnectOptions
 
 
 async def connect(target: Target, options: ConnectOptions) -> Connection:
-    """Raises TargetError, always."""
+    """Always raises TargetError."""
     raise TargetError(
         "offline",
         f"{target.id} is offline: what was asked for needs the machine itself",

@@ -22,7 +22,7 @@ KILLED = 3.0
 
 
 class Program(asyncio.SubprocessProtocol):
-    """A child process; ``running`` has those that were not ended yet."""
+    """A child process; ``running`` has those that have not ended yet."""
 
     def __init__(self, running: set[Program]) -> None:
         self.gone = asyncio.Event()
@@ -59,7 +59,7 @@ class Program(asyncio.SubprocessProtocol):
                 pipe.close()
 
     async def end(self) -> None:
-        """Killed if it has not ended by itself, and waited for."""
+        """Wait for the end of the program; it is killed if it does not end by itself."""
         self.abort()
         if self.process is not None:
             with contextlib.suppress(asyncio.TimeoutError):
@@ -127,14 +127,14 @@ class ProxyCommand(Program):
             pipe.close()
 
     def abort(self) -> None:
-        """asyncssh's word for the end of every connection, also for one that ends in order."""
+        """Called by asyncssh at the end of every connection, also of one that ends normally."""
         self.close()
 
     async def wait_closed(self) -> None:
         await self.gone.wait()
 
     async def end(self) -> None:
-        """As OpenSSH does: hung up, with all that its shell has started; killed if that is not enough."""
+        """Send SIGHUP to the program and all that its shell has started, as OpenSSH does; kill it if it goes on."""
         self.close()
         self.signal(signal.SIGHUP, os.killpg)
         try:

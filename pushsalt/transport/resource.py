@@ -32,7 +32,7 @@ class KeptChannel(Protocol):
 
 @dataclass
 class _Way:
-    """The connection to a manager, how many use it, and the channels that wait for their next session."""
+    """The connection to a manager, the number of its users, and the channels that wait for their next session."""
 
     opening: asyncio.Task[Connection]
     users: int = 0
@@ -41,7 +41,7 @@ class _Way:
     idle: list[KeptChannel] = field(default_factory=list)
 
     async def begin(self) -> None:
-        """Wait for the turn of one more session."""
+        """Wait until the connection may have one more session."""
         await self.sessions.acquire()
         self.busy += 1
 
@@ -50,7 +50,7 @@ class _Way:
         self.sessions.release()
 
     async def make_room(self, most: int) -> None:
-        """Close idle channels until idle and used ones together are within the limit."""
+        """Close idle channels until the number of idle and used ones is within the limit."""
         closing = []
         while self.idle and self.busy + len(self.idle) > most:
             closing.append(self.idle.pop(0).stream)
@@ -74,7 +74,7 @@ class _Way:
 
 
 async def connect(target: Target, options: ConnectOptions) -> ResourceConnection:
-    """A share in the manager's connection. Raises TargetError as that one does."""
+    """A share of the connection to the manager. Raises TargetError as connecting to the manager does."""
     manager = options.inventory[target.manager]
     if manager.transport == "offline":
         raise TargetError(
@@ -98,7 +98,7 @@ async def connect(target: Target, options: ConnectOptions) -> ResourceConnection
 
 
 async def close(options: ConnectOptions) -> None:
-    """Close the idle channels and the connection, which is not used any more."""
+    """Close the idle channels and connections, which are not used any more."""
     ways: dict[str, _Way] = options.shared.get("resource", {})
     while ways:
         await ways.popitem()[1].close()
@@ -153,18 +153,18 @@ class ResourceConnection:
         try:
             return await self._connection.open(words, pty=pty, on_stderr=on_stderr)
         except TargetError as exc:
-            if exc.kind == "bootstrap_failed":  # the connection has broken
+            if exc.kind == "bootstrap_failed":  # the connection is broken
                 self._share.forget()
             raise
 
     async def take(self) -> Any:
-        """An idle channel, for a resource that the manager's runtime serves; None if there is none."""
+        """An idle channel, for a resource that the manager's runtime serves; None if no channel is idle."""
         await self._begin()
         while self._way.idle:
             channel = self._way.idle.pop()
             if channel.stream.exit_status is None:
                 return channel
-            channel.stream.abort()  # it has died meanwhile
+            channel.stream.abort()  # the runtime has ended meanwhile
         return None
 
     def keep(self, channel: KeptChannel) -> None:

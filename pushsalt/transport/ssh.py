@@ -1,8 +1,8 @@
 """SSH by asyncssh: one connection per target, shared connections to jump hosts, one command per connection.
 
 Host keys are checked before any credential is sent. Nothing is forwarded. Failures are TargetErrors with a kind for
-each stage; only if a server drops the connection before the login (MaxStartups), connecting is repeated, within the
-time limit.
+each stage. Connecting is repeated only if a server drops the connection before the login (MaxStartups), within the time
+limit.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ async def close(options: ConnectOptions) -> None:
 
 
 class _Client(asyncssh.SSHClient):
-    """asyncssh's questions during a login."""
+    """Callbacks that asyncssh uses during a login."""
 
     def __init__(self, login: Login) -> None:
         self._login = login
@@ -118,7 +118,7 @@ def _acknowledge_at_once(connection: asyncssh.SSHClientConnection) -> None:
 
 
 class Login:
-    """One login, with repetitions, and the facts for its error."""
+    """One login with its repetitions, and the information for its error."""
 
     def __init__(self, target: Target, options: ConnectOptions, shared: Shared) -> None:
         self.target, self.options, self.shared = target, options, shared
@@ -135,7 +135,7 @@ class Login:
         self.proxy: ProxyCommand | None = None
         self.refusal: TargetError | None = None
 
-    # --- the way there
+    # --- jump hosts and the network
 
     async def reach(self) -> None:
         """Connect the jump hosts."""
@@ -150,7 +150,7 @@ class Login:
                 raise TargetError("jump_failed", f"{self.target.id}: {message}", exc.hint) from exc
 
     async def give_up(self) -> None:
-        """Let go of the jump host and the ProxyCommand unless a connection now holds them."""
+        """Release the jump host and the ProxyCommand, unless a connection uses them now."""
         await let_go(self.jump, self.proxy)
 
     async def run(self) -> SshConnection:
@@ -199,7 +199,7 @@ class Login:
             return SshConnection(self.target.id, connection, self.settings.user, jump, proxy)
 
     def _without_certificate(self, exc: Exception, arguments: dict[str, Any]) -> bool:
-        """Whether to request the plain host key: it is known, and only its certificate is not accepted."""
+        """Whether to request the plain host key: the key is known, and only its certificate is not accepted."""
         if not isinstance(exc, asyncssh.HostKeyNotVerifiable) or self.refusal is not None or not self.known.trusted:
             return False
         plain = self.known.algorithms(certificates=False)
@@ -262,7 +262,7 @@ class Login:
     # --- credentials
 
     async def _client_keys(self) -> list[Any]:
-        """Keys of files, then of the agent. Raises TargetError when a key that was asked for cannot be used."""
+        """Keys of files, then of the agent. Raises TargetError if a requested key cannot be used."""
         explicit = [_path(path) for path in self.target.priv]
         files = explicit or self.settings.files("IdentityFile", ())
         passphrase = str(self.target.priv_passwd) if self.target.priv_passwd is not None else None
@@ -288,7 +288,7 @@ class Login:
         return [*found, *pairs]
 
     async def _agent_keys(self, only: Sequence[Path] | None) -> list[Any]:
-        """The agent's key pairs; with ``only``, those whose public key is beside one of these files."""
+        """The agent's key pairs; with ``only``, those whose public key is stored next to one of these files."""
         agent = str(self.settings.get("IdentityAgent") or os.environ.get("SSH_AUTH_SOCK") or "none")
         if not self.target.agent or agent == "none":
             return []
@@ -323,7 +323,7 @@ class Login:
         return self.shared.known[key]
 
     def _remembered(self, word: str, default: list[Path]) -> list[Path]:
-        """The file for new keys if ssh_config has none: a changed key must be detected later."""
+        """The files to store new keys in if ssh_config names none, so that a changed key is detected later."""
         return default if word == "User" and self.options.accept_new_host_keys else []
 
     def _match(self, host: str, addr: str, port: int | None) -> tuple[list[Any], ...]:
@@ -357,7 +357,7 @@ class Login:
         self.known = self.hosts.lookup(self.trouble.name, self.settings.port)
         return True
 
-    # --- trouble
+    # --- errors
 
     def _explain(self, exc: Exception) -> TargetError:
         self._look()
@@ -376,7 +376,7 @@ class Login:
         self.trouble.secured = self.connection is not None and self.connection.get_server_host_key() is not None
 
     def _dropped(self, exc: Exception) -> bool:
-        """Whether a server sent us away that might let us in later."""
+        """Whether the server closed the connection for a reason that may be temporary."""
         self._look()
         if self.refusal is not None or self.trouble.secured or (self.jump is not None and self.jump.broken()):
             return False
@@ -415,7 +415,7 @@ def _public(path: Path) -> bytes | None:
 
 
 async def _through(chain: tuple[str, ...], options: ConnectOptions, shared: Shared) -> Jump:
-    """The connection to the last of these jump hosts, through the others. A failure applies to all its users."""
+    """The connection to the last of these jump hosts, through the others. If it fails, all its users get the error."""
     jump = shared.jumps.get(chain)
     if jump is None or (jump.broken() and jump.opening is not None and jump.opening.exception() is None):
         jump = shared.jumps[chain] = Jump(chain, shared)

@@ -1,7 +1,7 @@
 """Imports asyncssh without running a compiler to search a library that this machine does not have.
 
-asyncssh looks for liboqs (key exchanges by Streamlined NTRU Prime) with ``ctypes.util.find_library``. Where the linker
-does not know it, that function also runs gcc and ld, twice 20 ms of each command on a machine that has them.
+asyncssh looks for liboqs (key exchanges by Streamlined NTRU Prime) with ``ctypes.util.find_library``. If the linker
+does not find it, that function also runs gcc and ld, which takes twice 20 ms of each command if they are installed.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def _find(name: str) -> str | None:
 
 
 def _unknown_to_linker() -> bool:
-    """Whether the linker's cache, which is all that counts here, does not name liboqs."""
+    """Whether the linker's cache does not list liboqs; no other source is needed."""
     if "LD_LIBRARY_PATH" in os.environ:
         return False
     try:

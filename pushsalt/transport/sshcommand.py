@@ -1,9 +1,9 @@
 """Commands of the operator's ssh_config (ProxyCommand, Match exec), as argument lists.
 
-A line is split into words before its tokens (``%h``, ``%r`` ...) are expanded, and run without a shell: a host or user
-is always part of a single word. Only if the line itself needs a shell (a pipe, a variable, a glob ...), it is run by
-one, with the tokens as positional parameters (``${1}``), so that no value is part of a script. Both prevent attacks
-like CVE-2023-51385 and CVE-2025-61984. OpenSSH always passes the expanded line to the shell.
+A line is split into words before its tokens (``%h``, ``%r`` ...) are expanded, and is run without a shell: a host or
+user is always part of a single word. A shell is used only if the line itself needs one (a pipe, a variable, a glob
+...). Then the values of the tokens are positional parameters (``${1}``), so that no value is part of a script. Both
+prevent attacks like CVE-2023-51385 and CVE-2025-61984. OpenSSH always passes the expanded line to the shell.
 """
 
 from __future__ import annotations
@@ -107,9 +107,9 @@ def succeeds(words: list[str]) -> bool:
 
 
 def _asks_for_shell(line: str) -> bool:
-    """Whether the operator wrote something into the line that only a shell reads."""
+    """Whether the operator's line contains syntax that only a shell interprets."""
     quote = ""
-    start = True  # of a word
+    start = True  # at the start of a word
     at = 0
     while at < len(line):
         character = line[at]
@@ -162,7 +162,7 @@ def _script(line: str, token: Token) -> tuple[str, list[str]]:
                 script.append(f'"{parameter}"')
             continue
         if character == "\\" and quote != "'":
-            if after == "%":  # what it would quote is the first character of the value
+            if after == "%":  # the backslash would quote the first character of the value
                 continue
             script.append(character + after)
             at += 1

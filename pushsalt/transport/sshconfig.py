@@ -53,7 +53,7 @@ _SILENT = {
     "connectionattempts",
     "checkhostip",
 }
-#: Options whose values may have tokens; and those of them that may have ``${VARIABLES}`` of the environment.
+#: Options whose values may have tokens; and those of them that may have environment variables (``${NAME}``).
 _EXPANDED: Final = ("CertificateFile", "IdentityAgent", "IdentityFile", "UserKnownHostsFile", "ProxyJump")
 _OF_ENVIRONMENT: Final = ("certificatefile", "identityagent", "identityfile", "userknownhostsfile")
 #: Options whose value is the rest of the line.
@@ -88,7 +88,7 @@ class SshSettings:
     unchecked: str = ""
     #: whether the inventory sets the user's file of host keys
     own_known_hosts: bool = False
-    #: whether variables of the environment, or programs of ``Match exec``, had a say
+    #: whether the settings depend on environment variables or on programs of ``Match exec``
     varies: bool = False
 
     def files(self, word: str, default: Sequence[Path]) -> list[Path]:
@@ -110,7 +110,7 @@ class _Config(SSHClientConfig):
         self._target = target
         self._depth = 0
         self._careful = False
-        #: a variable of the environment, or a program, had a say
+        #: whether the settings depend on an environment variable or a program
         self.varies = False
         #: word of ssh_config -> file and line
         self.places: dict[str, str] = {}
@@ -215,7 +215,7 @@ class _Config(SSHClientConfig):
         return sshcommand.succeeds(words)
 
     def token(self, letter: str) -> str:
-        """The value of a token as far as files were read. Raises KeyError; TargetError for a value that is refused."""
+        """The value of a token by the files read so far. Raises KeyError; TargetError for a value that is refused."""
         original = self._orig_host
         host = str(self.get("Hostname") or original)
         port = str(self.get("Port") or 22)
@@ -252,7 +252,7 @@ class _Config(SSHClientConfig):
 
 
 def checked(target: Target, setting: str, value: str, problem: Callable[[str], str | None]) -> str:
-    """The value, if it is one that may reach ssh or a command. Raises TargetError."""
+    """The value, if it may be passed to ssh or a command. Raises TargetError otherwise."""
     wrong = problem(value)
     if wrong is None:
         return value
@@ -330,7 +330,7 @@ def resolve(target: Target, files: Sequence[Path], *, accept_new: bool = False) 
 
 
 def _given(target: Target, accept_new: bool) -> list[str]:
-    """The ssh_options of an inventory that hold. Raises TargetError for one that is refused."""
+    """The valid ssh_options of the inventory. Raises TargetError for one that is refused."""
     given = []
     for option in target.ssh_options:
         if not _allowed(option):

@@ -61,14 +61,14 @@ class SshConnection:
 
     @property
     def is_open(self) -> bool:
-        """Whether the connection is open, as far as is known on this side."""
+        """Whether the connection is open, as far as the controller knows."""
         return not self.connection.is_closed()
 
     async def open(
         self, words: Sequence[str], *, pty: bool = False, on_stderr: Callable[[bytes], None] | None = None
     ) -> SshStream:
         line: Any = words if isinstance(words, str) else shell_line(words)
-        if not _is_utf8(line):  # what a command line had, byte by byte; text is logged as text
+        if not _is_utf8(line):  # bytes of a command line that are no valid text; text is logged as text
             line = line.encode("utf-8", "surrogateescape")
         terminal = {"term_type": "dumb", "term_modes": _RAW} if pty else {}
         try:
@@ -103,7 +103,7 @@ def _is_utf8(text: str) -> bool:
 
 
 class SshStream(asyncssh.SSHClientSession[bytes]):
-    """The channel of one command."""
+    """The SSH channel of one command."""
 
     def __init__(self, id: str, on_stderr: Callable[[bytes], None] | None) -> None:
         self.stderr = bytearray()
@@ -181,7 +181,7 @@ class SshStream(asyncssh.SSHClientSession[bytes]):
 
 
 class Jump:
-    """A connection that others go through; closed when the last of them is."""
+    """A connection to a jump host; it is closed when the last connection through it is closed."""
 
     def __init__(self, chain: tuple[str, ...], shared: Shared) -> None:
         self._chain, self._shared = chain, shared
@@ -209,7 +209,7 @@ class Jump:
 
 
 async def let_go(jump: Jump | None, proxy: ProxyCommand | None) -> None:
-    """Release the jump hosts of a connection that was closed, or failed."""
+    """Release the jump host and end the ProxyCommand of a connection that was closed, or failed."""
     try:
         if proxy is not None:
             await proxy.end()

@@ -23,7 +23,7 @@ from pushsalt.transport.ssh_library import asyncssh
 
 log = logging.getLogger(__name__)
 
-#: Tried when neither inventory nor ssh_config name a key.
+#: Keys that are tried if neither the inventory nor ssh_config names one.
 DEFAULT_KEYS = ("id_ed25519", "id_ecdsa", "id_rsa")
 _AGENT_TIMEOUT = 5.0
 
@@ -43,7 +43,7 @@ class Keys:
     """Loaded keys by file and passphrase, and the identities of agents by socket."""
 
     def __init__(self) -> None:
-        self._files: dict[tuple[str, str | None], tuple[Any, Any]] = {}  # -> stamps of its files, what was loaded
+        self._files: dict[tuple[str, str | None], tuple[Any, Any]] = {}  # -> stamps of its files, the loaded object
         self._certificates: dict[str, tuple[Any, Any]] = {}
         self._agents: dict[str, asyncio.Task[list[Any]]] = {}
         self._clients: list[Any] = []
@@ -123,7 +123,7 @@ class Keys:
         return list(await client.get_keys())
 
     async def close(self) -> None:
-        """Let go of the agents."""
+        """Close the connections to agents."""
         for client in self._clients:
             client.close()
             with contextlib.suppress(OSError):
@@ -159,9 +159,9 @@ def _load(path: Path, passphrase: str | None) -> Any:
 
 
 def why_not(certificate: Any, public: bytes = b"") -> str:
-    """Why a user's certificate does not count now, as the end of a sentence; empty when it does.
+    """Why a user's certificate is not valid now, as the end of a sentence; empty if it is valid.
 
-    ``public`` is the key that it must be for.
+    ``public`` is the key that the certificate must be for.
     """
     try:
         certificate.validate(CERT_TYPE_USER, None)
@@ -177,7 +177,7 @@ def why_not(certificate: Any, public: bytes = b"") -> str:
 
 
 def for_keys(pairs: Sequence[Any], certificates: Sequence[Any]) -> list[Any]:
-    """An agent's key pairs, each of a certificate of these before the bare one."""
+    """An agent's key pairs; a key that one of these certificates is for comes first with it, then without it."""
     by_key = {certificate.key.public_data: certificate for certificate in certificates}
     found = []
     for pair in pairs:
@@ -196,7 +196,7 @@ def public_half(pair: Any) -> bytes:
 
 
 def _certificate_of(pair: Any) -> Any:
-    """The certificate that an agent's identity is, or None."""
+    """The certificate of an agent's identity; None if the identity is a plain key."""
     if not pair.has_cert:
         return None
     try:

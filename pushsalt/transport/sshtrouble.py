@@ -15,23 +15,23 @@ from pushsalt.transport.ssh_library import asyncssh
 
 log = logging.getLogger(__name__)
 
-#: How a server that has enough to do sends us away.
+#: Texts with which an overloaded server refuses a connection.
 BUSY = re.compile("Not allowed at this time|MaxStartups|[Tt]oo many connections")
 
 
 def printable(text: str) -> str:
-    """A server's words on one line, without control characters."""
+    """A server's text on one line, without control characters."""
     return re.sub(r"[\x00-\x1f\x7f-\x9f]+", " ", text).strip()[:300]
 
 
 def message_of(exc: BaseException) -> str:
-    """The text of an exception, or else its name."""
+    """The text of an exception, or its name if it has no text."""
     return printable(str(exc)) or type(exc).__name__
 
 
 @dataclass
 class Trouble:
-    """The facts of one login, from which its error is made; they are added during the login.
+    """The information about one login from which its error is made; it is added during the login.
 
     ``name`` and ``port``: looked up in known_hosts; ``tried``: the offered keys; ``drops``: how many times the server
     closed the connection before the login; ``connected`` and ``secured``: the progress of the last attempt;
@@ -71,7 +71,7 @@ class Trouble:
         return self._error("connect_timeout", f"{self.where}: {stage} within {bound:g} s", hint)
 
     def no_ssh(self, answer: str) -> TargetError:
-        """Something else answers there."""
+        """The error of a port on which something other than an SSH server answers."""
         return self._error(
             "ssh_protocol", f"{self.where} is no SSH server: it says {printable(answer)[:80]!r}", "correct `port`"
         )
@@ -146,7 +146,7 @@ class Trouble:
         return self._error("auth_failed", message, hint)
 
     def _network(self, exc: OSError) -> TargetError:
-        # Several addresses that all fail come as one error whose text has the numbers.
+        # If several addresses fail, there is one error, whose text has the error numbers.
         numbers = {exc.errno} if exc.errno else {int(number) for number in re.findall(r"Errno (\d+)", str(exc))}
         text = os.strerror(min(numbers)) if numbers else message_of(exc)
         kind, hint = "unreachable", "is the machine up, and is there a route to it?"

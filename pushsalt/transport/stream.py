@@ -53,7 +53,7 @@ class Inbox:
 
 
 class Gate:
-    """Flow control: writers wait while it is closed, because the peer does not accept bytes."""
+    """Flow control: the gate is closed while the peer accepts no bytes; writers wait until it is open."""
 
     def __init__(self) -> None:
         self._open = asyncio.Event()
@@ -70,7 +70,7 @@ class Gate:
 
 
 def keep_tail(kept: bytearray, data: bytes) -> None:
-    """Append to the buffer of stderr, and drop its beginning beyond the limit."""
+    """Append to the buffer of stderr; its beginning is dropped if it exceeds the limit."""
     kept += data
     if len(kept) > STDERR_KEPT:
         del kept[: len(kept) - STDERR_KEPT]

@@ -1,1 +1,1 @@
-"""Dry runs at intervals that look for drift, and jobs at times: ``pushsalt watch``."""
+"""``pushsalt watch``: dry runs at intervals, which detect drift, and scheduled jobs."""

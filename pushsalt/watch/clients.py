@@ -27,7 +27,7 @@ class WatchClient(Jobs, Protocol):
 
 
 class Clients:
-    """Makes clients within ``client``; ``options``: of the command."""
+    """Makes clients that share the project of ``client``; ``options``: those of the command."""
 
     def __init__(self, client: WatchClient, options: JobOptions) -> None:
         self.client = client
@@ -44,7 +44,7 @@ class Clients:
 
     @contextmanager
     def running(self, client: Jobs) -> Iterator[None]:
-        """While its job runs, ``stop`` stops it."""
+        """Within this context, ``stop`` also stops the job of this client."""
         self._running.add(client)
         try:
             yield
@@ -52,7 +52,7 @@ class Clients:
             self._running.discard(client)
 
     def stop(self, exit_code: int) -> None:
-        """Stop the jobs under way; states under way end."""
+        """Stop the running jobs; each running state is finished."""
         for client in self._running:
             client.stop(exit_code, gently=True)
 

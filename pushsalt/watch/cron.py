@@ -1,7 +1,7 @@
 """Times of cron: five fields, in local time.
 
-``* , - /`` and English names of months and days have cron's meaning, and so have ``@hourly`` and the like. If both the
-day of the month and the day of the week are restricted, either is enough, as for cron.
+``* , - /``, English names of months and days, ``@hourly`` and the like have the same meaning as for cron. If both the
+day of the month and the day of the week are restricted, a day that matches either is enough, as for cron.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ _FIELDS: Final[tuple[tuple[str, int, int, list[str], int], ...]] = (
     ("month", 1, 12, _MONTHS, 1),
     ("day of the week", 0, 7, _DAYS, 0),
 )
-#: Days that are looked at for the next time: a leap day may be eight years away.
+#: Number of days that are searched for the next time: a leap day may be eight years away.
 _DAYS_AHEAD: Final = 366 * 9
 
 
 @dataclass(frozen=True)
 class Cron:
-    """The allowed values of each field. ``either``: one of both days is enough."""
+    """The allowed values of each field. ``either``: a match of one of the two day fields is enough."""
 
     minutes: frozenset[int]
     hours: frozenset[int]
@@ -46,7 +46,7 @@ class Cron:
     either: bool
 
     def after(self, moment: float) -> float:
-        """The next time behind this one, in seconds since 1970. Raises ValueError if there is none."""
+        """The first time after ``moment``, in seconds since 1970. Raises ValueError if there is none."""
         first = datetime.fromtimestamp(moment).replace(second=0, microsecond=0) + timedelta(minutes=1)
         for ahead in range(_DAYS_AHEAD):
             day = (first + timedelta(days=ahead)).date()

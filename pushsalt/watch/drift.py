@@ -1,4 +1,4 @@
-"""What a dry run says of a target: which of its states would change something, and which fail."""
+"""The result of a dry run on one target: which of its states would change something, and which fail."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 class Found:
     """``drifted`` and ``failed``: tag -> ``__id__``, ``__sls__``, ``name``, ``comment``.
 
-    ``answered``: the target was reached; ``error``: why there are no returns of states.
+    ``answered``: whether the target was reached; ``error``: why there are no returns of states.
     """
 
     id: str
@@ -29,12 +29,12 @@ class Found:
 
     @property
     def is_known(self) -> bool:
-        """Whether all states were looked at."""
+        """Whether all states were checked."""
         return self.answered and not self.error
 
 
 def found(result: TargetReturn, *, dry: bool = True) -> Found:
-    """What a return says, of a dry run or of a run."""
+    """The drift and failures in a return, of a dry run or of a run."""
     seconds = sum(result.phases.values())
     if result.shape == "states" and isinstance(result.ret, dict):
         states = {tag: ret for tag, ret in result.ret.items() if isinstance(ret, dict)}
@@ -60,7 +60,7 @@ def _about(ret: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def event(before: list[str], found: Found, jid: str, applied: bool) -> tuple[str, dict[str, Any]] | None:
-    """The event of a target whose drift is not what it was before (tags of its drifted states); else None."""
+    """The event of a target whose drift differs from ``before`` (tags of drifted states); None if it is the same."""
     now = sorted(found.drifted)
     if now == before:
         return None

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pushsalt.watch.drift import Found
 
 _TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
-#: Bytes and seconds of a request, and connections at a time.
+#: Limits: bytes and seconds of a request, and concurrent connections.
 _HEAD: Final = 8192
 _PATIENCE: Final = 5.0
 _CONNECTIONS: Final = 32
@@ -53,7 +53,7 @@ class Metrics:
     jobs: dict[str, dict[str, float]] = field(default_factory=dict)
 
     def add(self, found: Found) -> None:
-        """Take in what a round has found of a target."""
+        """Add the result of a round for a target."""
         row = self.targets.setdefault(found.id, dict.fromkeys(("failures_total", "applied_total"), 0.0))
         row["up"] = float(found.answered)
         row["run_seconds"] = found.seconds
@@ -66,21 +66,21 @@ class Metrics:
             row["failures_total"] += 1
 
     def applied(self, id: str) -> None:
-        """The target was put right."""
+        """Count a run that applied the states to a drifted target."""
         self.targets[id]["applied_total"] += 1
 
     def round_ended(self, seconds: float) -> None:
-        """A round has ended."""
+        """Record the end of a round and its duration."""
         self.rounds["rounds_total"] = self.rounds.get("rounds_total", 0.0) + 1
         self.rounds["round_seconds"], self.rounds["last_round_timestamp_seconds"] = seconds, time.time()
 
     def count(self, name: str, what: str) -> None:
-        """Count for a job of the schedule."""
+        """Increase a counter of a job of the schedule."""
         row = self.jobs.setdefault(name, dict.fromkeys((key for key, _, _ in _OF_JOBS), 0.0))
         row[what] += 1
 
     def text(self) -> str:
-        """All figures, as Prometheus reads them."""
+        """All figures in the text format of Prometheus."""
         lines: list[str] = []
         for key, kind, help in _OF_ROUNDS:
             if key in self.rounds:
@@ -103,7 +103,7 @@ def _escaped(text: str) -> str:
 
 
 def address(text: str) -> tuple[str, int] | None:
-    """Host and port of ``HOST:PORT`` or ``:PORT`` (this machine alone); None for the name of a file."""
+    """Host and port of ``HOST:PORT`` or ``:PORT`` (loopback only); None for the name of a file."""
     host, colon, port = text.rpartition(":")
     if not colon or "/" in text or not port.isdigit() or not 0 < int(port) < 65536:
         return None

@@ -1,6 +1,6 @@
-"""One round of a watch: a dry run of the states on all targets, events of what has changed, and runs that put it right.
+"""One round of a watch: a dry run of the states on all targets, events of drift, and runs on drifted targets.
 
-The rounds of a watch use the same connections one after the other.
+All rounds of a watch use the same connections.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Watch:
-    """What is watched. ``applies``: drifted targets are put right."""
+    """What is watched. ``applies``: whether the states are applied to drifted targets."""
 
     selection: Selection
     sls: list[str]
@@ -53,7 +53,7 @@ class Rounds:
         self.exit_code = EXIT_OK
 
     async def round(self) -> None:
-        """One round. Raises CommandError for targets that cannot be selected."""
+        """Run one round. Raises CommandError for targets that cannot be selected."""
         began = time.monotonic()
         found = await self._run(self._watch.selection, dry=True)
         for each in found.values():
@@ -90,7 +90,7 @@ class Rounds:
         return client.stream_apply(selection, self._watch.sls, options)
 
     async def _compare(self, found: drift.Found, jid: str, *, applied: bool) -> None:
-        """Store the drift of a target, with an event if it is not what it was before."""
+        """Compare the drift of a target with the stored one; store a difference, with an event."""
         try:
             event = await asyncio.to_thread(self._store, found, jid, applied)
             self._said = ""

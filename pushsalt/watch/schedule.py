@@ -12,7 +12,7 @@ from pushsalt.watch import cron
 
 _HINT: Final = "schedule: {name: {function: MODULE.FUNCTION, minutes: 10}}; see docs/watch.md"
 _UNITS: Final = {"seconds": 1, "minutes": 60, "hours": 3600, "days": 86400}
-#: Keys that are not for a job.
+#: Keys of ``schedule`` that are not names of jobs.
 _OF_ALL: Final = frozenset(("enabled", "splay", "skip_function", "skip_during_range"))
 _KNOWN: Final = frozenset(
     (
@@ -27,8 +27,8 @@ _KNOWN: Final = frozenset(
 class Entry:
     """One job of the schedule.
 
-    ``seconds``: the interval, or ``times`` has those of cron. ``splay``: seconds that are added by chance, from and to.
-    ``tgt``: an execution function is called there; None: it is a runner function.
+    ``seconds``: the interval; or ``times``: those of cron. ``splay``: lower and upper limit of random seconds that are
+    added. ``tgt``: the targets of an execution function; None for a runner function.
     """
 
     name: str
@@ -46,18 +46,18 @@ class Entry:
     returners: tuple[str, ...] = ()
 
     def first(self, now: float) -> float:
-        """When it runs for the first time, if the service begins now."""
+        """The time of the first run, if the service begins at ``now``."""
         return now if self.run_on_start else self.after(now)
 
     def after(self, moment: float) -> float:
-        """When it runs next."""
+        """The time of the next run after ``moment``."""
         due = self.times.after(moment) if self.times is not None else moment + self.seconds
         low, high = self.splay
         return due + (random.randint(low, high) if high else 0)  # noqa: S311 - no secret
 
 
 def entries(opts: Mapping[str, Any]) -> tuple[list[Entry], list[str]]:
-    """The jobs that are enabled, and warnings. Raises ConfigError for a schedule that cannot be used."""
+    """The enabled jobs, and warnings. Raises ConfigError for an invalid schedule."""
     given = opts.get("schedule") or {}
     if not isinstance(given, Mapping):
         raise ConfigError(f"schedule is a mapping of names to jobs, not {type(given).__name__}", _HINT)

@@ -1,4 +1,4 @@
-"""Rounds at intervals, jobs of the schedule at their times, and metrics, until it is stopped."""
+"""The service of ``pushsalt watch``: runs rounds at intervals and scheduled jobs, and provides metrics."""
 
 from __future__ import annotations
 
@@ -22,22 +22,22 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-#: Part of the interval by which ``--jitter`` delays a round at most.
+#: Maximum delay of a round by ``--jitter``, as a part of the interval.
 _JITTER: Final = 0.1
-#: Seconds that a clock that was set may go unnoticed.
+#: Maximum seconds of one wait for a time of the clock, so that a changed clock is noticed.
 _LOOK: Final = 30.0
 
 
 @dataclass(frozen=True)
 class Interval:
-    """Seconds between the begins of two rounds; ``jitter``: each begins a little later, by chance."""
+    """Seconds between the begins of two rounds; ``jitter``: each begins with a random delay."""
 
     seconds: float
     jitter: bool = False
 
 
 class Service:
-    """``rounds`` with their interval, if something is watched, and the jobs of a schedule.
+    """Runs ``rounds`` at their interval, if something is watched, and the jobs of a schedule.
 
     ``written`` is called when the figures have changed.
     """
@@ -65,12 +65,12 @@ class Service:
         self._running: dict[str, int] = {}
 
     def stop(self, exit_code: int) -> None:
-        """End: what is under way ends as after the first Ctrl-C."""
+        """End the service; running jobs are stopped as by the first Ctrl-C."""
         self._stop.set()
         self._clients.stop(exit_code)
 
     async def run(self, *, once: bool = False) -> None:
-        """Run until ``stop``; with ``once`` one round. Raises CommandError for a round that can never be done."""
+        """Run until ``stop``; with ``once``, one round. Raises CommandError for a round that can never succeed."""
         project = self._clients.client.project
         project.pool.start()
         await project.prepare(self._stop)
@@ -114,7 +114,7 @@ class Service:
         self._written()
 
     async def _until(self, seconds: float) -> bool:
-        """Wait; whether the service is to end."""
+        """Wait so many seconds. Returns whether the service is to end."""
         with suppress(asyncio.TimeoutError):
             await asyncio.wait_for(self._stop.wait(), max(0.0, seconds))
         return self._stop.is_set()
@@ -122,7 +122,7 @@ class Service:
     # the schedule ----------------------------------------------------------------------------------------------------
 
     async def _entry(self, entry: Entry) -> None:
-        """Begin the job of an entry at its times. They are those of the clock, which may be set meanwhile."""
+        """Begin the job of an entry at its times. They are clock times, and the clock may be set meanwhile."""
         due = entry.first(time.time())
         while not self._stop.is_set():
             left = due - time.time()
@@ -162,7 +162,7 @@ class Service:
         self._written()
 
     async def _called(self, entry: Entry) -> str:
-        """Call the function of an entry; why it failed."""
+        """Call the function of an entry. Returns why it failed; empty if it did not."""
         client, options = self._clients.one(), self._clients.options
         client.keeps_jobs = entry.return_job
         args, kwargs = list(entry.args), dict(entry.kwargs)
