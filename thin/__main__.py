@@ -1,8 +1,8 @@
 """The supervisor: the only process on the target that touches the channel. It forks the worker and relays its frames.
 
 The worker (``thin.worker``) runs in a session of its own with /dev/null as stdin and stdout and a pipe as stderr, and
-speaks over a socket pair, so nothing that a module does can reach the channel. Here both are set up; ``thin.relay``
-is what goes on until the end.
+communicates over a socket pair, so nothing that a module does can reach the channel. This module sets up both
+processes; ``thin.relay`` runs until the end.
 """
 
 import _signal as signal  # `signal` itself would import enum, at three times the cost of all else here
@@ -15,23 +15,23 @@ from time import monotonic
 
 from thin import boot, relay
 
-#: Bytes that may arrive while the lock is awaited.
+#: Maximum number of bytes that may arrive while this process waits for the lock.
 PENDING_LIMIT = 64 * 1024 * 1024
-#: Seconds that the controller has to show that it has read the last words.
+#: Seconds to wait until the controller confirms that it has read the last frame.
 HEARD_TIMEOUT = 2
 #: Seconds of waiting for another run before it is reported: a run that just ended may hold the lock a moment longer
 WAIT_SAID = 1
 
 
 def main(state, store):
-    """Run the session that the first stage has begun, and those that may follow it; never returns.
+    """Run the session that the first stage began, and those that follow it; never returns.
 
-    ``state``: nonce; lock (None or the holder's words), wait (seconds) and lock_name, if it is not that of the whole
+    ``state``: nonce; lock (None or the holder's message), wait (seconds) and lock_name, if it is not that of the whole
     target (``lock-`` and letters or digits); deadline (seconds or None); clean (bool); several, if other sessions may
     follow (see thin.sessions), "kept" if they are those of other commands, with idle, the seconds to wait for one; job,
-    the JID of a run that may outlive its channel, with reconnect, the seconds that the controller would try to come
-    back, and resume, the number of the frame to go on at, if the run has begun before (see thin.surviving); path, home,
-    dir_fd and pending from the first stage.
+    the JID of a run that may outlive its channel, with reconnect, the seconds for which the controller would try to
+    reconnect, and resume, the number of the next frame, if the run began in an earlier session (see thin.surviving);
+    path, home, dir_fd and pending from the first stage.
     """
     try:
         down, up = _claim()
@@ -52,7 +52,7 @@ def main(state, store):
 
 
 def _session(channel, state, store, ahead=None):
-    """One session from lock to end: its exit status, and whether another may follow; ``ahead``: see thin.sessions."""
+    """Run one session: ``(exit status, whether another may follow)``. ``ahead``: see thin.sessions."""
     try:
         return _served(channel, state, store, ahead)
     except Exception as exc:  # the worker, if there is one, ends with this process
@@ -116,11 +116,11 @@ def _surviving(channel, state, lock_fd):
 
 
 def _say_kept(channel, state):
-    """Say which jobs of this controller have ended here and were not collected; if this job has, it does not run."""
+    """Report jobs of this controller that have ended and were not collected. If this job is one, it does not run."""
     try:
         os.stat("jobs", dir_fd=state["dir_fd"], follow_symlinks=False)
     except OSError:
-        return  # as nearly always
+        return  # the usual case
     from thin import kept
 
     kept.prune(state["dir_fd"])
@@ -145,7 +145,7 @@ def _claim():
 
 
 def _aside(fd):
-    """A copy with a high number, out of the way of programs that want low ones; any number where few are allowed."""
+    """A duplicate with a high number, since programs expect the low ones; any number if few are allowed."""
     try:
         return fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, 32)
     except OSError:
@@ -153,7 +153,7 @@ def _aside(fd):
 
 
 class Channel(object):
-    """The way to the controller. ``frame`` makes one of key=value lines, ``say`` writes it at once."""
+    """The channel to the controller. ``frame`` returns a frame of key=value lines, ``say`` writes one at once."""
 
     def __init__(self, state, up, down):
         self.nonce, self.up, self.down = state["nonce"], up, down
@@ -258,10 +258,10 @@ def _tie(life_read):
 
 
 def _untie(life_read):
-    """Keep what runs in the background of this group when the supervisor ends, as it is about to.
+    """Undo ``_tie``: processes of this group continue in the background after the supervisor ends.
 
-    That this process closes its end is not enough: a child that it forked a moment ago, and that has not executed its
-    program yet, has it too.
+    It is not enough that this process closes its end of the pipe: a child that was just forked and has not executed its
+    program yet has it open, too.
     """
     try:
         fcntl.fcntl(life_read, fcntl.F_SETFL, fcntl.fcntl(life_read, fcntl.F_GETFL) & ~os.O_ASYNC)

@@ -1,11 +1,12 @@
 """Bytes that the controller sends, named by their SHA-256: source files on disk, rendered text in memory.
 
 Source files are kept in ``files/`` of the private directory, by digest, so that the next run finds them; they are
-verified before use and the oldest go when there are too many. Without a private directory they live in a temporary one
-(0700) that is removed at the end. What is ``secret`` (a rendered template may hold pillar) never touches a disk here.
+verified before use, and the oldest are removed when there are too many. Without a private directory they are stored in
+a temporary one (0700) that is removed at the end. A ``secret`` blob (a rendered template may contain pillar) is never
+written to a disk.
 
-A file that did not arrive whole stays as ``.DIGEST.part``: the next transfer says how much is there, with its digest,
-and goes on behind it (``part``, ``resume``). Who writes such a file holds a lock on it.
+A file that was received in part stays as ``.DIGEST.part``: the next transfer reports the size and digest of that part,
+and continues after it (``part``, ``resume``). The process that writes such a file holds a lock on it.
 """
 
 import errno
@@ -15,20 +16,20 @@ from thin import boot
 
 DIGEST_SIZE = 32
 CACHE_LIMIT = 256 * 1024 * 1024
-#: Less than this is not worth to be kept of a transfer that was cut off.
+#: Bytes of an interrupted transfer from which on its received part is kept.
 PART_LEAST = 1024 * 1024
 #: Seconds for which such a transfer can be continued.
 PART_LIFE = 24 * 3600
-#: After so many bytes OpenSSL is loaded to hash.
+#: OpenSSL is loaded for hashing after this number of bytes.
 HASHED_WITHOUT_OPENSSL = 1024 * 1024
 _FLAGS = os.O_NOFOLLOW | getattr(os, "O_CLOEXEC", 0)
 
-#: Bytes that were hashed without OpenSSL.
+#: Number of bytes that were hashed without OpenSSL.
 _hashed = 0
 
 
 def _sha256(size):
-    """A new SHA-256 for so many bytes. OpenSSL's is fast with much data, and slow to load."""
+    """A new SHA-256 object for ``size`` bytes. OpenSSL's is fast for large data, but slow to load."""
     global _hashed
     _hashed += size
     if _hashed < HASHED_WITHOUT_OPENSSL:
@@ -95,7 +96,7 @@ class Blobs(object):
             coming.resume(at)
 
     def forget(self, digest):
-        """Expect it no longer."""
+        """Cancel the registration of a blob; what was received of it is removed."""
         coming = self._coming.pop(digest, None)
         if coming is not None:
             coming.abort()
@@ -123,18 +124,18 @@ class Blobs(object):
             self._failed[digest] = "a file of the controller arrived with other bytes than its digest says"
 
     def remove(self, digest):
-        """Keep a file of the controller no longer."""
+        """Remove the stored copy of a file."""
         path = self.path(digest)
         if path is not None:
             del self._verified[digest]
             _unlink(path)
 
     def waiting(self, digest):
-        """Whether it is on its way and not complete."""
+        """Whether the blob was registered and is not complete."""
         return digest in self._coming
 
     def failure(self, digest):
-        """Why it could not be stored, or None."""
+        """Why the blob could not be stored, or None."""
         return self._failed.get(digest)
 
     def data(self, digest):
@@ -170,7 +171,7 @@ class Blobs(object):
         return digest in self._memory or self.path(digest) is not None
 
     def folder(self, create=True):
-        """The folder of the files, made when it is needed; None if there is none."""
+        """The folder of the files, created when it is needed; None if there is none."""
         if self._folder is None and self._private is not None:
             folder = os.path.join(self._private, "files")
             try:
@@ -212,7 +213,7 @@ class Blobs(object):
 def prune(folder, limit):
     """Remove the files used longest ago until the rest has ``limit`` bytes at most.
 
-    What is there of cut-off transfers does not count; it goes after PART_LIFE.
+    Received parts of interrupted transfers do not count; they are removed after PART_LIFE.
     """
     import time
 
@@ -343,7 +344,7 @@ def _part_path(folder, digest):
 
 
 def _locked(path):
-    """A descriptor of the file at ``path``, made if it is not there, which only we write; None when another does."""
+    """A locked descriptor of the file at ``path``, created if missing; None if another process has the lock."""
     import fcntl
 
     while True:

@@ -2,14 +2,15 @@
 
 The controller sends this text, without its comments, as the first bytes on stdin, and then a call of ``boot`` with the
 session's parameters and the text of ``thin/coldstart.py``; see pushsalt.bundle.shim. It is compiled on every start, so
-there is only what a warm start needs; ``thin.coldstart`` finds another place or receives the runtime. While it runs it
-is ``thin.boot`` for everybody.
+it contains only what a warm start needs; ``thin.coldstart`` finds another directory or receives the runtime. While it
+runs, all imports of ``thin.boot`` get this module.
 
 Nothing that was not verified is ever executed:
 
-- the archive ``thin-SHA256.tar``, by its SHA-256, which the controller said;
-- the image ``thin-SHA256-PYTHON-KEYID.img`` (compiled code, see thin.store), by an HMAC with a key that is never on
-  this disk. It also says which state of the archive file was verified before, so that a warm start need not read it.
+- the archive ``thin-SHA256.tar`` is verified by its SHA-256, which the controller sends;
+- the image ``thin-SHA256-PYTHON-KEYID.img`` (compiled code, see thin.store) is verified by an HMAC with a key that is
+  never on this disk. The image also records the state of the archive file when that was verified, so that a warm start
+  need not read the archive.
 """
 
 import marshal
@@ -25,7 +26,7 @@ except ImportError:
     from hashlib import sha256
 
 FRAME_LIMIT = 64 * 1024 * 1024
-#: errno -> of what a process may have only so much, and the letter of ulimit and the name in setrlimit(2) for it
+#: errno -> the limited resource of a process, the letter of ulimit and the name in setrlimit(2) for its limit
 LIMITS = {
     11: ("processes", "u", "NPROC"),
     12: ("memory", "v", "AS"),
@@ -48,7 +49,7 @@ def send(data, fd=1):
 
 
 def limit(exc):
-    """What of its limits a process has reached by this exception, in words, or an empty text."""
+    """The limit of the process that caused this exception, as text for people; empty if it was none."""
     number = 12 if isinstance(exc, MemoryError) else 11 if isinstance(exc, BlockingIOError) else exc.errno
     what, letter, name = LIMITS.get(number, ("", "", ""))
     if not what:
@@ -57,7 +58,7 @@ def limit(exc):
         import resource
 
         most = resource.getrlimit(getattr(resource, "RLIMIT_" + name))[0]
-    except (ImportError, OSError, MemoryError):  # even that is too much by now
+    except (ImportError, OSError, MemoryError):  # even these calls can exceed the limit
         return "the limit on %s is reached (ulimit -%s)" % (what, letter)
     if most == resource.RLIM_INFINITY:
         return "the machine has no more memory" if number == 12 else ""
@@ -80,7 +81,7 @@ def mac(key, data):
 
 
 def private(path, dir_fd=None):
-    """A descriptor of the folder, which must be there, no link, and ours alone. Raises OSError."""
+    """A descriptor of an existing folder that is no link and that only this user can access. Raises OSError."""
     fd = os.open(path, DIRECTORY, dir_fd=dir_fd)
     found = os.fstat(fd)
     if found.st_uid != os.geteuid() or found.st_mode & 0o22:
@@ -113,7 +114,7 @@ def read(name, dir_fd, limit):
 
 
 def stamp(name, dir_fd):
-    """What changes when a file changes, or None."""
+    """The inode, size and times of a file, which change when it is changed; None if it cannot be examined."""
     try:
         found = os.stat(name, dir_fd=dir_fd, follow_symlinks=False)
     except OSError:
@@ -154,7 +155,7 @@ def hello(p, path, **fields):
 
 
 def warm(p):
-    """The session's state when all is in the usual place and sound, else None."""
+    """The session's state if the stored runtime is in the usual directory and passes verification, else None."""
     try:
         home = os.environ["HOME"]
         path = home + "/.cache/pushsalt"
@@ -200,7 +201,7 @@ def load(state):
 
 
 def body(data, entry):
-    """The code of a module in the image when its bytes are right, else None."""
+    """The code of a module in the image if its digest is correct, else None."""
     _, at, length, digest = entry
     found = data[at : at + length] if at else b""
     return marshal.loads(found) if at and sha256(found).digest() == digest else None  # noqa: S302
@@ -209,7 +210,8 @@ def body(data, entry):
 def boot(p, cold):
     """Start the session; never returns.
 
-    ``p``: nonce, sha, size, key, dir (the inventory's thin_dir or ""), and what thin.__main__ wants; ``cold``: a text.
+    ``p``: nonce, sha, size, key, dir (the inventory's thin_dir or ""), and the parameters of thin.__main__; ``cold``:
+    the text of ``thin/coldstart.py``.
     """
     sys.modules["thin.boot"] = sys.modules["__main__"]
     try:

@@ -1,4 +1,4 @@
-"""One state: its chunk becomes a call, the call's answer a return of Salt's shape. Salt: ``State.call``."""
+"""Calls one state: converts its chunk to a call, and the call's result to a return. Salt: ``State.call``."""
 
 import time
 
@@ -60,7 +60,7 @@ INTERNAL = (
     )
 )
 
-#: What only a state that takes anything gets to see.
+#: Keys of a chunk that are passed only to functions with ``**kwargs``.
 FOR_SOME = INTERNAL | frozenset(("aggregate", "__agg__"))
 
 RETRY = {"until": (bool, True), "attempts": (int, 2), "interval": (int, 30), "splay": (int, 0)}
@@ -86,12 +86,15 @@ class Caller(object):
         return self._run_num
 
     def inner_number(self):
-        """That of a state which ran inside of another: as in Salt, one is left out, and the next state has it too."""
+        """The run number of a state that ran inside of another one.
+
+        As in Salt, one number is skipped, and the next state has the same number as the inner one.
+        """
         self._run_num += 1
         return self._run_num + 1
 
     def call(self, low, attempt=1):
-        """The return of a chunk, always of the right shape. A ``retry`` that is not content calls again."""
+        """The return of a chunk, always in the correct shape. With ``retry`` the state may be called several times."""
         began, start = time.time(), time.perf_counter()
         log.info("the state %s starts at %s", low.get("name"), clock(began))
         errors = self._verify(low)
@@ -103,7 +106,7 @@ class Caller(object):
                 "changes": {},
                 "comment": "".join("%s\n" % error for error in errors),
             }
-            if not check:  # Salt gives such a return nothing but its number
+            if not check:  # Salt adds only the run number to such a return
                 ret["__run_num__"] = self.number()
                 _log_return(ret)
                 return ret
@@ -117,10 +120,10 @@ class Caller(object):
             return ret
         ret["__sls__"] = low.get("__sls__")
         ret["__run_num__"] = self.number()
-        if low.get("no_log") and whole:  # else the words are ours
+        if low.get("no_log") and whole:  # otherwise the comment was written by the engine
             ret.update((key, masked(ret[key])) for key in ("name", "comment", "changes"))
             said = masked(said)
-            if isinstance(said, list):  # line by line
+            if isinstance(said, list):  # the lines of the comment
                 ret["comment"] = "\n".join(str(line) for line in said)
         _log_return(ret)
         self._refresh(low, ret)
@@ -131,7 +134,7 @@ class Caller(object):
             return ret
         if whole:
             return self._retried(low, ret, ret["result"], said if isinstance(said, list) else ret["comment"], attempt)
-        # Salt checks the shape last: the result of the state itself decides, and an error hides a forecast
+        # Salt checks the shape last: the result of the state itself decides, and an error replaces a forecast
         if self.opts.get("test") or not isinstance(given, dict):
             return ret
         return self._retried(low, ret, given.get("result"), said, attempt)
@@ -172,7 +175,7 @@ class Caller(object):
     # the call
 
     def _guarded(self, low):
-        """The state's own return, or that of the guard which kept it from running; an exception is a return too."""
+        """The state's return, or that of the guard that prevented it from running. An exception becomes a return."""
         full, kwargs = "%s.%s" % (low["state"], low["fun"]), {}
         self.context["runas"] = low.get("runas")
         self.context["runas_password"] = (
@@ -237,7 +240,7 @@ class Caller(object):
         return execute()
 
     def _kept(self, low):
-        """The context in which what a ``file`` state changes is kept for an undo."""
+        """The context in which files that a ``file`` state changes are kept for ``pushsalt undo``."""
         keeper = self._engine.keeper
         if keeper is None or low["state"] != "file" or self.opts.get("test"):
             return Umask(None)
@@ -261,7 +264,7 @@ class Caller(object):
         }
 
     def _forbidden(self, low, full):
-        """A return when ``global_state_conditions`` has conditions for this state and none of them holds."""
+        """A return if ``global_state_conditions`` has conditions for this state and none of them is true."""
         conditions = self.opts.get("global_state_conditions")
         found = []
         for pattern, entries in conditions.items() if isinstance(conditions, dict) else ():
@@ -280,7 +283,7 @@ class Caller(object):
     # after the call
 
     def _refresh(self, low, ret):
-        """Load what the state may have changed: packages and module files can provide new functions."""
+        """Reload modules that the state may have changed: packages and module files can provide new functions."""
         again = False
         if low.get("reload_grains") and self._collect_grains is not None:
             self.loaders.set_grains(self._collect_grains())
@@ -376,8 +379,11 @@ class Injected(object):
 
 
 class Provided(object):
-    """A state's ``provider`` within a block: ``runit``, or ``[{service: runit}]``, has a module's functions from that
-    file, whether or not the file would load by itself. Salt: ``State.load_modules``."""
+    """Applies a state's ``provider`` (``runit``, or ``[{service: runit}]``) within a block.
+
+    The functions of the module come from the named file, even if its ``__virtual__`` refuses to load. Salt:
+    ``State.load_modules``.
+    """
 
     def __init__(self, low, functions):
         given = low.get("provider")

@@ -1,14 +1,14 @@
-"""One call of an execution function, with the words Salt has for wrong arguments."""
+"""One call of an execution function, with Salt's error messages for wrong arguments."""
 
 from thin.exceptions import SaltInvocationError
 from thin.utils import args as signatures
 
 
 def call(function, name, args, kwargs, opts, cli=False, jid=""):
-    """What ``function`` returns for these arguments.
+    """The return value of ``function`` for these arguments.
 
-    ``cli``: the call comes from a command line. Then functions with ``**kwargs`` are told so, as Salt does
-    (``__pub_fun`` and its like, which make ``cmd.run`` use a shell), and unknown keywords are refused by name.
+    ``cli``: the call comes from a command line. Then functions with ``**kwargs`` get the arguments that Salt adds
+    (``__pub_fun`` and others, which make ``cmd.run`` use a shell), and unknown keywords are an error that names them.
     ``jid``: the id of the job.
     """
     if cli:
@@ -38,7 +38,7 @@ def _published(name, args, kwargs, opts, jid):
     return {
         "__pub_fun": name,
         "__pub_arg": arg,
-        "__pub_jid": opts.get("jid") or jid or "req",  # Salt: what a call that no master published has
+        "__pub_jid": opts.get("jid") or jid or "req",  # Salt: the JID of a call that no master published
         "__pub_ret": "",
         "__pub_tgt": opts.get("id"),
         "__pub_tgt_type": "glob",

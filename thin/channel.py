@@ -5,19 +5,19 @@ import select
 
 from thin import waiting, wire
 
-#: Bytes of a message in which no text can be longer than thin.cut.TEXT_LIMIT.
+#: Size in bytes up to which a message cannot contain a text longer than thin.cut.TEXT_LIMIT.
 LARGE = 16 * 1024 * 1024
 
 
 class Closed(BaseException):
-    """The controller's side is gone, or said bye. No state takes it for its own failure."""
+    """The controller closed the channel or sent ``bye``. A BaseException, so that no state catches it as an error."""
 
 
 class Channel(object):
     """Messages over a socket, in the downward form of thin.wire.
 
-    ``serve(message)`` is called for whatever is neither an answer nor a blob, also while a question waits for its
-    answer. ``blobs`` takes the B frames.
+    ``serve(message)`` is called for every message that is not an answer, also while a question waits for its answer.
+    ``blobs`` receives the B frames.
     """
 
     def __init__(self, sock, blobs, serve=None):
@@ -25,14 +25,14 @@ class Channel(object):
         self._frames = wire.Frames()
         self._answers = {}
         self._asked = 0
-        self._dealt = 0  # frames that were dealt with
+        self._dealt = 0  # number of processed frames
         self.said_bye = False
-        self._later = {}  # number of a question -> what is called with its answer
+        self._later = {}  # number of a question -> the function that is called with its answer
         self.blobs = blobs
         self.serve = serve
 
     def send(self, message, for_people=False):
-        """Raises ValueError when the message is larger than a frame may be. ``for_people``: long texts are cut."""
+        """Send a message. ``for_people``: long texts are cut. Raises ValueError if it is too large for a frame."""
         data = wire.pack(message)
         if for_people and len(data) > LARGE:
             from thin import cut
@@ -52,13 +52,13 @@ class Channel(object):
         return self._answers.pop(number)
 
     def ask_later(self, question, done):
-        """Send a question; ``done(answer)`` is called once its answer is dealt with by ``step``."""
+        """Send a question; ``step`` calls ``done(answer)`` when it processes the answer."""
         self._asked += 1
         self._later[self._asked] = done
         self.send(dict(question, n=self._asked))
 
     def pending(self):
-        """Whether the answer of an ``ask_later`` has not come."""
+        """Whether an ``ask_later`` has no answer yet."""
         return bool(self._later)
 
     def wait(self, ready):
@@ -75,7 +75,7 @@ class Channel(object):
                 if kind == b"B":
                     self.blobs.feed(payload)
                     continue
-                if kind != b"M":  # the supervisor has seen it
+                if kind != b"M":  # a frame for the supervisor, which has processed it
                     continue
                 message = wire.unpack(payload)
                 if message.get("k") == "answer" and message.get("re") in self._later:
@@ -104,7 +104,7 @@ class Channel(object):
             self.step()
 
     def tell(self, word):
-        """Tell the supervisor how far the run is: ``begin`` or ``end``."""
+        """Tell the supervisor that a run begins or ends: ``word`` is ``begin`` or ``end``."""
         self._sock.sendall(wire.frame(b"R", word))
 
     def fileno(self):

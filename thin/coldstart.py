@@ -1,9 +1,9 @@
 """The rest of the first stage, for starts that are not warm: makes the private directory, or receives the runtime.
 
-The private directory is the first of these that can be had: ``thin_dir`` of the inventory, ``$HOME/.cache/pushsalt``,
-``/var/cache/pushsalt`` (root), ``/run/user/UID/pushsalt``. Each step below what is given is made 0700, opened without
-following links and must belong to this user; ours must not be writable by others. Without one, the runtime lives in
-memory and is sent anew each time.
+The private directory is the first of these that can be used: ``thin_dir`` of the inventory, ``$HOME/.cache/pushsalt``,
+``/var/cache/pushsalt`` (root), ``/run/user/UID/pushsalt``. Each folder below the given one is made 0700, opened without
+following links, and must belong to this user; the private directory itself must not be writable by others. Without a
+private directory, the runtime is only in memory and is sent again each time.
 """
 
 import os
@@ -95,9 +95,9 @@ def words(exc):
 
 
 def below(base, owner, steps):
-    """A descriptor of base/steps…, made where missing.
+    """A descriptor of the folder base/steps…; missing folders are made.
 
-    Raises OSError, which names the step, when one is another user's, or the last one is not ours alone.
+    Raises OSError, which names the folder, if one belongs to another user, or others can access the last one.
     """
     fd = os.open(base, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
@@ -120,7 +120,7 @@ def below(base, owner, steps):
 
 
 def make(path, dir_fd):
-    """Make the folder unless something is there. Raises OSError: why it could not be made."""
+    """Make the folder unless something with its name exists. Raises OSError if it cannot be made."""
     try:
         os.mkdir(path, 0o700, dir_fd=dir_fd)
     except OSError as exc:

@@ -1,6 +1,6 @@
 """The worker's implementation of the link: answers from the plan of the run, or asks over the channel.
 
-See thin.link for what the methods promise.
+thin.link documents the methods.
 """
 
 import os
@@ -8,7 +8,7 @@ import os
 from thin import blobs, detail, exceptions, wire
 from thin.link import LinkError
 
-#: How much of what is foreseen is asked for at once.
+#: Limits of one request for foreseen files.
 AHEAD_FILES = 500
 AHEAD_BYTES = 16 * 1024 * 1024
 
@@ -34,7 +34,7 @@ class Controller(object):
     def begin(self, files=None, templates=None, wants=()):
         """Start a run with its plan. Returns ``[digest, received part or None]`` for each blob that has to be sent.
 
-        ``wants`` are ``[digest, destination or None]``: a destination that has the bytes already is as good as a copy.
+        ``wants`` are ``[digest, destination or None]``: if the destination has these bytes already, none are sent.
         """
         self._files = dict(files or {})
         self._templates = dict(templates or {})
@@ -55,10 +55,10 @@ class Controller(object):
     def end(self):
         self._files, self._templates, self._trees = {}, {}, {}
         self._elsewhere = {}  # digest -> path outside of the store that had these bytes when the run began
-        self._ahead = []  # what was foreseen: (URL, digest, size, destination), the next one last
+        self._ahead = []  # foreseen files: (URL, digest, size, destination), the next one last
         self._store.forget_secrets()
 
-    # what thin.link offers
+    # the functions of thin.link
 
     def file(self, url, saltenv="base", have=()):
         digest = self.file_digest(url, saltenv)
@@ -74,7 +74,7 @@ class Controller(object):
             self._store.expect(digest, secret=False)
             part = self._store.part(digest)
             answer = self._ask({"k": "file", "url": url, "saltenv": saltenv, "have": [], "part": part})
-            if answer.get("digest") != digest:  # what was announced will never come
+            if answer.get("digest") != digest:  # the file that was registered will not be sent
                 self._store.forget(digest)
             path = self.arrived(digest)
         if path is None:
@@ -92,7 +92,7 @@ class Controller(object):
         while self._ahead and len(wanted) < AHEAD_FILES and size < AHEAD_BYTES:
             url, other, bytes_, destination = self._ahead.pop()
             if not wanted and other != digest:
-                continue  # this far, nothing was missing
+                continue  # no missing file has been found so far
             if other in wanted or self._store.hold(other) or self._store.waiting(other):
                 continue
             if other != digest and _has(destination, other, bytes_):
@@ -168,7 +168,7 @@ class Controller(object):
     def more(self, digest):
         data = self._store.data(digest)  # kept until the run ends: children of parallel states ask for it again
         if data is None:
-            if not self._store.waiting(digest):  # else the worker asked, and serves a child while it waits
+            if not self._store.waiting(digest):  # else it was requested, and the worker serves a child while it waits
                 self._store.expect(digest, secret=True)
                 self._channel.send({"k": "need", "re": None, "digests": [digest]})
             self._channel.wait(lambda: not self._store.waiting(digest))

@@ -3,8 +3,8 @@
 The session's ``init`` names it by its SHA-256 and size. ``user-SHA.tar`` has the files of the kinds ``modules``,
 ``states``, ``utils`` and ``grains`` as ``thin/<kind>/<file>.py``, types of resources as packages in ``thin/resources/``
 (see thin.resourcetypes), and ``thin/users.py`` with ``INDEX = {kind: {virtual name: [file names]}}``, where the kinds
-of a type's own files are ``resources.<type>.modules`` and so on; beside it is an image of compiled code (see
-thin.store), authenticated with a key of its own. What is executed is what was hashed, whatever lies on the disk.
+of a type's own files are ``resources.<type>.modules`` and so on. An image of compiled code (see thin.store),
+authenticated with a separate key, is stored with it. Only code whose hash was verified is executed.
 """
 
 import sys
@@ -12,16 +12,16 @@ import sys
 from thin.boot import mac, names, read, read_image, sha256, stamp
 from thin.store import Store
 
-#: A private directory that is none: nothing is kept.
+#: In place of the private directory if there is none: nothing is kept.
 NOWHERE = {"dir_fd": -1, "path": "", "key": b""}
-#: Salt's name for a kind, as the names of loaded modules have it.
+#: Salt's name of a kind in the names of loaded modules.
 TAGS = {"modules": "module"}
 
 
 def find(place, sha, size, kind=None):
-    """The modules that are stored under this hash, or None. ``place`` is the state of the first stage.
+    """The archive that is stored under this hash, or None. ``place`` is the state of the first stage.
 
-    ``kind`` is the class of what is kept: Custom, or More.
+    ``kind`` is the class of the result: Custom or More.
     """
     kind = kind or Custom
     state = _state(place, sha, size, kind)
@@ -37,7 +37,7 @@ def find(place, sha, size, kind=None):
 
 
 def keep(place, sha, archive, kind=None):
-    """``(modules, why they could not be kept or an empty text)`` of an archive that has arrived, and was verified."""
+    """Store an archive that was received and verified: ``(modules, error text or "")``."""
     kind = kind or Custom
     custom = kind(dict(_state(place, sha, len(archive), kind), archive=archive, received=True))
     return custom, custom.keep_archive()
@@ -77,7 +77,7 @@ class Custom(Store):
         return "salt.loaded.ext.%s.%s" % (TAGS.get(kind, kind), name)
 
     def find_spec(self, name, path=None, target=None):
-        """Import of the files inside of a package of theirs; and of utilities by their bare name, as in Salt."""
+        """Find files inside of users' packages, and utility modules by their name alone, as in Salt."""
         parts = name.split(".", 4)
         if parts[:3] == ["salt", "loaded", "ext"] and len(parts) > 4:
             kind = {tag: kind for kind, tag in TAGS.items()}.get(parts[3], parts[3])
@@ -98,7 +98,10 @@ class More(Store):
 
 
 def fetch_more(place, table):
-    """It, from the private directory or from the controller. ``table``: sha, size, and its digest as it travels."""
+    """The other archive, from the private directory or from the controller.
+
+    ``table``: its sha and size, and the digest of its compressed form.
+    """
     try:
         return kept_more(place, table)
     except ImportError:
@@ -114,7 +117,7 @@ def fetch_more(place, table):
 
 
 def kept_more(place, table):
-    """It, from the private directory. Raises ImportError when it is not there."""
+    """The other archive, from the private directory. Raises ImportError if it is not there."""
     found = find(place, table["sha"], table["size"], More)
     if found is None:
         raise ImportError("the rest of the runtime is not here")
@@ -122,7 +125,7 @@ def kept_more(place, table):
 
 
 class Inner(object):
-    """Loads a file that is imported rather than looked up: it has no dunders."""
+    """Import loader of a file that is imported and not loaded by thin.loader: it has no dunders."""
 
     def __init__(self, store, full):
         self._store, self._full = store, full
@@ -146,7 +149,7 @@ class Folder(object):
 
 
 class Nothing(object):
-    """A runtime without modules, below overlays that have some."""
+    """A runtime without modules, for loaders whose modules are all in overlays."""
 
     def code(self, name):
         raise ImportError("no module named %r" % name, name=name)
@@ -161,7 +164,8 @@ class Nothing(object):
 def grains(loader, so_far):
     """The grains of users' own functions; a function with an argument ``grains`` receives the grains so far.
 
-    A function that fails leaves its grains out and the others alone, and is said. Salt: ``salt.loader.grains``.
+    The grains of a function that fails are missing, with a warning; other functions are not affected. Salt:
+    ``salt.loader.grains``.
     """
     from thin import log
     from thin.utils import args

@@ -1,25 +1,26 @@
-"""What a plan tells of a state besides its return: differences that the return leaves out, and what it depends on.
+"""Notes of a state for a plan, besides its return: differences that the return does not show, and dependencies.
 
-Collected by the engine while a chunk runs in a dry run for a plan, else nothing is (``on()``). Notes of one state:
+The engine collects them while a chunk runs in a dry run for a plan; otherwise nothing is noted (``on()``). The notes
+of one state:
 
 ========= ==============================================================================================
-diffs     {path: unified diff}; of a new file with all of its lines
-digests   {path: [SHA-256 that is there or None, SHA-256 that comes]} of binary files
-needs     [[kind, name, words]]: what is not there yet, and without which the state would fail: ``path`` (a
+diffs     {path: unified diff}; that of a new file contains all of its lines
+digests   {path: [SHA-256 of the present file or None, SHA-256 of the new one]} of binary files
+needs     [[kind, name, error text]]: what is missing now, and without which the state would fail: ``path`` (a
           directory), ``user``
-asked     True: a template was rendered by the controller during the run, and may have asked this machine anything
-real      the path that the state's name leads to, if links are on the way
-missing   the uppermost directory that is missing on the way to the state's name
-blocked   what is in the place of a directory on that way, and is none
-dangling  True: the state's name is a link that leads nowhere
-nowhere   True: and the directory that it leads into is not there either
-same      True: the dry run speaks of a change, and the run would find none
-own       True: the state module is no file of the runtime, and does not say ``__dry_run__ = True`` (or the names of
-          functions): that what a dry run says of it is what a run does
+asked     True: the controller rendered a template during the run, which may have read anything of this machine
+real      the resolved path of the state's name, if it contains symbolic links
+missing   the uppermost missing directory of the path in the state's name
+blocked   a component of that path that is not a directory
+dangling  True: the state's name is a symbolic link whose destination does not exist
+nowhere   True: nor does the directory of that destination exist
+same      True: the dry run reports a change, but the run would make none
+own       True: the state module is no file of the runtime, and does not declare with ``__dry_run__ = True`` (or names
+          of functions) that its dry run reports what a run would do
 ========= ==============================================================================================
 """
 
-#: Characters of all differences of a state; what is beyond is left out.
+#: Maximum number of characters of all diffs of a state; further diffs are left out.
 LIMIT = 8 * 1024 * 1024
 
 _notes = None
@@ -37,14 +38,14 @@ def begin():
 
 
 def end():
-    """The notes since ``begin``; nothing is collected any more."""
+    """Stop collecting, and return the notes since ``begin``."""
     global _notes
     found, _notes = _notes, None
     return found or {}
 
 
 def diff(path, text):
-    """A file's unified diff. A sentence in its place (binary, too large, hidden) is none."""
+    """Note a file's unified diff. A message in its place (binary, too large, hidden) is ignored."""
     if _notes is not None and text.startswith("--- "):
         held = _notes.setdefault("diffs", {})
         if sum(map(len, held.values())) + len(text) <= LIMIT:
@@ -52,24 +53,24 @@ def diff(path, text):
 
 
 def digests(path, old, new):
-    """The SHA-256 of what a file holds (None: it is not there) and of what it shall hold."""
+    """Note the SHA-256 of a file's present content (None: the file is missing) and of its new content."""
     if _notes is not None:
         _notes.setdefault("digests", {})[path] = [old, new]
 
 
 def need(kind, name, words):
-    """Something is missing that an earlier state may bring; without it the state fails with these words."""
+    """Note that something is missing that an earlier state may provide; without it the state fails with ``words``."""
     if _notes is not None:
         _notes.setdefault("needs", []).append([kind, name, words])
 
 
 def differs():
-    """Whether a file was noted whose content changes."""
+    """Whether a change of a file's content was noted."""
     return _notes is not None and bool(_notes.get("diffs") or _notes.get("digests"))
 
 
 def same():
-    """Record that the run would change nothing, whatever the dry run returns (as Salt's does)."""
+    """Record that the run would change nothing, although the dry run, as in Salt, may return changes."""
     if _notes is not None:
         _notes["same"] = True
 

@@ -1,13 +1,14 @@
-"""Reactions that are due: a state changed, and the run ended before what watches it had run.
+"""Due reactions: a state made changes, and the run ended before the states that watch it had run.
 
-A run may be cut (a lost machine, a kill, a time limit) or end by ``failhard`` between a change and the states that
-react to it by ``watch``, ``onchanges`` or ``listen``. In the next run the changed state has nothing left to change, so
-the reaction would be lost. Each change is therefore noted in the file ``due`` of the private directory before the run
-goes on, and the note is removed when the reaction has run. A later run that has both states reacts as if the change
-were of that run.
+A run may be interrupted (a lost machine, a kill, a time limit) or end by ``failhard`` between a change and the states
+that react to it by ``watch``, ``onchanges`` or ``listen``. In the next run the changed state has nothing left to
+change, so the reaction would be lost. Each change is therefore noted in the file ``due`` of the private directory
+before the run continues, and the note is removed when the reaction has run. A later run that contains both states
+reacts as if the change had been made in that run.
 
 The file has lines of text: the first one is a salt, each other one ``+ SOURCE REACTION SECONDS`` or ``- REACTION``.
-States are salted hashes of their tags, since names of states may be secret. A line that was cut off is ignored.
+States are identified by salted hashes of their tags, since names of states may be secret. An incomplete line is
+ignored.
 """
 
 import os
@@ -17,7 +18,7 @@ from thin.boot import read, sha256
 from thin.requisites import tag_of
 
 NAME = "due"
-#: bytes of the file that are read, and notes that are kept; the oldest go first
+#: Maximum bytes of the file that are read, and maximum number of notes; the oldest are removed first.
 _LIMIT = 1024 * 1024
 _MOST = 4000
 
@@ -50,14 +51,14 @@ class Due(object):
         return bool(self._notes)
 
     def sources(self, reaction, tags):
-        """Those of ``tags`` whose change this reaction has not seen in an earlier run: ``{tag: time, in seconds}``."""
+        """Those of ``tags`` to whose change the reaction is due since an earlier run: ``{tag: time, in seconds}``."""
         wanted = self._hash(reaction)
         since = {source: when for source, other, when in self._notes if other == wanted}
         since = {source: since[source] for source in since if (source, wanted) not in self._new}
         return {tag: since[self._hash(tag)] for tag in tags if self._hash(tag) in since} if since else {}
 
     def add(self, source, reactions):
-        """Store on disk, before the run continues, that these reactions to the change of a state are due."""
+        """Store on disk that these reactions to the change of a state are due; called before the run continues."""
         now, key = int(time.time()), self._hash(source)
         lines = ""
         for reaction in reactions:
@@ -68,8 +69,11 @@ class Due(object):
         self._append(lines, sync=True)
 
     def done(self, reaction, ran, tags):
-        """The reaction has its return, in a run of the chunks with these tags. Not ``ran``: what its requisites decided
-        is final for changes of this run; those of earlier runs stay due."""
+        """Record that the reaction has its return, in a run of the chunks with these tags.
+
+        If not ``ran``, the decision of its requisites is final for changes of this run; reactions to changes of earlier
+        runs stay due.
+        """
         if not self._notes:
             return
         key, sources = self._hash(reaction), {self._hash(tag) for tag in tags}
@@ -99,7 +103,7 @@ class Due(object):
             found = self._hashes[tag] = sha256(data).hexdigest()[:32]
         return found
 
-    # the file; what cannot be written costs the reaction after a cut run, and nothing else
+    # the file; if it cannot be written, only the reactions after an interrupted run are lost
 
     def _append(self, lines, sync):
         try:
@@ -151,7 +155,7 @@ def listener(tag):
 
 
 def words(since):
-    """Why a state reacts, for its comment; ``since`` as ``Due.sources`` gives it."""
+    """The reason why a state reacts, for its comment; ``since``: the result of ``Due.sources``."""
     tag = min(since, key=since.get)
     state, id = tag.split("_|-")[:2]
     when = time.strftime("%Y-%m-%d %H:%M", time.localtime(since[tag]))
@@ -162,14 +166,14 @@ def words(since):
 class Reactions(object):
     """The engine's interface to due reactions; ``due`` has the notes.
 
-    A dry run reads the notes, so that it says what would react, and writes none.
+    A dry run reads the notes, so that it reports which states would react, and writes none.
     """
 
     def __init__(self, due):
         self._due = due
         self._engine = None
         self._any = False  # there are notes of earlier runs
-        self._fired = {}  # reaction -> {tag of a source: time}, of those that only a note makes react
+        self._fired = {}  # reaction -> {tag of a source: time}, of reactions that are caused by a note alone
         self._listeners = None  # tag -> tags of the chunks that listen to it
 
     def begin(self, engine):
@@ -177,7 +181,7 @@ class Reactions(object):
         self._any = self._due.begin()
 
     def returns(self, low, wanted):
-        """The returns so far, as the chunk is to see them: a state whose change is due to it has changes."""
+        """The returns so far, in which states to whose change this chunk's reaction is due have changes."""
         running = self._engine.running
         if not self._any or low.get("__prereq__"):
             return running
@@ -190,7 +194,7 @@ class Reactions(object):
         return dict(running, **{source: dict(running[source], changes={"due": since[source]}) for source in since})
 
     def listens(self, low, sources):
-        """Whether the change of one of these chunks is due to this one, which listens to it."""
+        """Whether the reaction of this chunk, which listens to these chunks, to a change of one of them is due."""
         if not self._any:
             return False
         since = self._due.sources(listener(tag_of(low)), [tag_of(source) for source in sources])
@@ -199,7 +203,10 @@ class Reactions(object):
         return bool(since)
 
     def reported(self, low, ret):
-        """A chunk has its return: what reacts to it is due, and it is not any more. Adds the reason to its comment."""
+        """Record the return of a chunk: reactions to it become due, and its own reaction is not due any more.
+
+        Adds the reason of a due reaction to its comment.
+        """
         tag = tag_of(low)
         if low["fun"] == "mod_watch" and "sfun" in low:  # a listener
             tag = listener(tag_of(dict(low, fun=low["sfun"], __id__=low["__id__"][len("listener_") :])))

@@ -1,8 +1,8 @@
 """Runs a lowstate: each chunk when its requisites allow it, with Salt's rules, returns and comments.
 
-``Engine(loaders, …).run(chunks)`` gives ``{tag: return}``; ``on_start(tag)`` and ``on_done(tag, return)`` tell of it.
-The chunks come in the order of the run, as ``state.show_low_sls`` shows them. One chunk is run in ``thin.call_state``;
-what it waits for is decided in ``thin.requisites``. Salt: ``State.call_chunks``, ``call_chunk``, ``call_listen``.
+``Engine(loaders, …).run(chunks)`` returns ``{tag: return}``, and calls ``on_start(tag)`` and ``on_done(tag, return)``.
+The chunks are in the order of the run, as ``state.show_low_sls`` shows them. ``thin.call_state`` runs one chunk;
+``thin.requisites`` decides what it waits for. Salt: ``State.call_chunks``, ``call_chunk``, ``call_listen``.
 """
 
 import time
@@ -21,7 +21,7 @@ NOT_RUN = {
     "onchanges": "State was not run because none of the onchanges reqs changed",
 }
 
-#: More than this deep, one chunk waits for itself.
+#: Maximum depth of required chunks; beyond it a chunk requires itself.
 DEPTH_LIMIT = 20
 
 
@@ -33,17 +33,17 @@ class Failhard(Exception):
 
 
 class Stopped(BaseException):
-    """The run is to end before its next state. Nothing that a state calls takes it for a failure."""
+    """The run has to end before its next state. A BaseException, so that no state catches it as an error."""
 
 
 class Engine(object):
     """One run. ``loaders`` are those of the target (thin.loader.Loaders); ``collect_grains()`` collects grains again.
 
-    ``on_start(tag)``, ``on_done(tag, return)`` and ``on_event(fire_event, return)`` tell of what happens.
+    ``on_start(tag)``, ``on_done(tag, return)`` and ``on_event(fire_event, return)`` are called when these happen.
     ``jobs`` runs chunks in parallel (thin.parallel.Jobs); None: ``parallel`` is ignored. ``mock``: nothing is called.
-    ``reactions`` keeps what a run that is cut would lose (thin.due.Reactions). ``stopping()`` is asked before each
-    state: when it is true, that state and those after it are not run. ``detail``: collect notes for a plan
-    (thin.detail) in ``details``, by tag. ``keeper`` keeps what ``file`` states change (thin.utils.files.keeping).
+    ``reactions`` records reactions that an interrupted run would lose (thin.due.Reactions). ``stopping()`` is called
+    before each state: if it is true, that state and those after it are not run. ``detail``: collect notes for a plan
+    (thin.detail) in ``details``, by tag. ``keeper`` keeps files that ``file`` states change (thin.utils.files.keeping).
     """
 
     def __init__(
@@ -84,11 +84,11 @@ class Engine(object):
         return bool(self.opts.get("test"))
 
     def run(self, chunks, declared=None, groups=(), only=None, done=None):
-        """Run all chunks, then what listens. Returns ``{tag: return}``.
+        """Run all chunks, then the listeners. Returns ``{tag: return}``.
 
-        ``declared``: their tags in the order in which they are written, which decides in a few cases what waits for
-        what; ``groups``: tags of those that ``mod_aggregate`` may join, group by group; ``only``: tags of those that
-        are wanted, the others run where these need them; ``done``: returns of the run that this one goes on with.
+        ``declared``: the tags in the order of the SLS files, which in a few cases decides which chunk waits for which;
+        ``groups``: lists of tags of chunks that ``mod_aggregate`` may join; ``only``: tags of the wanted chunks, others
+        run only if these require them; ``done``: returns of an earlier run that this one continues.
         """
         unique = {}
         for chunk in chunks:
@@ -108,13 +108,13 @@ class Engine(object):
         wanted, stopped = [low for low in self.chunks if only is None or tag_of(low) in only], False
         try:
             self._run_all(wanted)
-            if only is None:  # where a lowstate names a chunk once that others prereq, that place was its check's
+            if only is None:  # in a lowstate, the position of a chunk that others prereq is that of its check
                 self._run_all([low for low in unique.values() if tag_of(low) not in self.running])
         except Failhard:
             pass
         except Stopped:
             stopped = True
-        self._wait_for_jobs()  # what they change is listened to as well
+        self._wait_for_jobs()  # chunks may listen to their changes, too
         if only is None and not stopped:
             try:
                 self._listen()
@@ -130,7 +130,7 @@ class Engine(object):
         return self.running
 
     def _take_over(self, done):
-        """Report the returns of the run before that stand; their states are not run again."""
+        """Report the returns of the earlier run that remain valid; their states are not run again."""
         from thin.resumed import standing
 
         for tag, ret in standing(self.graph, self.chunks, done).items():
@@ -140,7 +140,7 @@ class Engine(object):
             self._on_done(tag, self.running[tag])
 
     def _report_stopped(self, wanted):
-        """The returns of what is not run any more. What is due to them stays due."""
+        """Report the returns of the states that are not run after a stop. Their due reactions stay due."""
         for low in wanted:
             tag = tag_of(low)
             if tag not in self.running:
@@ -150,7 +150,7 @@ class Engine(object):
     # the order of the run
 
     def _watch_or_require(self, low):
-        """A state module without ``mod_watch`` cannot watch: it requires."""
+        """Convert ``watch`` to ``require`` for a state module without ``mod_watch``."""
         for watch, require in (("watch", "require"), ("watch_any", "require_any")):
             if watch in low and "%s.mod_watch" % low["state"] not in self.loaders.states:
                 low[require] = list(low.get(require) or []) + list(low.pop(watch))
@@ -184,7 +184,7 @@ class Engine(object):
     # one chunk
 
     def _chunk(self, low, depth=0):
-        """Run the chunk if its requisites allow it. True: it must wait for one that runs in parallel."""
+        """Run the chunk if its requisites allow it. Returns True if it has to wait for a parallel state."""
         tag = tag_of(low)
         if self._stopping():
             raise Stopped()
@@ -242,7 +242,7 @@ class Engine(object):
         return self._caller.call(dict(low, sfun=low["fun"], fun="mod_watch", __reqs__=required))
 
     def _run_required(self, low, tag, wanted, required, depth):
-        """Run the required chunks, then the chunk. True: a parallel state is still running."""
+        """Run the required chunks, then the chunk. Returns True if a parallel state is still running."""
         for requisite, chunk in wanted:
             other = tag_of(chunk)
             if other not in self.running and not (requisite == "prereq" and other in self.checks):
@@ -260,7 +260,7 @@ class Engine(object):
         return False
 
     def _check_after_required(self, low, tag):
-        """The check of a prereq whose own requisites have only now run."""
+        """Run the check of a prereq after the requisites of that check have run."""
         word, _ = status(self.graph.dependencies(low), self.running, self.checks)
         if word == "pre":
             self.checks[tag] = not_run(low, True, NOT_RUN["pre"], self._caller.number())
@@ -271,7 +271,7 @@ class Engine(object):
 
     def _required_failed(self, low, tag, required):
         if tag in self.checks:
-            # The check said what would change; since its prereq failed, nothing did.
+            # The check reported what would change; since its prereq failed, nothing was changed.
             ret = self.checks[tag]
             ret.update(
                 changes={},
@@ -300,7 +300,7 @@ class Engine(object):
             self.checks[tag] = ret
 
     def _report(self, low, tag):
-        """Tell of a return once it is final, and record the states that ran inside of it."""
+        """Report a return when it is final, and record the states that ran inside of it."""
         ret = self.running.get(tag)
         if ret is None or tag in self._reported or tag in self._at_work():
             return
@@ -343,7 +343,7 @@ class Engine(object):
             return low
 
     def _initialise(self, low):
-        """The module's ``mod_init``, until it says that it is done."""
+        """Call the module's ``mod_init`` until it returns that it is done."""
         name = "%s.mod_init" % low["state"]
         if low["state"] in self._initialised or "%s.%s" % (low["state"], low["fun"]) not in self.loaders.states:
             return
@@ -384,7 +384,7 @@ class Engine(object):
             self._on_done(tag, errors[tag])
 
     def listeners(self):
-        """``((state, id or name) of the listener, (state, id or name) it listens to)``, in order."""
+        """``((state, id or name) of the listener, (state, id or name) that it listens to)``, in order."""
         return listeners(self.chunks)
 
     def _unknown_listen(self, errors, state, name):
@@ -405,7 +405,7 @@ class Engine(object):
     def _disabled(self):
         """Returns of the chunks that the grain ``state_runs_disabled`` (globs) forbids; they are not run.
 
-        The grain is looked at only where grains were set by ``state.disable``, which is in the options then.
+        The grain is read only if grains were set by ``state.disable``, which are in the options then.
         """
         patterns = self.opts.get("state_runs_disabled") or ()
         if not patterns:

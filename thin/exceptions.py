@@ -1,12 +1,12 @@
 """Salt's exception classes, by the names and bases they have in ``salt.exceptions``.
 
-A class's name is what a caller sees as ``exception`` in an error return, and users' modules catch these by name, so
-the names and the inheritance are Salt's. ``thin/compat/salt/exceptions.py`` shows them under Salt's own path.
+Callers get a class's name as ``exception`` in an error return, and users' modules catch these by name, so the names
+and the inheritance are Salt's. ``thin/compat/salt/exceptions.py`` exports them as ``salt.exceptions``.
 """
 
 
 class SaltException(Exception):
-    """Base of all. ``message`` and ``strerror`` are the text; whatever is given is made text."""
+    """Base of all. ``message`` and ``strerror`` are the text; other values are converted to text."""
 
     def __init__(self, message=""):
         if isinstance(message, bytes):
@@ -41,7 +41,7 @@ class InvalidKeyError(SaltException, ValueError):
 
 
 class CommandNotFoundError(SaltException):
-    """A program that the module needs is not there."""
+    """A program that the module needs is not installed."""
 
 
 class CommandExecutionError(SaltException):
@@ -56,7 +56,7 @@ class CommandExecutionError(SaltException):
 
     @property
     def strerror_without_changes(self):
-        """The text without the changes of ``info``, which callers show separately."""
+        """The text without the changes in ``info``, which callers show separately."""
         if isinstance(self.info, dict) and "changes" in self.info:
             return _with_info(self.error, {key: self.info[key] for key in self.info if key != "changes"})
         return self.strerror
@@ -87,7 +87,7 @@ class PublishError(SaltException):
 
 
 class MinionError(SaltException):
-    """The minion's side of something failed; in file functions: a source that is not there or not readable."""
+    """An operation failed on the target; in file functions: a source does not exist or cannot be read."""
 
 
 class FileserverConfigError(SaltException):

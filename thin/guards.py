@@ -1,7 +1,7 @@
 """Guards of states: ``onlyif``, ``unless`` and ``creates`` before a state, ``check_cmd`` after it.
 
-Each check answers with a verdict: a dict with ``result`` (True: do not run the state, it is as it should be),
-``comment`` (text) and, when the state is skipped, ``skip_watch``. Salt: ``State._run_check*``.
+Each check returns a verdict: a dict with ``result`` (True: the state need not run), ``comment`` (text) and, if the
+state is skipped, ``skip_watch``. Salt: ``State._run_check*``.
 """
 
 import os
@@ -11,14 +11,14 @@ from thin.exceptions import CommandExecutionError
 from thin.log import getLogger
 from thin.utils import data
 
-#: Arguments of the state that the commands of its guards get too, unless ``cmd_opts_exclude`` names them.
+#: Arguments of the state that are also passed to the commands of its guards, unless ``cmd_opts_exclude`` names them.
 COMMAND_ARGUMENTS = ("cwd", "root", "runas", "env", "prepend_path", "umask", "timeout", "success_retcodes")
 
 log = getLogger(__name__)
 
 
 def before(low, functions, context):
-    """The verdict of all of the chunk's guards together; ``comment`` is a list. None when it has none."""
+    """The combined verdict of the chunk's guards; ``comment`` is a list. None if it has no guards."""
     checks = [check for name, check in (("onlyif", onlyif), ("unless", unless), ("creates", creates)) if name in low]
     if not checks:
         return None
@@ -74,7 +74,7 @@ def creates(low, functions, context):
 
 
 def check_cmd(low, functions):
-    """After the state: it succeeded when every command does."""
+    """The verdict after the state: it succeeded if every command succeeds."""
     verdict = {"result": False}
     for command in _listed(low["check_cmd"]):
         if functions["cmd.retcode"](command, ignore_retcode=True, python_shell=True):
@@ -100,9 +100,9 @@ def _complaint(guard, entry):
 
 
 def _holds(guard, entry, low, functions, context, failed):
-    """Whether a command succeeds or a function returns something true; None when the entry is malformed.
+    """Whether a command succeeds or a function returns a true value; None if the entry is malformed.
 
-    ``failed`` is the answer for a command that cannot be run at all: the state is not run then, whichever guard it is.
+    ``failed`` is the result for a command that cannot be started: with it, the state is not run, for any kind of guard.
     """
     if isinstance(entry, str):
         try:

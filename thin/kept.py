@@ -1,14 +1,15 @@
-"""What a run keeps of its frames while it may outlive its connection: memory first, then a folder of its own.
+"""Storage of the frames of a run that may outlive its connection: in memory first, then in a folder of the job.
 
-The folder is ``jobs/JID-KEY`` in the private directory, 0700. KEY comes from the controller's key for this target: who
-only knows a JID finds nothing. In it are::
+The folder is ``jobs/JID-KEY`` in the private directory, 0700. KEY is derived from the controller's key for this target,
+so the JID alone is not enough to find it. The folder contains::
 
     frames   b"PSKEPT1\\n", then records: 4 bytes number of the frame, then the frame in the downward form of thin.wire
-    end      there once nothing follows
-    s        the socket of the supervisor, while it lives (thin.surviving)
+    end      exists when the last frame was written
+    s        the socket of the supervisor, while that runs (thin.surviving)
 
-On disk are returns, events and the last error, never questions, which may have pillar in them. Nothing is written while
-the connection holds, unless memory becomes short; the folder goes when the controller has all, or after a week.
+Returns, events and the last error are written to disk, but never questions, which may contain pillar. Nothing is
+written while the connection exists, unless the limit of memory is reached. The folder is removed when the controller
+has received all frames, or after a week.
 """
 
 import os
@@ -18,19 +19,19 @@ import time
 from thin.boot import mac, private
 
 JOBS, FRAMES, END, SOCKET = "jobs", "frames", "end", "s"
-#: Bytes of frames that are kept in memory, and in the file.
+#: Maximum bytes of frames in memory, and in the file.
 MEMORY, LIMIT = 4 * 1024 * 1024, 128 * 1024 * 1024
-#: Seconds after which nobody will come for it.
+#: Seconds after which a folder that was not collected is removed.
 LIFE = 7 * 24 * 3600
 MARK = b"PSKEPT1\n"
 
 _HEAD = 9
-#: Beginnings of messages, after the byte that says how many fields a map has: what a return is made of.
+#: Beginnings of the messages of a return, after the byte with the number of fields of the map.
 _RETURNS = tuple(b"\xa1k" + bytes([0xA0 + len(word)]) + word for word in (b"state", b"event", b"ret", b"exc", b"error"))
 
 
 def name(state, jid=None):
-    """The name of the folder of a job. Raises ValueError for what is no JID."""
+    """The name of the folder of a job. Raises ValueError if the JID is invalid."""
     jid = state["job"] if jid is None else jid
     if not (isinstance(jid, str) and jid.isdigit() and len(jid) <= 40):
         raise ValueError("%r is no JID" % (jid,))
@@ -38,7 +39,10 @@ def name(state, jid=None):
 
 
 def folder(dir_fd, name, make=False):
-    """A descriptor of the job's folder. Raises OSError: FileNotFoundError, or that it is not ours alone."""
+    """A descriptor of the job's folder.
+
+    Raises OSError: FileNotFoundError if it does not exist, another one if other users can access it.
+    """
     if make:
         _make(JOBS, dir_fd)
     jobs = private(JOBS, dir_fd)
@@ -58,7 +62,7 @@ def _make(name, dir_fd):
 
 
 def has_ended(fd):
-    """Whether the run has left all that there will be."""
+    """Whether the run has ended and all of its frames are in the folder."""
     try:
         os.stat(END, dir_fd=fd, follow_symlinks=False)
     except OSError:
@@ -67,7 +71,7 @@ def has_ended(fd):
 
 
 def ended(state):
-    """The JIDs of this controller whose runs have ended, and wait to be collected."""
+    """The JIDs of this controller's runs that have ended and were not collected."""
     try:
         jobs = private(JOBS, state["dir_fd"])
     except OSError:
@@ -90,7 +94,7 @@ def ended(state):
 
 
 def remove(dir_fd, name):
-    """Remove the folder of a job, and that of all when it was the last."""
+    """Remove the folder of a job, and the folder ``jobs`` if that is empty then."""
     try:
         jobs = private(JOBS, dir_fd)
     except OSError:
@@ -124,7 +128,7 @@ def _remove(jobs, name):
 
 
 def prune(dir_fd):
-    """Remove what nobody came for in a week."""
+    """Remove folders that were not collected for a week."""
     try:
         jobs = private(JOBS, dir_fd)
     except OSError:
@@ -142,12 +146,12 @@ def prune(dir_fd):
 
 
 def is_return(frame):
-    """Whether a frame is part of a return: such frames go to disk."""
+    """Whether a frame is part of a return: such frames are written to disk."""
     return frame[:1] == b"M" and frame[5] & 0xF0 == 0x80 and frame[6:].startswith(_RETURNS)
 
 
 class Spool(object):
-    """The frames of a run, numbered from 0. Raises OSError when there can be no folder."""
+    """The frames of a run, numbered from 0. Raises OSError if the folder cannot be made."""
 
     def __init__(self, dir_fd, name):
         self._dir_fd, self._name = dir_fd, name
@@ -155,17 +159,17 @@ class Spool(object):
         self.fd = folder(dir_fd, name, make=True)
         for entry in os.listdir(self.fd):  # of a run that was killed
             os.unlink(entry, dir_fd=self.fd)
-        self.frames = []  # each is bytes, or its (offset, size) in the file, or None: a question of long ago
+        self.frames = []  # each is bytes, its (offset, size) in the file, or None for an answered question
         self._memory = 0
         self._file = None
         self._size = 0
-        self._seen = 0  # frames before this one need not be looked at again
+        self._seen = 0  # frames before this one need not be checked again
         self._oldest = 0
         self.trouble = None  # why nothing can be written
 
     @property
     def full(self):
-        """Whether there is more than may be kept."""
+        """Whether the frames exceed the limit."""
         return self._size > LIMIT
 
     def add(self, frame):
@@ -176,7 +180,7 @@ class Spool(object):
             self.write()
 
     def write(self):
-        """Write what is kept to disk, and go on so from now on."""
+        """Write the frames in memory to disk; later frames are written at once."""
         if self.trouble is not None:
             return
         try:
@@ -194,7 +198,7 @@ class Spool(object):
             self.trouble = exc
         while self._memory > MEMORY and self._oldest < self._seen:
             frame = self.frames[self._oldest]
-            if isinstance(frame, bytes):  # a question: it was answered long ago
+            if isinstance(frame, bytes):  # a question, which has been answered
                 self._memory -= len(frame)
                 self.frames[self._oldest] = None
             self._oldest += 1
@@ -211,7 +215,7 @@ class Spool(object):
             view = view[written:]
 
     def since(self, number):
-        """The frames from this one on."""
+        """The frames from this number on."""
         for frame in self.frames[max(0, number) :]:
             if isinstance(frame, tuple):
                 frame = os.pread(self._file, frame[1], frame[0])
@@ -219,7 +223,7 @@ class Spool(object):
                 yield frame
 
     def finish(self, last=None):
-        """All is there, and ``last``, a frame that ends it, if there is one: on disk, or ``trouble`` says why not."""
+        """Write all frames, and ``last``, a final frame, if given, to disk. On failure ``trouble`` has the reason."""
         self.write()
         if self.trouble is not None:
             return
@@ -238,7 +242,7 @@ class Spool(object):
 
 
 def read(fd, number):
-    """``(number, frame)`` of what a run has left in this folder, from that number on; what was cut off is left out."""
+    """``(number, frame)`` of each frame in a run's folder, from that number on; an incomplete frame is left out."""
     try:
         found = os.open(FRAMES, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK, dir_fd=fd)
     except OSError:

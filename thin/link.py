@@ -1,30 +1,30 @@
-"""What modules ask of the controller: source files, rendered templates, pillar, functions that only it can answer.
+"""Requests of modules to the controller: source files, rendered templates, pillar, functions that only it can answer.
 
-This is the only way there. An answer comes from the plan of the current run when the plan has it, else the controller
-is asked over the channel; while the worker waits, it goes on serving the calls that the controller makes to it (a
-template that renders there may call ``salt['cmd.run']`` here).
+Modules have no other access to the controller. The plan of the current run answers a request if it can, otherwise the
+controller is asked over the channel. While the worker waits, it continues to serve calls of the controller (a template
+that is rendered there may call ``salt['cmd.run']`` here).
 
-``source`` is a ``salt://`` URL, ``saltenv`` the environment it is looked up in. A URL may say ``?saltenv=x`` itself,
-which wins. Every function raises LinkError when the controller cannot or will not answer.
+``source`` is a ``salt://`` URL, ``saltenv`` the saltenv in which it is resolved. A URL may contain ``?saltenv=x``,
+which overrides the argument. Every function raises LinkError if the controller cannot or will not answer.
 """
 
 from thin import exceptions
 
 
 class LinkError(exceptions.SaltException):
-    """The controller could not answer. ``exception`` names the class of the error there, by Salt's name."""
+    """The controller could not answer. ``exception`` is Salt's name for the class of the controller's error."""
 
     def __init__(self, message="", exception="SaltException"):
         super(LinkError, self).__init__(message)
         self.exception = exception
 
 
-#: The open link of this process (an object with the methods below); the worker sets it. None: no controller.
+#: The open link of this process (an object with the methods below), set by the worker. None: no controller.
 _current = None
 
 
 def connect(link):
-    """Make ``link`` the one that the functions below use; None takes it away. Returns the one before."""
+    """Set the link that the functions below use; None removes it. Returns the former one."""
     global _current
     before, _current = _current, link
     return before
@@ -42,11 +42,11 @@ def _link():
 
 
 def file(url, saltenv="base", have=()):
-    """Path of a local, verified copy of a source file, or None when there is no such file.
+    """Path of a local, verified copy of a source file, or None if there is no such file.
 
-    The copy is private to this run and read-only for its readers: copy from it, never move or change it. ``have`` are
-    paths that may hold the same bytes already (the destination, mostly): one whose SHA-256 fits is the answer, and
-    nothing travels. Salt: ``cp.cache_file``.
+    The copy is private to this run and read-only: copy from it, never move or change it. ``have`` are paths that may
+    already have the same bytes (usually the destination): if the SHA-256 of one is correct, that path is returned and
+    nothing is sent. Salt: ``cp.cache_file``.
     """
     return _link().file(url, saltenv, have)
 
@@ -54,14 +54,14 @@ def file(url, saltenv="base", have=()):
 def foresee(files, saltenv="base"):
     """Announce the files that will be requested, in order: ``(URL, SHA-256, bytes or None, destination)`` each.
 
-    When the first of them has to be sent, those behind it come along, many for one question. Only a file whose
-    destination does not have its bytes is among them. A later call takes the place of an earlier one.
+    When the first of them has to be sent, the following ones are requested with the same question, except those whose
+    destination already has the bytes. A later call replaces an earlier one.
     """
     _link().foresee(files, saltenv)
 
 
 def file_digest(url, saltenv="base"):
-    """SHA-256 (hex) of a source file, or None when there is no such file; its bytes do not travel.
+    """SHA-256 (hex) of a source file, or None if there is no such file; its bytes are not sent.
 
     Salt: ``cp.hash_file``.
     """
@@ -82,14 +82,14 @@ def tree(url, saltenv="base"):
     """The files below a source directory, or None if there is no such directory.
 
     A list of ``[relative path, kind, digest or link target or None, mode, size]``, parents first; kind is ``f`` (a
-    file, with its SHA-256), ``d`` (a directory) or ``l`` (a symbolic link, with its target). The files themselves are
-    asked for one by one by ``file``; those that the plan foresaw are here already.
+    file, with its SHA-256), ``d`` (a directory) or ``l`` (a symbolic link, with its target). The content of each file
+    is requested by ``file``; files that the plan contains have already been sent.
     """
     return _link().tree(url, saltenv)
 
 
 def more(digest):
-    """The bytes of the runtime's other archive, as they travel. Raises LinkError when they do not come."""
+    """The bytes of the runtime's other archive, still compressed. Raises LinkError if they are not received."""
     return _link().more(digest)
 
 
@@ -99,7 +99,7 @@ def salt(question):
 
 
 def salt_files(digests):
-    """``{digest: path of a verified copy}`` of files of Salt's."""
+    """``{digest: path of a verified copy}`` of files of Salt."""
     return _link().salt_files(digests)
 
 
@@ -109,8 +109,8 @@ def template(
     """The bytes of a template rendered on the controller with this target's grains and pillar.
 
     ``source`` is its URL; or None, with the template itself as ``text``. ``context`` and ``defaults`` are the state's,
-    ``tag`` and ``sls`` those of the chunk, for messages. ``names``: {name: value} that the template sees besides, and
-    over which defaults and context win; None: name, user, group, mode and attrs of the chunk. The result may hold
+    ``tag`` and ``sls`` those of the chunk, for messages. ``names``: {name: value} of further variables of the template,
+    which defaults and context override; None: name, user, group, mode and attrs of the chunk. The result may contain
     secrets: it is kept in memory only. Raises LinkError with the text of the render error.
     """
     return _link().template(source, saltenv, engine, context, defaults, tag, sls, text, names)
@@ -135,18 +135,18 @@ def ask(fun, args=(), kwargs=None):
 
 
 def ask_later(fun, args, kwargs, done):
-    """As ``ask``, without waiting: ``done(answer)`` is called with the message of the answer, by ``step``.
+    """As ``ask``, without waiting: ``step`` calls ``done(answer)`` with the message of the answer.
 
-    Its value is ``ret``; or it has ``error`` and ``exception``.
+    The message has the value as ``ret``, or else ``error`` and ``exception``.
     """
     _link().ask_later(fun, args, kwargs, done)
 
 
 def descriptor():
-    """The descriptor on which answers of ``ask_later`` come; None when none is awaited."""
+    """The descriptor on which answers to ``ask_later`` arrive; None if no answer is expected."""
     return None if _current is None else getattr(_current, "descriptor", lambda: None)()
 
 
 def step():
-    """Deal with what has come on the descriptor."""
+    """Process the data that arrived on the descriptor."""
     _link().step()

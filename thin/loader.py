@@ -1,14 +1,14 @@
-"""Execution, state and utility modules, found lazily by their virtual names, with Salt's dunders filled in.
+"""Loads execution, state and utility modules lazily by their virtual names, and sets Salt's dunders in them.
 
-``Loader`` is a mapping of ``"module.function"`` to callables; ``loader.module.function`` works too. One lookup executes
-only the files that can have that module's name: the runtime's index names them. Each Loader executes the files into
-modules of its own, so the controller makes one for each target, with that target's dunders.
+``Loader`` is a mapping of ``"module.function"`` to callables; ``loader.module.function`` works too. A lookup executes
+only the files that can have that module's name, according to the runtime's index. Each Loader executes the files in
+separate module objects, so the controller makes one Loader for each target, with that target's dunders.
 
-A module file is Salt's: functions, ``__virtual__`` (True, a name, False or ``(False, reason)``), ``__virtualname__``,
-``__virtual_aliases__``, ``__func_alias__``, ``__load__``/``__all__``, ``__init__(opts)``. Beyond Salt:
-``__fits__ = {grain: (values)}``, a literal, keeps a file from being read on other systems at all (see thin.runtime);
-``__controller__ = True``, or a tuple of function names, marks what needs nothing of the target but grains, pillar and
-options, and is therefore answered on the controller. Salt: ``salt/loader/lazy.py``.
+A module file has Salt's form: functions, ``__virtual__`` (True, a name, False or ``(False, reason)``),
+``__virtualname__``, ``__virtual_aliases__``, ``__func_alias__``, ``__load__``/``__all__``, ``__init__(opts)``. Not in
+Salt: ``__fits__ = {grain: (values)}``, a literal, prevents that a file is read on other systems (see thin.runtime);
+``__controller__ = True``, or a tuple of function names, marks functions that need only grains, pillar and options of
+the target, and are therefore called on the controller. Salt: ``salt/loader/lazy.py``.
 
 A ``runtime`` (``thin.runtime``, or a user's module folders) has ``code(modname)``, ``source(modname)``,
 ``names(prefix)`` and ``virtual_index(kind) -> {virtual name: [file names]}``; modules are ``thin.<kind>.<file name>``.
@@ -19,7 +19,7 @@ import types
 
 from thin import log
 
-#: Dunders that a module may use although nobody filled them.
+#: Dunders that a module may use even if no value was given for them.
 EMPTY = {
     "__env__": "base",
     "__low__": dict,
@@ -39,8 +39,8 @@ EMPTY = {
 }
 
 
-#: The options that take modules of a kind away, and that leave only some. ``whitelist_modules`` is not among them: it
-#: limits what is called from outside, which the controller sees to, not what modules do with each other.
+#: The options that disable modules of a kind, and those that allow only some. ``whitelist_modules`` is not among them:
+#: it limits calls from outside, which the controller checks, and not calls between modules.
 LIMITS = {"modules": ("disable_modules", ""), "states": ("disable_states", "whitelist_state_modules")}
 
 
@@ -55,7 +55,7 @@ def _is_function(value):
 
 
 class MissingFunction(KeyError):
-    """A function does not exist. ``text`` is Salt's message; to other callers it is a KeyError."""
+    """A function does not exist: a KeyError with Salt's message as ``text``."""
 
     exception = "KeyError"
 
@@ -69,10 +69,10 @@ class MissingFunction(KeyError):
 
 
 class LazyDict(dict):
-    """A dict whose content is fetched when it is first read. ``fetch() -> dict`` is called once at most.
+    """A dict whose content is fetched when it is first read. ``fetch() -> dict`` is called at most once.
 
-    It becomes an ordinary dict afterwards, at an ordinary dict's speed. Until then it has one item, since C code
-    (``json``) takes a dict without items for empty before it asks for them.
+    Afterwards it is an ordinary dict, with the speed of one. Until then it contains one item, since C code (``json``)
+    does not read the items of a dict whose size is 0.
     """
 
     def __init__(self, fetch):
@@ -127,10 +127,10 @@ class Loader(object):
     """Functions of one kind (``modules``, ``states``, ``utils``) by ``module.function``.
 
     ``pack`` maps dunder names to values; it is shared between loaders and read when a module is executed.
-    ``overlays`` are runtimes searched before ``runtime``; a file there hides the file of the same name here.
+    ``overlays`` are runtimes that are searched before ``runtime``; a file there hides the runtime's file of that name.
     ``controller`` limits the loader to functions marked ``__controller__``.
 
-    A module's name is an attribute too, so that what belongs to the loader itself begins with an underscore.
+    Modules are attributes of the loader, too, therefore the names of its own attributes begin with an underscore.
     """
 
     def __init__(self, kind, pack, opts, runtime, overlays=(), controller=False):
@@ -139,9 +139,9 @@ class Loader(object):
         self._opts = opts
         self._sources = list(overlays) + [runtime]
         self._controller = controller
-        self._beyond = None  # puts a function that is nowhere here into _functions, if it can: name -> bool
-        self._family = None  # the Loaders that it is one of
-        self._words = None  # who has other words than Salt's for one that is missing: (name, why or None) -> text
+        self._beyond = None  # name -> bool: called for a missing function; adds it to _functions if it can
+        self._family = None  # the Loaders that this one belongs to
+        self._words = None  # (name, reason or None) -> text: the message for a missing function, instead of Salt's
         self._refused, self._allowed = [_names(opts.get(option)) for option in LIMITS.get(kind, ("", ""))]
         self.clear()
 
@@ -150,13 +150,13 @@ class Loader(object):
         self._functions = {}
         self._modules = {}  # virtual name -> [module]
         self._done = set()  # file names that were executed, or that failed
-        self._reasons = {}  # name -> why its __virtual__ refused, or None
+        self._reasons = {}  # name -> why its __virtual__ refused to load, or None
         self._index = None
         providers = self._opts.get("providers") if self._kind == "modules" else None
         self._providers = dict(providers) if isinstance(providers, dict) else {}  # those not loaded yet
 
     def reconsider(self):
-        """Let the files that refused to load (``__virtual__``) be tried again; those that are loaded stay."""
+        """Try again to load files that refused to load (``__virtual__``) when next needed; loaded ones stay loaded."""
         self._done -= set(self._reasons)
         self._reasons = {}
         if hasattr(self._beyond, "reconsider"):
@@ -220,7 +220,7 @@ class Loader(object):
             self._load(virtual)
 
     def module(self, name):
-        """The namespace (a dict) that the function's module has for its globals."""
+        """The globals (a dict) of the function's module."""
         self[name]
         for module in self._modules[name.split(".", 1)[0]]:
             if name in module["__functions__"]:
@@ -228,7 +228,7 @@ class Loader(object):
         raise MissingFunction(name, self.missing(name))
 
     def missing(self, name):
-        """Salt's words for a function that is not there, with the reason that the module's ``__virtual__`` gave."""
+        """Salt's message for a missing function, with the reason that the module's ``__virtual__`` gave."""
         module = str(name).split(".", 1)[0]
         if self._words is not None:
             return self._words(name, self._reasons.get(module))
@@ -240,7 +240,7 @@ class Loader(object):
     missing_fun_string = missing
 
     def nearest(self, name, count=3):
-        """Names of functions that come close to this one. Looks at all modules' names, loads those that come close."""
+        """Names of functions that are similar to this one. Only modules with similar names are loaded."""
         from thin import nearest
 
         return nearest.functions(self, name, count)
@@ -265,7 +265,7 @@ class Loader(object):
         return virtual not in self._refused and (not self._allowed or virtual in self._allowed)
 
     def _load(self, virtual, wanted=None):
-        """Execute the files that can be ``virtual``, until one has the ``wanted`` function (none wanted: all)."""
+        """Execute the files of the virtual name until one has the function ``wanted`` (None: execute all)."""
         provider = self._providers.pop(virtual, None)
         if provider is not None:
             self.provide(virtual, str(provider))
@@ -289,9 +289,10 @@ class Loader(object):
         return any(grains.get(grain) in values for grain, values in wanted.items())
 
     def provide(self, virtual, name):
-        """Take a module's functions from the file with this name, whatever its ``__virtual__`` says.
+        """Take a module's functions from the file with this name, even if its ``__virtual__`` refuses to load.
 
-        What the file lacks stays. Returns the function that undoes this. A missing file is said, and changes nothing.
+        Functions that the file does not have stay. Returns the function that undoes this. A missing file is logged,
+        and changes nothing.
         """
         from thin import providers
 
@@ -315,7 +316,7 @@ class Loader(object):
         try:
             module = self._namespace(source, full)
             virtual, reason = _virtual(module, name.rpartition(".")[2])
-        except (Exception, SystemExit) as exc:  # a user's file may do anything: it must not take the others along
+        except (Exception, SystemExit) as exc:  # a user's file may raise anything: other files must still be loaded
             reason = "%s: %s" % (type(exc).__name__, exc)
             said = "cannot load %s: %s" % (full, reason)
             if hasattr(source, "module_name"):
@@ -371,7 +372,7 @@ class Loader(object):
         return space
 
     def _restore(self, space):
-        """Dunders again: many a module says ``__salt__ = {}`` at its top. Its own ``__opts__`` are defaults."""
+        """Set the dunders again: many modules have ``__salt__ = {}`` at their top. Their ``__opts__`` are defaults."""
         for dunder, value in self._pack.items():
             if space.get(dunder) is not value:
                 space[dunder] = value
@@ -431,24 +432,24 @@ class Loaders(object):
     def refresh(self):
         """Load all modules again (``reload_modules``). The loader objects stay the same, since modules refer to them.
 
-        What was installed for them meanwhile is found too.
+        Python packages that were installed since then are found, too.
         """
         for finder in sys.path_importer_cache.values():
             if hasattr(finder, "invalidate_caches"):
                 finder.invalidate_caches()
-        site = sys.modules.get("site")  # its folders are known, but the first package may only now have made one
+        site = sys.modules.get("site")  # the first installed package may have created a folder that sys.path lacks
         if site is not None:
             sys.path.extend(folder for folder in site.getsitepackages() if folder not in sys.path)
         for loader in (self.modules, self.states, self.utils):
             loader.clear()
 
     def reconsider(self):
-        """Try again to load modules that refused to load: a new package may have what they need."""
+        """Try again to load modules that refused to load: a new package may provide what they need."""
         for loader in (self.modules, self.states, self.utils):
             loader.reconsider()
 
     def set_grains(self, grains):
-        """Put newly collected grains in the place of the old ones, in the same object."""
+        """Replace the grains by newly collected ones, in the same object."""
         self.grains.clear()
         self.grains.update(grains)
 
@@ -467,7 +468,7 @@ def _virtual(module, name):
 
 
 def _public(module):
-    """``{public name: function}``: not private, not imported from elsewhere, renamed by ``__func_alias__``."""
+    """``{public name: function}`` without private and imported functions; ``__func_alias__`` renames them."""
     names = module.get("__load__") or module.get("__all__") or list(module)
     alias, here = module.get("__func_alias__", {}), module["__name__"]
     out = {}

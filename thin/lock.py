@@ -1,9 +1,9 @@
-"""One run at a time: a kernel lock on the file ``lock`` of the private directory, with the holder's words in it.
+"""Prevents concurrent runs by a kernel lock on the file ``lock`` of the private directory.
 
-A resource that has no private directory of its own has a lock of its own in that of its manager, ``lock-…``.
+A resource without a private directory has a separate lock file, ``lock-…``, in that of its manager.
 
-The lock belongs to the descriptor, so it ends with its holder, whatever becomes of it; the file stays and means nothing
-by itself. The words are the controller's text for people (who, since when, from where).
+The lock belongs to the descriptor, so it ends with the process that holds it. The file stays; its existence does not
+mean that a run is in progress. It contains the controller's message for people (who, since when, from where).
 """
 
 import errno
@@ -18,11 +18,11 @@ class Held(Exception):
 
 
 def acquire(dir_fd, home, words, pause, name="lock"):
-    """A descriptor that holds the lock. Closing it, or the end of the process, frees it.
+    """A descriptor that holds the lock. Closing it, or the end of the process, releases the lock.
 
-    ``dir_fd`` is the private directory, ``name`` the file in it; or -1: then the folder ``home`` itself is locked,
-    without words. While the lock is held by another, ``pause(words)`` is called; it returns after a while, or raises to
-    give up. None when there is nothing to lock, or this file system has no locks.
+    ``dir_fd`` is the private directory, ``name`` the file in it; if it is -1, the folder ``home`` is locked, without
+    message. While another process has the lock, ``pause(words)`` is called with its message; that returns after some
+    time, or raises an exception to stop waiting. None if there is nothing to lock, or the file system has no locks.
     """
     while True:
         fd = _open(dir_fd, home, name)
@@ -77,4 +77,4 @@ def _write(fd, words):
         os.ftruncate(fd, 0)
         os.pwrite(fd, words.encode("utf-8", "replace")[:1000] + b"\n", 0)
     except OSError:
-        pass  # a full disk: the lock holds, its words are lost
+        pass  # a full disk: the lock is held, but has no message

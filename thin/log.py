@@ -3,9 +3,9 @@
     from thin.log import getLogger
     log = getLogger(__name__)
 
-The worker sets ``sink`` and ``level``, and lines at or above the level travel to the controller. Without a sink (on
-the controller, in tests) the standard ``logging`` takes them. Users' modules may import ``logging`` themselves; the
-worker gives it a handler then.
+The worker sets ``sink`` and ``level``; lines at or above the level are sent to the controller. Without a sink (on the
+controller, in tests) they go to the standard ``logging``. If users' modules import ``logging``, the worker adds a
+handler to it.
 """
 
 TRACE, DEBUG, INFO, WARNING, ERROR, CRITICAL = 5, 10, 20, 30, 40, 50
@@ -16,7 +16,7 @@ sink = None  # callable(level name, text)
 
 
 def number(name, default=WARNING):
-    """The number of a level's name (``debug``, ``quiet`` …), as Salt's ``log_level`` has it."""
+    """The number of a level's name (``debug``, ``quiet`` …), one of Salt's ``log_level``."""
     if name == "quiet":
         return CRITICAL + 1
     if name in ("all", "garbage"):
@@ -25,7 +25,7 @@ def number(name, default=WARNING):
 
 
 class Logger(object):
-    """Formats late: arguments are put into the text only when the level is wanted."""
+    """A logger that formats arguments into the text only if the level is enabled."""
 
     def __init__(self, name):
         self.name = name
@@ -34,7 +34,7 @@ class Logger(object):
         return severity >= level if sink is not None else _std(self.name).isEnabledFor(severity)
 
     def log(self, severity, text, *args, **kwargs):
-        """One line. ``exc_info`` adds the traceback; ``exc_info_on_loglevel`` adds it at that level or below."""
+        """Log one line. ``exc_info`` adds the traceback; ``exc_info_on_loglevel`` adds it at that level or below."""
         if sink is None:
             known = {key: kwargs[key] for key in ("exc_info", "extra") if key in kwargs}
             _std(self.name).log(severity, text, *args, **known)
@@ -76,7 +76,7 @@ def getLogger(name=""):
 
 
 def adopt():
-    """Give the standard ``logging`` a handler that ends in ``sink``, once a user's module has imported it."""
+    """Add a handler that calls ``sink`` to the standard ``logging``, if a user's module has imported it."""
     import sys
 
     logging = sys.modules.get("logging")

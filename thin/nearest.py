@@ -1,4 +1,4 @@
-"""Names of functions that come close to one that is not there, for the words of an error."""
+"""Names of functions that are similar to a missing one, for error messages."""
 
 from thin.utils import matching
 

@@ -1,15 +1,15 @@
 """msgpack of plain values in pure Python, for targets: a third of the time of msgpack's own pure implementation.
 
 A message of a run has thousands of short texts and small numbers, and a target has no compiled msgpack. ``packed`` and
-``unpacked`` take what nearly all messages are made of; for anything else they raise Unusual, and ``thin.wire`` asks
-msgpack itself. Both give and take the very bytes that msgpack does (https://github.com/msgpack/msgpack/blob/master/spec.md).
+``unpacked`` support the types that nearly all messages consist of; for others they raise Unusual, and ``thin.wire``
+uses msgpack. The bytes are the same as msgpack's (https://github.com/msgpack/msgpack/blob/master/spec.md).
 """
 
 import struct
 
 _F64 = struct.Struct(">d")
 _BYTES = [bytes((number,)) for number in range(256)]
-#: text of a key or a short value -> its bytes; as many as a message has different keys
+#: text of a key or a short value -> its bytes; limited to about the number of different keys of a message
 _TEXTS = {}
 _TEXTS_MOST = 4096
 
@@ -83,7 +83,7 @@ def _text(value):
 
 
 def _size(size, one, two, four):
-    """The head of a value with this length: by the size of the number, with these first bytes."""
+    """The header of a value of this length; ``one``, ``two``, ``four``: first byte for a length of so many bytes."""
     if one and size < 0x100:
         return one + _BYTES[size]
     if size < 0x10000:
@@ -107,7 +107,7 @@ def _integer(value):
 
 
 def unpacked(data):
-    """The value in these bytes, which are all of it. Raises Unusual."""
+    """The value that exactly these bytes encode. Raises Unusual."""
     try:
         value, end = _unpack(data, 0, 0)
     except (IndexError, UnicodeError, TypeError, struct.error):
@@ -162,7 +162,7 @@ def _unpack(data, at, depth):
 
 
 def _range(data, at, power):
-    """Where the bytes of a value begin and end, whose length is in 1, 2 or 4 bytes."""
+    """(start, end) of the bytes of a value whose length is encoded in 1, 2 or 4 bytes."""
     if power < 0:
         raise Unusual("a value of an unused type")
     begin = at + (1 << power)

@@ -1,8 +1,8 @@
 """States with ``parallel: True``: each runs in a separate process that is forked from the worker.
 
-A child sees the target as it was when it started, and what it changes in memory is lost with it; only its return comes
-back. It cannot speak on the channel itself: what it asks of the controller (thin.link) goes through its parent, which
-answers between two states and whenever it waits for something itself (thin.waiting). Functions of the controller may
+A child has the grains, modules and other data in memory as they were when it started, and its changes to them are lost;
+only its return is sent back. It cannot use the channel: its questions to the controller (thin.link) go through its
+parent, which answers between two states and whenever it waits itself (thin.waiting). Functions of the controller may
 take long, such as a step of an orchestration: the parent does not wait for them, and serves the other children.
 """
 
@@ -13,7 +13,7 @@ import socket
 from thin import link, log, waiting, wire
 from thin.exceptions import SaltException
 
-#: How many run at a time unless ``state_max_parallel`` says so.
+#: Default maximum number of processes at a time (``state_max_parallel``).
 DEFAULT_LIMIT = 16
 
 STARTED = "Started in a separate process"
@@ -31,7 +31,7 @@ class Jobs(object):
         self._busy = False
 
     def start(self, tag, low, function):
-        """Have ``function()`` run in a child; returns the preliminary return of its state."""
+        """Queue ``function()`` to run in a child; returns the preliminary return of its state."""
         job = _Job(tag, low, function)
         self._queue.append(job)
         self._start_queued()
@@ -39,7 +39,7 @@ class Jobs(object):
         return {"name": low["name"], "result": None, "changes": {}, "comment": comment}
 
     def tags(self):
-        """Tags of the states whose return was not collected."""
+        """Tags of the states whose return was not collected yet."""
         return {job.tag for job in self._queue + list(self._active.values()) + self._done}
 
     def finished(self):
@@ -54,16 +54,19 @@ class Jobs(object):
         self._start_queued()
 
     def descriptors(self):
-        """Those of the children, for thin.waiting."""
+        """Descriptors of the children, for thin.waiting."""
         return () if self._busy else self._watched()
 
     def _watched(self):
-        """Descriptors of the children, and that of the answers that some wait for."""
+        """Descriptors of the children, and the one on which answers for them arrive."""
         answers = link.descriptor()
         return list(self._active) + ([] if answers is None else [answers])
 
     def attend(self):
-        """Answer the children in the middle of something else. None is started: it would inherit open pipes."""
+        """Answer children while the worker waits for something else.
+
+        No child is started: it would inherit open pipes.
+        """
         self._receive(wait=False)
 
     def _receive(self, wait):
@@ -72,12 +75,12 @@ class Jobs(object):
         if not self._active or self._done:
             wait = False
         ready = select.select(self._watched(), [], [], None if wait else 0)[0] if self._active else ()
-        self._busy = True  # what is asked of the controller waits too: no child is served twice
+        self._busy = True  # a question to the controller waits, too: no child may be served twice
         try:
             for descriptor in ready:
                 job = self._active.get(descriptor)
                 if job is None:
-                    if descriptor == link.descriptor():  # else it came while another child was served
+                    if descriptor == link.descriptor():  # otherwise it arrived while another child was served
                         link.step()
                 elif job.receive():
                     del self._active[descriptor]
@@ -101,7 +104,7 @@ class _Job(object):
         self._sock = None
 
     def start(self):
-        """Fork; returns the descriptor that tells of the child."""
+        """Fork; returns the descriptor on which the child sends its messages."""
         self._sock, theirs = socket.socketpair()
         self._pid = os.fork()
         if self._pid == 0:
@@ -115,7 +118,7 @@ class _Job(object):
         return self._sock.fileno()
 
     def receive(self):
-        """Process the data of the child. True: it has finished."""
+        """Process the data of the child. Returns True if it has finished."""
         data = self._sock.recv(256 * 1024)
         self._frames.feed(data)
         for _, payload in self._frames:
@@ -168,7 +171,7 @@ def _child(sock, function):
 
 
 class _Through(object):
-    """A link that uses the parent process."""
+    """The link (see thin.link) of a child, which sends all questions to the parent process."""
 
     def __init__(self, sock):
         self._sock = sock

@@ -1,13 +1,13 @@
-"""Runs programs: fork, exec, collect the output. The one place in thin that starts processes.
+"""Runs programs: fork, exec, collect the output. All code in thin starts programs by this module.
 
-``subprocess`` takes 10 ms to import, which is a third of a warm run; what is needed of it is small. The worker has one
+``subprocess`` takes 10 ms to import, which is a third of a warm run, and little of it is needed. The worker has one
 thread, so Python code may run between fork and exec.
 
-Children stay in the worker's process group, so that the end of the session ends them too; a background program gets a
-session of its own and lives on.
+Children stay in the worker's process group, so that they end with the session; a background program gets a separate
+session (setsid) and continues.
 """
 
-import _signal as signal  # without the enums of `signal`, which cost more to import than all else here
+import _signal as signal  # `signal` itself would import enum, which takes longer than all other imports of this module
 import errno
 import os
 import select
@@ -15,20 +15,20 @@ import time
 
 from thin import waiting
 
-#: Bytes that a program may write to a stream: more is an error, so that callers get complete output.
-#: What of that is too much for people is cut where it is returned to them (thin.cut).
+#: Maximum bytes of a program's output stream: more is an error, so that callers get complete output.
+#: Returns for people are cut to a smaller size by thin.cut.
 OUTPUT_LIMIT = 128 * 1024 * 1024
-#: Seconds after which the program's state is checked while its output does not end.
+#: Interval in seconds at which it is checked whether the program has ended, while its output streams are open.
 LOOK = 0.1
-#: Seconds without output, after the program has ended, until its output counts as ended too: `exec > >(tee log)` in a
-#: script leaves what it says to another that ends a moment later.
+#: Seconds without output, after the program has ended, until its output counts as ended, too: with `exec > >(tee log)`
+#: in a script, the output is written by another process that ends a moment later.
 QUIET = 0.1
 
 
 class Result(object):
-    """What came of a program: ``pid``, ``retcode`` (negative: a signal; None: still running), ``stdout``, ``stderr``.
+    """Result of a program: ``pid``, ``retcode`` (negative: a signal; None: still running), ``stdout``, ``stderr``.
 
-    ``timed_out`` is set when it was killed at its timeout.
+    ``timed_out`` is true if it was killed at its timeout.
     """
 
     def __init__(self, pid):
@@ -39,7 +39,7 @@ class Result(object):
 
 
 class Identity(object):
-    """The user and groups of a program: numbers only, looked up before the fork."""
+    """The user and groups of a program, as numbers, which are looked up before the fork."""
 
     def __init__(self, user=None, group=None):
         """Raises KeyError when the user or the group does not exist."""
@@ -57,7 +57,7 @@ class Identity(object):
             self.groups = sorted(set(os.getgrouplist(user, entry.pw_gid) + [self.gid]))
 
     def assume(self):
-        """Change to the user, in the child. Calls without effect are skipped: an ordinary user may run as itself."""
+        """Change to the user, in the child. Calls without effect are skipped, so that this works without root."""
         if self.gid is not None and (os.getgid(), os.getegid()) != (self.gid, self.gid):
             os.setgid(self.gid)
         if self.groups is not None and set(os.getgroups()) | {os.getgid()} != set(self.groups):
@@ -67,12 +67,12 @@ class Identity(object):
 
 
 def _bytes(word):
-    """A word of a command line as UTF-8, in any locale: in the C locale Python 3.6 only encodes ASCII."""
+    """An argument of a command line as UTF-8, in any locale: in the C locale Python 3.6 encodes only ASCII."""
     return word.encode("utf-8", "surrogateescape") if isinstance(word, str) else os.fspath(word)
 
 
 def which(name, path=None):
-    """Full path (text) of an executable file, or None. A name with a slash is taken as it is."""
+    """Full path (text) of an executable file, or None. A name with a slash is used unchanged."""
     for candidate in _candidates(name, os.environ.get("PATH") if path is None else path):
         if os.path.isfile(candidate) and os.access(candidate, os.X_OK):
             return os.fsdecode(candidate)
@@ -82,10 +82,10 @@ def which(name, path=None):
 def run(argv, cwd="/", env=None, stdin=None, merge=False, identity=None, umask=None, timeout=None, background=False):
     """Run a program to its end and return its Result.
 
-    ``argv``: list of text; ``stdin``: bytes, an iterator of bytes that is asked for more as the program reads, or None
-    (/dev/null); ``merge``: stderr goes into stdout; ``timeout``: seconds, after which the program and what it started
-    are killed; ``background``: do not wait, no output.
-    Raises OSError when the program cannot be started, and whatever the iterator raises: the program is killed then.
+    ``argv``: list of text; ``stdin``: bytes, an iterator of bytes that is advanced while the program reads, or None
+    (/dev/null); ``merge``: stderr is merged into stdout; ``timeout``: seconds, after which the program and its
+    descendants are killed; ``background``: do not wait, no output.
+    Raises OSError if the program cannot be started. An exception of the iterator kills the program, and is raised.
     """
     result, feed, out, err = _started(argv, cwd, env, stdin is not None, merge, identity, umask, background)
     try:
@@ -205,7 +205,7 @@ def _candidates(name, path):
 
 
 def _become(fds, cwd, identity, umask, background):
-    # Lift the three out of 0..2 first: one of them may be in another's place.
+    # Duplicate the three to numbers above 2 first: one of them may have the number that another one gets.
     fds = [os.dup(number) for number in fds]
     while min(fds) < 3:
         fds = [os.dup(number) for number in fds]
@@ -224,7 +224,7 @@ def _become(fds, cwd, identity, umask, background):
     except OSError:
         if identity is None:
             raise
-        identity.assume()  # nor root, where the network says so
+        identity.assume()  # nor may root be, on a network file system
         os.chdir(cwd)
         return
     if identity is not None:
@@ -245,7 +245,7 @@ def _exec(paths, argv, env):
 
 
 def _check(fault, pid, argv, feed):
-    """Wait until the child has become the program; raise what kept it from that."""
+    """Wait until the child has executed the program; raise the error that prevented it."""
     text = b""
     while True:
         piece = os.read(fault, 4096)
@@ -264,7 +264,7 @@ def _check(fault, pid, argv, feed):
 def _collect(result, feed, out, err, stdin, deadline):
     """Feed stdin (and close it), read both streams until they end, and wait for the program.
 
-    What it left running in the background may have the streams open for ever: they count as ended with the program.
+    Background processes of the program may keep the streams open: these count as ended when the program has ended.
     """
     talk = _Talk(result, feed, out, err, stdin, deadline)
     if talk.until_quiet() and _wait(result, talk, deadline):
@@ -275,7 +275,7 @@ def _collect(result, feed, out, err, stdin, deadline):
 
 
 def _wait(result, talk, deadline):
-    """Wait for the program, whose streams have ended; False when the time is over."""
+    """Wait for the program, whose streams have ended; False at the timeout."""
     pause = 0.0005
     while talk.ended is None:
         pid, status = os.waitpid(result.pid, 0 if deadline is None else os.WNOHANG)
@@ -294,7 +294,7 @@ class _Talk(object):
 
     def __init__(self, result, feed, out, err, stdin, deadline):
         self._result, self._feed, self._out, self._err, self._deadline = result, feed, out, err, deadline
-        #: descriptor -> [how much was read, its pieces]
+        #: descriptor -> [number of bytes read, their pieces]
         self.streams = {number: [0, []] for number in (out, err) if number is not None}
         #: the program's wait status once it is known
         self.ended = None
@@ -308,7 +308,7 @@ class _Talk(object):
             self._poll.register(feed, select.POLLOUT | select.POLLERR)
 
     def until_quiet(self):
-        """Until both streams have ended, or count as ended; False when the time is over."""
+        """Read until both streams have ended, or count as ended; False at the timeout."""
         look = time.monotonic() + LOOK
         while self._left:
             rest = None if self._deadline is None else self._deadline - time.monotonic()
@@ -323,11 +323,11 @@ class _Talk(object):
                 time.monotonic() > look + 1 or not (self._left | set(others)).intersection(ready)
             ):
                 _drain(self._left)
-                break  # what it said has been read; in a second at most, where others go on talking
+                break  # its output has been read; at most for a second if other processes continue to write
             for number in ready:
                 if number in others:
                     waiting.attend()
-                    break  # it may have taken long, and what is ready now is another matter
+                    break  # it may have taken long, so other descriptors can be ready now
                 if number == self._feed:
                     self._write()
                 else:
@@ -355,7 +355,7 @@ class _Talk(object):
             self._unsent = self._unsent[os.write(self._feed, self._unsent[:65536]) :]
         except BlockingIOError:
             return
-        except OSError:  # it does not read on
+        except OSError:  # the program has stopped reading
             over = True
         if over:
             self._poll.unregister(self._feed)
@@ -380,7 +380,7 @@ class _Talk(object):
         self._close_feed()
 
     def give_up(self):
-        """Kill the program, whose time is over or whose talk is refused."""
+        """Kill the program, at its timeout or because of too much output."""
         self._close_feed()
         _give_up(self._result, self.streams, self._out, self._err)
 
@@ -404,7 +404,7 @@ def _drain(pipes):
         if pid == 0:
             try:
                 os.setsid()
-                if os.fork() == 0:  # init adopts it: this process need not wait for it
+                if os.fork() == 0:  # init becomes its parent: this process need not wait for it
                     null = os.open(os.devnull, os.O_RDWR)  # path: /dev/null
                     _become((number, null, null), "/", None, None, False)
                     _exec(_candidates("cat", None), [b"cat"], {})

@@ -1,12 +1,12 @@
-"""A module's functions from the file that a state or the configuration names (``provider``, ``providers``)."""
+"""Takes a module's functions from the file that a state or the configuration names (``provider``, ``providers``)."""
 
 
 def provide(loader, virtual, name, public):
     """Take the functions of ``virtual`` from the file ``name``; returns the function that undoes this.
 
-    ``loader`` is a thin.loader.Loader, ``public(namespace)`` gives ``{name: function}``. The files that it names
-    as its ``__parts__`` come with it, as they are one file in Salt. What all of them lack stays, and a file that is not
-    there changes nothing but is logged.
+    ``loader`` is a thin.loader.Loader, ``public(namespace)`` returns ``{name: function}``. The files that the file
+    names as its ``__parts__`` are used, too, as they are one file in Salt. Functions that all of them lack stay. A
+    missing file is logged, and changes nothing.
     """
     loader._load(virtual)
     space = getattr(loader._file(name), "__dict__", None)

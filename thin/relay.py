@@ -1,12 +1,12 @@
-"""The supervisor's loop: frames both ways between channel and worker, until one of them ends.
+"""The supervisor's loop: passes frames in both directions between channel and worker, until one of them ends.
 
-It adds the nonce to what goes up and decodes nothing. Reading stops while the other side's buffer is full, so neither
-side can make it grow or block it.
+It adds the nonce to frames that go up, and decodes nothing. It does not read from one side while the buffer for the
+other is full, so neither side can make it grow or block it.
 
 ========================================  ==================================================================
 what happens                              what it does
 ========================================  ==================================================================
-the worker returns from ``main``          sends what is left, exits 0
+the worker returns from ``main``          sends the remaining data, exits 0
 the worker ends by a limit (memory ..)    kills its process group, sends an E frame ``limit_reached``
 the worker dies in any other way          the same, then an E frame ``worker_died``
 the channel ends, SIGHUP, SIGTERM         stops the worker's process group: TERM, then KILL; exits
@@ -15,7 +15,7 @@ a frame is over the limit                 the same, then an E frame ``protocol_e
 the supervisor itself is killed           the kernel kills the worker's process group (see ``thin.__main__``)
 ========================================  ==================================================================
 
-Processes that made a session of their own, daemons that a state started, are not in the group and live on.
+Processes with a separate session (setsid), as daemons that a state started, are not in the group and continue.
 """
 
 import _signal as signal
@@ -24,17 +24,17 @@ import select
 from time import monotonic
 
 FRAME_LIMIT = 64 * 1024 * 1024
-#: Bytes kept per direction before the other side is no longer read.
+#: Bytes in the buffer of one direction from which on its source is not read.
 BUFFER = 1024 * 1024
 #: A frame up to this size is sent whole or not at all.
 WHOLE = 256 * 1024
 STDERR_LIMIT = 64 * 1024
 #: Seconds between TERM and KILL; for a worker that closed its socket to end; without progress when sending the rest.
 GRACE, LINGER, STUCK = 2.0, 10.0, 30.0
-#: How the worker's process ends when ``worker.main`` has returned, and when a limit has stopped it, which it has told
-#: as its last line on stderr; any other status is a death.
+#: Exit status of the worker after ``worker.main`` has returned, and after a limit has stopped it, which its last line
+#: on stderr describes; any other status means that it died.
 DONE, LIMITED = 90, 91
-#: Exit status when the worker died inside a frame that was partly sent, so that no E frame could follow.
+#: Exit status if the worker died while a frame was sent in part, so that no E frame can follow.
 CUT = 77
 
 _HEAD = 5
@@ -54,13 +54,13 @@ class Relay(object):
         self.poll = select.poll()
         self.masks = {}
         self.incoming = bytearray()
-        self.left = 0  # bytes of a big frame that still have to pass
+        self.left = 0  # bytes of a big frame that still have to be passed on
         self.stderr = bytearray()
         self.stderr_lost = 0
         self.status = None  # of the worker, once it was waited for
         self.kill_at = None
         self.why = None  # (kind, message) of the E frame at the end
-        self.lost = False  # the channel is gone: nothing more can be said
+        self.lost = False  # the channel has ended: nothing more can be sent
         self.wake, self.woken = os.pipe()
         self.handlers = self._signals()
 
@@ -78,8 +78,10 @@ class Relay(object):
         return self._end()
 
     def _masks(self):
-        """What to poll for: what there is room for. Without a mask a descriptor still reports that its other end is
-        gone."""
+        """The events to poll for: reading only if the buffer has room.
+
+        Without a mask, a descriptor still reports that its other end was closed.
+        """
         masks = {self.wake: _IN}
         if not self.lost:
             masks[self.channel.down] = _IN if len(self.to_worker) < BUFFER else 0
@@ -105,7 +107,7 @@ class Relay(object):
             self.poll.unregister(fd)
 
     def _times(self):
-        """When ``_clock`` has something to do."""
+        """The times at which ``_clock`` has to act."""
         return [self.deadline, self.kill_at]
 
     def _timeout(self):
@@ -182,7 +184,7 @@ class Relay(object):
         return True
 
     def _cut(self):
-        """Move whole frames, and pieces of big ones, from ``incoming`` to ``to_peer``."""
+        """Move complete frames, and pieces of big ones, from ``incoming`` to ``to_peer``."""
         data = self.incoming
         while data:
             if self.left:
@@ -315,11 +317,11 @@ class Relay(object):
         return 0
 
     def _done(self):
-        """Whether the worker came to its end in order."""
+        """Whether the worker ended normally."""
         return os.WIFEXITED(self.status) and os.WEXITSTATUS(self.status) == DONE
 
     def _last(self):
-        """The fields of the E frame that says why the worker has ended; None when all is in order."""
+        """The fields of the E frame with the reason why the worker ended; None if it ended normally."""
         if self.why is not None and self.why[0] is not None:
             kind, message = self.why
         elif os.WIFEXITED(self.status) and os.WEXITSTATUS(self.status) == LIMITED:
@@ -333,7 +335,7 @@ class Relay(object):
         return [("kind", kind), ("message", message), ("stderr", stderr)]
 
     def release(self):
-        """Leave all as it was before. Returns whether the session came to its end in order."""
+        """Restore signal handlers and the channel, close the rest. Returns whether the session ended normally."""
         signal.set_wakeup_fd(-1)
         for number, handler in self.handlers.items():
             signal.signal(number, handler or signal.SIG_DFL)

@@ -1,17 +1,17 @@
 """The requisites of a lowstate: their graph, and the effect of the results on each chunk.
 
-``Graph`` links chunks; ``status`` decides from the returns of the required chunks. The words it answers with:
+``Graph`` links chunks; ``status`` decides from the returns of the required chunks. Its results:
 
 =========== ===========================================================================================
 unmet       a required chunk has not run: run it first
 pending     a required chunk still runs in parallel
 met         run
-change      run; without changes of its own and with a watched one changed, run its ``mod_watch`` too
+change      run; if the chunk makes no changes and a watched one did, run its ``mod_watch``, too
 fail        a required chunk failed: do not run, result False
 onfail      no required chunk failed: do not run, result True
 onchanges   no required chunk changed: do not run, result True
-pre         nothing is going to change: do not run, result True
-skip_req    a required chunk asked (``skip_req``) that nobody reacts to it: do not run, result True
+pre         a chunk required by ``prereq`` would make no changes: do not run, result True
+skip_req    a required chunk returned ``skip_req`` (do not react to it): do not run, result True
 skip_watch  the same, and the requisite is ``watch``: run, but not ``mod_watch``
 =========== ===========================================================================================
 
@@ -43,7 +43,7 @@ def tag_of(low):
 
 
 def listeners(chunks):
-    """``((state, id or name) of the listener, (state, id or name) it listens to)`` of these chunks, in order."""
+    """``((state, id or name) of the listener, (state, id or name) that it listens to)`` of these chunks, in order."""
     for low in chunks:
         for target in low.get("listen") or ():
             if not isinstance(target, dict):
@@ -59,12 +59,12 @@ def listeners(chunks):
 class Graph(object):
     """The requisites between the chunks of one lowstate, as Salt links them.
 
-    ``chunks`` is {tag: chunk}. ``declared`` are their tags in the order in which they are written: that order decides
-    what the check of a ``prereq`` waits for. ``groups`` are lists of tags that are aggregated, each in the order of the
+    ``chunks`` is {tag: chunk}. ``declared`` are their tags in the order of the SLS files, which decides what the check
+    of a ``prereq`` waits for. ``groups`` are lists of tags that are aggregated, each in the order of the
     run. ``disabled`` names requisites to ignore.
 
     A node is a tag; ``(tag,)`` is the check of a chunk that others prereq (it runs in test mode, before them; the chunk
-    is marked ``__prereq__`` for it); a number is a group, which waits for all that its members wait for.
+    is marked ``__prereq__`` for it); a number is a group, which waits for everything that its members wait for.
     """
 
     def __init__(self, chunks, declared=None, groups=(), disabled=()):
@@ -85,7 +85,7 @@ class Graph(object):
         self._join()
 
     def dependencies(self, low):
-        """``[(requisite, chunk)]`` that the chunk waits for; those of its check while it is marked ``__prereq__``."""
+        """``[(requisite, chunk)]`` that the chunk waits for, or its check while it is marked ``__prereq__``."""
         tag, found = tag_of(low), []
         before = self._in.get((tag,) if low.get("__prereq__") else tag, {})
         for node in before:
@@ -105,7 +105,7 @@ class Graph(object):
         ]
 
     def group(self, low):
-        """The chunks that are aggregated with this one, including itself, or none."""
+        """The chunks that are aggregated with this one, including itself; empty if it is in no group."""
         number = self._group_of.get(tag_of(low))
         return [] if number is None else [self.chunks[tag] for tag in self._groups[number]]
 
@@ -170,7 +170,7 @@ class Graph(object):
         self._out.setdefault(before, {}).setdefault(after, {})[requisite] = None
 
     def _join(self):
-        """What waits for one of a group waits for all of it."""
+        """Make chunks that wait for a member of a group wait for the whole group."""
         joined = set()
         for tag in self.chunks:
             number = self._group_of.get(tag)
@@ -191,7 +191,7 @@ class Graph(object):
 
 
 def status(wanted, returns, checks, still_running=()):
-    """``(word, {requisite: [chunk]})`` for a chunk, from ``wanted`` as ``Graph.dependencies`` gives it.
+    """``(status, {requisite: [chunk]})`` for a chunk; ``wanted`` is the result of ``Graph.dependencies``.
 
     ``returns`` are those of chunks that ran, ``checks`` those of prereq checks, both by tag; ``still_running`` are
     tags of chunks at work in parallel.
@@ -215,7 +215,7 @@ def status(wanted, returns, checks, still_running=()):
 
 
 def _meaning(requisite, ret):
-    """What one return means to this kind of requisite."""
+    """The set of statuses that one return results in for this kind of requisite."""
     found = {"skip_req"} if ret.get("skip_req") else set()
     kind = requisite.split("_")[0]
     if kind == "onchanges":
@@ -233,7 +233,7 @@ def _meaning(requisite, ret):
 
 
 def _combined(requisite, here):
-    """``_any``: one is enough; ``_all``: one against it is enough."""
+    """The joint statuses of several chunks. ``_any``: one match is enough; ``_all``: one mismatch is enough."""
     here = set(here)
     if requisite.endswith("_any") or requisite == "onfail":
         if here & {"met", "change", "onchangesmet"}:

@@ -5,9 +5,10 @@ layout.
 ``grains_refresh()``, ``ping()`` and ``shutdown(opts)``, all optional; beside it are ``modules/``, ``states/`` and
 ``grains/``. A user's package hides the shipped one of its name, file by file in those folders.
 
-A type whose package has ``enter()`` is an *inside* one: that gives the words behind which a command runs in the
-resource. The runtime is started there, and what is here only puts the type's own files first. All others are *plain*:
-their functions and states run on the manager, and there are none but those of the type's own folders.
+A type whose package has ``enter()`` is an *inside* type: ``enter()`` returns the command words after which a command
+runs in the resource. The runtime is started there, and this module only makes the loader search the type's own files
+first. All other types are *plain*: their functions and states run on the manager, and only those in the type's own
+folders exist.
 
 =============================  ====================================================================================
 dunder                         what it is
@@ -15,8 +16,8 @@ dunder                         what it is
 ``__resource__``               ``{"type", "id"}`` of the resource that a call is about
 ``__resource_funcs__``         the packages' functions, ``type.function``
 ``__minion__``                 the manager's own functions, in a plain type's modules and states
-``__salt__``                   in a package the manager's functions; in a plain type's files those of the type alone
-``__pillar__``, also in opts   in a package what is declared: ``{resource_pillar_key: {type: declaration}}``
+``__salt__``                   in a package the manager's functions; in a plain type's files only those of the type
+``__pillar__``, also in opts   in a package the declarations: ``{resource_pillar_key: {type: declaration}}``
 ``__opts__["resource_type"]``  the type, in its modules, states and grains
 =============================  ====================================================================================
 
@@ -31,15 +32,16 @@ from thin.exceptions import CommandExecutionError, SaltException
 #: Maximum length of an error about one type.
 MOST_SAID = 5
 ID_LENGTH = 255
-#: Seconds after which discovery collects no more grains of one type: each may wait for something that is down.
+#: Seconds after which discovery collects no more grains of one type: each resource may wait for a failed service.
 GRAINS_TIME = 60
 
 
 def discover(manager, runtime, own, declared):
-    """What there is of each declared type: ``{"found": {type: {id: {"grains", "enter"}}}, "failed": {type: text}}``.
+    """Resources of each declared type: ``{"found": {type: {id: {"grains", "enter"}}}, "failed": {type: text}}``.
 
     ``manager`` are the manager's Loaders, ``own`` the users' archives (a list of one, or of none). A type may be in
-    both: what is sound of it is found. ``grains`` is missing where they could not be had, ``enter`` in plain types.
+    both mappings: its valid resources are in ``found``. ``grains`` is missing if they could not be collected, ``enter``
+    in plain types.
     """
     sound, failed = {}, {}
     for name, said in declared.items():
@@ -64,10 +66,10 @@ def discover(manager, runtime, own, declared):
 
 
 def declaration(said):
-    """A declaration for packages: a dict whose ``resource_ids`` are a list; numbers become texts.
+    """The declaration in the form for packages: a dict whose ``resource_ids`` are a list; numbers become texts.
 
-    A list alone are the ids. A type may want to be told something of each: then they are a dict of that. Raises
-    ValueError on anything else.
+    A declaration that is a list contains the ids. ``resource_ids`` may be a dict, with data for each id, if a type
+    needs them. Raises ValueError on anything else.
     """
     said = {} if said is None else {"resource_ids": said} if isinstance(said, (list, tuple)) else said
     if not isinstance(said, dict):
@@ -87,7 +89,7 @@ def _text(id):
 
 
 def own_files(kind, name, own, runtime):
-    """The runtimes (see thin.loader) of the files of a kind that a type has, what counts most first."""
+    """The runtimes (see thin.loader) of the type's files of a kind; those that are searched first come first."""
     sources = list(own) + [runtime]
     return [TypeFiles(source, name) for source in sources if source.virtual_index("resources.%s.%s" % (name, kind))]
 
@@ -144,7 +146,7 @@ def _words(words):
 
 
 class Types(object):
-    """The packages of types as their manager has them loaded. ``declared``: {type: declaration}, each a dict."""
+    """The packages of types, loaded on their manager. ``declared``: {type: declaration}, each a dict."""
 
     def __init__(self, manager, runtime, own, declared):
         self.declared = declared
@@ -156,7 +158,7 @@ class Types(object):
         self.functions = pack["__resource_funcs__"] = Packages("resources", pack, self.opts, runtime, own)
 
     def about(self, name, id):
-        """Say which resource the next calls are about."""
+        """Set the resource of the next calls."""
         self.resource.update(type=name, id=id)
 
     def has(self, name, function):
@@ -169,13 +171,13 @@ class Types(object):
     def guarded(self, name, function, call, *args):
         try:
             return call(*args)
-        except (Exception, SystemExit) as exc:  # a user's file may do anything: it must not take the others along
+        except (Exception, SystemExit) as exc:  # a user's file may raise anything: other types must not fail
             meant = isinstance(exc, SaltException) and str(exc)
             text = str(exc) if meant else custom.explain(exc, self.functions.path(name))
             raise CommandExecutionError("%s(): %s" % (function, text))
 
     def start(self, name):
-        """Load a type's package and have it initialized, once. Raises CommandExecutionError."""
+        """Load and initialize a type's package, once. Raises CommandExecutionError."""
         if name in self._started:
             return
         self.functions.need(name)
@@ -184,7 +186,7 @@ class Types(object):
             self.call(name, "init", self.opts)
 
     def stop(self, name, wrong=None):
-        """Tell the package that this is the end, if it was told the beginning."""
+        """Call the package's ``shutdown`` if it was initialized."""
         if name not in self._started:
             return
         self._started.discard(name)
@@ -196,7 +198,7 @@ class Types(object):
                     wrong.append(str(exc))
 
     def grains(self, name, refresh=False):
-        """Those of the current resource. Raises CommandExecutionError when the package gives none, or no dict."""
+        """Grains of the current resource. Raises CommandExecutionError if the package returns none, or no dict."""
         function = "grains_refresh" if refresh and self.has(name, "grains_refresh") else "grains"
         found = self.call(name, function) if self.has(name, function) else {}
         if not isinstance(found, dict):
@@ -210,7 +212,7 @@ def pillar(opts, declared):
 
 
 class Packages(loader.Loader):
-    """The functions of types' packages, ``type.function``. What cannot be loaded is for the caller to say."""
+    """The functions of types' packages, ``type.function``. The caller reports packages that cannot be loaded."""
 
     def need(self, name):
         """Load a type's package. Raises CommandExecutionError if there is none, or it does not load."""
@@ -239,7 +241,7 @@ class Packages(loader.Loader):
 
 
 class TypeFiles(object):
-    """A type's own files in the place of a runtime's: ``resources/<type>/modules/x.py`` for ``modules/x.py``."""
+    """A runtime of a type's own files: ``resources/<type>/modules/x.py`` has the name of ``modules/x.py``."""
 
     def __init__(self, source, name):
         self._source = source
@@ -266,7 +268,7 @@ class Plain(object):
     """The session of one plain resource: ``loaders`` have only the files of the type, ``manager`` the modules of the
     manager.
 
-    ``said`` is what ``init`` says of it (thin.wire); ``opts`` are the session's, the same object as the worker's.
+    ``said`` is the field ``resource`` of ``init`` (thin.wire); ``opts`` is the same object as the worker's.
     """
 
     def __init__(self, said, opts, runtime, own, machine, grains, pillar_of):
@@ -307,15 +309,15 @@ class Plain(object):
         for kind in (self.loaders.modules, self.loaders.states):
             kind._words = self._refuse
         self.loaders.modules._beyond = self._beyond
-        try:  # shipped files of it may have to be requested first: no other message may come in between later
+        try:  # shipped files may have to be requested first: later, no other message may come in between
             runtime.code("thin.resources." + self.type)
         except (Exception, SystemExit):  # it is a user's type, or the code that needs it will report the error
             pass
-        #: what only reads grains is harmless
+        #: functions that only read grains are allowed
         self._grains = loader.Loader("modules", self.loaders.pack, opts, runtime, controller=True)
 
     def start(self):
-        """Have the type's package loaded and initialized. Raises CommandExecutionError, which names the type."""
+        """Load and initialize the type's package. Raises CommandExecutionError, which names the type."""
         try:
             if self._trouble is not None:
                 raise CommandExecutionError(self._trouble)
@@ -327,12 +329,12 @@ class Plain(object):
         self.types.stop(self.type)
 
     def offer(self):
-        """What modules there are, for people."""
+        """The available modules, as text for people."""
         names = sorted(set(self.loaders.modules._files()) | {"grains"})
         return "a resource of type %s has the functions of these modules: %s" % (self.type, ", ".join(names))
 
     def set_test(self, test):
-        """Whether changes are made, for what runs by the manager's options."""
+        """Set the option ``test`` for functions that use the manager's options."""
         self._manager_opts["test"] = self.types.opts["test"] = test
 
     def grains(self, refresh=False):

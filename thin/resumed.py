@@ -1,13 +1,13 @@
-"""What an orchestration that goes on takes over of the run before. Pure."""
+"""Selects the returns of an earlier run that a continued orchestration takes over. Pure."""
 
 from thin.requisites import tag_of
 
 
 def standing(graph, chunks, done):
-    """The returns among ``done`` (by tag) that stand, in the order of the run: those states are not run again.
+    """The returns among ``done`` (by tag) that remain valid, in the order of the run: their states are not run again.
 
-    A state that reacts to a failure (``onfail``) is looked at again with the state that is run again, and so is what
-    waits for it.
+    A state that reacts to the failure (``onfail``) of a state that is run again is evaluated again, and so are states
+    that wait for it.
     """
     stand = {tag: done[tag] for tag in (tag_of(low) for low in chunks) if tag in done}
     again = set()

@@ -39,8 +39,9 @@ def ends_the_program(exc):
 
 
 def failed(low, exc):
-    """The return of a state that raised: Salt's sentence with the traceback, for authors of modules; for a refusal (a
-    path that root may not use, a function in a dry run) only the reason.
+    """The return of a state that raised an exception: Salt's message with the traceback, for authors of modules.
+
+    For a refusal (a path that root may not use, a function in a dry run) only the reason.
     """
     import traceback
 

@@ -1,4 +1,4 @@
-"""Where the code of this package comes from: its own files, or on a target the archive that was verified there.
+"""The source of this package's code: its own files, or on a target the archive that was verified there.
 
 On a target the first stage installs a `thin.store.Store` (archive and compiled image); everywhere else, on the
 controller and in tests, `Folder` reads the package's files and Python's own bytecode cache. Both have::
@@ -7,7 +7,7 @@ controller and in tests, `Folder` reads the package's files and Python's own byt
     source(name)        its text
     names(prefix)       full names of the modules directly in a package, sorted: names("thin.modules")
     virtual_index(kind) {virtual name: [file names]}: virtual_index("modules")["pkg"] == ["aptpkg", "yumpkg", ...]
-    fits(kind)          {file name: {grain: (values)}} of the files that say which systems they are for
+    fits(kind)          {file name: {grain: (values)}} of the files that are only for some systems
 
 Raises ImportError for a module that does not exist.
 """
@@ -24,7 +24,7 @@ def backend():
 
 
 def install(store):
-    """Make this store the one that code comes from."""
+    """Set the store that code is loaded from."""
     global _backend
     _backend = store
 
@@ -111,7 +111,7 @@ class Folder(object):
         return self._indexes["fits", kind]
 
     def _says(self, name, *words):
-        """The text of a module that may set ``__virtualname__``, otherwise empty: few of hundreds do."""
+        """The text of a module if it contains one of ``words`` (default: ``__virtualname__`` and aliases), else ""."""
         with open(self._path(name), "rb") as handle:
             data = handle.read()
         words = words or (b"__virtualname__", b"__virtual_aliases__")
@@ -121,8 +121,8 @@ class Folder(object):
 def fit_index(sources):
     """{file name: {grain: (values)}} of (file name, text) pairs: the literals of ``__fits__``.
 
-    A file is executed only where one of the grains has one of its values, so that the providers of other systems cost
-    nothing, not even their transfer. What ``__virtual__`` says counts beyond that.
+    A file is executed only if one of the grains has one of its values, so that the providers of other systems are
+    neither loaded nor sent. ``__virtual__`` can still refuse to load.
     """
     import ast
     import re
@@ -139,8 +139,8 @@ def fit_index(sources):
 def index(sources):
     """{virtual name: [file names]} of (file name, text) pairs.
 
-    A module's names are the literals of its ``__virtualname__`` and ``__virtual_aliases__``, or its file name: found
-    by text, since parsing hundreds of modules would cost a second.
+    A module's names are the literals of its ``__virtualname__`` and ``__virtual_aliases__``, or its file name. They are
+    found by a text search, since parsing hundreds of modules would take a second.
     """
     import re
 

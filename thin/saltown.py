@@ -1,11 +1,11 @@
-"""Salt's own modules on the target, for those that pushsalt does not have: the controller's option ``salt_python``.
+"""Runs Salt's own modules on the target if pushsalt lacks a module: the controller's option ``salt_python``.
 
-``install`` gives the loaders a last place to look. A function that is found there is run by a process of its own,
-forked from this one when the first is needed: there ``salt`` and what it imports are Salt's own files, which came by
-their digests; ``__salt__``, ``__states__`` and ``__utils__`` are our loaders with Salt's modules behind them. What the
-process asks of the controller goes through this one.
+``install`` makes the loaders search functions here last. A function that is found here is run in a separate process,
+which is forked from this one when it is first needed. In that process ``salt`` and its imports are Salt's own files,
+which were sent by digest; ``__salt__``, ``__states__`` and ``__utils__`` are pushsalt's loaders, which search Salt's
+modules last. Its questions to the controller go through this process.
 
-C extensions do not travel. A distribution that has some is taken from the target's own Python where that has it.
+C extensions are not sent. A distribution with C extensions is imported from the target's own Python if installed there.
 """
 
 import os
@@ -15,14 +15,14 @@ import sys
 from thin import exceptions, link, loader, log, waiting, wire
 from thin.utils import args as signatures
 
-#: The key of a state's return that says which Salt's module it was.
+#: The key of a state's return with the version of Salt whose module was run.
 MARK = "__salt_python__"
 _WANTED = ("__low__", "__running__", "__lowstate__", "__instance_id__", "__env__", "__user__")
 _PLAIN = (type(None), bool, int, float, str, bytes)
 
 
 def install(loaders, told):
-    """``told``: version (of that Salt) and python (the least that it needs, ``[major, minor]``)."""
+    """``told``: version (of that Salt) and python (the lowest version that it needs, ``[major, minor]``)."""
     fallback = Fallback(loaders, told)
     for kind in ("modules", "states"):
         getattr(loaders, kind)._beyond = _Kind(fallback, kind)
@@ -30,7 +30,7 @@ def install(loaders, told):
 
 
 class _Kind(object):
-    """A loader's way to it."""
+    """Makes one loader search its functions in the Fallback."""
 
     def __init__(self, fallback, kind):
         self._fallback, self._kind = fallback, kind
@@ -44,7 +44,7 @@ class _Kind(object):
 
 
 class Fallback(object):
-    """The worker's side."""
+    """The worker's side: finds functions of Salt's modules, and sends calls to the other process."""
 
     def __init__(self, loaders, told):
         self._loaders = loaders
@@ -55,7 +55,7 @@ class Fallback(object):
         self.again = False
 
     def find(self, kind, name):
-        """Put the function into the loader if Salt has it. True: it is there now."""
+        """Add the function to the loader if Salt has it. Returns True if it was added."""
         virtual, _, function = name.partition(".")
         target = getattr(self._loaders, kind)
         shipped = virtual in target._files()
@@ -260,7 +260,7 @@ def _serve(sock, loaders, told):
         target = getattr(loaders, kind)
         _drop_proxies(target)
         behind[kind] = target._beyond = _Fallback(kind, target, source).find
-        target.reconsider()  # what refused for want of something may have it now
+        target.reconsider()  # modules that refused to load may now find what they need
     frames = wire.Frames()
     while True:
         data = sock.recv(256 * 1024)
@@ -369,7 +369,7 @@ class Source(object):
         self._absent = {}  # dotted name -> whether it is a C extension
 
     def take_over(self):
-        """From now on ``salt`` is the real one."""
+        """Make imports of ``salt`` load Salt's own files from now on."""
         from thin import compat
 
         for name in [name for name in sys.modules if name == "salt" or name.startswith(("salt.", "saltext."))]:
@@ -407,7 +407,7 @@ class Source(object):
         return "salt.loaded.int.%s.%s" % ({"modules": "module"}.get(kind, kind), name.rpartition(".")[2])
 
     def home(self, full):
-        """The package that its relative imports mean."""
+        """The package to which its relative imports are relative."""
         return full.partition("@")[2].rpartition(".")[0]
 
     def is_package(self, full):

@@ -1,8 +1,8 @@
 """Several consecutive sessions on one channel: the supervisor stays, and forks a worker for each.
 
 They share only the started Python and the loaded runtime. Each has its own worker process, with its own loaders, grains
-and pillar, and its own lock and deadline. Another session may follow only after an orderly end; otherwise the
-supervisor ends as usual, and the controller starts a new one.
+and pillar, and its own lock and deadline. Another session may follow only after a normal end; otherwise the supervisor
+ends as usual, and the controller starts a new one.
 
 The supervisor sends a frame b"D" when a session is over. The controller sends b"K", with data for all further sessions,
 and b"P", with the parameters of one session; then the messages of any session follow (see thin.wire).
@@ -14,18 +14,18 @@ import sys
 
 from thin import boot
 
-#: What a frame of parameters may have, and what becomes of each value.
+#: The keys that a frame of parameters may have, and the function that converts each value.
 PARAMETERS = {"lock": str, "wait": float, "deadline": float, "lock_name": str}
 LIMIT = 64 * 1024
-#: Said in place of a module's name: the runtime's other archive was needed.
+#: Reported like the name of a module: the runtime's other archive was needed.
 MORE = "+"
 
 
 class Ahead(object):
-    """Imports modules that workers have imported, before the next worker is forked, so that it has them.
+    """Imports modules that earlier workers imported, before the next worker is forked, so that it need not import them.
 
-    Nothing is that is a user's, or of a package that was installed: the supervisor's path leads to Python's own modules
-    and to the runtime alone.
+    Users' modules and installed packages are not imported: the supervisor's path has only Python's standard library and
+    the runtime.
     """
 
     def __init__(self, state, store):
@@ -41,15 +41,15 @@ class Ahead(object):
         self._pipe = None
 
     def listen(self):
-        """Before the fork: have a way on which the worker can tell."""
+        """Before the fork: make the pipe for the worker's report."""
         self._before = set(sys.modules)
         self._pipe = os.pipe()
         for fd in self._pipe:
             os.set_blocking(fd, False)
 
     def begin(self):
-        """In the worker: be another one than those before."""
-        if "random" in sys.modules and not hasattr(os, "register_at_fork"):  # Python 3.6 does not see to that itself
+        """In the worker: seed the random numbers, which must differ from those of earlier workers."""
+        if "random" in sys.modules and not hasattr(os, "register_at_fork"):  # Python 3.6 does not do this itself
             sys.modules["random"].seed()
 
     def tell(self):
@@ -74,15 +74,15 @@ class Ahead(object):
                 self._tried.add(name)
                 try:
                     self._store.have_more() if name == MORE else __import__(name)
-                except (Exception, SystemExit):  # it is not for this process
+                except (Exception, SystemExit):  # it cannot be imported in this process
                     pass
 
 
 def proceed(channel, state, store, kept):
-    """Say that the session is over, and wait for the next: ``state`` is its own then. Without one the process ends,
-    also when none comes in time.
+    """Report the end of the session, wait for the next one, and put its parameters into ``state``.
 
-    What comes for all sessions is put into ``kept``.
+    The process ends if there is no further session, or none begins in time. Data for all sessions are added to
+    ``kept``.
     """
     try:
         boot.send(channel.nonce + b"D" + bytes(4), channel.up)

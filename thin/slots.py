@@ -8,7 +8,8 @@ from thin.log import getLogger
 from thin.utils import data
 
 MARK = "__slot__:"
-#: The key of a chunk with what its guards and slots may not call in a dry run: function -> why (minion/dryrun.py).
+#: The key of a chunk with the functions that its guards and slots may not call in a dry run: function -> reason (see
+#: minion/dryrun.py).
 REFUSED = "__refused__"
 _CLOSING = {"[": "]", "{": "}", "(": ")"}
 
@@ -35,7 +36,7 @@ class Allowed(object):
 
 
 def fill_all(values, functions):
-    """A dict with its values filled. Most arguments of most states are None, numbers or without a slot."""
+    """The dict with the slots in its values replaced by results. Fast, since most values have no slot."""
     filled = dict(values)
     for key, value in values.items():
         if value.__class__ is str:
@@ -47,7 +48,7 @@ def fill_all(values, functions):
 
 
 def fill(value, functions):
-    """The value with its slots called: a text itself, the values of a dict, the items of a list and the dicts in it."""
+    """The value with slots replaced by results: a text, values of a dict, items of a list and values of dicts in it."""
     if isinstance(value, str):
         return evaluate(value, functions) if value.startswith(MARK) else value
     if isinstance(value, dict):

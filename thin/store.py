@@ -5,10 +5,10 @@ Byte layout of an image::
     8 bytes  b"PSIMAGE1"       32 bytes  HMAC-SHA256 of the header
     4 bytes  big-endian length of the header, then the header, then the code of the modules (marshal)
 
-The header is a marshalled dict: ``stamp``, the state (inode, size, times) of the archive file whose hash was right; and
-``modules``, ``{name: (is package, offset, length, SHA-256)}`` with offset 0 for a module that was never compiled here.
-The MAC's key is the controller's and is never on this disk; each module's bytes are checked by their SHA-256 when they
-are loaded. So a warm start hashes only what it uses, compiles nothing and executes nothing unverified.
+The header is a marshalled dict: ``stamp``, the inode, size and times of the archive file when its hash was verified;
+and ``modules``, ``{name: (is package, offset, length, SHA-256)}`` with offset 0 for a module that was never compiled
+here. The MAC's key is the controller's and is never on this disk; each module's bytes are checked by their SHA-256 when
+they are loaded. So a warm start hashes only code that it uses, compiles nothing, and executes nothing unverified.
 """
 
 import marshal
@@ -20,7 +20,7 @@ from thin.boot import body, limit, mac, read, read_image, sha256, stamp
 KEEP_ARCHIVES = 3
 KEEP_IMAGES = 8
 _BLOCK = 512
-#: answers of programs, which stay as they are when archives and images are removed (thin.grains.answers)
+#: file of stored outputs of programs, which is kept when archives and images are removed (thin.grains.answers)
 ANSWERS = "thin-answers"
 _OURS = ("thin-", ".thin-", "user-", ".user-", "more-", ".more-")
 
@@ -40,7 +40,7 @@ def start(state):
 class Store(object):
     """Serves thin.runtime's functions, and the ``import`` of everything below ``thin``."""
 
-    #: Beginnings of the names of its files; thin.custom has others.
+    #: Prefixes of the names of its files; the stores of thin.custom have others.
     FAMILY = "thin-"
 
     def __init__(self, state):
@@ -49,16 +49,16 @@ class Store(object):
         self._archive = state["archive"]
         self._members = None
         self._fresh = state["fresh"]
-        #: gives the store of the other archive (see pushsalt.bundle.pack); the worker sets it
+        #: returns the store of the other archive (see pushsalt.bundle.pack); set by the worker
         self.fetch = None
         self._more = self._elsewhere = None
-        self._seen = None  # the state of the image's file when it was last taken up again
+        self._seen = None  # the stamp of the image's file when it was last read again
         header = state["header"]
         if header is None:
             header = {"modules": {name: (package, 0, 0, b"") for name, (package, _, _) in self._tar().items()}}
         self.modules = header["modules"]
 
-    # --- what thin.runtime offers
+    # --- the functions of thin.runtime
 
     def code(self, name):
         if self._is_elsewhere(name):
@@ -106,7 +106,7 @@ class Store(object):
     # --- the other archive
 
     def _others(self):
-        """The names that it has."""
+        """The names of the modules in the other archive."""
         if self._elsewhere is None:
             self._elsewhere = frozenset()  # the next line asks for a name, too
             if "thin._index" in self.modules:
@@ -128,11 +128,11 @@ class Store(object):
         return self._more
 
     def has_more(self):
-        """Whether it is at hand."""
+        """Whether the other archive is already loaded."""
         return self._more is not None
 
     def have_more(self):
-        """Get it. Raises ImportError."""
+        """Load the other archive. Raises ImportError."""
         self._other()
 
     # --- the import system's side
@@ -166,7 +166,7 @@ class Store(object):
         return self._archive[at : at + size]
 
     def _tar(self):
-        """{module: (is package, offset, size)} of the archive, which is read and verified now unless it was before."""
+        """{module: (is package, offset, size)} of the archive, which is read and verified on the first call."""
         if self._members is None:
             if self._archive is None:
                 state = self._state
@@ -178,10 +178,10 @@ class Store(object):
             self._members = dict(members(self._archive))
         return self._members
 
-    # --- keeping both on disk; whatever fails there costs the next start some time, nothing else
+    # --- storage of both on disk; an error there only makes the next start slower
 
     def keep_archive(self):
-        """Write a received archive into the private directory. Returns why that failed, or an empty text."""
+        """Write a received archive into the private directory. Returns the reason of a failure, or an empty text."""
         state = self._state
         if not state["received"] or state["dir_fd"] < 0:
             return ""
@@ -211,7 +211,7 @@ class Store(object):
                 bodies[name] = self._data[at : at + size]
         try:
             self._write(state["image"], self._image(verified, bodies), sync=False)
-            if state["header"] is None:  # one more, of another controller's key or Python
+            if state["header"] is None:  # a new image, for another controller's key or another Python
                 self._prune()
         except OSError:
             pass

@@ -1,27 +1,27 @@
-"""Python 3.6 in the C locale takes every file name and text for ASCII; later ones take them for UTF-8 there.
+"""Makes Python 3.6 use UTF-8 in the C locale, where it uses ASCII for file names and texts, as later Pythons do.
 
-An ssh that passes no locale on starts a target's Python like that (PEP 538 and 540 are what later Pythons do about it).
+The C locale is used if SSH does not pass a locale to the target. Later Pythons implement PEP 538 and 540 for this.
 """
 
 import os
 import sys
 
-_kept = []  # the interpreter has its address
+_kept = []  # must not be freed: the interpreter has its address
 
 
 def needed():
-    """Whether this Python cannot name each file."""
+    """Whether this Python cannot encode all file names."""
     return sys.version_info < (3, 7) and sys.getfilesystemencoding() != "utf-8"
 
 
 def mend():
-    """File names, the environment, arguments of programs, and ``open`` without an encoding are UTF-8 from now on."""
+    """Use UTF-8 for file names, the environment, arguments of programs, and ``open`` without an encoding."""
     try:
         import ctypes
 
         name = ctypes.c_char_p.in_dll(ctypes.pythonapi, "Py_FileSystemDefaultEncoding")
     except (ImportError, ValueError):
-        return  # such names are refused one by one
+        return  # operations on such names will fail one by one
     name.value = b"utf-8"
     _kept.append(name)
     import _bootlocale

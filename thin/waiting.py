@@ -1,17 +1,17 @@
-"""Work to be done while the worker waits: for the end of a program, for the controller, or for a pause.
+"""Work to be done while the worker waits: for the end of a program, for the controller, or for the end of a pause.
 
-The worker has one thread. Where it waits, it also looks at the descriptors named here, so that parallel states
-(thin.parallel), whose questions go through it, do not stand still meanwhile.
+The worker has one thread. While it waits, it also polls the descriptors of this module, so that it answers questions of
+parallel states (thin.parallel), which go through it.
 """
 
 import time
 
-#: Has ``descriptors()``, the ones to poll now, and ``attend()``, which is called when one of them is readable.
+#: An object with ``descriptors()``, those to poll now, and ``attend()``, which is called when one of them is readable.
 current = None
 
 
 def descriptors():
-    """Descriptors to poll while waiting; mostly none."""
+    """Descriptors to poll while waiting; usually none."""
     return current.descriptors() if current is not None else ()
 
 
@@ -21,7 +21,7 @@ def attend():
 
 
 def readable(descriptor):
-    """Wait until the descriptor can be read, or until the others have been attended to: which of both it was."""
+    """Wait until the descriptor is readable, or other descriptors were processed: in that case the result is False."""
     if current is not None:
         import select
 

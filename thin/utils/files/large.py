@@ -1,7 +1,8 @@
-"""Files too large to be read whole: regular expressions see them where they lie, mapped into memory as Salt does it,
-and what is made of them comes piece by piece.
+"""Files too large to be read whole: regular expressions search them mapped into memory, as in Salt, and the result is
+yielded in pieces.
 
-A mapped file that somebody cuts short ends whoever reads it by a signal. So a child does that, and says what it found.
+If a mapped file is truncated, a signal kills the process that reads it. Therefore a child process does this, and sends
+its result.
 """
 
 import errno
