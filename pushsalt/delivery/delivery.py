@@ -183,7 +183,7 @@ class Delivery:
                     sender.put(item)
 
     def _passes(self, tag: str) -> bool:
-        """Whether to send an event. Salt: ``event_return_whitelist`` and ``_blacklist``, globs or patterns."""
+        """Whether to send an event. Salt: ``event_return_whitelist``, ``…_blacklist``: globs or regular expressions."""
         allowed, denied = (self._opts.get(f"event_return_{word}list") or [] for word in ("white", "black"))
         return (not allowed or any(_fits(each, tag) for each in allowed)) and not any(
             _fits(each, tag) for each in denied

@@ -148,7 +148,7 @@ def _make_private(path: Path) -> None:
             raise PermissionError(1, f"{path} is no regular file of its user") from None
         if found.st_mode & 0o077:
             path.chmod(0o600)
-        if not os.access(path, os.W_OK):  # SQLite hides the reason. Opening the file would drop SQLite's locks
+        if not os.access(path, os.W_OK):  # SQLite hides the reason. Opening and closing it would drop SQLite's locks
             code = errno.EROFS if os.statvfs(path).f_flag & os.ST_RDONLY else errno.EACCES
             raise OSError(code, os.strerror(code)) from None
 
