@@ -81,7 +81,7 @@ def mac(key, data):
 
 
 def private(path, dir_fd=None):
-    """A descriptor of an existing folder that is no link and that only this user can access. Raises OSError."""
+    """A descriptor of an existing folder: no link, this user's, not writable by others. Raises OSError."""
     fd = os.open(path, DIRECTORY, dir_fd=dir_fd)
     found = os.fstat(fd)
     if found.st_uid != os.geteuid() or found.st_mode & 0o22:

@@ -97,7 +97,7 @@ def words(exc):
 def below(base, owner, steps):
     """A descriptor of the folder base/steps…; missing folders are made.
 
-    Raises OSError, which names the folder, if one belongs to another user, or others can access the last one.
+    Raises OSError, which names the folder, if one belongs to another user, or others can write to the last one.
     """
     fd = os.open(base, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:

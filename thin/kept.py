@@ -41,7 +41,7 @@ def name(state, jid=None):
 def folder(dir_fd, name, make=False):
     """A descriptor of the job's folder.
 
-    Raises OSError: FileNotFoundError if it does not exist, another one if other users can access it.
+    Raises OSError: FileNotFoundError if it does not exist, another one if it is another user's or writable by others.
     """
     if make:
         _make(JOBS, dir_fd)

@@ -1,4 +1,4 @@
-"""Runs programs: fork, exec, collect the output. All code in thin starts programs by this module.
+"""Runs programs: fork, exec, collect the output, without ``subprocess``.
 
 ``subprocess`` takes 10 ms to import, which is a third of a warm run, and little of it is needed. The worker has one
 thread, so Python code may run between fork and exec.
