@@ -13,6 +13,8 @@ from pushsalt.outputters import CHOICES, load
 from pushsalt.session.intake import Intake
 from thin import wire
 
+pytestmark = pytest.mark.slow
+
 MODES = ("full", "terse", "mixed", "changes", "filter")
 OUTPUTTERS = (*CHOICES, "nested", "highstate")
 SHAPES = get_args(get_type_hints(TargetReturn)["shape"])

@@ -11,6 +11,8 @@ from pushsalt.display.safe import UNSAFE, plain
 from pushsalt.errors import UsageError
 from pushsalt.outputters import CHOICES, load, pieces, streams
 
+pytestmark = pytest.mark.slow
+
 scalars = st.none() | st.booleans() | st.integers() | st.floats() | st.text() | st.binary()
 values = st.recursive(
     scalars,

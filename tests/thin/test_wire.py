@@ -10,6 +10,8 @@ from hypothesis import strategies as st
 from thin import wire
 from thin.vendor import msgpack as vendored
 
+pytestmark = pytest.mark.slow
+
 NONCE = b"0123456789abcdef"
 
 numbers = st.integers(-(2**63), 2**64 - 1) | st.floats(allow_nan=False)

@@ -20,6 +20,8 @@ from tests.thin.modules.test_archive_hostile import HOSTILE, Bed, entry, needs_r
 from tests.thin.test_old_pythons import pythons
 from thin.utils.archives import tarpass
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[3]
 
 

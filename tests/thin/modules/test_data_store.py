@@ -8,6 +8,8 @@ import pytest
 from thin import process
 from thin.exceptions import CommandExecutionError
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def call(make_loaders, tmp_path):
