@@ -4,6 +4,8 @@ The broker's process uses the streams of this one. The client forwards signals t
 by the signal, with which the command ended. Almost all that this module imports is loaded by Python at its start.
 """
 
+# ruff: noqa: PTH108, PTH109, PTH112, PTH115 - pathlib would delay every command
+
 from __future__ import annotations
 
 import _signal as signal  # type: ignore[import-not-found]  # `signal` itself would import enum
@@ -38,14 +40,14 @@ def answered(words: Sequence[str]) -> int | None:
     """Have a broker run the command line and return its exit code; None if no broker runs it: the caller does then."""
     env = os.environ
     folder = place.folder(env)
-    if not os.path.isdir(folder) or not _may_be_run(words):  # noqa: PTH112
+    if not os.path.isdir(folder) or not _may_be_run(words):
         return None
     if not place.is_private(folder):
         return None
     try:
-        here = os.getcwd()  # noqa: PTH109
+        here = os.getcwd()
         link = f"{folder}/{place.alias(words, env, here)}"
-        name = os.readlink(link)  # noqa: PTH115
+        name = os.readlink(link)
     except OSError:
         return None
     if "/" in name or not name.endswith(".run"):
@@ -83,7 +85,7 @@ def _asks(word: str) -> bool:
 
 def _forget(link: str) -> None:
     try:
-        os.unlink(link)  # noqa: PTH108
+        os.unlink(link)
     except OSError:
         pass
 

@@ -13,6 +13,8 @@ namespaces, the installation, the part of the environment that connections use, 
 a command never uses a broker that was started with other properties.
 """
 
+# ruff: noqa: PTH111, PTH115, PTH116, PTH120 - pathlib would delay every command
+
 from __future__ import annotations
 
 import os
@@ -47,7 +49,7 @@ def folder(env: Mapping[str, str]) -> str:
     if runtime.startswith("/"):
         return f"{runtime}/pushsalt"
     cache = env.get("XDG_CACHE_HOME", "")
-    home = env.get("HOME") or os.path.expanduser("~")  # noqa: PTH111
+    home = env.get("HOME") or os.path.expanduser("~")
     return f"{cache if cache.startswith('/') else home + '/.cache'}/pushsalt/session"
 
 
@@ -88,7 +90,7 @@ def _process(env: Mapping[str, str]) -> list[str]:
         for name, value in sorted(env.items())
         if name in _OF_BROKER or name.startswith(("LC_", "PYTHON", "LD_"))
     ]
-    own = os.path.dirname(__file__)  # noqa: PTH120
+    own = os.path.dirname(__file__)
     ids = (os.getuid(), os.geteuid(), os.getgid(), os.getegid(), *sorted(os.getgroups()))
     return [__version__, own, str(_changed(own)), sys.executable, sys.version, repr(ids), *_namespaces(), *kept]
 
@@ -96,7 +98,7 @@ def _process(env: Mapping[str, str]) -> list[str]:
 def _changed(own: str) -> int:
     """The time at which the installation changed: installing the same version again gives another key."""
     try:
-        return os.stat(os.path.dirname(own) + "/__init__.py").st_mtime_ns  # noqa: PTH116, PTH120
+        return os.stat(os.path.dirname(own) + "/__init__.py").st_mtime_ns
     except OSError:
         return 0
 
@@ -106,7 +108,7 @@ def _namespaces() -> list[str]:
     found = []
     for name in ("net", "mnt", "pid", "user"):
         try:
-            found.append(os.readlink(f"/proc/self/ns/{name}"))  # noqa: PTH115
+            found.append(os.readlink(f"/proc/self/ns/{name}"))
         except OSError:
             found.append("")
     return found

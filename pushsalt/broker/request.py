@@ -47,7 +47,7 @@ class Request:
 
 
 def decode(body: bytes) -> Request:
-    """The request in these bytes, without the head. Raises ValueError."""
+    """Decode the body of a request, which follows its head. Raises ValueError."""
     texts = body.decode("utf-8", "surrogateescape").split("\0")
     mask, files, ignored = texts[:3]
     at = 4 + int(texts[3])

@@ -70,6 +70,14 @@ def need_terminal(flag: str, hint: str) -> None:
     os.close(terminal)
 
 
+def has_terminal() -> bool:
+    """Whether there is a terminal to ask on."""
+    terminal = _terminal()
+    if terminal is not None:
+        os.close(terminal)
+    return terminal is not None
+
+
 def _terminal() -> int | None:
     """A descriptor of the terminal: that of the process, or stdin if it is one; None if there is none."""
     try:

@@ -278,7 +278,7 @@ class Broker:
             command.close()
 
     def _taken(self, command: Command, data: bytes) -> bool:
-        """Whether the request can still become one; begins the command when it is whole."""
+        """Add data to a request; begins the command when the request is complete. False if it is not valid."""
         command.data += data
         if command.data[:4] != request.MAGIC[: len(command.data)]:
             return False

@@ -161,13 +161,12 @@ def _link(where: Place) -> None:
 def start(where: Place, seconds: float) -> None:
     """Start the broker, and wait until it takes connections; where another command just starts it, for that one."""
     words = [sys.executable, "-c", _PROGRAM, "\n".join(sys.path), where.folder, where.key, f"{seconds:g}"]
-    nothing = subprocess.DEVNULL
     try:
         subprocess.run(
             [*words, json.dumps(where.about)],
-            stdin=nothing,
-            stdout=nothing,
-            stderr=nothing,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
             start_new_session=True,
             timeout=STARTING,
             check=False,

@@ -31,7 +31,7 @@ pushsalt undo 20261126 web1 --yes --out json
 """
 _TEST = tuple(opt for opt in STATES if opt.name == "test")
 OPTIONS = (
-    Opt("yes", ("-y", "--yes"), "Do not ask.", "flag"),
+    Opt("yes", ("-y", "--yes"), "Do not ask; nor does it where there is no terminal.", "flag"),
     Opt("accept_drift", ("--accept-drift",), "Put back also what was changed after the job.", "flag"),
 )
 
@@ -51,15 +51,13 @@ def undo(
     Files are kept for it by --backups of apply and run, `backups: true` in the configuration, or `backup: minion` of a
     state. Files that the job made are removed. What it cannot undo, such as commands, is said.
     """
-    from pushsalt.cli.asking import ask_yes, need_terminal
+    from pushsalt.cli.asking import ask_yes, has_terminal
     from pushsalt.cli.client import Watcher, open_client
     from pushsalt.cli.job import say_jid
     from pushsalt.log import DEFAULT_LEVEL
     from pushsalt.planning.undoing import is_open
 
     given.job(DEFAULT_LEVEL)  # report invalid options before any file is read
-    if not (given.yes or given.test):
-        need_terminal("undo", "--yes does not ask, and --test only shows what would be done")
     watcher = Watcher()
     client, level = open_client(given, TERMINAL.get(), watcher)
     job = client.jobs.get(jid)
@@ -70,7 +68,7 @@ def undo(
     if given.test or not open_ids:
         undoing.write(shown)
         return undoing.code
-    if not given.yes:
+    if not given.yes and has_terminal():
         undoing.say(shown)
         if not asyncio.run(ask_yes(f"Undo this on {len(open_ids)} target{'s' * (len(open_ids) != 1)}? [y/N] ")):
             raise UsageError("nothing was undone", hint="answer y to undo it")

@@ -33,7 +33,7 @@ def identity(target: Target, options: ConnectOptions) -> tuple[str, bool]:
 
 
 def _way(target: Target, options: ConnectOptions) -> Iterator[tuple[Target, Login]]:
-    """The target and its jump hosts."""
+    """Yield the target and its jump hosts, each with its login settings."""
     login = Login(target, options, options.shared.setdefault("ssh", Shared()))
     yield target, login
     chain = target.jump or hops(target, str(login.settings.get("ProxyJump") or ""))
