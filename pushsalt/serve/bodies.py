@@ -22,13 +22,15 @@ PATIENCE: Final = 20.0
 #: Fields of a form, and entries of a lowstate.
 _FIELDS: Final = 1000
 _ENTRIES: Final = 100
+#: Bytes beyond the limit that are read and dropped, since a client that still sends may not see the answer.
+_DROPPED: Final = 4 << 20
 _CLOSE: Final = {"Connection": "close"}
 
 
 async def read(request: Request, most: int) -> bytes:
     """The body, at most so many bytes. Raises Refused."""
     length = request.headers.get("content-length", "0")
-    if length.isdigit() and int(length) > most:
+    if length.isdigit() and int(length) > most + _DROPPED:
         raise _too_large(most)
     try:
         return await asyncio.wait_for(_read(request, most), PATIENCE)
@@ -42,9 +44,14 @@ async def _read(request: Request, most: int) -> bytes:
     pieces, size = [], 0
     async for piece in request.stream():
         size += len(piece)
+        if size > most + _DROPPED:
+            break
         if size > most:
-            raise _too_large(most)
-        pieces.append(piece)
+            pieces.clear()
+        else:
+            pieces.append(piece)
+    if size > most:
+        raise _too_large(most)
     return b"".join(pieces)
 
 
