@@ -102,6 +102,7 @@ def _socket(settings: Settings) -> socket.socket:
         listening = socket.socket(family, kind, protocol)
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listening.bind(address)
+        listening.listen(1024)  # from here on, no client is refused
     except OSError as exc:
         text = exc.strerror or str(exc)
         raise CommandError(f"{settings.url}: {text}", "name another address with --listen") from None

@@ -46,6 +46,7 @@ class Served:
     def __init__(
         self, folder: Path, hosts: Mapping[str, Any] | None = None, accounts: Any = None, **config: Any
     ) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
         users = folder / "users"
         accounts = ACCOUNTS if accounts is None else accounts
         users.write_text("".join(f"{name}:{PASSWORD}\n" for name in accounts))

@@ -54,7 +54,9 @@ def test_the_clients(served):
     assert low("anna", client="local", tgt="web*", fun="test.ping").data == {"return": [{"web1": True, "web2": True}]}
     found = low("anna", client="local", tgt="web1", fun="test.arg", arg=["x", "a=1"], full_return=True).data
     one = found["return"][0]["web1"]
-    assert (one["ret"], one["retcode"], len(one["jid"])) == ({"args": ["x"], "kwargs": {"a": 1}}, 0, 20)
+    assert (one["ret"]["args"], one["ret"]["kwargs"]["a"]) == (["x"], 1)
+    assert one["ret"]["kwargs"]["__pub_jid"] == one["jid"]
+    assert (one["retcode"], len(one["jid"])) == (0, 20)
     found = low("anna", client="local", tgt="web1", fun="state.apply", arg=["bad"], full_return=True).data
     one = found["return"][0]["web1"]
     assert (one["out"], one["retcode"]) == ("highstate", 2)
@@ -102,7 +104,7 @@ def test_a_form_and_yaml(served):
     kind = {"Content-Type": "application/x-www-form-urlencoded"}
     body = b"client=local&tgt=web1&fun=test.arg&arg=one%3D1&arg=two"
     found = served.request("POST", "/", body, "anna", kind).data["return"][0]["web1"]
-    assert found == {"args": ["two"], "kwargs": {"one": 1}}
+    assert (found["args"], found["kwargs"]["one"]) == (["two"], 1)
     kind = {"Content-Type": "application/x-yaml", "Accept": "application/x-yaml"}
     answer = served.request("POST", "/", b"- {client: local, tgt: web1, fun: test.ping}\n", "anna", kind)
     assert answer.headers["content-type"] == "application/x-yaml"
@@ -150,6 +152,7 @@ def test_a_body_that_is_too_large(served):
         try:
             for _ in range(40):
                 connection.sendall(b"10000\r\n" + b"x" * 65536 + b"\r\n")
+            connection.sendall(b"0\r\n\r\n")
         except OSError:
             pass
         assert connection.recv(20).startswith(b"HTTP/1.1 413")
@@ -243,8 +246,8 @@ def test_fifty_clients_at_a_time(served):
             continue
         assert answer.status == 200, answer.body
         if number % 5:
-            ret = {"args": [number], "kwargs": {}}
-            assert answer.data["return"] == [{"web1": ret, "web2": ret}]
+            args = {id: ret["args"] for id, ret in answer.data["return"][0].items()}
+            assert args == {"web1": [number], "web2": [number]}
     users = json.loads(served.project.run("jobs", "list", "--out", "json", "--limit", "20").out)
     assert {job["user"] for job in users} == {"anna"}
 
@@ -504,14 +507,11 @@ def test_the_page_shows_what_the_account_may_see(served):
 
 def test_drift_is_shown(tmp_path):
     with Served(tmp_path) as served:
-        served.project.write(
-            "salt/note.sls", "drifted:\n  test.configurable_test_state:\n    - changes: true\n    - result: null\n"
-        )
+        served.project.write("salt/note.sls", f"{tmp_path}/drifted:\n  file.managed:\n    - contents: x\n")
         assert "No target had drifted" in served.get("/", "anna", headers=PAGE).body.decode()
         done = served.project.run("watch", "web1", "note", "--once")
-        assert "drift" in done.out, done.err
-        text = served.get("/", "anna", headers=PAGE).body.decode()
-        assert "test.configurable_test_state drifted" in text
+        assert done.code == 0, done.err
+        assert f"file.managed {tmp_path}/drifted" in served.get("/", "anna", headers=PAGE).body.decode()
 
 
 # salt-pepper ---------------------------------------------------------------------------------------------------------
@@ -527,7 +527,7 @@ def pepper(served, tmp_path):
     def run(*words, user="anna", code=0):
         names = {"SALTAPI_URL": served.url, "SALTAPI_USER": user, "SALTAPI_PASS": PASSWORD, "SALTAPI_EAUTH": "file"}
         environment = {**names, "HOME": str(home), "PATH": os.environ["PATH"]}
-        program = "from pepper.script import main; main()"
+        program = "from pepper.script import Pepper; raise SystemExit(Pepper()())"
         argv = [sys.executable, "-W", "ignore", "-c", program, *words]
         done = subprocess.run(argv, env=environment, capture_output=True, text=True, timeout=120)
         assert done.returncode == code, done.stdout + done.stderr
@@ -543,7 +543,7 @@ def rets(text):
 
 def test_pepper_on_targets(pepper):
     assert rets(pepper("*", "test.ping")) == {"web1": True, "web2": True, "db1": True}
-    assert rets(pepper("web1", "test.kwarg", "hello=dolly")) == {"web1": {"hello": "dolly"}}
+    assert rets(pepper("web1", "test.kwarg", "hello=dolly"))["web1"]["hello"] == "dolly"
     assert rets(pepper("-L", "web1,db1", "test.ping")) == {"web1": True, "db1": True}
     assert rets(pepper("-E", "web[12]", "test.ping")) == {"web1": True, "web2": True}
     assert rets(pepper("-G", "role:db", "test.ping")) == {"db1": True}
