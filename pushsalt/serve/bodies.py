@@ -41,7 +41,8 @@ async def read(request: Request, most: int) -> bytes:
 
 
 async def _read(request: Request, most: int) -> bytes:
-    pieces, size = [], 0
+    pieces: list[bytes] = []
+    size = 0
     async for piece in request.stream():
         size += len(piece)
         if size > most + _DROPPED:

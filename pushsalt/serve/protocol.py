@@ -34,7 +34,7 @@ class Protocol(H11Protocol):
         super().data_received(data)
         is_waiting = self.conn.their_state is h11.IDLE and bool(self.conn.trailing_data[0])
         if not is_waiting:
-            self._head = _cancelled(self._head)
+            self._forget_head()
         elif self._head is None:
             self._head = self.loop.call_later(HEAD, self._close)
 
@@ -45,16 +45,22 @@ class Protocol(H11Protocol):
 
     def resume_writing(self) -> None:
         super().resume_writing()
-        self._read = _cancelled(self._read)
+        self._forget_read()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._head, self._read = _cancelled(self._head), _cancelled(self._read)
+        self._forget_head()
+        self._forget_read()
         super().connection_lost(exc)
 
     def _close(self) -> None:
         self.transport.abort()
 
+    def _forget_head(self) -> None:
+        if self._head is not None:
+            self._head.cancel()
+            self._head = None
 
-def _cancelled(timer: asyncio.TimerHandle | None) -> None:
-    if timer is not None:
-        timer.cancel()
+    def _forget_read(self) -> None:
+        if self._read is not None:
+            self._read.cancel()
+            self._read = None

@@ -86,7 +86,8 @@ class Running:
 
         _remember(self._owners, jid, account)
         task = self._start(client, run(), account)
-        await asyncio.wait({task, begun}, return_when=asyncio.FIRST_COMPLETED)
+        either: set[asyncio.Future[Any]] = {task, begun}
+        await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
         if task.done() and isinstance(task.exception(), NoTargetError):
             return None
         if task.done() and task.exception() is not None:
