@@ -95,7 +95,7 @@ def own_files(kind, name, own, runtime):
 
 
 def _each(types, name, wrong):
-    """(id, description) of each resource of a type; errors are appended to ``wrong``."""
+    """Yield (id, description) of each resource of a type; errors are appended to ``wrong``."""
     ids = (
         types.call(name, "discover", types.opts)
         if types.has(name, "discover")
