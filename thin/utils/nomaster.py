@@ -1,4 +1,4 @@
-"""Errors of functions that need a master, with a replacement."""
+"""Errors of functions that need a Salt master; they name a replacement."""
 
 from thin.exceptions import CommandExecutionError
 
