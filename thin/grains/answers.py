@@ -1,8 +1,8 @@
 """Stored outputs of programs: a program is run again if it, or the subject of its output, may have changed.
 
-``systemctl --version`` and ``systemd-detect-virt`` cost more than all other grains together. Their answers are kept in
-the file ``thin-answers`` of the private directory, by the command line, and hold as long as the program's file is the
-same (device, inode, size, times) and the machine, or the container, has not been started anew.
+``systemctl --version`` and ``systemd-detect-virt`` take longer than all other grains together. Their outputs are stored
+in the file ``thin-answers`` of the private directory, by command line. They are valid as long as the program's file is
+the same (device, inode, size, times) and the machine, or the container, has not been restarted.
 """
 
 import os
@@ -26,7 +26,7 @@ class Answers(object):
         self._asked = []
 
     def command(self, argv):
-        """As ``Command(argv)``, for a program whose answer changes with its file or a new start alone."""
+        """As ``Command(argv)``, for a program whose output only changes with its file or after a restart."""
         key = "\0".join(argv)
         found = self._known.get(key)
         mark = self._mark(argv[0])
@@ -38,7 +38,7 @@ class Answers(object):
         return asked
 
     def keep(self):
-        """Store the outputs. A failure only costs the next run some time."""
+        """Store the outputs. On failure, the programs are run again next time."""
         new = {
             key: [mark, asked.code, asked.text]
             for key, mark, asked in self._asked
@@ -97,7 +97,7 @@ class _Asked(Command):
 
 
 def _started():
-    """A text that is another one after each start of the machine or of its container, or None."""
+    """A text that differs after each start of the machine or of its container, or None."""
     boot = text_of("/proc/sys/kernel/random/boot_id").strip()
     first = text_of("/proc/1/stat").rpartition(")")[2].split()
     return "%s %s" % (boot, first[19]) if boot and len(first) > 19 else None

@@ -1,4 +1,4 @@
-"""The system's own grains on FreeBSD (and DragonFly), and what OpenBSD and NetBSD tell in the same way.
+"""The system's own grains on FreeBSD (and DragonFly), and those that are similar on OpenBSD and NetBSD.
 
 Salt: ``os_data``, ``_bsd_cpudata``, ``_bsd_memdata``, ``_hw_data``, ``_virtual`` of salt.grains.core; its grains.disks.
 """
@@ -18,7 +18,7 @@ SYSCTL = (
     "security.jail.jailed",
     "kern.hostuuid",
 )
-#: grain -> variable of the kernel's environment
+#: Grain -> variable of the kernel's environment.
 KENV = (
     ("biosversion", "smbios.bios.version"),
     ("biosvendor", "smbios.bios.vendor"),
@@ -28,7 +28,7 @@ KENV = (
     ("biosreleasedate", "smbios.bios.reldate"),
     ("uuid", "smbios.system.uuid"),
 )
-#: what OpenBSD calls the same
+#: The same for OpenBSD.
 OPENBSD = (
     ("biosversion", "hw.version"),
     ("manufacturer", "hw.vendor"),
@@ -36,7 +36,7 @@ OPENBSD = (
     ("serialnumber", "hw.serialno"),
     ("uuid", "hw.uuid"),
 )
-#: field of "geom disk list" -> grain's key; Salt has those with a second name twice
+#: Field of "geom disk list" -> the grain's key; as in Salt, some fields have two keys.
 GEOM = {
     "Mediasize": (),
     "Sectorsize": (),
@@ -70,7 +70,8 @@ def _start(program, *words):
 
 
 def describe(kernel, kernelrelease, said, dmesg=""):
-    """The grains of a machine whose programs (``sysctl``, ``kenv``, ``version``, ``geom``, ``swap``) say this."""
+    """The grains of a machine from the outputs of its programs (``sysctl``, ``kenv``, ``version``, ``geom``,
+    ``swap``)."""
     values = dict(line.split("=", 1) for line in said.get("sysctl", "").splitlines() if "=" in line)
     os = "FreeBSD" if kernel == "DragonFly" else kernel
     release = (said.get("version") or kernelrelease).split("-")[0]
@@ -116,7 +117,7 @@ def hardware(table, values):
 
 
 def clean(grain, value):
-    """The value, or None for placeholders of manufacturers."""
+    """The value, or None for a placeholder of the manufacturer."""
     low = value.lower()
     if not value or low.startswith("none"):
         return None
@@ -134,7 +135,7 @@ def clean(grain, value):
 
 
 def virtual(hardware, values):
-    """``virtual`` and ``virtual_subtype`` of a FreeBSD."""
+    """``virtual`` and ``virtual_subtype`` of a FreeBSD system."""
     maker, product = hardware.get("manufacturer") or "", hardware.get("productname") or ""
     ret = {}
     for text, start, found in (
@@ -160,7 +161,7 @@ def virtual(hardware, values):
 
 
 def cpu_flags(dmesg):
-    """The flags of the first processor in the kernel's boot messages."""
+    """The flags of the first processor, from the kernel's boot messages."""
     flags, here = [], False
     for line in dmesg.splitlines():
         if line.startswith("CPU: "):
@@ -173,7 +174,7 @@ def cpu_flags(dmesg):
 
 
 def disks(geom):
-    """``disks``, ``{name: {field: value}}``, and the names of ``ssds``, of ``geom disk list``."""
+    """``disks``, ``{name: {field: value}}``, and the names of ``ssds``, from ``geom disk list``."""
     ret = {"disks": {}, "ssds": []}
     for block in geom.split("\n\n"):
         fields = {}

@@ -17,7 +17,7 @@ def parse(given):
 
 
 def wrapped(value, allow_tgt=None, allow_tgt_type=None):
-    """The value in Salt's storage format; without limits only if the value itself looks like that format."""
+    """The value in Salt's storage format. Without ``allow_tgt`` it is only wrapped if it looks like that format."""
     if not allow_tgt:
         return {ACL_DATA: value, ACL_ID: 1} if isinstance(value, dict) and ACL_ID in value else value
     kept = {ACL_DATA: value, ACL_ID: 1, "allow_tgt": allow_tgt}

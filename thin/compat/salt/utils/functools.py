@@ -4,7 +4,7 @@ import types
 
 
 def namespaced_function(function, global_dict):
-    """The function with the names of another module."""
+    """A copy of the function with the globals of another module."""
     new = types.FunctionType(
         function.__code__,
         global_dict,
@@ -18,7 +18,7 @@ def namespaced_function(function, global_dict):
 
 
 def alias_function(fun, name, doc=None):
-    """The function under another name."""
+    """A copy of the function with another name."""
     new = namespaced_function(fun, fun.__globals__)
     new.__name__ = name
     new.__doc__ = (
@@ -30,7 +30,7 @@ def alias_function(fun, name, doc=None):
 
 
 def call_function(salt_function, *args, **kwargs):
-    """Call a function with positional arguments, and of the named ones with those that it takes."""
+    """Call a function with the positional arguments, and those of the named ones that it accepts."""
     from thin.utils import args as signatures
 
     shape = signatures.spec(salt_function)
