@@ -77,7 +77,7 @@ def parse_arch(name):
 
 def version_cmp(pkg1, pkg2, ignore_epoch=False, **kwargs):
     """
-    -1, 0 or 1 as version ``pkg1`` is older than, equal to or newer than ``pkg2``; None where dpkg cannot say.
+    -1, 0 or 1 as version ``pkg1`` is older than, equal to or newer than ``pkg2``; None if dpkg cannot compare them.
 
     CLI Example:
 

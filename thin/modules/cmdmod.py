@@ -7,16 +7,16 @@ cwd             where to run; the user's home by default.
 stdin           text; ``\\n`` written as two characters is a newline.
 runas, group    the user and group to run as, with the environment that the user has after logging in.
 shell           the shell for ``python_shell``; $SHELL or /bin/sh.
-python_shell    hand the text to the shell. Off, except for ``shell`` and for calls from the command line.
+python_shell    run the text in the shell. Off, except for ``shell`` and for calls from the command line.
 env             dict, or list of dicts, of variables; ``clean_env`` drops all others; ``prepend_path`` goes before PATH.
 umask           octal text.
 timeout         seconds; then the command and its children are killed, and the return code is 1.
 template        renders ``cmd`` and ``cwd`` with this engine on the controller first.
 rstrip          cut white space at the end of the output.
-output_encoding what the output is decoded with (UTF-8); what does not fit is replaced.
-output_loglevel level of the log lines about it; ``quiet``: none. hide_output: return nothing of the output.
+output_encoding the encoding of the output (UTF-8); invalid bytes are replaced.
+output_loglevel the level of log lines about the command; ``quiet``: none. hide_output: do not return the output.
 bg              do not wait.
-ignore_retcode  the return code is no failure; success_retcodes, success_stdout, success_stderr: what else is success.
+ignore_retcode  any return code is a success; success_retcodes, success_stdout, success_stderr: further successes.
 reset_system_locale  run in the C locale (LC_*, LANGUAGE).
 raise_err       raise CommandExecutionError when the return code is not 0.
 

@@ -75,7 +75,7 @@ def rm_crypttab(name, config="/etc/crypttab"):
     return "change"
 
 
-def set_crypttab(  # in crypttab, "none" means that the key is asked for
+def set_crypttab(  # in crypttab, "none" means: prompt for the key
     name,
     device,
     password="none",  # noqa: S107
@@ -92,7 +92,7 @@ def set_crypttab(  # in crypttab, "none" means that the key is asked for
     device
         The device below it
     password
-        The file with its key, ``none`` for one that is asked for
+        The file with its key; ``none``: prompt for the key
     options
         A text with commas, or a list
     config

@@ -359,7 +359,7 @@ def build(
     Make an image of a folder that has a Dockerfile; returns ``{Id, Image, Time_Elapsed}``
 
     path
-        The folder, or an address that docker knows.
+        The folder, or a URL that docker accepts.
     repository, tag
         The image's name.
     cache

@@ -35,7 +35,7 @@ def list_worktrees(cwd, stale=False, user=None, password=None, output_encoding=N
     password
         For Windows
     output_encoding
-        What git's words are read as
+        The type that the value is converted to
 
     CLI Example:
 
@@ -190,7 +190,7 @@ def worktree_rm(cwd, user=None, output_encoding=None):
     cwd
         The work tree
     user
-        The user whose home directory ``~`` means
+        The user whose home directory ``~`` is
     output_encoding
         The encoding of git's output
 

@@ -1,4 +1,4 @@
-"""The minion's daemon. There is none on targets: each function says so. Salt: modules/minion.py"""
+"""The minion's daemon. There is none on targets: each function raises an error. Salt: modules/minion.py"""
 
 from thin.utils import nomaster
 

@@ -89,7 +89,7 @@ def set_vfstab(
     opts
         Its options, a text with commas or a list
     device_fsck, pass_fsck
-        What fsck looks at, and when
+        The device for fsck, and the number of its pass
     mount_at_boot
         yes or no
     config

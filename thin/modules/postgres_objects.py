@@ -170,7 +170,7 @@ def create_extension(
     runas=None,
 ):
     """
-    Install an extension, or upgrade or move it; returns whether it is then as told
+    Install an extension, or upgrade or move it; returns whether it is as wanted afterwards
 
     if_not_exists
         an existing extension is no error (True)

@@ -165,7 +165,7 @@ def findup(startpath, filenames, saltenv="base"):
     startpath
         The directory, below the file roots
     filenames
-        The names that are looked for, one or a list
+        The file names to find, one or a list
     saltenv
         The environment
 

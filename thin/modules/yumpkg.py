@@ -400,7 +400,7 @@ def _grouped(items, installed, reinstall, ignore_epoch, list_pkgs):
         elif any(rpmversion.compare(version, one, ignore_epoch) >= 0 for one in have):
             kind = "install"
         else:
-            kind = "install" if pkg in ("kernel", "kernel-devel") else "downgrade"  # kernels stand side by side
+            kind = "install" if pkg in ("kernel", "kernel-devel") else "downgrade"  # several kernels can be installed
         groups[kind].append((pkg, word))
     return groups
 

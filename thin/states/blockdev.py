@@ -2,7 +2,7 @@
 
 import os
 
-__any_arguments__ = True  # data, or words of a program: no name is misspelt for sure
+__any_arguments__ = True  # arguments are data or options of a program: none is reported as misspelt
 
 _FACTS = {
     "read-ahead": "getra",

@@ -31,11 +31,11 @@ def present(name, acl_type, acl_name="", perms="", recurse=False, force=False):
     name
         The file or directory
     acl_type
-        user, group, mask or other; with ``d:`` or ``default:`` before it, for what is made in the directory
+        user, group, mask or other; with ``d:`` or ``default:`` before it, for new files in the directory
     acl_name
         The user or group; none for the owner
     perms
-        Such as rwx; ``X`` lets only directories and what is executable for somebody be executed
+        Such as rwx; ``X`` is x for directories and for files that have an x already
     recurse
         Include everything below it
     force
@@ -72,11 +72,11 @@ def absent(name, acl_type, acl_name="", perms="", recurse=False):
     name
         The file or directory
     acl_type
-        user, group or mask; with ``d:`` or ``default:`` before it, for what is made in the directory
+        user, group or mask; with ``d:`` or ``default:`` before it, for new files in the directory
     acl_name
         The user or group
     perms
-        Not looked at
+        Ignored
     recurse
         Include everything below it
     """
@@ -92,12 +92,12 @@ def absent(name, acl_type, acl_name="", perms="", recurse=False):
 
 
 def list_present(name, acl_type, acl_names=None, perms="", recurse=False, force=False):
-    """The file's list has these entries, each with the same rights. changes: as those of ``present``.
+    """The file's ACL has these entries, all with the same permissions. changes: as for ``present``.
 
     name
         The file or directory
     acl_type
-        user or group; with ``d:`` or ``default:`` before it, for what is made in the directory
+        user or group; with ``d:`` or ``default:`` before it, for new files in the directory
     acl_names
         The users or groups
     perms
@@ -141,7 +141,7 @@ def list_absent(name, acl_type, acl_names=None, recurse=False):
     name
         The file or directory
     acl_type
-        user or group; with ``d:`` or ``default:`` before it, for what is made in the directory
+        user or group; with ``d:`` or ``default:`` before it, for new files in the directory
     acl_names
         The users or groups
     recurse

@@ -193,7 +193,7 @@ def fcontext_policy_present(name, sel_type, filetype="a", sel_user=None, sel_lev
 
 
 def fcontext_policy_absent(name, filetype="a", sel_type=None, sel_user=None, sel_level=None):
-    """There is no such rule for files. changes: ``{old: {name: {...}}, new: {}}``.
+    """The rule for files does not exist. changes: ``{old: {name: {...}}, new: {}}``.
 
     name
         The regular expression of paths
