@@ -295,7 +295,7 @@ class Plain(object):
         overlays["utils"] = list(own) + [runtime]
         self.loaders = loader.Loaders(
             opts,
-            custom.Nothing(),
+            custom.NoModules(),
             grains=grains,
             pillar=pillar_of,
             context=self.manager.context,
@@ -347,7 +347,7 @@ class Plain(object):
         sources = own_files("grains", self.type, self._own, self._runtime)
         if sources:
             pack = dict(self.loaders.pack, __grains__=found)
-            functions = loader.Loader("grains", pack, self.loaders.opts, custom.Nothing(), sources)
+            functions = loader.Loader("grains", pack, self.loaders.opts, custom.NoModules(), sources)
             found.update(custom.grains(functions, found))
         return found
 

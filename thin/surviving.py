@@ -456,8 +456,8 @@ def resume(channel, state):
     try:
         folder = kept.folder(state["dir_fd"], name)
     except (OSError, ValueError) as exc:
-        known = "unknown" if isinstance(exc, FileNotFoundError) else "refused"
-        channel.say(b"R", [("state", known), ("got", 0), ("message", _words(exc))])
+        state_word = "unknown" if isinstance(exc, FileNotFoundError) else "refused"
+        channel.say(b"R", [("state", state_word), ("got", 0), ("message", _words(exc))])
         _dropped(channel.down)
         return 0
     for _ in range(5):

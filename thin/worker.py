@@ -434,7 +434,7 @@ class Worker(object):
             machine.grains._fetch = lambda: dict(so_far)  # functions that they call may read grains
         pack = dict(machine.pack, __grains__=so_far)
         del pack["__pillar__"]  # it is compiled with the grains
-        return custom.grains(loader.Loader("grains", pack, machine.opts, custom.Nothing(), sources), so_far)
+        return custom.grains(loader.Loader("grains", pack, machine.opts, custom.NoModules(), sources), so_far)
 
     def _log(self, level, text):
         self.channel.send({"k": "log", "level": level, "text": text, "time": time.time()})

@@ -99,8 +99,8 @@ class ShippedFile(object):
         self._loader = loader
 
     def create_module(self, spec):
-        known = self._module.__dict__
-        known["__more__"] = (self._loader, known.get("__virtualname__", spec.name.rpartition(".")[2]))
+        namespace = self._module.__dict__
+        namespace["__more__"] = (self._loader, namespace.get("__virtualname__", spec.name.rpartition(".")[2]))
         self._module.__class__ = Whole
         if spec.name == "salt.modules.cmdmod":
             _quiet(self._module)

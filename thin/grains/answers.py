@@ -22,13 +22,13 @@ class Answers(object):
     def __init__(self, folder):
         self._folder = folder
         self._start = _started() if folder else None
-        self._known = self._read() if self._start else {}
+        self._stored = self._read() if self._start else {}
         self._asked = []
 
     def command(self, argv):
         """As ``Command(argv)``, for a program whose output only changes with its file or after a restart."""
         key = "\0".join(argv)
-        found = self._known.get(key)
+        found = self._stored.get(key)
         mark = self._mark(argv[0])
         if isinstance(found, list) and len(found) == 3 and mark is not None and found[0] == mark:
             if isinstance(found[1], int) and isinstance(found[2], str):
@@ -51,7 +51,7 @@ class Answers(object):
             # path: our own folder, 0700
             fd = os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
             try:
-                os.write(fd, packing.packed(dict(self._known, **new)))
+                os.write(fd, packing.packed(dict(self._stored, **new)))
             finally:
                 os.close(fd)
             os.rename(aside, os.path.join(self._folder, NAME))  # path: our own folder, 0700

@@ -125,13 +125,13 @@ def clean(grain, value):
         return value if re.match(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}\Z", value) else None
     if grain in ("serialnumber", "biosversion"):
         words = "sernum|part[_-]?number|specified|filled|applicable"
-        nothing = re.match(r"0+\Z|0?1234567", value) or re.search(words, low)
+        placeholder = re.match(r"0+\Z|0?1234567", value) or re.search(words, low)
     elif grain == "manufacturer":
-        nothing = re.search("manufacturer|to be filled|available|asset|^no(ne|t)", low)
+        placeholder = re.search("manufacturer|to be filled|available|asset|^no(ne|t)", low)
     else:
         words = "to be filled|un(known|specified)|no(t|ne)? (asset|provided|defined|available|present|specified)"
-        nothing = re.search(words, low)
-    return None if nothing else value
+        placeholder = re.search(words, low)
+    return None if placeholder else value
 
 
 def virtual(hardware, values):
@@ -162,13 +162,13 @@ def virtual(hardware, values):
 
 def cpu_flags(dmesg):
     """The flags of the first processor, from the kernel's boot messages."""
-    flags, here = [], False
+    flags, in_cpu = [], False
     for line in dmesg.splitlines():
         if line.startswith("CPU: "):
-            here = True
-        elif here and not line.startswith(" "):
+            in_cpu = True
+        elif in_cpu and not line.startswith(" "):
             break
-        elif here and "Features" in line and "<" in line:
+        elif in_cpu and "Features" in line and "<" in line:
             flags += line[line.index("<") + 1 :].split(">")[0].split(",")
     return flags
 

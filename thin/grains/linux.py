@@ -15,7 +15,7 @@ ELF_MACHINES = {
     (2, 0xF3): ("riscv64", "riscv64"),
     (1, 0x03): ("i386", None),
 }
-KNOWN_INITS = (b"upstart", b"sysvinit", b"systemd")
+INITS = (b"upstart", b"sysvinit", b"systemd")
 
 
 def start(command=Command):
@@ -85,7 +85,7 @@ def _init_by_content(program):
             content = handle.read().lower()
     except OSError:
         return "unknown"
-    places = [(content.find(name), name) for name in KNOWN_INITS if name in content]
+    places = [(content.find(name), name) for name in INITS if name in content]
     return min(places)[1].decode() if places else "unknown"
 
 

@@ -83,8 +83,8 @@ def names(addresses, opts):
     host, _, domain = fqdn.partition(".")
     ret = {"localhost": hostname, "fqdn": fqdn, "host": host, "domain": domain, "fqdns": []}
     for family, version in ((socket.AF_INET, "4"), (socket.AF_INET6, "6")):
-        known = addresses.get("ipv" + version)
-        ret["fqdn_ip" + version] = _resolve(fqdn, family) if known else []
+        own_addresses = addresses.get("ipv" + version)
+        ret["fqdn_ip" + version] = _resolve(fqdn, family) if own_addresses else []
     if opts.get("enable_fqdns_grains"):
         ret["fqdns"] = _reverse(addresses)
     return ret

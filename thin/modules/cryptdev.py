@@ -123,10 +123,10 @@ def set_crypttab(  # in crypttab, "none" means: prompt for the key
     line = "{name: <12} {device: <44} {password: <22} {options}\n".format(**entry)
     said, lines = None, textfile.lines(config)
     for at, old in enumerate(lines):
-        known = _parsed(old)
-        if known and all(known[key] == entry[key] for key in keys):
+        present = _parsed(old)
+        if present and all(present[key] == entry[key] for key in keys):
             said = said or "present"
-            if known != entry:
+            if present != entry:
                 said, lines[at] = "change", line
     if said is None:
         said = "new"

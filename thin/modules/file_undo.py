@@ -39,7 +39,7 @@ def undo(jid, test=None, accept_drift=False, keys=None, **kwargs):
     if __opts__["test"] if test is None else test:
         return undoing.plan(folder, jid) or {"files": []}
     own = str(kwargs.get("__pub_jid") or "")
-    keeper = keeping.Keeper(folder, own).of("file.undo") if own.isdigit() else keeping.Nothing()
+    keeper = keeping.Keeper(folder, own).of("file.undo") if own.isdigit() else keeping.NoKeeper()
     with keeper:
         found = undoing.run(folder, jid, accept_drift, keys)
     if found and found.get("stale"):

@@ -44,7 +44,7 @@ def list_worktrees(cwd, stale=False, user=None, password=None, output_encoding=N
         pushsalt run '*' git.list_worktrees /srv/app/checkout all=True
     """
     everything = kwargs.pop("all", False)
-    _known(kwargs)
+    _refuse_unknown(kwargs)
     if everything and stale:
         raise CommandExecutionError("'all' and 'stale' cannot both be set to True")
     found = {}
@@ -121,7 +121,7 @@ def worktree_add(
         pushsalt run '*' git.worktree_add /srv/app/checkout /srv/app/review ref=v2.1 branch=review
     """
     branch = kwargs.pop("branch", None)
-    _known(kwargs)
+    _refuse_unknown(kwargs)
     if branch and detach:
         raise SaltInvocationError("Only one of 'branch' and 'detach' is allowed")
     words = ["worktree", "add"]
@@ -260,7 +260,7 @@ def config_get_regex(
     )
 
 
-def _known(kwargs):
+def _refuse_unknown(kwargs):
     unknown = sorted(key for key in kwargs if not key.startswith("__"))
     if unknown:
         raise SaltInvocationError("The following keyword arguments are not valid: %s" % ", ".join(unknown))

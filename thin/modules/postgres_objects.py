@@ -115,8 +115,8 @@ def is_available_extension(name, user=None, host=None, port=None, maintenance_db
 
         pushsalt run '*' postgres.is_available_extension hstore
     """
-    known = available_extensions(user, host, port, maintenance_db, password, runas)
-    return name.lower() in [each.lower() for each in known]
+    available = available_extensions(user, host, port, maintenance_db, password, runas)
+    return name.lower() in [each.lower() for each in available]
 
 
 def is_installed_extension(name, user=None, host=None, port=None, maintenance_db=None, password=None, runas=None):

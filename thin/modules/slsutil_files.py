@@ -183,11 +183,11 @@ def findup(startpath, filenames, saltenv="base"):
     if startpath and not path_exists(startpath, saltenv):
         raise SaltInvocationError("Starting path not found in the state tree: %s" % startpath)
     folders = [folder for folder in (startpath or "").split("/") if folder]
-    known = set(__salt__["cp.list_master"](saltenv)) | set(__salt__["cp.list_master_dirs"](saltenv))
+    paths = set(__salt__["cp.list_master"](saltenv)) | set(__salt__["cp.list_master_dirs"](saltenv))
     for depth in range(len(folders), -1, -1):
         for name in names:
             path = "/".join(folders[:depth] + [name])
-            if path in known:
+            if path in paths:
                 return path
     raise CommandExecutionError(
         "File pattern(s) not found in path ancestry of %s: %s" % (startpath, ", ".join(map(str, names)))

@@ -194,8 +194,8 @@ def crl_managed(
             return __salt__["x509.encode_crl"](found.current, encoding=encoding, raw=True)
         wanted = dict(extensions)
         if counted:
-            known = found.current.extensions.get(number) if found.current else None
-            wanted["cRLNumber"] = documents.der.read(known[1]).number() + 1 if known else 1
+            extension = found.current.extensions.get(number) if found.current else None
+            wanted["cRLNumber"] = documents.der.read(extension[1]).number() + 1 if extension else 1
         return __salt__["x509.create_crl"](
             signing_private_key,
             revoked,

@@ -24,9 +24,9 @@ class Spec(object):
     def optional(self):
         """{name: default} of the others."""
         cut = len(self.args) - len(self.defaults)
-        known = dict(zip(self.args[cut:], self.defaults))
-        known.update((name, value) for name, value in self.kwonly.items() if value is not REQUIRED)
-        return known
+        optional = dict(zip(self.args[cut:], self.defaults))
+        optional.update((name, value) for name, value in self.kwonly.items() if value is not REQUIRED)
+        return optional
 
 
 class _Required(object):
@@ -95,11 +95,11 @@ def _slow(function):
     return Spec(args, varargs, keywords, tuple(defaults), kwonly)
 
 
-def bind(function, data, known=(), label=None):
+def bind(function, data, ignored=(), label=None):
     """``(args, kwargs)`` to call ``function`` with the items of a dict, as for a state's chunk.
 
-    ``known``: keys that are no arguments and are ignored. Raises SaltInvocationError for missing arguments and for
-    unknown keys. Salt: ``salt.utils.args.format_call``.
+    ``ignored``: keys that are no arguments. Raises SaltInvocationError for missing arguments and for unknown
+    keys. Salt: ``salt.utils.args.format_call``.
     """
     shape = spec(function)
     data = dict(data)
@@ -114,7 +114,7 @@ def bind(function, data, known=(), label=None):
         )
     args = [data.pop(name) for name in required]
     kwargs.update((name, data.pop(name)) for name in shape.required[len(required) :])
-    extra = {key: data[key] for key in data if key not in known}
+    extra = {key: data[key] for key in data if key not in ignored}
     if shape.keywords:
         kwargs.update(extra)
     elif extra:

@@ -111,17 +111,17 @@ def evaluate(expression, meets):
     return holds(tree, {word: bool(meets(word)) for word in words if word not in OPERATORS})
 
 
-def holds(tree, known):
-    """Whether a tree is true; ``known``: ``{word: bool}``. Raises ValueError where Python would raise TypeError."""
+def holds(tree, truths):
+    """Whether a tree is true; ``truths``: ``{word: bool}``. Raises ValueError where Python would raise TypeError."""
     kind = tree[0]
     if kind == "word":
-        return known[tree[1]]
+        return truths[tree[1]]
     if kind == "not":
-        return not holds(tree[1], known)
+        return not holds(tree[1], truths)
     if kind in ("and", "or"):
-        return (all if kind == "and" else any)(holds(part, known) for part in tree[1])
+        return (all if kind == "and" else any)(holds(part, truths) for part in tree[1])
     if kind == "call":
-        holds(tree[1], known)
+        holds(tree[1], truths)
         raise ValueError("has a '(' right behind a target")
     return False
 

@@ -20,7 +20,7 @@ def traverse_dict_and_list(data, key, default=None, delimiter=DELIMITER):
             data = _in_list(data, each)
         else:
             data = _in_dict(data, each)
-        if data is _NOTHING:
+        if data is _MISSING:
             return default
     return data
 
@@ -35,21 +35,21 @@ def traverse_dict(data, key, default=None, delimiter=DELIMITER):
     return data
 
 
-_NOTHING = object()
+_MISSING = object()
 
 
 def _in_dict(data, each):
     try:
         return data[each]
     except TypeError:
-        return _NOTHING
+        return _MISSING
     except KeyError:
         pass
     number = scalar(each)
     try:
-        return _NOTHING if number is each else data[number]
+        return _MISSING if number is each else data[number]
     except (KeyError, TypeError):
-        return _NOTHING
+        return _MISSING
 
 
 def _in_list(data, each):
@@ -62,18 +62,18 @@ def _in_list(data, each):
         if isinstance(item, dict) and name in item:
             return item[name]
     try:
-        return _NOTHING if index is None else data[index]
+        return _MISSING if index is None else data[index]
     except IndexError:
-        return _NOTHING
+        return _MISSING
 
 
 def scalar(text):
     """The number, boolean or None that a plain text is in YAML, else the text."""
     if not isinstance(text, str):
         return text
-    known = {"true": True, "false": False, "null": None, "none": None, "~": None}
-    if text.lower() in known:
-        return known[text.lower()]
+    constants = {"true": True, "false": False, "null": None, "none": None, "~": None}
+    if text.lower() in constants:
+        return constants[text.lower()]
     for kind in (int, float):
         try:
             if text.strip() == text and "_" not in text:

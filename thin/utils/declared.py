@@ -19,11 +19,11 @@ class Wanted(object):
         """Raises CommandExecutionError for an invalid declaration."""
         self.said = (opts.get("pillar") or {}).get(opts.get("resource_pillar_key") or "resources", {}).get(kind) or {}
         self._kind, self._manager = kind, str(opts.get("id") or "")
-        known = OPTIONS + tuple(more)
+        valid = OPTIONS + tuple(more)
         for name in self.said:
-            if name not in known:
+            if name not in valid:
                 log.getLogger(__name__).warning(
-                    "resources: %s: there is no option %s, only: %s", kind, name, ", ".join(sorted(known))
+                    "resources: %s: there is no option %s, only: %s", kind, name, ", ".join(sorted(valid))
                 )
         self.declared = self._texts("resource_ids")
         self._include = self._texts("include") if "include" in self.said else [] if self.declared else ["*"]

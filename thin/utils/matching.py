@@ -41,15 +41,15 @@ def _runs(a, b):
         where = {element: places for element, places in where.items() if len(places) <= most}
     runs, ending = [], {}
     for i, element in enumerate(a):
-        here = {}
+        next_ending = {}
         for j in where.get(element, ()):
             run = ending.get(j - 1)
             if run is None:
                 run = [i, j, 0]
                 runs.append(run)
             run[2] += 1
-            here[j] = run
-        ending = here
+            next_ending[j] = run
+        ending = next_ending
     return runs
 
 

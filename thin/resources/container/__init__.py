@@ -135,8 +135,8 @@ def _state():
 
 
 def _current():
-    known = _state()["there"]
-    found = (_look() if known is None else known).get(__resource__["id"])
+    containers = _state()["there"]
+    found = (_look() if containers is None else containers).get(__resource__["id"])
     if found is None:
         raise CommandExecutionError("there is no container %s" % __resource__["id"])
     return found

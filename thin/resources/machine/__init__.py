@@ -143,8 +143,8 @@ def enter():
 
 
 def _current():
-    known = __context__[_CONTEXT]["there"]
-    found = (_look() if known is None else known).get(__resource__["id"])
+    machines = __context__[_CONTEXT]["there"]
+    found = (_look() if machines is None else machines).get(__resource__["id"])
     if found is None:
         raise CommandExecutionError("there is no machine %s" % __resource__["id"])
     return found

@@ -193,7 +193,7 @@ class Packed(object):
                 command = [str(word) for word in self.command] + [self.path]
                 found = process.output(command, dict(os.environ, LC_ALL="C"))
             else:
-                found = self._pieces_here(self._decompressor())
+                found = self._by_python(self._decompressor())
             for piece in found:
                 yield piece
         except (OSError, ValueError, EOFError) as exc:
@@ -215,7 +215,7 @@ class Packed(object):
             pass
         raise CommandExecutionError(_UNLISTED % self.name)
 
-    def _pieces_here(self, make):
+    def _by_python(self, make):
         """Yield the bytes as Python decompresses them; ``make`` creates a decompressor for each concatenated stream."""
         inner, data = make(), b""
         with open(self.path, "rb") as stream:

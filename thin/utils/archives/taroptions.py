@@ -76,7 +76,7 @@ class Options(object):
 
     def _long(self, word):
         name = word[2:].partition("=")[0]
-        known = [long for longs in _LOOKING.values() for long in longs.split()]
+        options = [long for longs in _LOOKING.values() for long in longs.split()]
         if name and _ABSOLUTE.startswith(name):
             self.absolute = True
             return
@@ -84,7 +84,7 @@ class Options(object):
             return
         if name and any(long.startswith(name) for longs in _PACKERS.values() for long in longs.split()):
             self.packers.append("--" + name)
-        if name and any(long.startswith(name) for long in known) and name not in _OTHERS.split():
+        if name and any(long.startswith(name) for long in options) and name not in _OTHERS.split():
             self.looking.append("--" + name)
         self.extracts = self.extracts or (len(name) > 3 and ("extract".startswith(name) or name == "get"))
         self.words.append(word)

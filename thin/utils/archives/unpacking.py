@@ -234,11 +234,11 @@ class _Placing(object):
         self.stage, self.explicit, self.owners = stage, explicit, owners
 
     def run(self):
-        stage, known = self.stage, os.fstat(self.stage.tree)
+        stage, wanted = self.stage, os.fstat(self.stage.tree)
         self._folder("", stage.tree, stage.dest)
         if "" in self.explicit:
-            self._dress(stage.dest, known, False)
-            stage.times = (known.st_atime_ns, known.st_mtime_ns) if self.owners else None
+            self._dress(stage.dest, wanted, False)
+            stage.times = (wanted.st_atime_ns, wanted.st_mtime_ns) if self.owners else None
 
     def _folder(self, path, source, dest):
         """Move the content of the open folder ``source`` into ``dest``; ``path`` is their path within the archive."""
@@ -259,7 +259,7 @@ class _Placing(object):
         return os.path.join(self.stage.path, path)
 
     def _subfolder(self, path, name, source, dest):
-        known = self.stage.folders[path]
+        wanted = self.stage.folders[path]
         try:
             os.mkdir(name, 0o700, dir_fd=dest)
             made = True
@@ -271,7 +271,7 @@ class _Placing(object):
             below = self._open(path, name, dest)
             self._folder(path, ours, below)
             if made or path in self.explicit:
-                self._dress(below, known, made)
+                self._dress(below, wanted, made)
         finally:
             os.close(ours)
             if below is not None:
@@ -289,15 +289,15 @@ class _Placing(object):
         with safepath.at(self._shown(path), follow=True) as place:
             return place.enter()
 
-    def _dress(self, descriptor, known, made):
+    def _dress(self, descriptor, wanted, made):
         """Set owner, mode and times. The owner comes first: chown clears setuid and setgid."""
         now = os.fstat(descriptor)
-        if (made or self.owners) and (now.st_uid, now.st_gid) != (known.st_uid, known.st_gid):
-            os.fchown(descriptor, known.st_uid, known.st_gid)
-        if stat.S_IMODE(os.fstat(descriptor).st_mode) != stat.S_IMODE(known.st_mode):
-            os.fchmod(descriptor, stat.S_IMODE(known.st_mode))
+        if (made or self.owners) and (now.st_uid, now.st_gid) != (wanted.st_uid, wanted.st_gid):
+            os.fchown(descriptor, wanted.st_uid, wanted.st_gid)
+        if stat.S_IMODE(os.fstat(descriptor).st_mode) != stat.S_IMODE(wanted.st_mode):
+            os.fchmod(descriptor, stat.S_IMODE(wanted.st_mode))
         if made or self.owners:
-            os.utime(descriptor, ns=(known.st_atime_ns, known.st_mtime_ns))
+            os.utime(descriptor, ns=(wanted.st_atime_ns, wanted.st_mtime_ns))
 
 
 def _move(name, source, dest, found):

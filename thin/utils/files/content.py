@@ -46,7 +46,7 @@ class LocalFile(object):
         self._words = words if source_sum else None
 
     @property
-    def known(self):
+    def has_digest(self):
         """Whether the digest is given or was computed already, so that the bytes need not be read."""
         return self._hsum is not None
 

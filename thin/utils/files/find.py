@@ -105,8 +105,8 @@ class Finder(object):
             from thin.utils import words as shell
 
             words = [word.replace("{}", path) for word in shell.split(self.command)]
-            with open(os.devnull, encoding="utf-8") as nothing:
-                subprocess.call(words, stdin=nothing)
+            with open(os.devnull, encoding="utf-8") as null:
+                subprocess.call(words, stdin=null)
             yield path
         elif self.shown:
             values = [PRINTS[word](path, st) for word in self.shown]

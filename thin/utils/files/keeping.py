@@ -31,7 +31,7 @@ MOST_ENTRIES = 10000
 MOST_BYTES = 1 << 30
 #: The maximum of bytes of a job's records that are read.
 _LIMIT = 64 * 1024 * 1024
-NOTHING = {"kind": "none"}
+ABSENT = {"kind": "none"}
 
 
 def state_key(salt, tag):
@@ -61,7 +61,7 @@ class Keeper(object):
     def of_state(self, low, tag):
         """A context manager that keeps what the state changes, if its chunk requests that."""
         if not (self._always or low.get("backup", self._usual) in ("minion", "both")):
-            return Nothing()
+            return NoKeeper()
         hides = low.get("no_log") or low.get("show_changes") is False or low.get("show_diff") is False
         return self.of(tag, bool(hides))
 
@@ -106,17 +106,17 @@ class Keeper(object):
     def _keep(self, path, content):
         if path == self._cachedir or path.startswith(self._cachedir.rstrip("/") + "/"):
             return
-        known = self._found.get(path)
-        if known is not None and not (content and known["kind"] == "file" and "sha" not in known):
+        recorded = self._found.get(path)
+        if recorded is not None and not (content and recorded["kind"] == "file" and "sha" not in recorded):
             return
         found = look(path)
-        if content and found["kind"] == "dir" and known is None:
+        if content and found["kind"] == "dir" and recorded is None:
             found = self._keep_below(path, found)
         if content and found["kind"] == "file":
             found = dict(found, copy=backup.copy(path, self._cachedir))
             found["sha"] = hashes.file_hash(found["copy"])
-            if known is not None:  # a record without the content exists: owner or mode were changed before
-                found.update((key, known[key]) for key in ("mode", "uid", "gid"))
+            if recorded is not None:  # a record without the content exists: owner or mode were changed before
+                found.update((key, recorded[key]) for key in ("mode", "uid", "gid"))
         self._note(path, found)
 
     def _keep_below(self, path, found):
@@ -163,7 +163,7 @@ class Keeper(object):
         self._begun = True
 
 
-class Nothing(object):
+class NoKeeper(object):
     """A context manager that keeps nothing."""
 
     def __enter__(self):
@@ -192,7 +192,7 @@ def look(path, digest=False):
     except (FileNotFoundError, NotADirectoryError):
         found = None
     if found is None:
-        return dict(NOTHING)
+        return dict(ABSENT)
     kinds = ((stat.S_ISREG, "file"), (stat.S_ISDIR, "dir"), (stat.S_ISLNK, "link"))
     kind = next((kind for test, kind in kinds if test(found.st_mode)), "other")
     seen = {"kind": kind, "uid": found.st_uid, "gid": found.st_gid, "mode": stat.S_IMODE(found.st_mode)}

@@ -105,10 +105,10 @@ class Change(object):
                 self.grown -= len(line.encode(**_CODE))
                 self._show(self.pruned, "- " + line)
                 continue
-            key_here, mark, value_here = bare.partition(separator)
-            matching = keys.get(self._fold_key(key_here)) if mark else None
+            line_key, mark, line_value = bare.partition(separator)
+            matching = keys.get(self._fold_key(line_key)) if mark else None
             if matching:
-                line = self._line(line, matching, key_here, value_here, len(bare) < len(line))
+                line = self._line(line, matching, line_key, line_value, len(bare) < len(line))
             last = line
             if line:
                 yield line
@@ -128,7 +128,7 @@ class Change(object):
         for line in ["- <EOF>\n"] + ["+ " + line for line in missing] + ["+ <EOF>\n"]:
             self._show(self.went, line)
 
-    def _line(self, line, matching, key_here, value_here, commented):
+    def _line(self, line, matching, line_key, line_value, commented):
         """The new line for one that has one of the keys ``matching``; "" if it is removed."""
         before = line
         for key in matching:
@@ -136,12 +136,12 @@ class Change(object):
             if commented:
                 wrong = left > 0  # if there are enough lines, a comment is kept
             else:
-                wrong = left == 0 or self._fold_value(value_here) != self._fold_value(value)
+                wrong = left == 0 or self._fold_value(line_value) != self._fold_value(value)
             if wrong:
                 self._show(self.went, "- " + line)
                 line = ""
                 if left != 0:
-                    line = "%s%s%s\n" % (key_here, self.separator, value)
+                    line = "%s%s%s\n" % (line_key, self.separator, value)
                     kind = "" if isinstance(value, str) else " (from %s type)\n" % type(value).__name__
                     self._show(self.went, "+ " + (line.rstrip() + kind if kind else line))
                 self.changed += 1

@@ -131,14 +131,14 @@ def rmtree(path, ignore_errors=False, dir_fd=None):
         raise
     try:
         while todo:
-            here = todo[-1]
+            folder = todo[-1]
             inner = None
             try:
-                inner = here.step()
+                inner = folder.step()
                 if inner is None:
                     todo.pop().close()
                     if todo:
-                        os.rmdir(here.name, dir_fd=todo[-1].descriptor)
+                        os.rmdir(folder.name, dir_fd=todo[-1].descriptor)
                     else:
                         os.rmdir(name, dir_fd=dir_fd)
             except OSError:

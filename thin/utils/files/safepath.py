@@ -104,10 +104,10 @@ def _below(folder, path):
             try:
                 inner = os.open(step, _STEP, dir_fd=descriptor)
             except OSError as exc:
-                here = os.path.join(folder, *steps[:count])
+                current = os.path.join(folder, *steps[:count])
                 if exc.errno in A_LINK + (errno.ENOTDIR,) and _target(step, descriptor) is not None:
-                    raise Refused("'%s' is a link: nothing is done through links in '%s'" % (here, folder))
-                raise named(exc, here)
+                    raise Refused("'%s' is a link: nothing is done through links in '%s'" % (current, folder))
+                raise named(exc, current)
             os.close(descriptor)
             descriptor = inner
     except BaseException:
@@ -146,12 +146,12 @@ def _followed(path):
 
 def _look_along(path, follow):
     """Raise Refused for a link that root may not follow. It checks by path, so that later changes are not noticed."""
-    todo, here, trusted, links = _steps(os.path.join(os.getcwd(), path)), "/", closed(os.lstat("/")), 0
+    todo, current, trusted, links = _steps(os.path.join(os.getcwd(), path)), "/", closed(os.lstat("/")), 0
     while todo:
         step = todo.pop()
-        here = os.path.join(here, step) if step != ".." else os.path.dirname(here)
+        current = os.path.join(current, step) if step != ".." else os.path.dirname(current)
         try:
-            found = os.lstat(here)
+            found = os.lstat(current)
         except OSError:
             return
         if not stat.S_ISLNK(found.st_mode):
@@ -159,12 +159,14 @@ def _look_along(path, follow):
         elif todo or follow:
             links += 1
             if not (trusted and found.st_uid in rulers()):
-                raise _refusal(here, found, os.lstat(os.path.dirname(here)))
+                raise _refusal(current, found, os.lstat(os.path.dirname(current)))
             if links > _LINKS:
                 return
-            target = os.readlink(here)
+            target = os.readlink(current)
             todo += _steps(target)
-            here, trusted = ("/", closed(os.lstat("/"))) if target.startswith("/") else (os.path.dirname(here), True)
+            current, trusted = (
+                ("/", closed(os.lstat("/"))) if target.startswith("/") else (os.path.dirname(current), True)
+            )
 
 
 def _steps(path):

@@ -164,7 +164,7 @@ class Tree(object):
 
     def _link(self, name, target):
         found = self._in_the_way(name)
-        with self.at(name) if found else _Nothing() as place:
+        with self.at(name) if found else _NoPlace() as place:
             if found and stat.S_ISLNK(found.st_mode) and place.readlink() == target:
                 return ""
         if not self.test:
@@ -206,7 +206,7 @@ def _complain(left):
         raise CommandExecutionError("; ".join("Failed to change %s to %s" % item for item in left.items()))
 
 
-class _Nothing(object):
+class _NoPlace(object):
     def __enter__(self):
         return None
 

@@ -127,7 +127,7 @@ def _one(made, name, source, saltenv, entries, fits, keep_symlinks, include_empt
                 made.add_directory(destination)
                 made.keep.add(destination)
     elif links:
-        _drop_links_to_nothing(made, name, folders)
+        _drop_broken_links(made, name, folders)
 
 
 def _place_links(made, name, entries, links, fits):
@@ -160,7 +160,7 @@ def _folders_of(paths):
     return found
 
 
-def _drop_links_to_nothing(made, name, folders):
+def _drop_broken_links(made, name, folders):
     """Remove links to directories that are not created because they are empty; links that were broken are kept."""
     dropped = True
     while dropped:

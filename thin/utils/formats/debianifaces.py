@@ -217,9 +217,9 @@ def _adapter(adapters, name, filename):
 def _option(family, addrfam, line):
     attr, _, value = line.partition(" ") if " " in line else line.partition("\t")
     value, name = value.strip(), attr.replace("-", "_")
-    known = OPTIONS.get(addrfam, {})
+    options = OPTIONS.get(addrfam, {})
     if attr in OPTIONS["inet"] or attr in OPTIONS["inet6"]:
-        value = known[attr](value)[1] if attr in known else value
+        value = options[attr](value)[1] if attr in options else value
         if name == "address" and "address" in family:
             family.setdefault("addresses", []).append(value)
         else:
@@ -316,9 +316,9 @@ def _place(data, option, value):
     word = _CALLED.get(option, option)
     name = word.replace("-", "_")
     for addrfam, family in data.items():
-        valid, value_here = OPTIONS[addrfam][word](value) if word in OPTIONS[addrfam] else (False, None)
+        valid, checked = OPTIONS[addrfam][word](value) if word in OPTIONS[addrfam] else (False, None)
         if valid and (wanted == addrfam or (wanted is None and name not in family)):
-            family[name] = value_here
+            family[name] = checked
 
 
 def _ethtool(opts, iface):

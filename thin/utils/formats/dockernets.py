@@ -55,10 +55,12 @@ def _addresses(old, new):
         return {}
     found = {}
     if "automatic" in kinds:
-        here = old if kinds[0] == "automatic" else new
+        endpoint = old if kinds[0] == "automatic" else new
         for key in _CHOSEN:
-            if here.get(key):
-                found[key] = {"old": here[key], "new": None} if here is old else {"old": None, "new": here[key]}
+            if endpoint.get(key):
+                found[key] = (
+                    {"old": endpoint[key], "new": None} if endpoint is old else {"old": None, "new": endpoint[key]}
+                )
         if not found:
             found["IPConfiguration"] = {"old": kinds[0], "new": kinds[1]}
     fixed = [one["IPAMConfig"] if kind == "static" else None for one, kind in zip((old, new), kinds)]

@@ -38,8 +38,8 @@ def line(address, aliases, comment=None):
 
 def add(lines, address, alias):
     """The lines with this alias added to the first line of the address, or to a new line at the end."""
-    for at, (here, aliases, comment) in enumerate(map(fields, lines)):
-        if here == address:
+    for at, (found_address, aliases, comment) in enumerate(map(fields, lines)):
+        if found_address == address:
             return lines[:at] + [line(address, aliases + [alias], comment)] + lines[at + 1 :]
     return _ended(lines) + [line(address, [alias])]
 
@@ -48,8 +48,8 @@ def remove(lines, address, alias):
     """The lines without this alias of the address; lines without any alias left are removed."""
     kept = []
     for each in lines:
-        here, aliases, comment = fields(each)
-        if here != address or alias not in aliases:
+        found_address, aliases, comment = fields(each)
+        if found_address != address or alias not in aliases:
             kept.append(each)
         elif set(aliases) != {alias}:
             kept.append(line(address, [name for name in aliases if name != alias], comment))
@@ -72,8 +72,8 @@ def replace(lines, address, aliases, comment=None):
 def comment(lines, address, text):
     """The lines with this comment on each line of the address."""
     return [
-        line(address, aliases, text) if here == address else each
-        for each, (here, aliases, _) in zip(lines, map(fields, lines))
+        line(address, aliases, text) if found_address == address else each
+        for each, (found_address, aliases, _) in zip(lines, map(fields, lines))
     ]
 
 

@@ -13,7 +13,7 @@ _NOT = re.compile(r"(!|not)\s?")
 _NAMED = ("pknock", "quota2", "recent")
 
 #: Options of targets: they follow ``--jump``, in this order. iptables-extensions(8), xtables-addons(8).
-_BEHIND_JUMP = """
+_AFTER_JUMP = """
 j jump add-set and-mark and-tos checksum-fill clamp-mss-to-pmtu clustermac ctevents ctmask del-set ecn-tcp-remove exist
 expevents gateway hash-init hashmode helper label local-node log-ip-options log-level log-prefix log-tcp-options
 log-tcp-sequence log-uid map-set mask mss new nfmask nflog-group nflog-prefix nflog-range nflog-threshold nodst notrack
@@ -85,10 +85,10 @@ def build(options):
         rule += _once(rule, "-m comment") + ['--comment "%s"' % left.pop("comment")]
     if left.get("set"):
         rule.append(_option(left, "set", "--match-set"))
-    behind = [_jump_option(key, left.pop(key)) for key in _BEHIND_JUMP if key in left]
+    jump_options = [_jump_option(key, left.pop(key)) for key in _AFTER_JUMP if key in left]
     for key in list(left):
         rule.append(_option(left, key, ("-" if len(key) == 1 else "--") + key))
-    return " ".join(rule + behind)
+    return " ".join(rule + jump_options)
 
 
 def _negated(value):

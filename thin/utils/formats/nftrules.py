@@ -86,8 +86,8 @@ def handles(listing):
 def real_family(family):
     """nft's name of a family. Raises SaltInvocationError for an unknown one."""
     if family not in FAMILIES:
-        known = ", ".join(sorted(FAMILIES))
-        raise SaltInvocationError("nftables has no family '%s', only %s" % (family, known))
+        families = ", ".join(sorted(FAMILIES))
+        raise SaltInvocationError("nftables has no family '%s', only %s" % (family, families))
     return FAMILIES[family]
 
 

@@ -56,8 +56,8 @@ def contents(text):
 def owner(text):
     """The package's name from ``apk info --who-owns``, "" if there is none."""
     match = re.search(r" is owned by (\S+)", text)
-    known = match and _PACKAGE.match(match.group(1))
-    return known.group(1) if known else match.group(1) if match else ""
+    package = match and _PACKAGE.match(match.group(1))
+    return package.group(1) if package else match.group(1) if match else ""
 
 
 def name_of(word):

@@ -88,9 +88,9 @@ def versions(text):
         if key == "Package":
             name = value.strip()
         elif key == field and name and value.strip() != "(null)":
-            known = found.setdefault(name, [])
-            if value.strip() not in known:
-                known.append(value.strip())
+            listed = found.setdefault(name, [])
+            if value.strip() not in listed:
+                listed.append(value.strip())
     return found
 
 

@@ -59,14 +59,14 @@ def one(line, osarch):
     if len(words) != 6:
         return None
     name, epoch, version, release, arch, seconds = words
-    known = seconds.isdigit() and seconds != "0"
+    is_known = seconds.isdigit() and seconds != "0"
     return resolve_name(name, arch, osarch), {
         "epoch": None if epoch in ("(none)", "0", "") else epoch,
         "version": version,
         "release": release or None,
         "arch": arch,
-        "install_date": date(int(seconds)) if known else None,
-        "install_date_time_t": int(seconds) if known else None,
+        "install_date": date(int(seconds)) if is_known else None,
+        "install_date_time_t": int(seconds) if is_known else None,
     }
 
 

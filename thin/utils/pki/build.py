@@ -255,8 +255,8 @@ def _revoked(given, now, include_expired):
     number, until = given.get("serial_number"), given.get("not_after")
     until = moment(until) if until else None
     if "certificate" in given:
-        known = load.certificate(given["certificate"])
-        number, until = known.serial_number, known.not_after
+        revoked_cert = load.certificate(given["certificate"])
+        number, until = revoked_cert.serial_number, revoked_cert.not_after
     if not number:
         raise SaltInvocationError("Need serial_number or certificate")
     number = serial(number)

@@ -153,8 +153,8 @@ def _authority_key(value, subject_key, ca, ca_key):
         value = dict(pairs_of(value)[0])
     parts, named = [], False
     if "keyid" in value:
-        known = ca.extensions.get(oids.EXTENSIONS["subjectKeyIdentifier"]) if ca else None
-        digest = der.read(known[1]).body if known else (ca.public if ca else ca_key).digest()
+        extension = ca.extensions.get(oids.EXTENSIONS["subjectKeyIdentifier"]) if ca else None
+        digest = der.read(extension[1]).body if extension else (ca.public if ca else ca_key).digest()
         parts.append(der.tlv(0x80, digest))
         named = True
     if value.get("issuer") == "always" or ("issuer" in value and not named):
@@ -174,10 +174,10 @@ def _issuer_names(value, subject_key, ca, ca_key):
     if ("issuer", "copy") in pairs:
         if not ca:
             raise SaltInvocationError("Need CA certificate to copy to issuerAltName")
-        known = ca.extensions.get(oids.EXTENSIONS["subjectAltName"])
-        if not known:
+        extension = ca.extensions.get(oids.EXTENSIONS["subjectAltName"])
+        if not extension:
             raise CommandExecutionError("No subjectAltName extension was found in the CA certificate to copy from")
-        found = [item.raw for item in der.read(known[1])]
+        found = [item.raw for item in der.read(extension[1])]
         pairs = [pair for pair in pairs if pair[0] != "issuer"]
     return critical, der.sequence(*(found + general.build(pairs)))
 

@@ -15,14 +15,14 @@ def number(value):
     return hexed("%x" % value)
 
 
-def all_of(values, known=None):
+def all_of(values, identifiers=None):
     """{name of the argument: what it says} of {object identifier: (critical, DER)}. ``known``: {name: identifier}."""
-    known = known or oids.EXTENSIONS
-    order = oids.EXTENSION_ORDER if known is oids.EXTENSIONS else known
+    identifiers = identifiers or oids.EXTENSIONS
+    order = oids.EXTENSION_ORDER if identifiers is oids.EXTENSIONS else identifiers
     found = {}
     for name in order:
-        if known[name] in values:
-            critical, data = values[known[name]]
+        if identifiers[name] in values:
+            critical, data = values[identifiers[name]]
             found[name] = dict({"critical": critical}, **_SHOWN[name](der.read(data)))
     return found
 

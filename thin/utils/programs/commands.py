@@ -182,7 +182,7 @@ def answer(result, encoding, rstrip, good):
     return ret
 
 
-def known_shells():
+def valid_shells():
     """The shells in /etc/shells, None if there is no such file."""
     try:
         with open("/etc/shells", "rb") as handle:

@@ -81,16 +81,16 @@ class Server(object):
                 value = salt["config.option"]("mysql." + name)
             if value:
                 found[name] = value
-        known = _from_file(found["default_file"], found.get("default_group")) if "default_file" in found else {}
+        options = _from_file(found["default_file"], found.get("default_group")) if "default_file" in found else {}
         ssl = found.pop("ssl", None)
         if isinstance(ssl, dict):
-            known.update(("ssl-%s" % str(key).replace("_", "-"), value) for key, value in ssl.items())
-        known.update(found)
-        self._password = known.get("pass")
+            options.update(("ssl-%s" % str(key).replace("_", "-"), value) for key, value in ssl.items())
+        options.update(found)
+        self._password = options.get("pass")
         words = [("host", "host"), ("user", "user"), ("port", "port"), ("unix_socket", "socket"), ("db", "database")]
         words.append(("charset", "default-character-set"))
-        words += [(key, key) for key in sorted(known) if key.startswith("ssl-")]
-        self.argv = ["--%s=%s" % (word, known[key]) for key, word in words if known.get(key)]
+        words += [(key, key) for key in sorted(options) if key.startswith("ssl-")]
+        self.argv = ["--%s=%s" % (word, options[key]) for key, word in words if options.get(key)]
         for flag in given.get("client_flags") or ():
             if str(flag).lower() in _FLAGS:
                 self.argv.append(_FLAGS[str(flag).lower()])
@@ -180,12 +180,12 @@ def _parsed(xml):
 def _from_file(path, group):
     """The options in an option file, by our names: of the groups for all clients, then of ``group``."""
     groups = _read_options(str(path), {}, 0)
-    known = {}
+    options = {}
     for name in _GROUPS + ((group,) if group else ()):
         for key, value in groups.get(name, ()):
             if key in _OPTIONS:
-                known[_OPTIONS[key]] = value
-    return known
+                options[_OPTIONS[key]] = value
+    return options
 
 
 def _read_options(path, groups, depth):

@@ -50,10 +50,10 @@ def says(*parts):
 def remembered(context, key, paths, read):
     """The value of ``read()``, stored in ``context``; it is called again only if one of the files has changed."""
     stamp = [_stamp(path) for path in paths]
-    known = context.get(key)
-    if not (isinstance(known, dict) and known.get("stamp") == stamp) or not any(stamp):
-        known = context[key] = {"stamp": stamp, "value": read()}
-    return known["value"]
+    cached = context.get(key)
+    if not (isinstance(cached, dict) and cached.get("stamp") == stamp) or not any(stamp):
+        cached = context[key] = {"stamp": stamp, "value": read()}
+    return cached["value"]
 
 
 def _stamp(path):

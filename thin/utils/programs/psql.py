@@ -45,7 +45,7 @@ def role(name):
 
 
 def last_error(context):
-    """": " and the last error of psql, which is cleared; "" if there is none."""
+    """ ": " and the last error of psql, which is cleared; "" if there is none."""
     said = context.pop(ERROR, "")
     return ": " + said if said else ""
 

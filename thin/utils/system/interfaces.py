@@ -68,8 +68,8 @@ def addresses(family, names=None, include_loopback=False):
     """The sorted addresses (text) of these interfaces."""
     from ipaddress import ip_address
 
-    here = {ip_address(entry["address"]) for entry in entries(family, chosen(names, table()))}
-    return [str(address) for address in sorted(here) if include_loopback or not address.is_loopback]
+    unique = {ip_address(entry["address"]) for entry in entries(family, chosen(names, table()))}
+    return [str(address) for address in sorted(unique) if include_loopback or not address.is_loopback]
 
 
 def networks(family, found, include_loopback=False):
@@ -78,5 +78,5 @@ def networks(family, found, include_loopback=False):
 
     size = "netmask" if family == "inet" else "prefixlen"
     pairs = [(entry["address"], entry[size]) for entry in entries(family, found) if entry[size]]
-    here = {ip_network("%s/%s" % pair, strict=False) for pair in pairs}
-    return {network for network in here if include_loopback or not network.is_loopback}
+    unique = {ip_network("%s/%s" % pair, strict=False) for pair in pairs}
+    return {network for network in unique if include_loopback or not network.is_loopback}

@@ -30,9 +30,9 @@ def check_number(value, what):
         raise CommandExecutionError("Invalid %s" % what)
 
 
-def check_choice(known, value, what):
+def check_choice(valid, value, what):
     """The value must be one of the valid ones."""
-    if value not in known:
+    if value not in valid:
         raise CommandExecutionError("Invalid %s" % what)
 
 

@@ -169,12 +169,12 @@ class Process(object):
 
     def as_dict(self, attrs=None):
         """All properties, or ``attrs``; None for those that only its owner may read. ValueError for an unknown one."""
-        known = {name[4:] for name in dir(self) if name.startswith("_of_")}
-        unknown = [name for name in attrs or () if name not in known]
+        names = {name[4:] for name in dir(self) if name.startswith("_of_")}
+        unknown = [name for name in attrs or () if name not in names]
         if unknown:
             raise ValueError("invalid attr name%s %s" % ("s" if unknown[1:] else "", ", ".join(map(repr, unknown))))
         found = {}
-        for name in attrs or sorted(known):
+        for name in attrs or sorted(names):
             try:
                 found[name] = getattr(self, "_of_" + name)()
             except (OSError, IndexError, KeyError):
@@ -371,15 +371,15 @@ def swap_memory():
 
 def partitions(everything=False):
     """[{"device", "mountpoint", "fstype", "opts"}] of the mounts: those with a device, or all."""
-    known = {"zfs"}
+    with_device = {"zfs"}
     for line in (read("/proc/filesystems") or "").splitlines():
         if not line.startswith("nodev"):
-            known.add(line.strip())
+            with_device.add(line.strip())
     found = []
     for line in (read("/proc/self/mounts") or "").splitlines():
         device, mountpoint, fstype, opts = [_unescaped(word) for word in line.split()[:4]]
         device = "" if device == "none" else device
-        if everything or (device and fstype in known):
+        if everything or (device and fstype in with_device):
             found.append({"device": device, "mountpoint": mountpoint, "fstype": fstype, "opts": opts})
     return found
 

@@ -130,20 +130,20 @@ def format_call(fun, data, initial_ret=None, expected_extra_kws=(), is_class_met
     """
     ret = dict(initial_ret or {})
     aspec = get_function_argspec(fun, is_class_method)
-    known = arg_lookup(fun, aspec)
-    missing = [name for name in known["args"] if name not in data]
+    signature = arg_lookup(fun, aspec)
+    missing = [name for name in signature["args"] if name not in data]
     if missing:
-        wanted = len(known["args"])
+        wanted = len(signature["args"])
         raise SaltInvocationError(
             "%s takes at least %d argument%s (%d given)"
             % (fun.__name__, wanted, "" if wanted == 1 else "s", wanted - len(missing))
         )
-    ret["args"] = [data[name] for name in known["args"]]
-    ret["kwargs"] = {name: data.get(name, known["kwargs"][name]) for name in known["kwargs"]}
+    ret["args"] = [data[name] for name in signature["args"]]
+    ret["kwargs"] = {name: data.get(name, signature["kwargs"][name]) for name in signature["kwargs"]}
     extra = {
         key: value
         for key, value in data.items()
-        if key not in known["args"] and key not in known["kwargs"] and key not in expected_extra_kws
+        if key not in signature["args"] and key not in signature["kwargs"] and key not in expected_extra_kws
     }
     if aspec.keywords:
         ret["kwargs"].update(extra)

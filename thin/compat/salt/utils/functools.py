@@ -34,5 +34,5 @@ def call_function(salt_function, *args, **kwargs):
     from thin.utils import args as signatures
 
     shape = signatures.spec(salt_function)
-    known = kwargs if shape.keywords else {key: kwargs[key] for key in kwargs if key in shape.args}
-    return salt_function(*args, **known)
+    accepted = kwargs if shape.keywords else {key: kwargs[key] for key in kwargs if key in shape.args}
+    return salt_function(*args, **accepted)
