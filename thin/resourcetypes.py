@@ -73,7 +73,7 @@ def declaration(said):
     """
     said = {} if said is None else {"resource_ids": said} if isinstance(said, (list, tuple)) else said
     if not isinstance(said, dict):
-        raise ValueError("what is declared of it is neither a mapping nor a list of ids, but %s" % type(said).__name__)
+        raise ValueError("its declaration is neither a mapping nor a list of ids, but %s" % type(said).__name__)
     ids = said.get("resource_ids")
     if ids is None:
         return said
@@ -122,7 +122,7 @@ def _each(types, name, wrong):
                 continue
         try:
             if time.monotonic() > end:
-                raise CommandExecutionError("those of the others took more than %d seconds" % GRAINS_TIME)
+                raise CommandExecutionError("those of the other resources took more than %d seconds" % GRAINS_TIME)
             said["grains"] = types.grains(name)
         except CommandExecutionError as exc:
             wrong.append("the grains of %s are missing: %s" % (one, exc))

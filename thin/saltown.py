@@ -453,7 +453,7 @@ class Source(object):
                     self._absent[name] = bool(info.get("native"))
             if self._absent.get(name):
                 raise ImportError(
-                    "%s is a C extension, which cannot travel: install the package of %s for %s on this target"
+                    "%s is a C extension, which cannot be sent: install the package of %s for %s on this target"
                     % (name, top, sys.executable),
                     name=name,
                 )

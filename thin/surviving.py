@@ -307,7 +307,7 @@ class Surviving(relay.Relay):
             self._stop("worker_died", "stopped by signal %d" % signal.SIGTERM)
         if self.lost_at is not None and self.why is None:
             if self.spool.full:
-                self._stop("excess", "more was to be kept than %d MiB" % (kept.LIMIT // 1024 // 1024))
+                self._stop("excess", "more than %d MiB would have to be stored" % (kept.LIMIT // 1024 // 1024))
             elif now >= self.lost_at + MOST:
                 self._stop("timeout", "stopped %d hours after the connection was lost" % (MOST // 3600))
             elif not self.hanging and now >= self.lost_at + self.patience:

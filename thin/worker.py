@@ -138,7 +138,7 @@ class Worker(object):
             kind, text = boot.trouble(exc)
             text = "grains cannot be collected: %s" % text
         else:
-            kind, text = "resource_unreachable", "its grains cannot be had: %s" % exc
+            kind, text = "resource_unreachable", "its grains cannot be collected: %s" % exc
         hint = "run with `-l debug` for the details"
         return {"k": "error", "kind": kind, "hint": hint, "message": text, "tb": _traceback()}
 

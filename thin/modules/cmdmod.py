@@ -390,7 +390,7 @@ def _run(
         python_shell = bool(kwargs.get("__pub_jid")) or __opts__.get("cmd_safe", True) is False
     if shell and not (os.path.isfile(shell) and os.access(shell, os.X_OK)):
         raise CommandExecutionError("The shell %s is not available" % shell)
-    if not quiet and commands.valid_shells() is not None and shell not in commands.known_shells():
+    if not quiet and commands.valid_shells() is not None and shell not in commands.valid_shells():
         log.warning("%s is not one of the shells in /etc/shells", shell)
     cwd = commands.directory(cwd, runas)
     if template:

@@ -92,7 +92,7 @@ def send(
 
 def _sent(tag, data):
     if not link.connected():
-        log.warning("There is no controller to tell: the event %s is lost", tag)
+        log.warning("There is no controller: the event %s is lost", tag)
         return False
     link.event(str(tag), data)
     return True

@@ -105,7 +105,7 @@ def managed(
         return failed(ret, words)
     if not source and not given and replace:
         replace = False
-        log.warning("%s has neither a source nor contents: what it holds stays, whatever 'replace' says", name)
+        log.warning("%s has neither a source nor contents: its content is kept, and 'replace' is ignored", name)
     if "file_mode" in kwargs:
         ret.setdefault("warnings", []).append(
             "The 'file_mode' argument will be ignored.  Please use 'mode' instead to set file permissions."

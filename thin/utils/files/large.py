@@ -54,7 +54,7 @@ def pieces(path, work):
             os.kill(pid, 9)
             os.waitpid(pid, 0)
     if status:
-        raise OSError(errno.EIO, words or "it was cut short while it was read", path)
+        raise OSError(errno.EIO, words or "it was truncated while it was read", path)
 
 
 def _begun(source, work):

@@ -60,7 +60,7 @@ def not_editable(name):
 def user_of(kwargs, user):
     """``user``, or the value of the unknown argument ``owner``."""
     if not user and "owner" in kwargs:
-        log.warning("there is no argument owner; user is used")
+        log.warning("there is no argument owner: its value is used as user")
         return kwargs["owner"]
     return user
 

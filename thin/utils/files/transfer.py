@@ -105,7 +105,7 @@ class Tree(object):
                 found = self.lstat(name)
         if found is not None:
             if not stat.S_ISDIR(found.st_mode):
-                raise CommandExecutionError("%s is there, and is no folder" % self.path(name))
+                raise CommandExecutionError("%s exists, and is no folder" % self.path(name))
             return self._dress(name, "d", found)
         if not self.test:
             self._dress(name, "d", self.lstat(name), "%04o" % (mode | 0o700))
@@ -184,7 +184,7 @@ class Tree(object):
         found = self.lstat(name)
         if found is not None and not (stat.S_ISREG(found.st_mode) or stat.S_ISLNK(found.st_mode)):
             what = "a folder" if stat.S_ISDIR(found.st_mode) else "a %s" % owner.kind(found)
-            raise CommandExecutionError("%s is there, and is %s" % (self.path(name), what))
+            raise CommandExecutionError("%s exists, and is %s" % (self.path(name), what))
         return found
 
     def _dress(self, name, kind, found, mode=None, seen=None):
@@ -304,7 +304,7 @@ class Transfers(object):
             wanted = self._controller.begin(wants=[[digest, None]])
             if wanted:
                 need(wanted)
-        raise CommandExecutionError("it did not arrive")
+        raise CommandExecutionError("it was not received")
 
     # from the target
 

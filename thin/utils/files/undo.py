@@ -61,9 +61,9 @@ def _file(path, entry, shown):
         return done
     done["action"] = _action(before, now)
     if done["action"] == "lost":
-        done["why"] = before.get("lost") or "what was there was no file, link or folder"
+        done["why"] = before.get("lost") or "it was no file, link or folder"
     elif before.get("copy") and not os.path.isfile(before["copy"]):
-        return dict(done, action="lost", why="its copy %s is gone" % before["copy"])
+        return dict(done, action="lost", why="its copy %s no longer exists" % before["copy"])
     if after is None or not _alike(after, now):
         done["drift"] = True
     if done["action"] == "write":
@@ -104,7 +104,7 @@ def _diff(path, before, now, hidden, shown):
     if hidden:
         return "<show_changes=False>"
     text = diff.of_files(path if now["kind"] == "file" else None, before["copy"]) if shown else ""
-    return text if text and len(text) <= _LONGEST else "%s is written again" % path
+    return text if text and len(text) <= _LONGEST else "%s is restored" % path
 
 
 def run(cachedir, jid, accept_drift=False, keys=None):

@@ -126,7 +126,7 @@ def timing(job):
     if job.get("once"):
         lines.append("OnCalendar=%s" % moment(job["once"], job.get("once_fmt")))
     if not lines:
-        refuse("There is nothing that says when: seconds, minutes, hours, days, when, cron or once")
+        refuse("The job has no time: it needs seconds, minutes, hours, days, when, cron or once")
     if job.get("run_on_start") and not every:
         lines.insert(0, "OnActiveSec=0s")
     splay = job.get("splay")
@@ -154,13 +154,13 @@ def calendar_of_cron(expression):
     }
     fields = short.get(str(expression), " ".join(fields)).split()
     if len(fields) != 5:
-        refuse("%r has no five fields, as cron's times have" % expression)
+        refuse("%r does not have the five fields of a cron time" % expression)
     try:
         minute, hour = _field(fields[0], 0, 59), _field(fields[1], 0, 23)
         day, month = _field(fields[2], 1, 31), _field(fields[3], 1, 12, _MONTHS)
         week = _field(fields[4], 0, 7, [name.lower() for name in _DAYS[:7]])
     except (IndexError, ValueError):
-        refuse("%r is not a time as cron has them" % expression)
+        refuse("%r is not a valid cron time" % expression)
     week = "" if week == "*" else ",".join(_days(part) for part in week.split(","))
     clock = "%s:%s:00" % (hour, minute)
     if week and fields[2] != "*":  # cron runs the job if either matches

@@ -124,7 +124,7 @@ def test_a_copy_that_is_gone(cache: str, top: Path) -> None:
     for copy in Path(cache, "file_backup").rglob("file_*"):
         copy.unlink()
     (entry,) = (undo.run(cache, JID) or {})["files"]
-    assert entry["action"] == "lost" and "is gone" in entry["why"]
+    assert entry["action"] == "lost" and "no longer exists" in entry["why"]
     assert (top / "file").read_bytes() == b"new\n"
 
 
