@@ -153,7 +153,7 @@ class Stage(Held):
             os.close(self.base)
         if self.dest is not None:
             if self.times:
-                os.utime(self.dest, ns=self.times)  # a descriptor instead of a path
+                os.utime(self.dest, ns=self.times)  # path: an open folder
             os.close(self.dest)
         self.base = self.dest = self.outer = self.tree = None
 
