@@ -159,3 +159,15 @@ def test_banks_of_ones_own(project):
     assert runner(project, "cache.fetch", "grains", "web1")["id"] == "web1"
     done = project.run("runner", "cache.flush", "grains")
     assert done.code == 2 and "data of targets" in done.err
+
+
+def test_single_states_on_the_controller(project):
+    [[id, returns]] = runner(project, "state.orchestrate_single", "fun=test.nop", "name=x").items()
+    assert id.endswith("_master") and returns["test_|-x_|-x_|-nop"]["result"] is True
+    data = {"one": {"salt.function": [{"tgt": "web*"}, {"name": "test.ping"}]}, "two": {"test.nop": []}}
+    [returns] = runner(project, "state.orchestrate_high", json.dumps(data)).values()
+    assert returns["salt_|-one_|-test.ping_|-function"]["changes"]["ret"] == {"web1": True, "web2": True}
+    [shown] = runner(project, "state.orchestrate_show_sls", "one").values()
+    assert "nop" in shown["one"]["test"]
+    done = project.run("runner", "state.event")
+    assert done.code == 2 and "pushsalt events" in done.err
