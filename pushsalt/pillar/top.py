@@ -69,7 +69,9 @@ class MergedTop:
     def data(self) -> dict[str, dict[str, list[Any]]]:
         """saltenv -> expression -> matcher and SLS names, in their order. Salt: Pillar.merge_tops."""
         return {
-            env: {expr: [*each.given, *each.names] for expr, each in sorted(entries.items(), key=lambda it: it[1].order)}
+            env: {
+                expr: [*each.given, *each.names] for expr, each in sorted(entries.items(), key=lambda it: it[1].order)
+            }
             for env, entries in self._entries.items()
         }
 

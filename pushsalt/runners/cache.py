@@ -106,7 +106,7 @@ def _path(bank: Any) -> str:
 def _of_bank(store: Bank, bank: Any) -> Iterator[tuple[str, str, str]]:
     """Name, bank and key of each entry of a bank and of the banks below it."""
     wanted = _path(bank)
-    for name in store.keys():
+    for name, _, _ in store.entries():
         found, key = json.loads(name)
         if not wanted or found == wanted or found.startswith(f"{wanted}/"):
             yield name, found, key
@@ -173,4 +173,5 @@ def flush(run: Run, bank: str, key: str | None = None, cachedir: Any = None) -> 
     kept = _store(run)
     if key is not None:
         return kept.delete(_name(bank, key))
-    return any([kept.delete(name) for name, _, _ in list(_of_bank(kept, bank))])
+    removed = [kept.delete(name) for name, _, _ in list(_of_bank(kept, bank))]
+    return any(removed)

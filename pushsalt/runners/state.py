@@ -58,7 +58,9 @@ orch_show_sls = orchestrate_show_sls
 
 def event(run: Run, *args: Any, **kwargs: Any) -> None:
     """Fails: ``pushsalt events --follow`` shows events as they come."""
-    raise FunctionError("exception", "state.event is a command here", "pushsalt events [TAG-GLOB] --follow", "SaltException")
+    raise FunctionError(
+        "exception", "state.event is a command here", "pushsalt events [TAG-GLOB] --follow", "SaltException"
+    )
 
 
 def _on_master(run: Run, fun: str, args: list[Any], pillar: Any, kwargs: dict[str, Any]) -> dict[str, Any]:

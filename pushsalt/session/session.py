@@ -119,7 +119,7 @@ class Session:
     # --- for callers
 
     async def call(self, fun: str, args: Sequence[Any] = (), kwargs: Message | None = None, room: int = 0) -> Any:
-        """Call an execution function; ``room``: bytes over the session's limit. Raises FunctionError and TargetError."""
+        """Call an execution function; ``room``: bytes over the session's limit. Raises FunctionError, TargetError."""
         self._channel.intake.wanted(room)
         message = {"k": "call", "fun": fun, "args": list(args), "kwargs": dict(kwargs or {}), "cli": False}
         return await self._ask(message)

@@ -1,4 +1,4 @@
-"""The beacons of watched targets: a session for each target for which some are configured, as long as the watch runs."""
+"""The beacons of watched targets: a session for each target that has some, as long as the watch runs."""
 
 from __future__ import annotations
 

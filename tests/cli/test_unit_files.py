@@ -14,9 +14,7 @@ UNITS = Path(__file__).resolve().parents[2] / "docs" / "units"
 OWN = re.compile(r"^(User|WorkingDirectory|ExecStart)=.*$", re.MULTILINE)
 
 
-@pytest.mark.parametrize(
-    "what, words", [("react", []), ("watch", ["*", "--every", "10m", "--metrics", ":9650"])]
-)
+@pytest.mark.parametrize("what, words", [("react", []), ("watch", ["*", "--every", "10m", "--metrics", ":9650"])])
 def test_the_shipped_file_is_what_is_printed(tmp_path, what, words):
     printed = Project(tmp_path, {"web1": {"transport": "local"}}).run(what, *words, "--unit").out
     shipped = (UNITS / f"pushsalt-{what}.service").read_text()

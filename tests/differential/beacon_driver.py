@@ -1,8 +1,8 @@
 """Runs in the Python of real Salt: validates and evaluates beacons.
 
 Reads one JSON object per line from stdin, writes one to stdout. ``{"module", "config", "steps"}``: the answers of
-``validate``, and of ``beacon`` for each step, whose keys say what the beacon finds on the machine. ``{"process": config,
-"load": averages}``: what ``Beacon.process`` returns for a minion of the id ``web1``.
+``validate``, and of ``beacon`` for each step, whose keys say what the beacon finds on the machine.
+``{"process": config, "load": averages}``: what ``Beacon.process`` returns for a minion of the id ``web1``.
 """
 
 import copy

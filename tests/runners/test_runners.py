@@ -97,9 +97,7 @@ def test_net_finds_interfaces(project):
     arp = [{"interface": "xe-0", "mac": "0011.2233.4466", "ip": "10.1.0.9", "age": 1.0}]
     neighbours = {"xe-0": [{"remote_system_name": "core1", "remote_chassis_id": "001122334477"}]}
     tables = {"interfaces": ports, "ipaddrs": addresses, "arp": arp, "mac": [{**arp[0], "vlan": 7}], "lldp": neighbours}
-    text = "".join(
-        f"def {name}(): return {{'result': True, 'out': {value!r}}}\n" for name, value in tables.items()
-    )
+    text = "".join(f"def {name}(): return {{'result': True, 'out': {value!r}}}\n" for name, value in tables.items())
     project.write("salt/_modules/netdata.py", text)
     mine = {f"net.{name}": [{"mine_function": f"netdata.{name}"}] for name in tables}
     about = {"hwaddr_interfaces": {"eth0": "00:11:22:33:44:66"}, "ip_interfaces": {"eth0": ["10.1.0.9", "fe80::1"]}}
@@ -110,7 +108,13 @@ def test_net_finds_interfaces(project):
     project.write("inventory.yaml", json.dumps({"hosts": hosts}))
     assert project.run("grains", "*", "--out", "quiet").code == 0
     assert project.run("run", "sw1", "mine.update", "--out", "quiet").code == 0
-    row = {"device": "sw1", "interface": "xe-0", "interface_description": "To the core", "is_up": True, "is_enabled": ""}
+    row = {
+        "device": "sw1",
+        "interface": "xe-0",
+        "interface_description": "To the core",
+        "is_up": True,
+        "is_enabled": "",
+    }
     row.update(speed=1000, mac="00:11:22:33:44:55", ips=["10.1.0.1/16"])
     found = runner(project, "net.find", "core")
     assert found["int_descr"] == [row] and [each["remote_system_name"] for each in found["lldp_descr"]] == ["core1"]
@@ -130,7 +134,9 @@ def test_net_finds_interfaces(project):
 
 
 def test_the_top_file_of_pillar(project):
-    project.write("pillar/top.sls", "base:\n  '*': [all]\n  'os:{{ grains['role'] }}':\n    - match: grain\n    - one\n")
+    project.write(
+        "pillar/top.sls", "base:\n  '*': [all]\n  'os:{{ grains['role'] }}':\n    - match: grain\n    - one\n"
+    )
     assert runner(project, "pillar.show_top", "web1") == {"base": {"*": ["all"], "os:web": [{"match": "grain"}, "one"]}}
     assert runner(project, "pillar.show_top")["base"]["*"] == ["all"]
     assert project.run("runner", "pillar.show_top", "nobody").code == 2

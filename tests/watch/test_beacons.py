@@ -106,7 +106,9 @@ def test_those_of_the_configuration_are_for_all_targets(project):
         json.dumps({"file_roots": {"base": ["salt"]}, "beacons": {"memusage": [{"percent": 0}], "wrong": [{"x": 1}]}}),
     )
     process = project.start("watch", "web*", "conf", "--every", "1h")
-    waited(lambda: {event.tag.split("/")[2] for event in events(project) if "memusage" in event.tag} == {"web1", "web2"})
+    waited(
+        lambda: {event.tag.split("/")[2] for event in events(project) if "memusage" in event.tag} == {"web1", "web2"}
+    )
     done = ended(process)
     assert done.err.count("Beacon wrong configuration invalid") == 2
 
@@ -123,7 +125,10 @@ def test_without_a_watch_they_can_be_tried(project):
     assert project.run("run", "web1", "beacons.list").out.count("counts") == 1
     found = project.run("run", "web1", "beacons.poll", "10", "--out", "json").data["web1"]
     assert found["beacons"] == ["counts"] and found["events"][0]["data"]["n"] == 1
-    assert "counts" in project.run("run", "web1", "beacons.list_available", "return_yaml=False", "--out", "json").data["web1"]
+    assert (
+        "counts"
+        in project.run("run", "web1", "beacons.list_available", "return_yaml=False", "--out", "json").data["web1"]
+    )
 
 
 def test_no_target_speaks_for_another(project):
@@ -135,7 +140,9 @@ def test_no_target_speaks_for_another(project):
 @pytest.mark.skipif(bool(sshd.missing()), reason=sshd.missing() or "-")
 def test_over_ssh_a_lost_connection_is_made_again(tmp_path, tmp_path_factory):
     with sshd.sshd_bed(tmp_path_factory.mktemp("bed"), 1) as bed:
-        hosts = {id: {**target.host(), "minion_opts": {"beacons": {"counts": []}}} for id, target in bed.targets.items()}
+        hosts = {
+            id: {**target.host(), "minion_opts": {"beacons": {"counts": []}}} for id, target in bed.targets.items()
+        }
         made = Project(tmp_path, hosts, known_hosts_file=str(bed.known_hosts))
         made.files({"salt/conf.sls": "conf:\n  test.nop: []\n", "salt/_beacons/counts.py": COUNTS})
         process = made.start("watch", "*", "conf", "--every", "1h")

@@ -87,7 +87,7 @@ def close(config):
 
 
 class Tree(object):
-    """A watched path: ``files`` maps each path there to its Entry. ``before``: the same path when it was looked at last."""
+    """A watched path: ``files`` maps each path there to its Entry. ``before``: the Tree of the last look."""
 
     def __init__(self, path, options, before):
         self.path = path

@@ -75,7 +75,7 @@ def _is_due(key, status, options):
         if delay <= 0:
             return True
         _last[key]["time"] = time.time()
-    if "time" in _last[key] and int(round(time.time() - _last[key]["time"])) > delay:
+    if "time" in _last[key] and round(time.time() - _last[key]["time"]) > delay:
         del _last[key]["time"]
         return True
     return False

@@ -24,7 +24,7 @@ def validate(config):
 
 def beacon(config):
     """
-    An event for each program that a shell has started: ``cmd``, ``args`` and ``user``; the tag ends with the shell's PID
+    An event for each program that a shell has started: ``cmd``, ``args``, ``user``; the tag ends with the shell's PID
 
     .. code-block:: yaml
 

@@ -8,7 +8,7 @@ from thin.utils import beacons
 
 log = getLogger(__name__)
 
-DEFAULT = [dict.fromkeys(("loadavg", "cpustats", "meminfo", "vmstats", "time"), ["all"])]
+DEFAULT = [{name: ["all"] for name in ("loadavg", "cpustats", "meminfo", "vmstats", "time")}]
 
 
 def validate(config):

@@ -16,7 +16,7 @@ def load(lines) -> Callable[..., loader.Loader]:
     """Makes a loader of beacons; ``salt``: their ``__salt__``."""
 
     def make(salt: dict[str, Any] | None = None, overlays: Any = ()) -> loader.Loader:
-        pack = {"__grains__": {"kernel": "Linux"}, "__salt__": salt or {}, "__context__": {}}
+        pack = {"__grains__": {"kernel": "Linux"}, "__salt__": {} if salt is None else salt, "__context__": {}}
         return loader.Loader("beacons", pack, {"id": "web1"}, runtime, overlays)
 
     return make

@@ -11,7 +11,9 @@ from tests.beds import beaconfacts
 CASES = list(zip(beaconfacts.inputs(), beaconfacts.answers(), strict=True))
 
 
-@pytest.mark.parametrize("case, salts", CASES, ids=[f"{case['module']}-{number}" for number, (case, _) in enumerate(CASES)])
+@pytest.mark.parametrize(
+    "case, salts", CASES, ids=[f"{case['module']}-{number}" for number, (case, _) in enumerate(CASES)]
+)
 def test_validation_and_events_are_salts(monkeypatch, load, case, salts):
     salt = {}
     functions = load(salt)

@@ -48,7 +48,7 @@ def test_events_have_the_name_the_tag_and_the_id(made):
 def test_each_second_or_at_its_interval(made, clock):
     found = made({"counts": [{}], "slow": [{"beacon_module": "counts"}, {"interval": 5}]}, counts=COUNTS)
     names = []
-    while clock[0] < 1011:
+    while clock[0] < 1010:
         names += [event["name"] for event in found.poll(30, "")]
     assert names.count("counts") == 11 and names.count("slow") == 2
 
@@ -95,7 +95,7 @@ def test_a_wrong_configuration_is_said_once_and_the_others_go_on(made, lines, gi
     raises = "def validate(config): raise KeyError('odd')\ndef beacon(config): return []\n"
     found = made(given, counts=COUNTS, plain="def beacon(config): return []\n", raises=raises)
     assert [beacon.name for beacon in found.active] == ["good"]
-    [said] = [line for level, line in lines if level == "error"]
+    [said] = [line for level, line in lines if level == "ERROR"]
     assert "configuration invalid" in said and text in said
 
 
@@ -107,12 +107,18 @@ def test_an_error_is_an_event_once_for_each_text(made, clock, lines):
         errors += [event["data"]["error"] for event in found.poll(0, "")]
         clock[0] += 1
     assert errors == ["ValueError: a", "ValueError: b", "ValueError: b"]
-    assert len([line for level, line in lines if level == "error"]) == 3
+    assert len([line for level, line in lines if level == "ERROR"]) == 3
 
 
 @pytest.mark.parametrize(
     "value, shown",
-    [("b'\\xff'", "\ufffd"), ("{1, 2}", [1, 2]), ("object", "<class 'object'>"), ("(1, None)", [1, None]), ("{3: 4}", {3: 4})],
+    [
+        ("b'\\xff'", "\ufffd"),
+        ("{1, 2}", [1, 2]),
+        ("object", "<class 'object'>"),
+        ("(1, None)", [1, None]),
+        ("{3: 4}", {3: 4}),
+    ],
 )
 def test_data_is_plain(made, value, shown):
     found = made({"odd": [{}]}, odd=f"def beacon(config): return [{{'v': {value}}}]\n")
@@ -154,8 +160,13 @@ def test_off_while_states_run(made, clock, tmp_path):
 
 def test_the_module(make_loaders, lines, clock):
     opts = {"beacons": {"load": [{"averages": {"1m": [1e6, 2e6]}}]}}
-    functions = make_loaders(opts=opts, pillar={"beacons": {"load": [], "ps": [{"processes": {"none": "stopped"}}]}}).modules
-    assert functions["beacons.list"](return_yaml=False) == {**{"ps": [{"processes": {"none": "stopped"}}]}, **opts["beacons"]}
+    functions = make_loaders(
+        opts=opts, pillar={"beacons": {"load": [], "ps": [{"processes": {"none": "stopped"}}]}}
+    ).modules
+    assert functions["beacons.list"](return_yaml=False) == {
+        "ps": [{"processes": {"none": "stopped"}}],
+        **opts["beacons"],
+    }
     assert functions["beacons.list"](include_pillar=False).startswith("beacons:\n  load:\n")
     names = functions["beacons.list_available"](return_yaml=False)
     assert {"load", "ps", "inotify", "status", "service"} <= set(names)

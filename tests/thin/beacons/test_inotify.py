@@ -34,7 +34,12 @@ def test_changes_of_files_in_a_folder(watched):
     assert watched() == []  # the first look is for comparison
     (watched.folder / "new").write_text("b")
     (watched.folder / "sub").mkdir()
-    assert watched() == [("IN_CREATE", "new"), ("IN_MODIFY", "new"), ("IN_CLOSE_WRITE", "new"), ("IN_CREATE|IN_ISDIR", "sub")]
+    assert watched() == [
+        ("IN_CREATE", "new"),
+        ("IN_MODIFY", "new"),
+        ("IN_CLOSE_WRITE", "new"),
+        ("IN_CREATE|IN_ISDIR", "sub"),
+    ]
     (watched.folder / "old").write_text("c")  # as long as before
     (watched.folder / "new").unlink()
     assert watched() == [("IN_DELETE", "new"), ("IN_MODIFY", "old"), ("IN_CLOSE_WRITE", "old")]
@@ -73,7 +78,11 @@ def test_folders_below(watched):
     watched(recurse=True)
     (watched.folder / "sub" / "a").write_text("y")
     (watched.folder / "later").mkdir()
-    assert watched(recurse=True) == [("IN_CREATE|IN_ISDIR", "later"), ("IN_MODIFY", "sub/a"), ("IN_CLOSE_WRITE", "sub/a")]
+    assert watched(recurse=True) == [
+        ("IN_CREATE|IN_ISDIR", "later"),
+        ("IN_MODIFY", "sub/a"),
+        ("IN_CLOSE_WRITE", "sub/a"),
+    ]
     (watched.folder / "later" / "b").write_text("x")
     assert watched(recurse=True) == []
     assert watched(recurse=True, auto_add=True)[0] == ("IN_CREATE", "later/b")
@@ -87,7 +96,9 @@ def test_excluded_files(watched, exclude):
     def in_folder(text):
         return text.format(watched.folder) if "{0}" in text else text
 
-    exclude = {in_folder(key): value for key, value in exclude.items()} if isinstance(exclude, dict) else in_folder(exclude)
+    exclude = (
+        {in_folder(key): value for key, value in exclude.items()} if isinstance(exclude, dict) else in_folder(exclude)
+    )
     watched(exclude=[exclude])
     (watched.folder / "tmp.swp").write_text("x")
     (watched.folder / "kept").touch()

@@ -81,7 +81,11 @@ def test_a_journal_that_cannot_be_read_is_an_error(program, load):
 def test_commands_of_shells(program, load, tmp_path):
     (tmp_path / "trace").write_text(TRACE)
     program("strace", f'echo "$@" >> {tmp_path}/asked; cat {tmp_path}/trace >&2; exec sleep 60')
-    procs = {"7": {"user": "ann", "cmd": "-bash"}, "8": {"user": "ann", "cmd": "bash script"}, "9": {"user": "x", "cmd": ""}}
+    procs = {
+        "7": {"user": "ann", "cmd": "-bash"},
+        "8": {"user": "ann", "cmd": "bash script"},
+        "9": {"user": "x", "cmd": ""},
+    }
     functions = load({"cmd.shells": lambda: ["/bin/sh", "/bin/bash"], "status.procs": lambda: procs})
     found, end = [], time.monotonic() + 20
     while len(found) < 2 and time.monotonic() < end:

@@ -1,8 +1,8 @@
 """Evaluates the configured beacons of a session: which are due, and the events that they return.
 
-Salt: ``salt.beacons.Beacon.process``, which a minion calls each second. Other than there, a mistake in the configuration
-is logged once and not each second, and so is an error, which is an event, too, with its text as ``error``; a beacon that
-fails does not keep others from being evaluated.
+Salt: ``salt.beacons.Beacon.process``, which a minion calls each second. Other than there, a mistake in the
+configuration is logged once and not each second, and so is an error, which is an event, too, with its text as
+``error``; a beacon that fails does not keep others from being evaluated.
 """
 
 import copy
