@@ -157,9 +157,9 @@ class _Known:
                 found.append(_row(id, name, about, ips))
         grains = cache.grains(self._run, self._tgt, self._tgt_type)
         for id, known in grains.items():
-            macs, ips = known.get("hwaddr_interfaces") or {}, known.get("ip_interfaces") or {}
-            for name in {**macs, **ips} if id not in named else ():
-                found.append(_row(id, str(name), {"mac_address": macs.get(name)}, list(map(_one, ips.get(name) or ()))))
+            macs, of = known.get("hwaddr_interfaces") or {}, known.get("ip_interfaces") or {}
+            for name in {**macs, **of} if id not in named else ():
+                found.append(_row(id, str(name), {"mac_address": macs.get(name)}, list(map(_one, of.get(name) or ()))))
         return found
 
     def interfaces(self, network: Network, *, best: bool) -> list[Row]:

@@ -8,7 +8,7 @@ import json
 import logging
 import sqlite3
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from pushsalt.errors import CommandError, TargetError
@@ -32,6 +32,16 @@ _LATEST: Final = 60.0
 _WAITING: Final = 10_000
 
 
+@dataclass
+class _Running:
+    """The session of a target. ``digest``: of what its beacons depend on; ``stops``: it is not to be begun again."""
+
+    digest: str
+    task: asyncio.Task[None] | None = None
+    stops: bool = False
+    has_begun: bool = False
+
+
 class Beacons:
     """Begins and ends the sessions; ``say`` is called with texts for people."""
 
@@ -40,34 +50,32 @@ class Beacons:
         self._selection = selection
         self._journal = journal
         self._say = say
-        #: id -> digest of what its beacons depend on, and the task of its session
-        self._running: dict[str, tuple[str, asyncio.Task[None]]] = {}
-        #: ids whose beacons have begun in their last session
-        self._lasting: set[str] = set()
+        self._running: dict[str, _Running] = {}
         self._waiting: list[tuple[str, dict[str, Any]]] = []
         self._said = ""
 
     async def look(self) -> None:
         """Begin sessions for targets that have beacons now, end those of others, and renew those that have changed."""
         wanted = await asyncio.to_thread(self._wanted)
-        for id, (digest, task) in list(self._running.items()):
-            if wanted.get(id) != digest:
-                task.cancel()
-                await asyncio.gather(task, return_exceptions=True)
-                del self._running[id]
+        await self._end([id for id, running in self._running.items() if wanted.get(id) != running.digest])
         for id, digest in wanted.items():
             if id not in self._running:
-                self._running[id] = digest, asyncio.create_task(self._follow(id), name=f"beacons {id}")
+                self._running[id] = running = _Running(digest)
+                running.task = asyncio.create_task(self._follow(id, running), name=f"beacons {id}")
         if self._waiting:
             await self._write([])
 
     async def close(self) -> None:
         """End all sessions, and their beacons with them."""
-        tasks = [task for _, task in self._running.values()]
-        self._running.clear()
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await self._end(list(self._running))
+
+    async def _end(self, ids: list[str]) -> None:
+        ending = [self._running.pop(id) for id in ids]
+        for running in ending:
+            running.stops = True
+            if running.task is not None:
+                running.task.cancel()
+        await asyncio.gather(*(running.task for running in ending if running.task), return_exceptions=True)
 
     # which targets ---------------------------------------------------------------------------------------------------
 
@@ -94,32 +102,30 @@ class Beacons:
         The pillar is the cached one, which each round renews. Without such a cache the target decides.
         """
         project = self._clients.client.project
-        given: list[Any] = [project.config.opts["beacons"], target.minion_opts.get("beacons")]
-        given.append(target.pillar.get("beacons"))
-        if project.keeps_pillar:
-            kept = project.pillar_bank.get(target.key)
-            given.append(kept.get("beacons") if isinstance(kept, dict) else None)
-            if not any(given):
-                return ""
+        kept = project.pillar_bank.get(target.key) if project.keeps_pillar else None
+        pillar = kept if isinstance(kept, dict) else target.pillar
+        given = [project.config.opts["beacons"], target.minion_opts.get("beacons"), pillar.get("beacons")]
+        if project.keeps_pillar and not any(given):
+            return ""
         custom = project.custom_archive(str(project.config.opts.get("saltenv") or "base"))
         text = json.dumps([given, custom.digest if custom is not None else ""], default=str, sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()
 
     # one target ------------------------------------------------------------------------------------------------------
 
-    async def _follow(self, id: str) -> None:
+    async def _follow(self, id: str, running: _Running) -> None:
         """Keep the session of a target: after an error another one is begun."""
         said, pause = "", _AGAIN
         while True:
-            self._lasting.discard(id)
+            running.has_begun = False
             result = await self._session(id)
-            if result.shape != "error":
-                return  # it has no beacons
+            if running.stops or result.shape != "error":
+                return  # it is to end, or there are no beacons
             text = str(result.ret["error"]["message"])
             if text != said:
                 self._say(f"{id}  beacons: {self._clients.redacted(text)}")
             said = text
-            if id in self._lasting:
+            if running.has_begun:
                 pause = _AGAIN
             await asyncio.sleep(pause)
             pause = min(2 * pause, _LATEST)
@@ -136,7 +142,8 @@ class Beacons:
             await runner.close()
 
     def _begun(self, id: str, names: list[str]) -> None:
-        self._lasting.add(id)
+        if id in self._running:
+            self._running[id].has_begun = True
         self._say(f"{id}  beacons: {', '.join(names)}")
 
     # events ----------------------------------------------------------------------------------------------------------

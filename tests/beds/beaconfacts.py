@@ -48,7 +48,8 @@ def comparable(answer: dict[str, Any]) -> dict[str, Any]:
         for step in answer["events"]
     ]
     valid, text = answer["valid"]
-    return json.loads(json.dumps({"valid": [bool(valid), text], "events": events}))
+    found: dict[str, Any] = json.loads(json.dumps({"valid": [bool(valid), text], "events": events}))
+    return found
 
 
 def given(monkeypatch: Any, step: dict[str, Any]) -> None:
