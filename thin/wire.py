@@ -61,6 +61,7 @@ up; the answer has the same number as ``re``. Messages down, with their fields a
                wants: [[digest, destination|None]], the blobs that may have to be sent
                detail: bool, collect notes for a plan (thin.detail)
                backups: bool, keep files that ``file`` states change (thin.utils.files.keeping)
+               look: bool, and then planned: tags of the states to compare with a plan file (thin.planned)
                declared, groups, only: numbers of chunks in the order of the SLS files (None: in the given order), of
                those to aggregate, and of the wanted ones (None: all)
                then: [``call`` messages to process after the run]

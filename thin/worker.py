@@ -60,6 +60,7 @@ class Worker(object):
         self._transfers = None  # thin.utils.files.transfer.Transfers, after the first copy message
         self._held = None  # messages to process when the session is ready
         self._stopped = False  # whether the run has to end before its next state
+        self._looks = None  # what the states of a plan file would do, in a dry run (thin.planned)
         link.connect(self.controller)
         store = runtime.backend()
         if hasattr(store, "fetch"):
@@ -321,6 +322,10 @@ class Worker(object):
             notes = run.details.pop(tag, None)
             self.channel.send(dict(message, detail=notes) if notes else message, for_people=True)
 
+        if message.get("look") or self._looks is not None:
+            from thin import planned
+
+            self._looks = planned.of(message, self._looks)
         before, self.opts["test"] = self.opts.get("test", False), bool(message.get("test"))
         if self._plain is not None:
             self._plain.set_test(self.opts["test"])
@@ -344,8 +349,9 @@ class Worker(object):
                 stopping=self._stopping,
                 detail=bool(message.get("detail")),
                 keeper=self._keeper(message),
+                looks=self._looks,
             )
-            run.run(chunks, *_named(chunks, message), done=message.get("done"))
+            run.run(chunks, *engine.named(chunks, message), done=message.get("done"))
         finally:
             self.opts["test"] = before
             waiting.current = None
@@ -354,10 +360,10 @@ class Worker(object):
     def _keeper(self, message):
         """The Keeper for files that the run changes (``backups``, ``backup: minion``); None if none are kept."""
         usual, always = self.opts.get("backup_mode") or "", bool(message.get("backups"))
-        wants = always or usual in ("minion", "both")
+        said = [usual] + [chunk.get("backup") for chunk in message.get("chunks") or ()]
         if message.get("test") or message.get("mock") or not self.jid or not self.opts.get("cachedir"):
             return None
-        if not wants and not any(chunk.get("backup") in ("minion", "both") for chunk in message.get("chunks") or ()):
+        if not always and not any(word in ("minion", "both") for word in said):
             return None
         from thin.utils.files import keeping
 
@@ -438,20 +444,6 @@ class Worker(object):
 
     def _log(self, level, text):
         self.channel.send({"k": "log", "level": level, "text": text, "time": time.time()})
-
-
-def _named(chunks, message):
-    """``declared``, ``groups`` and ``only`` of a run as tags, from the numbers of chunks."""
-    from thin.requisites import tag_of
-
-    def tags(numbers):
-        return None if numbers is None else [tag_of(chunks[number]) for number in numbers]
-
-    return (
-        tags(message.get("declared")),
-        [tags(group) for group in message.get("groups") or ()],
-        tags(message.get("only")),
-    )
 
 
 def describe(exc):

@@ -5,4 +5,6 @@ from thin.exceptions import CommandExecutionError
 
 def refuse(name, instead):
     """Raise CommandExecutionError for the function ``name``; ``instead`` names the replacement."""
-    raise CommandExecutionError("%s needs a Salt master and its minions, which pushsalt does not have: %s" % (name, instead))
+    raise CommandExecutionError(
+        "%s needs a Salt master and its minions, which pushsalt does not have: %s" % (name, instead)
+    )
