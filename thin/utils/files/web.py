@@ -71,8 +71,8 @@ def fetch(url, verify_ssl=True, target=None, use_etag=False):
     """Download to ``target`` (by default a private temporary file) and return the path.
 
     ``use_etag``: do not download again if the server says that ``target`` is current; the ETag is stored in
-    ``<target>.etag``. In a run for a plan, the copy is always a temporary file, because states read the cache and a plan
-    must not change it. Raises CommandExecutionError with the URL, without its password, and the reason.
+    ``<target>.etag``. In a run for a plan, the copy is always a temporary file, because states read the cache and a
+    plan must not change it. Raises CommandExecutionError with the URL, without its password, and the reason.
     """
     etag = _read_etag(target) if use_etag and target and os.path.exists(target) else None
     try:
