@@ -590,7 +590,7 @@ def test_exit_codes_of_pepper(pepper, flag, bad, good):
     """By pepper's own rule for return codes, which its command heeds where Salt is installed beside it."""
     from pepper.retcode import PepperRetcode
 
-    options = argparse.Namespace(**{name: False for name in ("fail_any", "fail_any_none", "fail_all", "fail_all_none")})
+    options = argparse.Namespace(**dict.fromkeys(("fail_any", "fail_any_none", "fail_all", "fail_all_none"), False))
     setattr(options, flag[2:].replace("-", "_"), True)
     found = json.loads(pepper("*", "test.ping"))["return"]
     assert PepperRetcode().validate(options, found) == good

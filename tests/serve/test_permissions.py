@@ -6,7 +6,14 @@ import pytest
 
 from pushsalt.serve.permissions import may_call, may_run, of_account, shown
 
-IDS = {"web*": {"web1", "web2"}, "web1": {"web1"}, "db1": {"db1"}, "*": {"web1", "web2", "db1"}, "G@os:Debian": {"db1"}, "none*": set()}
+IDS = {
+    "web*": {"web1", "web2"},
+    "web1": {"web1"},
+    "db1": {"db1"},
+    "*": {"web1", "web2", "db1"},
+    "G@os:Debian": {"db1"},
+    "none*": set(),
+}
 
 #: permissions, function, args, kwargs, ids -> whether they may be called
 CALLS = [
