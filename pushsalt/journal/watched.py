@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 if TYPE_CHECKING:
     from pushsalt.journal.store import Journal
 
+
 @dataclass(frozen=True)
 class Drift:
     """A target that has drifted: ``tags`` of its states. ``what``: stands for the SLS that were looked at."""
