@@ -18,7 +18,7 @@ from pushsalt.errors import ConfigError
 NAME: Final = "pushsalt.yaml"
 SALT_MASTER: Final = "master"
 SALTFILE: Final = "Saltfile"
-#: The inventories next to a pushsalt.yaml, of which the first existing one counts; hosts.ini is Ansible's name.
+#: Names of inventories next to a pushsalt.yaml; the first that exists is used. hosts.ini is Ansible's name.
 INVENTORIES: Final = ("inventory.yaml", "hosts.ini")
 #: The inventory next to a Salt master configuration.
 ROSTER: Final = "roster"
@@ -182,7 +182,7 @@ def _problem(path: Path) -> str | None:
 
 
 def way_to_trust(path: Path) -> str:
-    """How to have a configuration or an inventory used that was found."""
+    """How to make pushsalt use a found configuration or inventory, for hints."""
     if path.name in (NAME, SALT_MASTER):
         option = f"-c {path.parent}"
     else:
@@ -194,7 +194,7 @@ def way_to_trust(path: Path) -> str:
 
 
 def absolute(base: Path, path: Path | str) -> Path:
-    """A path as one that starts at the root, ``~`` being the user's home."""
+    """The absolute form of a path; ``~`` is the user's home."""
     try:
         return Path(os.path.normpath(base / Path(path).expanduser()))
     except RuntimeError:  # ~USER of an unknown user
@@ -211,8 +211,8 @@ def user_folder(env: Mapping[str, str], variable: str, fallback: str) -> Path:
 
 
 def working_folder() -> Path:
-    """Raises ConfigError where it was removed."""
+    """The working folder. Raises ConfigError if it was removed."""
     try:
         return Path.cwd()
     except OSError as exc:
-        raise ConfigError(f"there is no working folder any more: {exc.strerror}", hint="cd to another") from None
+        raise ConfigError(f"the working folder was removed: {exc.strerror}", hint="cd to another folder") from None

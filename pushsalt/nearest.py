@@ -7,9 +7,9 @@ from collections.abc import Iterable
 
 def nearest(word: str, known: Iterable[str], n: int = 1, cutoff: float = 0.6) -> list[str]:
     """Up to ``n`` known words that are most similar to this one, the most similar first, then by name."""
-    import difflib  # only needed once something is wrong
+    import difflib  # only needed for error messages
 
-    # of equally similar words the last one wins
+    # of equally similar words difflib prefers the last one
     found = difflib.get_close_matches(word, sorted(known, reverse=True), n=2 * n, cutoff=cutoff)
     found.sort(key=lambda each: (-difflib.SequenceMatcher(None, each, word).ratio(), each))
     return found[:n]
@@ -33,7 +33,7 @@ def squeezed(word: str) -> str:
 
 
 def _slips(one: str, other: str) -> int:
-    """Slips between two words, 3 for more than two: optimal string alignment."""
+    """The number of typing errors between two words, 3 for more than two (optimal string alignment distance)."""
     if abs(len(one) - len(other)) > 2:
         return 3
     before: list[int] = []

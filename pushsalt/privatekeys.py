@@ -1,4 +1,4 @@
-"""Finds and hides the bodies of private keys in PEM, wherever they stand."""
+"""Finds and hides the bodies of private keys in PEM in any text."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import string
 
 from pushsalt.counterparts import MASK
 
-#: in each text with a private key
+#: a text without this has no private key
 IN_KEYS = "PRIVATE KEY-----"
 #: a private key in PEM: its begin, and its body up to its end, also where that is cut off
 KEY = re.compile(
