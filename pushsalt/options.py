@@ -255,7 +255,7 @@ _CONTROLLER: Final = _of(
     ("keep_jobs_size", "bytes", 256 * 1024**2, "Bytes of kept jobs above which the oldest are removed; 0: no limit."),
     ("event_journal", "bool", True, "Write the events of jobs into the journal below cache_dir: see docs/events.md."),
     ("keep_events_seconds", "int", 604800, "Seconds for which events are kept; 0: only keep_events_size limits them."),
-    ("keep_events_size", "bytes", 128 * 1024**2, "Bytes of kept events above which the oldest are removed; 0: no limit."),
+    ("keep_events_size", "bytes", 128 * 1024**2, "Bytes of events above which the oldest are removed; 0: no limit."),
     ("reactor", "any", [], "Reactor SLS by globs of tags, or a file that has them: see docs/reactor.md."),
     ("reactor_worker_threads", "int", 10, "Concurrent reactions."),
     ("concurrency", "int", None, "Concurrent connections."),

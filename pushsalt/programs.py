@@ -50,9 +50,11 @@ def run_program(argv: Sequence[str], *, input: bytes = b"", terminal: bool = Fal
 
 @contextlib.contextmanager
 def _running(argv: Sequence[str], *, stdin: int, terminal: bool) -> Iterator[subprocess.Popen[bytes]]:
-    """A running program. It is killed when the block is left early, and when this process ends in any way. Programs
-    that it started are killed too, unless it needs the ``terminal``, which a separate process session would not have.
-    If possible the kernel kills them, when this process closes its end of a pipe.
+    """A running program, as a context.
+
+    It is killed when the block is left early, and when this process ends in any way. Programs that it started are
+    killed too, unless it needs the ``terminal``, which a separate process session would not have. If possible the
+    kernel kills them, when this process closes its end of a pipe.
     """
     import subprocess
 

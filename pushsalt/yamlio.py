@@ -38,8 +38,10 @@ KeyPath = tuple[Hashable, ...]
 
 
 class YamlError(RenderError):
-    """Text that is not valid YAML. ``problem`` is only the reason; ``errors`` has the text for people. ``related`` is a
-    second place that belongs to the problem, as description and line: ``("first used", 3)``.
+    """Text that is not valid YAML.
+
+    ``problem`` is only the reason; ``errors`` has the text for people. ``related`` is a second place that belongs to
+    the problem, as description and line: ``("first used", 3)``.
     """
 
     def __init__(

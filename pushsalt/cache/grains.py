@@ -2,7 +2,7 @@
 
 The index is rebuilt from the files if it is missing or damaged. Both are changed together, under the lock of the index,
 so that a controller cannot overwrite newer grains of another one. If a controller is killed during a change, its
-``Intents`` list the affected keys, and the next one that opens the index completes the change.
+``Intents`` list the affected keys, and the next controller that opens the index completes the change.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ log = logging.getLogger(__name__)
 
 #: Parallel writes; each waits for the disk most of the time.
 _WRITERS: Final = 8
-#: Consecutive rebuilds of an index after which the disk counts as unusable.
+#: Number of consecutive rebuilds of an index after which the disk counts as unusable.
 _TRIES: Final = 3
-#: Seconds of writes that the index may lose in a crash of the machine.
+#: Seconds before a crash of the machine whose writes the index may lose.
 _UNSYNCED: Final = 90
 
 
@@ -153,10 +153,12 @@ class GrainBank(Bank):
         change: Callable[[], bool | None],
         files: Callable[[], None] | None = None,
     ) -> bool:
-        """Change files and index together; returns the result, or True for None; False if the index cannot be used.
+        """Change files and index together. Returns the result of ``change``, or True if that is None; False if the
+        index cannot be used.
 
-        ``files`` is the part of the change that is about files, which may be done twice. If the index is damaged in
-        between, others may write meanwhile, so it gets the content of the files afterwards.
+        ``files`` is the part of the change that concerns files; it may be done twice. If the index is found to be
+        damaged during the change, it is rebuilt from the files afterwards, since other controllers may have written
+        meanwhile.
         """
         noted = self._note(keys)
 
@@ -215,7 +217,7 @@ class GrainBank(Bank):
         return self._view(index)
 
     def damaged(self, exc: Exception) -> View | None:
-        """Call this after a view has raised for damage; returns a new view of the rebuilt index, or None."""
+        """Rebuild the index after a view has raised IndexCorrupt. Returns a new view, or None."""
         index = self._open()
         return self._view(index) if index is not None and self._rebuild(index, exc) else None
 
@@ -292,7 +294,7 @@ class GrainBank(Bank):
             else:
                 aside.replace(path)
         except FileNotFoundError:
-            pass  # it was moved before
+            pass  # it was moved already
 
     def _settle(self, index: GrainIndex, keys: Iterable[str]) -> None:
         """Update the index for these keys from the files; the lock is held."""
@@ -345,7 +347,9 @@ class GrainBank(Bank):
         with contextlib.ExitStack() as until_done:
 
             def differing(taken: dict[str, object]) -> Iterator[tuple[str, dict[str, Any] | None, float]]:
-                """Called under the lock; batches of dead processes are completed, then their intents removed."""
+                """The entries for the rebuild. Called under the lock: changes of dead processes are completed, then
+                their intents removed.
+                """
                 entries, _ = until_done.enter_context(self._intents.dead())
                 for key, name in entries:
                     self._finish(self._file(key), name)

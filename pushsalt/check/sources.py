@@ -67,7 +67,7 @@ def _comments(path: str, text: str) -> Iterator[Finding]:
         if jinja is not None:
             message = "Jinja in a YAML comment is executed"
             column = comment.start("text") + jinja.start() + 1
-            yield finding("jinja-in-comment", message, path, number, column, hint="write {# … #} around it")
+            yield finding("jinja-in-comment", message, path, number, column, hint="enclose it in {# … #}")
 
 
 def _blanked(match: re.Match[str]) -> str:

@@ -1,4 +1,4 @@
-"""Made-up answers to the functions that templates call on a target, so that rendering can continue."""
+"""Made-up answers of functions that templates call on a target, so that rendering can continue."""
 
 from __future__ import annotations
 

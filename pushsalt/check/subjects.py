@@ -28,8 +28,8 @@ class Subject:
     """One tree. Paths are absolute.
 
     ``sls``: the SLS to compile, each by itself; ``sources``: the templates whose source is checked; ``files``: all
-    files of the tree. ``claims``: the systems that its FORMULA names. ``project``: the folder of its pushsalt.yaml,
-    which defines pillar and other roots.
+    files of the tree. ``claims``: the systems that its file FORMULA declares as supported. ``project``: the folder of
+    its pushsalt.yaml, which defines pillar and other roots.
     """
 
     name: str
@@ -138,7 +138,7 @@ def _project(path: Path, config: Config) -> Iterator[Subject]:
 def _single(path: Path, config: Config, extra: tuple[str, ...]) -> Subject:
     """One SLS file, within its file root, formula or project."""
     if path.suffix != ".sls":
-        raise UsageError(f"{path}: this is no SLS file", "name a formula, a tree of states, or an SLS file")
+        raise UsageError(f"{path}: it is not an SLS file", "name a formula, a tree of states, or an SLS file")
     whole: Subject | None = None
     for root in config.opts["file_roots"].get("base", []):
         if path.is_relative_to(root) and config.project is not None:

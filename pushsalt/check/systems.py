@@ -54,9 +54,10 @@ def systems(wanted: Sequence[str] = ()) -> dict[str, dict[str, Any]]:
 
 
 def with_inventory(grains: Mapping[str, Any], hosts: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
-    """A system's grains, and other grains of the inventory's hosts (``role: web``); of equal keys the first host's.
+    """A system's grains, extended by other grains of the inventory's hosts (``role: web``).
 
-    The system's own grains win. A host with the grains of another system is used for that one.
+    For equal keys the first host counts. The system's own grains have priority. A host whose grains are those of
+    another system is not used.
     """
     whole = dict(grains)
     for host in hosts:

@@ -26,7 +26,7 @@ def main(descriptor: int) -> None:
     _end_with_parent()
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     control = socket.socket(fileno=descriptor)
-    gc.disable()  # nothing that is loaded goes away
+    gc.disable()  # loaded modules are never freed
     load()
     while True:
         words, descriptors, _, _ = socket.recv_fds(control, 1, 3)

@@ -114,7 +114,7 @@ def _cannot_extend(name: Any, body: dict[str, Any], high: High, sources: SourceP
 
 
 def _extenders(name: Any, body: dict[str, Any], high: High, sources: SourcePositions) -> tuple[Place, ...]:
-    """The places of the ``require_in`` and the like that made an extension; none for a written ``extend``."""
+    """The places of the ``_in`` requisites that made an extension; none for an ``extend`` of the SLS."""
     places: list[Place] = []
     for module, args in body.items():
         for arg in args if not is_meta(module) and isinstance(args, list) else ():

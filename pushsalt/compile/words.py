@@ -7,7 +7,8 @@ from typing import Any
 
 from pushsalt.nearest import nearest
 
-#: Requisites by weight: if a state is required in several ways, the heaviest decides its order. Salt: RequisiteType.
+#: Requisites with weights: if a state is required by several kinds, the one with the highest weight decides its order.
+#: Salt: RequisiteType.
 REQUISITES = (
     "onfail",
     "onfail_any",

@@ -49,7 +49,8 @@ class SlsFile(NamedTuple):
 
 
 class FileServer:
-    """The files of ``opts['file_roots']`` and the other backends. For pillar, give ``pillar_roots`` as ``file_roots``.
+    """The files of ``opts['file_roots']`` and the other backends. For pillar, ``opts`` has ``pillar_roots`` as
+    ``file_roots``.
 
     ``find`` reads the disk each time; the revisions of git remotes are fixed. Listings are cached: make a new
     FileServer for each run.
@@ -84,8 +85,8 @@ class FileServer:
     def find(self, path: str, saltenv: str = "base") -> FoundFile | None:
         """The file of ``salt://path`` in a saltenv, from the first backend and root that has it.
 
-        ``path`` may be a URL with ``?saltenv=``, which wins. None if it does not exist, is not a regular file, or is
-        outside of the tree.
+        ``path`` may be a URL with ``?saltenv=``, which overrides ``saltenv``. None if it does not exist, is not a
+        regular file, or is outside of the tree.
         """
         path, saltenv = parse_url(path, saltenv)
         clean = clean_path(path)

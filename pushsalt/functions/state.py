@@ -103,10 +103,10 @@ def _lowstate(minion: Minion, result: CompileResult, kwargs: Mapping[str, Any]) 
     if result.errors:
         return result.errors
     _caution(minion, result)
-    if result.nothing:
+    if result.no_states:
         from pushsalt.compile import no_states_return
 
-        return no_states_return(result.nothing)
+        return no_states_return(result.no_states)
     return Lowstate(
         result.low,
         test=minion.test,
