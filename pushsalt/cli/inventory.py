@@ -115,7 +115,7 @@ def graph(given: Given) -> int:
 @app.command(cls=Command)
 @takes(OUTPUT, GLOBAL)
 def check(given: Given) -> int:
-    """Report probable mistakes: missing key files, two ids for one machine."""
+    """Report probable mistakes, such as missing key files, or two ids for one machine."""
     project = _project(given)
     project.need_inventory()
     known = project.read_inventory()
@@ -137,10 +137,10 @@ def _troubles(known: Inventory) -> Iterator[str]:
         other = addresses.setdefault(address, id)
         if other != id:
             where = f":{target.port}" if target.port else ""
-            yield f"{target.origin.get('host', id)}: {id} and {other} are one machine: {target.host or id}{where}"
+            yield f"{target.origin.get('host', id)}: {id} and {other} are the same machine: {target.host or id}{where}"
         for path in target.priv:
             if not Path(path).is_file():
-                yield f"{target.origin.get('priv', id)}: the key file of {id} is not there: {path}"
+                yield f"{target.origin.get('priv', id)}: the key file of {id} does not exist: {path}"
 
 
 def _project(given: Given) -> Project:
@@ -207,7 +207,7 @@ def _masked(value: Any, project: Project) -> Any:
 
 
 def _from(origin: Mapping[str, str], name: str) -> list[str]:
-    """Where a setting is from; of one that is merged of several places, each of its keys."""
+    """The origin of a setting; for a merged one, the origin of each of its keys."""
     keys = {key.partition(".")[2]: _shown(place) for key, place in origin.items() if key.startswith(f"{name}.")}
     if len(set(keys.values())) > 1:
         return [f"{key} from {place}" for key, place in keys.items()]
