@@ -47,7 +47,7 @@ def test_list(known):
     [row] = [row for key, row in known.run("resource", "list", "--out", "json").data.items() if key == "dummy:d2"]
     assert {key: row[key] for key in ("type", "id", "manager")} == {"type": "dummy", "id": "d2", "manager": "host1"}
     wrong = known.run("resource", "list", "machine")
-    assert wrong.code == 1 and "types that are known: dummy" in wrong.err
+    assert wrong.code == 1 and "types with cached resources: dummy" in wrong.err
 
 
 @pytest.mark.parametrize("word", ["list-grains", "list_grains"])

@@ -71,4 +71,4 @@ def test_a_wildcard_that_the_shell_took_is_recognised(run, tmp_path, monkeypatch
     monkeypatch.chdir(tmp_path)
     done = run("target", "inv.yaml")
     assert done.code == 1
-    assert "inv.yaml is a file here: a wildcard needs quotes" in done.err
+    assert "inv.yaml is a file in this folder: quote wildcards" in done.err

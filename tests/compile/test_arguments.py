@@ -84,7 +84,7 @@ def test_a_slip_is_an_error(full, given, near):
     ],
 )
 def test_what_does_nothing_is_a_warning(full, given, near):
-    hint = f"Did you mean '{near}'" if near else "take it out, or write what was meant"
+    hint = f"Did you mean '{near}'" if near else "remove it, or correct its name"
     rule = "misspelt-argument" if near else "unused-argument"
     assert said(full, **given) == [("warning", rule, hint)]
     (strictly,) = said(full, "error", **given)

@@ -101,7 +101,7 @@ NO_MATCHES = "No Top file or master_tops data matches found. Please see master l
     [
         ({"base": {}}, NO_MATCHES, "write top.sls into a folder of file_roots, or name the SLS"),
         ({"base": {"top.sls": {}}}, NO_MATCHES, "top.sls is empty"),
-        ({"base": {"top.sls": {"base": {"x": ["a"]}}}}, NO_MATCHES, "top.sls is for this target: add it there"),
+        ({"base": {"top.sls": {"base": {"x": ["a"]}}}}, NO_MATCHES, "top.sls has no SLS for this target: add it there"),
         ({"base": {"top.sls": {"base": {"*": ["a"]}}, "a.sls": {}}}, "No states found for this minion", "no states"),
     ],
 )

@@ -187,7 +187,7 @@ async def test_nothing_of_a_manifest_that_does_not_verify_reaches_a_machine(site
     mine, theirs = (" ".join((site.folder / f"{name}.pub").read_text().split()[:2]) for name in ("mallory", "user"))
     assert theirs in good
     manifest.write_text(good.replace(theirs, mine))
-    assert "does not carry the signature of the root" in site.failed()["ssh_ca-not-used"]
+    assert "does not have a signature of the root" in site.failed()["ssh_ca-not-used"]
     manifest.write_text(good)
     root = site.project.fingerprint()
     site.configure(root="SHA256:" + "A" * 43)

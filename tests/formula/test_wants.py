@@ -56,9 +56,9 @@ def test_add_and_update_say_who_asks(site: Project, formula: Repo, mark: Path) -
     [remote] = yaml.safe_load((site.folder / "pushsalt.yaml").read_text())["gitfs_remotes"]
     assert {"renderers": ["jinja", "yaml", "json"]} in remote[formula.url]
     for text in (done.err, site.run("formula", "update").err):
-        assert "asks for py, which it may not use" in text and "asks for mako, which it may not use" in text
+        assert "uses py, which it may not" in text and "uses mako, which it may not" in text
         assert "web/made.sls:1 (#!py)" in text and "web/files.sls:4 (template: mako)" in text
-        assert "_renderers/yaml.py:1 (Python for this machine)" in text
+        assert "_renderers/yaml.py:1 (Python for the controller)" in text
         assert "add py to `renderers` of the git remote" in text and "fine.sls" not in text and "tests/" not in text
     data = site.run("formula", "update", "--out", "json")
     assert json.loads(data.out) == [] and "asks for py" in data.err

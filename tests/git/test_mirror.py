@@ -268,7 +268,7 @@ def test_one_controller_waits_for_another_and_uses_what_it_fetched(repo, serve, 
         fcntl.flock(lock, fcntl.LOCK_EX)
         thread = threading.Thread(target=lambda: command.sync([remote]))
         thread.start()
-        wait_for(lambda: "another pushsalt is fetching it" in said)
+        wait_for(lambda: "another pushsalt command is fetching it" in said)
     thread.join()
     assert said[-1] == ""
 

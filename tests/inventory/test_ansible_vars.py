@@ -432,7 +432,7 @@ def test_a_program_that_others_can_change_is_not_asked_for_a_password(tmp_path, 
     program.write_text(f"#!/bin/sh\necho x >> {tmp_path}/ran\necho secret\n")
     program.chmod(0o777)
     env = {"ANSIBLE_VAULT_PASSWORD_FILE": str(program)}
-    with pytest.raises(InventoryError, match="others can change, and is not run") as caught:
+    with pytest.raises(InventoryError, match="is not run, since others can change") as caught:
         vaultpassword.passwords(NO_OPTION, env)
     assert f"PUSHSALT_TRUST={tmp_path}" in caught.value.hint and not (tmp_path / "ran").exists()
     monkeypatch.setenv("PUSHSALT_TRUST", str(tmp_path))
