@@ -238,8 +238,8 @@ class Client:
         from pushsalt.run.fromplan import Kept
 
         selection = Selection(",".join(plan.ids), "list")
-        known = self.target(selection)
-        if gone := [id for id in plan.ids if id not in known]:
+        found = self.target(selection)
+        if gone := [id for id in plan.ids if id not in found]:
             text = f"the plan has targets that the inventory no longer has: {', '.join(gone)}"
             raise NoTargetError(text, "nothing was done; make a new plan")
         given = plan.made["options"]

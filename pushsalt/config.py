@@ -120,11 +120,11 @@ def load_config(
     that are ignored because of their owner or mode are in ``warnings``.
     """
     env = os.environ if environ is None else environ
-    here = cwd or working_folder()
+    start = cwd or working_folder()
     warnings: list[str] = []
     unknown: list[str] = []
-    place = find(path, here, env, warnings, partial(_saltfile_options, warnings=warnings, unknown=unknown))
-    allows = None if place.named else Trust(here, env, warnings).allows
+    place = find(path, start, env, warnings, partial(_saltfile_options, warnings=warnings, unknown=unknown))
+    allows = None if place.named else Trust(start, env, warnings).allows
     given = {} if place.file is None else _read_with_includes(place.file, warnings, unknown, allows)
     given.update(place.options)
     given.update(cli.options)
@@ -132,7 +132,7 @@ def load_config(
     opts.update(given)
     for option, folders in (("file_roots", cli.file_roots), ("pillar_roots", cli.pillar_roots)):
         if folders:
-            added = [str(absolute(here, folder)) for folder in folders]
+            added = [str(absolute(start, folder)) for folder in folders]
             word = f"--{option[:-1].replace('_', '-')}"
             warnings += [f"{word}: there is no folder {path}" for path in added if not Path(path).is_dir()]
             opts[option] = {**opts[option], "base": [*added, *opts[option].get("base", [])]}
@@ -143,12 +143,14 @@ def load_config(
     if cli.log_level:
         opts["log_level"] = cli.log_level
     rosters = _rosters(cli, env, opts, place)
-    inventories, refused, found = ([], None, False) if rosters else _inventories(here, cli, env, opts, place, warnings)
+    inventories, refused, found = (
+        ([], None, False) if rosters else _inventories(start, cli, env, opts, place, warnings)
+    )
     return Config(
         opts=opts,
         path=place.file or place.saltfile,
         project=place.project,
-        cache_dir=_cache_dir(here, cli, env, opts, place.file),
+        cache_dir=_cache_dir(start, cli, env, opts, place.file),
         inventories=inventories,
         warnings=warnings,
         unknown=unknown,
@@ -287,11 +289,11 @@ def without_secrets(opts: Mapping[str, Any]) -> dict[str, Any]:
 # --- places -----------------------------------------------------------------------------------------------------------
 
 
-def _cache_dir(here: Path, cli: CliOverrides, env: Mapping[str, str], opts: dict[str, Any], file: Path | None) -> Path:
+def _cache_dir(cwd: Path, cli: CliOverrides, env: Mapping[str, str], opts: dict[str, Any], file: Path | None) -> Path:
     if cli.cache_dir is not None:
-        return absolute(here, cli.cache_dir)
+        return absolute(cwd, cli.cache_dir)
     if env.get("PUSHSALT_CACHE"):
-        return absolute(here, env["PUSHSALT_CACHE"])
+        return absolute(cwd, env["PUSHSALT_CACHE"])
     # the cachedir of a Salt master's configuration is for that master
     configured = opts["cache_dir"] or (opts["cachedir"] if file is not None and file.name == NAME else "")
     return Path(configured) if configured else user_folder(env, "XDG_CACHE_HOME", ".cache") / "pushsalt"
@@ -308,22 +310,22 @@ def _rosters(cli: CliOverrides, env: Mapping[str, str], opts: dict[str, Any], pl
 
 
 def _inventories(
-    here: Path, cli: CliOverrides, env: Mapping[str, str], opts: dict[str, Any], place: Place, warnings: list[str]
+    cwd: Path, cli: CliOverrides, env: Mapping[str, str], opts: dict[str, Any], place: Place, warnings: list[str]
 ) -> tuple[list[Path], Path | None, bool]:
     """The inventories, the file that is not used because it is not trusted (or None), and whether they were found, not
     named.
     """
     if cli.inventories:
-        return [absolute(here, path) for path in cli.inventories], None, False
+        return [absolute(cwd, path) for path in cli.inventories], None, False
     if env.get("PUSHSALT_INVENTORY"):
-        return [absolute(here, path) for path in env["PUSHSALT_INVENTORY"].split(os.pathsep) if path], None, False
+        return [absolute(cwd, path) for path in env["PUSHSALT_INVENTORY"].split(os.pathsep) if path], None, False
     if place.refused is not None:  # do not use the user's own inventory in an untrusted project
         return [], place.refused, False
     if opts["inventory"]:
         return [Path(path) for path in opts["inventory"]], None, False
     if opts["roster_file"]:
         return [Path(opts["roster_file"])], None, False
-    return *inventory_of(place, here, env, warnings), not place.named
+    return *inventory_of(place, cwd, env, warnings), not place.named
 
 
 def _named_by(cli: CliOverrides, env: Mapping[str, str], opts: dict[str, Any], place: Place) -> str:

@@ -155,7 +155,7 @@ def _hidden(lines: list[str], others: Sequence[str], budget: _Budget) -> list[st
         before, _, rest = other.partition(MASK)
         after = rest.rpartition(MASK)[2]
         whole = not (before.strip() or after.strip())
-        beside = (
+        counterparts = (
             []
             if whole
             else [
@@ -164,8 +164,8 @@ def _hidden(lines: list[str], others: Sequence[str], budget: _Budget) -> list[st
                 if len(line) >= len(before) + len(after) and line.startswith(before) and line.endswith(after)
             ]
         )
-        if beside:
-            for at in beside:
+        if counterparts:
+            for at in counterparts:
                 if MASK not in lines[at]:
                     result[at] = f"{before}{MASK}{after}"
         else:  # another notation, or a line that is only (a part of) the secret

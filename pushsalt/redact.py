@@ -163,7 +163,7 @@ class Redactor:
         """
         return len(self._values)
 
-    def known(self) -> list[str]:
+    def secrets(self) -> list[str]:
         """The secrets that were added, for a plan file."""
         return sorted({value for value, _ in self._values})
 
@@ -367,14 +367,14 @@ def _cached(cache: dict[str, str], text: str, hide: Callable[[str], str]) -> str
 
     Returns of many targets repeat a few texts. Long texts are not cached.
     """
-    known = None if len(text) > LONG else cache.get(text)
-    if known is None:
-        known = hide(text)
+    hidden = None if len(text) > LONG else cache.get(text)
+    if hidden is None:
+        hidden = hide(text)
         if len(text) <= LONG:
             if len(cache) > CACHE_LIMIT:
                 cache.clear()
-            cache[text] = known
-    return text if known == text else known
+            cache[text] = hidden
+    return text if hidden == text else hidden
 
 
 class _Forms:
@@ -392,9 +392,9 @@ class _Forms:
         length = len(form)
         if anywhere and length <= WHOLE_WORD:
             self._anywhere.add(form)
-        known = self._of_length.get(length)
-        if known is not None:
-            known.add(form)
+        forms = self._of_length.get(length)
+        if forms is not None:
+            forms.add(form)
             return
         self._of_length[length] = {form}
         self._lengths = tuple(sorted(self._of_length, reverse=True))  # after the set, since readers use both
@@ -477,8 +477,8 @@ def _forms(value: str) -> Iterator[str]:
     yield json.dumps(value)[1:-1].replace("/", "\\/")  # PHP
     yield repr(value)[1:-1]
     whole = quote(data, safe="")
-    marks = re.sub("%(21|27|28|29|2A)", lambda found: chr(int(found[1], 16)), whole)  # of JavaScript
-    for quoted in {whole, whole.replace("%2F", "/"), marks, whole.replace("%20", "+")} - {value}:
+    unescaped = re.sub("%(21|27|28|29|2A)", lambda found: chr(int(found[1], 16)), whole)  # of JavaScript
+    for quoted in {whole, whole.replace("%2F", "/"), unescaped, whole.replace("%20", "+")} - {value}:
         yield quoted
         yield _PERCENT.sub(lambda found: found[0].lower(), quoted)
     yield html.escape(value)

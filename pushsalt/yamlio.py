@@ -235,8 +235,8 @@ class YamlBuilder:
             if kind is events.ScalarEvent:
                 tag = event.tag
                 if tag is None or tag == "!":
-                    nothing = tag == "!" and not event.value and not event.style  # which libyaml takes for text
-                    tag = implicit_tag(event.value) if event.implicit[0] and not nothing else STR
+                    is_untagged = tag == "!" and not event.value and not event.style  # which libyaml takes for text
+                    tag = implicit_tag(event.value) if event.implicit[0] and not is_untagged else STR
                 raw = event.value
                 key_position = bool(stack) and stack[-1].pairs is not None and not stack[-1].expect_value
                 if key_position and tag in (MERGE, VALUE):

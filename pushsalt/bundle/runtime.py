@@ -52,18 +52,18 @@ class Runtime:
         """The runtime of this installation. Without a usable cache it is packed each time, and images are not used."""
         bank = _trusted(cache_dir)
         mark = pack.fingerprint(root)
-        known = bank.get(f"packed {mark}") if bank else None
-        if not isinstance(known, dict) or "more" not in known:
+        entry = bank.get(f"packed {mark}") if bank else None
+        if not isinstance(entry, dict) or "more" not in entry:
             archive, more = pack.build(root)
             sha = hashlib.sha256(archive).hexdigest()
             programs = [shim.strip(root / name) for name in ("boot.py", "coldstart.py")]
             digest = hashlib.sha256(more).hexdigest()
-            known = {"sha": sha, "size": len(archive), "programs": programs, "more": digest}
+            entry = {"sha": sha, "size": len(archive), "programs": programs, "more": digest}
             if bank:
                 bank.put(f"archive {digest}", more)
                 bank.put(f"archive {sha}", zlib.compress(archive, 9))
-                bank.put(f"packed {mark}", known)
-        return cls(known["sha"], known["size"], known["more"], tuple(known["programs"]), _secret(bank), bank, root)
+                bank.put(f"packed {mark}", entry)
+        return cls(entry["sha"], entry["size"], entry["more"], tuple(entry["programs"]), _secret(bank), bank, root)
 
     @cached_property
     def archive(self) -> bytes:

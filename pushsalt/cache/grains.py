@@ -121,8 +121,8 @@ class GrainBank(Bank):
             self._note({key: ""})
             remove()
             return found
-        known = self._change(index, {key: ""}, lambda: index.delete(key, within=remove), remove)
-        return known or found or super().delete(key)
+        was_indexed = self._change(index, {key: ""}, lambda: index.delete(key, within=remove), remove)
+        return was_indexed or found or super().delete(key)
 
     def clear(self) -> int:
         count = 0
@@ -311,17 +311,17 @@ class GrainBank(Bank):
     def _compare(self, index: GrainIndex, since: float) -> None:
         """As ``_settle``, for keys that only the index or only the files have, and for files newer than ``since``."""
         with index.held():
-            known = {self._file(id).name: id for id in index.ids()}
+            indexed = {self._file(id).name: id for id in index.ids()}
             files = {path.name: path for path in self._files()}
-            keys = [id for name, id in known.items() if name not in files]
+            keys = [id for name, id in indexed.items() if name not in files]
             for name, path in files.items():
                 state = stamp(path)
-                if name not in known or (state is not None and state[1] / 1e9 >= since):
+                if name not in indexed or (state is not None and state[1] / 1e9 >= since):
                     entry = self._read(path)
                     if entry is not None and isinstance(entry.get("key"), str):
                         keys.append(entry["key"])
-                    elif name in known:
-                        keys.append(known[name])
+                    elif name in indexed:
+                        keys.append(indexed[name])
             self._settle(index, keys)
 
     def _rebuild(self, index: GrainIndex, exc: Exception) -> bool:

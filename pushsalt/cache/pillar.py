@@ -68,8 +68,8 @@ class PillarBank(SealedBank):
 
     def add_former(self, key: str, secrets: Iterable[str]) -> None:
         """Store former secrets of the pillar of a target."""
-        known = dict.fromkeys(sorted(text for text in secrets if len(text) <= LONGEST))
-        self._former.put(key, list({**known, **dict.fromkeys(self.former(key))})[:FORMER])
+        newest = dict.fromkeys(sorted(text for text in secrets if len(text) <= LONGEST))
+        self._former.put(key, list({**newest, **dict.fromkeys(self.former(key))})[:FORMER])
 
     def given(self) -> list[str]:
         """The stored secrets of ``--pillar``."""

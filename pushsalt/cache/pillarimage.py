@@ -145,8 +145,8 @@ def _look(bank: Entries, image: Image) -> None:
                 continue
             at, inode = status.st_mtime_ns, status.st_ino
             row = rows.pop(name, None)
-            known = image.fresh.get(name)
-            if known is None and row is not None and row not in image.gone:
+            changed = image.fresh.get(name)
+            if changed is None and row is not None and row not in image.gone:
                 if image.times[row] == at and image.inodes[row] == inode:
                     image.touched.pop(row, None)
                     continue
@@ -158,8 +158,8 @@ def _look(bank: Entries, image: Image) -> None:
             if row is not None:
                 image.gone.add(row)
                 image.touched.pop(row, None)
-            if known is not None and (known.time, known.inode) == (at, inode):
-                fresh[name] = known
+            if changed is not None and (changed.time, changed.inode) == (at, inode):
+                fresh[name] = changed
                 continue
             key, value, head = bank.open_file(bank.path / name)
             if isinstance(value, dict):

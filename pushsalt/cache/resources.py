@@ -79,9 +79,9 @@ class ResourceBank:
         """The resources of a manager as (type, id), sorted."""
         return self._do(lambda index: index.by_manager(manager), [])
 
-    def keep(self, known: Mapping[str, str]) -> int:
-        """Remove inventory ids that are not in ``known`` (``{id: type}``) with their type; returns their number."""
-        gone = [(type, id) for type in INVENTORY_TYPES for id in self.by_type(type) if known.get(id) != type]
+    def keep(self, inventory: Mapping[str, str]) -> int:
+        """Remove inventory ids that are not in ``inventory`` (``{id: type}``) with their type; returns their number."""
+        gone = [(type, id) for type in INVENTORY_TYPES for id in self.by_type(type) if inventory.get(id) != type]
         return sum(self._do(lambda index, key=key: index.delete(*key), False) for key in gone)  # type: ignore[misc]
 
     def clear(self) -> None:

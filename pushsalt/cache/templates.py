@@ -142,15 +142,15 @@ class TemplateStore:
                 return
         try:
             with os.scandir(descriptor) as entries:
-                known = sorted(
+                files = sorted(
                     (status.st_mtime, status.st_size, entry.name)
                     for entry in entries
                     if (status := entry.stat(follow_symlinks=False))
                 )
         except OSError:
             return
-        number, size, now = len(known), sum(entry[1] for entry in known), time.time()
-        for used, length, name in known:
+        number, size, now = len(files), sum(entry[1] for entry in files), time.time()
+        for used, length, name in files:
             enough = number <= MAX_FILES and size <= MAX_BYTES
             if enough and not (name.startswith(".") and now - used > _TOUCH):
                 continue

@@ -79,9 +79,9 @@ def _misspelt(chunk: Chunk, minion: Minion, functions: StateFunctions) -> Iterat
     found = minion.files.find(*where) if where else None
     if spec is None or found is None:
         return
-    known = {*spec.args, *GLOBAL}
-    for key in chunk.keys() - known:
-        near = misspelt(key, known)
+    accepted = {*spec.args, *GLOBAL}
+    for key in chunk.keys() - accepted:
+        near = misspelt(key, accepted)
         if near and not re.search(rf"\b{re.escape(key)}\b", _text(str(found.path))):
             text = f"'{key}' of {full} '{chunk['__id__']}' is probably ignored: its template does not use it"
             yield "misspelt-argument", text, key, f"Did you mean '{near}'?"

@@ -75,13 +75,13 @@ def joined(found: Iterable[Finding]) -> list[Finding]:
     together: dict[tuple[str, str, str, int], Finding] = {}
     for each in found:
         key = (each.code, each.message, each.path, each.line)
-        known = together.get(key)
-        if known is None:
+        earlier = together.get(key)
+        if earlier is None:
             together[key] = each
             continue
-        level = min(known.level, each.level, key=LEVELS.index)
-        at, elsewhere = tuple(dict.fromkeys((*known.at, *each.at))), known.elsewhere and each.elsewhere
-        together[key] = replace(known, at=at, level=level, elsewhere=elsewhere)
+        level = min(earlier.level, each.level, key=LEVELS.index)
+        at, elsewhere = tuple(dict.fromkeys((*earlier.at, *each.at))), earlier.elsewhere and each.elsewhere
+        together[key] = replace(earlier, at=at, level=level, elsewhere=elsewhere)
     return sorted(together.values(), key=lambda each: (each.path, each.line, each.column, each.code, each.message))
 
 

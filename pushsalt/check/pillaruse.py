@@ -63,8 +63,8 @@ def _unread(
     data: Mapping[Any, Any], above: KeyPath, lines: Mapping[KeyPath, int], words: set[str], path: str
 ) -> Iterator[Finding]:
     names = [str(key) for key in data]
-    known = [name for name in names if name in words]
-    if above and not known:
+    used = [name for name in names if name in words]
+    if above and not used:
         return  # a template iterates over the names, so they are arbitrary
     for key, value in data.items():
         name, place = str(key), (*above, key)

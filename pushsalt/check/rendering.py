@@ -89,11 +89,11 @@ def _is_found(
     return bool(above) and not _compiled(project, subject, system, [above, sls]).has(found)
 
 
-def _above(sls: str, known: Mapping[str, _Compiled]) -> str:
+def _above(sls: str, compiled: Mapping[str, _Compiled]) -> str:
     """The nearest existing parent of an SLS: ``a`` for ``a.b.c``."""
     while "." in sls:
         sls = sls.rpartition(".")[0]
-        if sls in known:
+        if sls in compiled:
             return sls
     return ""
 

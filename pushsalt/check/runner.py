@@ -169,11 +169,11 @@ def _all(tasks: Sequence[_Task], config: Config, options: Options, progress: Pro
     digests: dict[str, str] = {}
     for task in tasks:
         key = _key(task, digests) if kept else ""
-        known = kept.get(key) if kept else None
-        if known is None:
+        findings = kept.get(key) if kept else None
+        if findings is None:
             left.append((task, key))
             continue
-        yield from known
+        yield from findings
         done += 1
         progress(done, len(tasks), task.subject.name)
     jobs = min(options.jobs or os.cpu_count() or 1, len(left))
@@ -355,10 +355,10 @@ _own: list[str] = []
 def _own_digest() -> str:
     """A digest of pushsalt's code: findings of another version are not used."""
     if not _own:
-        here = Path(__file__).parents[1]
+        package = Path(__file__).parents[1]
         stamps = [
             f"{path}:{path.stat().st_mtime_ns}:{path.stat().st_size}"
-            for base in (here, here.parent / "thin")
+            for base in (package, package.parent / "thin")
             for path in sorted(base.rglob("*.py"))
         ]
         _own.append(hashlib.sha256("\n".join(stamps).encode()).hexdigest())

@@ -65,14 +65,14 @@ def subjects(paths: Iterable[Path], config: Config, extra_roots: Iterable[str] =
         if not below:
             raise UsageError(f"{path}: there are no SLS files", "name a formula, a tree of states, or an SLS file")
         for subject in below:
-            known = found.get(subject.root)
-            if known is None:
+            earlier = found.get(subject.root)
+            if earlier is None:
                 found[subject.root] = subject
             else:
                 found[subject.root] = replace(
-                    known,
-                    sls=tuple(dict.fromkeys((*known.sls, *subject.sls))),
-                    sources=tuple(dict.fromkeys((*known.sources, *subject.sources))),
+                    earlier,
+                    sls=tuple(dict.fromkeys((*earlier.sls, *subject.sls))),
+                    sources=tuple(dict.fromkeys((*earlier.sources, *subject.sources))),
                 )
     return list(found.values())
 

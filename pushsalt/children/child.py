@@ -159,15 +159,15 @@ class Child:
         The values of a pillar are sent with the first result that has them; the lock keeps results of other threads
         from being sent in between.
         """
-        known = fields.pop("known_pillar", None)
+        pillar = fields.pop("known_pillar", None)
         with self._writing:
-            if known is not None:
-                fields["pillar"] = self._shared_pillar(*known)
+            if pillar is not None:
+                fields["pillar"] = self._shared_pillar(*pillar)
             try:
                 data = codec.pack({"k": "ret", "re": work.number, **fields})
             except ValueError as exc:
-                if known is not None:
-                    self._pillars.pop(known[0], None)
+                if pillar is not None:
+                    self._pillars.pop(pillar[0], None)
                 text = f"the result cannot be sent: {exc}"
                 large = FunctionError("exception", text, "look for data that grows without limit", "ValueError")
                 data = codec.pack({"k": "exc", "re": work.number, **codec.error_fields(large)})
@@ -367,9 +367,9 @@ class Child:
         self._turn.give(work)
 
     def _minion(self, work: Work, message: dict[str, Any], **more: Any) -> Minion:
-        known = self._minions.get(work.target)
-        if known is not None:
-            return known
+        existing = self._minions.get(work.target)
+        if existing is not None:
+            return existing
         assert self._ground is not None
         said = dict(message["target"])
         target = Target(**{**said, "enter": tuple(said.get("enter") or ()), "groups": tuple(said.get("groups") or ())})
@@ -399,11 +399,11 @@ class Child:
             fields["plan"] = self._plan(work, minion, value) if message["plan"] else None
         else:
             fields["value"] = value
-        known = minion.compiled_pillar
-        if known is not None:
-            fields["mine_functions"] = minion.pillar_value("mine_functions") if not known.errors else None
+        pillar = minion.compiled_pillar
+        if pillar is not None:
+            fields["mine_functions"] = minion.pillar_value("mine_functions") if not pillar.errors else None
             if minion.pillar_to_keep is not None:
-                fields["known_pillar"] = known.number, minion.pillar_to_keep
+                fields["known_pillar"] = pillar.number, minion.pillar_to_keep
         return fields
 
     def _shared_pillar(self, number: int, values: dict[str, Any]) -> list[Any]:

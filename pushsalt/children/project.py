@@ -106,10 +106,10 @@ class RenderProject(Trees):
     def ext_pillar(self, name: str, outside: Outside) -> ExtPillar | None:
         """An external pillar that the command calls; its arguments are its number in the configuration."""
         seen = {key: outside.opts.get(key) for key in ("saltenv", "pillarenv")}
-        known = self._sources.get(name)
-        if known is None:
-            known = self._sources[name] = bool(self.ask("has_ext_pillar", name=name))
-        if not known:
+        exists = self._sources.get(name)
+        if exists is None:
+            exists = self._sources[name] = bool(self.ask("has_ext_pillar", name=name))
+        if not exists:
             return None
 
         def source(minion_id: str, pillar: dict[str, Any], *args: Any, **kwargs: Any) -> Any:

@@ -56,8 +56,8 @@ def _tie(life: int) -> None:
 
 def _take(descriptors: Sequence[int]) -> None:
     """Use the client's streams and working folder."""
-    *streams, here = descriptors
-    os.fchdir(here)
+    *streams, folder = descriptors
+    os.fchdir(folder)
     for number, descriptor in enumerate(streams):
         os.dup2(descriptor, number)
     for descriptor in descriptors:

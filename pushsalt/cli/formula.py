@@ -87,8 +87,8 @@ def add(
         raise UsageError(
             f"{ref!r} is not a valid name of a branch, a tag or a commit", hint="write the name as git shows it"
         )
-    known = configured(project.config)
-    if named([remote for remote in known if remote.role == "gitfs"], [address.url]):
+    remotes = configured(project.config)
+    if named([remote for remote in remotes if remote.role == "gitfs"], [address.url]):
         another = f"; for another ref, `pushsalt formula remove {text}` first" if ref else ""
         raise CommandError(
             f"{address.url} is in `gitfs_remotes` already", hint=f"`pushsalt formula update` updates it{another}"

@@ -37,9 +37,9 @@ class Opt:
     def has_value(self) -> bool:
         return self.kind in ("value", "list")
 
-    def parameter(self, known: Collection[str] = ()) -> inspect.Parameter:
-        """The parameter for Typer. ``known``: flags of the command, which are not used as spellings of other tools."""
-        others = (word for word in words.also(self.flags) if word not in known)
+    def parameter(self, taken: Collection[str] = ()) -> inspect.Parameter:
+        """The parameter for Typer. ``taken``: flags of the command, which are not used as spellings of other tools."""
+        others = (word for word in words.also(self.flags) if word not in taken)
         types: dict[str, Any] = {"value": str | None, "flag": bool, "list": list[str] | None, "count": int}
         more: dict[str, Any] = {}
         if self.kind == "count":

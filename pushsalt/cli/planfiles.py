@@ -66,7 +66,7 @@ class Making:
             "key": self._key,
             "options": {name: getattr(options, name) for name in ("pillar", "saltenv", "pillarenv")},
         }
-        plan.secrets = client.redactor().known()
+        plan.secrets = client.redactor().secrets()
         planfile.write(self.path, plan, self.recipients)
 
 

@@ -45,15 +45,15 @@ def _read(words: list[str]) -> dict[str, str] | None:
         if not word.startswith("-"):
             command.append(word)
             continue
-        known = {**_GLOBAL, **_OWN} if command == ["jobs", "list"] else _GLOBAL
+        options = {**_GLOBAL, **_OWN} if command == ["jobs", "list"] else _GLOBAL
         flag, has_value, value = word.partition("=")
-        if word == "--failed" and known is not _GLOBAL:
+        if word == "--failed" and options is not _GLOBAL:
             given["failed"] = "yes"
-        elif flag in known and (has_value or flag.startswith("--") or word == flag):
+        elif flag in options and (has_value or flag.startswith("--") or word == flag):
             found = value if has_value else next(rest, "-")
             if found.startswith("-") or not found:
                 return None
-            given[known[flag]] = found
+            given[options[flag]] = found
         elif word != "--no-color":
             return None
     return given if command == ["jobs", "list"] else None

@@ -54,7 +54,7 @@ def list_(
 
     project = _project(given)
     now = time.time()
-    known = project.inventory.targets
+    targets = project.inventory.targets
     found = _all(project, type)
     written = {manager: project.managed.bank.written(manager) for manager in set(found.values())}
     data: dict[str, dict[str, Any]] = {}
@@ -65,7 +65,7 @@ def list_(
     if type is not None and not data:
         there = ", ".join(project.managed.types()) or "none"
         raise UsageError(f"no cached resource has the type {type!r}", hint=f"types with cached resources: {there}")
-    if not data and known and given.out in (None, "rich"):
+    if not data and targets and given.out in (None, "rich"):
         TERMINAL.get().stdout.write("no resources are cached: pushsalt resource refresh TARGET discovers them\n")
         return 0
     rows: list[tuple[str, ...]] = [("TYPE", "ID", "MANAGER", "SEEN")]
@@ -159,8 +159,8 @@ def _project(given: Given) -> Project:
 
 
 def _all(project: Project, type: str | None) -> dict[str, str]:
-    known = project.inventory.targets
-    found = project.managed.all(known) if type is None else project.managed.of_type(type, known)
+    targets = project.inventory.targets
+    found = project.managed.all(targets) if type is None else project.managed.of_type(type, targets)
     return dict(sorted(found.items()))
 
 

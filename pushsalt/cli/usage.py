@@ -52,15 +52,15 @@ def explain_usage(exc: Any, handler: Handler) -> int:
         text, hint = f"{option} is an option of {answered[0]}", answered[1]
     elif option and hasattr(exc, "possibilities"):
         text = f"there is no option {option}" + (f" of {path}" if context and context.parent else "")
-        known = [flag for item in context.command.params for flag in words.own(item.opts)] if context else []
+        options = [flag for item in context.command.params for flag in words.own(item.opts)] if context else []
         if context and context.parent is None:  # options of commands are allowed there too
-            known += [
+            options += [
                 flag
                 for group in (JOB, ROLLOUT, REPORTS, RETURNS, RERUN, DETACH, MATCHERS, STATES, RAW)
                 for opt in group
                 for flag in opt.flags
             ]
-        flags = {flag.lstrip("-"): flag for flag in [*known, "--help"] if len(flag) > 2}
+        flags = {flag.lstrip("-"): flag for flag in [*options, "--help"] if len(flag) > 2}
         near = [flags[name] for name in get_close_matches(option.lstrip("-"), flags, 3)]
         if near:
             hint = f"did you mean {' or '.join(near)}?"

@@ -77,22 +77,22 @@ class ArgumentCheck:
                 yield Unknown(name, near, {"error": "error", "warn": "warning"}.get(self._strict, level))
 
     def _judged(self, chunk: Chunk, name: str, full: str, spec: ArgSpec) -> tuple[str, str] | None:
-        known = self._functions.keywords(full)
-        if known is None or name not in known.called:
+        keywords = self._functions.keywords(full)
+        if keywords is None or name not in keywords.called:
             near = misspelt(name, _GUARDS | _REQUISITES)
             if near and near[0] == name[0] and self._looks_like(near, name, chunk[name]):
                 return near, "error"
-        if known is None or is_context(chunk):
+        if keywords is None or is_context(chunk):
             return None
-        if known.data:
-            near = "" if name in known.names else misspelt(name, {*known.names, *spec.args})
+        if keywords.data:
+            near = "" if name in keywords.names else misspelt(name, {*keywords.names, *spec.args})
             return (near, "error") if near else None
-        if known.has(name):
-            near = misspelt(name, spec.args) if name in known.siblings else ""
+        if keywords.has(name):
+            near = misspelt(name, spec.args) if name in keywords.siblings else ""
             return (near, "warning") if near else None
-        near = misspelt(name, {*spec.args, *known.siblings, *GLOBAL, *known.prefixed})
+        near = misspelt(name, {*spec.args, *keywords.siblings, *GLOBAL, *keywords.prefixed})
         if not near:  # arguments of modules that the state calls
-            return misspelt(name, known.called - known.siblings), "warning"
+            return misspelt(name, keywords.called - keywords.siblings), "warning"
         # `make_dirs`, `runAs`: formulas contain such names, which have no effect; the states work
         return near, "warning" if squeezed(name) == squeezed(near) else "error"
 

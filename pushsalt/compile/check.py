@@ -42,8 +42,8 @@ def check_chunks(
         for found in arguments.unknown(chunk, full, spec):
             text, hint = _words(found, full, _place(chunk))
             where = sources.where(*of, found.name)
-            known = Problem(text, where, hint, rule=found.rule, level=found.level, compiling=False)
-            problems.setdefault(text, known)
+            problem = Problem(text, where, hint, rule=found.rule, level=found.level, compiling=False)
+            problems.setdefault(text, problem)
     return list(problems.values())
 
 

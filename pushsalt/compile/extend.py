@@ -76,19 +76,19 @@ def _extended(declaration: Any, extension: Any) -> Any:
         return extension if declaration is None else declaration
     extended = list(declaration)
     for arg in extension:
-        known = False
+        replaced = False
         for index, old in enumerate(extended):
             if isinstance(arg, str) and isinstance(old, str):
                 extended[index] = arg
-                known = True
+                replaced = True
             elif isinstance(arg, dict) and isinstance(old, dict) and arg and old:
                 key, old_key = first_key(arg), first_key(old)
                 if key == old_key:
                     extended[index] = _replaced(key, old, arg)
-                    known = True
+                    replaced = True
                 elif key == "name" and old_key == "names":
                     extended[index] = arg
-        if not known:
+        if not replaced:
             extended.append(arg)
     return extended
 

@@ -58,7 +58,7 @@ class DependencyGraph:
 
     def kinds(self, name: str) -> list[str]:
         """The state modules (or ``id``) of chunks with this ID or name."""
-        return [of for of, known in self._by_reference if known == name]
+        return [of for of, reference in self._by_reference if reference == name]
 
     def require(self, chunk: Chunk, requisite: str, kind: str, name: str) -> bool:
         """Add the edges of one reference of a chunk; False if it matches nothing.

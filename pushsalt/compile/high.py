@@ -32,11 +32,11 @@ class Available:
     def envs(self) -> list[str]:
         """The saltenvs in the order of precedence of their top files: ``base`` first, or by ``env_order``."""
         if self._envs is None:
-            known = list(self._tree.envs())
+            saltenvs = list(self._tree.envs())
             if self._env_order:
-                self._envs = [env for env in self._env_order if env in known or not known]
+                self._envs = [env for env in self._env_order if env in saltenvs or not saltenvs]
             else:
-                self._envs = list(dict.fromkeys(["base", *known]))
+                self._envs = list(dict.fromkeys(["base", *saltenvs]))
         return self._envs
 
     def has_env(self, saltenv: str, *, dynamic: bool = True) -> bool:

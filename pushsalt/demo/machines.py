@@ -272,7 +272,7 @@ class Machine:
 
     def shell(self, command: str, *, check: bool = True) -> str:
         """Run a shell command on the machine over SSH; returns its output."""
-        known = self.folder.parent / "known_hosts"
+        known_hosts = self.folder.parent / "known_hosts"
         done = _run(
             "ssh",
             "-F",
@@ -280,7 +280,7 @@ class Machine:
             "-i",
             self.key,
             "-o",
-            f"UserKnownHostsFile={known}",
+            f"UserKnownHostsFile={known_hosts}",
             "-o",
             "BatchMode=yes",
             "-o",

@@ -25,7 +25,7 @@ Key = tuple[Any, ...]
 
 
 class Digests:
-    """Digests by key: ``known(key, status)``, ``add(key, status, digest)``; ``keep_in`` sets the cache, ``keep`` writes
+    """Digests by key: ``get(key, status)``, ``add(key, status, digest)``; ``keep_in`` sets the cache, ``keep`` writes
     new entries to it.
     """
 
@@ -42,7 +42,7 @@ class Digests:
         if cache_dir != self._cache_dir:
             self._cache_dir, self._kept = cache_dir, None
 
-    def known(self, key: Key, status: os.stat_result) -> str | None:
+    def get(self, key: Key, status: os.stat_result) -> str | None:
         """The digest of a file with this key, or None."""
         found = self._known.get(key)
         if found is not None:

@@ -112,15 +112,15 @@ class DiskFile:
 
     def digest(self, hash_type: str = "sha256") -> str:
         key = key_of(self.path, hash_type, self.status)
-        known = digest_cache.known(key, self.status)
-        if known is None:
+        digest = digest_cache.get(key, self.status)
+        if digest is None:
             hasher = hashlib.new(hash_type, usedforsecurity=False)
             with self.open() as stream:
                 while chunk := stream.read(1024 * 1024):
                     hasher.update(chunk)
-            known = hasher.hexdigest()
-            digest_cache.add(key, self.status, known)
-        return known
+            digest = hasher.hexdigest()
+            digest_cache.add(key, self.status, digest)
+        return digest
 
 
 def disk_file(path: str, rel: str) -> DiskFile | None:

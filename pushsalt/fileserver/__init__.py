@@ -73,9 +73,9 @@ class FileServer:
 
         ``__env__``, which stands for any saltenv, is included. The order decides how top files are merged.
         """
-        known = {saltenv for backend in self._backends for saltenv in backend.envs()}
-        first = [saltenv for saltenv in self._configured if saltenv in known]
-        return first + sorted(known.difference(first))
+        existing = {saltenv for backend in self._backends for saltenv in backend.envs()}
+        first = [saltenv for saltenv in self._configured if saltenv in existing]
+        return first + sorted(existing.difference(first))
 
     def configured_envs(self) -> list[str]:
         """The saltenvs of the configuration, without those that come from branches and tags of remotes."""

@@ -68,10 +68,10 @@ def update(config: Config, remotes: Remotes, words: Sequence[str] = ()) -> tuple
 
 def look(config: Config, remotes: Remotes, words: Sequence[str] = ()) -> Update:
     """As ``update``, but the lock file is not written."""
-    known = configured(config)
-    chosen = named(known, words)
+    configured_remotes = configured(config)
+    chosen = named(configured_remotes, words)
     if not chosen:
-        names = ", ".join(sorted({remote.shown for remote in known})) or "none"
+        names = ", ".join(sorted({remote.shown for remote in configured_remotes})) or "none"
         text = f"no git remote is named {' or '.join(words)}" if words else "no git remote is configured"
         raise ConfigError(text, hint=f"there are: {names}" if words else "pushsalt formula add NAME  adds a formula")
     lock = remotes.lock
@@ -98,7 +98,7 @@ def look(config: Config, remotes: Remotes, words: Sequence[str] = ()) -> Update:
             if old != commit:
                 commits, files = _between(remotes, remote, old, commit) if old else ([], [])
                 moves.append(Move(remote.shown, name, old, commit, commits, files))
-    return Update(moves, troubles, pins, frozenset(remote.address.url for remote in known))
+    return Update(moves, troubles, pins, frozenset(remote.address.url for remote in configured_remotes))
 
 
 def _now(remotes: Remotes, remote: Remote, locked: dict[str, str]) -> dict[str, str | None]:

@@ -62,10 +62,10 @@ def _in_file(path: str, inside: str, source: Source, limit: Limit) -> Iterable[W
             for stage in parse_pipe(pipe):
                 if stage.name not in limit.engines:
                     yield Want(path, 1, stage.name, f"#!{pipe.strip()}")
-        known = _OTHERS.union(plugins.names("renderers")) - limit.engines
+        renderers = _OTHERS.union(plugins.names("renderers")) - limit.engines
         for number, line in enumerate(text.splitlines() if "template" in text else (), 1):
             for engine in _TEMPLATE.findall(line.partition(" #")[0]):
-                if engine in known:
+                if engine in renderers:
                     yield Want(path, number, engine, f"template: {engine}")
 
 

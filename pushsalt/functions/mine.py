@@ -151,9 +151,9 @@ def get_docker(minion: Minion, interfaces: Any = None, cidrs: Any = None, with_c
                 for address in addresses if ip == _ALL else [ip] if ip else ():
                     place = f"{address}:{port['PublicPort']}"
                     value = (place, container["Info"]["Id"]) if with_container_id else place
-                    known = ports.setdefault("ipv4", {}).setdefault(port["PrivatePort"], [])
-                    if value not in known:
-                        known.append(value)
+                    listed = ports.setdefault("ipv4", {}).setdefault(port["PrivatePort"], [])
+                    if value not in listed:
+                        listed.append(value)
     return found
 
 

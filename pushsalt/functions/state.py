@@ -259,8 +259,8 @@ def sls_id(minion: Minion, id_: str, mods: Any, test: Any = None, **kwargs: Any)
     from pushsalt.compile.select import with_requisites
 
     chunks = with_requisites(result.low, wanted)
-    known = {*map(tag_of, chunks)}
-    declared = [tag for tag in result.declared if tag in known]
+    tags = {*map(tag_of, chunks)}
+    declared = [tag for tag in result.declared if tag in tags]
     return Lowstate(chunks, test=minion.test, declared=declared, only=[*map(tag_of, wanted)])
 
 
@@ -350,7 +350,7 @@ def clear_request(minion: Minion, name: str | None = None) -> bool:
     requests = check_request(minion)
     if name is not None and requests and name not in requests:
         return False
-    left = {known: requests[known] for known in requests if name is not None and known != name}
+    left = {key: requests[key] for key in requests if name is not None and key != name}
     if left:
         minion.project.requests.put(minion.id, left)
     else:

@@ -35,9 +35,9 @@ __reads__ = (
 
 def _own(minion: Minion) -> Mapping[str, Callable[..., Any]]:
     """The controller's functions that may be called for this target."""
-    here = minion.controller
-    allowed = [name for name in here.names() if callable_from_outside(minion.opts, name)]
-    return {name: partial(function, minion) for name in allowed if (function := here.named(name)) is not None}
+    controller = minion.controller
+    allowed = [name for name in controller.names() if callable_from_outside(minion.opts, name)]
+    return {name: partial(function, minion) for name in allowed if (function := controller.named(name)) is not None}
 
 
 def _elsewhere(minion: Minion, function: str, args: tuple[Any, ...], both: Callable[..., Any]) -> Any:
@@ -75,16 +75,16 @@ def argspec(minion: Minion, module: str = "") -> dict[str, Any]:
     """``{function: {args, defaults, varargs, kwargs}}`` of a module, or of functions that match a glob."""
     found = _elsewhere(minion, "argspec", (module,), sysdoc.argspecs)
     for name, spec in sysdoc.argspecs(_own(minion), module).items():
-        known = found.get(name)  # for a function that both have, the signature with more arguments
-        if known is None or len(known["args"] or ()) < len(spec["args"] or ()):
+        earlier = found.get(name)  # for a function that both have, the signature with more arguments
+        if earlier is None or len(earlier["args"] or ()) < len(spec["args"] or ()):
             found[name] = spec
     return dict(sorted(found.items()))
 
 
 def list_renderers(minion: Minion, *args: str) -> list[str]:
     """The names of all renderers, or of those that match a glob."""
-    known = plugins.names("renderers", plugins.folders("renderers", minion.project.config.opts))
-    return [name for name in known if not args or any(fnmatch.fnmatch(name, pattern) for pattern in args)]
+    renderers = plugins.names("renderers", plugins.folders("renderers", minion.project.config.opts))
+    return [name for name in renderers if not args or any(fnmatch.fnmatch(name, pattern) for pattern in args)]
 
 
 def renderer_doc(minion: Minion, *args: str) -> dict[str, Any]:

@@ -77,8 +77,8 @@ class Objects:
             if oid in self._blobs:
                 self._blobs.move_to_end(oid)
                 return self._blobs[oid]
-            known = self._measures.get(oid)
-            if known is not None and known.size > limit:
+            measured = self._measures.get(oid)
+            if measured is not None and measured.size > limit:
                 return None
             kind, data = self._read(oid, limit)
             if kind != "blob":

@@ -322,10 +322,10 @@ def _saltenvs(own: Any, general: Any, label: str) -> dict[str, dict[str, str]]:
 def _typed(name: str, value: Any, label: str) -> Any:
     """An option's value by Salt's rules: most options are converted to text."""
     if name in _BOOLS:
-        known = _WORDS.get(str(value).strip().lower())
-        if known is None:
+        truth = _WORDS.get(str(value).strip().lower())
+        if truth is None:
             raise ConfigError(f"{label} must be true or false, not {value!r}", hint="write True or False")
-        return known
+        return truth
     if name in _NUMBERS:
         try:
             return int(value)

@@ -51,5 +51,5 @@ def check(done: Done, address: Address, error: type[GitError]) -> None:
     said = re.sub(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]", "?", said)  # the text may come from the server
     if address.password:
         said = said.replace(address.password, "**********")
-    hint = next((hint for marks, hint in _HINTS if any(mark.lower() in said.lower() for mark in marks)), "")
+    hint = next((hint for patterns, hint in _HINTS if any(mark.lower() in said.lower() for mark in patterns)), "")
     raise error(said, hint=hint or "try  git ls-remote  with the same URL")
