@@ -93,7 +93,7 @@ def test_a_link_into_an_unsafe_folder_is_skipped(load, tree):
     assert load().project is None
 
 
-def test_an_unsafe_inventory_beside_is_not_taken(load, tree):
+def test_an_unsafe_inventory_next_to_the_configuration_is_not_used(load, tree):
     top = tree(**{"pushsalt.yaml": "", "inventory.yaml": ""})
     os.chmod(top / "inventory.yaml", 0o666)
     config = load()

@@ -45,7 +45,7 @@ def test_shape(handler, number, line):
     assert handler.lines == [line]
 
 
-def test_records_wait_until_the_level_is_known(handler):
+def test_records_wait_until_the_level_is_set(handler):
     log.info("one")
     log.error("two")
     assert handler.lines == []

@@ -309,7 +309,7 @@ def test_secrets_do_not_show_unless_asked_for(invoke, fleet, monkeypatch):
     assert "canary" not in invoke("run", "--out", "json", "*", "pillar.get", "x", "unmask=False").out
 
 
-def test_our_long_options_count_behind_the_function_too(invoke, fleet):
+def test_our_long_options_count_after_the_function_too(invoke, fleet):
     fleet({"a": [0, "value", True, 0]})
     assert invoke("run", "a", "test.ping", "--out", "json").out == '{\n"a": true\n}\n'
 

@@ -26,7 +26,7 @@ def known(project):
     return project
 
 
-def test_before_anything_is_known(tmp_path):
+def test_without_cached_resources(tmp_path):
     empty = Project(tmp_path, {"host1": {"transport": "local"}})
     assert "pushsalt resource refresh TARGET" in empty.run("resource", "list").out
     assert empty.run("resource", "list", "--out", "json").data == {}

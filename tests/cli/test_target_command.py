@@ -26,7 +26,7 @@ CLIENT = api.Client
         ("web*", True),
     ],
 )
-def test_explain_takes_an_id_only_beside_an_expression(line, same):
+def test_explain_takes_an_id_only_together_with_an_expression(line, same):
     args = line.split()
     found = explain_alone(args, VALUES)
     assert found == (args if same else [word if word != "--explain" else "--explain=" for word in args])

@@ -118,7 +118,7 @@ def test_what_means_something_passes(full, given):
     assert said(full, **given) == said(full, "error", **given) == []
 
 
-def test_what_is_not_known_is_let_alone():
+def test_unknown_functions_are_not_checked():
     """Users' own states, and Salt's, which take any argument."""
 
     class Functions(StateFunctions):

@@ -43,7 +43,7 @@ async def trouble(awaitable) -> TargetError:
 # --- starting
 
 
-async def test_cold_then_warm(open_session, kept):
+async def test_first_and_second_session(open_session, kept):
     cold = await open_session()
     assert await cold.call("test.ping") is True
     assert (cold.info["warm"], cold.round_trips) == (False, 3)
