@@ -57,7 +57,7 @@ class Selection:
 class RolloutOptions:
     """The course of a job over its targets. Times in seconds; None means the configuration's value or the default.
 
-    ``batch``: a number of targets or a percentage ("20%"): at most so many run at a time, in order; several of them
+    ``batch``: a number of targets or a percentage ("20%"): the maximum that run at a time, in order; several of them
     ("1,10%,50%") are steps: each ends before the next begins, and the last repeats.
     """
 

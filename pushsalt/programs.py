@@ -111,7 +111,7 @@ def trusted_program(path: Path) -> Path:
     if is_open and not Trust(working_folder(), os.environ, []).names(program):
         raise InventoryError(
             f"{path} is not run, since others can change this program",
-            hint="it must belong to you or root, and nobody else may write to it (chmod go-w);"
+            hint="it must belong to you or root, and others must not be able to write to it (chmod go-w);"
             f" if you trust it: PUSHSALT_TRUST={path.parent}",
         )
     return program

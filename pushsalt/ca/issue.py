@@ -137,7 +137,7 @@ def _acceptable(folder: Folder, key: PublicKey, path: Path) -> PublicKey:
     if key.kind == "ssh-rsa" and key.bits < 2048:
         raise CaError(f"{path}: an RSA key of {key.bits} bits is not certified", hint="make an Ed25519 key")
     if key.blob in {folder.root.blob, *(other.blob for other in folder.manifest.authorities())}:
-        raise CaError(f"{path} is the key of an authority", hint="users and hosts have keys of their own")
+        raise CaError(f"{path} is the key of an authority", hint="users and hosts need separate keys")
     return key
 
 

@@ -111,5 +111,5 @@ def spoken(seconds: int) -> str:
 def number(text: str) -> int:
     """A serial number."""
     if not (text.isascii() and text.isdigit() and 0 < int(text[:20]) < 2**64 and len(text) <= 20):
-        raise UsageError(f"{text!r} is not a serial number", hint="`pushsalt ca show ENV` lists what was signed")
+        raise UsageError(f"{text!r} is not a serial number", hint="`pushsalt ca show ENV` lists signed certificates")
     return int(text)

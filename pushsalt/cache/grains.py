@@ -44,7 +44,7 @@ class GrainBank(Bank):
         self._writing = threading.Lock()
         self._queueing = threading.Lock()
         self._intents = Intents(self.index_path)
-        #: entries that wait for the writing thread, which writes all of them at once
+        #: entries that wait for the writing thread, which writes all of them together
         self._waiting: list[tuple[str, Any, Staged]] = []
 
     # --- writing -----------------------------------------------------------------------------------------------------

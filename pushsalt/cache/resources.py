@@ -116,7 +116,7 @@ class ResourceBank:
                 try:
                     return work(index)
                 except IndexCorrupt as exc:
-                    log.warning("the index of resources is damaged and made anew: %s", exc)
+                    log.warning("the index of resources is damaged and is rebuilt: %s", exc)
                     index.refill(self._kept, index.place())
             return work(index)
         except (IndexCorrupt, OSError) as exc:
@@ -137,7 +137,7 @@ class ResourceBank:
                     try:
                         self._put_right(index)
                     except IndexCorrupt as exc:
-                        log.warning("the index of resources is damaged and made anew: %s", exc)
+                        log.warning("the index of resources is damaged and is rebuilt: %s", exc)
                         index.refill(self._kept, index.place())
             return self._index if self._usable else None
 

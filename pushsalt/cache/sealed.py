@@ -47,7 +47,7 @@ def user_key(path: Path) -> bytes:
         with os.fdopen(descriptor, "rb") as stream:
             status = os.fstat(descriptor)
             if not stat.S_ISREG(status.st_mode) or status.st_uid != os.geteuid() or status.st_mode & 0o077:
-                raise PermissionError(f"{path} must be your own file that nobody else can read (chmod 600)")
+                raise PermissionError(f"{path} must be your own file, and not readable by others (chmod 600)")
             key = stream.read(_KEY_BYTES + 1)
         if len(key) == _KEY_BYTES:
             return key

@@ -53,7 +53,7 @@ class Options:
 
 @dataclass
 class Report:
-    """All findings, and what was checked."""
+    """All findings, and the checked trees, SLS and systems."""
 
     findings: list[Finding]
     trees: int

@@ -274,7 +274,9 @@ class Work:
             leave(EXIT_OF_SIGNAL[number], self.watcher.view)
 
     def _while_loop_waits(self, number: int, frame: object) -> None:
-        """Signal handler: exit at once if an inventory program blocks the event loop. No target has been contacted."""
+        """Signal handler: exit immediately if an inventory program blocks the event loop. No target has been contacted
+        yet.
+        """
         if holds_this_thread():
             self.signal = signal.Signals(number)
             stdio.print_error(f"stopped by {self.signal.name} while a program of the inventory ran")

@@ -196,8 +196,8 @@ class ProgressLog(Board):
         self._thread.join()
 
     def stopping(self, ends: bool = False) -> None:
-        """Says that the work is being stopped; ``ends``: the states under way end before."""
-        self.stopped = "stopping after the states under way" if ends else "stopping"
+        """Report that the work is being stopped; ``ends``: running states are completed first."""
+        self.stopped = "stopping after the running states" if ends else "stopping"
 
     def abandon(self) -> None:
         """Do nothing: there is no terminal to restore."""
@@ -254,8 +254,8 @@ class Progress(Board):
             live.stop()
 
     def stopping(self, ends: bool = False) -> None:
-        """Says that the work is being stopped; ``ends``: the states under way end before."""
-        self.stopped = "stopping after the states under way" if ends else "stopping"
+        """Report that the work is being stopped; ``ends``: running states are completed first."""
+        self.stopped = "stopping after the running states" if ends else "stopping"
 
     def abandon(self) -> None:
         """Restore the cursor, without waiting for threads."""

@@ -38,7 +38,9 @@ class StoppedError(BaseException):
 
 @dataclass(frozen=True)
 class Scene:
-    """The differences between kinds of targets: description, Apache's folder, a check, and what is left at the end."""
+    """The properties that differ between kinds of targets: description, Apache's folder, a check, and a text about
+    remaining files.
+    """
 
     words: str
     apache: str
