@@ -200,7 +200,7 @@ async def test_nothing_of_a_manifest_that_does_not_verify_reaches_a_machine(site
     site.configure(root)
     krl = site.project.root / "envs/prod/revoked.krl"
     krl.write_bytes(krl.read_bytes()[:-4])
-    assert "no revocation list" in site.failed()["ssh_ca-not-used"]
+    assert "not a revocation list" in site.failed()["ssh_ca-not-used"]
     assert not (site.etc / "ssh_ca").exists()
 
 

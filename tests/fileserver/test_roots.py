@@ -168,7 +168,7 @@ def test_ignored_files(serve):
         True,
         True,
     ]
-    with pytest.raises(ConfigError, match="no regular expression"):
+    with pytest.raises(ConfigError, match="not a regular expression"):
         serve({"base": ["one"]}, file_ignore_regex=["["])
 
 

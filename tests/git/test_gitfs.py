@@ -233,7 +233,7 @@ def test_partial_clones_get_what_is_served_in_one_go(repo, serve, tmp_path, opts
 
 def test_name_stands_for_the_url_in_messages(repo, serve, caplog):
     one = repo({"a": "1"})
-    with pytest.raises(Exception, match="websites was never fetched"):
+    with pytest.raises(Exception, match="websites has never been fetched"):
         serve({"file:///nowhere/x.git": [{"name": "websites"}]}).read("a")
     assert "git: websites cannot be fetched" in caplog.text
     assert serve({one.url: [{"name": "websites"}]}).read("a") == b"1"

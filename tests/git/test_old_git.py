@@ -75,7 +75,7 @@ def test_an_old_git_is_an_error_that_names_the_version(
     said = f"this machine has git {version}; pushsalt needs git >= 2.29 for git remotes"
     with pytest.raises(GitError) as caught:
         serve(one).read("a")
-    assert f"{one.url} was never fetched: {said}; install git 2.29 or newer" in caught.value.message
+    assert f"{one.url} has never been fetched: {said}; install git 2.29 or newer" in caught.value.message
     assert f"git: {one.url} cannot be fetched: {said} (install git" in caplog.text
     assert set(git.log.read_text().splitlines()) == {"--version"}
 
