@@ -55,6 +55,8 @@ run       n, chunks, test, mock, files, templates, wants              need: dige
           ([[digest, dest path|None]]: what may have to be sent),     missing), then start: tag; state: tag, ret,
           detail: for a plan (thin.detail), backups: bool (what       detail;
           ``file`` states change is kept, thin.utils.files.keeping),
+          of a plan file (thin.planned) look: bool, and then
+          planned: tags of the states that are compared with it,
           and numbers of chunks: declared (in the order in which      event: name (the chunk's ``fire_event``), ret,
                                                                       or tag, data (of ``event.send``);
           they are written; None: as they come), groups (to be        and ret: re, ret={"states": count}

@@ -59,6 +59,7 @@ class Worker(object):
         self._transfers = None  # thin.utils.files.transfer.Transfers, once something is copied
         self._held = None  # messages that wait until the session is ready
         self._stopped = False  # the run ends before its next state
+        self._looks = None  # what the states of a plan file were seen to do
         link.connect(self.controller)
         store = runtime.backend()
         if hasattr(store, "fetch"):
@@ -319,6 +320,10 @@ class Worker(object):
             notes = run.details.pop(tag, None)
             self.channel.send(dict(message, detail=notes) if notes else message, for_people=True)
 
+        if message.get("look") or self._looks is not None:
+            from thin import planned
+
+            self._looks = planned.of(message, self._looks)
         before, self.opts["test"] = self.opts.get("test", False), bool(message.get("test"))
         if self._plain is not None:
             self._plain.set_test(self.opts["test"])
@@ -342,8 +347,9 @@ class Worker(object):
                 stopping=self._stopping,
                 detail=bool(message.get("detail")),
                 keeper=self._keeper(message),
+                looks=self._looks,
             )
-            run.run(chunks, *_named(chunks, message), done=message.get("done"))
+            run.run(chunks, *engine.named(chunks, message), done=message.get("done"))
         finally:
             self.opts["test"] = before
             waiting.current = None
@@ -352,10 +358,10 @@ class Worker(object):
     def _keeper(self, message):
         """What keeps the files that a run changes (``backups``, ``backup: minion``); None if nothing is to be kept."""
         usual, always = self.opts.get("backup_mode") or "", bool(message.get("backups"))
-        wants = always or usual in ("minion", "both")
+        said = [usual] + [chunk.get("backup") for chunk in message.get("chunks") or ()]
         if message.get("test") or message.get("mock") or not self.jid or not self.opts.get("cachedir"):
             return None
-        if not wants and not any(chunk.get("backup") in ("minion", "both") for chunk in message.get("chunks") or ()):
+        if not always and not any(word in ("minion", "both") for word in said):
             return None
         from thin.utils.files import keeping
 
@@ -436,20 +442,6 @@ class Worker(object):
 
     def _log(self, level, text):
         self.channel.send({"k": "log", "level": level, "text": text, "time": time.time()})
-
-
-def _named(chunks, message):
-    """``declared``, ``groups`` and ``only`` of a run with tags in place of the chunks' numbers."""
-    from thin.requisites import tag_of
-
-    def tags(numbers):
-        return None if numbers is None else [tag_of(chunks[number]) for number in numbers]
-
-    return (
-        tags(message.get("declared")),
-        [tags(group) for group in message.get("groups") or ()],
-        tags(message.get("only")),
-    )
 
 
 def describe(exc):

@@ -92,7 +92,7 @@ class Keeper(object):
             return
         self._busy = True
         try:
-            self._keep(_path_of(place), content)
+            self._keep(place.real_path(), content)
         finally:
             self._busy = False
 
@@ -100,7 +100,7 @@ class Keeper(object):
         """Where the copy of the file is that is about to change; for ``thin.utils.files.backup``."""
         with safepath.at(path, follow=True) as place:
             self.watch(place, True)
-            return self._found.get(_path_of(place), {}).get("copy")
+            return self._found.get(place.real_path(), {}).get("copy")
 
     def _keep(self, path, content):
         if path == self._cachedir or path.startswith(self._cachedir.rstrip("/") + "/"):
@@ -170,16 +170,6 @@ class Nothing(object):
 
     def __exit__(self, *exc):
         pass
-
-
-def _path_of(place):
-    """The path of a place without links in it."""
-    folder = None
-    if place.folder:
-        folder = os.readlink(place.folder)
-    if folder is None or not os.path.isabs(folder):
-        folder = os.path.realpath(os.path.dirname(place.path))
-    return os.path.normpath(os.path.join(folder, os.path.basename(place.name)))
 
 
 def look(path, digest=False):

@@ -17,6 +17,8 @@ _NEW = os.O_RDWR | os.O_CREAT | os.O_EXCL | NOFOLLOW | CLOEXEC
 #: Called with a ``Place`` before what is there changes, and with whether more than its owner and mode does: keeps what
 #: was there (thin.utils.files.keeping). None: nobody is told.
 watch = None
+#: Called with a ``Place`` before that; refuses what is no longer as it was planned (thin.planned). None: nothing is.
+check = None
 
 
 class Refused(CommandExecutionError, OSError):
@@ -83,8 +85,17 @@ class Place(object):
         return Refused("'%s' is a link, and it may not be followed here" % self.path)
 
     def _changes(self, content=True):
+        if check is not None:
+            check(self)
         if watch is not None:
             watch(self, content)
+
+    def real_path(self):
+        """The path without links on the way."""
+        folder = os.readlink(self.folder) if self.folder else None
+        if folder is None or not os.path.isabs(folder):
+            folder = os.path.realpath(os.path.dirname(self.path))
+        return os.path.normpath(os.path.join(folder, os.path.basename(self.name)))
 
     def lstat(self):
         return self._do(os.stat, self.name, dir_fd=self.fd, follow_symlinks=False)

@@ -2,6 +2,7 @@
 
 import os
 
+from thin import detail
 from thin.exceptions import CommandExecutionError
 from thin.utils.files import atomic, osutil, safepath
 from thin.utils.files.urls import redact
@@ -70,19 +71,23 @@ def fetch(url, verify_ssl=True, target=None, use_etag=False):
     """Download to ``target`` (a private temporary file without one) and return the path.
 
     ``use_etag``: ``target`` stays as it is where the server says that it has not changed; what it is asked by lies
-    beside it, in ``<target>.etag``. Raises CommandExecutionError with the URL, without its password, and the reason.
+    beside it, in ``<target>.etag``. For a plan the copy is a temporary one, even with a ``target``: states look at that
+    cache, and a plan must not change what they see. Raises CommandExecutionError with the URL, without its password,
+    and the reason.
     """
     etag = _read_etag(target) if use_etag and target and os.path.exists(target) else None
     try:
         with _open(url, verify_ssl, etag=etag) as answer:
             body = iter(lambda: answer.read(1 << 18), b"")
-            if target:
+            if target and not detail.on():
                 atomic.makedirs(target, mode="0700")
                 atomic.write(target, body, mode=0o600)
                 if use_etag:
                     _keep_etag(target, answer)
                 return target
             descriptor, path = osutil.mkstemp()
+            if target:
+                detail.temporary(path)
             try:
                 with os.fdopen(descriptor, "wb") as copy:
                     for piece in body:
