@@ -108,7 +108,7 @@ NO_MATCHES = "No Top file or master_tops data matches found. Please see master l
 def test_a_highstate_without_states_says_why(compiler, files, why, hint):
     result = compiler(files).highstate()
     assert (result.errors, result.low) == ([], [])
-    assert result.no_states == why and hint in result.nothing.explanation
+    assert result.no_states == why and hint in result.no_states.explanation
     assert ("write top.sls" in result.no_states.explanation) is (files == {"base": {}})
     [(tag, ret)] = no_states_return(result.no_states).items()
     assert tag == "no_|-states_|-states_|-None"
