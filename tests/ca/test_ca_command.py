@@ -101,8 +101,8 @@ def test_options_of_a_user_certificate(project):
         (["--role", "web", "--valid", "25h"], "longer than a user of prod may have: 1d"),
         (["--role", "admin"], "prod has no role admin"),
         ([], "which role?"),
-        (["--role", "web", "--valid", "0s"], "no duration"),
-        (["--role", "web", "--valid", "tomorrow"], "no duration"),
+        (["--role", "web", "--valid", "0s"], "not a duration"),
+        (["--role", "web", "--valid", "tomorrow"], "not a duration"),
         (["--role", "../web"], "not a valid name of a role"),
         (["--role", "web", "--id", "a b"], "not a valid name of an owner"),
         (["--role", "web", "--id", "-O clear"], "not a valid name of an owner"),
@@ -403,7 +403,7 @@ def test_the_root_that_the_configuration_names(project):
     for pin, code in ((project.fingerprint(), 0), ("SHA256:" + "A" * 43, 1)):
         project.write("pushsalt.yaml", json.dumps({"ext_pillar": [{"ssh_ca": {"dir": "ca", "root": pin}}]}))
         done = project.ca("show")
-        assert done.code == code and ("but the configuration says" in done.err) == bool(code)
+        assert done.code == code and ("but the configuration requires" in done.err) == bool(code)
 
 
 def test_an_offline_root(project, tmp_path):

@@ -191,7 +191,7 @@ async def test_nothing_of_a_manifest_that_does_not_verify_reaches_a_machine(site
     manifest.write_text(good)
     root = site.project.fingerprint()
     site.configure(root="SHA256:" + "A" * 43)
-    assert "but the configuration says" in site.failed()["ssh_ca-not-used"]
+    assert "but the configuration requires" in site.failed()["ssh_ca-not-used"]
     site.configure(root="")
     code, said = site.apply()
     assert code == 2 and "`root` is not set" in str(said)

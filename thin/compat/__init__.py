@@ -12,7 +12,7 @@ import sys
 PREFIX = "thin.compat."
 #: Packages that only hold what thin.custom loads.
 LOADED = ("salt.loaded", "salt.loaded.ext") + tuple(
-    "salt.loaded.ext." + tag for tag in ("module", "states", "utils", "grains", "resources")
+    "salt.loaded.ext." + tag for tag in ("module", "states", "beacons", "utils", "grains", "resources")
 )
 
 _finder = None
