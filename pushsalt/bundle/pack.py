@@ -28,15 +28,9 @@ FIRST = "thin/store.py"
 #: Sent as the program of the first stage, not as a part of the archive.
 _APART = {"thin/boot.py", "thin/coldstart.py"}
 _EXTRA = ("COPYING",)
-<<<<<<< HEAD
 #: Folders whose files are divided between the two archives.
-APART = ("modules", "states", "utils", "resources")
-#: Kinds of modules that the loader executes, and that may declare their systems (``__fits__``).
-=======
-#: Folders of which a part is in the other archive.
 APART = ("modules", "states", "beacons", "utils", "resources")
-#: Kinds that the loader executes, and that may say which systems they are for.
->>>>>>> next
+#: Kinds of modules that the loader executes, and that may declare their systems (``__fits__``).
 LOADED = ("modules", "states")
 _IMPORT = re.compile(r"^ *from (thin[\w.]*) import +(\([^)]*\)|[^\n#]+)|^ *import (thin[\w.]+)", re.MULTILINE)
 _USUAL = re.compile(r"^__usual__ = True$", re.MULTILINE)
