@@ -143,9 +143,7 @@ def load_config(
     if cli.log_level:
         opts["log_level"] = cli.log_level
     rosters = _rosters(cli, env, opts, place)
-    inventories, refused, found = (
-        ([], None, False) if rosters else _inventories(start, cli, env, opts, place, warnings)
-    )
+    inventories, refused, found = ([], None, False) if rosters else _inventories(start, cli, env, opts, place, warnings)
     return Config(
         opts=opts,
         path=place.file or place.saltfile,
