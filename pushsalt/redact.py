@@ -158,9 +158,7 @@ class Redactor:
 
     @property
     def version(self) -> int:
-        """A number that grows with each secret. Data that was redacted at the same version need not be redacted
-        again.
-        """
+        """A number that grows with each secret. Data that was redacted at this version need not be redacted again."""
         return len(self._values)
 
     def secrets(self) -> list[str]:
@@ -244,9 +242,7 @@ class Redactor:
         return block
 
     def name(self, text: str) -> str:
-        """A key, an id or a name. In commands and URLs secrets are replaced, except short words; nothing else is
-        changed.
-        """
+        """A key, an id or a name. Only in commands and URLs secrets are replaced, except short words."""
         if _IDENTIFIER.match(text):
             return text
         return _cached(self._known_names, text, self._hidden_name)
@@ -283,9 +279,7 @@ class Redactor:
         return "".join((*done, text[shown:])) if done else text
 
     def _likely(self) -> re.Pattern[str]:
-        """A pattern for places where a secret may begin: at each of the first positions, the characters that any secret
-        has there.
-        """
+        """A pattern for the possible beginnings of secrets, from the characters at each of their first positions."""
         prefixes = list(self._forms)
         if self._seen is None or self._seen[0] != len(prefixes):
             classes = ({prefix[place] for prefix in prefixes} for place in range(SHORTEST))
@@ -294,15 +288,11 @@ class Redactor:
         return self._seen[1]
 
     def data(self, value: Any) -> Any:
-        """``value`` with secrets replaced in all texts, in keys by the rules of ``name``. Parts without secrets are not
-        copied.
-        """
+        """``value`` with secrets replaced in all texts, in keys as by ``name``. Parts without secrets are not copied."""
         return self._data(value)
 
     def answer(self, value: Any) -> Any:
-        """The return of a function, redacted as by ``data``. If it is a text, private keys in it are shown, since they
-        were requested.
-        """
+        """The return of a function, redacted as by ``data``; but a text shows private keys, since they were requested."""
         if not isinstance(value, str) or IN_KEYS not in value:
             return self._data(value)
         parts, at = [], 0
@@ -378,9 +368,7 @@ def _cached(cache: dict[str, str], text: str, hide: Callable[[str], str]) -> str
 
 
 class _Forms:
-    """Forms with the same beginning, as sets by length, so that ten thousand similar passwords take no longer than a
-    few.
-    """
+    """Forms with the same beginning, as sets by length, so that many similar passwords take no longer than a few."""
 
     def __init__(self) -> None:
         self._of_length: dict[int, set[str]] = {}
