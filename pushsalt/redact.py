@@ -288,11 +288,11 @@ class Redactor:
         return self._seen[1]
 
     def data(self, value: Any) -> Any:
-        """``value`` with secrets replaced in all texts, in keys as by ``name``. Parts without secrets are not copied."""
+        """``value`` with secrets replaced in all texts, in keys as by ``name``; other parts are not copied."""
         return self._data(value)
 
     def answer(self, value: Any) -> Any:
-        """The return of a function, redacted as by ``data``; but a text shows private keys, since they were requested."""
+        """The return of a function, redacted as by ``data``; a text may show private keys, which were requested."""
         if not isinstance(value, str) or IN_KEYS not in value:
             return self._data(value)
         parts, at = [], 0
