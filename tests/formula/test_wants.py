@@ -74,7 +74,7 @@ def test_what_is_allowed_is_not_said(site: Project, formula: Repo) -> None:
 
 def test_a_remote_written_by_hand_is_not_spoken_of(site: Project, formula: Repo) -> None:
     site.write("pushsalt.yaml", f"fileserver_backend: [roots, git]\ngitfs_remotes: ['{formula.url}']\n")
-    assert "asks for" not in site.run("formula", "update").err
+    assert "which it may not" not in site.run("formula", "update").err
 
 
 def test_check_of_a_formula_runs_none_of_it(site: Project, formula: Repo, mark: Path) -> None:
