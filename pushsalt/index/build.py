@@ -1,4 +1,4 @@
-"""Makes a new segment of resources from an old one and later writes. Unchanged data is copied as bytes.
+"""Writes a new segment of resources from an old one and later writes. Unchanged data is copied as bytes.
 
 Deleted resources are left out, or kept as deleted if older segments below may have them.
 
@@ -25,7 +25,7 @@ from pushsalt.index.output import Output, posting
 from pushsalt.index.segment import GONE, NOBODY, PLACE, POSTING, Segment, pairs_text
 from pushsalt.index.table import BLOCK, INDEX, OWNER, TABLE, Place, Table
 
-#: how many marks a filter may have, relative to a new one, before it is built again
+#: a filter with more than this multiple of the marks that a new one is sized for is built again
 _FULL: Final = 1.25
 
 
@@ -44,7 +44,7 @@ def merge(path: Path, base: Segment | None, changes: ByType, *, lowest: bool = T
 
 
 class _Type:
-    """A type that is being merged: its sorted ids, each with the number of its manager (in ``_Merge.names``)."""
+    """A type that is being merged: sorted ids, each with the number of its manager (index in ``_Merge.names``)."""
 
     def __init__(self, table: Table | None, gone: int | None) -> None:
         #: None if the ids are those of ``table``, whose bytes are copied then
@@ -121,7 +121,7 @@ class _Merge:
         )
 
     def _marks(self, types: list[tuple[str, _Type]]) -> tuple[list[Iterable[int]], Filter | None]:
-        """Marks to add, and the old filter to add them to; None for it if it would become too full."""
+        """(marks to add, old filter to add them to); if that would be too full: (all marks, None)."""
         old = self.base.filter
         added = [run for of_type in self.added.values() for run in of_type.items()]
         if old is not None:

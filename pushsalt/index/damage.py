@@ -1,4 +1,4 @@
-"""What ``cache verify`` finds wrong with the log of an index."""
+"""Finds damage in the log of an index, for ``cache verify``."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pushsalt.index.lock import WritersLock
 
 
 def log_problems(folder: Path, lock: WritersLock, generation: int) -> list[str]:
-    """Damage of the file ``log``, both copies of each frame included, and of the mark of the last write."""
+    """Damage of the file ``log``, in either copy of a frame, and of the mark of the last write, as texts."""
     found: list[str] = []
     try:
         data = (folder / "log").read_bytes()

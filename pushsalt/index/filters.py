@@ -25,7 +25,7 @@ _BLOCK: Final = 256
 _MIX: Final = 0x9E3779B1
 #: marks per block by which the number of blocks is chosen
 _MARKS: Final = 85
-#: reading all of so many blocks takes as long as reading a single one
+#: up to this number of blocks, reading all of them takes as long as reading one
 _CHEAP: Final = 20
 
 
@@ -60,7 +60,7 @@ class Filter:
     def __init__(self, file: File, place: Place) -> None:
         self.place = place
         self._file = file
-        #: all blocks, verified; None as long as they were not all read
+        #: all blocks, verified; None until all were read
         self._all: bytes | None = None
         self._crcs: Sequence[int] = ()
         self._looks = 0

@@ -125,7 +125,7 @@ class Recent:
         return {type: dict(ids) for type, ids in self.known.items()}
 
 
-# --- questions to layers, of which the oldest comes first -------------------------------------------------------------
+# --- queries on several layers, oldest first --------------------------------------------------------------------------
 
 
 def find(newest_first: Iterable[Layer], type: str, id: str) -> str | None:

@@ -33,14 +33,14 @@ _State = tuple[dict[str, dict[str, str | None]], tuple[Layer, ...], dict[Key, st
 _Batch = tuple[str, ByType]
 _T = TypeVar("_T")
 
-#: limits of the log (bytes; writes; entries) from which on it is written into a segment: a process that opens the index
-#: reads all of it, about 1 µs per write
+#: limits of the log (bytes; writes; entries); a longer one is written into a segment, since a process that opens the
+#: index reads all of it, about 1 µs per write
 LOG_BYTES: Final = 256 * 1024
 LOG_WRITES: Final = 1024
 LOG_ENTRIES: Final = 1024
 #: writes between checkpoints; a process that opens the index reads the log from the last checkpoint on
 CHECKPOINT_WRITES: Final = 256
-#: at this multiple of these limits, writers wait for the process that writes the segment
+#: at this multiple of the limits above, writers wait for the process that writes the segment
 PATIENCE: Final = 2
 #: entries, and bytes, up to which a batch is written to the log; a larger one becomes a segment
 BATCH: Final = 1024
@@ -175,7 +175,7 @@ class ResourceIndex(Index):
         self._grow()
 
     def put_many(self, entries: Iterable[Triple]) -> None:
-        """Set many entries, all or none. Of two for one resource the later wins."""
+        """Set many entries, all or none. If a resource occurs twice, the later entry wins."""
         entries = entries if isinstance(entries, list | tuple) else list(entries)
         if not entries:
             return
@@ -456,8 +456,8 @@ class ResourceIndex(Index):
     def refill(self, source: Callable[[], Iterable[Triple]], instead: tuple[int, int] | None) -> None:
         """Replace all entries by these, atomically; writers wait meanwhile.
 
-        ``instead`` is the ``place`` of the log to replace: nothing is done if another process was first. Of two
-        entries for one resource the later wins.
+        ``instead`` is the ``place`` of the log to replace: nothing is done if another process has replaced it. If a
+        resource occurs twice, the later entry wins.
         """
 
         def fill(made: list[str]) -> None:

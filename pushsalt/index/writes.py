@@ -1,4 +1,4 @@
-"""What the writes in the log of the resource index say: puts, deletions, and checkpoints that sum them up."""
+"""Encodes and decodes the writes in the log of the resource index: puts, deletions, and checkpoints of all of them."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ _FILES: Final = ("userknownhostsfile", "globalknownhostsfile", "identityagent")
 
 
 def problem(name: str, value: Any) -> str | None:
-    """The error of a setting, by the name of the Target's field and its checked value; else empty."""
+    """Why a foreign source must not set this field of Target to this (checked) value; None if it may."""
     if name == "minion_opts":
         for key in value:
             if not any(fnmatchcase(str(key), pattern) for pattern in _OPTIONS):

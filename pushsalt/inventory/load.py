@@ -79,8 +79,8 @@ def load_inventory(
     ``defaults``: settings by inventory keys that all files override (``Config.target_defaults``).
     ``detailed``: the targets get the place of each key of their grains, pillar and minion_opts.
     ``vault`` decrypts texts of ansible-vault. ``transports`` returns the allowed values of `transport` in the
-    operator's own files; it is called for names that are not shipped. ``made``: hosts from plug-ins, and their files.
-    ``beside``: whether a file or folder beside an inventory, or in one, may be used; refused ones are added to the
+    operator's own files; it is called for names that are not shipped. ``made``: (file, hosts) of roster plug-ins.
+    ``beside``: whether a file or folder next to an inventory, or in one, may be used; it adds refused ones to the
     warnings. ``named_by``: the option that names the files, for the hint if one is missing.
     Raises InventoryError, with file and line, for malformed input.
     """
@@ -148,7 +148,7 @@ class _Reader:
         return [host for host in parse_roster(source, self._base, self._warnings) if not self._is_here(path, host)]
 
     def _named(self, path: Path) -> str:
-        """The text of a named file, opened if need be; ``Trusted`` if it is a roster to render."""
+        """The text of a file that the operator named, decrypted; ``Trusted`` if it is a roster to render."""
         text = _text(path)
         if text.startswith(HEADER):
             opened = self._vault.open(text)
@@ -160,7 +160,7 @@ class _Reader:
         return kinds.template(path, text) or text
 
     def _is_here(self, path: Path, host: Host) -> bool:
-        """Whether the output of a program contains this machine (``transport: local``), which is not allowed."""
+        """Whether a host has ``transport: local``, which a program's output must not set; adds a warning then."""
         layers = [layer for layer in host.layers if layer is not self._base and "transport" in layer.settings]
         found = bool(layers) and layers[-1].settings["transport"].value == "local"
         if found:
@@ -170,7 +170,7 @@ class _Reader:
         return found
 
     def _folder(self, folder: Path) -> list[Host]:
-        """Every file of a folder, by name."""
+        """The hosts of all files of a folder, in the order of their names."""
         hosts: dict[str, Host] = {}
         for path in folder_files(folder):
             if not self._beside(path, self._warnings):
@@ -229,7 +229,7 @@ class _Reader:
 
 
 def _is_printed(data: Any) -> bool:
-    """Whether data of this shape is made by a program or a cloud, also if it is in a file."""
+    """Whether data of this shape comes from a program or a cloud, even if it is in a file."""
     return isinstance(data, dict) and (is_state(data) or ansible.is_listing(data))
 
 
@@ -294,7 +294,7 @@ def _rendered(path: Path, text: Trusted, render: Render) -> Source:
 
 
 def _not_yaml(path: Path, exc: YamlError, text: str = "") -> InventoryError:
-    """The reason and place alone: an excerpt of the text might show a password."""
+    """The error with reason and place, without an excerpt of the text, which may contain a password."""
     where = Position(str(path), exc.line, exc.column)
     hint = "correct that line"
     if kinds.has_jinja(text):
