@@ -38,20 +38,20 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 KINDS = ("modules", "states", "grains", "utils", "resources")
-#: The source of ``__virtual__``; and the names that it can return.
+#: The source of ``__virtual__``, and the names in its ``return`` statements.
 _VIRTUAL = re.compile(r"^def __virtual__\(.*?(?=^\S|\Z)", re.MULTILINE | re.DOTALL)
 _RETURNED = re.compile(r"""\breturn\s+["'](\w+)["']""")
 _FUNCTION = re.compile(r"^def ([a-zA-Z]\w*)\(", re.MULTILINE)
 _PACKAGE = "__init__"
-#: Characters of a path below the kind's folder that the archive has room for.
+#: Limit of the archive for the characters of a path below the kind's folder.
 _LONGEST = 80
 
 
 @dataclass(frozen=True)
 class CustomModule:
-    """One file, or one package. ``parts``: path in the archive below the kind -> content, the module itself first.
+    """One file, or one package. ``parts``: path in the archive, below the kind -> content; the module itself first.
 
-    ``virtual`` are the names that its functions may be called by; ``where`` names the file to people.
+    ``virtual`` are the names under which its functions may be called; ``where`` is the file's name for messages.
     """
 
     kind: str
@@ -59,9 +59,9 @@ class CustomModule:
     where: str
     text: str
     parts: Mapping[str, bytes]
-    #: it has no ``__init__.py``: its files extend a shipped resource type
+    #: whether it has no ``__init__.py``: its files extend a shipped resource type
     extends: bool = False
-    #: whether it may run on the controller at all: not when its git remote may not use Python
+    #: whether it may run on the controller: false for files of a git remote that may not use the renderer py
     here: bool = True
 
     @cached_property
@@ -73,12 +73,12 @@ class CustomModule:
 
     @cached_property
     def controller(self) -> frozenset[str]:
-        """Names of the functions that it marks with ``__controller__``, and that may run on the controller."""
+        """Names of the functions that it marks with ``__controller__``; none if it may not run on the controller."""
         if not self.here:
             return frozenset()
         try:
             return frozenset(marked(self.text))
-        except (SyntaxError, ValueError):  # the target says what is wrong
+        except (SyntaxError, ValueError):  # the target reports the error
             return frozenset()
 
     def of_type(self, kind: str) -> dict[str, str]:
@@ -92,7 +92,7 @@ class CustomModule:
         return found
 
     def mentions(self, word: str) -> bool:
-        """Whether the file contains a word; more cannot be known without running it."""
+        """Whether the source contains a word: names that are defined at run time cannot be found otherwise."""
         return re.search(rf"\b{re.escape(word)}\b", self.text) is not None
 
 
@@ -141,7 +141,7 @@ class CustomModules:
                 yield from (f"{virtual}.{name}" for name in _FUNCTION.findall(module.text))
 
     def on_controller(self, name: str) -> bool:
-        """Whether ``module.function`` is one of theirs that they mark to be answered on the controller."""
+        """Whether ``module.function`` is a user's function that is marked to run on the controller."""
         virtual, _, function = name.partition(".")
         return any(function in module.controller for module in self.called("modules", virtual))
 
@@ -171,7 +171,7 @@ class CustomModules:
         data = pack.archive([("thin/users.py", table), *files])
         return Blob(hashlib.sha256(data).hexdigest(), len(data), data=data)
 
-    # --- as a runtime
+    # --- the interface of a runtime (``thin.loader``)
 
     def virtual_index(self, kind: str) -> dict[str, list[str]]:
         """The virtual names of modules for the controller, and of utilities; others are not run here."""
@@ -265,7 +265,7 @@ class CustomModules:
             log.warning("modules and types of users' own in the saltenv %s are left out: %s", saltenv, exc.message)
 
     def _package(self, folder: str, saltenv: str) -> Iterator[str]:
-        """The files of a package of the file roots; none when the folder is no package."""
+        """The files of a package of the file roots; none if the folder is not a package."""
         if self._files.find(f"{folder}/{_PACKAGE}.py", saltenv) is None:
             return
         for entry in self._files.list_folder(folder, saltenv):
@@ -283,7 +283,7 @@ class CustomModules:
 def _text(data: bytes) -> str:
     try:
         return decode_source(data)
-    except (SyntaxError, UnicodeDecodeError):  # for the target to say
+    except (SyntaxError, UnicodeDecodeError):  # the target reports the error
         return ""
 
 

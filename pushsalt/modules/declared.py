@@ -27,14 +27,14 @@ class ControllerFunctions:
 
     def __init__(self) -> None:
         self._index: dict[str, list[str]] = runtime.virtual_index("modules")
-        self._known: dict[str, tuple[set[str], set[str]]] = {}  # virtual name -> functions, and the recorded of them
+        self._known: dict[str, tuple[set[str], set[str]]] = {}  # virtual name -> (functions, recorded ones)
 
     def __contains__(self, name: str) -> bool:
         module, _, function = name.partition(".")
         return function in self._of(module)[0]
 
     def is_recorded(self, name: str) -> bool:
-        """Whether all that a function reads is recorded."""
+        """Whether all reads of a function are recorded."""
         module, _, function = name.partition(".")
         return function in self._of(module)[1]
 
@@ -51,12 +51,12 @@ class ControllerFunctions:
                 marks = _marked(runtime.source(f"thin.modules.{name}"), (_CONTROLLER, _RECORDED), ours=True)
                 found |= marks[_CONTROLLER]
                 recorded |= marks[_RECORDED]
-            self._known[module] = found, recorded  # only when it is whole: the controller's threads share this
+            self._known[module] = found, recorded  # stored when complete, since threads share it
         return self._known[module]
 
 
 def marked(source: str, word: str = _CONTROLLER, ours: bool = False) -> set[str]:
-    """Public names of the functions that a module's source marks with this word. Raises SyntaxError, ValueError."""
+    """The public names of the functions that a source declares by this word. Raises SyntaxError, ValueError."""
     return _marked(source, (word,), ours)[word]
 
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-#: Characters that are written at a time.
+#: Characters that are written in one call.
 _AT_ONCE: Final = 64 * 1024
 #: The choices of --out in the help, the default first. Others (nested, highstate, plug-ins) are accepted too.
 CHOICES = ("rich", "json", "yaml", "ndjson", "quiet")
@@ -64,7 +64,7 @@ def streams(outputter: Outputter) -> bool:
 
 
 def pieces(outputter: Outputter, data: Any, **kw: Any) -> Iterator[str]:
-    """The text in pieces of some size, or as a whole if the outputter has no ``pieces``.
+    """The text in pieces, or as a whole if the outputter has no ``pieces``.
 
     If the outputter fails, the returns are written as JSON, with the error.
     """

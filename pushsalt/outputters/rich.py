@@ -26,9 +26,9 @@ PHASES = ("connect", "bootstrap", "grains", "render", "run")
 COMPARE = "hint: compare with `ssh-keygen -lf` of /etc/ssh/ssh_host_*_key.pub on the machines, then"
 #: Most ids in a title, before "and 12 more" (-v: all).
 IDS_IN_TITLE = 5
-#: So many of those that failed are named at the end.
+#: Limit for the failed targets that are named at the end.
 IDS_LEFT = 20
-#: What became of targets that are not well.
+#: Outcomes of targets that failed.
 _BAD = ("failed", "no answer", "not begun")
 #: The error kind of targets that a rollout left out.
 NOT_BEGUN = "not_begun"
@@ -48,7 +48,7 @@ class Section:
 
 @dataclass
 class _Group:
-    """Targets of one section; those of ``differing`` words are shown by the first of them."""
+    """Targets with equal sections. ``differing``: names of the values in which they differ; the first is shown."""
 
     section: Section
     ids: list[str]
@@ -176,7 +176,7 @@ def _host_keys(results: Mapping[str, TargetReturn], groups: dict[Section, list[s
 def _left(
     results: Mapping[str, TargetReturn], again: Callable[[list[str]], str] | None, verbose: int
 ) -> Iterator[Line]:
-    """Of several targets, those that failed or did not answer, and the command line for these."""
+    """Lines with the targets that failed or did not answer, and the command line for these; none for one target."""
     outcomes = {id: _outcome(result) for id, result in results.items()}
     failed, silent, left = ([id for id, word in outcomes.items() if word == each] for each in _BAD)
     if len(results) < 2 or not (failed or silent or left):
@@ -198,7 +198,7 @@ def _outcome(result: TargetReturn) -> str:
 
 
 def _with_data(id: str, ret: Any, returns: Mapping[str, TargetReturn] | None) -> TargetReturn:
-    """The target's return with the (redacted) data that is to be shown."""
+    """The target's return with ``ret``, which is redacted, in place of its data."""
     known = returns.get(id) if returns else None
     if known is None:
         return infer(id, ret)
@@ -207,7 +207,7 @@ def _with_data(id: str, ret: Any, returns: Mapping[str, TargetReturn] | None) ->
 
 
 def infer(id: str, ret: Any) -> TargetReturn:
-    """A TargetReturn around bare data, as an outputter of Salt's gets it."""
+    """A TargetReturn for data without one, as Salt's outputters get it; shape and exit code are guessed."""
     if highstate.is_states(ret):
         failed = any(item.outcome == "failed" for item in highstate.parse(ret))
         return TargetReturn(id, ret, "states", EXIT_FAILED if failed else 0)
@@ -325,12 +325,12 @@ def _totals(results: list[TargetReturn], elapsed: float | None) -> Line:
 
 
 def _times(results: list[TargetReturn]) -> Iterator[Line]:
-    """Wall time by phase: of the one target, else the median and the slowest of each phase."""
+    """Wall time by phase: that of the only target, or the median and the slowest of each phase."""
     times = {phase: [r.phases[phase] for r in results if phase in r.phases] for phase in PHASES}
     known = {phase: values for phase, values in times.items() if values}
     if not known:
         return
-    from statistics import median  # it takes as long as all other steps
+    from statistics import median  # its import takes as long as all other steps
 
     rows: list[tuple[str, Callable[[list[float]], float]]]
     rows = [("median", median), ("slowest", max)] if len(results) > 1 else [("time", max)]
