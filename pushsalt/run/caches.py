@@ -1,6 +1,6 @@
 """Listing, showing and clearing the caches of targets.
 
-The next run on a target makes its entries again.
+The next run on a target restores its entries.
 """
 
 from __future__ import annotations

@@ -31,7 +31,7 @@ _WIDTH: Final = 600
 
 @dataclass(frozen=True)
 class Kept:
-    """A plan that is to be run. ``accept_drift``: also where a target is not as it was."""
+    """A plan that is to be run. ``accept_drift``: also on targets whose dry run differs from the plan."""
 
     plan: PlanFile
     accept_drift: bool = False
@@ -86,7 +86,7 @@ class FromPlan(Kind):
 
 
 class KeptAnswers:
-    """Answers a target's questions from the plan; what no plan can keep (``ask``, ``salt``) the command answers."""
+    """Answers a target's questions from the plan; the command answers those that no plan stores (``ask``, ``salt``)."""
 
     def __init__(self, entry: Mapping[str, Any], blobs: Mapping[str, bytes], answers: Answers) -> None:
         self._entry, self._blobs, self._answers = entry, blobs, answers
@@ -146,7 +146,7 @@ def _not_in_plan(what: str) -> dict[str, Any]:
 
 
 def differences(planned: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[tuple[str, Any, Any]]:
-    """(tag, planned, now) of the states that would not do what the plan says; None where a state is not there."""
+    """(tag, planned, now) of the states that would not do what was planned; None for a state that is missing there."""
     sides = [{state["tag"]: state for state in data["states"]} for data in (planned, now)]
     for tag in {**sides[0], **sides[1]}:
         before, after = (side.get(tag) for side in sides)
@@ -174,7 +174,7 @@ def _words(id: str, differing: list[tuple[str, Any, Any]], total: int) -> str:
 
 
 def _told(state: Mapping[str, Any] | None) -> list[str]:
-    """What a state would do, in lines."""
+    """The lines of a message about what a state would do."""
     if state is None:
         return ["it is not there"]
     if state["mark"] == "none":
