@@ -92,7 +92,7 @@ def digest(key: tuple[Hashable, ...]) -> str:
 
 @cache
 def compiler() -> tuple[Any, ...]:
-    """Identifies the compiler: this code, Jinja, and Python, with filters, which are evaluated early for constants.
+    """Identifies the compiler: this code, Jinja and Python; also filters, which the compiler evaluates for constants.
 
     Files are identified by size and time, since a version number does not change during development.
     """

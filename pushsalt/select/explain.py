@@ -58,7 +58,7 @@ def explain(project: SelectingProject, selection: Selection, names: list[str]) -
 
 
 def _keys(names: list[str], fleet: Fleet) -> dict[str, str]:
-    """name -> key. Raises UsageError."""
+    """name -> key. Raises UsageError for an unknown name."""
     found: dict[str, str] = {}
     for name in names:
         keys = [key_of(name)] if key_of(name) else list(fleet.exactly(name))
@@ -76,7 +76,7 @@ def _unknown(name: str, fleet: Fleet) -> UsageError:
 
 
 def looks_at_pillar(project: SelectingProject, selection: Selection) -> bool:
-    """Whether a selection depends on pillar. Raises UsageError."""
+    """Whether the terms of a selection use pillar. Raises UsageError."""
     texts = [(selection.expr, selection.tgt_type)] + [(text, "compound") for text in selection.exclude]
     return any("pillar" in sources(text, tgt_type, project.nodegroups, project.vocabulary) for text, tgt_type in texts)
 

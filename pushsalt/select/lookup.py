@@ -30,7 +30,7 @@ __all__ = ["Remembered", "manager_of"]
 log = logging.getLogger(__name__)
 
 _NOTHING: Final[dict[str, Any]] = {}
-#: In larger inventories, targets without cached data are not counted.
+#: Limit for the number of targets up to which those without cached data are counted.
 _COUNTED: Final = 5000
 #: Up to this number of targets, pillars are read one by one.
 MANY: Final = 1000
@@ -161,7 +161,7 @@ class Remembered:
         if "pillar" not in self._views:
             view = bank.view()
             oldest = view.oldest(view.bits(keys)) if view is not None else None
-            if oldest is not None and _is_old(oldest, self._project.cache_life):  # it may have been touched since
+            if oldest is not None and _is_old(oldest, self._project.cache_life):  # an entry may be newer than the view
                 view = bank.view(look=True)
                 oldest = view.oldest(view.bits(keys)) if view is not None else None
             self._used("pillar", oldest)
@@ -201,7 +201,7 @@ class Remembered:
                 holds = known[text]
             (found.add if holds else found.discard)(id)
 
-    # what is not known ------------------------------------------------------------------------------------------------
+    # missing data -----------------------------------------------------------------------------------------------------
 
     def unknown(self, source: str) -> int:
         """The number of targets without grains, or pillar, in the cache."""
@@ -216,7 +216,7 @@ class Remembered:
         if name in self._oldest or not view.size:
             return
         oldest = view.oldest(view.everything)
-        if oldest is not None and _is_old(oldest, self._project.cache_life):  # it may belong to another inventory
+        if oldest is not None and _is_old(oldest, self._project.cache_life):  # of another inventory, perhaps
             known: Iterable[str] = self._targets if name == self._project.grains.path.name else self.managed.all()
             oldest = view.oldest(view.bits(known))
         self._used(name, oldest)
@@ -226,7 +226,7 @@ class Remembered:
             self._oldest[bank] = min(written, self._oldest.get(bank, written))
 
     def warn_of_age(self) -> None:
-        """Warn of used data that is older than the option ``cache_life``."""
+        """Log a warning for used data that is older than the option ``cache_life``."""
         self._used("minion_resources", self.managed.oldest())
         for bank, written in self._oldest.items():
             if _is_old(written, self._project.cache_life):

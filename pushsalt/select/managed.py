@@ -1,7 +1,7 @@
 """The managed resources of an inventory, for ``pushsalt.targeting`` (its protocol ``ManagedResources``).
 
-If no target has resources, this costs one test for a folder. Answers are cached, and the managers whose registrations
-were used by terms (``T@``, ``M@``) are recorded, to report their age.
+If no target has resources, each method only tests whether a folder exists. Results are cached. The managers whose
+registrations were used by terms (``T@``, ``M@``) are recorded, to report their age.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class InventoryResources:
     def all(self) -> Mapping[str, str]:
         if self._all is None:
             self._all = self._sound(self._managed.all(self._known))
-            # resources that were found before stay known, also if they were removed meanwhile
+            # resources that were found earlier are kept, even if they were removed meanwhile
             self._managers = {**self._managers, **self._all} if self._managers else dict[str, str | None](self._all)
         return self._all
 
@@ -93,7 +93,7 @@ class InventoryResources:
         self._relied_on.update(map(managers.get, keys))
 
     def those(self, keys: Iterable[str]) -> set[str]:
-        """Those of these keys that exist."""
+        """The keys, among these, of existing resources."""
         keys = list(keys)
         if self._all is None and len(keys) > _MANY:
             self.all()

@@ -2,7 +2,7 @@
 
 At discovery a target reports its resources (``thin.resources``). They are stored here: the manager of each in the index
 for ``T@`` and ``M@``, grains in the bank ``resource_grains`` by ``type:id``, and the commands to enter them in the bank
-``minion_resources`` by manager. A resource is only known while its manager is in the inventory.
+``minion_resources`` by manager. Resources whose manager is not in the inventory are ignored.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ _ID_LENGTH: Final = 255
 _WORD: Final = re.compile(r"[^'\\!\x00-\x1f\x7f]{0,2000}")
 #: Options of a manager that do not apply to its resources.
 _OWN: Final = frozenset({"grains", "mine_functions", "resource_types"})
-#: Options with which more than the declared ids may exist.
+#: Options of a declaration with which undeclared ids may exist, too.
 _MORE: Final = ("include", "chroots")
-#: Most resources of one type of a manager.
+#: Limit for the resources of one type and manager.
 _MOST: Final = 100_000
-#: Most warnings about the resources of one target.
+#: Limit for the warnings about the resources of one target.
 _WARNINGS: Final = 20
 
 #: type -> id -> ``{"grains": {...}, "enter": [word, ...]}``, as sent by a target.
@@ -86,7 +86,7 @@ class Resources:
     def bank(self) -> Bank:
         """Manager -> type -> id -> ``{"enter": [word, ...], "about": value}``.
 
-        ``about`` is the grain that is named like the type: what only the manager knows of the resource.
+        ``about`` is the value of the grain that has the type's name: data that only the manager can collect.
         """
         return Bank(self._project.cache_dir, "minion_resources")
 
@@ -140,7 +140,7 @@ class Resources:
                 "pushsalt resource refresh TARGET discovers resources",
             )
         kept = self.declared(through.id).get(type, {}).get(id)
-        if kept is None:  # a damaged entry, which must not count as a resource that cannot be entered
+        if kept is None:  # the entry is damaged; that must not be taken for a resource that cannot be entered
             raise TargetError(
                 "resource_unknown",
                 f"{key}: its entry from {through.id} is missing in the cache",
@@ -194,7 +194,7 @@ class Resources:
                 return True
         return False
 
-    # taking in --------------------------------------------------------------------------------------------------------
+    # storing ----------------------------------------------------------------------------------------------------------
 
     def register(
         self, manager: str, found: Found, failed: Iterable[str] = (), declared: Mapping[str, Any] | None = None

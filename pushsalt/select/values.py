@@ -1,4 +1,4 @@
-"""The values of grains of many targets, to keep those apart that have one in common (``--batch-by``)."""
+"""The values of grains of many targets, for ``--batch-by``: targets that share one must not run at once."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 _MISSING = object()
-#: Ids that a message names.
+#: Limit for the ids in a message.
 _NAMED = 5
 
 

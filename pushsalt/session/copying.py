@@ -27,7 +27,7 @@ MOST_BYTES: Final = 10 * 1024**3
 #: Limits of one step: entries, and bytes of files.
 STEP_ENTRIES: Final = 500
 STEP_BYTES: Final = 64 * 1024 * 1024
-#: Bytes of file content in one answer, and how many questions are sent before the first answer is there.
+#: Bytes of file content in one answer, and the number of questions that are sent in advance.
 PIECE: Final = 1024 * 1024
 AHEAD: Final = 4
 
@@ -62,7 +62,7 @@ class Copy:
 
 @dataclass
 class Done:
-    """The results of a copy; the return of the target is made from them."""
+    """The results of a copy: path -> change, error, or reason to leave it out. ``value`` makes the return of them."""
 
     changed: dict[str, str] = field(default_factory=dict)
     failed: dict[str, str] = field(default_factory=dict)

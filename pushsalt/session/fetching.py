@@ -60,7 +60,7 @@ def folder_of(copy: Copy, name: str, many: bool) -> Copy:
 
 
 class Fetch:
-    """A copy from one target."""
+    """One copy from a target."""
 
     def __init__(self, session: Session, copy: Copy, test: bool, say: Say) -> None:
         self._session, self._copy, self._test, self._say = session, copy, test, say
@@ -243,8 +243,10 @@ class Fetch:
             self._done.failed[path] = reason_of(exc)
 
     async def _pieces(self, name: str, part: str, size: int, fresh: bool) -> str | os.stat_result:
-        """Fill the partial file; returns its stat when it is complete and correct, "" when its content is wrong, else
-        the reason why it cannot be completed."""
+        """Complete the partial file; returns its stat.
+
+        If its content is wrong, returns ""; if it cannot be completed, the reason.
+        """
         with contextlib.closing(_Part(self._tree, name, part, fresh)) as file:
             begin = min(await asyncio.to_thread(file.begin), size)
             offsets = range(begin, size, PIECE)
@@ -299,7 +301,7 @@ class _Part:
         self._sha = hashlib.sha256()
 
     def begin(self) -> int:
-        """Open the partial file; returns the offset to continue at."""
+        """Check the partial file, and read it for the digest; returns its size. Raises OSError."""
         found = self.stat()
         if not stat.S_ISREG(found.st_mode) or found.st_uid != os.geteuid() or found.st_nlink != 1:
             raise OSError(0, "something else has the name of the partial file")
@@ -332,8 +334,8 @@ class _Part:
 def _stays_inside(name: str, target: str) -> bool:
     """Whether a symbolic link leads to something below the top, even if its destination passes through other links.
 
-    ``..`` is accepted only at the beginning, where it leaves real folders: behind the name of another link it could
-    lead anywhere.
+    ``..`` is accepted only at the beginning, where it leaves real folders: after the name of another link it could lead
+    anywhere.
     """
     if not target or target.startswith("/") or not intake.fit(target):
         return False

@@ -1,4 +1,4 @@
-"""The errors of a session, in words."""
+"""The errors of a session, with messages and hints."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def lost(exc: TargetError, work_sent: bool) -> TargetError:
 
 
 def ended(target: Target, channel: Channel, awaited: bool) -> TargetError | None:
-    """The error of a channel that the target has closed; None when nothing more was ``awaited``."""
+    """The error of a channel that the target has closed; None if nothing was ``awaited`` and it ended normally."""
     status = channel.stream.exit_status
     if not channel.is_greeted:
         return channel.ending()

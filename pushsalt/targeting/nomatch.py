@@ -13,7 +13,7 @@ from pushsalt.nearest import nearest
 from pushsalt.targeting.compound import Nodegroups, parse
 from pushsalt.targeting.fleet import Fleet, ManagedResources
 
-#: Most resources whose ids are compared for suggestions.
+#: Limit for the resources whose ids are compared for suggestions.
 _COMPARED: Final = 5000
 #: Terms and operators of compound expressions.
 _COMPOUND: Final = re.compile(r"(?:^|[\s(])[A-Z]@.|\s(?:and|or)\s|^not\s")
@@ -41,14 +41,14 @@ def no_match(
 
 
 def _compound_hint(words: str) -> str:
-    """What to write where an expression has no option that says so, and was taken for a glob."""
+    """A hint for a compound expression that was given without -C, and so was taken for a glob."""
     name = words[2:]
     short = f"-N {shlex.quote(name)} or " if words.startswith("N@") and name == "".join(name.split()) else ""
     return f"a target without an option is a glob over ids: {short}-C {shlex.quote(words)}"
 
 
 def _of_groups(words: str, tgt_type: str, inventory: Inventory, nodegroups: Nodegroups) -> list[str]:
-    """Groups whose names were used as ids, or are similar."""
+    """Hints with the groups whose names were used as ids, or are similar."""
     if tgt_type == "nodegroup":
         known = {name.lower(): name for name in (*nodegroups, *inventory.groups)}
         if words in known.values():
@@ -97,7 +97,7 @@ def _of_resources(words: str, tgt_type: str, plain: str, inventory: Inventory, m
 
 
 def _keys(words: str, inventory: Inventory, managed: ManagedResources) -> str:
-    """The first of what is meant if each is looked at."""
+    """The first keys that a compound expression selects."""
     try:
         found = Fleet(inventory, None, managed).select(parse(words, "compound"))
     except UsageError:

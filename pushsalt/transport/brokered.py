@@ -21,7 +21,7 @@ log = logging.getLogger(__name__)
 
 #: How many times the keeper may ask for further jump hosts.
 _JUMPS = 20
-#: Seconds to wait for a place in the keeper's backlog, and between attempts.
+#: Time limit for a place in the keeper's backlog, and pause between attempts, in seconds.
 _PATIENCE, _PAUSE = 10.0, 0.01
 
 

@@ -203,7 +203,7 @@ def _parse(text: str) -> asyncssh.SSHKey | None:
     try:
         return asyncssh.import_public_key(text)
     except asyncssh.KeyImportError:
-        return None  # this type of key is not supported: another one will be requested from the server
+        return None  # an unsupported type of key: keys of other types are requested from the server
 
 
 def fingerprint(key: asyncssh.SSHKey) -> str:

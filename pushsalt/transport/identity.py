@@ -18,7 +18,7 @@ from pushsalt.transport.sshkeys import DEFAULT_KEYS
 
 
 def identity(target: Target, options: ConnectOptions) -> tuple[str, bool]:
-    """The digest of a login, from the present configuration, ssh_config, known_hosts and key files.
+    """(digest of a login, from the current configuration, ssh_config, known_hosts and key files; see below).
 
     The second value is whether the login also depends on environment variables or programs, which the digest does not
     contain. Raises TargetError for settings that are refused.

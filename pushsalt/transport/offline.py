@@ -1,4 +1,4 @@
-"""The transport of machines that are never connected to: their grains are in the inventory, to render SLS for them."""
+"""The transport of machines without connection; SLS are rendered for them with the grains of the inventory."""
 
 from __future__ import annotations
 

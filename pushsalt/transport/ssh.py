@@ -33,7 +33,7 @@ from pushsalt.transport.sshtrouble import BUSY, Trouble, message_of, printable
 
 log = logging.getLogger(__name__)
 
-#: In the order of benchmarks/ssh_algorithms.py, whose docstring has the figures; the others are for old servers.
+#: In the order of speed by benchmarks/ssh_algorithms.py, whose docstring has the figures; the last are for old servers.
 KEX = (
     "curve25519-sha256",
     "curve25519-sha256@libssh.org",
@@ -118,7 +118,7 @@ def _acknowledge_at_once(connection: asyncssh.SSHClientConnection) -> None:
 
 
 class Login:
-    """One login with its repetitions, and the information for its error."""
+    """One login with its attempts, and the information for its error."""
 
     def __init__(self, target: Target, options: ConnectOptions, shared: Shared) -> None:
         self.target, self.options, self.shared = target, options, shared
@@ -323,7 +323,7 @@ class Login:
         return self.shared.known[key]
 
     def _remembered(self, word: str, default: list[Path]) -> list[Path]:
-        """The files to store new keys in if ssh_config names none, so that a changed key is detected later."""
+        """The files for new host keys if ssh_config names none: stored keys let a changed key be detected."""
         return default if word == "User" and self.options.accept_new_host_keys else []
 
     def _match(self, host: str, addr: str, port: int | None) -> tuple[list[Any], ...]:

@@ -177,7 +177,7 @@ def why_not(certificate: Any, public: bytes = b"") -> str:
 
 
 def for_keys(pairs: Sequence[Any], certificates: Sequence[Any]) -> list[Any]:
-    """An agent's key pairs; a key that one of these certificates is for comes first with it, then without it."""
+    """An agent's key pairs; a key with one of these certificates is listed with it, and then without it."""
     by_key = {certificate.key.public_data: certificate for certificate in certificates}
     found = []
     for pair in pairs:

@@ -87,7 +87,7 @@ def _filled(text: str, fields: Mapping[str, str], *, quote: bool = False) -> str
 
 
 def _headers(url: str, entry: Mapping[str, Any]) -> tuple[str, dict[str, str]]:
-    """The URL without its user and password, and the headers; those make one."""
+    """(URL without user and password, headers). The user and password become a header ``Authorization``."""
     headers = {"Accept": "application/json"}
     if entry.get("data") is not None:
         headers["Content-Type"] = "application/json"
