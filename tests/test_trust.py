@@ -54,7 +54,7 @@ def test_a_plain_text_is_never_rendered() -> None:
 @pytest.mark.parametrize("engine", ["py", "mako", "wempy", "pyobjects", "stateconf", "jinja|py", "gpg"])
 def test_foreign_text_has_no_engine_that_runs_python(engine: str) -> None:
     text = f"#!{engine}\ndef run():\n    return {{}}\n"
-    with pytest.raises(RenderError, match="only used on files of the file roots"):
+    with pytest.raises(RenderError, match="only allowed in files of the file roots"):
         compile_template(Foreign(text, "it"), path="p", sls="s", saltenv="base", context=context())
     fine = Foreign("a: {{ 1 }}", "it")
     assert compile_template(fine, path="p", sls="", saltenv="base", context=context()) == {"a": 1}

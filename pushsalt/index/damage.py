@@ -17,7 +17,7 @@ def log_problems(folder: Path, lock: WritersLock, generation: int) -> list[str]:
     except OSError as exc:
         return [f"the log cannot be read: {exc.strerror}"]
     if data[: len(MAGIC)] != MAGIC:
-        found.append("the log has no valid beginning")
+        found.append("the log has no valid header")
     try:
         frames = format.scan(data[len(MAGIC) :], 0, thorough=True)
     except Damage as exc:

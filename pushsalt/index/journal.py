@@ -90,7 +90,7 @@ class Journal:
                 first = self._scan(log, 0, most=1)
                 meta = format.split(format.decode(first.payloads[0])) if first.payloads else []
                 if len(meta) < 2 or meta[0] != self.kind or not meta[1].isdigit():
-                    raise Damage("its log has no valid beginning")
+                    raise Damage("its log has no valid header")
                 place, number = format.last_checkpoint(log)
                 frames = self._scan(log, number, at=place)
                 self._compare(fd, int(meta[1]), number + len(frames.payloads) - 1)

@@ -279,15 +279,15 @@ def _hosts(source: Source, groups: dict[str, Group], base: Layer, warnings: list
         hosts.append(Host(id, source.where(("hosts", raw)), (base, *layers), named))
     if _METHOD in left_out:
         left_out.discard(_METHOD)
-        warnings.append(f"{source.path}: `{_METHOD}` is left out where it is none of {', '.join(BECOME)}")
+        warnings.append(f"{source.path}: `{_METHOD}` is ignored where it is not one of {', '.join(BECOME)}")
     if _CONNECTION in left_out:
         left_out.discard(_CONNECTION)
         ways = ", ".join(dict.fromkeys(_CONNECTIONS))
-        warnings.append(f"{source.path}: where `{_CONNECTION}` is none of {ways}, the host is reached by SSH")
+        warnings.append(f"{source.path}: hosts whose `{_CONNECTION}` is not one of {ways} are reached by SSH")
     if left_out:
         names = ", ".join(sorted(left_out)[:5]) + (f" and {len(left_out) - 5} more" if len(left_out) > 5 else "")
         what = "Jinja other than {{ name }}" if source.own else "Jinja or in a vault"
-        warnings.append(f"{source.path}: variables with {what} are Ansible's, and left out: {names}")
+        warnings.append(f"{source.path}: variables with {what} are not supported and left out: {names}")
     return hosts
 
 
@@ -330,8 +330,8 @@ def _check_children(groups: dict[str, Group], whole: Group, source: Source) -> N
                 groups[child] = Group(child)  # Ansible takes an undeclared child for an empty group in YAML and JSON
             if group.name != "all" and group.name in _members_of_children(child, groups):
                 raise InventoryError(
-                    f"group {group.name} is among its own children",
-                    "take it out of one of them",
+                    f"group {group.name} is its own child, directly or through other groups",
+                    "remove it from `children` of one of them",
                     source.where(("groups", group.name)),
                 )
 
@@ -478,7 +478,7 @@ def _names(value: Any, what: str, source: Source, key: str) -> list[str]:
 
 
 def _shown(text: str, source: Source) -> str:
-    return "what stands there" if source.encrypted else repr(text)
+    return "this line" if source.encrypted else repr(text)
 
 
 def _pair(word: str, where: Position, source: Source) -> tuple[str, Any]:

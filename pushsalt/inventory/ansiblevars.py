@@ -207,7 +207,7 @@ class VarsFolders:
         return variables, places
 
     def _closed(self, path: Path) -> None:
-        said = f"{path}: encrypted by ansible-vault, and left out: a program, or what one printed, names the hosts"
+        said = f"{path}: left out: it is encrypted by ansible-vault, and the inventory is the output of a program"
         if said not in self._warnings:
             self._warnings.append(said)
 

@@ -27,7 +27,7 @@ def problem(name: str, value: Any) -> str | None:
     if name == "ssh_options":
         for each in value:
             if option(each)[0] in _FILES:
-                return f"names a file of this machine, which only a file or the configuration can: {each[:80]!r}"
+                return f"names a file of this machine, which only a file or the configuration can set: {each[:80]!r}"
     return None
 
 

@@ -165,7 +165,7 @@ class _Reader:
         found = bool(layers) and layers[-1].settings["transport"].value == "local"
         if found:
             self._warnings.append(
-                f"{path}: host {host.id} is left out: a program cannot say `transport: local`; write it in a file"
+                f"{path}: host {host.id} is left out: only an inventory file can set `transport: local`"
             )
         return found
 

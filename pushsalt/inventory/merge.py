@@ -144,7 +144,7 @@ def _way(id: str, targets: Mapping[str, Target], hosts: Mapping[str, Host], ways
             setting, _ = _jump_setting(hosts[member])
             raise InventoryError(
                 f"the way to {member} leads over {member} itself: {' -> '.join(way)}",
-                hint="take it out of its own `jump`",
+                hint="remove it from its own `jump`",
                 where=setting.where if setting else hosts[member].where,
             )
         ways[member] = way

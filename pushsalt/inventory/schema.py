@@ -246,10 +246,10 @@ def checked_value(name: str, value: Any) -> Any:
 def _check_command(key: str, source: Source, settings: Mapping[str, Setting]) -> None:
     """Raises WrongError if a command for a secret is not allowed in this source, or contradicts another setting."""
     if not source.own:
-        raise WrongError("names a program of this machine, which only a file of your own or the configuration can")
+        raise WrongError("names a program of this machine, which only your own files or the configuration can set")
     before = settings.get(COMMANDS[key])
     if before is not None and before.value is not None:
-        raise WrongError(f"stands beside `{COMMANDS[key]}`, and only one of them can hold")
+        raise WrongError(f"cannot be used together with `{COMMANDS[key]}`")
 
 
 # --- the table -------------------------------------------------------------------------------------------------------
@@ -314,7 +314,7 @@ WITHOUT_EFFECT: Final[Mapping[str, str]] = {
     "ssh_pre_flight_args": "no script runs before the connection's work",
     "ssh_pre_hook": "no script runs before the connection",
     "ssh_python_env": "set `python` instead",
-    "winrm": "only SSH is spoken",
+    "winrm": "only SSH is supported",
 }
 
 #: fields that are merged key by key over the layers; all others are replaced

@@ -159,7 +159,7 @@ def transport(value: Any, _folder: Path) -> str:
 
 def become(value: Any, _folder: Path) -> str:
     if isinstance(value, bool):
-        raise WrongError(f"names the program, one of {', '.join(BECOME)}; whether to use it is said by `sudo`")
+        raise WrongError(f"must be the name of a program, one of {', '.join(BECOME)}; `sudo: true` or false enables it")
     if value not in BECOME:
         raise WrongError(f"must be one of {', '.join(BECOME)}, not {str(value)[:80]!r}")
     return str(value)

@@ -84,8 +84,8 @@ class Vault:
     def why(self) -> str:
         """The reason why a text could not be decrypted, and what to do."""
         if self.passwords:
-            return "no password that was given opens that"
-        return "ANSIBLE_VAULT_PASSWORD_FILE names the file with the password"
+            return "none of the given passwords decrypts it"
+        return "set ANSIBLE_VAULT_PASSWORD_FILE to the file with the password"
 
     def warnings(self) -> list[str]:
         """A warning for each file of which variables were left out."""

@@ -153,7 +153,7 @@ class _Wrapper:
             except ConfigError as exc:
                 raise FunctionError("exception", str(exc), exc.hint, "CommandExecutionError") from exc
             if not said:
-                hint = f"__virtual__ of {self.file} says no"
+                hint = f"__virtual__ of {self.file} returned false"
                 raise FunctionError("unknown_function", f"'{name}' is not available.", hint, "CommandExecutionError")
             loaded[self.file] = module
         return loaded[self.file]

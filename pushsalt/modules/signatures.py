@@ -37,7 +37,7 @@ class StateFunctions:
         self._type = of_type("states", resource, custom) if resource else {}
         self._alone = bool(resource) and not inside
         #: the reason for a restricted set of functions, for messages; else ""
-        self.limits = f"a resource of type {resource} has the states that its type brings, and no others" * self._alone
+        self.limits = f"a resource of type {resource} has only the states of its type" * self._alone
 
     def spec(self, name: str) -> ArgSpec | None:
         """The arguments of ``module.function``; None if no file defines it."""

@@ -165,7 +165,7 @@ def _host_keys(results: Mapping[str, TargetReturn], groups: dict[Section, list[s
         for id, (name, port, key) in keys.items()
     ]
     rows.append(line(COMPARE, indent=2))
-    rows.append(line("give --accept-new-host-keys once; what they show from here:", indent=8))
+    rows.append(line("give --accept-new-host-keys once; to see the keys from here:", indent=8))
     for port in dict.fromkeys(port for _, port, _ in keys.values()):
         hosts = shlex.join(dict.fromkeys(name for name, of, _ in keys.values() if of == port))
         rows.append(line(f"ssh-keyscan -p {port} {hosts} 2>/dev/null | ssh-keygen -lf -", indent=8))

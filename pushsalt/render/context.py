@@ -156,7 +156,7 @@ class WithoutSecrets(_Functions):
             return self._functions[name]
 
         def refuse(*args: Any, **kwargs: Any) -> NoReturn:
-            text = f"{name} is called by a text that is no file of yours"
+            text = f"{name} must not be called by a text that is not one of your own files"
             hint = "call it in the SLS or the file, and pass the value to the text by `context`"
             raise FunctionError("exception", text, hint, "SaltInvocationError")
 

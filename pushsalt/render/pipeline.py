@@ -365,7 +365,7 @@ class _Call:
         if self.limit is not None and stage.name not in self.limit.engines:
             raise not_allowed(stage.name, self.limit)
         if self.engines is not None and stage.name not in self.engines:
-            problem = f"the renderer {stage.name!r} is only used on files of the file roots, and this is none"
+            problem = f"the renderer {stage.name!r} is only allowed in files of the file roots"
             raise SourceError(problem, hint=f"here are: {', '.join(sorted(self.engines))}")
         renderer = renderer_named(stage.name, self.context, self.saltenv, self.sls)
         ours = getattr(renderer, "__name__", "") == f"{_OURS}.{stage.name}"

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 _OF_THE_COMMAND = frozenset(("log_level", "verbose", "accept_new_host_keys", "detach"))
 #: Kind of jobs that cannot be repeated -> (name in messages, hint).
 _NOT_REPEATED: Final = {
-    "copy": ("cp", "run the command itself again"),
-    "planned": ("a plan file", "run the command itself again"),
+    "copy": ("a copy", "run the command itself again"),
+    "planned": ("a run of a plan file", "run the command itself again"),
     "orchestrate": ("an orchestration", "pushsalt orchestrate --resume {} goes on with it"),
 }
 
@@ -46,10 +46,10 @@ def repeated(kept: KeptJob, returns: Mapping[str, TargetReturn], options: JobOpt
     kind = str(kept.detail.get("kind", "call"))
     if kind in _NOT_REPEATED:
         what, hint = _NOT_REPEATED[kind]
-        raise UsageError(f"the job {kept.jid} is one of {what}, which is not repeated", hint.format(kept.jid))
+        raise UsageError(f"the job {kept.jid} cannot be repeated: it is {what}", hint.format(kept.jid))
     if has_mask([kept.arg, kept.kwarg]):
         raise UsageError(
-            f"the arguments of the job {kept.jid} have a secret, which is not kept", "run the command itself again"
+            f"the arguments of the job {kept.jid} contain a secret, which is not stored", "run the command itself again"
         )
     good = {id: ret for id, ret in returns.items() if ret.exit_code == 0}
     ids = [id for id in kept.ids if id not in good]
@@ -128,8 +128,8 @@ def same_options(kept: KeptJob, given: JobOptions) -> JobOptions:
     options = replace(plain, **{name: _as_made(name, value) for name, value in {**before, **now}.items()})
     if options.pillar is not None and has_mask(options.pillar):
         raise UsageError(
-            f"the pillar of the job {kept.jid} was secret, and is not kept: {', '.join(secret_pillar(kept))}",
-            "give it again: --pillar DATA",
+            f"secret pillar values of the job {kept.jid} are not stored: {', '.join(secret_pillar(kept))}",
+            "give them again: --pillar DATA",
         )
     return options
 

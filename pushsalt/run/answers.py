@@ -176,7 +176,7 @@ def _told(minion: Minion, values: Any, clear: Any = False) -> bool:
                 "exception",
                 f"{name}: a target may set allow_tgt_type to {', '.join(sorted(_PLAIN_TYPES))}, "
                 f"not to {allowed[1]:.20}: define it in mine_functions of the configuration, the roster or pillar",
-                "leave out allow_tgt_type where the target itself sends",
+                "do not pass allow_tgt_type when the target itself sends the value",
                 "CommandExecutionError",
             )
     told = {str(name): value for name, value in values.items()}

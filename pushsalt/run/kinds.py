@@ -187,7 +187,7 @@ class Wait(Kind):
     may_show_pillar = False
 
     async def offline(self) -> Any:
-        raise self._unreachable("nobody can wait for it")
+        raise self._unreachable("it cannot be waited for")
 
     async def online(self) -> tuple[Any, int]:
         from pushsalt.run.waiting import wait_for

@@ -34,7 +34,7 @@ async def collect(jobs: Jobs, stream: Stream, reporter: Reporter, kept: Mapping[
                 continue
             jobs.claim(job)
         except JobError as exc:
-            log.debug("what targets keep of the job %s stays there: %s", jid, exc)
+            log.debug("kept returns of the job %s are not collected: %s", jid, exc)
             continue
         try:
             selection, work = collecting(job, lacking, JobOptions())
@@ -45,7 +45,7 @@ async def collect(jobs: Jobs, stream: Stream, reporter: Reporter, kept: Mapping[
             jobs.release(job)
         if done:
             which = ", ".join(done[:5]) + (f" and {len(done) - 5} more" if len(done) > 5 else "")
-            reporter.warning(None, f"collected what was kept of the job {jid}: the returns of {which}")
+            reporter.warning(None, f"collected kept returns of the job {jid}: {which}")
 
 
 def _lacking(jobs: Jobs, job: KeptJob, ids: Sequence[str]) -> list[str]:

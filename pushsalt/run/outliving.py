@@ -50,7 +50,7 @@ async def online(kind: Kind) -> tuple[Any, int]:
         except CutShortError as exc:
             if job.collects:
                 raise
-            work.warnings.append(f"it is done again: {exc.message.removeprefix(f'{work.target.id}: ')}")
+            work.warnings.append(f"the job is run again: {exc.message.removeprefix(f'{work.target.id}: ')}")
             await work.end_collecting()
             work.begin_again()
             found = None
@@ -72,8 +72,8 @@ def nothing_there(work: Work) -> TargetError:
     """The error of a target that has no data of the job to collect."""
     return TargetError(
         "connection_lost",
-        f"{work.target.id}: nothing is kept there of the job {work.runner.jid}: it did not begin, or it was killed",
-        f"look at the target; `pushsalt jobs resume {work.runner.jid}` does the job there",
+        f"{work.target.id}: the target has no data of the job {work.runner.jid}: it did not begin, or it was killed",
+        f"look at the target; `pushsalt jobs resume {work.runner.jid}` runs the job there",
     )
 
 
@@ -119,7 +119,7 @@ def _explained(work: Work, exc: TargetError, session: Collector | None = None) -
     if session is not None and session.has_last_word:
         return CutShortError(exc.kind, exc.message, exc.hint) if exc.kind == "connection_lost" else exc
     if work.job.collects:
-        return LeftError(exc.kind, exc.message, f"{exc.hint}; the run may go on there")
+        return LeftError(exc.kind, exc.message, f"{exc.hint}; the run may continue there")
     return exc
 
 
@@ -128,6 +128,6 @@ def still_at_work(work: Work) -> LeftError:
     count = len(work.states)
     return LeftError(
         "timeout",
-        f"{work.target.id}: still at work; {count} state{'' if count == 1 else 's'} had run",
-        f"it goes on there: `pushsalt jobs wait {work.runner.jid}` collects its return",
+        f"{work.target.id}: the run has not ended; {count} state{'' if count == 1 else 's'} had run",
+        f"it continues there: `pushsalt jobs wait {work.runner.jid}` collects its return",
     )

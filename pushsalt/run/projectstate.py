@@ -43,7 +43,7 @@ def project_state(project: Project) -> dict[str, Any]:
 def differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
     """The differences between two states of a project, as texts for people; ``before`` is that of the job."""
     if "version" not in before:
-        return ["how the project was then is not known: git took too long, or the job was stopped"]
+        return ["the state of the project at that time is unknown: git took too long, or the job was stopped"]
     found = []
     old, new = before.get("git") or {}, now.get("git") or {}
     if old.get("revision") != new.get("revision"):
@@ -53,9 +53,9 @@ def differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
         said = words[bool(old.get("dirty")), bool(new.get("dirty"))]
         found.append(f"the project {said} changes that are not committed (at {_short(new)})")
     if before.get("lock") != now.get("lock"):
-        found.append("pushsalt.lock is another; git remotes are taken at the revisions of the job")
+        found.append("pushsalt.lock has changed; git remotes are used at the revisions of the job")
     if before.get("runtime") != now.get("runtime"):
-        found.append(f"pushsalt itself is another ({before.get('version', 'unknown')}, now {now.get('version')})")
+        found.append(f"pushsalt has changed from {before.get('version', 'unknown')} to {now.get('version')}")
     return found
 
 

@@ -372,10 +372,10 @@ class Rollout:
         if self._stop.is_set():
             return [failure(id, asyncio.CancelledError()) for id in ids]
         if tally.stopped:
-            why, hint = tally.stopped, "find out what is wrong with those; then run it on the targets that are left"
+            why, hint = tally.stopped, "correct the failures, then run it on the remaining targets"
             code = EXIT_FAILED if tally.failed else EXIT_NO_ANSWER
         else:
-            why, hint, code = "the operator did not go on", "run it on the targets that are left", EXIT_NO_ANSWER
+            why, hint, code = "the operator did not go on", "run it on the remaining targets", EXIT_NO_ANSWER
         were = "was" if len(ids) == 1 else "were"
         self._reporter.warning(None, f"the rollout was stopped: {why}; {_targets(len(ids))} {were} not begun")
         return [not_begun(id, why, hint, code) for id in ids]

@@ -69,7 +69,7 @@ class SecretCommands:
         try:
             return first.decode("utf-8")
         except UnicodeDecodeError:
-            raise TargetError("secret_unavailable", f"{words[0]} printed what is not UTF-8", by_hand) from None
+            raise TargetError("secret_unavailable", f"{words[0]} printed text that is not UTF-8", by_hand) from None
 
 
 def _filled(word: str, id: str) -> str:

@@ -354,7 +354,7 @@ class Work:
             return await run
         from pushsalt.run import leaving
 
-        text = "it cannot be left: nothing can be kept there; its end is waited for"
+        text = "--detach has no effect: the target cannot continue the run by itself; waiting for its end"
         cannot = partial(self.reporter.warning, self.name, text)
         self.left, value = await leaving.until_left(session, run, has_begun, cannot)
         return value
@@ -407,11 +407,11 @@ class Work:
                 number = level if isinstance(level, int) else logging.WARNING
                 log.log(number, "%s", text, extra={"target": self.target.id})
         elif kind == "lost":
-            text = f"{message['why'].removeprefix(f'{self.target.id}: ')}: the run goes on there"
+            text = f"{message['why'].removeprefix(f'{self.target.id}: ')}: the run continues there"
             self.reporter.warning(self.name, f"{text}; connecting again for {message['seconds']:g} s")
         elif kind == "resumed":
-            text = f"the connection was lost in mid-run and made again after {message['seconds']:.0f} s"
-            self.warnings.append(f"{text}; nothing of the run is missing")
+            text = f"the connection was lost during the run and restored after {message['seconds']:.0f} s"
+            self.warnings.append(f"{text}; no return is missing")
         elif kind == "kept":
             self.kept = message["jids"]
         elif kind == "waiting":

@@ -129,7 +129,7 @@ class Sdb:
             raise _unavailable(f"{uri}: the configuration has no sdb profile {profile!r}", hint)
         found = copy.deepcopy(self._value(uri))
         if found is None:
-            raise _unavailable(f"{uri}: there is no value", "set it where the driver looks, or correct the URI")
+            raise _unavailable(f"{uri}: there is no value", "set the value in the store, or correct the URI")
         return found
 
     def resolve(self, value: Any) -> Any:
@@ -204,7 +204,7 @@ class Sdb:
         found = getattr(module, aliases.get(function, function), None)
         if not callable(found):
             text = f"{uri}: the driver {driver} has no `{function}`"
-            raise FunctionError("exception", text, "change the value where it lives", "CommandExecutionError")
+            raise FunctionError("exception", text, "change the value in the store itself", "CommandExecutionError")
         call: Callable[..., Any] = found
         return call
 

@@ -71,7 +71,7 @@ def _keys(names: list[str], fleet: Fleet) -> dict[str, str]:
 def _unknown(name: str, fleet: Fleet) -> UsageError:
     text = f"--explain: there is no {name!r} in the inventory"
     if fleet.managed.has_any():
-        text += ", and no such resource behind what it has"
+        text += ", and no target of it manages such a resource"
     return UsageError(text, hint=str(no_match(name, "glob", fleet.inventory, fleet.managed).hint))
 
 

@@ -143,7 +143,7 @@ async def send(session: Session, copy: Copy, sources: LocalSources, test: bool, 
                 done.failed.update(failed)
                 done.same += same
             case _:
-                raise nonsense(session, "its answer to a copy makes no sense")
+                raise nonsense(session, "its answer to a copy is invalid")
     return done.value(test)
 
 
@@ -171,7 +171,7 @@ def digest_of(path: str) -> tuple[str, int]:
 
 
 def nonsense(session: Session, what: str) -> TargetError:
-    return TargetError("protocol_error", f"{session.target.id}: {what}", "look at what answers there")
+    return TargetError("protocol_error", f"{session.target.id}: {what}", "check which program answers there")
 
 
 def unread(data: Any) -> str:

@@ -75,7 +75,7 @@ class Fetch:
             case {"top": str(top), "kind": str(kind), "count": int(count)}:
                 self._from = top
             case _:
-                raise nonsense(session, "its answer about what is to be copied makes no sense")
+                raise nonsense(session, "its answer about the source of the copy is invalid")
         if kind not in ("f", "d"):
             raise FunctionError("exception", f"{copy.source} is no file and no folder", "name another", ERROR)
         if count > MOST_ENTRIES:
@@ -118,7 +118,7 @@ class Fetch:
         if not entries or entries[0][0] != "" or entries[0][1] not in ("f", "d") or len(entries) > count:
             raise self._nonsense("its list of files does not begin with what was asked for")
         if entries[0][1] == "f" and len(entries) > 1:
-            raise self._nonsense("a file with files below it")
+            raise self._nonsense("its list of files has entries below a file")
         return entries
 
     def _nonsense(self, what: str) -> TargetError:
@@ -130,7 +130,7 @@ class Fetch:
             case [str(name), str(kind), what, int(mode), int(size), int(changed)] if size >= 0:
                 pass
             case _:
-                raise self._nonsense("an entry of its list of files makes no sense")
+                raise self._nonsense("its list of files has an invalid entry")
         steps = name.split("/") if name else []
         if any(step in ("", ".", "..") for step in steps) or "\0" in name or name in seen:
             raise self._nonsense(f"a file there has the name {name[:200]!r}")

@@ -235,7 +235,7 @@ class Session:
             self.info.get("exe"),
             self.info.get("uid"),
             self.info.get("dir") or "memory",
-            "" if self.info.get("warm") else ", begun afresh",
+            "" if self.info.get("warm") else ", started now",
         )
 
     async def _start_channel(
@@ -362,7 +362,7 @@ class Session:
                     self._take(kind, payload)
                 except (TypeError, KeyError, AttributeError) as exc:
                     log.debug("%s: a frame of kind %r", self.target.id, kind, exc_info=exc)
-                    raise ValueError(f"a frame that makes no sense ({type(exc).__name__})") from None
+                    raise ValueError(f"an invalid frame ({type(exc).__name__})") from None
         return False
 
     def _done(self) -> None:

@@ -181,22 +181,22 @@ class Survival:
         """Process an R frame. Raises ValueError if it is invalid, NotThereError if the target lacks the run."""
         state, got = fields.get("state", ""), _number(fields.get("got", "0"))
         if self._reconnect is None or self._unheard is None:
-            raise ValueError("word of a run that was not asked for")
+            raise ValueError("a report of a run that was not requested")
         if state not in ("running", "ended", "gone", "unknown", "refused"):
-            raise ValueError("a state of a run that does not exist")
+            raise ValueError("a report with an unknown state of the run")
         if not self.is_connecting and (state != "running" or "at" in fields) and self.state in ("", "running"):
-            raise ValueError(f"a run that is {state} without having been asked for")
+            raise ValueError(f"an unexpected report that the run is {state}")
         if self._attached and state == "running" and self.is_connecting:
             self._base = self._position = got
         if state == "running":
             if not self._base <= got <= self._position:
-                raise ValueError("more bytes came than were sent, or fewer than before")
+                raise ValueError("a report with more received bytes than were sent, or fewer than before")
             del self._unheard[: got - self._base]
             self._base = got
         if "at" in fields:
             at = _number(fields["at"])
             if at < self.count:
-                raise ValueError("frames that came before")
+                raise ValueError("frames that were received before")
             self.count = at
         if state in ("unknown", "refused"):
             raise self._not_there(state, fields.get("message", ""))
@@ -208,8 +208,8 @@ class Survival:
         said = f": {printable(why)}" if state == "refused" and why else ""
         return NotThereError(
             "connection_lost",
-            f"{self._id}: the connection was lost, and nothing is left of the run there{said}",
-            "what was under way may have been done or not: look at the target, and run again",
+            f"{self._id}: the connection was lost, and the target has no data of the run{said}",
+            "the running state may or may not have been applied: look at the target, and run again",
         )
 
     def _resumed(self) -> None:
@@ -278,8 +278,8 @@ class Survival:
         why = "" if exc.message == self._cause.message else f"; then: {exc.message.removeprefix(f'{self._id}: ')}"
         return TargetError(
             "connection_lost",
-            f"{self._cause.message}, and could not be made again within {self._reconnect.seconds:g} s{why}",
-            "the run may go on there: `pushsalt jobs resume` collects its return",
+            f"{self._cause.message}, and could not be restored within {self._reconnect.seconds:g} s{why}",
+            "the run may continue there: `pushsalt jobs resume` collects its return",
         )
 
 
@@ -290,5 +290,5 @@ async def _greet(channel: Channel) -> None:
 
 def _number(text: str) -> int:
     if not (text.isascii() and text.isdigit() and len(text) < 20):
-        raise ValueError("a number that is none")
+        raise ValueError("an invalid number")
     return int(text)

@@ -55,7 +55,7 @@ def _of_groups(words: str, tgt_type: str, inventory: Inventory, nodegroups: Node
             return []
         near = [known[name] for name in nearest(words.lower(), known, 3, 0.5)]
         hints = [f"nearest groups: {', '.join(near)}"] if near else []
-        return ["'*' is all there are", *hints] if words == "all" else hints
+        return ["'*' selects all targets", *hints] if words == "all" else hints
     how = "N@" if tgt_type == "compound" else "-N "
     hints = []
     for word in dict.fromkeys(words.replace(",", " ").split()):
@@ -75,7 +75,7 @@ def no_such_ids(
     near = inventory.nearest(words)
     hints += [f"nearest ids: {', '.join(near)}"] if near else []
     nor = ", and no such resource" if managed.has_any() else ""
-    hint = "; ".join(hints) or "take it out of the list, or add it to the inventory"
+    hint = "; ".join(hints) or "remove it from the list, or add it to the inventory"
     return NoTargetError(f"no such id in the inventory{nor}: {', '.join(missing)}", hint)
 
 
@@ -83,10 +83,10 @@ def _of_resources(words: str, tgt_type: str, plain: str, inventory: Inventory, m
     if tgt_type == "glob":
         found = _keys(words, inventory, managed)
         if found:
-            return [f"resources are called so, a glob alone is not compared with them: -C {words!r} means {found}"]
+            return [f"a glob does not match names of resources; -C {words!r} selects {found}"]
     gone = {key: owner for word in plain.replace(",", " ").split() for key, owner in managed.elsewhere(word).items()}
     if gone:
-        return [f"{key} is behind {owner}, which is not in the inventory" for key, owner in list(gone.items())[:3]]
+        return [f"{key} is managed by {owner}, which is not in the inventory" for key, owner in list(gone.items())[:3]]
     everything = managed.all()
     if len(everything) > _COMPARED:
         return []

@@ -11,6 +11,6 @@ async def connect(target: Target, options: ConnectOptions) -> Connection:
     """Always raises TargetError."""
     raise TargetError(
         "offline",
-        f"{target.id} is offline: what was asked for needs the machine itself",
+        f"{target.id} is offline: this needs the machine itself",
         f"use transport: ssh or local for {target.id}, or ask only for what its grains and pillar answer",
     )

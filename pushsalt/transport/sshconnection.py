@@ -141,7 +141,7 @@ class SshStream(asyncssh.SSHClientSession[bytes]):
             error = TargetError(
                 "connection_lost",
                 f"{self._id}: the connection was lost: {message_of(exc)}",
-                "what was under way may have been done or not: look at the target, and run again",
+                "the last action may or may not have been done: look at the target, and run again",
             )
         self._inbox.end(error)
         self._gate.open()

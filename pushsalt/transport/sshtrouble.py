@@ -110,8 +110,8 @@ class Trouble:
         """The error of a host key that differs from the known one."""
         places = ", ".join(where for _, where in known.trusted)
         name = self.name if self.port == DEFAULT_PORT else f"[{self.name}]:{self.port}"
-        message = f"the host key of {name} is not the known one: it is {fingerprint(key)} (known: {places})"
-        hint = f"somebody may be in between; if it was changed on purpose: ssh-keygen -R '{name}', then accept it anew"
+        message = f"the host key of {name} has changed: it is {fingerprint(key)} (known: {places})"
+        hint = f"this may be an attack; if it was changed on purpose: ssh-keygen -R '{name}', then accept it"
         return self._error("host_key_changed", message, hint)
 
     def ambiguous(self, key: asyncssh.SSHKey, known: HostRecord) -> TargetError:
@@ -130,7 +130,7 @@ class Trouble:
         """The error of an unknown host. ``unchecked``: the option of ssh_config that would accept its key."""
         message = f"the host key of {self.name} port {self.port} is not known: {fingerprint(key)}"
         if unchecked:
-            message += f"; {unchecked} does not change that"
+            message += f"; {unchecked} is ignored"
         hint = "compare the fingerprint with the machine's own, then give --accept-new-host-keys once"
         return self._error("host_key_unknown", message, hint)
 
@@ -163,7 +163,7 @@ class Trouble:
             if re.search(pattern, text):
                 return self._error(kind, f"{self.where}, from the jump host: {text}", hint)
         hint = "allow TCP forwarding there (AllowTcpForwarding, PermitOpen)"
-        return self._error("jump_failed", f"the jump host opens no way to {self.where}: {text}", hint)
+        return self._error("jump_failed", f"the jump host refuses to connect to {self.where}: {text}", hint)
 
 
 _BEYOND_JUMP = (

@@ -138,7 +138,7 @@ def test_a_run_that_needed_its_killed_command_is_done_again(run: Site) -> None:
     done = run.project.json("jobs", "resume", jid)
     assert done.code == 0, (done.out, done.err)
     assert [ret["__id__"] for ret in values(done.data["t1"])] == ["one", "two", "three", "four"]
-    assert "it is done again" in done.err and "needed an answer" in done.err
+    assert "the job is run again" in done.err and "needed an answer" in done.err
     assert counted(run.home) == ["one", "two", "one", "two", "four"]
     nothing_stays(run.home)
 
@@ -165,7 +165,7 @@ def test_the_next_contact_collects(run: Site) -> None:
     run.until_kept()
     done = run.project.json("run", "t1", "test.ping")
     assert done.data == {"t1": True}
-    assert f"collected what was kept of the job {jid}: the returns of t1" in done.err
+    assert f"collected kept returns of the job {jid}: t1" in done.err
     run.all_once(run.project.json("jobs", "wait", jid))
     assert "collected" not in run.project.json("run", "t1", "test.ping").err
 
@@ -199,7 +199,7 @@ def test_clean_removes_what_is_kept(run: Site) -> None:
     assert run.project.run("clean", "t1").code == 0
     assert not left(run.home)
     done = run.project.json("jobs", "wait", jid)
-    assert done.code == 3 and "nothing is kept there" in done.error("t1")["message"]
+    assert done.code == 3 and "the target has no data of the job" in done.error("t1")["message"]
     run.home.joinpath("count").unlink()
     run.all_once(run.project.json("jobs", "resume", jid))
 

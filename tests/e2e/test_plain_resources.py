@@ -101,7 +101,7 @@ def test_states(project: Project) -> None:
     assert not any(ret["changes"] for ret in values(project.json("apply", "d1").data["d1"]))
     denied = project.run("apply", "d1", "denied")
     assert denied.code == 2 and "State 'file.managed' was not found in SLS 'denied'" in denied.out
-    assert "has the states that its type brings" in denied.out
+    assert "has only the states of its type" in denied.out
     shown = project.json("run", "-L", "r1,d1", "state.show_sls", "asks").data
     assert list(shown["r1"]) == ["r1-True-x"]
     assert "not supported" in str(shown["d1"]) or "look.all" in str(shown["d1"])

@@ -112,7 +112,7 @@ def test_a_state_that_restarts_sshd(site: Site, round: int) -> None:
     site.states(CHANGES_SSHD)
     done = Project.finish(site.begin(), 120)
     site.all_ran_once(done)
-    assert "made again after" in done.err
+    assert "restored after" in done.err
     site.nothing_stays()
 
 

@@ -177,7 +177,7 @@ def test_commands_that_give_none(project, tmp_path, command, said):
 @pytest.mark.parametrize(
     "host, said",
     [
-        ("{passwd: a, passwd_command: b}", "stands beside `passwd`"),
+        ("{passwd: a, passwd_command: b}", "cannot be used together with `passwd`"),
         ("{passwd_command: {a: b}}", "must be a command"),
         ("{passwd_command: ''}", "is empty"),
         ("{passwd_command: []}", "is empty"),

@@ -192,8 +192,8 @@ def test_one_that_asks_about_others_gets_keys(client):
         ("glob", "m*", "a glob alone is not compared with them: -C 'm*' means dummy:m1, machine:m1, machine:m2 ..."),
         ("glob", "m33", "nearest resources: machine:m3"),
         ("list", "d11,zzz", "nearest resources: dummy:d1"),
-        ("compound", "T@machine:m9", "machine:m9 is behind elsewhere, which is not in the inventory"),
-        ("glob", "r1", "rack:r1 is behind elsewhere, which is not in the inventory"),
+        ("compound", "T@machine:m9", "machine:m9 is managed by elsewhere, which is not in the inventory"),
+        ("glob", "r1", "rack:r1 is managed by elsewhere, which is not in the inventory"),
         ("glob", "bastoin", "nearest ids: bastion"),
         ("grain", "os:Plan9", "the cache has no grains of 2 targets: --refresh collects first"),
     ],
@@ -242,7 +242,7 @@ def test_why_a_plain_glob_or_list_does(client):
 def test_only_what_is_there_can_be_explained(client):
     with pytest.raises(UsageError, match="there is no 'm9' in the inventory, and no such resource") as caught:
         explained(client, "*", ["m9"])
-    assert caught.value.hint == "machine:m9 is behind elsewhere, which is not in the inventory"
+    assert caught.value.hint == "machine:m9 is managed by elsewhere, which is not in the inventory"
 
 
 def old(folder):

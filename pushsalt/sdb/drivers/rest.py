@@ -80,7 +80,7 @@ def _filled(text: str, fields: Mapping[str, str], *, quote: bool = False) -> str
             raise Trouble(f"the key gives no {found.group(1)!r}", f"write …?{found.group(1)}=VALUE")
         given = fields[found.group(1)]
         if quote and given in ("", ".", ".."):
-            raise Trouble(f"{found.group(1)}={given} cannot stand in a URL", "give it another value")
+            raise Trouble(f"{found.group(1)}={given} is not allowed in a URL", "give it another value")
         return urllib.parse.quote(given, safe="") if quote else given
 
     return _NAME.sub(value, text)

@@ -221,7 +221,7 @@ class _Vault:
             hint = exc.hint if exc.down else "are role_id and secret_id right, and still good?"
             raise Trouble(f"the login fails: {exc.message}", hint, down=True) from None
         except (KeyError, TypeError, ValueError, AttributeError):
-            raise Trouble("the login gives no token", "is it a Vault server?", down=True) from None
+            raise Trouble("the login returned no token", "is it a Vault server?", down=True) from None
         return str(token), time.monotonic() + (max(lease - _MARGIN, lease / 2) if lease else 86400.0)
 
     def _sent(self, method: str, path: str, body: Any, token: str) -> Answer:
