@@ -127,7 +127,7 @@ def between(old: Side, new: Side, project: Project, ids: Collection[str] | None)
     """The differences of two sides. ``project`` has the cached grains; all secrets are added to its redactor."""
     shared = _Shared(old, new)
     found = Impact(old.name, new.name)
-    known: dict[tuple[int, int], dict[str, Any]] = {}
+    differences: dict[tuple[int, int], dict[str, Any]] = {}
     kept: list[Answer] = []  # keeps the objects alive, so that ``id()`` is not used for another one
     before, after = old.targets(), new.targets()
     for id in {**after, **before}:
@@ -138,10 +138,10 @@ def between(old: Side, new: Side, project: Project, ids: Collection[str] | None)
         pair = (first, first if same else _answer(new, after.get(id), project))
         kept += pair
         key = id_of(pair[0]), id_of(pair[1])
-        if key not in known:
-            known[key] = difference(pair[0], pair[1], shared.changed)
-        if known[key]:
-            found.ids[id] = known[key]
+        if key not in differences:
+            differences[key] = difference(pair[0], pair[1], shared.changed)
+        if differences[key]:
+            found.ids[id] = differences[key]
         found.total += 1
     found.rendered = len({id_of(each) for each in kept})
     for side in (old, new):

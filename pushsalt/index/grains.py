@@ -278,8 +278,8 @@ class GrainIndex(Index):
                 journal.load(self._begin, self._take)
 
     def _begin(self, names: list[str]) -> None:
-        known = self._parts
-        self._parts = {name: known.get(name) or Part.open(self.path / name) for name in names}
+        opened = self._parts
+        self._parts = {name: opened.get(name) or Part.open(self.path / name) for name in names}
         self._dead = {}
         self._entries = {}
         self._view = None

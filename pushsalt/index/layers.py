@@ -71,36 +71,36 @@ class Layer(Protocol):
 
 
 class Recent:
-    """A layer in memory. It is small: look-ups by manager scan all entries in ``known``."""
+    """A layer in memory. It is small: look-ups by manager scan all entries in ``by_type``."""
 
     def __init__(self, items: Iterable[tuple[str, str, str | None]] = (), name: str = "") -> None:
         self.name = name
-        #: the number of writes in ``known``
+        #: the number of writes in ``by_type``
         self.count = 0
         #: type -> id -> manager. With tuples as keys, the next garbage collection would take as long as reading the log
-        self.known: dict[str, dict[str, str | None]] = {}
+        self.by_type: dict[str, dict[str, str | None]] = {}
         self.add(items)
 
     def add(self, items: Iterable[tuple[str, str, str | None]]) -> None:
-        known = self.known
+        by_type = self.by_type
         for type, id, manager in items:
             try:
-                known[type][id] = manager
+                by_type[type][id] = manager
             except KeyError:
-                known[type] = {id: manager}
+                by_type[type] = {id: manager}
             self.count += 1
 
     def find(self, type: str, id: str, mark: int) -> str | Missing | None:
         return self.owners(type).get(id, MISSING)
 
     def types(self) -> Collection[str]:
-        return self.known
+        return self.by_type
 
     def managers(self) -> Collection[str]:
-        return {manager for ids in self.known.values() for manager in ids.values() if manager is not None}
+        return {manager for ids in self.by_type.values() for manager in ids.values() if manager is not None}
 
     def firsts(self, managers: Collection[str]) -> dict[str, Key]:
-        items = ((type, id, of) for type, ids in self.known.items() for id, of in ids.items())
+        items = ((type, id, of) for type, ids in self.by_type.items() for id, of in ids.items())
         return {of: (type, id) for type, id, of in items if of is not None and of in managers}
 
     def has_living(self, type: str) -> bool:
@@ -112,17 +112,17 @@ class Recent:
         return sorted(owners.keys() - gone), gone
 
     def owners(self, type: str) -> dict[str, str | None]:
-        return self.known.get(type, {})
+        return self.by_type.get(type, {})
 
     def by_manager(self, manager: str) -> list[Key]:
-        return [(type, id) for type, ids in self.known.items() for id, of in ids.items() if of == manager]
+        return [(type, id) for type, ids in self.by_type.items() for id, of in ids.items() if of == manager]
 
     def among(self, keys: Sequence[Key], marks: Sequence[int]) -> set[Key]:
-        known = self.known
-        return {key for key in keys if key[0] in known and key[1] in known[key[0]]}
+        by_type = self.by_type
+        return {key for key in keys if key[0] in by_type and key[1] in by_type[key[0]]}
 
     def entries(self) -> ByType:
-        return {type: dict(ids) for type, ids in self.known.items()}
+        return {type: dict(ids) for type, ids in self.by_type.items()}
 
 
 # --- queries on several layers, oldest first --------------------------------------------------------------------------

@@ -69,7 +69,7 @@ class ResourceIndex(Index):
         self._below: list[Layer] = []
         self._recent = Recent()
         #: (recent writes, segments newest first, cached look-ups) for readers, which take no lock; replaced as a whole
-        self._state: _State = (self._recent.known, (), {})
+        self._state: _State = (self._recent.by_type, (), {})
         #: name of a segment that this process wrote and the log will name -> its entries, if they are few
         self._written: dict[str, ByType] = {}
         self._claims = Claims(self._journal.file("merge.lock"))
@@ -130,7 +130,7 @@ class ResourceIndex(Index):
 
     def _layers(self) -> list[Layer]:
         """All layers, oldest first; an empty one if there are none."""
-        return [*self._below, self._recent] if self._recent.known or not self._below else self._below
+        return [*self._below, self._recent] if self._recent.by_type or not self._below else self._below
 
     def _read(self, function: Callable[[], _T]) -> _T:
         with self._journal.mutex:
@@ -184,7 +184,7 @@ class ResourceIndex(Index):
         flat[0::3], flat[1::3], flat[2::3] = types, ids, managers
         payload = encode("P" + join(flat))
         if len(entries) > BATCH or len(payload) > BATCH_BYTES:
-            self._put_above(Recent(zip(types, ids, managers, strict=True)).known)
+            self._put_above(Recent(zip(types, ids, managers, strict=True)).by_type)
             return
         journal = self._journal
         self._refresh()
@@ -235,7 +235,7 @@ class ResourceIndex(Index):
         """
         if self._journal.number % CHECKPOINT_WRITES == 0 and self._journal.end < LOG_BYTES // 2:
             with contextlib.suppress(OSError):  # the write itself has succeeded
-                self._journal.append(checkpoint(self._recent.known))
+                self._journal.append(checkpoint(self._recent.by_type))
 
     @contextlib.contextmanager
     def held(self) -> Iterator[None]:
@@ -431,9 +431,9 @@ class ResourceIndex(Index):
 
     def _begin(self, segments: list[str]) -> None:
         """Set the state to these segments, without writes."""
-        known = {layer.name: layer for layer in self._below if isinstance(layer, Segment)}
+        opened = {layer.name: layer for layer in self._below if isinstance(layer, Segment)}
         written = self._written
-        self._below = [known.get(name) or Segment(self._journal.file(name), written.get(name)) for name in segments]
+        self._below = [opened.get(name) or Segment(self._journal.file(name), written.get(name)) for name in segments]
         written.clear()
         self._recent = Recent()
 
@@ -443,7 +443,7 @@ class ResourceIndex(Index):
 
     def _use(self, segments: list[Layer], recent: Recent) -> None:
         self._below = segments
-        self._state = (recent.known, tuple(reversed(segments)), {})
+        self._state = (recent.by_type, tuple(reversed(segments)), {})
 
     def _take(self, payloads: list[bytes]) -> None:
         self._recent.add(items_of(payloads))
@@ -461,7 +461,7 @@ class ResourceIndex(Index):
         """
 
         def fill(made: list[str]) -> None:
-            entries = Recent(source()).known
+            entries = Recent(source()).by_type
             if entries:
                 made.append(segment_name())
                 _build(self.path / made[0], None, entries)

@@ -58,11 +58,11 @@ Triple = tuple[str, str, str]
 class Segment:
     """The entries of one file. All methods raise Damage; ``salvage`` reads as much as possible of a damaged file."""
 
-    def __init__(self, path: str, known: ByType | None = None) -> None:
-        """``known``: all its entries, if they are in memory because this process wrote the file."""
+    def __init__(self, path: str, by_type: ByType | None = None) -> None:
+        """``by_type``: all its entries, if they are in memory because this process wrote the file."""
         self._file = File(path)
         self._header()
-        self.known = known
+        self.by_type = by_type
         self._tables: dict[str, Table | None] = {}
         #: managers by number, as far as they were looked up
         self._names: dict[int, str] = {}
@@ -116,8 +116,8 @@ class Segment:
 
     def find(self, type: str, id: str, mark: int) -> str | Missing | None:
         """The manager of a resource; None if it is deleted here."""
-        if self.known is not None:
-            owners = self.known.get(type)
+        if self.by_type is not None:
+            owners = self.by_type.get(type)
             return MISSING if owners is None else owners.get(id, MISSING)
         if self.filter is not None and not self.filter.has(mark):
             return MISSING
@@ -188,9 +188,9 @@ class Segment:
 
     def among(self, keys: Sequence[Key], marks: Sequence[int]) -> set[Key]:
         """Those of the resources for which this segment has an entry; ``marks`` are their marks."""
-        if self.known is not None:
-            known = self.known
-            return {key for key in keys if key[0] in known and key[1] in known[key[0]]}
+        if self.by_type is not None:
+            by_type = self.by_type
+            return {key for key in keys if key[0] in by_type and key[1] in by_type[key[0]]}
         likely = keys if self.filter is None else self.filter.among(keys, marks)
         found: set[Key] = set()
         for type in {type for type, _ in likely}:
@@ -208,8 +208,8 @@ class Segment:
 
     def entries(self) -> ByType:
         """All entries, from the view by type."""
-        if self.known is not None:
-            return self.known
+        if self.by_type is not None:
+            return self.by_type
         managers = self.manager_table.names()
         return {type: self._owners(type, managers) for type in self.type_table.names()}
 
@@ -293,7 +293,7 @@ class Segment:
             except (Damage, IndexError) as exc:
                 reasons.append(str(exc))
                 continue
-            missing = self.count - sum(map(len, found.known.values()))
+            missing = self.count - sum(map(len, found.by_type.values()))
             if not missing:
                 return found
             reasons.append(f"{missing} entries are missing")

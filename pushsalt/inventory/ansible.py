@@ -317,9 +317,9 @@ def _placed(layer: Layer, places: Mapping[Any, Position]) -> Layer:
             settings[name] = replace(settings[name], where=where)
     pillar = settings.get("pillar")
     if pillar is not None and pillar.value:
-        known = {str(variable): where for variable, where in places.items() if str(variable) in pillar.value}
-        where = next(iter(known.values())) if len(set(known.values())) == 1 == len(known) else pillar.where
-        settings["pillar"] = replace(pillar, where=where, places={**pillar.places, **known})
+        used = {str(variable): where for variable, where in places.items() if str(variable) in pillar.value}
+        where = next(iter(used.values())) if len(set(used.values())) == 1 == len(used) else pillar.where
+        settings["pillar"] = replace(pillar, where=where, places={**pillar.places, **used})
     return replace(layer, settings=settings)
 
 

@@ -170,7 +170,7 @@ class VarsFolders:
         self._warnings = warnings
         #: whether the inventory is the operator's own: only then are files decrypted
         self._own = source.own
-        self._may = source.beside
+        self._may = source.may_use
         self._allowed: dict[Path, bool] = {}
         folders = {kind: self._folder / kind for kind in ("group_vars", "host_vars")}
         self._there = {kind: path.is_dir() and self._allows(path) for kind, path in folders.items()}

@@ -71,7 +71,7 @@ def load_inventory(
     vault: Vault | None = None,
     transports: Callable[[], Collection[str]] = lambda: TRANSPORTS,
     made: Sequence[tuple[Path, Mapping[str, Any]]] = (),
-    beside: Callable[[Path, list[str]], bool] = lambda path, warnings: True,
+    may_use: Callable[[Path, list[str]], bool] = lambda path, warnings: True,
     named_by: str = "-i",
 ) -> Inventory:
     """The targets of these files; without files the only target is the local ``localhost``.
@@ -80,7 +80,7 @@ def load_inventory(
     ``detailed``: the targets get the place of each key of their grains, pillar and minion_opts.
     ``vault`` decrypts texts of ansible-vault. ``transports`` returns the allowed values of `transport` in the
     operator's own files; it is called for names that are not shipped. ``made``: (file, hosts) of roster plug-ins.
-    ``beside``: whether a file or folder next to an inventory, or in one, may be used; it adds refused ones to the
+    ``may_use``: whether a file or folder next to an inventory, or in one, may be used; it adds refused ones to the
     warnings. ``named_by``: the option that names the files, for the hint if one is missing.
     Raises InventoryError, with file and line, for malformed input.
     """
@@ -92,7 +92,7 @@ def load_inventory(
         return Inventory({THIS_MACHINE: Target(id=THIS_MACHINE, transport="local", minion_opts=own)})
     hosts: dict[str, Host] = {}
     vault = vault or Vault()
-    reader = _Reader(render, execute, base, warnings, detailed, vault, transports, beside)
+    reader = _Reader(render, execute, base, warnings, detailed, vault, transports, may_use)
     for path in paths:
         if not os.path.lexists(path):
             raise InventoryError(f"there is no inventory {path}", hint=_hint_of_missing(path, named_by))
@@ -121,9 +121,9 @@ class _Reader:
         detailed: bool,
         vault: Vault,
         transports: Callable[[], Collection[str]],
-        beside: Callable[[Path, list[str]], bool],
+        may_use: Callable[[Path, list[str]], bool],
     ) -> None:
-        self._beside = beside
+        self._may_use = may_use
         self._transports = transports
         self._detailed = detailed
         self._vault = vault
@@ -173,7 +173,7 @@ class _Reader:
         """The hosts of all files of a folder, in the order of their names."""
         hosts: dict[str, Host] = {}
         for path in folder_files(folder):
-            if not self._beside(path, self._warnings):
+            if not self._may_use(path, self._warnings):
                 continue
             for host in self._of_host(path) or self.read(path):
                 hosts.pop(host.id, None)
@@ -203,7 +203,7 @@ class _Reader:
         foreign = isinstance(text, Foreign)
         own = not foreign and not _is_printed(source.data)
         more: dict[str, Any] = {"transports": self._transports} if own else {}
-        more |= {"encrypted": path in self._encrypted, "beside": self._beside}
+        more |= {"encrypted": path in self._encrypted, "may_use": self._may_use}
         return replace(source, detailed=self._detailed, foreign=foreign, own=own, vault=self._vault, **more)
 
     def _of_text(self, path: Path, text: str) -> list[Host]:
@@ -212,7 +212,7 @@ class _Reader:
         if not isinstance(text, Trusted):
             lines = Source(path, {}, {}, text, foreign=foreign, vault=self._vault, encrypted=path in self._encrypted)
             if ansible.is_ini(text, "" if foreign else path.name):
-                source = replace(lines, detailed=self._detailed, own=not foreign, beside=self._beside)
+                source = replace(lines, detailed=self._detailed, own=not foreign, may_use=self._may_use)
                 return ansible.parse_ini(source, self._base, self._warnings)
             if is_ssh_config(text):
                 return parse_ssh_config(lines, self._base, self._warnings)

@@ -75,9 +75,9 @@ class Rosters:
         from pushsalt.render import render_any
         from pushsalt.render.pipeline import renderer_named
 
-        known = self._texts.get((path, text))
-        if known is not None:
-            return known
+        rendered = self._texts.get((path, text))
+        if rendered is not None:
+            return rendered
         context = self._context()
         yaml = renderer_named("yaml", context)
         if text.startswith("#!") or getattr(yaml, "__name__", "") != "pushsalt.render.renderers.yaml":

@@ -51,7 +51,7 @@ class Source:
     #: whether the whole file is encrypted: all its values are secrets then
     encrypted: bool = False
     #: whether a file or folder next to it may be used; refused ones are added to the warnings
-    beside: Callable[[Path, list[str]], bool] = lambda path, warnings: True
+    may_use: Callable[[Path, list[str]], bool] = lambda path, warnings: True
     #: returns the allowed transports; users' own only in files of the operator
     transports: Callable[[], Collection[str]] = lambda: TRANSPORTS
 

@@ -71,23 +71,23 @@ class Snapshot:
 
     def _read(self, saltenv: str, path: str) -> tuple[bytes | None, Key]:
         place = (saltenv, path)
-        known = self._content.get(place)
-        if known is None:
+        cached = self._content.get(place)
+        if cached is None:
             takes_time()
             found = self.find(saltenv, path)
             data = found.read() if found is not None else b""
             mode = found.mode if found is not None else 0
             key = (len(data), mode, hashlib.blake2b(data, digest_size=20).digest())
-            known = self._content[place] = (data if len(data) <= _KEPT else None, key)
-        return known
+            cached = self._content[place] = (data if len(data) <= _KEPT else None, key)
+        return cached
 
     def _list(self, question: str, args: tuple[Any, ...]) -> tuple[Any, Key]:
-        known = self._listed.get((question, args))
-        if known is None:
+        cached = self._listed.get((question, args))
+        if cached is None:
             takes_time()
             answer = getattr(self.files, question)(*args)
-            known = self._listed[question, args] = (answer, key_of(answer))
-        return known
+            cached = self._listed[question, args] = (answer, key_of(answer))
+        return cached
 
 
 class RecordedFiles:

@@ -81,8 +81,8 @@ class TargetInputs:
         if kind == "pillar":
             return self._pillar(read[1])
         if kind == "compiled":  # as it was compiled, not with the changes that templates made since
-            known = self._minion.shared_pillar
-            return known.key(WHOLE), known.errors
+            pillar = self._minion.shared_pillar
+            return pillar.key(WHOLE), pillar.errors
         if kind == "match":
             return self._matches(*read[1:])
         try:
@@ -111,9 +111,9 @@ class TargetInputs:
     def _option(self, name: Any) -> Key:
         opts = self._minion.own_opts
         if opts is None:
-            known = self._minion.settings.keys.get(name)
-            if known is not None:
-                return known
+            cached = self._minion.settings.keys.get(name)
+            if cached is not None:
+                return cached
             if name == "id":
                 return self._minion.id if len(self._minion.id) < 60 else key_of(self._minion.id)
             if name == "user":

@@ -304,21 +304,21 @@ class Minion:
 
         twin = self._twin(self._remote, {})
         question = ("pillar", dict(self.target.pillar), self._override, self.settings.number)
-        known: MemoPillar = twin.once(PILLAR, question, partial(compiled_pillar, twin, self._override))
-        for text in known.warnings:
+        compiled: MemoPillar = twin.once(PILLAR, question, partial(compiled_pillar, twin, self._override))
+        for text in compiled.warnings:
             log.warning("%s: %s", self.id, text)
-        if not known.redacted:
-            self.project.redactor.add_pillar(known.values)
-            known.redacted = True
-        return known
+        if not compiled.redacted:
+            self.project.redactor.add_pillar(compiled.values)
+            compiled.redacted = True
+        return compiled
 
     @property
     def pillar_to_keep(self) -> dict[str, Any] | None:
         """The pillar to cache, which must not be changed; None if it has errors, or the command's options affect it."""
-        known = self.compiled_pillar
-        if known is None or known.errors or self._override or self.options.pillarenv or self.options.saltenv:
+        compiled = self.compiled_pillar
+        if compiled is None or compiled.errors or self._override or self.options.pillarenv or self.options.saltenv:
             return None
-        return known.values
+        return compiled.values
 
     def compile_pillar(self, more: Mapping[str, Any]) -> PillarResult:
         """Compile the pillar again, with ``more`` external sources besides those of the configuration."""

@@ -118,11 +118,11 @@ class TemplateFunctions(Mapping[str, Callable[..., Any]]):
         if not callable_from_outside(self._minion.opts, name):
             raise KeyError(name)
         custom = own is None and self._minion.has_custom(name)
-        here = own is not None or self._minion.on_controller(name)
-        there = here or custom or exists(name) or self._may_be_there(name) or self._minion.has_salt(name)
-        if not there:
+        on_controller = own is not None or self._minion.on_controller(name)
+        is_found = on_controller or custom or exists(name) or self._may_be_there(name) or self._minion.has_salt(name)
+        if not is_found:
             raise KeyError(name)
-        if not here:
+        if not on_controller:
             return partial(self._ask, name)
         if not custom and (shared().is_recorded(name) if own is None else is_recorded(name, own)):
             return self.function(name)

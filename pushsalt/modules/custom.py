@@ -62,7 +62,7 @@ class CustomModule:
     #: whether it has no ``__init__.py``: its files extend a shipped resource type
     extends: bool = False
     #: whether it may run on the controller: false for files of a git remote that may not use the renderer py
-    here: bool = True
+    may_run: bool = True
 
     @cached_property
     def virtual(self) -> list[str]:
@@ -74,7 +74,7 @@ class CustomModule:
     @cached_property
     def controller(self) -> frozenset[str]:
         """Names of the functions that it marks with ``__controller__``; none if it may not run on the controller."""
-        if not self.here:
+        if not self.may_run:
             return frozenset()
         try:
             return frozenset(marked(self.text))
@@ -127,7 +127,7 @@ class CustomModules:
         return self._virtual.get((kind, virtual), [])
 
     def virtual_names(self, kind: str) -> list[str]:
-        return sorted(name for known, name in self._virtual if known == kind)
+        return sorted(name for module_kind, name in self._virtual if module_kind == kind)
 
     def has(self, name: str) -> bool:
         """Whether ``module.function`` may be an execution function of theirs."""
@@ -159,8 +159,8 @@ class CustomModules:
             virtual: dict[str, list[str]] = {}
             for name, module in sorted(modules.items()):
                 files += [(f"thin/{kind}/{part}", data) for part, data in sorted(module.parts.items())]
-                for known in module.virtual if not module.extends else ():
-                    virtual.setdefault(known, []).append(name)
+                for virtual_name in module.virtual if not module.extends else ():
+                    virtual.setdefault(virtual_name, []).append(name)
                 for inner in resourcetypes.INNER if kind == "resources" else ():
                     found = runtime.index(module.of_type(inner).items())
                     index.update({f"resources.{name}.{inner}": found} if found else {})
@@ -177,7 +177,7 @@ class CustomModules:
         """The virtual names of modules for the controller, and of utilities; others are not run here."""
         found: dict[str, list[str]] = {}
         for name, module in sorted(self.by_kind.get(kind, {}).items()):
-            for virtual in module.virtual if module.controller or (kind == "utils" and module.here) else ():
+            for virtual in module.virtual if module.controller or (kind == "utils" and module.may_run) else ():
                 found.setdefault(virtual, []).append(name)
         return found
 
@@ -207,7 +207,7 @@ class CustomModules:
         found = self.by_kind[kind].get(name)
         if found is None:
             raise ImportError(f"no module named {full!r}", name=full)
-        if not found.here:
+        if not found.may_run:
             raise ImportError(f"{found.where} does not run on the controller: its git remote may not use py", name=full)
         return found
 
@@ -228,8 +228,8 @@ class CustomModules:
                 contents = {path: file.read() for path, file in parts.items()}
                 extends = kind == "resources" and f"{name}/{_PACKAGE}.py" not in parts
                 text = "" if extends else decode_source(next(iter(contents.values())))
-                here = all(map(may_run_on_controller, parts.values()))
-                found[name] = CustomModule(kind, name, str(first.path), text, contents, extends, here)
+                may_run = all(map(may_run_on_controller, parts.values()))
+                found[name] = CustomModule(kind, name, str(first.path), text, contents, extends, may_run)
             except (FileServerError, SyntaxError, UnicodeDecodeError) as exc:
                 log.warning("the module %s is left out: %s", first.path, exc)
         return found
@@ -293,14 +293,14 @@ def _sound(name: str) -> bool:
 
 def _module(parts: dict[str, FoundFile]) -> Iterator[tuple[str, dict[str, FoundFile]]]:
     """One module from its files by path: ``x.py``, or ``x/__init__.py`` and the other files of the folder."""
-    known = {path: file for path, file in parts.items() if all(map(_part, path.removesuffix(".py").split("/")))}
-    known = {path: file for path, file in known.items() if path.endswith(".py")}
-    if not known:
+    valid = {path: file for path, file in parts.items() if all(map(_part, path.removesuffix(".py").split("/")))}
+    valid = {path: file for path, file in valid.items() if path.endswith(".py")}
+    if not valid:
         return
-    name = next(iter(known)).split("/")[0].removesuffix(".py")
-    head = f"{name}/{_PACKAGE}.py" if f"{name}/{_PACKAGE}.py" in known else f"{name}.py"
-    if head in known:
-        yield name, {head: known[head], **known}
+    name = next(iter(valid)).split("/")[0].removesuffix(".py")
+    head = f"{name}/{_PACKAGE}.py" if f"{name}/{_PACKAGE}.py" in valid else f"{name}.py"
+    if head in valid:
+        yield name, {head: valid[head], **valid}
 
 
 def _part(word: str) -> bool:

@@ -131,12 +131,12 @@ def _below(files: FileServer, folder: str, saltenv: str, depth: int = 4) -> Iter
 
 def _type(name: str, parts: Parts) -> Iterator[tuple[str, Parts]]:
     """(name, valid files, ``__init__.py`` first); nothing if the files are not a resource type."""
-    known = {path: parts[path] for path in sorted(parts) if all(map(_word, path.removesuffix(".py").split("/")))}
+    valid = {path: parts[path] for path in sorted(parts) if all(map(_word, path.removesuffix(".py").split("/")))}
     head = f"{name}/{HEAD}"
-    if head in known:
-        yield name, {head: known[head], **known}
-    elif any(path.split("/")[1] in INNER and path.count("/") > 1 for path in known):
-        yield name, known
+    if head in valid:
+        yield name, {head: valid[head], **valid}
+    elif any(path.split("/")[1] in INNER and path.count("/") > 1 for path in valid):
+        yield name, valid
 
 
 def _word(word: str) -> bool:

@@ -174,8 +174,8 @@ class SaltPython:
         """The signature of ``module.function``, or None for an unknown one."""
         virtual, _, function = name.partition(".")
         for one in self.files(kind, virtual):
-            known = defined(one.text)
-            found = known.get(function) or known.get(function + "_")
+            functions = defined(one.text)
+            found = functions.get(function) or functions.get(function + "_")
             if found is not None or _is_assigned(one.text, function):
                 return found or ANYTHING
         return None
@@ -193,8 +193,8 @@ class SaltPython:
     def _index(self) -> Mapping[str, Mapping[str, list[list[Any]]]]:
         """kind -> virtual name -> [name, path, package] of the files."""
         places = [("salt", self.found["tops"]["salt"][0]), *((base, path) for base, path in self.found["more"])]
-        marks = [f"{path}/{kind} {_mtime(f'{path}/{kind}')}" for _, path in places for kind in KINDS]
-        key = f"index {self.version} {marks!r}"
+        stamps = [f"{path}/{kind} {_mtime(f'{path}/{kind}')}" for _, path in places for kind in KINDS]
+        key = f"index {self.version} {stamps!r}"
         kept = self._bank.get(key)
         if isinstance(kept, dict):
             return kept

@@ -52,9 +52,9 @@ def load(name: str, folders: Sequence[Path] = ()) -> Outputter:
         return cast(Outputter, importlib.import_module(f"{__name__}.{name}"))
     from pushsalt import plugins
 
-    known = plugins.names("outputters", folders)
-    if name not in known:
-        raise UsageError(f"--out: there is no outputter {name!r}", hint=nearest(name, known))
+    available = plugins.names("outputters", folders)
+    if name not in available:
+        raise UsageError(f"--out: there is no outputter {name!r}", hint=nearest(name, available))
     return cast(Outputter, plugins.load("outputters", name, folders))
 
 
@@ -95,6 +95,6 @@ def nearest(word: str, words: Iterable[str]) -> str:
     """A hint that names the words nearest to ``word``, or all of them when none is near."""
     from difflib import get_close_matches
 
-    known = sorted(words)
-    near = get_close_matches(word, known, 3)
-    return f"did you mean {' or '.join(near)}?" if near else f"there are: {', '.join(known)}"
+    candidates = sorted(words)
+    near = get_close_matches(word, candidates, 3)
+    return f"did you mean {' or '.join(near)}?" if near else f"there are: {', '.join(candidates)}"

@@ -199,11 +199,11 @@ def _outcome(result: TargetReturn) -> str:
 
 def _with_data(id: str, ret: Any, returns: Mapping[str, TargetReturn] | None) -> TargetReturn:
     """The target's return with ``ret``, which is redacted, in place of its data."""
-    known = returns.get(id) if returns else None
-    if known is None:
+    result = returns.get(id) if returns else None
+    if result is None:
         return infer(id, ret)
-    shape = known.shape if isinstance(ret, Mapping) or known.shape != "states" else "value"
-    return replace(known, ret=ret, shape=shape, events=[])
+    shape = result.shape if isinstance(ret, Mapping) or result.shape != "states" else "value"
+    return replace(result, ret=ret, shape=shape, events=[])
 
 
 def infer(id: str, ret: Any) -> TargetReturn:
@@ -327,16 +327,16 @@ def _totals(results: list[TargetReturn], elapsed: float | None) -> Line:
 def _times(results: list[TargetReturn]) -> Iterator[Line]:
     """Wall time by phase: that of the only target, or the median and the slowest of each phase."""
     times = {phase: [r.phases[phase] for r in results if phase in r.phases] for phase in PHASES}
-    known = {phase: values for phase, values in times.items() if values}
-    if not known:
+    measured = {phase: values for phase, values in times.items() if values}
+    if not measured:
         return
     from statistics import median  # its import takes as long as all other steps
 
     rows: list[tuple[str, Callable[[list[float]], float]]]
     rows = [("median", median), ("slowest", max)] if len(results) > 1 else [("time", max)]
-    widths = {phase: max(len(phase), 7) for phase in known}
+    widths = {phase: max(len(phase), 7) for phase in measured}
     label = max(len(name) for name, _ in rows)
-    yield line((" " * label + "".join(f"  {phase:>{widths[phase]}}" for phase in known), "dim"))
+    yield line((" " * label + "".join(f"  {phase:>{widths[phase]}}" for phase in measured), "dim"))
     for name, pick in rows:
-        cells = "".join(f"  {seconds(pick(values)):>{widths[phase]}}" for phase, values in known.items())
+        cells = "".join(f"  {seconds(pick(values)):>{widths[phase]}}" for phase, values in measured.items())
         yield line((f"{name:<{label}}", "dim"), cells)

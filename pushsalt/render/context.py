@@ -194,9 +194,9 @@ class SaltFunctions(_Functions):
 
     def has_module(self, module: str) -> bool:
         """Whether there are functions ``module.…``; asks the mapping if it can tell."""
-        known = getattr(self._functions, "has_module", None)
-        if known is not None:
-            return bool(known(module))
+        test = getattr(self._functions, "has_module", None)
+        if test is not None:
+            return bool(test(module))
         return any(name.startswith(f"{module}.") for name in self._functions)
 
     def _resolve(self, name: str) -> str:

@@ -189,13 +189,13 @@ def environment_options(context: RenderContext, *, sls: str) -> dict[str, Any]:
 
 
 def _known_options(options: Mapping[str, Any]) -> dict[str, Any]:
-    known = {}
+    valid = {}
     for name, value in options.items():
         if hasattr(jinja2.defaults, str(name).upper()):
-            known[str(name).lower()] = value
+            valid[str(name).lower()] = value
         else:
             log.warning("jinja_env and jinja_sls_env: Jinja has no option %s", name)
-    return known
+    return valid
 
 
 def split_header(text: str) -> tuple[str, dict[str, Any] | None]:

@@ -86,12 +86,12 @@ def exposed(cls: type) -> type:
 
 
 def _is_open(kind: type) -> bool:
-    known = _open.get(kind)
-    if known is None:
+    is_open = _open.get(kind)
+    if is_open is None:
         if len(_open) > 1000:  # classes may be created dynamically
             _open.clear()
-        known = _open[kind] = _looked_at(kind)
-    return known
+        is_open = _open[kind] = _looked_at(kind)
+    return is_open
 
 
 def _looked_at(kind: type) -> bool:

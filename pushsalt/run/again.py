@@ -117,9 +117,9 @@ def with_values(pillar: Any, values: Mapping[str, str]) -> Any:
 
 def same_options(kept: KeptJob, given: JobOptions) -> JobOptions:
     """The options of the job, overridden by those of the command. Raises UsageError if pillar values are missing."""
-    known = {each.name for each in fields(JobOptions)} - _OF_THE_COMMAND
+    names = {each.name for each in fields(JobOptions)} - _OF_THE_COMMAND
     plain = type(given)()
-    before = {name: value for name, value in (kept.detail.get("options") or {}).items() if name in known}
+    before = {name: value for name, value in (kept.detail.get("options") or {}).items() if name in names}
     now = {
         each.name: getattr(given, each.name)
         for each in fields(given)

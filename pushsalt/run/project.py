@@ -145,7 +145,7 @@ class Project(Trees):
             execute=self.listed,
             detailed=detailed,
             transports=self._transports,
-            beside=self._may_be_used,
+            may_use=self._may_be_used,
             named_by=self.config.named_by,
             made=[self.roster(name) for name in self.config.rosters],
             vault=Vault(partial(vaultpassword.passwords, self.config.opts, os.environ), self.redactor.add_secrets),
@@ -169,8 +169,8 @@ class Project(Trees):
         """The allowed values of `transport`."""
         from pushsalt import plugins
 
-        known = plugins.names("transport", plugins.folders("transport", self.config.opts))
-        return [name for name in known if name != "resource"]
+        names = plugins.names("transport", plugins.folders("transport", self.config.opts))
+        return [name for name in names if name != "resource"]
 
     @property
     def groups(self) -> Collection[str]:

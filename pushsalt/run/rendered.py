@@ -339,11 +339,11 @@ class RenderedTarget:
 
     def _asked_git(self, question: dict[str, Any]) -> Any:
         remotes, do = self.project.remotes, question["do"]
-        known = self._git_remotes(remotes)
+        by_key = self._git_remotes(remotes)
         if do == "sync":
-            remotes.sync([known[key] for key in question["keys"] if key in known])
+            remotes.sync([by_key[key] for key in question["keys"] if key in by_key])
             return None
-        remote = known.get(str(question["key"]))
+        remote = by_key.get(str(question["key"]))
         if remote is None:
             raise StateError("a git remote that the configuration does not have")
         mirror = remotes.mirror(remote)

@@ -171,8 +171,8 @@ class Sdb:
         name, key = split(uri)
         profile = self._profile(name)
         with self._lock(name):
-            for known in [known for known in self._kept if split(known)[0] == name]:  # one entry may have many keys
-                del self._kept[known]
+            for cached in [cached for cached in self._kept if split(cached)[0] == name]:  # one entry may have many keys
+                del self._kept[cached]
             return self._ask(uri, name, profile, function, key, *values)
 
     def _ask(self, uri: str, name: str, profile: dict[str, Any], function: str, key: str, *values: Any) -> Any:

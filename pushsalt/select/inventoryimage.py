@@ -72,9 +72,9 @@ def digest_of(project: SelectingProject) -> bytes | None:
 def _files(path: Path) -> Iterator[Path]:
     """All existing files of an inventory."""
     yield from folder_files(path) if path.is_dir() else [path]
-    beside = path if path.is_dir() else path.parent
+    parent = path if path.is_dir() else path.parent
     for kind in ("group_vars", "host_vars"):
-        folder = beside / kind
+        folder = parent / kind
         if folder.is_dir():
             yield from sorted(each for each in folder.rglob("*") if each.is_file())
 

@@ -58,11 +58,11 @@ class Remembered:
         if key not in self._grains:
             bank = self._grain_bank(key)
             kept = bank.get(key) if self._keeps else None
-            known = kept if isinstance(kept, dict) else _NOTHING
-            if known:
+            collected = kept if isinstance(kept, dict) else _NOTHING
+            if collected:
                 self._used(bank.path.name, bank.written(key))
             fixed = self._targets[key].grains if key in self._targets else _NOTHING
-            self._grains[key] = {**known, **fixed, **self._own_id(key)} if known or fixed else _NOTHING
+            self._grains[key] = {**collected, **fixed, **self._own_id(key)} if collected or fixed else _NOTHING
         return self._grains[key]
 
     def _own_id(self, key: str) -> dict[str, str]:
@@ -125,10 +125,10 @@ class Remembered:
             found = {id for id in found if term.of({"id": id})}
         self._overlay(term, key, found)
         if self.managed.has_any():
-            behind = self._indexed(term, self._project.resource_grains)
-            if behind is None:
-                behind = {key for key in self.managed.all() if term.of(self.grains(key))}
-            found |= self.managed.those(behind)
+            resources = self._indexed(term, self._project.resource_grains)
+            if resources is None:
+                resources = {key for key in self.managed.all() if term.of(self.grains(key))}
+            found |= self.managed.those(resources)
         return found
 
     def _by_pillar(self, term: Term, among: Collection[str] | None) -> set[str] | None:
@@ -186,7 +186,7 @@ class Remembered:
     def _overlay(self, term: Term, key: str, found: set[str]) -> None:
         """Correct the index's answer for ids whose grain the inventory sets."""
         number = data.scalar(key)
-        known: dict[str, bool] = {}
+        results: dict[str, bool] = {}
         for id, target in self._targets.items():
             fixed = target.grains
             if not fixed or (key not in fixed and key != "*" and number not in fixed):
@@ -196,9 +196,9 @@ class Remembered:
             else:
                 value = fixed[key]
                 text = repr(value)
-                if text not in known:
-                    known[text] = term.of({key: value})
-                holds = known[text]
+                if text not in results:
+                    results[text] = term.of({key: value})
+                holds = results[text]
             (found.add if holds else found.discard)(id)
 
     # missing data -----------------------------------------------------------------------------------------------------
@@ -217,8 +217,8 @@ class Remembered:
             return
         oldest = view.oldest(view.everything)
         if oldest is not None and _is_old(oldest, self._project.cache_life):  # of another inventory, perhaps
-            known: Iterable[str] = self._targets if name == self._project.grains.path.name else self.managed.all()
-            oldest = view.oldest(view.bits(known))
+            keys: Iterable[str] = self._targets if name == self._project.grains.path.name else self.managed.all()
+            oldest = view.oldest(view.bits(keys))
         self._used(name, oldest)
 
     def _used(self, bank: str, written: float | None) -> None:

@@ -112,8 +112,8 @@ class Channel:
             if self._kept.get(name) is not value:
                 self._kept[name] = value
                 beginning += wire.frame(b"K", wire.pack({"name": name, "value": value}))
-        known = [(name, value) for name, value in parameters.items() if value is not None]
-        framed: bytes = beginning + boot.frame(b"", b"P", known)
+        given = [(name, value) for name, value in parameters.items() if value is not None]
+        framed: bytes = beginning + boot.frame(b"", b"P", given)
         return framed
 
     @property

@@ -189,13 +189,13 @@ def reason_of(exc: Exception) -> str:
 
 def problem(copy: Copy) -> str:
     """The error in the controller's path or in the options of a copy, or ""."""
-    name, here = ("SRC", copy.source) if copy.to_target else ("DST", copy.target)
-    if not here:
+    name, path = ("SRC", copy.source) if copy.to_target else ("DST", copy.target)
+    if not path:
         return f"{name} is empty"
     try:
-        Path(here).expanduser()
+        Path(path).expanduser()
     except RuntimeError:
-        return f"{name}: {here.partition('/')[0]} is no home of a user"
+        return f"{name}: {path.partition('/')[0]} is no home of a user"
     for flag, mode in (("--mode", copy.mode), ("--dir-mode", copy.dir_mode)):
         if mode is not None and not (mode.isdigit() and len(mode) <= 4 and all(digit in "01234567" for digit in mode)):
             return f"{flag}: {mode!r} is no mode in octal digits"

@@ -80,18 +80,19 @@ class Fetch:
             raise FunctionError("exception", f"{copy.source} is no file and no folder", "name another", ERROR)
         if count > MOST_ENTRIES:
             raise self._excess(f"{count} files")
-        self._here = _top(copy)
+        self._destination = _top(copy)
         entries = await self._entries(count)
         size = sum(entry[4] for entry in entries if entry[1] == "f")
         if size > copy.max_size:
             raise self._excess(f"files of {size} bytes", "--max-size takes more")
         self._done.total = len(entries)
-        here, options = self._here, copy.options(self._test)
+        destination, options = self._destination, copy.options(self._test)
         try:
-            self._tree = await asyncio.to_thread(lambda: transfer.Tree(here, **options))
+            self._tree = await asyncio.to_thread(lambda: transfer.Tree(destination, **options))
             await asyncio.to_thread(self._tree.prepare)
         except (OSError, CommandExecutionError) as exc:
-            raise FunctionError("exception", f"{here}: {reason_of(exc)}", "name another folder here", ERROR) from exc
+            message = f"{destination}: {reason_of(exc)}"
+            raise FunctionError("exception", message, "name another local folder", ERROR) from exc
         for step in steps_of(entries, STEP_BYTES, STEP_ENTRIES):
             self._say(self._done.words())
             await self._step(step)
@@ -139,7 +140,7 @@ class Fetch:
             return None  # its folder was left out
         why = None
         if kind == "e" and intake.fit(name):
-            self._done.failed[f"{self._here}/{name}"] = unread(what)
+            self._done.failed[f"{self._destination}/{name}"] = unread(what)
             return None
         if not intake.fit(name):
             why = "control characters in its name"
@@ -161,14 +162,14 @@ class Fetch:
 
     async def _step(self, step: list[Entry]) -> None:
         """Fetch these entries."""
-        there = await asyncio.to_thread(lambda: {entry[0]: self._look(entry) for entry in step if entry[1] == "f"})
-        known = [name for name, digest in there.items() if digest is not None]
+        local = await asyncio.to_thread(lambda: {entry[0]: self._look(entry) for entry in step if entry[1] == "f"})
+        present = [name for name, digest in local.items() if digest is not None]
         same = set()
-        if known:
-            digests = await self._session.copy("digests", top=self._from, names=known)
-            if not isinstance(digests, list) or len(digests) != len(known):
+        if present:
+            digests = await self._session.copy("digests", top=self._from, names=present)
+            if not isinstance(digests, list) or len(digests) != len(present):
                 raise self._nonsense("it answers with other files than were asked for")
-            same = {name for name, digest in zip(known, digests, strict=True) if digest == there[name]}
+            same = {name for name, digest in zip(present, digests, strict=True) if digest == local[name]}
         small: list[Entry] = []
         for entry in step:
             name, kind, what, mode, size = entry[:5]
@@ -260,18 +261,18 @@ class Fetch:
                 await asyncio.to_thread(file.write, data)
                 at += len(data)
                 self._say(f"{self._done.words()}, {at // 1024**2} of {size // 1024**2} MiB of {name or self._from}")
-            here = await asyncio.to_thread(file.digest)
-            there = await self._session.copy("digests", top=self._from, names=[name])
-            if there != [here]:
+            local = await asyncio.to_thread(file.digest)
+            remote = await self._session.copy("digests", top=self._from, names=[name])
+            if remote != [local]:
                 file.drop()
                 return ""
             return file.stat()
 
-    async def _read(self, asked: list[Any], marks: list[Any]) -> AsyncIterator[tuple[Any, Any]]:
+    async def _read(self, asked: list[Any], items: list[Any]) -> AsyncIterator[tuple[Any, Any]]:
         """Yields each mark with the answer to its question, in order; up to AHEAD questions are sent in advance."""
         waiting: list[asyncio.Task[Any]] = []
         try:
-            for number, mark in enumerate(marks):
+            for number, item in enumerate(items):
                 for pieces in asked[number + len(waiting) : number + AHEAD]:
                     size = sum(piece[2] for piece in pieces) + 1024 * len(pieces)
                     ask = self._session.copy("read", wanted=size, top=self._from, pieces=pieces)
@@ -279,7 +280,7 @@ class Fetch:
                 found = await waiting.pop(0)
                 if not isinstance(found, list) or len(found) != len(asked[number]):
                     raise self._nonsense("it answers with other files than were asked for")
-                yield mark, found
+                yield item, found
         finally:
             for task in waiting:
                 task.cancel()

@@ -78,8 +78,8 @@ def raised(id: str, message: dict[str, Any]) -> FunctionError:
         log.debug("%s: %s", id, message["tb"][:_TEXT])
     if message.get("known", True):
         return FunctionError("exception", text, "see the message; -l debug shows where it was raised", name)
-    known = message.get("nearest")
-    near = [printable(str(one)) for one in known[:3]] if isinstance(known, list) else []
+    nearest = message.get("nearest")
+    near = [printable(str(one)) for one in nearest[:3]] if isinstance(nearest, list) else []
     there = message.get("hint") or "`pushsalt run TARGET sys.list_functions` lists what there is"
     hint = f"nearest: {', '.join(near)}" if near else printable(str(there))
     return FunctionError("unknown_function", text, hint, "CommandExecutionError")

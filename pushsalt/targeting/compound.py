@@ -266,8 +266,8 @@ def _term(text: str, word: str, pillar_exact: bool, quiet: bool, vocabulary: Voc
     letter, delimiter, expr = prefixed
     found = vocabulary.of_letter(letter)
     if found is None:
-        known = ", ".join(sorted({*vocabulary.letters(), "N"}))
-        raise _error(text, f"has {word!r}, but there is no {letter}@ (there are {known})")
+        letters = ", ".join(sorted({*vocabulary.letters(), "N"}))
+        raise _error(text, f"has {word!r}, but there is no {letter}@ (there are {letters})")
     tgt_type = "pillar_exact" if pillar_exact and letter in ("I", "J") else found
     matcher = vocabulary.named(tgt_type)
     if matcher.SOURCE == "id":
@@ -284,15 +284,15 @@ def _ask(term: Term) -> _Predicate:
     source = term.matcher.SOURCE
     if source in ("id", "subject"):
         return term.match
-    known: dict[Hashable, bool] = {}
+    results: dict[Hashable, bool] = {}
     kept: list[Any] = []  # keeps the objects alive, so that each id() is unique
 
     def predicate(subject: Any) -> bool:
         value = subject.grains if source == "grains" else subject.pillar
         key = id(value)  # caches give equal targets the very same mapping
-        if key not in known:
-            known[key] = term.of(value)
+        if key not in results:
+            results[key] = term.of(value)
             kept.append(value)
-        return known[key]
+        return results[key]
 
     return predicate

@@ -142,9 +142,9 @@ class Fleet:
     def in_order(self, chosen: Collection[str]) -> list[str]:
         """Keys in the inventory's order, each followed by its managed resources, sorted."""
         ids = self.inventory.ids
-        known = self.inventory.targets
+        targets = self.inventory.targets
         keys = set(chosen)
-        resources = keys.difference(known)
+        resources = keys.difference(targets)
         if not resources:
             return list(ids) if len(keys) == len(ids) else [id for id in ids if id in keys]
         managers = self.managed.managers(resources)
@@ -172,8 +172,8 @@ class Fleet:
 
     def exactly(self, token: str) -> Collection[str]:
         """The keys of an exact name: the inventory id; else the resource with this key; else resources with this id."""
-        known = self.inventory.targets
-        if token in known:
+        targets = self.inventory.targets
+        if token in targets:
             return (token,)
         if of_whole_name(token, self.inventory):
             return (token.partition(":")[2],)
@@ -285,14 +285,14 @@ class Fleet:
 
     def _of_type(self, expr: str) -> set[str]:
         type, colon, id = expr.partition(":")
-        known = self.inventory.targets
+        targets = self.inventory.targets
         if colon:
-            found = {id} if id in known and known[id].transport == type else set()
+            found = {id} if id in targets and targets[id].transport == type else set()
             if self.managed.has_any() and self.managed.manager(expr) is not None:
                 self.managed.relied([expr])
                 found.add(expr)
             return found
-        found = {id for id, target in known.items() if target.transport == type}
+        found = {id for id, target in targets.items() if target.transport == type}
         return found.union(self.managed.of_type(type)) if self.managed.has_any() else found
 
     def _of_manager(self, name: str) -> set[str]:

@@ -50,10 +50,10 @@ def _compound_hint(words: str) -> str:
 def _of_groups(words: str, tgt_type: str, inventory: Inventory, nodegroups: Nodegroups) -> list[str]:
     """Hints with the groups whose names were used as ids, or are similar."""
     if tgt_type == "nodegroup":
-        known = {name.lower(): name for name in (*nodegroups, *inventory.groups)}
-        if words in known.values():
+        groups = {name.lower(): name for name in (*nodegroups, *inventory.groups)}
+        if words in groups.values():
             return []
-        near = [known[name] for name in nearest(words.lower(), known, 3, 0.5)]
+        near = [groups[name] for name in nearest(words.lower(), groups, 3, 0.5)]
         hints = [f"nearest groups: {', '.join(near)}"] if near else []
         return ["'*' selects all targets", *hints] if words == "all" else hints
     how = "N@" if tgt_type == "compound" else "-N "

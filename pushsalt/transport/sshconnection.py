@@ -223,7 +223,7 @@ class Shared:
     """Shared objects of the connections of one command."""
 
     keys: Keys = field(default_factory=Keys)
-    known: dict[tuple[Path, ...], KnownHosts] = field(default_factory=dict)
+    known_hosts: dict[tuple[Path, ...], KnownHosts] = field(default_factory=dict)
     jumps: dict[tuple[str, ...], Jump] = field(default_factory=dict)
     #: ProxyCommands
     running: set[Program] = field(default_factory=set)

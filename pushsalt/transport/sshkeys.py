@@ -53,8 +53,8 @@ class Keys:
 
         A certificate that is not valid now is left out; ``why_not`` has the reason.
         """
-        name, beside = (str(path), passphrase), Path(f"{path}-cert.pub")
-        stamps = (_stamp(path), _stamp(beside))
+        name, certificate_path = (str(path), passphrase), Path(f"{path}-cert.pub")
+        stamps = (_stamp(path), _stamp(certificate_path))
         stamp, found = self._files.get(name, (None, None))
         if found is None or stamp != stamps:
             try:
@@ -66,7 +66,7 @@ class Keys:
             raise found
         if stamps[1] is None:
             return found
-        certificate = self.certificate(beside)
+        certificate = self.certificate(certificate_path)
         return (found, certificate) if why_not(certificate, found.public_data) == "" else found
 
     def certificate(self, path: Path) -> Any:

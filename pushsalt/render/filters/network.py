@@ -100,10 +100,10 @@ def filter_by_networks(values: Any, networks: Any) -> Any:
     """The addresses in any of the networks; for a mapping, those of each of its lists. None as networks means all."""
     if networks is None:
         return values
-    known = [ipaddress.ip_network(network) for network in networks]
+    parsed = [ipaddress.ip_network(network) for network in networks]
 
     def within(addresses: Any) -> list[Any]:
-        return [item for item in addresses for network in known if ipaddress.ip_address(item) in network]
+        return [item for item in addresses for network in parsed if ipaddress.ip_address(item) in network]
 
     if isinstance(values, Mapping):
         return {interface: within(addresses) for interface, addresses in values.items()}

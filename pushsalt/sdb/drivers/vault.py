@@ -140,8 +140,8 @@ class _Vault:
 
     def _mount(self, path: str) -> tuple[str, int]:
         """(mount, version) of the engine of a path; the version is 1 if Vault does not tell it."""
-        known = _mounts.setdefault((self.url, self.namespace), {})
-        for mount, version in known.items():
+        mounts = _mounts.setdefault((self.url, self.namespace), {})
+        for mount, version in mounts.items():
             if f"{path}/".startswith(mount):
                 return mount, version
         answer = self._asked("GET", f"sys/internal/ui/mounts/{path}")
@@ -152,7 +152,7 @@ class _Vault:
         mount = str(data.get("path") or "")
         version = 2 if str((data.get("options") or {}).get("version")) == "2" else 1
         if mount and f"{path}/".startswith(mount):
-            known[mount] = version
+            mounts[mount] = version
         return mount, version
 
     def _content(self, answer: Answer, path: str) -> Mapping[str, Any]:
