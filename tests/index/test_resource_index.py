@@ -311,7 +311,7 @@ def test_segments_that_know_nothing_are_not_looked_into(tmp_path, monkeypatch):
 def test_filter(tmp_path_factory, keys, rng):
     """Inserted values pass, in one block or in all; hardly any other value does."""
     path = tmp_path_factory.mktemp("filter") / "filter"
-    found = [filters.mark(*key) for key in keys]
+    found = [filters.hash_key(*key) for key in keys]
     blocks = filters.blocks_for(len(keys))
     data, *place = filters.written(blocks, [found])
     half = len(found) // 2
@@ -321,13 +321,13 @@ def test_filter(tmp_path_factory, keys, rng):
     one = filters.Filter(table.File(str(path)), filters.Place(0, *place))
     assert one.among(keys, found) == keys
     others = [rng.getrandbits(32) for _ in range(500)]
-    assert one.among(others, others) == [mark for mark in others if first.has(mark)]
+    assert one.among(others, others) == [one_hash for one_hash in others if first.has(one_hash)]
     assert len(one.among(others, others)) < 25
     older, *before = filters.written(blocks, [found[:half]])
     path.write_bytes(older)
     old = filters.Filter(table.File(str(path)), filters.Place(0, *before))
     assert filters.written(blocks, [found[half:]], old) == (data, *place)
-    assert list(filters.marks("t", b"a\0b")) == [filters.mark("t", "a"), filters.mark("t", "b")]
+    assert list(filters.hash_keys("t", b"a\0b")) == [filters.hash_key("t", "a"), filters.hash_key("t", "b")]
 
 
 def test_an_index_of_before(tmp_path, monkeypatch):
