@@ -1,9 +1,9 @@
-"""The least that SSH by asyncssh costs: log in everywhere, run one command, print its output.
+"""A lower bound for SSH by asyncssh: log in on all targets, run one command, print its output.
 
     python loop.py FLEET.json WIDTH COMMAND
 
-The key and the known hosts are loaded once and shared, ssh_config and the agent are left aside: what is measured
-is connections, not files.
+The key and the known hosts are loaded once and shared; ssh_config and the agent are not used: connections are measured,
+not files.
 """
 
 from __future__ import annotations

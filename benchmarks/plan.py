@@ -1,4 +1,4 @@
-"""``pushsalt plan`` beside ``pushsalt apply --test`` of the same states on this machine: the whole command, in turns.
+"""Compares ``pushsalt plan`` with ``pushsalt apply --test`` on this machine: whole commands, by turns.
 
     python benchmarks/plan.py [--states 200] [--times 7]
 
@@ -54,7 +54,7 @@ def run(folder: Path, words: list[str]) -> tuple[float, float]:
     subprocess.run(argv, cwd=folder, env=environment, check=True, stdout=subprocess.DEVNULL)
     with contextlib.suppress(ChildProcessError):
         while True:
-            os.waitpid(-1, 0)  # what the command has left: render processes, the runtime of the target
+            os.waitpid(-1, 0)  # remaining processes of the command: render processes, the runtime of the target
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
     return cpu, time.perf_counter() - began
@@ -65,7 +65,7 @@ def main() -> None:
     parser.add_argument("--states", type=int, default=200)
     parser.add_argument("--times", type=int, default=7)
     given = parser.parse_args()
-    ctypes.CDLL(None).prctl(36, 1)  # PR_SET_CHILD_SUBREAPER: processes that lose their parent are ours, and counted
+    ctypes.CDLL(None).prctl(36, 1)  # PR_SET_CHILD_SUBREAPER: orphaned processes become children of this one
     with tempfile.TemporaryDirectory() as place:
         folder, top = Path(place, "project"), Path(place, "top")
         folder.mkdir()
@@ -82,7 +82,7 @@ def main() -> None:
             for time_ in range(given.times + 1):
                 for name, words in commands.items():
                     one = run(folder, words)
-                    if time_:  # the first fills caches
+                    if time_:  # the first run fills caches
                         found[name].append(one)
             base = statistics.median(cpu for cpu, _ in found["apply --test"])
             for name, all_ in found.items():

@@ -31,6 +31,7 @@ _CHEAP: Final = 20
 
 
 def hash_key(type: str, id: str) -> int:
+    """The 32-bit hash of a resource in the filter."""
     name = f"{type}\0{id}"
     if not (type.isprintable() and id.isprintable()):
         name = f"{escape(type)}\0{escape(id)}"

@@ -51,7 +51,7 @@ def test_make_rules_are_there(page):
 
 
 def test_lint_stands_once():
-    """The commands of `make lint` are in one script, which .ci/run calls."""
+    """The commands of `make lint` are only in one script, which .ci/run calls."""
     tools = ("ruff", "mypy", "vermin")
     lint = (ROOT / "scripts" / "lint.sh").read_text("utf-8")
     assert all(f".venv/bin/{tool}" in lint for tool in tools)

@@ -91,7 +91,7 @@ def test_a_tree_to_a_target_and_back(bed: SshdBed, project: Make, tmp_path: Path
 
 
 def test_to_several_logins_of_one_user_at_a_time(project: Make, tmp_path: Path, site: Path) -> None:
-    """They receive the same bytes in the same private folder."""
+    """All of them write the same file in the same private directory at the same time."""
     made = project(**{f"here{number}": {"transport": "local"} for number in range(4)})
     (site / "twice").write_bytes(BIG)
     for number in range(40):

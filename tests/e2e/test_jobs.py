@@ -228,7 +228,7 @@ def test_what_differs_in_the_project_since_is_said(project):
     git(*folder, "add", ".")
     git(*folder, *commit)
     old = git(*folder, "rev-parse", "HEAD")
-    for _ in range(5):  # a job does not wait long for git
+    for _ in range(5):  # repeated, since a job waits for git for a limited time only
         assert project.json("run", "paper", "cmd.run", "true").code == 3
         if f"project at {old}" in project.run("jobs", "show", "last").out:
             break
@@ -374,7 +374,7 @@ def _cannot_mount():
 
 can_mount = pytest.mark.skipif(bool(_cannot_mount()), reason=_cannot_mount() or "-")
 READ_ONLY = 'mount --bind "$C" "$C" && mount -o remount,bind,ro "$C" && exec "$@"'
-#: The disk is full, then it is not.
+#: Fills the disk, and frees space again.
 FULL = """
 mount -t tmpfs -o size=1m tmpfs "$C"
 head -c {rest} /dev/zero > "$C/rest" || true
@@ -402,7 +402,7 @@ def test_a_read_only_cache_is_said_and_the_run_goes_on(project, is_new):
 @can_mount
 @pytest.mark.parametrize("rest", ["2m", "800k"], ids=["at first", "in mid-run"])
 def test_a_full_disk_is_said_and_the_run_goes_on(project, rest):
-    """The next job, with space, is kept."""
+    """The next job is recorded when there is space again."""
     script = FULL.format(rest=rest, command=shlex.join(project.argv()))
     large = "head -c 300000 /dev/urandom | base64"
     done = mounted(project, script, "run", "here,there", "-L", "cmd.run", large, "--out", "ndjson")

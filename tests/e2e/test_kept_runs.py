@@ -1,4 +1,6 @@
-"""Runs that outlive their command, over real sshds: killed, or left with ``--detach``; collected by other commands."""
+"""Runs that continue without their command, over real sshds: after a kill, or by ``--detach``; other commands collect
+them.
+"""
 
 from __future__ import annotations
 
@@ -58,7 +60,7 @@ class Site:
         (self.home / "go").touch()
 
     def until_kept(self) -> None:
-        """Until the run has ended, and is kept on the target."""
+        """Wait until the run has ended, and the target stores its return."""
         self.go()
         wait_until(lambda: any(name.endswith("/end") for name in left(self.home)))
         wait_until(lambda: not at_work(self.home))
@@ -75,13 +77,13 @@ class Site:
 def run(project: Callable[..., Project], bed: SshdBed) -> Iterator[Site]:
     home = bed.targets["t1"].home
     yield Site(site(project, home), home)
-    for pid in at_work(home):  # of a test that failed
+    for pid in at_work(home):  # processes of a failed test
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
 
 
 def test_a_killed_command_is_resumed_while_its_run_goes_on(run: Site) -> None:
-    """Of two resumes at once, the second is refused."""
+    """If two commands resume at the same time, the second one is refused."""
     jid = run.killed()
     first = run.project.start("jobs", "resume", jid, "--out", "json")
     wait_until(lambda: run.jobs("--limit", "1")[0]["state"] == "running")
@@ -122,7 +124,7 @@ def test_a_command_that_is_killed_before_it_records_a_return(run: Site, collects
 
 @contextlib.contextmanager
 def record_held(project: Project) -> Iterator[None]:
-    """Nobody else writes into the record meanwhile."""
+    """A context in which other processes cannot write to the record."""
     connection = sqlite3.connect(project.cache / "jobs" / "jobs.sqlite3", isolation_level=None)
     try:
         connection.execute("BEGIN IMMEDIATE")

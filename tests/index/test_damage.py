@@ -269,7 +269,7 @@ def test_a_write_whose_first_copy_is_whole(tmp_path):
 
 @pytest.mark.parametrize("kind", sorted(KINDS))
 def test_everybody_notices_a_reset(tmp_path, kind):
-    """Also a process that had it open before the damage."""
+    """Also a process that had the index open before the damage."""
     kind, make, ask = KINDS[kind]
     make(tmp_path)
     with kind(tmp_path) as reader, kind(tmp_path) as writer:

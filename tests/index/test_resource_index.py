@@ -173,7 +173,7 @@ def load(folder, what):
 
 @pytest.mark.parametrize("what", [1, 10, 60, 700])
 def test_what_a_fresh_process_reads_is_bounded(tmp_path, monkeypatch, what):
-    """At every moment of a load, by single writes and by batches: size of the log, and number of segments."""
+    """The size of the log and the number of segments are bounded at any time, with single writes and with batches."""
     small = {"LOG_BYTES": 6000, "LOG_WRITES": 40, "LOG_ENTRIES": 100, "BATCH": 50, "BATCH_BYTES": 3000, "AT_ONCE": 500}
     for name, value in small.items():
         monkeypatch.setattr(resources, name, value)
@@ -285,7 +285,7 @@ def test_segments_of_before(tmp_path, monkeypatch):
 
 
 def test_segments_that_know_nothing_are_not_looked_into(tmp_path, monkeypatch):
-    """For the first question of a process, only the tables of segments that may have an answer are read."""
+    """The first look-up of a process reads only the tables of segments that may have the entry."""
     monkeypatch.setattr(resources, "BATCH", 10)
     monkeypatch.setattr(compaction.Child, "start", lambda *args: True)
     count = compaction.FEW + 2

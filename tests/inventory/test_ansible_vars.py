@@ -233,7 +233,7 @@ def test_a_line_of_an_encrypted_inventory_is_not_shown(tmp_path):
 
 
 def test_no_vault_is_opened_for_hosts_that_a_program_names(tmp_path):
-    """The program would decide where the secrets are sent."""
+    """Otherwise the program would decide which machines get the secrets."""
     for name, text in {"all.yml": f"ansible_password: {tagged(PLAIN)}plain: 1\n", "web.yml": FILE}.items():
         (tmp_path / "group_vars").mkdir(exist_ok=True)
         (tmp_path / "group_vars" / name).write_text(text)

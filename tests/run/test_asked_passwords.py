@@ -1,4 +1,4 @@
-"""Passwords that are in no file: a prompt asks once (-k, -K), or a program of the operator's prints them."""
+"""Passwords that are not in files: one prompt asks for them (-k, -K), or a program of the operator prints them."""
 
 from __future__ import annotations
 

@@ -110,7 +110,7 @@ def test_grains_seen_from_inside_stay_beside_those_seen_from_outside(project):
 
 
 def test_the_grain_that_is_named_like_the_type_is_the_manager_s(project):
-    """It is a fixed grain of a run in the resource, so collected grains do not replace it."""
+    """Runs in the resource have it as a fixed grain, which collected grains do not replace."""
     behind = project.managed
     behind.register("host1", {"machine": {"m1": chroot("m1", os="Debian", machine={"kind": "chroot"})}})
     assert behind.target("machine:m1").grains == {"machine": {"kind": "chroot"}}

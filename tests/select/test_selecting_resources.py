@@ -291,7 +291,7 @@ def test_where_nothing_is_managed_no_index_of_resources_is_opened(make):
 
 
 def test_a_resource_never_stands_for_an_inventory_id(make, tmp_path, client):
-    """Its key is another's id, its id resembles another's key: no two share a name, whatever a manager reports."""
+    """Whatever keys and ids a manager reports, no two targets share a name."""
     hosts = {**HOSTS, "machine:m1": {}}
     client.project.managed.register("bastion", {"dummy": {"ssh:web1": {}, "ssh:paper": {}, "machine:m2": {}}})
     client = make()

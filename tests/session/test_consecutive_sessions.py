@@ -278,7 +278,7 @@ async def test_a_bounded_number_of_lines(manager: Manager, monkeypatch: pytest.M
 
 
 async def test_the_way_stays_open_for_the_next(manager: Manager, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With ``--batch 1`` no target uses it in between."""
+    """With ``--batch 1``, the connection is unused between two targets."""
     alone = Manager(manager.runtime)
     try:
         await alone.call("w1")

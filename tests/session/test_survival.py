@@ -1,4 +1,4 @@
-"""Runs that outlive their connection, session by session: what is kept, who gets it, and word that cannot be true."""
+"""Runs that continue without their connection: the stored returns, who can collect them, and false reports."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ async def until(condition: Any, seconds: float = 20) -> None:
 
 
 class Bed:
-    """Runs on this machine whose connection is cut as a killed controller cuts it: without a word."""
+    """Runs on this machine whose connection ends as after a kill of the controller: without a message."""
 
     def __init__(self, opener: Any, home: Path) -> None:
         self.opener, self.home = opener, home
@@ -76,15 +76,15 @@ class Bed:
         return session, task
 
     async def cut(self, session: Any, task: asyncio.Task[Any]) -> None:
-        """As if this process were killed: nothing is said, the pipes close."""
-        session._survival.state = ""  # so that it neither says stop nor comes back
+        """Close the pipes without a message, as if this process was killed."""
+        session._survival.state = ""  # so that it neither stops the run nor connects again
         session._reader.cancel()
         session._channel.stream.abort()
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
 
     async def collect(self, runtime: Runtime, jid: str = JID) -> tuple[dict[str, Any], Any]:
-        """The states that another session gets, and how it ended."""
+        """(states that another session collects, its result or exception)."""
         states: dict[str, Any] = {}
 
         def on_event(message: dict[str, Any]) -> None:
@@ -139,7 +139,7 @@ async def test_a_run_whose_controller_is_gone_ends_and_is_collected(bed, runtime
 
 async def test_a_run_without_its_controller_ends_at_the_time_of_the_job(bed, runtime):
     await bed.cut(*await bed.begun(deadline=8.0))
-    await until(lambda: list(bed.jobs.glob("*/end")), 40)  # the state under way waits for ever
+    await until(lambda: list(bed.jobs.glob("*/end")), 40)  # the running state never ends
     await until(lambda: not bed.at_work())
     states, end = await bed.collect(runtime)
     assert states == {} and isinstance(end, TargetError) and end.kind == "timeout"
@@ -169,7 +169,7 @@ async def test_the_same_job_is_not_run_again(bed, runtime, open_session):
 
 
 async def test_who_only_knows_the_jid_gets_nothing(bed, runtime, thin_root, tmp_path):
-    """Another user of the controller, or another controller, has another key."""
+    """Another user of the controller, or another controller, has a different key."""
     await bed.cut(*await bed.begun())
     bed.gate.touch()
     await until(lambda: list(bed.jobs.glob("*/end")))
@@ -180,7 +180,7 @@ async def test_who_only_knows_the_jid_gets_nothing(bed, runtime, thin_root, tmp_
 
 
 async def test_a_question_that_nobody_answers_ends_the_run(bed, runtime):
-    """The collecting process does not know what the first one would have answered."""
+    """The collecting process cannot answer in place of the first one."""
     asks = {**chunk(1, "x"), "state": "file", "fun": "managed", "name": str(bed.home / "f"), "source": "salt://f"}
     chunks = [bed.chunks(1)[0], asks, chunk(2, f"echo 2 >> {bed.log}")]
     await bed.cut(*await bed.begun(chunks=chunks))
@@ -237,7 +237,7 @@ async def test_what_nobody_came_for_goes_after_a_week(bed, runtime):
     await until(lambda: not bed.jobs.exists())
 
 
-# --- word of a target that cannot be true
+# --- false reports of a target
 
 
 def survival(runtime: Runtime) -> Survival:

@@ -1,4 +1,4 @@
-"""``pushsalt watch``: drift and its events, putting right, metrics, the schedule, kills."""
+"""``pushsalt watch``: drift and its events, corrections, metrics, the schedule, kills."""
 
 from __future__ import annotations
 
@@ -138,7 +138,7 @@ def test_rounds_follow_each_other_and_metrics_are_served(project, tmp_path):
 
 
 def test_a_kill_loses_no_event_and_none_comes_twice(project, tmp_path):
-    """Killed at many moments; the file changes between."""
+    """The process is killed at many moments; the file changes in between."""
     for number in range(6):
         (tmp_path / "web1").write_text("x\n" if number % 2 else "y\n")
         process = project.start("watch", "web1", "conf", "--every", "1s")
