@@ -112,10 +112,10 @@ def machine_fleets(counts: list[int], work: Path) -> Iterator[list[Fleet]]:
         for machine in machines:
             machine.shell("apt-get -q update && DEBIAN_FRONTEND=noninteractive apt-get -q -y install python3")
         hosts = [Host(machine.name, machine.address, 22, "root", "/root") for machine in machines]
-        known = bed.known_hosts.read_text()
+        known_hosts = bed.known_hosts.read_text()
         fleets = []
         for count in counts:
             folder = work / str(count)
             folder.mkdir()
-            fleets.append(Fleet(hosts[:count], bed.key, known, folder))
+            fleets.append(Fleet(hosts[:count], bed.key, known_hosts, folder))
         yield fleets

@@ -19,14 +19,14 @@ import asyncssh
 
 async def main(told: dict[str, Any], width: int, command: str) -> None:
     key = asyncssh.read_private_key(told["key"])
-    known = asyncssh.read_known_hosts(told["known_hosts"])
+    known_hosts = asyncssh.read_known_hosts(told["known_hosts"])
     free = asyncio.Semaphore(width)
 
     async def one(host: str, port: int, user: str) -> None:
         async with (
             free,
             asyncssh.connect(
-                host, port, username=user, client_keys=[key], known_hosts=known, config=None, agent_path=None
+                host, port, username=user, client_keys=[key], known_hosts=known_hosts, config=None, agent_path=None
             ) as connection,
         ):
             done = await connection.run(command, check=True)

@@ -138,7 +138,7 @@ def names(package: str = "pushsalt") -> frozenset[str]:
 def imported(path: Path, package: str = "pushsalt") -> set[str]:
     """The modules of the package that a file imports, in any place."""
     found = set()
-    known = names(package)
+    modules_of_package = names(package)
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
@@ -147,14 +147,14 @@ def imported(path: Path, package: str = "pushsalt") -> set[str]:
                 raise ValueError(f"{path}:{node.lineno}: write the import in full, from its first package")
             for alias in node.names:
                 full = f"{node.module}.{alias.name}"
-                found.add(full if full in known else node.module)
+                found.add(full if full in modules_of_package else node.module)
     return {name for name in found if name.split(".")[0] == package}
 
 
 def module_edges(package: str = "pushsalt") -> dict[str, set[str]]:
     """Module -> the other modules that it imports, at start, later, or for types."""
-    known = names(package)
-    return {name: (imported(path, package) & known) - {name} for name, path in modules(package)}
+    modules_of_package = names(package)
+    return {name: (imported(path, package) & modules_of_package) - {name} for name, path in modules(package)}
 
 
 def circles(edges: Mapping[str, Collection[str]]) -> list[list[str]]:

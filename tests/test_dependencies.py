@@ -37,15 +37,15 @@ def foreign(top):
                 names |= {alias.name for alias in node.names}
             elif isinstance(node, ast.ImportFrom):
                 names.add(node.module)
-        beside = {other.stem for other in path.parent.iterdir()}
-        for name in {name.split(".")[0] for name in names} - sys.stdlib_module_names - {"pushsalt", "thin"} - beside:
+        siblings = {other.stem for other in path.parent.iterdir()}
+        for name in {name.split(".")[0] for name in names} - sys.stdlib_module_names - {"pushsalt", "thin"} - siblings:
             found.setdefault(name, path.relative_to(ROOT).as_posix())
     return found
 
 
 def distribution(module):
-    known = importlib.metadata.packages_distributions().get(module)
-    return known[0].lower() if known else DISTRIBUTIONS.get(module, module)
+    distributions = importlib.metadata.packages_distributions().get(module)
+    return distributions[0].lower() if distributions else DISTRIBUTIONS.get(module, module)
 
 
 @pytest.mark.parametrize("module,path", sorted(foreign("pushsalt").items()))

@@ -193,8 +193,8 @@ def test_what_is_not_pure_is_found(text):
 @pytest.mark.parametrize("package", ["pushsalt", "thin", "tests", "scripts", "benchmarks"])
 def test_what_is_imported_of_thin_exists(package):
     """Also imports in functions, and of tests that do not run everywhere."""
-    known = import_graph.names("thin") | {"thin._index"}  # pushsalt/bundle/pack.py makes it
-    places = {name.rpartition(".")[2]: name for name in sorted(known) if name.startswith("thin.utils.")}
+    existing = import_graph.names("thin") | {"thin._index"}  # pushsalt/bundle/pack.py makes it
+    places = {name.rpartition(".")[2]: name for name in sorted(existing) if name.startswith("thin.utils.")}
     wrong = []
     for path in sorted((ROOT / package).rglob("*.py")):
         if "vendor" in path.parts:
@@ -208,7 +208,7 @@ def test_what_is_imported_of_thin_exists(package):
                 if node.module in PACKAGES_WITHOUT_CODE:
                     found = [f"{node.module}.{alias.name}" for alias in node.names]
             for name in found:
-                if name not in known and name not in PACKAGES_WITHOUT_CODE and not name.startswith("thin.vendor"):
+                if name not in existing and name not in PACKAGES_WITHOUT_CODE and not name.startswith("thin.vendor"):
                     hint = places.get(name.rpartition(".")[2], "")
                     wrong.append(f"{path.relative_to(ROOT)}:{node.lineno}: {name}{hint and f': now {hint}'}")
     assert not wrong

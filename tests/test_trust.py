@@ -134,12 +134,12 @@ def test_opts_that_a_template_changes_let_no_renderer_in(tmp_path: Path) -> None
     frozen = dict(opts)
 
     def render(string: str) -> Any:
-        return compile_template(Trusted(string, "x"), path="p", sls="s", saltenv="base", context=here)
+        return compile_template(Trusted(string, "x"), path="p", sls="s", saltenv="base", context=rendering)
 
-    here = RenderContext("it", opts, {}, {}, {"slsutil.renderer": render}, frozen=frozen)
+    rendering = RenderContext("it", opts, {}, {}, {"slsutil.renderer": render}, frozen=frozen)
     text = "{% do opts.update({'renderer_whitelist': []}) %}{{ salt['slsutil.renderer'](" + repr(code) + ") }}"
     try:
-        render_text(Trusted(text, "x"), "jinja", path="/t", saltenv="base", context=here)
+        render_text(Trusted(text, "x"), "jinja", path="/t", saltenv="base", context=rendering)
     except RenderError:
         pass
     assert opts["renderer_whitelist"] == [] and not made.exists()

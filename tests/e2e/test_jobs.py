@@ -99,8 +99,8 @@ def test_show_prints_through_the_same_outputters(project):
     project.write("module/_output/mine.py", "def output(data, **kw):\n    return f'{sorted(data)}\\n'\n")
     project.write("pushsalt.yaml", '{"file_roots": {"base": ["salt"]}, "module_dirs": ["module"]}')
     assert project.run("jobs", "show", "last", "--out", "mine").out == "['here', 'there']\n"
-    nothing = project.run("jobs", "show", "last", "--failed")
-    assert nothing.code == 0 and "no return of" not in nothing.out, "those that are not shown have one"
+    none_failed = project.run("jobs", "show", "last", "--failed")
+    assert none_failed.code == 0 and "no return of" not in none_failed.out, "those that are not shown have one"
 
 
 def test_list_takes_filters(project):
@@ -407,8 +407,8 @@ def test_a_full_disk_is_said_and_the_run_goes_on(project, rest):
     large = "head -c 300000 /dev/urandom | base64"
     done = mounted(project, script, "run", "here,there", "-L", "cmd.run", large, "--out", "ndjson")
     assert done.code == 0, done.err
-    here, there, ping, listed, *_ = map(json.loads, done.out.splitlines())
-    assert all(len(text) > 400_000 for text in {**here, **there}.values()) and len({**here, **there}) == 2
+    first, second, ping, listed, *_ = map(json.loads, done.out.splitlines())
+    assert all(len(text) > 400_000 for text in {**first, **second}.values()) and len({**first, **second}) == 2
     assert done.err.count("the job is not kept") == 1, done.err
     assert ping == {"here": True}
     assert (listed["fun"], listed["state"]) == ("test.ping", "done")

@@ -81,9 +81,9 @@ def test_functions(project: Project) -> None:
     )
     ping = project.json("run", "-C", "M@here", "test.ping")
     assert (ping.data, ping.code) == (dict.fromkeys(["d1", "d2", "api", "r0", "r1"], True), 0)
-    here = ["r1", {"id": "r1", "type": "rack"}, "r1", {"stack": "high"}, "Linux"]
+    expected = ["r1", {"id": "r1", "type": "rack"}, "r1", {"stack": "high"}, "Linux"]
     [resource, id, pillar, shelf, kernel] = project.json("run", "-C", "G@shelf:r1", "look.all").data["r1"]
-    assert [shelf, resource, id, pillar, kernel] == here, "of the manager's pillar nothing is seen"
+    assert [shelf, resource, id, pillar, kernel] == expected, "of the manager's pillar nothing is seen"
     denied = project.json("run", "d1", "cmd.run", "id")
     assert denied.code == 2
     error = denied.data["d1"]["error"]

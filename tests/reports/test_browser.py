@@ -55,10 +55,10 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
         "web3": TargetReturn("web3", error, "error", 3),
     }
     state = {"tag": TAG, "__id__": "conf", "__sls__": "app", "changes": {}, "diff": None, "comment": "why"}
-    marks = {"will": 1, "may": 1, "unknown": 1, "none": 1}
+    counts = {"will": 1, "may": 1, "unknown": 1, "none": 1}
     planned = {
-        "states": [{**state, "mark": mark, "because": [TAG] * (mark == "may")} for mark in marks],
-        "counts": marks,
+        "states": [{**state, "mark": mark, "because": [TAG] * (mark == "may")} for mark in counts],
+        "counts": counts,
     }
     return {
         "job": written(folder / "job.html", returns),

@@ -179,12 +179,12 @@ async def test_each_sees_nothing_of_those_before(manager: Manager) -> None:
     assert len(manager.pids) == 1 and len({look.pop("pid") for look in looks}) == 4
     for number, look in enumerate(looks):
         id = f"w{number}"
-        nothing = [None, os.getcwd(), 0o022, False, False]
+        fresh = [None, os.getcwd(), 0o022, False, False]
         assert look == {
             "id": id,
             "seen": [],
             "context": ["wild"],
-            "left": nothing,
+            "left": fresh,
             "ids": [id] * 3 + ["wild"],
             "declared": 20_000,
             "fixed": id,

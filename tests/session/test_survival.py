@@ -244,10 +244,10 @@ def survival(runtime: Runtime) -> Survival:
     async def never() -> Connection:
         raise AssertionError
 
-    def nothing(*_: Any) -> None:
+    def ignore(*_: Any) -> None:
         raise AssertionError
 
-    found = Survival(HERE, runtime, start(), Reconnect(5, never), Ours(nothing, nothing, nothing, nothing, nothing))
+    found = Survival(HERE, runtime, start(), Reconnect(5, never), Ours(ignore, ignore, ignore, ignore, ignore))
     found.written(b"x" * 100)
     found.keep()
     found.written(b"y" * 50)
