@@ -156,10 +156,7 @@ class Project(Trees):
         return found
 
     def _may_be_used(self, path: Path, warnings: list[str]) -> bool:
-        """Whether a file that belongs to the inventory may be used.
-
-        If the inventory was not named, but found in a project folder, the file must be trusted.
-        """
+        """Whether a file of the inventory may be used. If the inventory was found, not named, it must be trusted."""
         if not self.config.found:
             return True
         [inventory] = self.config.inventories

@@ -430,19 +430,14 @@ class Work:
                 await transport.disconnect(self._connection)
 
     def settle(self, *, said: bool) -> None:
-        """Log the delayed errors, unless ``said``, which means that the return contains them.
-
-        Called when the return is known, or when there will be none.
-        """
+        """Called when the return is known, or there will be none: log the delayed errors unless ``said``, that is, the
+        return contains them."""
         held, self._logged = self._logged, []
         for text in held if not said else ():
             log.error("%s", text, extra={"target": self.target.id})
 
     def _fired(self, name: Any, ret: dict[str, Any]) -> None:
-        """Handle the event of a state with ``fire_event``, whose value is ``name``: True, or the end of the tag.
-
-        Salt: State.event.
-        """
+        """Handle the event of a state with ``fire_event: name`` (True, or the end of the tag). Salt: State.event."""
         last = name if isinstance(name, str) else str(ret.get("name"))
         self._kept(f"salt/state_result/{self.runner.jid}/{self.target.id}/{last}", {"ret": ret}, by_state=True)
 

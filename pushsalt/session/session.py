@@ -181,11 +181,8 @@ class Session:
             self._write(framed({"k": "stop"}))
 
     async def copy(self, what: str, blobs: Callable[[str], Blob] | None = None, wanted: int = 0, **fields: Any) -> Any:
-        """Call a method of thin.utils.files.transfer; returns its value.
-
-        ``blobs`` returns the blob of a digest; ``wanted``: bytes of files that are asked for. Raises FunctionError and
-        TargetError.
-        """
+        """Call a method of thin.utils.files.transfer; returns its value. ``blobs`` returns the blob of a digest;
+        ``wanted``: bytes of files that are requested. Raises FunctionError and TargetError."""
         if blobs is not None:
             self._questions.blobs = blobs
         self._channel.intake.wanted(wanted)
