@@ -172,7 +172,7 @@ class _Shared:
             self._ground = False
         old.share(once, numbers)
         new.share(once if self._ground else Once(), numbers if self._ground else {})
-        self._known: dict[int, bool] = {}
+        self._compared: dict[int, bool] = {}
 
     @cached_property
     def changed(self) -> bool:
@@ -194,9 +194,9 @@ class _Shared:
         if any(getattr(before, name) != getattr(after, name) for name in _OWN):
             return False
         key = id_of(first)
-        if key not in self._known:
-            self._known[key] = self._old.same(self._new, first.reads)
-        return self._known[key]
+        if key not in self._compared:
+            self._compared[key] = self._old.same(self._new, first.reads)
+        return self._compared[key]
 
 
 #: Fields of a target that renderings can read.
