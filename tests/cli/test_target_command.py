@@ -58,7 +58,7 @@ def test_resources_are_explained(run):
     both = json.loads(run("target", "host*", "--explain", "m1", "--out", "json").out)
     assert {name: why["matches"] for name, why in both.items()} == {"dummy:m1": True, "machine:m1": True}
     wrong = run("target", "*", "--explain", "m9")
-    assert wrong.code == 1 and "no such resource behind" in wrong.err and "nearest resources: machine:m" in wrong.err
+    assert wrong.code == 1 and "no target of it manages" in wrong.err and "nearest resources: machine:m" in wrong.err
 
 
 def test_a_glob_that_resources_would_match(run):

@@ -309,7 +309,7 @@ class Fleet(Made):
         if manager in self.hosts:
             self._subject(f"{type}:{id}", id, type, manager, data)
 
-    def _known(self, key: str, made: dict[str, Any]) -> dict[str, Any]:
+    def _cached(self, key: str, made: dict[str, Any]) -> dict[str, Any]:
         data: dict[str, Any] = {"grains": {}, "pillar": {}}
         if self.random.random() < 0.9:
             data["grains"] = self.grains[key] = made["grains"]

@@ -156,7 +156,7 @@ def test_a_way_that_is_none_of_ours_is_said(tmp_path):
     found = load_inventory([path], render=no_render)
     assert {id: target.transport for id, target in found.targets.items()} == {"a": "ssh", "b": "ssh", "c": "local"}
     [said] = found.warnings
-    assert said.startswith(f"{path}: where `ansible_connection` is none of ssh, ") and said.endswith("reached by SSH")
+    assert said.startswith(f"{path}: hosts whose `ansible_connection` is not one") and said.endswith("reached by SSH")
 
 
 def test_what_is_not_opened_is_said_once_for_each_file(inventory):
@@ -250,7 +250,7 @@ def test_no_vault_is_opened_for_hosts_that_a_program_names(tmp_path):
         assert (evil.host, evil.passwd, evil.sudo_password, evil.pillar) == ("192.0.2.6", None, None, {"plain": 1})
         assert not vault.secrets and not vault.left_out
         assert [
-            f"{tmp_path}/group_vars/web.yml: encrypted by ansible-vault, and left out" in text
+            f"{tmp_path}/group_vars/web.yml: left out: it is encrypted by ansible-vault" in text
             for text in found.warnings
         ] == [True, False]
         assert "in a vault are not supported and left out: ansible_password" in found.warnings[1]
@@ -350,7 +350,7 @@ def project(tmp_path):
 def test_hosts_ini_beside_a_project_is_found(project):
     done = project.run("target", "*")
     assert (done.code, done.out) == (0, "web1\n")
-    assert done.err.count("encrypted by ansible-vault, and left out: door; ANSIBLE_VAULT_PASSWORD_FILE names") == 1
+    assert done.err.count("encrypted by ansible-vault, and left out: door; set ANSIBLE_VAULT_PASSWORD_FILE to") == 1
     project.write("inventory.yaml", "hosts: {own: {}}\n")
     assert project.run("target", "*").out == "own\n"
 

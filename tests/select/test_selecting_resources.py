@@ -189,7 +189,7 @@ def test_one_that_asks_about_others_gets_keys(client):
 @pytest.mark.parametrize(
     "tgt_type, expr, hint",
     [
-        ("glob", "m*", "a glob alone is not compared with them: -C 'm*' means dummy:m1, machine:m1, machine:m2 ..."),
+        ("glob", "m*", "does not match names of resources; -C 'm*' selects dummy:m1, machine:m1, machine:m2 ..."),
         ("glob", "m33", "nearest resources: machine:m3"),
         ("list", "d11,zzz", "nearest resources: dummy:d1"),
         ("compound", "T@machine:m9", "machine:m9 is managed by elsewhere, which is not in the inventory"),
@@ -240,7 +240,7 @@ def test_why_a_plain_glob_or_list_does(client):
 
 
 def test_only_what_is_there_can_be_explained(client):
-    with pytest.raises(UsageError, match="there is no 'm9' in the inventory, and no such resource") as caught:
+    with pytest.raises(UsageError, match="there is no 'm9' in the inventory, and no target of it manages") as caught:
         explained(client, "*", ["m9"])
     assert caught.value.hint == "machine:m9 is managed by elsewhere, which is not in the inventory"
 
