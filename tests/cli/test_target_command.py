@@ -64,7 +64,7 @@ def test_resources_are_explained(run):
 def test_a_glob_that_resources_would_match(run):
     wrong = run("target", "m*")
     assert (wrong.code, wrong.out) == (1, "")
-    assert "-C 'm*' means dummy:m1, machine:m1, machine:m2" in wrong.err
+    assert "-C 'm*' selects dummy:m1, machine:m1, machine:m2" in wrong.err
 
 
 def test_a_wildcard_that_the_shell_took_is_recognised(run, tmp_path, monkeypatch):
