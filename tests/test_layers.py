@@ -36,7 +36,7 @@ PURE_NAMES = {
     "socket": {"AF_INET6", "inet_pton"},
     "time": {"localtime", "mktime", "strftime", "strptime"},
 }
-PACKAGES_WITHOUT_CODE = {"thin", "thin.modules", "thin.states", *UTILS}
+PACKAGES_WITHOUT_CODE = {"thin", "thin.beacons", "thin.modules", "thin.states", *UTILS}
 
 
 def all_imports(path):

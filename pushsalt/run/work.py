@@ -136,7 +136,7 @@ class Work:
             opts=opts,
             grains=dict(self.target.grains),
             want_grains=grains,
-            lock=self._lock() if lock else None,
+            lock=self.lock_request() if lock else None,
             deadline=self.options.timeout,
             log_level=self.options.log_level,
             clean=clean,
@@ -289,7 +289,7 @@ class Work:
 
     # managed resources -----------------------------------------------------------------------------------------------
 
-    def _lock(self) -> LockRequest:
+    def lock_request(self) -> LockRequest:
         """The lock to request. A resource that is served by its manager's runtime has a lock of its own there.
 
         Ids with the transport ``local`` have one each, too, like several minions of Salt on one machine.
