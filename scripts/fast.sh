@@ -14,7 +14,7 @@ VENV="${VENV:-.venv}"
 install_into "$VENV" '.[test]'
 
 APART="broker ca check children cli demo differential docs e2e examples ext_pillar formula git hostile impact machines minion
-modules orchestrate plugins reactor reports returners run sdb select session transport watch"
+modules orchestrate plugins reactor reports returners run sdb select serve session transport watch"
 for folder in $APART; do
     set -- "$@" "--ignore=tests/$folder"
 done

@@ -105,7 +105,7 @@ LAYERS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     (
         "presentation",
         "what people see and type",
-        ("display", "outputters", "reports", "log", "check", "cli", "demo", "__main__"),
+        ("display", "outputters", "reports", "serve", "log", "check", "cli", "demo", "__main__"),
     ),
 )
 

@@ -15,7 +15,7 @@ NONE = {"salt", "scripts", "tests"}
 #: modules whose distributions are not derived from their names if they are not installed
 DISTRIBUTIONS = {"git": "gitpython", "nacl": "pynacl", "yaml": "pyyaml", "tomli": "tomli"}
 #: optional imports of pushsalt
-EXTRAS = ("mako", "nacl", "toml", "jmespath", "timelib", "keyring", "postgres", "mysql", "redis")
+EXTRAS = ("mako", "nacl", "toml", "jmespath", "timelib", "keyring", "postgres", "mysql", "redis", "serve")
 
 
 def declared(*names):
