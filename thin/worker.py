@@ -62,7 +62,7 @@ class Worker(object):
         link.connect(self.controller)
         store = runtime.backend()
         if hasattr(store, "fetch"):
-            store.fetch = self._fetch_more
+            store.fetch = self._fetch_packs
 
     def close(self):
         if self._plain is not None:
@@ -72,10 +72,10 @@ class Worker(object):
             self._custom.keep_image()
         self.blobs.close()
 
-    def _fetch_more(self, table):
+    def _fetch_packs(self, tables):
         from thin import custom
 
-        return custom.fetch_more(self.info.get("place"), table)
+        return custom.packs(self.info.get("place"), tables)
 
     def serve(self, message):
         if self._held is not None:
@@ -247,7 +247,7 @@ class Worker(object):
 
     def on_copy(self, message):
         if self._transfers is None:
-            from importlib import import_module  # few sessions copy: it is in the other archive
+            from importlib import import_module  # few sessions copy: it is in a pack
 
             self._transfers = import_module("thin.utils.files.transfer").Transfers(self.controller, self.blobs)
 
@@ -325,6 +325,7 @@ class Worker(object):
             self._plain.start()
         try:
             chunks, jobs = message.get("chunks") or [], None
+            self.loaders.states.foresee(sorted({chunk.get("state") for chunk in chunks}))
             # a plan needs the notes of each state, which parallel states could not provide
             if any(chunk.get("parallel") for chunk in chunks) and not message.get("detail"):
                 from thin import parallel

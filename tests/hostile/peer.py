@@ -139,9 +139,10 @@ class Conversation:
         self._heard.commands.append(self._process.command or "")
         at = words.index("pushsalt")
         program = (await self._read(int(words[at + 3].lstrip("g")))).decode("ascii")
-        parameters = ast.literal_eval(program[program.rindex("\nboot(") + 6 :].split("}, ", 1)[0] + "}")
+        parameters = ast.literal_eval(program[program.rindex("\nbegin(") + 7 :].split("}, ", 1)[0] + "}")
         self._nonce = parameters["nonce"]
-        known = [("python", "3.11.0"), ("exe", "/usr/bin/python3"), ("uid", 0), ("pid", 1), ("dir", "")]
+        sha = parameters["sha"] or parameters["archives"][0][0]
+        known = [("python", "3.11.0"), ("exe", "/usr/bin/python3"), ("uid", 0), ("pid", 1), ("dir", ""), ("sha", sha)]
         self._write(boot.frame(self._nonce, b"H", [*known, ("have", 1), ("warm", 1)]))
         for piece in self._script.stderr:
             self._process.stderr.write(piece)
