@@ -29,7 +29,7 @@ class Ahead(object):
     """
 
     def __init__(self, state, store):
-        from thin import calls, custom, loader, log, resourcetypes, worker  # noqa: F401
+        from thin import calls, custom, loader, log, worker  # noqa: F401
 
         if state["lock"] is not None:
             from thin import engine  # noqa: F401

@@ -15,6 +15,8 @@ from thin.controller import Controller
 
 #: That of Salt's minion, which stands in the options where none is configured: root's alone, and unknown to ``clean``.
 MINIONS_CACHEDIR = "/var/cache/salt/minion"
+#: Fields of ``init``, and the modules in packs that they need.
+LATE = {"custom": "thin.compat", "salt": "thin.saltown", "resource": "thin.resourcetypes"}
 
 
 def main(sock, info):
@@ -103,6 +105,7 @@ class Worker(object):
         warnings, held = [], []
         try:
             self._held = held
+            runtime.foresee([LATE[key] for key in sorted(LATE) if message.get(key)])
             if message.get("custom"):
                 warnings = self._take_custom(message["custom"])
             machine = self._load(message.get("resource"))
@@ -149,7 +152,6 @@ class Worker(object):
 
             if "kept" in resource:
                 resource = dict(resource, declared=self.info["kept"][resource["kept"]])
-
             self._resource = resource["type"], False
             self._plain = resourcetypes.Plain(
                 resource, self.opts, runtime, own, self._collect_machine, self._collect, link.pillar
