@@ -84,7 +84,8 @@ class Channel:
         """Start the first stage on the target. Raises TargetError."""
         self._begun = connection, dict(parameters)
         met = self._runtime.met(self._target, self.opening.user)
-        self._program = self.opening.program(self._runtime, dict(parameters))
+        wanted = self._runtime.wanted(self._target, self.opening.user)
+        self._program = self.opening.program(self._runtime, {**wanted, **parameters})
         words = self.opening.command(len(self._program), met.exe if met is not None else "")
         try:
             self.stream = await connection.open(words, pty=self.opening.tty, on_stderr=self._heard)

@@ -54,7 +54,6 @@ class Opening:
     def program(self, runtime: Runtime, parameters: dict[str, object]) -> bytes:
         given = {
             "nonce": self.nonce.encode(),
-            **runtime.wanted(self.target, self.user),
             "key": runtime.key(self.target.place),
             "dir": self.target.thin_dir or "",
             **parameters,
