@@ -105,9 +105,9 @@ class Worker(object):
         warnings, held = [], []
         try:
             self._held = held
-            runtime.foresee([LATE[key] for key in sorted(LATE) if message.get(key)])
             if message.get("custom"):
                 warnings = self._take_custom(message["custom"])
+            runtime.foresee([LATE[key] for key in sorted(LATE) if message.get(key)])
             machine = self._load(message.get("resource"))
         except ValueError as exc:
             self.channel.send({"k": "error", "kind": "bootstrap_failed", "message": str(exc)})
