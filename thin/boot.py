@@ -76,7 +76,7 @@ def stamp(name, dir_fd):
 
 def hello(p, path, **fields):
     """The H frame."""
-    known = [
+    pairs = [
         ("python", "%d.%d.%d" % sys.version_info[:3]),
         ("exe", sys.executable),
         ("uid", os.geteuid()),
@@ -84,7 +84,7 @@ def hello(p, path, **fields):
         ("dir", path),
         ("sha", p["sha"]),
     ]
-    send(frame(p["nonce"], b"H", known + sorted(fields.items())))
+    send(frame(p["nonce"], b"H", pairs + sorted(fields.items())))
 
 
 def warm(p, dir_fd, header, data):
@@ -129,19 +129,19 @@ def load(state):
     return module
 
 
-def boot(p, cold, dir_fd, header, data):
+def boot(p, coldstart, dir_fd, header, data):
     """Start the session; never returns.
 
-    ``p`` and ``cold`` are those of thin.warmstart; then the usual directory, or -1, with the header and the bytes of
-    the image there, or None.
+    ``p`` and ``coldstart`` are those of thin.warmstart; then the usual directory, or -1, with the header and the bytes
+    of the image there, or None.
     """
     try:
         os.umask(0o77)
         state = warm(p, dir_fd, header, data)
         if state is None:
             space = {"__name__": "thin.coldstart"}
-            exec(compile(cold, "thin/coldstart.py", "exec", 0, True), space)  # noqa: S102
-            state = space["cold"](p)
+            exec(compile(coldstart, "thin/coldstart.py", "exec", 0, True), space)  # noqa: S102
+            state = space["prepare"](p)
         store = load(state)
     except Exception as exc:
         send(frame(p["nonce"], b"E", list(zip(("kind", "message"), trouble(exc)))))

@@ -15,7 +15,7 @@ import sys
 from thin.boot import DIRECTORY, FRAME_LIMIT, hello, names, private, read, read_image, sha256, stamp
 
 
-def cold(p):
+def prepare(p):
     """Complete the session's state of boot.warm, if the runtime had to be received; its bytes are in ``archive``."""
     if not p["sha"]:
         choose(p)

@@ -96,11 +96,11 @@ def body(data, entry):
     return marshal.loads(found) if at and sha256(found).digest() == digest else None  # noqa: S302
 
 
-def begin(p, text, cold):
+def begin(p, text, coldstart):
     """Start the session; never returns.
 
     ``p``: nonce, sha and size (of the archive; "" and 0 with what coldstart.choose needs), key, dir (the inventory's
-    thin_dir or ""), and the parameters of thin.__main__; ``text`` and ``cold``: ``thin/boot.py`` and
+    thin_dir or ""), and the parameters of thin.__main__; ``text`` and ``coldstart``: ``thin/boot.py`` and
     ``thin/coldstart.py``.
     """
     main = sys.modules["thin.warmstart"] = sys.modules["thin.boot"] = sys.modules["__main__"]
@@ -114,4 +114,4 @@ def begin(p, text, cold):
     except (KeyError, OSError):
         pass
     exec(code or compile(text, "thin/boot.py", "exec", 0, True), main.__dict__)  # noqa: S102
-    main.boot(p, cold, dir_fd, header, data)
+    main.boot(p, coldstart, dir_fd, header, data)

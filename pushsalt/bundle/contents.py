@@ -17,7 +17,7 @@ from thin import runtime
 Contents = Mapping[str, bytes]
 
 #: Folders of which a part is in packs.
-APART: Final = ("modules", "states", "utils", "resources", "compat")
+APART: Final = ("modules", "states", "beacons", "utils", "resources", "compat")
 #: Parts of the worker that only some sessions need; they are in packs of their own.
 _LATE: Final = frozenset({"thin/saltown.py", "thin/resourcetypes.py"})
 #: Kinds that the loader executes, and that may say which systems they are for.
@@ -88,7 +88,7 @@ class Tree:
         """{subject: the names of its files}; ``common`` are the files that every first archive has."""
         found: dict[str, set[str]] = {}
         for name in self._names:
-            if name not in common and (_kind(name) in (*LOADED, "resources", "compat") or name in _LATE):
+            if name not in common and (_kind(name) in (*LOADED, "beacons", "resources", "compat") or name in _LATE):
                 found.setdefault(self._subject(name), set()).add(name)
         packs = {subject: self._with_imports(names) - common for subject, names in sorted(found.items())}
         rest = set(self._names) - common - set().union(*packs.values())

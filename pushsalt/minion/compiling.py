@@ -111,6 +111,18 @@ def compiled_pillar(
     return result
 
 
+def pillar_top(twin: Compiling) -> tuple[dict[str, Any], list[str]]:
+    """The pillar top files of all saltenvs as one, and their errors. Salt: ``Pillar.get_top``."""
+    from pushsalt.pillar.top import MergedTop
+
+    opts = {**twin.project.config.opts, **plain(twin.opts)}
+    files = cast("FileServer", twin.inputs.recorded_files("pillar"))
+    context = replace(twin.context, fileserver=files, keep_code=False)
+    tree = PillarTree(files, context, twin.once)
+    top = MergedTop(tree, opts, opts.get("saltenv"), opts.get("pillarenv"))
+    return top.data, top.errors
+
+
 def _source(twin: Compiling, outside: Outside, name: str) -> ExtPillar | None:
     """An external pillar: called here in the command's process, or if it only renders files; else by the command."""
     config = twin.project.config.opts

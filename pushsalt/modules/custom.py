@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-KINDS = ("modules", "states", "grains", "utils", "resources")
+KINDS = ("modules", "states", "beacons", "grains", "utils", "resources")
 #: The source of ``__virtual__``; and the names that it can return.
 _VIRTUAL = re.compile(r"^def __virtual__\(.*?(?=^\S|\Z)", re.MULTILINE | re.DOTALL)
 _RETURNED = re.compile(r"""\breturn\s+["'](\w+)["']""")

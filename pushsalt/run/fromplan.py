@@ -64,7 +64,7 @@ class FromPlan(Kind):
     async def run(self, session: Session) -> tuple[Any, int]:
         work, entry = self.work, self._entry
         blobs = self._blobs
-        fields = {**entry["run"], "test": True, "mock": False, "detail": True}
+        fields = {**entry["run"], "test": True, "mock": False, "detail": True, "look": True}
         work.kept_answers = KeptAnswers(entry, self._kept.plan.blobs, work.answers())
         with work.phase("look"):
             await session.run({"k": "run", **fields}, blobs)
@@ -77,7 +77,10 @@ class FromPlan(Kind):
         work.total = len(entry["run"]["chunks"])
         work.reporter.target_chunks(work.name, work.total)
         with work.phase("run"):
-            await session.run({"k": "run", **entry["run"], "test": False, "mock": False, **work.backups()}, blobs)
+            fields = {**entry["run"], "test": False, "mock": False, **work.backups()}
+            if not self._kept.accept_drift:  # the target compares each of these again (thin.planned)
+                fields["planned"] = [state["tag"] for state in now["states"] if state["mark"] in ("none", "will")]
+            await session.run({"k": "run", **fields}, blobs)
         return {**entry["disabled"], **work.states}, 0
 
     def _blobs(self, digest: str) -> Blob:
@@ -158,7 +161,8 @@ def _essence(state: Mapping[str, Any] | None) -> Any:
     if state is None:
         return None
     fails = state["comment"].startswith("It would fail: ")
-    return state["mark"], json.dumps(state["changes"], sort_keys=True, default=repr), state["diff"], fails
+    words = "" if state["changes"] or state["mark"] == "none" else state["comment"]  # all that such a state tells
+    return state["mark"], json.dumps(state["changes"], sort_keys=True, default=repr), state["diff"], fails, words
 
 
 def _words(id: str, differing: list[tuple[str, Any, Any]], total: int) -> str:

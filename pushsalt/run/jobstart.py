@@ -6,15 +6,38 @@ import getpass
 import os
 import socket
 import time
-from collections.abc import Mapping, Sequence
-from dataclasses import fields
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any, Final
 
 from pushsalt.job import Job, JobOptions, Selection
 from pushsalt.jobs.model import JobStart
 
 if TYPE_CHECKING:
     from pushsalt.redact import Redactor
+
+
+@dataclass(frozen=True)
+class Account:
+    """An account of ``pushsalt serve``: its name, and the eauth module that knows it."""
+
+    name: str
+    eauth: str
+
+
+_account: Final[ContextVar[Account | None]] = ContextVar("pushsalt_account", default=None)
+
+
+@contextmanager
+def on_behalf_of(account: Account) -> Iterator[None]:
+    """Within the context, also in threads and tasks that it starts, jobs are those of this account."""
+    token = _account.set(account)
+    try:
+        yield
+    finally:
+        _account.reset(token)
 
 
 def job_start(job: Job, selection: Selection, ids: Sequence[str], words: Sequence[str], redactor: Redactor) -> JobStart:
@@ -43,7 +66,10 @@ def job_start(job: Job, selection: Selection, ids: Sequence[str], words: Sequenc
 
 
 def user_name() -> str:
-    """The name of the user who runs this process; its number, if it has none."""
+    """The account for which this code runs, or the name of the user who runs the process; its number without one."""
+    account = _account.get()
+    if account is not None:
+        return account.name
     try:
         return getpass.getuser()
     except (KeyError, OSError):
@@ -69,7 +95,7 @@ def _options(options: JobOptions) -> dict[str, Any]:
 
 
 def _origin(environ: Mapping[str, str]) -> dict[str, Any]:
-    """Where the command runs, and from where its user is logged in, if by SSH."""
+    """Where the command runs, from where its user is logged in, if by SSH, and the eauth module of an account."""
     found: dict[str, Any] = {"host": socket.gethostname(), "pid": os.getpid()}
     try:
         found["folder"] = os.getcwd()  # noqa: PTH109
@@ -78,4 +104,7 @@ def _origin(environ: Mapping[str, str]) -> dict[str, Any]:
     came_from = environ.get("SSH_CONNECTION", "").split()
     if came_from:
         found["from"] = came_from[0]
+    account = _account.get()
+    if account is not None:
+        found["eauth"] = account.eauth
     return found

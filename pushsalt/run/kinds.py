@@ -196,6 +196,21 @@ class Wait(Kind):
         return await wait_for(self.work, *self.job.args), 0
 
 
+class Beacons(Kind):
+    """The beacons of ``watch``, until the session ends. The argument is a ``pushsalt.run.beaconing.Following``."""
+
+    async def offline(self) -> Any:
+        raise self._unreachable("no beacon is evaluated there")
+
+    async def run(self, session: Session) -> tuple[Any, int]:
+        lock = self.work.lock_request().name or "lock"
+        following = self.job.args[0]
+        return await following.follow(self.work.name, session, f"{session.info.get('dir')}/{lock}"), 0
+
+    def interrupted(self) -> tuple[str, str]:
+        return "its beacons have ended", "they begin again with the next watch"
+
+
 class Grains(Kind):
     """``grains``: the grains, the target's managed resources, and mine functions that are due."""
 
@@ -391,4 +406,5 @@ _KINDS: Final[Mapping[str, type[Kind]]] = {
     "clean": Clean,
     "grains": Grains,
     "wait": Wait,
+    "beacons": Beacons,
 }

@@ -492,7 +492,7 @@ class Project(Trees):
             os.path.isdir(f"{root}/_{kind}")  # noqa: PTH112
             for folders in roots.values()
             for root in folders or ()
-            for kind in ("modules", "states", "grains", "utils", "resources")
+            for kind in ("modules", "states", "beacons", "grains", "utils", "resources")
         )
 
 

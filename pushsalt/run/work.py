@@ -136,7 +136,7 @@ class Work:
             opts=opts,
             grains=dict(self.target.grains),
             want_grains=grains,
-            lock=self._lock() if lock else None,
+            lock=self.lock_request() if lock else None,
             deadline=self.options.timeout,
             log_level=self.options.log_level,
             clean=clean,
@@ -289,7 +289,7 @@ class Work:
 
     # managed resources -----------------------------------------------------------------------------------------------
 
-    def _lock(self) -> LockRequest:
+    def lock_request(self) -> LockRequest:
         """The lock to request. A resource that its manager serves has its own lock there.
 
         So have ids with the transport local, as Salt's minions on one machine have.

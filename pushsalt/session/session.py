@@ -118,11 +118,11 @@ class Session:
 
     # --- for callers
 
-    async def call(self, fun: str, args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None) -> Any:
-        """Call an execution function; returns its value. Raises FunctionError, or TargetError without an answer."""
-        return await self._ask(
-            {"k": "call", "fun": fun, "args": list(args), "kwargs": dict(kwargs or {}), "cli": False}
-        )
+    async def call(self, fun: str, args: Sequence[Any] = (), kwargs: Message | None = None, room: int = 0) -> Any:
+        """Call an execution function; ``room``: bytes over the session's limit. Raises FunctionError, TargetError."""
+        self._channel.intake.wanted(room)
+        message = {"k": "call", "fun": fun, "args": list(args), "kwargs": dict(kwargs or {}), "cli": False}
+        return await self._ask(message)
 
     async def kept_call(self, message: Message) -> Any:
         """The value of a message ``call``, which is kept as a run is."""

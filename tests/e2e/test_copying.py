@@ -213,7 +213,7 @@ def test_devices_and_pipes_are_not_replaced(bed: SshdBed, project: Make) -> None
         done = made.json("cp", *words)
         assert done.code == 2, done.out
         [why] = done.data["t1"]["failed"].values()
-        assert "is there, and is a pipe" in why
+        assert "exists, and is a pipe" in why
         assert stat.S_ISFIFO((home / "pipe").stat().st_mode) and stat.S_ISFIFO((made.folder / "pipe").stat().st_mode)
 
 

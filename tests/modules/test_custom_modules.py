@@ -53,6 +53,7 @@ def test_what_is_found(found, tmp_path: Path, caplog: pytest.LogCaptureFixture) 
     assert {kind: sorted(names) for kind, names in base.by_kind.items()} == {
         "modules": ["a", "b", "d", "pack"],
         "states": ["s"],
+        "beacons": [],
         "grains": [],
         "utils": ["latin"],
         "resources": [],

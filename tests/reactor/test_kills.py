@@ -12,7 +12,9 @@ from collections import Counter
 from pushsalt.journal.store import Journal
 from tests.beds.project import Project
 
-EVENTS, KILLS = 24, 8
+#: `PUSHSALT_KILLS=100` for a long run
+KILLS = int(os.environ.get("PUSHSALT_KILLS") or 5)
+EVENTS = 3 * KILLS
 
 
 def test_kills_at_many_moments(tmp_path):
@@ -32,7 +34,7 @@ def test_kills_at_many_moments(tmp_path):
         time.sleep(chance.uniform(0.5, 4.0))
         os.killpg(process.pid, signal.SIGKILL)
         process.communicate()
-    done = project.run("react", "--once", "--out", "ndjson", timeout=180)
+    done = project.run("react", "--once", "--out", "ndjson", timeout=180 + 10 * KILLS)
     assert done.code == 0, done.out + done.err
     ran = Counter((tmp_path / "ran").read_text().split())
     assert ran == {f"x-{number}": 2 for number in range(EVENTS)}  # once on each of both targets

@@ -212,7 +212,7 @@ async def test_big_frames_both_ways(open_session):
 
 async def test_a_module_that_writes_to_every_descriptor_ends_its_session_cleanly(open_session):
     session = await open_session()
-    assert (await trouble(session.call("trouble.fork_and_answer", [256]))).kind == "protocol_error"
+    assert (await trouble(session.call("trouble.fork_and_answer", [4096]))).kind == "protocol_error"
 
 
 @pytest.mark.parametrize(

@@ -44,12 +44,12 @@ def test_nothing_is_watched_outside(cache: str, top: Path) -> None:
 
 def test_a_state_says_backup_or_the_run_does(cache: str) -> None:
     some = keeping.Keeper(cache, JID)
-    assert isinstance(some.of_state({}, "t"), keeping.Nothing)
-    assert isinstance(some.of_state({"backup": ".bak"}, "t"), keeping.Nothing)
+    assert isinstance(some.of_state({}, "t"), keeping.NoKeeper)
+    assert isinstance(some.of_state({"backup": ".bak"}, "t"), keeping.NoKeeper)
     assert some.of_state({"backup": "minion"}, "t") is some
     usual = keeping.Keeper(cache, JID, usual="minion")
     assert usual.of_state({}, "t") is usual
-    assert isinstance(usual.of_state({"backup": ""}, "t"), keeping.Nothing)
+    assert isinstance(usual.of_state({"backup": ""}, "t"), keeping.NoKeeper)
 
 
 def test_what_is_made_and_gone_again_leaves_nothing(cache: str, top: Path) -> None:
@@ -124,7 +124,7 @@ def test_a_copy_that_is_gone(cache: str, top: Path) -> None:
     for copy in Path(cache, "file_backup").rglob("file_*"):
         copy.unlink()
     (entry,) = (undo.run(cache, JID) or {})["files"]
-    assert entry["action"] == "lost" and "is gone" in entry["why"]
+    assert entry["action"] == "lost" and "no longer exists" in entry["why"]
     assert (top / "file").read_bytes() == b"new\n"
 
 
