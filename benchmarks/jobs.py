@@ -5,8 +5,8 @@
 ``list``: ``pushsalt jobs list`` over 10,000 kept jobs, the whole process (below 200 ms). ``returns``: 5,000 returns, of
 ``test.ping`` and of 50 states each, told to a recorder as a job does (below 1 s in all). ``targets``: a job on 100
 local targets with the record and without it, in turns (below 3 %). ``apply``: the same with 10 states that make no
-changes, whose returns are recorded one by one, before each target forgets its own. ``events``: the same with the
-journal of events and without it; and what the writes of its 101 events take, alone.
+changes, whose returns are recorded one by one, before each target removes its own. ``events``: the same with the
+journal of events and without it; and the writes of its 101 events alone.
 """
 
 from __future__ import annotations

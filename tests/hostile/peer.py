@@ -144,8 +144,8 @@ class Conversation:
         parameters = ast.literal_eval(call.args[0])
         self._nonce = parameters["nonce"]
         sha = parameters["sha"] or parameters["archives"][0][0]
-        known = [("python", "3.11.0"), ("exe", "/usr/bin/python3"), ("uid", 0), ("pid", 1), ("dir", ""), ("sha", sha)]
-        self._write(boot.frame(self._nonce, b"H", [*known, ("have", 1), ("warm", 1)]))
+        hello = [("python", "3.11.0"), ("exe", "/usr/bin/python3"), ("uid", 0), ("pid", 1), ("dir", ""), ("sha", sha)]
+        self._write(boot.frame(self._nonce, b"H", [*hello, ("have", 1), ("warm", 1)]))
         for piece in self._script.stderr:
             self._process.stderr.write(piece)
             await self._process.stderr.drain()

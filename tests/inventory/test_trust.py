@@ -374,7 +374,7 @@ def test_what_a_roster_gives_is_not_rendered_again(tmp_path):
 def test_a_program_that_may_not_be_executed_is_said(tmp_path):
     path = tmp_path / "prog"
     path.write_text("#!/bin/sh\necho '{}'\n")
-    with pytest.raises(InventoryError, match="may not be executed"):
+    with pytest.raises(InventoryError, match="is not executable"):
         load_inventory([path], render=rendered)
 
 

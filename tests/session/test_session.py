@@ -44,10 +44,10 @@ async def trouble(awaitable) -> TargetError:
 
 
 async def test_cold_then_warm(open_session, kept):
-    cold = await open_session()
-    assert await cold.call("test.ping") is True
-    assert (cold.info["warm"], cold.round_trips) == (False, 3)
-    await cold.close()
+    first = await open_session()
+    assert await first.call("test.ping") is True
+    assert (first.info["warm"], first.round_trips) == (False, 3)
+    await first.close()
     assert set(kept()) == {"tar", "img"}
     warm = await open_session(first=[{"k": "call", "fun": "test.ping", "args": [], "kwargs": {}, "cli": True}])
     assert await warm.first[0] is True

@@ -1,4 +1,4 @@
-"""``pushsalt watch``: drift and its events, putting right, metrics, the schedule, kills."""
+"""``pushsalt watch``: drift and its events, corrections, metrics, the schedule, kills."""
 
 from __future__ import annotations
 
@@ -139,7 +139,7 @@ def test_rounds_follow_each_other_and_metrics_are_served(project, tmp_path):
 
 
 def test_a_kill_loses_no_event_and_none_comes_twice(project, tmp_path):
-    """Killed at many moments; the file changes between. `PUSHSALT_KILLS=100` for a long run."""
+    """Killed at many moments; the file changes in between. `PUSHSALT_KILLS=100` for a long run."""
     kills, chance = int(os.environ.get("PUSHSALT_KILLS") or 5), random.Random(18)
     for number in range(kills):
         (tmp_path / "web1").write_text("x\n" if number % 2 else "y\n")
