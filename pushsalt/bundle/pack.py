@@ -23,7 +23,7 @@ from typing import Any
 from pushsalt.bundle.contents import FAMILIES, LOADED, Contents, Tree
 from thin import runtime
 
-#: The folder of the ``thin`` package that travels.
+#: The folder of the ``thin`` package that is sent.
 THIN = Path(runtime.__file__).resolve().parent
 FIRST = "thin/store.py"
 #: Sent as the program of the first stage, not as a part of the archive.
@@ -49,13 +49,15 @@ class Built:
 
 
 def members(root: Path = THIN) -> list[tuple[str, Path]]:
-    """(name in the archive, path) of each file that travels, in the archive's order."""
+    """(name in the archive, path) of each file that is sent, in the archive's order."""
     found = ((name, Path(entry.path)) for name, entry in _travelling(str(root), "thin/") if name not in _APART)
     return sorted(found, key=lambda item: (item[0] != FIRST, item[0]))
 
 
 def fingerprint(root: Path = THIN) -> str:
-    """Changes whenever a file that travels, or the program that starts it, may have changed. Costs one stat a file."""
+    """A text that changes whenever a file that is sent, or the program that starts it, may have changed. Needs one
+    ``stat`` per file.
+    """
     lines = [str(root)]
     for name, entry in sorted(_travelling(str(root), "thin/"), key=itemgetter(0)):
         found = entry.stat()
@@ -64,7 +66,7 @@ def fingerprint(root: Path = THIN) -> str:
 
 
 def _travelling(folder: str, prefix: str) -> Iterator[tuple[str, os.DirEntry[str]]]:
-    """(name, entry) of the files below a folder that are code or must go with it."""
+    """(name, entry) of the files below a folder that are code or that code needs."""
     with os.scandir(folder) as entries:
         for entry in entries:
             stem, dot, kind = entry.name.partition(".")
@@ -129,8 +131,8 @@ def _packages(names: Iterable[str]) -> Iterator[str]:
 
 
 def archive(files: Iterable[tuple[str, bytes]]) -> bytes:
-    """An archive of these files (name, content), in their order. Raises ValueError for a name that has no place."""
-    import tarfile  # needed once per version of the runtime, or of users' modules
+    """An archive of these files (name, content), in their order. Raises ValueError for a name that is too long."""
+    import tarfile  # imported late: needed once per version of the runtime, or of users' modules
 
     return _blocks(files) + bytes(2 * tarfile.BLOCKSIZE)
 
@@ -141,7 +143,7 @@ def _blocks(files: Iterable[tuple[str, bytes]]) -> bytes:
 
     pieces = []
     for name, data in files:
-        if len(name) > tarfile.LENGTH_NAME:  # the target knows no name in two parts
+        if len(name) > tarfile.LENGTH_NAME:  # the target does not support ustar's prefix field
             raise ValueError(f"{name}: the name is too long for the archive")
         member = tarfile.TarInfo(name)
         member.size = len(data)
@@ -153,7 +155,7 @@ def _index(contents: Contents, usual: set[str]) -> bytes:
     kinds: dict[str, list[tuple[str, str]]] = {}
     for name in contents:
         path = name.split("/")[1:]
-        depth = 3 if path[0] == "resources" and len(path) > 3 else 1  # resources/TYPE/modules are a kind of its own
+        depth = 3 if path[0] == "resources" and len(path) > 3 else 1  # resources/TYPE/modules is a separate kind
         module = [part.removesuffix(".py") for part in path[depth:] if part != "__init__.py"]
         if len(module) == 1 and (path[-1] == "__init__.py" or len(path) == depth + 1):
             kinds.setdefault(".".join(path[:depth]), []).append((module[0], contents[name].decode()))

@@ -116,11 +116,11 @@ class Runtime:
         return {"sha": "", "size": 0, "archives": list(self._firsts.values()), "words": words}
 
     def key(self, target_id: str) -> bytes:
-        """The key that authenticates compiled code on that target; it is sent there, never written there."""
+        """The key that authenticates compiled code on that target. It is sent to the target, and never stored there."""
         return hmac.digest(self._secret, f"{target_id}\0{self.sha}".encode("utf-8", "surrogateescape"), "sha256")
 
     def met(self, target: Target, user: str | None) -> Met | None:
-        """What was recorded of the target at the last connection; None if it had another runtime then."""
+        """The record of the target's last session; None if it had another runtime then."""
         place = _place(target, user)
         if place not in self._memory:
             self._memory[place] = self._recall(place)
@@ -133,7 +133,7 @@ class Runtime:
         return Met(kept["sha"], str(kept.get("python", "")), str(kept.get("exe", "")))
 
     def remember(self, target: Target, user: str | None, met: Met | None) -> None:
-        """Store the record of a target, or with None remove it; an unchanged record is not written."""
+        """Store the record of a target, or remove it if ``met`` is None. An unchanged record is not written."""
         if self._bank and met != self.met(target, user):
             place = _place(target, user)
             self._memory[place] = met
@@ -144,7 +144,7 @@ class Runtime:
 
 
 def _place(target: Target, user: str | None) -> str:
-    """The key of a runtime's place: each user on a target has an own private directory."""
+    """The key of a record: each user on a target has a separate private directory."""
     where = (target.place, target.transport, target.host, target.port)
     parts = (*where, target.user, user, target.thin_dir, target.python)
     return f"met {parts!r}"

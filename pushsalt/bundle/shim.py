@@ -7,8 +7,8 @@ interpreter is known from an earlier session, it is started without /bin/sh (``d
 
 Possible output before the first frame of that program:
 
-- the nonce, ``G`` and four zero bytes, if requested: Python runs and reads stdin. Before that, only passwords for
-  prompts of sudo and the like were written there (``bundle.become``);
+- the nonce, ``G`` and four zero bytes, if requested: Python runs and reads stdin. Before that, the controller only
+writes passwords for prompts of sudo and similar programs to stdin (``bundle.become``);
 - a line ``pushsalt NONCE8 no_python|too_old OS_ID FOUND`` (the first half of the nonce) from /bin/sh or an old Python.
 """
 
@@ -96,7 +96,9 @@ def direct(exe: str, nonce: str, size: int) -> list[str] | None:
 
 
 def as_user(target: Target, words: list[str], become: Become | None) -> list[str]:
-    """The words of a command that runs these as another user, if there is one to become. Raises TargetError."""
+    """The words of a command that runs these as another user; without ``become`` the words themselves. Raises
+    TargetError.
+    """
     if become is None:
         return words
     _plain(target, "sudo_user", become.user)
@@ -122,7 +124,7 @@ def _quoted(word: str) -> str:
     if _BARE.fullmatch(word):
         return word
     if _UNQUOTABLE.search(word):
-        raise ValueError(f"no quoting of {word!r} holds in every shell")
+        raise ValueError(f"{word!r} cannot be quoted for every shell")
     return f"'{word}'"
 
 
@@ -137,7 +139,7 @@ def program(texts: Sequence[str], parameters: Mapping[str, object]) -> bytes:
 
 
 def strip(path: Path) -> str:
-    """The program text of a module without comments and docstrings: it is compiled on each start."""
+    """The source text of a module without comments and docstrings, since targets compile it at each start."""
     tree = ast.parse(path.read_text("utf-8"))
     for node in ast.walk(tree):
         if isinstance(node, (ast.Module, ast.FunctionDef, ast.ClassDef)) and ast.get_docstring(node) is not None:
