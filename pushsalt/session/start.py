@@ -94,7 +94,7 @@ def channels_of(
     """Where a session's channel comes from and goes to, if other sessions may use it."""
     if target.place != target.key:
         return cast("Channels", connection)
-    if keeper is None or not hasattr(connection, "park") or start.job:
+    if keeper is None or not hasattr(connection, "park"):
         return None
     from pushsalt.session.keptchannels import KeptChannels
 
