@@ -133,7 +133,7 @@ def _run_by(sock: socket) -> int | None:
         return None
     sock.settimeout(PATIENCE)
     try:
-        if not _send(sock, here):
+        if not _is_taken(sock) or not _send(sock, here):
             return None
     finally:
         os.close(here)
@@ -152,6 +152,13 @@ def _run_by(sock: socket) -> int | None:
     for number in (*PASSED, signal.SIGTSTP):
         signal.signal(number, signal.SIG_IGN)
     return said[1] if said[:1] == b"x" else _ended_by(said[1])
+
+
+def _is_taken(sock: socket) -> bool:
+    try:
+        return sock.recv(1) == b"!"
+    except OSError:
+        return False
 
 
 def _begun(sock: socket) -> bool:

@@ -271,6 +271,11 @@ class Broker:
             sock.close()
             return
         sock.setblocking(False)
+        try:
+            sock.send(request.READY)
+        except OSError:
+            sock.close()
+            return
         self._commands.append(Command(sock))
 
     def _read(self, command: Command) -> None:
