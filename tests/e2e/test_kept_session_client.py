@@ -250,7 +250,9 @@ def test_the_server_is_asked_after_the_machine_has_slept(kept, bed, tmp_path):
     offset.parent.mkdir()
     offset.write_text("0")
     (offset.parent / "sitecustomize.py").write_text(
-        f"import time\nreal = time.time\ntime.time = lambda: real() + float(open({str(offset)!r}).read() or 0)\n"
+        "import time\nreal = time.time\n\n\n"
+        f"def jumped():\n    with open({str(offset)!r}) as file:\n        return real() + float(file.read() or 0)\n\n\n"
+        "time.time = jumped\n"
     )
     kept.project.variables["PYTHONPATH"] = f"{offset.parent}:{kept.project.environment['PYTHONPATH']}"
     first = begin(kept)
