@@ -1,9 +1,12 @@
-"""``pushsalt plan`` beside ``pushsalt apply --test`` of the same states on this machine: the whole command, in turns.
+"""Compares ``plan`` with ``apply --test``, and ``apply FILE.plan`` with ``apply``: whole commands, by turns.
 
-    python benchmarks/plan.py [--states 200] [--times 7]
+    python benchmarks/plan.py [--states 200] [--times 7]      plan, on this machine
+    python benchmarks/plan.py --sshd 8 [--states 50]          apply FILE.plan, on OpenSSH servers on loopback
+    python benchmarks/plan.py --machines 8 [--states 50]      apply FILE.plan, on booted machines (root)
 
-Three states of the target: nothing to change, all files new, all files of 40 lines with one line changed. Prints the
-median CPU seconds of controller and target together, the median wall-clock seconds, and the ratio.
+The first has three states of the target: nothing to change, all files new, all files of 40 lines with one line changed;
+it prints the CPU seconds of controller and target together. The others have nothing to change; they print the CPU
+seconds of the controller. All are medians, with wall-clock seconds, and the ratio to the first row.
 """
 
 from __future__ import annotations
@@ -19,7 +22,14 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
 from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE.parent), str(HERE)]
+
+import contenders  # noqa: E402
+import fleet as fleets  # noqa: E402
 
 TEXT = "".join(f"line {number} of a file that is planned\n" for number in range(40))
 
@@ -46,27 +56,91 @@ def prepare(top: Path, states: int, kind: str) -> None:
             path.chmod(0o644)
 
 
-def run(folder: Path, words: list[str]) -> tuple[float, float]:
+def run(folder: Path, words: list[str], home: Path | None = None) -> tuple[float, float]:
     """CPU and wall-clock seconds of a command."""
-    environment = {**os.environ, "PUSHSALT_CACHE": str(folder.parent / "cache")}
+    environment = {**(contenders.environment(home) if home else os.environ)}
+    environment["PUSHSALT_CACHE"] = str(folder.parent / "cache")
     before, began = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
     argv = [sys.executable, "-m", "pushsalt", *words, "--out", "json"]
     subprocess.run(argv, cwd=folder, env=environment, check=True, stdout=subprocess.DEVNULL)
     with contextlib.suppress(ChildProcessError):
         while True:
-            os.waitpid(-1, 0)  # what the command has left: render processes, the runtime of the target
+            # remaining processes of the command: render processes, the runtime; not the servers of a fleet
+            if os.waitpid(-1, os.WNOHANG if home else 0)[0] == 0:
+                break
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
     return cpu, time.perf_counter() - began
 
 
+@contextlib.contextmanager
+def fleet_of(given: argparse.Namespace, work: Path) -> Iterator[fleets.Fleet]:
+    """The targets of ``--sshd`` or ``--machines``."""
+    if given.sshd:
+        with fleets.sshd_fleet(given.sshd, work) as found:
+            yield found
+    else:
+        with fleets.machine_fleets([given.machines], work) as (found,):
+            yield found
+
+
+def applied(given: argparse.Namespace, place: Path) -> None:
+    """Print what ``apply FILE.plan`` costs beside ``apply`` where nothing is to be changed."""
+    folder, work = place / "project", place / "fleet"
+    folder.mkdir()
+    work.mkdir()
+    with fleet_of(given, work) as fleet:
+        top = place / "top" if given.sshd else Path(contenders.PLACE)
+        project(folder, top, given.states)
+        (folder / "inventory.yaml").write_text(fleet.native.read_text())
+        data = json.loads((folder / "salt/s.sls").read_text())
+        data[str(top)] = {"file.directory": [{"makedirs": True}, {"order": "first"}]}
+        (folder / "salt/s.sls").write_text(json.dumps(data))
+        for words in (["apply", "*", "s"], ["plan", "*", "s", "-o", "a.plan"]):
+            run(folder, words, fleet.home)
+        compare(
+            f"{len(fleet)} targets, {given.states} states",
+            {"apply": ["apply", "*", "s"], "apply a.plan": ["apply", "a.plan"]},
+            folder,
+            given.times,
+            fleet.home,
+        )
+
+
+def compare(kind: str, commands: dict[str, list[str]], folder: Path, times: int, home: Path | None = None) -> None:
+    """Run the commands in turns and print their costs; the first one is the base of the ratios."""
+    found: dict[str, list[tuple[float, float]]] = {name: [] for name in commands}
+    for time_ in range(times + 1):
+        for name, words in commands.items():
+            one = run(folder, words, home)
+            if time_:  # the first run fills caches
+                found[name].append(one)
+    base: tuple[float, ...] = ()
+    for name, all_ in found.items():
+        costs = tuple(statistics.median(values) for values in zip(*all_, strict=True))
+        base = base or costs
+        texts = [
+            f"{cost:6.2f} s {what} ({cost / first:.2f}x)"
+            for cost, first, what in zip(costs, base, ("CPU", "wall-clock"), strict=True)
+        ]
+        print(f"{kind:8} {name:13} {' '.join(texts)}", flush=True)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--states", type=int, default=200)
+    parser.add_argument("--states", type=int)
     parser.add_argument("--times", type=int, default=7)
+    parser.add_argument("--sshd", type=int, default=0)
+    parser.add_argument("--machines", type=int, default=0)
     given = parser.parse_args()
-    ctypes.CDLL(None).prctl(36, 1)  # PR_SET_CHILD_SUBREAPER: processes that lose their parent are ours, and counted
+    fleet = given.sshd or given.machines
+    given.states = given.states or (50 if fleet else 200)
+    if not fleet:
+        ctypes.CDLL(None).prctl(36, 1)  # PR_SET_CHILD_SUBREAPER: orphaned processes become children of this one
     with tempfile.TemporaryDirectory() as place:
+        if fleet:
+            applied(given, Path(place))
+            return
         folder, top = Path(place, "project"), Path(place, "top")
         folder.mkdir()
         top.mkdir()
@@ -78,16 +152,7 @@ def main() -> None:
         }
         for kind in ("same", "new", "changed"):
             prepare(top, given.states, kind)
-            found: dict[str, list[tuple[float, float]]] = {name: [] for name in commands}
-            for time_ in range(given.times + 1):
-                for name, words in commands.items():
-                    one = run(folder, words)
-                    if time_:  # the first fills caches
-                        found[name].append(one)
-            base = statistics.median(cpu for cpu, _ in found["apply --test"])
-            for name, all_ in found.items():
-                cpu, wall = (statistics.median(values) for values in zip(*all_, strict=True))
-                print(f"{kind:8} {name:13} {cpu:6.2f} s CPU {wall:6.2f} s wall-clock {cpu / base:6.2f}x", flush=True)
+            compare(kind, commands, folder, given.times)
 
 
 if __name__ == "__main__":

@@ -69,6 +69,8 @@ class Client:
         self.on_value: Callable[[str], Awaitable[None]] | None = None
         #: the words of the command line, if there is one
         self.words: Sequence[str] = ()
+        #: the ids on which jobs of this client may run; others are left out of every selection. None: all
+        self.only: frozenset[str] | None = None
         self._is_within = False
         self._kept: KeptConnections | None = None
         self._keeping: Keeping | None = None
@@ -161,6 +163,10 @@ class Client:
         ids = self.project.select(
             selection.expr, selection.tgt_type, selection.delimiter, selection.exclude, selection.limit
         )
+        if self.only is not None:
+            ids = [id for id in ids if id in self.only]
+            if not ids:
+                raise NoTargetError(f"no target that may be used matches {selection.expr!r}", "check the permissions")
         return ids if selection.subset is None else _some(ids, selection.subset)
 
     def explain(self, selection: Selection, ids: list[str]) -> dict[str, dict[str, Any]]:

@@ -131,7 +131,7 @@ class JobOptions(RolloutOptions):
 class Job:
     """One function for every target; ``apply`` is state.apply (with SLS names) or state.highstate's function."""
 
-    kind: Literal["apply", "planned", "call", "grains", "clean", "raw", "copy", "wait"]
+    kind: Literal["apply", "planned", "call", "grains", "clean", "raw", "copy", "wait", "beacons"]
     fun: str = ""
     args: list[Any] = field(default_factory=list)
     kwargs: dict[str, Any] = field(default_factory=dict)

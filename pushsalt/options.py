@@ -258,6 +258,14 @@ _CONTROLLER: Final = _of(
     ("keep_events_size", "bytes", 128 * 1024**2, "Bytes of all kept events, from which on the oldest go; 0: no bound."),
     ("reactor", "any", [], "Reactor SLS by globs of tags, or a file that has them: see docs/reactor.md."),
     ("reactor_worker_threads", "int", 10, "Reactions at a time."),
+    ("external_auth", "map", {}, "Accounts of `pushsalt serve`, and what they may call: see docs/serve.md."),
+    ("sharedsecret", "text", "", "The password of all accounts of the eauth module `sharedsecret`."),
+    ("rest_cherrypy", "map", {}, "`pushsalt serve`: address, certificate, limits, webhooks: see docs/serve.md."),
+    ("netapi_enable_clients", "list", [], "The only clients of `pushsalt serve`; empty: all that it has."),
+    ("token_expire", "int", 43200, "Seconds for which a token of `pushsalt serve` is valid."),
+    ("token_expire_user_override", "any", False, "Whether a login may name this time: true, or users by eauth module."),
+    ("rest_timeout", "number", 300, "Seconds that `pushsalt serve` waits for a runner function."),
+    ("permissive_acl", "bool", False, "The account `*` of an eauth module counts for accounts with their own, too."),
     ("concurrency", "int", None, "Connections at a time."),
     ("connect_timeout", "number", None, "Seconds for connecting, where the host has no `timeout`."),
     (
@@ -343,7 +351,7 @@ _ACCEPTED: Final = _of(
     ("snapper_states_config", "text", "root", "Accepted."),
     ("use_master_when_local", "bool", False, "Accepted."),
     ("cython_enable", "bool", False, "Accepted."),
-    ("beacons", "map", {}, "Accepted."),
+    ("beacons", "map", {}, "Beacons of all targets that `pushsalt watch` watches: see docs/watch.md."),
     ("schedule", "map", {}, "Jobs that `pushsalt watch` runs: see docs/watch.md."),
     ("saltpip_allow_find_links", "bool", True, "Accepted."),
 )

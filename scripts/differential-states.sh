@@ -6,13 +6,19 @@
 #   CASES=ci            only the cases that tests/differential/chosen.py chooses for the day (DAY=2026-11-23); no record
 #   RECORD=differing    only the cases that differ by design: records the lines in which they differ
 #   RECORD=digests      no case: the record's digests become those of the current code; use it only if all cases passed with it
-#   PLAN=1              each run is planned before, and the marks and differences of the plan are compared with it; no record
+#   PLAN=1              without Salt: each run is planned before, and the marks and differences of the plan are compared
+#                       with it
 set -eu
 cd "$(dirname "$0")/.."
 . scripts/venv.sh
 if [ "${RECORD:-}" = digests ]; then
     install_into .venv '.[test]'
     exec "${TEST_PYTHON:-.venv/bin/python}" scripts/states_compared.py --digests
+fi
+if [ -n "${PLAN:-}" ]; then
+    install_into .venv '.[test]'
+    export REQUIRE="${REQUIRE:+$REQUIRE,}machines"
+    exec .venv/bin/python -m pytest tests/differential/test_plans.py -n "${JOBS:-2}" --dist loadgroup "$@"
 fi
 with_salt
 export REQUIRE="${REQUIRE:+$REQUIRE,}salt,machines"
@@ -21,9 +27,6 @@ if [ "${CASES:-}" = ci ]; then
     export DAY
     "$TEST_PYTHON" -m tests.differential.chosen
     exec "$TEST_PYTHON" -m pytest tests/differential/test_states.py --dist loadgroup "$@"
-fi
-if [ -n "${PLAN:-}" ]; then
-    exec "$TEST_PYTHON" -m pytest tests/differential/test_states.py -n "${JOBS:-2}" --dist loadgroup "$@"
 fi
 OUTCOMES="$(mktemp -d)"
 export OUTCOMES

@@ -24,6 +24,7 @@ own       True: the state module is no file of the runtime, and does not declare
 LIMIT = 8 * 1024 * 1024
 
 _notes = None
+_copies = []
 
 
 def on():
@@ -38,10 +39,23 @@ def begin():
 
 
 def end():
-    """Stop collecting, and return the notes since ``begin``."""
+    """Stop collecting, and return the notes since ``begin``. Removes the files of ``temporary``."""
     global _notes
     found, _notes = _notes, None
+    if _copies:
+        from thin.utils.files import safepath
+
+        while _copies:
+            try:
+                safepath.unlink(_copies.pop())
+            except OSError:
+                pass  # the state has removed it
     return found or {}
+
+
+def temporary(path):
+    """Remove this file at the end: a source from the web, which a plan does not put into the cache."""
+    _copies.append(path)
 
 
 def diff(path, text):

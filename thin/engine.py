@@ -28,6 +28,19 @@ DEPTH_LIMIT = 20
 STOPPED = "State was not run because the run was stopped"
 
 
+def named(chunks, message):
+    """``declared``, ``groups`` and ``only`` of a message ``run`` with tags in place of the chunks' numbers."""
+
+    def tags(numbers):
+        return None if numbers is None else [tag_of(chunks[number]) for number in numbers]
+
+    return (
+        tags(message.get("declared")),
+        [tags(group) for group in message.get("groups") or ()],
+        tags(message.get("only")),
+    )
+
+
 class Failhard(Exception):
     """A chunk with ``failhard`` failed: the run ends."""
 
@@ -44,6 +57,7 @@ class Engine(object):
     ``reactions`` records reactions that an interrupted run would lose (thin.due.Reactions). ``stopping()`` is called
     before each state: if it is true, that state and those after it are not run. ``detail``: collect notes for a plan
     (thin.detail) in ``details``, by tag. ``keeper`` keeps files that ``file`` states change (thin.utils.files.keeping).
+    ``looks``: what the states of a plan file were seen to do (thin.planned).
     """
 
     def __init__(
@@ -59,6 +73,7 @@ class Engine(object):
         stopping=None,
         detail=False,
         keeper=None,
+        looks=None,
     ):
         self.loaders = loaders
         self.opts = loaders.opts
@@ -75,6 +90,7 @@ class Engine(object):
         self._detail = detail
         self.details = {}  # tag -> notes of thin.detail
         self.keeper = keeper
+        self._looks = looks
         self._caller = Caller(loaders, self, collect_grains, mock)
         self._reactions = reactions
         self._stopping = stopping or (lambda: False)
@@ -114,6 +130,7 @@ class Engine(object):
             pass
         except Stopped:
             stopped = True
+        stopped = stopped or self._has_drifted()
         self._wait_for_jobs()  # chunks may listen to their changes, too
         if only is None and not stopped:
             try:
@@ -141,10 +158,13 @@ class Engine(object):
 
     def _report_stopped(self, wanted):
         """Report the returns of the states that are not run after a stop. Their due reactions stay due."""
+        comment = STOPPED
+        if self._has_drifted():
+            from thin.planned import AFTER as comment
         for low in wanted:
             tag = tag_of(low)
             if tag not in self.running:
-                self.running[tag] = not_run(low, False, STOPPED, self._caller.number())
+                self.running[tag] = not_run(low, False, comment, self._caller.number())
                 self._on_done(tag, self.running[tag])
 
     # the order of the run
@@ -186,7 +206,7 @@ class Engine(object):
     def _chunk(self, low, depth=0):
         """Run the chunk if its requisites allow it. Returns True if it has to wait for a parallel state."""
         tag = tag_of(low)
-        if self._stopping():
+        if self._stopping() or self._has_drifted():
             raise Stopped()
         try:
             low = self._aggregated(low)
@@ -226,14 +246,21 @@ class Engine(object):
         if not low.get("__prereq__"):
             self._on_start(tag_of(low))
         if not self._detail:
-            return self._caller.call(low)
+            return self._caller.call(low) if self._looks is None else self._looks.call(low, self._caller)
         from thin import detail
 
         detail.begin()
         try:
-            return self._caller.call(low)
+            ret = self._caller.call(low)
         finally:
-            self.details[tag_of(low)] = detail.end()
+            notes = self.details[tag_of(low)] = detail.end()
+        if self._looks is not None:
+            self._looks.note(low, ret, notes)
+        return ret
+
+    def _has_drifted(self):
+        """Whether a state of a plan file would do something else now than what was planned."""
+        return self._looks is not None and self._looks.drifted
 
     def _call_and_watch(self, low, required):
         ret = self._call(low)

@@ -13,6 +13,8 @@ DEPTH_LIMIT: int
 
 STOPPED: str
 
+def named(chunks: Sequence[dict[str, Any]], message: dict[str, Any]) -> tuple[Any, Any, Any]: ...
+
 class Failhard(Exception): ...
 class Stopped(BaseException): ...
 
@@ -38,6 +40,7 @@ class Engine:
         stopping: Callable[[], bool] | None = None,
         detail: bool = False,
         keeper: Any = None,
+        looks: Any = None,
     ) -> None: ...
     @property
     def test(self) -> bool: ...

@@ -2,9 +2,9 @@
 
 The broker sends ``!`` when it takes a connection; before that, the client sends nothing, neither environment nor
 descriptors. The request consists of ``PSS1``, four bytes of length, and texts that are separated by NUL. Four file
-descriptors are sent with the first bytes: stdin, stdout, stderr and the working folder. The broker answers ``+`` when it
-has started the command. After that, the client sends one byte for each signal, its number. At the end, the broker sends
-``x`` and the exit status, or ``k`` and the number of the signal that ended the command.
+descriptors are sent with the first bytes: stdin, stdout, stderr and the working folder. The broker answers ``+`` when
+it has started the command. After that, the client sends one byte for each signal, its number. At the end, the broker
+sends ``x`` and the exit status, or ``k`` and the number of the signal that ended the command.
 """
 
 from __future__ import annotations

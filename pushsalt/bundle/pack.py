@@ -29,7 +29,7 @@ FIRST = "thin/store.py"
 _APART = {"thin/boot.py", "thin/coldstart.py"}
 _EXTRA = ("COPYING",)
 #: Folders of which a part is in the other archive.
-APART = ("modules", "states", "utils", "resources")
+APART = ("modules", "states", "beacons", "utils", "resources")
 #: Kinds that the loader executes, and that may say which systems they are for.
 LOADED = ("modules", "states")
 _IMPORT = re.compile(r"^ *from (thin[\w.]*) import +(\([^)]*\)|[^\n#]+)|^ *import (thin[\w.]+)", re.MULTILINE)

@@ -31,6 +31,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "events": ("pushsalt.cli.events", "Events of jobs, targets and runners, as they were and as they come"),
     "react": ("pushsalt.cli.react", "React to events by Salt's reactor configuration, in the foreground"),
     "watch": ("pushsalt.cli.watch", "Look for drift at intervals, and run the schedule, in the foreground"),
+    "serve": ("pushsalt.cli.serve", "Serve Salt's REST API and a status page, in the foreground"),
     "cp": ("pushsalt.cli.cp", "Copy files and trees to or from targets"),
     "target": ("pushsalt.cli.target", "Print the ids that match"),
     "check": ("pushsalt.cli.check", "Lint and smoke test states and formulas, offline"),

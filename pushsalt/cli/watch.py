@@ -108,6 +108,7 @@ async def _watch(given: Given, target: str, names: list[str], interval: Interval
     from pushsalt.log import DEFAULT_LEVEL
     from pushsalt.run.jobevents import open_journal
     from pushsalt.watch import metrics
+    from pushsalt.watch.beacons import Beacons
     from pushsalt.watch.clients import Clients
     from pushsalt.watch.rounds import Rounds, Watch
     from pushsalt.watch.service import Service
@@ -118,17 +119,27 @@ async def _watch(given: Given, target: str, names: list[str], interval: Interval
     options = given.job(level)
     journal = open_journal(client.project)
     clients, figures = Clients(client, options), metrics.Metrics()
-    rounds = None
+    rounds = beacons = None
     if target:
         client.target(selection)  # a wrong expression ends the command
         watched = Watch(selection, names, options, bool(given.apply))
         rounds = Rounds(clients, journal, watched, figures, _say)
+        beacons = Beacons(clients, selection, journal, _say)
     with ExitStack() as stack:
         schedule = [] if given.once else _schedule(client.project.config.opts, journal.path, stack, alone=not target)
         for entry in schedule:
             client.redactor().add_pillar(entry.kwargs)
         at, written = _metrics(given, figures)
-        service = Service(clients, figures, _say, rounds=rounds, interval=interval, schedule=schedule, written=written)
+        service = Service(
+            clients,
+            figures,
+            _say,
+            rounds=rounds,
+            beacons=None if given.once else beacons,
+            interval=interval,
+            schedule=schedule,
+            written=written,
+        )
         server = await metrics.serve(*at, figures.text) if at is not None else None
         try:
             await _until_end(service, once=bool(given.once))

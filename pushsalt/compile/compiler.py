@@ -33,8 +33,8 @@ class CompileResult:
     ``declared``    tags of the chunks in the order in which they were written
     ``aggregates``  tags of chunks that may run as one, group by group
     ``cautions``    problems that do not keep anything from running
-    ``later``       problems in files that have others, too: Salt would find them when it runs the states, so they are
-                    the last ones of a target's return
+    ``left_out``    problems that are not in a target's return, since Salt would find them when it runs the states;
+                    they are shown to people after the last problem
     ``nothing``     the reason why a highstate has nothing to run, else empty
     ``tops``        the top files that were read, for the places of problems; ``has_top``: whether any exists
     """
@@ -45,7 +45,7 @@ class CompileResult:
     matches: Matches = field(default_factory=dict)
     problems: list[Problem] = field(default_factory=list)
     cautions: list[Problem] = field(default_factory=list)
-    later: list[Problem] = field(default_factory=list)
+    left_out: list[Problem] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
     disabled: dict[str, dict[str, Any]] = field(default_factory=dict)
     declared: list[str] = field(default_factory=list)
@@ -58,7 +58,11 @@ class CompileResult:
     @property
     def errors(self) -> list[str]:
         """The texts of all problems, in Salt's words; each is an ``Explained`` with an explanation for people."""
-        return [problem.explained() for problem in (*self.problems, *self.later)]
+        texts = [problem.explained() for problem in self.problems]
+        if texts and self.left_out:
+            more = [problem.explain() for problem in self.left_out]
+            texts[-1] = Explained(texts[-1], "\n\n".join([texts[-1].explanation, *more]))
+        return list(texts)
 
     @property
     def sls(self) -> list[str]:
@@ -243,7 +247,7 @@ class StateCompiler:
             for problem in found:
                 if problem.level == "error":
                     same = any(place.path in broken for place in problem.where)
-                    (result.later if same else result.problems).append(problem)
+                    (result.left_out if same else result.problems).append(problem)
         if result.problems:
             result.low = []
         return result

@@ -39,6 +39,8 @@ UNKNOWN: Final = {
 #: Commands: their effect is not known either, but with a guard it is known whether they run.
 _COMMANDS: Final = ("cmd.run", "cmd.script", "cmd.call")
 _GUARDS: Final = ("onlyif", "unless", "creates")
+#: Arguments without which a function may fail, as its dry run does, which does not take them into account.
+_UNFORESEEN: Final = {"file.symlink": "backupname", "file.line": "create"}
 _REACTIVE: Final = ("onchanges", "onchanges_any", "onfail", "onfail_any", "onfail_all", "prereq")
 #: Maximum number of states that are named as the reason.
 MOST: Final = 20
@@ -101,8 +103,8 @@ def marks(
     found = _settled(states)
     ordered = [found[state.tag] for state in states]
     ordered += _listening(list(unique.values()), returns, found)
-    known = {each.tag for each in ordered}
-    return ordered + [Marked(tag, _own(None, ret, {})[0]) for tag, ret in returns.items() if tag not in known]
+    tags = {each.tag for each in ordered}
+    return ordered + [Marked(tag, _own(None, ret, {})[0]) for tag, ret in returns.items() if tag not in tags]
 
 
 #: What the graph writes into chunks.
@@ -154,8 +156,8 @@ def _own(chunk: Chunk | None, ret: Any, notes: Mapping[str, Any]) -> tuple[Mark,
             return "unknown", f"{function}: the command says itself what it changed (stateful)"
         if not any(key in chunk for key in _GUARDS + _REACTIVE):
             return "unknown", f"{function} has no onlyif, unless or creates"
-    if ret.get("result") is False and function == "file.symlink" and chunk.get("backupname"):
-        return "unknown", "its dry run, as Salt's, does not take backupname into account"
+    if ret.get("result") is False and chunk.get(argument := _UNFORESEEN.get(function, "")):
+        return "unknown", f"its dry run, as Salt's, does not take {argument} into account"
     if ret.get("result") is False and "retry" in chunk:
         return "unknown", "it fails, and would be tried again"
     return ("will" if changes else "none"), ""

@@ -1,4 +1,4 @@
-"""Where a broker is: whatever makes a difference for a command makes another place."""
+"""The path of a broker's socket: it differs whenever a command could behave differently."""
 
 import pytest
 

@@ -87,7 +87,7 @@ def test_a_nodegroup_of_the_same_name_is_meant_and_that_is_said(make):
         (("N@web and not G@os:x",), "a target without an option is a glob over ids: -C 'N@web and not G@os:x'"),
         (("web1 or db1",), "a target without an option is a glob over ids: -C 'web1 or db1'"),
         (("-N", "wep"), "nearest groups: web"),
-        (("-N", "all"), "'*' is all there are"),
+        (("-N", "all"), "'*' selects all targets"),
     ],
 )
 def test_what_matches_nothing_and_is_a_group(make, words, hint):

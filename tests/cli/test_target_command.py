@@ -58,13 +58,13 @@ def test_resources_are_explained(run):
     both = json.loads(run("target", "host*", "--explain", "m1", "--out", "json").out)
     assert {name: why["matches"] for name, why in both.items()} == {"dummy:m1": True, "machine:m1": True}
     wrong = run("target", "*", "--explain", "m9")
-    assert wrong.code == 1 and "no such resource behind" in wrong.err and "nearest resources: machine:m" in wrong.err
+    assert wrong.code == 1 and "no target of it manages" in wrong.err and "nearest resources: machine:m" in wrong.err
 
 
 def test_a_glob_that_resources_would_match(run):
     wrong = run("target", "m*")
     assert (wrong.code, wrong.out) == (1, "")
-    assert "-C 'm*' means dummy:m1, machine:m1, machine:m2" in wrong.err
+    assert "-C 'm*' selects dummy:m1, machine:m1, machine:m2" in wrong.err
 
 
 def test_a_wildcard_that_the_shell_took_is_recognised(run, tmp_path, monkeypatch):

@@ -1,4 +1,4 @@
-"""The spool: bounded, private, in order; damaged files and files of others are not items."""
+"""The spool: bounded, private, in order; damaged files and files of other users are ignored."""
 
 from __future__ import annotations
 

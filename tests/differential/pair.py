@@ -134,6 +134,8 @@ class Pair:
     setup: str = ""
     tag: str = ""
     net: str = ""
+    #: the machines that are started; comparisons of plans with runs need no Salt
+    kinds: tuple[str, ...] = ("salt", "ours")
     sides: dict[str, Side] = field(default_factory=dict)
 
     @classmethod
@@ -179,7 +181,7 @@ class Pair:
             _run("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "test", "-f", self.key)
             for kind in ("ecdsa", "ed25519"):
                 _run("ssh-keygen", "-q", "-t", kind, "-N", "", "-C", "root@box", "-f", self.folder / f"host_{kind}")
-        self.sides = {kind: Side(kind, self.folder / kind, f"ps{self.tag}-{kind}") for kind in ("salt", "ours")}
+        self.sides = {kind: Side(kind, self.folder / kind, f"ps{self.tag}-{kind}") for kind in self.kinds}
         self.save()
         self._network()
         self.known_hosts.write_text(f"{self.address} {(self.folder / 'host_ed25519.pub').read_text()}")

@@ -6,7 +6,6 @@ import difflib
 import fnmatch
 import json
 import logging
-import os
 import shutil
 import subprocess
 from concurrent.futures import ThreadPoolExecutor
@@ -17,11 +16,8 @@ from pushsalt.api import Client, JobOptions, Selection, Settings
 from tests.differential import alike, changed
 from tests.differential.casefiles import Call, Case, CaseFile
 from tests.differential.pair import NAME, REFERENCE, ROOTS, RUNTIME, Pair
-from tests.planning.agreement import wrong
 
 SLS = "case"
-#: Whether each run is planned before, and compared with its plan.
-PLANNED = bool(os.environ.get("PLAN"))
 
 
 class SetupError(Exception):
@@ -185,22 +181,8 @@ class Bench:
         return [f"{run}: {line}" if not line.startswith(" ") else line for line in lines]
 
     def _states(self, case: Case, pillar: dict[str, Any], test: bool) -> list[str]:
-        planned = self._planned(pillar) if PLANNED and not test else None
         want, got, low = self._both(case.opts, pillar, test)
-        lines = alike.returns(want, got, low, case.blank, case.refused)
-        if isinstance(planned, dict) and "states" in planned and isinstance(got, dict) and "raised" not in got:
-            lines += [f"the plan was wrong: {text}" for text in wrong(planned, got, {}, failures=True)]
-        return lines
-
-    def _planned(self, pillar: dict[str, Any]) -> Any:
-        """What ``pushsalt plan`` says of the run that is to come."""
-        options = JobOptions(test=True, plan=True, pillar=pillar or None, timeout=self.timeout)
-        logging.disable(logging.CRITICAL)
-        try:
-            ret = Client(self._settings()).apply(Selection(NAME), [SLS], options)[NAME].ret
-        finally:
-            logging.disable(logging.NOTSET)
-        return json.loads(json.dumps(ret, default=_json))
+        return alike.returns(want, got, low, case.blank, case.refused)
 
     def _both(self, opts: dict[str, Any], pillar: dict[str, Any], test: bool) -> tuple[Any, Any, list[dict[str, Any]]]:
         """The returns of Salt (with these minion options) and of pushsalt, and the chunks that Salt ran."""

@@ -1,4 +1,4 @@
-"""What is kept of a job besides its returns, which commands are jobs, and where their JID is seen."""
+"""The recorded data of a job besides its returns, which commands are jobs, and where their JID appears."""
 
 import hashlib
 import json

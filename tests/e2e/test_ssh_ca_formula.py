@@ -84,11 +84,11 @@ class Site:
         self.serial = str(done["serial"])
         return key
 
-    async def enters(self, key: Path, *known: Path) -> str:
+    async def enters(self, key: Path, *known_hosts: Path) -> str:
         """An empty text, or the error kind."""
         host = self.bed.targets["web1"].host()
         target = Target("web1", host="127.0.0.1", port=host["port"], user=host["user"], priv=(str(key),), agent=False)
-        options = ConnectOptions(known_hosts=known or (self.bed.known_hosts,), ssh_config=(), connect_timeout=8)
+        options = ConnectOptions(known_hosts=known_hosts or (self.bed.known_hosts,), ssh_config=(), connect_timeout=8)
         try:
             await (await connect(target, options)).close()
         except TargetError as exc:

@@ -31,7 +31,7 @@ def states(project: Project, data: dict[str, Any]) -> None:
 
 
 def seen(top: Path) -> dict[str, tuple[Any, ...]]:
-    """All that is below a folder: mode, and content or destination."""
+    """path -> (mode, content or link destination), for everything below a folder."""
     found: dict[str, tuple[Any, ...]] = {}
     for path in sorted(top.rglob("*")):
         info = path.lstat()
@@ -93,13 +93,13 @@ def test_all_is_as_it_was(project: Project, top: Path) -> None:
     undone = project.json("undo", "last", "--yes")
     assert (undone.code, seen(top)) == (0, before), undone.out + undone.err
     assert all(each["result"] in (True, None) for each in undone.data["here"]["files"])
-    # the undo is a job, and can be undone as well
+    # an undo is a job, which can be undone too
     again = project.json("undo", "last", "--yes")
     assert (again.code, seen(top)) == (0, after), again.out + again.err
 
 
 def test_what_cannot_be_undone_is_said(project: Project, top: Path) -> None:
-    """Only states with ``backup: minion`` are kept here; a file that has changed since stays as it is."""
+    """Only states with ``backup: minion`` have backups here; a file that was changed since then is left unchanged."""
     for name in ("kept", "not_kept", "changed"):
         (top / name).write_text("old\n")
     managed = {name: [{"name": f"{top}/{name}"}, {"contents": "new"}] for name in ("kept", "not_kept", "changed")}

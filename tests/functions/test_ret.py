@@ -1,4 +1,4 @@
-"""``ret.*``: jobs as the record of this machine, and returners, have them."""
+"""``ret.*``: jobs from the record of this machine, and from returners."""
 
 import json
 import sqlite3

@@ -335,7 +335,7 @@ def test_ansibles_become_method(tmp_path):
         (False, "doas"),
         (True, None),
     ]
-    assert len(found.warnings) == 1 and "`ansible_become_method` is left out where it is none of" in found.warnings[0]
+    assert len(found.warnings) == 1 and "`ansible_become_method` is ignored where it is not one of" in found.warnings[0]
 
 
 def test_su_wants_another_password_than_the_login(load):

@@ -5,16 +5,14 @@ from __future__ import annotations
 import json
 import os
 import random
-from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from pushsalt.api import Client, JobOptions, Selection, Settings
 from tests.planning.agreement import wrong
-from tests.planning.trees import BINARY, prepare, tree
+from tests.planning.bed import Bed
+from tests.planning.trees import prepare, tree
 
 pytestmark = pytest.mark.slow  # each test runs whole commands
 
@@ -22,55 +20,6 @@ pytestmark = pytest.mark.slow  # each test runs whole commands
 EXAMPLES = int(os.environ.get("PLAN_EXAMPLES", "40"))
 SEED = os.environ.get("SEED", "0")
 PARTS = 4
-HERE = Selection("here")
-
-
-@dataclass
-class Bed:
-    """A project with one target, this machine."""
-
-    folder: Path
-
-    def __post_init__(self) -> None:
-        for name in ("salt/tree/sub", "pillar"):
-            (self.folder / name).mkdir(parents=True)
-        self.write(
-            "pushsalt.yaml", json.dumps({"file_roots": {"base": ["salt"]}, "pillar_roots": {"base": ["pillar"]}})
-        )
-        self.write("inventory.yaml", json.dumps({"hosts": {"here": {"transport": "local"}}}))
-        self.write("salt/plain.txt", "one\ntwo\nthree\n")
-        self.write("salt/words.jinja", "{{ grains.id }} and {{ name }}\n")
-        self.write("salt/asks.jinja", "{{ salt['file.file_exists'](path) }}\n")
-        (self.folder / "salt/binary").write_bytes(BINARY + b"more")
-        self.write("salt/tree/one", "one of a tree\n")
-        self.write("salt/tree/sub/two", "two\n")
-        self.client = Client(Settings(config=self.folder, cache_dir=self.folder / "cache"))
-
-    def write(self, name: str, text: str) -> None:
-        (self.folder / name).write_text(text)
-
-    def plan(self, sls: str) -> Any:
-        return self._only(self.client.apply(HERE, [sls], JobOptions(test=True, plan=True)))
-
-    def apply(self, sls: str) -> Any:
-        return self._only(self.client.apply(HERE, [sls]))
-
-    def _only(self, returns: dict[str, Any]) -> Any:
-        return returns["here"].ret
-
-
-@pytest.fixture(scope="module")
-def bed(tmp_path_factory: pytest.TempPathFactory, monkeypatch_module: pytest.MonkeyPatch) -> Iterator[Bed]:
-    folder = tmp_path_factory.mktemp("plans")
-    monkeypatch_module.setenv("HOME", str(folder))
-    monkeypatch_module.setenv("XDG_RUNTIME_DIR", "")
-    yield Bed(folder)
-
-
-@pytest.fixture(scope="module")
-def monkeypatch_module() -> Iterator[pytest.MonkeyPatch]:
-    with pytest.MonkeyPatch.context() as patch:
-        yield patch
 
 
 @pytest.mark.parametrize("part", range(PARTS))
@@ -98,11 +47,33 @@ def test_random_trees(bed: Bed, tmp_path: Path, part: int) -> None:
         assert all(counts[mark] for mark in ("none", "will", "may")), counts
 
 
+@pytest.mark.parametrize("part", range(PARTS))
+def test_random_trees_from_plan_files(bed: Bed, tmp_path: Path, part: int) -> None:
+    """Nothing is taken for drift where nothing drifts, and the run does what the plan says."""
+    problems: list[str] = []
+    for at in range(part, EXAMPLES // 2, PARTS):
+        rng = random.Random(f"file {SEED}.{at}")
+        top = tmp_path / f"top{at}"
+        prepare(top, rng)
+        bed.write(f"salt/f{at}.sls", json.dumps(tree(top, rng), indent=1))
+        planned, plan = bed.planned(f"f{at}")
+        if isinstance(planned, list):  # a requisite makes a cycle
+            continue
+        returns = bed.apply_planned(plan)
+        if "error" in returns:
+            problems.append(f"tree {at} of seed {SEED}: {returns}")
+            continue
+        found = wrong(planned, returns, _texts(returns))
+        found += [f"no drift: {ret}" for ret in returns.values() if "since it was looked at" in str(ret["comment"])]
+        problems += [f"tree {at} of seed {SEED}: {text}" for text in found]
+    assert not problems, "\n\n".join(problems)
+
+
 def _texts(returns: dict[str, Any]) -> dict[str, str | None]:
-    """tag -> the current text of its file, for states whose file no later state may have changed."""
+    """path -> the current text, of the files of states after which nothing else changed."""
     ordered = sorted(returns.items(), key=lambda item: item[1]["__run_num__"])
     texts: dict[str, str | None] = {}
-    for at, (tag, ret) in enumerate(ordered):
+    for at, (_, ret) in enumerate(ordered):
         path = Path(str(ret["name"]))
         later = any(other["changes"] for _, other in ordered[at + 1 :])
         if (
@@ -111,5 +82,5 @@ def _texts(returns: dict[str, Any]) -> dict[str, str | None]:
             and path.is_file()
             and "\0" not in (text := path.read_text(errors="replace"))
         ):
-            texts[tag] = text
+            texts[str(path)] = text
     return texts

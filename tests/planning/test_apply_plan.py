@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from pushsalt.planning import planfile
 from tests.beds.project import Project
 from tests.planning.test_planfile import IDENTITY, RECIPIENT
 
@@ -157,6 +158,28 @@ def test_another_inventory(project: Project, top: Path) -> None:
     project.write("inventory.yaml", json.dumps({"hosts": {"away": {"transport": "offline"}}}))
     gone = project.run("apply", file)
     assert gone.code == 1 and "here" in gone.err
+    assert not (top / "f").exists()
+
+
+def test_a_plan_of_another_pushsalt(project: Project, top: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    states(project, {f"{top}/f": {"file.managed": [{"contents": "x"}]}})
+    file = project.folder / planned(project)
+    monkeypatch.setenv("HOME", str(project.home))
+    monkeypatch.delenv("XDG_STATE_HOME", raising=False)
+    plan = planfile.read(file, list)
+    plan.made["runtime"] = "0" * 64
+    planfile.write(file, plan)
+    done = project.run("apply", "a.plan")
+    assert done.code == 1 and "made by another pushsalt" in done.err and "hint: make a new plan" in done.err
+    assert not (top / "f").exists()
+
+
+def test_a_plan_that_is_sealed_to_somebody_else(project: Project, top: Path) -> None:
+    states(project, {f"{top}/f": {"file.managed": [{"contents": "x"}]}})
+    file = planned(project)
+    project.variables["XDG_STATE_HOME"] = str(project.folder / "other-state")
+    done = project.run("apply", file)
+    assert done.code == 1 and "sealed to another key" in done.err and "--recipient" in done.err
     assert not (top / "f").exists()
 
 

@@ -144,6 +144,14 @@ def test_a_link_that_moves_what_is_there() -> None:
     assert [each.mark for each in marks([{**chunk, "backupname": "/b"}], {tag: ret}, {})] == ["unknown"]
 
 
+def test_a_line_of_a_file_that_is_made() -> None:
+    chunk = {"state": "file", "fun": "line", "name": "/f", "__id__": "l", "content": "x"}
+    ret = {"result": False, "changes": {}, "comment": "/f: file not found", "name": "/f"}
+    tag = "file_|-l_|-/f_|-line"
+    assert [each.mark for each in marks([chunk], {tag: ret}, {})] == ["none"]
+    assert [each.mark for each in marks([{**chunk, "create": True}], {tag: ret}, {})] == ["unknown"]
+
+
 def test_a_dry_run_that_speaks_of_a_change_that_is_none() -> None:
     chunk = {"state": "cron", "fun": "file", "name": "salt://tab", "__id__": "tab"}
     tag = "cron_|-tab_|-salt://tab_|-file"
@@ -176,8 +184,8 @@ def test_what_the_run_did_not_come_to() -> None:
 
 def test_parallel_states() -> None:
     """A parallel state may change something while an earlier one of the list still looks."""
-    beside = chunk("beside", "file.managed", name="/a", parallel=True)
-    found = marked((chunk("/a", "file.append"), SAME), (beside, WOULD))
+    parallel = chunk("beside", "file.managed", name="/a", parallel=True)
+    found = marked((chunk("/a", "file.append"), SAME), (parallel, WOULD))
     assert found["/a"].mark == "may"
 
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
+import http.server
 import json
 import re
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -137,3 +140,45 @@ def done(name):
     states(project, {"b": {"told.done": []}, "a": {"mine.done": []}})
     found = {state["__id__"]: state["mark"] for state in project.json("plan", "here", "s").data["here"]["states"]}
     assert found == {"b": "none", "a": "unknown"}
+
+
+class Page(http.server.BaseHTTPRequestHandler):
+    """A server of one page."""
+
+    text = b"a page\n"
+
+    def do_GET(self) -> None:
+        self.send_response(200)
+        self.end_headers()
+        self.wfile.write(self.text)
+
+    def log_message(self, *words: object) -> None:
+        pass
+
+
+def test_sources_from_the_web_do_not_get_into_the_cache(project: Project, tmp_path: Path) -> None:
+    """States look at that cache: what a plan puts there would make the run another one than the plan says."""
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Page)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    url, digest = f"http://127.0.0.1:{server.server_port}/page", hashlib.sha256(Page.text).hexdigest()
+    states(
+        project,
+        {
+            "not yet": {"file.not_cached": [{"name": url}]},
+            f"{tmp_path}/f": {"file.managed": [{"source": url}, {"source_hash": digest}]},
+        },
+    )
+
+    def cached() -> list[Path]:
+        return [path for path in project.home.rglob("extrn_files/**/page") if path.is_file()]
+
+    try:
+        first, second = (project.json("plan", "here", "s").data["here"]["states"] for _ in range(2))
+        assert first == second and cached() == []
+        assert first[0]["mark"] == "none" and first[1]["diff"].endswith("+a page\n")
+        done = project.json("apply", "here", "s")
+        assert done.code == 0 and [bool(ret["changes"]) for ret in done.data["here"].values()] == [False, True]
+        assert cached(), "a run does keep it"
+    finally:
+        server.shutdown()
+        server.server_close()

@@ -48,8 +48,8 @@ def test_run_answers_here(bed, mine):
 
 def test_it_may_ask_the_target(bed, mine):
     done = bed.json("run", "here", "mine.asked", "echo $PPID")
-    there, here = done.data["here"]
-    assert there.isdigit() and int(there) != here
+    target_pid, own_pid = done.data["here"]
+    assert target_pid.isdigit() and int(target_pid) != own_pid
 
 
 def test_templates_call_it(bed, mine):

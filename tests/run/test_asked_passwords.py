@@ -1,4 +1,4 @@
-"""Passwords that are in no file: a prompt asks once (-k, -K), or a program of the operator's prints them."""
+"""Passwords that are not in files: one prompt asks for them (-k, -K), or a program of the operator prints them."""
 
 from __future__ import annotations
 
@@ -177,7 +177,7 @@ def test_commands_that_give_none(project, tmp_path, command, said):
 @pytest.mark.parametrize(
     "host, said",
     [
-        ("{passwd: a, passwd_command: b}", "stands beside `passwd`"),
+        ("{passwd: a, passwd_command: b}", "cannot be used together with `passwd`"),
         ("{passwd_command: {a: b}}", "must be a command"),
         ("{passwd_command: ''}", "is empty"),
         ("{passwd_command: []}", "is empty"),

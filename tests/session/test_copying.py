@@ -63,7 +63,7 @@ async def test_names_that_lead_elsewhere(tmp_path: Path, name: str) -> None:
     [None, "x", ["x"], ["x", "f", None, 0o644, -1, 0], ["x", "f", None, "0644", 1, 0], [b"x", "f", None, 1, 1, 1]],
 )
 async def test_entries_that_make_no_sense(tmp_path: Path, entry: Any) -> None:
-    with pytest.raises(TargetError, match="no sense"):
+    with pytest.raises(TargetError, match="has an invalid entry"):
         await fetched(tmp_path, [TOP, entry])
 
 

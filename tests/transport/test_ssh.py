@@ -248,10 +248,10 @@ async def test_hashed_names_and_patterns(bed, tmp_path):
     assert "127.0.0.1" not in hosts.read_text()
     assert await run(target(bed), ConnectOptions(known_hosts=(hosts,), ssh_config=())) == b"here\n"
     key = " ".join(Path(f"{bed.host_key}.pub").read_text().split()[:2])
-    for patterns, known in (("[127.0.0.*]:*", True), ("[127.0.0.*]:*,![127.0.0.1]:*", False), ("127.0.0.1", True)):
+    for patterns, is_known in (("[127.0.0.*]:*", True), ("[127.0.0.*]:*,![127.0.0.1]:*", False), ("127.0.0.1", True)):
         hosts.write_text(f"{patterns} {key}\n")
         options = ConnectOptions(known_hosts=(hosts,), ssh_config=())
-        if known:
+        if is_known:
             assert await run(target(bed), options) == b"here\n"
         else:
             assert (await refused(target(bed), options)).kind == "host_key_unknown"
@@ -487,8 +487,8 @@ async def test_ssh_config_cannot_either_and_the_error_says_so(bed, tmp_path):
     options = ConnectOptions(known_hosts=(tmp_path / "hosts",), ssh_config=(config,))
     error = await refused(target(bed), options)
     assert error.kind == "host_key_unknown" and f"StrictHostKeyChecking no ({config}:2)" in error.message
-    known = ConnectOptions(known_hosts=(bed.known_hosts,), ssh_config=(config,))
-    assert await run(target(bed), known) == b"here\n"
+    with_known_hosts = ConnectOptions(known_hosts=(bed.known_hosts,), ssh_config=(config,))
+    assert await run(target(bed), with_known_hosts) == b"here\n"
 
 
 async def test_new_keys_are_remembered_where_ssh_config_forgets_them(bed, tmp_path, monkeypatch):

@@ -1,4 +1,4 @@
-"""Salt's schedule: its words, and what is wrong in it."""
+"""Salt's schedule: its options, and errors in it."""
 
 from __future__ import annotations
 

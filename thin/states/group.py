@@ -1,5 +1,6 @@
 """Groups. Salt: states/group.py"""
 
+from thin import detail
 from thin.exceptions import CommandExecutionError, SaltInvocationError
 
 __usual__ = True
@@ -36,8 +37,10 @@ def present(name, gid=None, system=False, addusers=None, delusers=None, members=
     ret = _ret(name, True, "Group %s is present and up to date" % name)
     if members is not None and (addusers is not None or delusers is not None):
         words = 'Error: Conflicting options "members" with "addusers" and/or "delusers" can not be used together. '
+        detail.same()
         return _with(ret, None, words)
     if set(addusers or ()) & set(delusers or ()):
+        detail.same()
         return _with(ret, None, "Error. Same user(s) can not be added and deleted simultaneously")
     try:
         gid = int(gid) if gid not in (None, "") else None
