@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
-import json
 import os
 import pty
 import select
@@ -242,31 +241,6 @@ def test_a_file_in_place_of_the_socket(kept):
 
 
 # --- time and machines
-
-
-def test_the_server_is_asked_after_the_machine_has_slept(kept, bed, tmp_path):
-    """The clock jumps, as it does for programs after a laptop's sleep: a connection may have died meanwhile."""
-    offset = tmp_path / "clock" / "offset"
-    offset.parent.mkdir()
-    offset.write_text("0")
-    (offset.parent / "sitecustomize.py").write_text(
-        "import time\nreal = time.time\n\n\n"
-        f"def jumped():\n    with open({str(offset)!r}) as file:\n        return real() + float(file.read() or 0)\n\n\n"
-        "time.time = jumped\n"
-    )
-    kept.project.variables["PYTHONPATH"] = f"{offset.parent}:{kept.project.environment['PYTHONPATH']}"
-    first = begin(kept)
-    assert begin(kept) == first
-    logins = children(bed.targets["t1"].process.pid)
-    for login in logins:
-        os.kill(login, signal.SIGSTOP)  # it does not answer any more, and nobody has said so
-    try:
-        offset.write_text("7200")
-        assert begin(kept) != first
-    finally:
-        for login in logins:
-            os.kill(login, signal.SIGKILL)
-    assert json.loads(kept.project.run("session", "list", "--out", "json").out)
 
 
 def test_a_target_that_was_restarted_is_a_new_session(kept, bed):

@@ -131,7 +131,7 @@ def test_a_run_survives_its_connection(kept, bed):
     assert done.code == 0, (done.out, done.err)
     assert [ret["__id__"] for ret in values(done.data["t1"])] == ["one", "two", "three", "four"]
     assert counted(kept.home) == ["one", "two", "four"]
-    assert "the connection was lost in mid-run and made again" in done.err
+    assert "the connection was lost during the run and restored" in done.err
     kept.apply()
     assert kept.project.run("session", "stop").code == 0
     nothing_stays(kept.home)
