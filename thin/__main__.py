@@ -61,9 +61,6 @@ def _session(channel, state, store, ahead=None):
 
 
 def _served(channel, state, store, ahead):
-    trouble = store.keep_archive() if not state["clean"] else ""
-    if trouble:
-        channel.say(b"N", [("kind", "warning"), ("message", trouble)])
     if state.get("resume") is not None:
         from thin import surviving
 
@@ -103,6 +100,9 @@ def _served(channel, state, store, ahead):
         )
     for fd in (theirs.detach(), err_write, life_read):
         os.close(fd)
+    trouble = store.keep_archive()  # while the worker begins
+    if trouble:
+        channel.say(b"N", [("kind", "warning"), ("message", trouble)])
     work = kind(channel, ours, err_read, pid, state)
     status, sound = work.run(), False
     if kind is not relay.Relay:

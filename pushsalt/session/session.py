@@ -477,7 +477,7 @@ class Session:
         left_out = self._channel.intake.left_out
         if left_out:
             log.warning("%s: %d of its log lines are left out: they came too fast", self.target.id, left_out)
-        stream = self._channel.stream
+        stream = self._channel.end()
         if self._is_sound and self._channels is not None:
             self._channels.keep(self._channel)
             return
