@@ -1,4 +1,5 @@
-"""Several consecutive sessions on one channel: the supervisor stays, and forks a worker for each.
+"""Several consecutive sessions on one channel: the supervisor stays, and forks a worker for each. Of a run of states
+that may outlive the channel it is the front (thin.front), and forks a supervisor.
 
 They share only the started Python and the loaded runtime. Each has its own worker process, with its own loaders, grains
 and pillar, and its own lock and deadline. Another session may follow only after a normal end; otherwise the supervisor
@@ -15,7 +16,7 @@ import sys
 from thin import boot
 
 #: The keys that a frame of parameters may have, and the function that converts each value.
-PARAMETERS = {"lock": str, "wait": float, "deadline": float, "lock_name": str}
+PARAMETERS = {"lock": str, "wait": float, "deadline": float, "lock_name": str, "job": str, "reconnect": float}
 LIMIT = 64 * 1024
 #: Before the number of a pack of the runtime, which is reported like the name of a module.
 PACK = "+"

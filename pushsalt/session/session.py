@@ -104,7 +104,7 @@ class Session:
         start = start or Start()
         session._deep = bool(start.opts.get("grains_deep_merge"))
         ours = Ours(lambda: session._channel, session._use, session._warn, session._fail, on_event)
-        session._survival = Survival(target, runtime, start, reconnect if channels is None else None, ours)
+        session._survival = Survival(target, runtime, start, reconnect, ours)
         try:
             await session._open(connection, runtime, start, first)
         except BaseException:
@@ -113,8 +113,8 @@ class Session:
         return session
 
     def _use(self, channel: Channel) -> None:
-        """Use this channel from now on."""
-        self._channel = channel
+        """Use this channel from now on; no other session follows on it."""
+        self._channel, self._channels = channel, None
 
     # --- for callers
 
