@@ -346,7 +346,7 @@ def test_links_stay_within_the_tree(repo, serve):
         ([{"update_interval": "soon"}], "whole number"),
         ([{"filter": "--exec=x"}], "not a filter"),
         ([{"pubkey": "/x.pub"}], "without `privkey`"),
-        ([{"proxy": "a b"}], "no URL"),
+        ([{"proxy": "a b"}], "not a URL"),
         ([{"ssl_verify": "perhaps"}], "ssl_verify must be true or false"),
         ([{"user": ["x"]}], "user must be text, not a list"),
         ([{"saltenv": 5}], "not a list of options"),

@@ -98,7 +98,7 @@ def test_a_copy_that_is_there_is_not_read_by_it(
         with pytest.raises(GitError, match=r"git 1\.8\.3\.1; pushsalt needs git >= 2\.29"):
             serve(one, **more).read("a")
     [said] = [record.getMessage() for record in caplog.records]
-    assert said.startswith(f"git: {one.url} cannot be fetched: git 1.8.3.1 here") and "is used" not in said
+    assert said.startswith(f"git: {one.url} cannot be fetched: this machine has git 1.8.3.1;") and "is used" not in said
     assert set(git.log.read_text().splitlines()) == {"--version"}
 
 
