@@ -150,12 +150,13 @@ def _own(chunk: Chunk | None, ret: Any, notes: Mapping[str, Any]) -> tuple[Mark,
     for pattern, why in UNKNOWN.items():
         if fnmatchcase(function, pattern):
             return "unknown", f"{function}: {why}"
+    if notes.get("unsure"):
+        return "unknown", f"{function}: {notes['unsure']}"
     changes = (ret.get("result") is None or bool(ret.get("changes"))) and not notes.get("same")
-    if function in _COMMANDS and changes:
-        if chunk.get("stateful"):
-            return "unknown", f"{function}: the command says itself what it changed (stateful)"
-        if not any(key in chunk for key in _GUARDS + _REACTIVE):
-            return "unknown", f"{function} has no onlyif, unless or creates"
+    if function in _COMMANDS and chunk.get("stateful"):  # also where the command of test_name says that nothing changes
+        return "unknown", f"{function}: the command says itself what it changed (stateful)"
+    if function in _COMMANDS and changes and not any(key in chunk for key in _GUARDS + _REACTIVE):
+        return "unknown", f"{function} has no onlyif, unless or creates"
     if ret.get("result") is False and chunk.get(argument := _UNFORESEEN.get(function, "")):
         return "unknown", f"its dry run, as Salt's, does not take {argument} into account"
     if ret.get("result") is False and "retry" in chunk:

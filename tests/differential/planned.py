@@ -21,7 +21,7 @@ from tests.differential.sidebyside import SLS, Bench, _json
 from tests.planning.agreement import wrong
 
 #: States whose return, as Salt's, does not tell all that they change: that their file is another one proves the plan.
-UNTOLD = ("acl.absent", "ini.sections_absent")
+UNTOLD = ("acl.absent", "acl.list_absent", "ini.sections_absent")
 
 
 class PlanBench(Bench):
@@ -100,11 +100,12 @@ class PlanBench(Bench):
 
 
 def _seen(root: Path, path: str) -> object:
-    """Text, mode and ACLs of a file."""
+    """Text, mode and ACLs of a file, and of all that is below a folder."""
     place = f"{root}{path}"
     try:
         acls = [(name, os.getxattr(place, name)) for name in os.listxattr(place) if "acl" in name]
-        return changed.text(root, path), os.stat(place).st_mode, acls
+        below = [_seen(root, f"{path}/{name}") for name in sorted(os.listdir(place))] if os.path.isdir(place) else []
+        return changed.text(root, path), os.stat(place).st_mode, acls, below
     except OSError:
         return None
 
