@@ -104,7 +104,16 @@ def marks(
     ordered = [found[state.tag] for state in states]
     ordered += _listening(list(unique.values()), returns, found)
     known = {each.tag for each in ordered}
-    return ordered + [Marked(tag, _own(None, ret, {})[0]) for tag, ret in returns.items() if tag not in known]
+    return ordered + [_inner(tag, ret, ordered) for tag, ret in returns.items() if tag not in known]
+
+
+def _inner(tag: str, ret: Any, outer: Sequence[Marked]) -> Marked:
+    """The mark of a state that ran inside of another one (x509), which has the same ID and decides what it writes."""
+    own = _own(None, ret, {})[0]
+    if not isinstance(ret, Mapping) or ret.get("__state_ran__") is not True:
+        return Marked(tag, own)
+    causes = [each.tag for each in outer if each.mark != "none" and f"_|-{ret.get('__id__')}_|-" in each.tag]
+    return Marked(tag, "may" if causes else own, causes[:MOST])
 
 
 #: What the graph writes into chunks.

@@ -59,7 +59,8 @@ def check_page(findings: Sequence[Finding], here: str) -> Page:
             for each in found
         ]
         worst = next(level for level in ("error", "warning", "info") if any(each.level == level for each in found))
-        page.items.append(Item(_from(path, here), _BY_LEVEL[worst], f"{len(found)} finding{'s' * (len(found) > 1)}", rows))
+        words = f"{len(found)} finding{'s' * (len(found) > 1)}"
+        page.items.append(Item(_from(path, here), _BY_LEVEL[worst], words, rows))
     return page
 
 

@@ -172,6 +172,14 @@ def test_a_dry_run_that_does_not_tell() -> None:
     assert words(found)["/r"] == "unknown" and "it fetches nothing" in found["/r"].why
 
 
+def test_a_state_inside_of_another_one() -> None:
+    low, tag = chunk("/c", "x509.certificate_managed"), "file_|-/c_|-/c_|-managed"
+    inner = {**SAME, "__state_ran__": True, "__id__": "/c", "__run_num__": 1}
+    for outer, mark in ((WOULD, "may"), (SAME, "none")):
+        found = marks([low], {tag_of(low): {**outer, "__run_num__": 0}, tag: inner}, {})
+        assert [(each.tag, each.mark) for each in found][1] == (tag, mark)
+
+
 def test_two_folders_of_one_archive() -> None:
     """The first keeps the digest of the archive, by which the second may skip it."""
     first, second = (chunk(name, "archive.extracted", source="/a.tar") for name in ("/x", "/y"))
