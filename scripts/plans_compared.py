@@ -55,7 +55,7 @@ _REACTIONS = "after a state that changes something: one that it requires or reac
 _LOOKS = "or one that changes what it looks at"
 _ANYTHING = "or any other, as it may look at anything"
 _COMMANDS = "a command without a guard, or a stateful one"
-_FAILS = "it failed in the dry run, and would be tried again"
+_FAILS = "its dry run did not tell what the run does, or it failed and would be tried again"
 
 
 def read() -> dict[str, Any]:
@@ -93,7 +93,7 @@ def why(function: str, marks: Counter[str]) -> str:
     """The reasons for which a function was not always sure."""
     words = []
     if marks["may"]:
-        nothing = footprints.of({"state": (parts := function.split("."))[0], "fun": parts[1], "name": "x"}, {})
+        nothing = footprints.of({"state": (parts := function.split("."))[0], "fun": parts[1], "name": "/x"}, {})
         more = _ANYTHING if nothing.reads.everything else _LOOKS if nothing.reads != footprints.NOTHING else ""
         words.append(", ".join(filter(None, (_REACTIONS, more))))
     if marks["unknown"]:
@@ -109,7 +109,11 @@ def page(record: dict[str, Any]) -> str:
     wrong = [name for name, one in record["cases"].items() if not one["right"]]
     told = f"\nIn {len(wrong)} cases it was wrong: {'; '.join(wrong)}.\n" if wrong else "\nAll of them were right.\n"
     head = HEAD.format(
-        cases=len(record["cases"]), all=record["all"], date=record["date"], wrong=told, **{mark: total[mark] for mark in MARKS}
+        cases=len(record["cases"]),
+        all=record["all"],
+        date=record["date"],
+        wrong=told,
+        **{mark: total[mark] for mark in MARKS},
     )
     return head + "".join(_rows(functions))
 
