@@ -1,11 +1,12 @@
 """Measures the cost of job records.
 
-    python benchmarks/jobs.py [list] [returns] [targets] [events]
+    python benchmarks/jobs.py [list] [returns] [targets] [apply] [events]
 
 ``list``: ``pushsalt jobs list`` over 10,000 kept jobs, the whole process (below 200 ms). ``returns``: 5,000 returns, of
 ``test.ping`` and of 50 states each, told to a recorder as a job does (below 1 s in all). ``targets``: a job on 100
-local targets with the record and without it, in turns (below 3 %). ``events``: the same with the journal of events and
-without it; and what the writes of its 101 events take, alone.
+local targets with the record and without it, in turns (below 3 %). ``apply``: the same with 10 states that make no
+changes, whose returns are recorded one by one, before each target removes its own. ``events``: the same with the
+journal of events and without it; and the writes of its 101 events alone.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +33,8 @@ from pushsalt.journal.writer import Writer
 from pushsalt.model import TargetReturn
 from pushsalt.redact import Redactor
 from pushsalt.run.observers import Observers
+
+TEN_STATES = "".join(f"state {number}:\n  test.nop\n" for number in range(10))
 
 
 def states(count: int = 50) -> dict[str, Any]:
@@ -92,16 +96,23 @@ async def returned(folder: Path) -> None:
             print(f"5,000 returns of {name}, {at_a_time} at a time: {took:.2f} s, CPU {cpu:.2f} s, {size} bytes")
 
 
-def targets(folder: Path, option: str = "job_cache", what: str = "the record", rounds: int = 11) -> None:
+def targets(
+    folder: Path,
+    option: str = "job_cache",
+    what: str = "the record",
+    words: Sequence[str] = ("run", "*", "test.ping"),
+    rounds: int = 11,
+) -> None:
     hosts = {f"t{number}": {"transport": "local", "thin_dir": str(folder / f"t{number}")} for number in range(100)}
     (folder / "inventory.yaml").write_text(json.dumps({"hosts": hosts}))
     took: dict[str, list[float]] = {"true": [], "false": []}
     cpus: dict[str, list[float]] = {"true": [], "false": []}
     for number in range(rounds):
         for kept, times in took.items():
-            (folder / "pushsalt.yaml").write_text(f"{option}: {kept}\n")
+            roots = json.dumps({"base": [str(folder / "states")]})
+            (folder / "pushsalt.yaml").write_text(f"{option}: {kept}\nfile_roots: {roots}\n")
             began, cpu = time.perf_counter(), used_by_children()
-            argv = [sys.executable, "-m", "pushsalt", "--cache-dir", str(folder / kept), "run", "*", "test.ping"]
+            argv = [sys.executable, "-m", "pushsalt", "--cache-dir", str(folder / kept), *words]
             subprocess.run(argv, check=True, stdout=subprocess.DEVNULL, cwd=folder)
             if number:
                 times.append(time.perf_counter() - began)
@@ -109,7 +120,7 @@ def targets(folder: Path, option: str = "job_cache", what: str = "the record", r
     for name, values in (("", took), ("CPU ", cpus)):
         with_it, without = (statistics.median(values[kept]) for kept in ("true", "false"))
         more = (with_it / without - 1) * 100
-        print(f"100 targets: {name}{with_it:.2f} s with {what}, {without:.2f} s without: {more:+.1f} %")
+        print(f"{words[0]}, 100 targets: {name}{with_it:.2f} s with {what}, {without:.2f} s without: {more:+.1f} %")
 
 
 def used_by_children() -> float:
@@ -146,6 +157,10 @@ def main(wanted: list[str]) -> None:
         if not wanted or "targets" in wanted:
             (folder / "targets").mkdir()
             targets(folder / "targets")
+        if not wanted or "apply" in wanted:
+            (folder / "apply" / "states").mkdir(parents=True)
+            (folder / "apply" / "states" / "ten.sls").write_text(TEN_STATES)
+            targets(folder / "apply", words=("apply", "*", "ten"))
         if not wanted or "events" in wanted:
             (folder / "events").mkdir()
             journal_writes(folder / "events")

@@ -105,7 +105,7 @@ LAYERS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     (
         "presentation",
         "what people see and type",
-        ("display", "outputters", "reports", "log", "check", "cli", "demo", "__main__"),
+        ("display", "outputters", "reports", "serve", "log", "check", "cli", "demo", "__main__"),
     ),
 )
 
@@ -134,21 +134,45 @@ def names(package: str = "pushsalt") -> frozenset[str]:
     return frozenset(name for name, _ in modules(package))
 
 
+def statements(body: list[ast.stmt]) -> Iterator[ast.stmt]:
+    """The statements with those inside of them, without expressions: much faster than ``ast.walk``."""
+    for node in body:
+        yield node
+        for part in ("body", "orelse", "finalbody"):
+            yield from statements(getattr(node, part, []))
+        for part in ("handlers", "cases"):
+            for branch in getattr(node, part, []):
+                yield from statements(branch.body)
+
+
+@cache
+def imports(path: Path) -> tuple[tuple[int, str, tuple[str, ...]], ...]:
+    """The imports of a file, in any place: (line, module, the names that are imported from it).
+
+    The module starts with a dot if the import is relative.
+    """
+    found: list[tuple[int, str, tuple[str, ...]]] = []
+    for node in statements(ast.parse(path.read_text()).body):
+        if isinstance(node, ast.Import):
+            found += [(node.lineno, alias.name, ()) for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            names = tuple(alias.name for alias in node.names)
+            found.append((node.lineno, "." * node.level + (node.module or ""), names))
+    return tuple(found)
+
+
 @cache
 def imported(path: Path, package: str = "pushsalt") -> set[str]:
     """The modules of the package that a file imports, in any place."""
     found = set()
-    known = names(package)
-    for node in ast.walk(ast.parse(path.read_text())):
-        if isinstance(node, ast.Import):
-            found |= {alias.name for alias in node.names}
-        elif isinstance(node, ast.ImportFrom):
-            if node.level or not node.module:
-                raise ValueError(f"{path}:{node.lineno}: write the import in full, from its first package")
-            for alias in node.names:
-                full = f"{node.module}.{alias.name}"
-                found.add(full if full in known else node.module)
-    return {name for name in found if name.split(".")[0] == package}
+    modules = names(package)
+    for line, module, parts in imports(path):
+        if module.startswith("."):
+            raise ValueError(f"{path}:{line}: write the import in full, from its first package")
+        if module.split(".")[0] == package:
+            full = [f"{module}.{part}" for part in parts]
+            found |= {name if name in modules else module for name in full} if parts else {module}
+    return found
 
 
 def module_edges(package: str = "pushsalt") -> dict[str, set[str]]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Mapping
+from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,7 @@ OUTSIDE = {
     "benchmarks/INDEX.md": "benchmarks/INDEX.md",
     "benchmarks/INDEX_LOAD.md": "benchmarks/INDEX_LOAD.md",
 }
+BACKSLASH_BAR = "\\|"
 #: a code block, a link, or inline code, whichever begins first; groups are the link's text and target
 _TOKEN = re.compile(r"^```.*?^```$|(?<!!)\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^)\s]+)\)|`[^`\n]+`", re.M | re.S)
 
@@ -73,14 +75,17 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
-    """Convert links with repository paths to links of the site."""
+    """Convert links with repository paths to links of the site, and ``\\|`` in code of tables to what GitHub shows."""
     place = page.file.src_uri
     source = next((name for name, at in OUTSIDE.items() if at == place), f"docs/{place}")
 
     def link(found: re.Match[str]) -> str:
         text, target = found.groups()
         if target is None:
-            return found.group()
+            code = found.group()
+            if BACKSLASH_BAR not in code or code.startswith("```"):
+                return code
+            return f"<code>{escape(code[1:-1], quote=False).replace(BACKSLASH_BAR, '&#124;')}</code>"
         path, _, anchor = target.partition("#")
         if not path or "://" in target or target.startswith("mailto:"):
             return found.group()

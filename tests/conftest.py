@@ -2,8 +2,8 @@
 measure the machine.
 
 By default hypothesis draws the same examples everywhere, so that only a change makes the suite fail;
-``--hypothesis-profile new --hypothesis-seed N`` draws others, as ``.ci/run`` does. An example that fails becomes an
-``@example`` of its test.
+``--hypothesis-profile new --hypothesis-seed N`` draws others, as ``.ci/run`` does; ``few`` draws 20 instead of 100. An
+example that fails becomes an ``@example`` of its test.
 
 Each process of a parallel run (pytest -n) has a home of its own: runs of the same user on this machine would wait for
 each other's lock.
@@ -25,6 +25,7 @@ from tests.beds import machines, required, share
 
 settings.register_profile("same", deadline=None, derandomize=True)
 settings.register_profile("new", deadline=None, print_blob=True, database=None)
+settings.register_profile("few", settings.get_profile("same"), max_examples=20)
 settings.load_profile("same")
 
 for number, usual in ((signal.SIGINT, signal.default_int_handler), (signal.SIGHUP, signal.SIG_DFL)):

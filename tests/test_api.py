@@ -8,6 +8,7 @@ import pytest
 from pushsalt.api import Client, JobOptions, Reporter, Selection, Settings
 from pushsalt.errors import InventoryError, NoTargetError
 from pushsalt.model import TargetReturn
+from pushsalt.run.jobstart import Account, on_behalf_of
 
 INVENTORY = {
     "hosts": {
@@ -31,12 +32,12 @@ def client(tmp_path):
 def test_apply_gives_one_typed_return_a_target(client):
     returns = client.apply(Selection("*"), ["hello"])
     assert set(returns) == {"here", "paper"}
-    here = returns["here"]
-    assert isinstance(here, TargetReturn)
-    assert (here.shape, here.exit_code, here.round_trips > 0) == ("states", 0, True)
-    [ret] = here.ret.values()
+    only = returns["here"]
+    assert isinstance(only, TargetReturn)
+    assert (only.shape, only.exit_code, only.round_trips > 0) == ("states", 0, True)
+    [ret] = only.ret.values()
     assert (ret["result"], ret["__sls__"], bool(ret["changes"])) == (True, "hello", True)
-    assert {"connect", "grains", "render", "run"} <= set(here.phases)
+    assert {"connect", "grains", "render", "run"} <= set(only.phases)
     paper = returns["paper"]
     assert (paper.shape, paper.exit_code, paper.ret["error"]["kind"]) == ("error", 3, "offline")
 
@@ -103,3 +104,22 @@ def test_wrong_commands_raise(client, tmp_path):
     (tmp_path / "broken.yaml").write_text("hosts: [")
     with pytest.raises(InventoryError, match=r"broken\.yaml:\d"):
         Client(Settings(inventories=[tmp_path / "broken.yaml"])).target(Selection("*"))
+
+
+def test_a_client_for_some_targets_leaves_out_the_others(client):
+    other = client.within()
+    other.only = frozenset({"paper", "gone"})
+    assert other.target(Selection("*")) == ["paper"]
+    assert set(other.run(Selection("*"), "state.show_low_sls", ["hello"])) == {"paper"}
+    with pytest.raises(NoTargetError):
+        other.target(Selection("here"))
+    assert sorted(client.target(Selection("*"))) == ["here", "paper"]
+
+
+def test_jobs_on_behalf_of_an_account(client):
+    with on_behalf_of(Account("anna", "file")):
+        client.run(Selection("here"), "test.ping")
+    client.run(Selection("here"), "test.ping")
+    last, first = (client.jobs.get(job.jid) for job in client.jobs.list())
+    assert (first.user, first.detail["origin"]["eauth"]) == ("anna", "file")
+    assert last.user != "anna" and "eauth" not in last.detail["origin"]

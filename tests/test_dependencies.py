@@ -1,12 +1,11 @@
 """pyproject.toml declares all imports of pushsalt and its tests."""
 
-import ast
 import importlib.metadata
 import re
 import sys
 from pathlib import Path
 
-import pytest
+from tests.beds.import_graph import import_graph
 
 ROOT = Path(__file__).parent.parent
 TEXT = (ROOT / "pyproject.toml").read_text()
@@ -14,8 +13,9 @@ TEXT = (ROOT / "pyproject.toml").read_text()
 NONE = {"salt", "scripts", "tests"}
 #: modules whose distributions are not derived from their names if they are not installed
 DISTRIBUTIONS = {"git": "gitpython", "nacl": "pynacl", "yaml": "pyyaml", "tomli": "tomli"}
+DISTRIBUTIONS_OF = importlib.metadata.packages_distributions()
 #: optional imports of pushsalt
-EXTRAS = ("mako", "nacl", "toml", "jmespath", "timelib", "keyring", "postgres", "mysql", "redis")
+EXTRAS = ("mako", "nacl", "toml", "jmespath", "timelib", "keyring", "postgres", "mysql", "redis", "serve")
 
 
 def declared(*names):
@@ -31,32 +31,37 @@ def foreign(top):
     """{module: one file that imports it}, without the standard library and the project itself."""
     found = {}
     for path in sorted((ROOT / top).rglob("*.py")):
-        names = set()
-        for node in ast.walk(ast.parse(path.read_text())):
-            if isinstance(node, ast.Import):
-                names |= {alias.name for alias in node.names}
-            elif isinstance(node, ast.ImportFrom):
-                names.add(node.module)
-        beside = {other.stem for other in path.parent.iterdir()}
-        for name in {name.split(".")[0] for name in names} - sys.stdlib_module_names - {"pushsalt", "thin"} - beside:
+        names = {module.split(".")[0] for _, module, _ in import_graph.imports(path)}
+        siblings = {other.stem for other in path.parent.iterdir()}
+        for name in names - sys.stdlib_module_names - {"", "pushsalt", "thin"} - siblings:
             found.setdefault(name, path.relative_to(ROOT).as_posix())
     return found
 
 
 def distribution(module):
-    known = importlib.metadata.packages_distributions().get(module)
-    return known[0].lower() if known else DISTRIBUTIONS.get(module, module)
+    installed = DISTRIBUTIONS_OF.get(module)
+    return installed[0].lower() if installed else DISTRIBUTIONS.get(module, module)
 
 
-@pytest.mark.parametrize("module,path", sorted(foreign("pushsalt").items()))
-def test_what_pushsalt_imports_is_declared(module, path):
-    assert distribution(module) in declared("dependencies", *EXTRAS), path
+def undeclared(top, *extras):
+    """{module: one file that imports it} of the modules whose distributions these lists do not declare."""
+    distributions = declared("dependencies", *EXTRAS, *extras)
+    return {name: path for name, path in foreign(top).items() if distribution(name) not in distributions}
 
 
-@pytest.mark.parametrize("module,path", sorted(foreign("tests").items()))
-def test_what_tests_import_is_declared(module, path):
-    wanted = declared("dependencies", *EXTRAS, "test", "test-servers")
-    assert module in NONE or distribution(module) in wanted, path
+def test_what_pushsalt_imports_is_declared():
+    assert not undeclared("pushsalt")
+
+
+def test_what_tests_import_is_declared():
+    assert set(undeclared("tests", "test", "test-servers")) <= NONE
+
+
+def test_an_undeclared_import_is_found(tmp_path, monkeypatch):
+    monkeypatch.setitem(globals(), "ROOT", tmp_path)
+    (tmp_path / "tests").mkdir()
+    (tmp_path / "tests" / "test_one.py").write_text("def late():\n    import unheard.of\n    from yaml import load\n")
+    assert undeclared("tests") == {"unheard": "tests/test_one.py"}
 
 
 def test_what_is_declared_is_read():

@@ -3,17 +3,14 @@ pushsalt.
 """
 
 import ast
-import importlib.util
 from pathlib import Path
 
 import pytest
 
+from tests.beds.import_graph import import_graph
+
 ROOT = Path(__file__).parent.parent
 NOT_IN_CORE = {"asyncio", "asyncssh", "subprocess", "socket", "rich", "typer", "git"}
-
-spec = importlib.util.spec_from_file_location("import_graph", ROOT / "scripts" / "import_graph.py")
-import_graph = importlib.util.module_from_spec(spec)
-spec.loader.exec_module(import_graph)
 
 ORDER = import_graph.order()
 CORE = next(names for layer, _, names in import_graph.LAYERS if layer == "core")
@@ -36,17 +33,14 @@ PURE_NAMES = {
     "socket": {"AF_INET6", "inet_pton"},
     "time": {"localtime", "mktime", "strftime", "strptime"},
 }
-PACKAGES_WITHOUT_CODE = {"thin", "thin.modules", "thin.states", *UTILS}
+PACKAGES_WITHOUT_CODE = {"thin", "thin.beacons", "thin.modules", "thin.states", *UTILS}
 
 
 def all_imports(path):
     """All names that a file imports."""
-    for node in ast.walk(ast.parse(path.read_text())):
-        if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            assert not node.level, f"{path}: write imports in full"
-            yield node.module
+    for line, module, _ in import_graph.imports(path):
+        assert not module.startswith("."), f"{path}:{line}: write imports in full"
+        yield module
 
 
 def test_every_package_has_its_place():
@@ -113,15 +107,9 @@ def test_the_core_reaches_no_network_program_or_terminal(room):
 def test_thin_stands_alone():
     for path in sorted((ROOT / "thin").rglob("*.py")):
         if "vendor" not in path.parts:
-            assert not [found for found in all_imports_of_thin(path) if found.split(".")[0] == "pushsalt"], path
-
-
-def all_imports_of_thin(path):
-    for node in ast.walk(ast.parse(path.read_text())):
-        if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            yield node.module or ""
+            assert not [module for _, module, _ in import_graph.imports(path) if module.split(".")[0] == "pushsalt"], (
+                path
+            )
 
 
 def home(name):
@@ -193,24 +181,20 @@ def test_what_is_not_pure_is_found(text):
 @pytest.mark.parametrize("package", ["pushsalt", "thin", "tests", "scripts", "benchmarks"])
 def test_what_is_imported_of_thin_exists(package):
     """Also imports in functions, and of tests that do not run everywhere."""
-    known = import_graph.names("thin") | {"thin._index"}  # pushsalt/bundle/pack.py makes it
-    places = {name.rpartition(".")[2]: name for name in sorted(known) if name.startswith("thin.utils.")}
+    modules = import_graph.names("thin") | {"thin._index"}  # pushsalt/bundle/pack.py makes it
+    places = {name.rpartition(".")[2]: name for name in sorted(modules) if name.startswith("thin.utils.")}
     wrong = []
     for path in sorted((ROOT / package).rglob("*.py")):
         if "vendor" in path.parts:
             continue
-        for node in ast.walk(ast.parse(path.read_text())):
-            found = []
-            if isinstance(node, ast.Import):
-                found = [alias.name for alias in node.names if alias.name.startswith("thin.")]
-            elif isinstance(node, ast.ImportFrom) and node.module and f"{node.module}.".startswith("thin."):
-                found = [node.module]
-                if node.module in PACKAGES_WITHOUT_CODE:
-                    found = [f"{node.module}.{alias.name}" for alias in node.names]
+        for line, module, parts in import_graph.imports(path):
+            found = [module] if f"{module}.".startswith("thin.") else []
+            if parts and module in PACKAGES_WITHOUT_CODE:
+                found = [f"{module}.{part}" for part in parts]
             for name in found:
-                if name not in known and name not in PACKAGES_WITHOUT_CODE and not name.startswith("thin.vendor"):
+                if name not in modules and name not in PACKAGES_WITHOUT_CODE and not name.startswith("thin.vendor"):
                     hint = places.get(name.rpartition(".")[2], "")
-                    wrong.append(f"{path.relative_to(ROOT)}:{node.lineno}: {name}{hint and f': now {hint}'}")
+                    wrong.append(f"{path.relative_to(ROOT)}:{line}: {name}{hint and f': now {hint}'}")
     assert not wrong
 
 

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.beds.import_graph import import_graph
+
 ROOT = Path(__file__).resolve().parents[1]
 
 
@@ -49,7 +51,7 @@ def test_no_argument_stands_within_the_text_of_another_one(made):
     """An argument has a line of its own: ``force Install it again`` is one that was joined with its text."""
     joined = []
     for path in sorted((ROOT / "thin").rglob("*.py")):
-        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        for node in import_graph.statements(ast.parse(path.read_text("utf-8")).body):
             if isinstance(node, ast.FunctionDef):
                 names = "|".join(re.escape(each.arg) for each in (*node.args.args, *node.args.kwonlyargs))
                 pattern = rf"(?:^|[.?!] +)(?:{names}) +[A-Z][a-z]"

@@ -3,6 +3,8 @@
 import ast
 from pathlib import Path
 
+from tests.beds.import_graph import import_graph
+
 ROOT = Path(__file__).resolve().parents[1]
 #: lines of a function's body, without signature and docstring
 MOST = 60
@@ -12,7 +14,7 @@ MOST_OF_A_MODULE = 500
 
 def long_functions(text):
     """(name, lines) of the functions of a module that exceed the limit."""
-    for node in ast.walk(ast.parse(text)):
+    for node in import_graph.statements(ast.parse(text).body):
         if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             continue
         body = node.body[1:] if ast.get_docstring(node) is not None else node.body

@@ -144,14 +144,14 @@ def read_image(name, dir_fd, key):
 
 def hello(p, path, **fields):
     """The H frame."""
-    known = [
+    pairs = [
         ("python", "%d.%d.%d" % sys.version_info[:3]),
         ("exe", sys.executable),
         ("uid", os.geteuid()),
         ("pid", os.getpid()),
         ("dir", path),
     ]
-    send(frame(p["nonce"], b"H", known + sorted(fields.items())))
+    send(frame(p["nonce"], b"H", pairs + sorted(fields.items())))
 
 
 def warm(p):
@@ -207,11 +207,11 @@ def body(data, entry):
     return marshal.loads(found) if at and sha256(found).digest() == digest else None  # noqa: S302
 
 
-def boot(p, cold):
+def boot(p, coldstart):
     """Start the session; never returns.
 
-    ``p``: nonce, sha, size, key, dir (the inventory's thin_dir or ""), and the parameters of thin.__main__; ``cold``:
-    the text of ``thin/coldstart.py``.
+    ``p``: nonce, sha, size, key, dir (the inventory's thin_dir or ""), and the parameters of thin.__main__;
+    ``coldstart``: the text of ``thin/coldstart.py``.
     """
     sys.modules["thin.boot"] = sys.modules["__main__"]
     try:
@@ -219,8 +219,8 @@ def boot(p, cold):
         state = warm(p)
         if state is None:
             space = {"__name__": "thin.coldstart"}
-            exec(compile(cold, "thin/coldstart.py", "exec", 0, True), space)  # noqa: S102
-            state = space["cold"](p)
+            exec(compile(coldstart, "thin/coldstart.py", "exec", 0, True), space)  # noqa: S102
+            state = space["prepare"](p)
         store = load(state)
     except Exception as exc:
         send(frame(p["nonce"], b"E", list(zip(("kind", "message"), trouble(exc)))))

@@ -106,7 +106,7 @@ class Caller(object):
                 "changes": {},
                 "comment": "".join("%s\n" % error for error in errors),
             }
-            if not check:  # Salt adds only the run number to such a return
+            if not check:  # as in Salt, such a return has only the run number in addition
                 ret["__run_num__"] = self.number()
                 _log_return(ret)
                 return ret

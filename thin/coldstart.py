@@ -11,7 +11,7 @@ import os
 from thin.boot import DIRECTORY, FRAME_LIMIT, hello, names, private, read, read_image, sha256, stamp
 
 
-def cold(p):
+def prepare(p):
     """Complete the session's state of boot.warm, if the runtime had to be received; its bytes are in ``archive``."""
     home = find_home()
     path, dir_fd, warnings = find_dir(p["dir"], home)

@@ -201,10 +201,10 @@ class Controller(object):
         try:
             return self._ask({"k": "ask", "fun": fun, "args": list(args), "kwargs": kwargs or {}}).get("ret")
         except LinkError as exc:
-            known = getattr(exceptions, exc.exception, None)
-            if isinstance(known, type) and issubclass(known, exceptions.SaltException):
+            kind = getattr(exceptions, exc.exception, None)
+            if isinstance(kind, type) and issubclass(kind, exceptions.SaltException):
                 try:
-                    raise known(exc.message)
+                    raise kind(exc.message)
                 except TypeError:
                     pass
             raise

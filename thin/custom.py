@@ -85,7 +85,7 @@ class Custom(Store):
         else:
             full = "thin.utils." + name
         if full not in self.modules:
-            inner = full.startswith("thin.resources.") and any(known.startswith(full + ".") for known in self.modules)
+            inner = full.startswith("thin.resources.") and any(module.startswith(full + ".") for module in self.modules)
             return type(sys.__spec__)(name, Folder(), is_package=True) if inner else None
         package = bool(self._entry(full)[0])
         return type(sys.__spec__)(name, Inner(self, full), origin=self.path(full), is_package=package)
@@ -148,7 +148,7 @@ class Folder(object):
         pass
 
 
-class Nothing(object):
+class NoModules(object):
     """A runtime without modules, for loaders whose modules are all in overlays."""
 
     def code(self, name):

@@ -252,13 +252,13 @@ class Loader(object):
         if self._index is None:
             self._index, seen = {}, set()
             for source in self._sources:
-                index, here = source.virtual_index(self._kind), set()
+                index, own_names = source.virtual_index(self._kind), set()
                 for virtual in index:
                     for name in index[virtual]:
-                        here.add(name)
+                        own_names.add(name)
                         if name not in seen and self._wanted(virtual):
                             self._index.setdefault(virtual, []).append((source, name))
-                seen |= here
+                seen |= own_names
         return self._index
 
     def _wanted(self, virtual):
@@ -336,11 +336,11 @@ class Loader(object):
         allowed = module.get("__controller__", False) if self._controller else True
         public = _public(module)
         module["__functions__"] = set()
-        for known in (virtual,) + tuple(module.get("__virtual_aliases__", ())):
-            self._modules.setdefault(known, []).append(module)
+        for virtual_name in (virtual,) + tuple(module.get("__virtual_aliases__", ())):
+            self._modules.setdefault(virtual_name, []).append(module)
             for function in public:
                 if allowed is True or (allowed and function in allowed):
-                    dotted = "%s.%s" % (known, function)
+                    dotted = "%s.%s" % (virtual_name, function)
                     module["__functions__"].add(dotted)
                     self._functions.setdefault(dotted, public[function])
 
@@ -470,13 +470,13 @@ def _virtual(module, name):
 def _public(module):
     """``{public name: function}`` without private and imported functions; ``__func_alias__`` renames them."""
     names = module.get("__load__") or module.get("__all__") or list(module)
-    alias, here = module.get("__func_alias__", {}), module["__name__"]
+    alias, own_name = module.get("__func_alias__", {}), module["__name__"]
     out = {}
     for name in names:
         value = module.get(name)
         if name.startswith("_") or not _is_function(value):
             continue
-        if getattr(value, "__module__", here) != here and "__load__" not in module:
+        if getattr(value, "__module__", own_name) != own_name and "__load__" not in module:
             continue
         out[alias.get(name, name)] = value
     return out

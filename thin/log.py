@@ -36,8 +36,8 @@ class Logger(object):
     def log(self, severity, text, *args, **kwargs):
         """Log one line. ``exc_info`` adds the traceback; ``exc_info_on_loglevel`` adds it at that level or below."""
         if sink is None:
-            known = {key: kwargs[key] for key in ("exc_info", "extra") if key in kwargs}
-            _std(self.name).log(severity, text, *args, **known)
+            accepted = {key: kwargs[key] for key in ("exc_info", "extra") if key in kwargs}
+            _std(self.name).log(severity, text, *args, **accepted)
             return
         if severity < level:
             return

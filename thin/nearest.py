@@ -14,7 +14,7 @@ def functions(loader, name, count):
         modules.insert(0, module)
     for virtual in modules:
         loader._load(virtual)
-    near = [known for known in loader._functions if known.split(".", 1)[0] in modules]
+    near = [full_name for full_name in loader._functions if full_name.split(".", 1)[0] in modules]
     found = matching.close(str(name), near, count, 0.75)
     return (
         found

@@ -144,9 +144,9 @@ class Graph(object):
         import fnmatch
 
         found = []
-        for known, name in self._lookup:
-            if known == kind and isinstance(name, str) and fnmatch.fnmatch(name, text):
-                found.extend(self._lookup[(known, name)])
+        for state, name in self._lookup:
+            if state == kind and isinstance(name, str) and fnmatch.fnmatch(name, text):
+                found.extend(self._lookup[(state, name)])
         return found
 
     def _prereq(self, tag, required):
@@ -200,17 +200,17 @@ def status(wanted, returns, checks, still_running=()):
     for requisite, chunk in wanted:
         required.setdefault(requisite, []).append(chunk)
     for requisite in required:
-        known = checks if requisite == "prereq" else returns
-        here = set()
+        returned = checks if requisite == "prereq" else returns
+        statuses = set()
         for chunk in required[requisite]:
             tag = tag_of(chunk)
-            if tag not in known:
-                here.add("unmet")
+            if tag not in returned:
+                statuses.add("unmet")
             elif tag in still_running:
                 pending = True
             else:
-                here |= _meaning(requisite, known[tag])
-        seen |= _combined(requisite, here)
+                statuses |= _meaning(requisite, returned[tag])
+        seen |= _combined(requisite, statuses)
     return _word(seen, pending), required
 
 
@@ -232,19 +232,19 @@ def _meaning(requisite, ret):
     return found | {"met"} if ret.get("__state_ran__", True) else found
 
 
-def _combined(requisite, here):
+def _combined(requisite, statuses):
     """The joint statuses of several chunks. ``_any``: one match is enough; ``_all``: one mismatch is enough."""
-    here = set(here)
+    statuses = set(statuses)
     if requisite.endswith("_any") or requisite == "onfail":
-        if here & {"met", "change", "onchangesmet"}:
-            here.discard("fail")
-        if "onchangesmet" in here:
-            here.discard("onchanges")
-        if "met" in here:
-            here.discard("onfail")
-    if requisite.endswith("_all") and "onfail" in here:
-        here.discard("met")
-    return here
+        if statuses & {"met", "change", "onchangesmet"}:
+            statuses.discard("fail")
+        if "onchangesmet" in statuses:
+            statuses.discard("onchanges")
+        if "met" in statuses:
+            statuses.discard("onfail")
+    if requisite.endswith("_all") and "onfail" in statuses:
+        statuses.discard("met")
+    return statuses
 
 
 def _word(seen, pending):

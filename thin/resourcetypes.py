@@ -73,7 +73,7 @@ def declaration(said):
     """
     said = {} if said is None else {"resource_ids": said} if isinstance(said, (list, tuple)) else said
     if not isinstance(said, dict):
-        raise ValueError("what is declared of it is neither a mapping nor a list of ids, but %s" % type(said).__name__)
+        raise ValueError("its declaration is neither a mapping nor a list of ids, but %s" % type(said).__name__)
     ids = said.get("resource_ids")
     if ids is None:
         return said
@@ -95,7 +95,7 @@ def own_files(kind, name, own, runtime):
 
 
 def _each(types, name, wrong):
-    """(id, description) of each resource of a type; errors are appended to ``wrong``."""
+    """Yield (id, description) of each resource of a type; errors are appended to ``wrong``."""
     ids = (
         types.call(name, "discover", types.opts)
         if types.has(name, "discover")
@@ -122,7 +122,7 @@ def _each(types, name, wrong):
                 continue
         try:
             if time.monotonic() > end:
-                raise CommandExecutionError("those of the others took more than %d seconds" % GRAINS_TIME)
+                raise CommandExecutionError("those of the other resources took more than %d seconds" % GRAINS_TIME)
             said["grains"] = types.grains(name)
         except CommandExecutionError as exc:
             wrong.append("the grains of %s are missing: %s" % (one, exc))
@@ -295,7 +295,7 @@ class Plain(object):
         overlays["utils"] = list(own) + [runtime]
         self.loaders = loader.Loaders(
             opts,
-            custom.Nothing(),
+            custom.NoModules(),
             grains=grains,
             pillar=pillar_of,
             context=self.manager.context,
@@ -347,7 +347,7 @@ class Plain(object):
         sources = own_files("grains", self.type, self._own, self._runtime)
         if sources:
             pack = dict(self.loaders.pack, __grains__=found)
-            functions = loader.Loader("grains", pack, self.loaders.opts, custom.Nothing(), sources)
+            functions = loader.Loader("grains", pack, self.loaders.opts, custom.NoModules(), sources)
             found.update(custom.grains(functions, found))
         return found
 

@@ -49,7 +49,7 @@ class Fallback(object):
     def __init__(self, loaders, told):
         self._loaders = loaders
         self._told = told
-        self._known = {}  # (kind, virtual name) -> the controller's answer
+        self._answers = {}  # (kind, virtual name) -> the controller's answer
         self._spaces = {}
         self._server = None
         self.again = False
@@ -61,7 +61,7 @@ class Fallback(object):
         shipped = virtual in target._files()
         if not target._wanted(virtual) or (shipped and kind == "states" and function.startswith("mod_")):
             return False  # a hook of Salt's would affect a shipped state
-        info = ask_once(self._known, kind, virtual)
+        info = ask_once(self._answers, kind, virtual)
         if function not in info["functions"]:
             return False
         version = "Salt %s" % self._told["version"]
@@ -114,22 +114,22 @@ class Fallback(object):
         return self._server.request(message)
 
 
-def ask_once(known, kind, virtual):
+def ask_once(cache, kind, virtual):
     """The controller's data about Salt's modules with this virtual name."""
-    if (kind, virtual) not in known:
-        known[kind, virtual] = link.salt({"module": [kind, virtual]})
-    return known[kind, virtual]
+    if (kind, virtual) not in cache:
+        cache[kind, virtual] = link.salt({"module": [kind, virtual]})
+    return cache[kind, virtual]
 
 
 def answered(answer):
     """The returned value. An exception of the other process is raised again, with a class of the same name."""
     if "raised" not in answer:
         return answer["ret"]
-    known = getattr(exceptions, answer["raised"], None)
+    kind = getattr(exceptions, answer["raised"], None)
     log.getLogger(__name__).debug("%s", answer["traceback"])
-    if isinstance(known, type) and issubclass(known, exceptions.SaltException):
+    if isinstance(kind, type) and issubclass(kind, exceptions.SaltException):
         try:
-            raise known(answer["text"])
+            raise kind(answer["text"])
         except TypeError:
             pass
     raise type(str(answer["raised"]), (Exception,), {})(answer["text"])
@@ -255,11 +255,11 @@ def _serve(sock, loaders, told):
         loaders.pillar._fetch = link.pillar
     source = Source(told)
     source.take_over()
-    behind = {}
+    finders = {}
     for kind in ("modules", "states", "utils"):
         target = getattr(loaders, kind)
         _drop_proxies(target)
-        behind[kind] = target._beyond = _Fallback(kind, target, source).find
+        finders[kind] = target._beyond = _Fallback(kind, target, source).find
         target.reconsider()  # modules that refused to load may now find what they need
     frames = wire.Frames()
     while True:
@@ -272,7 +272,7 @@ def _serve(sock, loaders, told):
             if message.pop("again"):
                 loaders.reconsider()
             try:
-                answer = getattr(_Requests, message["k"])(loaders, behind, message)
+                answer = getattr(_Requests, message["k"])(loaders, finders, message)
             except (Exception, SystemExit) as exc:
                 answer = _raised(exc)
             through.send(dict(answer, k="done"))
@@ -297,10 +297,10 @@ def _raised(exc):
 
 class _Requests(object):
     @staticmethod
-    def find(loaders, behind, message):
+    def find(loaders, finders, message):
         target = getattr(loaders, message["kind"])
         name = message["name"]
-        behind[message["kind"]](name)
+        finders[message["kind"]](name)
         function = target._functions.get(name)
         if function is None:
             return {"reason": target._reasons.get(name.partition(".")[0]) or ""}
@@ -313,7 +313,7 @@ class _Requests(object):
         }
 
     @staticmethod
-    def call(loaders, behind, message):
+    def call(loaders, finders, message):
         target = getattr(loaders, message["kind"])
         loaders.opts["test"] = message["test"]
         function = target[message["name"]]
@@ -342,14 +342,14 @@ class _Fallback(object):
 
     def __init__(self, kind, target, source):
         self._kind, self._loader, self._source = kind, target, source
-        self._known = {}
+        self._answers = {}
 
     def find(self, name):
         virtual, _, function = name.partition(".")
         shipped = virtual in self._loader._files()
         if self._kind == "states" and shipped and function.startswith("mod_"):
             return False
-        info = ask_once(self._known, self._kind, virtual)
+        info = ask_once(self._answers, self._kind, virtual)
         self._source.learn(info)
         for module in info["modules"]:
             if "@" + module not in self._loader._done:
@@ -435,10 +435,10 @@ class Source(object):
             return self._replaced(name)
         if name in ("salt.loaded", "salt.loaded.int", "salt.loaded.ext"):
             return _spec(name, self, True)
-        known = self._tops.get(top)
-        if known is None and top != "salt":
+        top_info = self._tops.get(top)
+        if top_info is None and top != "salt":
             return None
-        native, least = known or (False, [3, 6])
+        native, least = top_info or (False, [3, 6])
         if native:
             from importlib.machinery import PathFinder
 
@@ -453,7 +453,7 @@ class Source(object):
                     self._absent[name] = bool(info.get("native"))
             if self._absent.get(name):
                 raise ImportError(
-                    "%s is a C extension, which cannot travel: install the package of %s for %s on this target"
+                    "%s is a C extension, which cannot be sent: install the package of %s for %s on this target"
                     % (name, top, sys.executable),
                     name=name,
                 )

@@ -79,7 +79,7 @@ def evaluate(slot, functions):
         result = data.traverse_dict_and_list(result, path.split(".", 1)[1].strip(), None, ".")
     if suffix:
         if not isinstance(result, str):
-            log.error("a slot appends only to text; its result is another type, and nothing is appended")
+            log.error("a slot's suffix can only be appended to text: its result has another type")
         else:
             suffix = suffix.strip()
             quoted = len(suffix) >= 2 and suffix[0] == suffix[-1] and suffix[0] in "\"'"

@@ -77,8 +77,8 @@ class Store(object):
     def names(self, prefix):
         prefix += "."
         cut = len(prefix)
-        known = set(self.modules) | self._others()
-        return sorted(name for name in known if name.startswith(prefix) and "." not in name[cut:])
+        modules = set(self.modules) | self._others()
+        return sorted(name for name in modules if name.startswith(prefix) and "." not in name[cut:])
 
     def virtual_index(self, kind):
         from thin import _index

@@ -1,28 +1,30 @@
-"""A run that outlives its connection: the supervisor of a plan goes on without the controller, and is taken up again.
+"""A run that outlives its connection: the supervisor continues without the controller, and a later session takes over.
 
-The process that the login started is divided at once: its *front* stays with the login and only waits, the supervisor
-has a session of its own (setsid), so that the end of the login, of sudo or of a terminal does not reach it. From the
-moment the worker has the plan (its frame b"R" ``begin``) these hold:
+The process that the login started forks at once. The *front* stays with the login and only waits. The supervisor has a
+session of its own (setsid), so that it is not affected by the end of the login, of sudo or of a terminal. After the
+worker has received the plan (its frame b"R" ``begin``), the supervisor does this:
 
 ==========================================  ================================================================
-what happens                                what the supervisor does
+event                                       what the supervisor does
 ==========================================  ================================================================
-the channel ends, SIGHUP                    goes on: keeps the worker's frames (thin.kept), lets the front go
-another session asks for this job           takes its channel over, goes on at the frame that it is asked for; of
-                                            another process: from the first on, and nobody answers any more
-a frame b"X" comes                          stops the worker, keeps nothing: the controller wants no more of it
-a frame b"L" comes                          the controller leaves: it is told of all that comes from now on, and
-                                            nobody will answer after the channel's end
-the run ends, with a channel                waits for ``bye``, as always; the folder goes
-the run ends, without one                   finishes the folder, ends
-nobody came in time for an answer           the worker ends at its next question, or at its end
-SIGTERM, SIGINT                             the worker ends the state under way; what is left is not run
-the deadline passes, MOST after the loss    stops the worker, finishes the folder
+the channel ends, SIGHUP                    continues: stores the worker's frames (thin.kept), ends the front
+another session requests this job           takes over its channel, and sends frames from the requested number
+                                            on; to another process of the controller from the first frame on,
+                                            and the worker's questions are no longer answered
+frame b"X"                                  stops the worker and stores nothing: the controller dropped the run
+frame b"L" (the controller will leave)      reports the number of received bytes at once; after the end of the
+                                            channel the worker's questions are no longer answered
+the run ends, with a channel                waits for ``bye`` as usual; the job's folder is removed
+the run ends, without a channel             completes the job's folder, ends
+no session came in time to answer           the worker ends at its next question, or at its end
+SIGTERM, SIGINT                             the worker completes the current state; further states are not run
+the deadline, or MOST seconds after the     stops the worker, completes the job's folder
+loss of the channel
 ==========================================  ================================================================
 
-Bytes that come down are counted, frames that go up numbered from ``begin`` on. A b"R" frame up (key=value lines) says:
-``state`` (running, ended, gone: it was killed, unknown), ``got``: bytes that have come, and where frames are left out,
-``at``: the number of the next one. The other side says with ``resume`` which frame it wants next, and sends the bytes
+Received bytes are counted; frames sent after ``begin`` are numbered. A b"R" frame up (key=value lines) contains
+``state`` (running, ended, gone: it was killed, unknown), ``got``: the number of received bytes, and if frames are left
+out ``at``: the number of the next one. The other side requests the next frame with ``resume``, and sends its bytes
 from ``got`` on again; see pushsalt.session.survival.
 """
 
@@ -35,22 +37,23 @@ from time import monotonic, sleep
 
 from thin import kept, relay
 
-#: Seconds that a gone controller is waited for longer than it tries: it may see the loss later.
+#: Seconds to wait for a lost controller in addition to the time for which it tries to reconnect: it may notice the loss
+#: later.
 MARGIN = 30
 #: Seconds that a run without a time limit may take after its connection was lost.
 MOST = 24 * 3600
-#: Seconds for the state under way to end after SIGTERM, and for the other side to show that it has read the end.
+#: Seconds for the current state to end after SIGTERM, and for the other side to confirm that it has read the end.
 TERM_GRACE, HEARD = 20.0, 5.0
-#: Bytes that come down between two reports of how many have come.
+#: Number of received bytes after which their count is reported again.
 REPORT = 1024 * 1024
-#: In place of the number of a frame: all of them, and nobody answers any more.
+#: In place of the number of a frame: all frames are requested, by a process that cannot answer the worker's questions.
 COLLECT = 2**64 - 1
 
 _HEAD = 5
 
 
 def divide(state, channel, lock_fd):
-    """Leave the front behind; returns in the supervisor, which has a session of its own."""
+    """Fork. Returns in the supervisor, which gets a session of its own; the parent is the front and never returns."""
     read, write = os.pipe()
     pid = os.fork()
     if pid:
@@ -64,7 +67,7 @@ def divide(state, channel, lock_fd):
 
 
 def _wait(read, pid=None):
-    """The front: ends with the status that the supervisor says, or as it does."""
+    """The front: exit with the status that the supervisor reports, or with that of the supervisor if it was killed."""
     try:
         said = os.read(read, 1)
     except OSError:
@@ -86,14 +89,14 @@ class Surviving(relay.Relay):
         self.patience = float(state.get("reconnect") or 0) + MARGIN
         self.spool = None
         self.listener = None
-        self.frame = bytearray()  # what has come of the worker's frame
-        self.idle = False  # the run is over
-        self.away = False  # the controller said that it will not answer
-        self.dropped = False  # it wants no more
+        self.frame = bytearray()  # the received part of the worker's current frame
+        self.idle = False  # the run has ended
+        self.away = False  # the controller reported that it will not answer
+        self.dropped = False  # the controller dropped the run
         self.lost_at = self.end_at = None
         self.hanging = False
         self.got = self.reported = 0
-        self.head, self.skip = bytearray(), 0  # of the frame that comes down
+        self.head, self.skip = bytearray(), 0  # of the frame that is being received from the controller
         self._count(state["pending"])
 
     def run(self):
@@ -110,7 +113,7 @@ class Surviving(relay.Relay):
             self._report()
 
     def _count(self, data):
-        """Count the bytes, and look for frames that are meant for the supervisor; the worker passes over them."""
+        """Count received bytes, and process frames for the supervisor; the worker ignores these."""
         self.got += len(data)
         at = 0
         while at < len(data):
@@ -187,14 +190,14 @@ class Surviving(relay.Relay):
                 text = "this run would not survive the loss of its connection: %s: %s" % (where, _words(exc))
                 self._up(self.channel.frame(b"N", [("kind", "warning"), ("message", text)]))
 
-    # --- the channel goes and comes
+    # --- loss and take-over of the channel
 
     def _lose(self):
         if self.spool is None or self.why is not None or self.spool.full:
             super(Surviving, self)._lose()
             return
         self._read_rest()
-        if self.why is not None:  # that was what it said last
+        if self.why is not None:  # the rest contained a request to stop
             super(Surviving, self)._lose()
             return
         self.lost, self.lost_at = True, monotonic()
@@ -205,7 +208,7 @@ class Surviving(relay.Relay):
             self._hang_up()
 
     def _read_rest(self):
-        """What came before the channel ended is still to be read."""
+        """Read the data that arrived before the channel ended."""
         while True:
             try:
                 data = os.read(self.channel.down, 65536)
@@ -216,7 +219,7 @@ class Surviving(relay.Relay):
             self._received(data)
 
     def _let_go(self):
-        """Close the channel, so that the login that it came by can end."""
+        """Close the channel, so that its login can end."""
         for fd in (self.channel.up, self.channel.down):
             self._forget(fd)
             os.close(fd)
@@ -235,12 +238,12 @@ class Surviving(relay.Relay):
             self.front = None
 
     def _taken_over(self):
-        """Another session of the same controller has a channel for this run."""
+        """Accept the channel of another session of the same controller for this run."""
         found = _accept(self.listener)
         if found is None:
             return
         nonce, number, (up, down, front) = found
-        if number == COLLECT:  # another process, which cannot answer what was asked of the first
+        if number == COLLECT:  # another process, which does not know the worker's open questions
             number = 0
             self._hang_up()
         if not self.lost:
@@ -259,7 +262,7 @@ class Surviving(relay.Relay):
             self.to_peer += nonce + self.frame
 
     def _hang_up(self):
-        """Nobody answers any more: the worker ends at its next question, or at its end."""
+        """Make the worker end at its next question, or at its end, since nobody answers any more."""
         self.hanging = True
         if self.sock is not None and not self.to_worker:
             try:
@@ -281,7 +284,7 @@ class Surviving(relay.Relay):
         return masks
 
     def _handle(self, fd, event):
-        if fd not in self.masks:  # closed since it was polled
+        if fd not in self.masks:  # it was closed after the poll
             return
         if self.listener is not None and fd == self.listener.fileno():
             self._taken_over()
@@ -304,7 +307,7 @@ class Surviving(relay.Relay):
             self._stop("worker_died", "stopped by signal %d" % signal.SIGTERM)
         if self.lost_at is not None and self.why is None:
             if self.spool.full:
-                self._stop("excess", "more was to be kept than %d MiB" % (kept.LIMIT // 1024 // 1024))
+                self._stop("excess", "more than %d MiB would have to be stored" % (kept.LIMIT // 1024 // 1024))
             elif now >= self.lost_at + MOST:
                 self._stop("timeout", "stopped %d hours after the connection was lost" % (MOST // 3600))
             elif not self.hanging and now >= self.lost_at + self.patience:
@@ -316,14 +319,14 @@ class Surviving(relay.Relay):
         elif number != signal.SIGHUP and self.end_at is None and self.why is None:
             self.end_at = monotonic() + TERM_GRACE
             try:
-                os.kill(self.pid, signal.SIGTERM)  # the worker alone: its state ends, and what it has started
+                os.kill(self.pid, signal.SIGTERM)  # only the worker: its current state and the programs of it can end
             except OSError:
                 pass
             if self.lost:
                 self._hang_up()
 
     def _kill(self, number):
-        """The worker has a handler for SIGTERM, so it is killed, and those it has started with it."""
+        """Send a signal to the worker's group; kill the worker in place of SIGTERM, for which it has a handler."""
         if self.spool is not None and number == signal.SIGTERM and self.status is None:
             try:
                 os.kill(self.pid, signal.SIGKILL)
@@ -344,7 +347,7 @@ class Surviving(relay.Relay):
         if self.spool is None:
             return super(Surviving, self)._end()
         if self.hanging and not self.idle:
-            self._kill(signal.SIGKILL)  # parallel states, which asked through the worker
+            self._kill(signal.SIGKILL)  # parallel states, whose questions go through the worker
         status = 0
         if self.lost:
             while self.sock is not None and self._from_worker():
@@ -361,7 +364,7 @@ class Surviving(relay.Relay):
 
 
 def _dropped(down):
-    """Whether the other side says in time that it has the end; or asks for no more of it by its own end of work."""
+    """Whether the other side confirms in time that it has the end, or drops the run: both is a frame b"X"."""
     poll = select.poll()
     poll.register(down, select.POLLIN)
     end, tail = monotonic() + HEARD, b""
@@ -382,11 +385,12 @@ def _words(exc):
     return getattr(exc, "strerror", None) or str(exc)
 
 
-# --- one supervisor hands its channel over to another
+# --- a session hands its channel over to the supervisor of the run
 
 
 def _listen(folder):
-    """The socket in the job's folder; its path is too long for a name, so this process goes there."""
+    """A listening socket in the job's folder. The folder's path may be too long for a socket: this process changes to
+    it."""
     os.fchdir(folder)
     sock = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
     sock.bind(kept.SOCKET)
@@ -397,7 +401,7 @@ def _listen(folder):
 
 
 def _accept(listener):
-    """``(nonce, number of the frame that is wanted, descriptors)`` of a session, or None."""
+    """``(nonce, number of the requested frame, descriptors)`` of a session, or None if it does not send them."""
     try:
         fd = listener._accept()[0]
     except OSError:
@@ -421,7 +425,7 @@ def _accept(listener):
 
 
 def _hand_over(folder, state, channel):
-    """Give the channel to the supervisor of the run. Returns the pipe on which its end is said, or None."""
+    """Send the channel to the supervisor of the run. Returns the pipe on which that reports its end, or None."""
     sock = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
     read, write = os.pipe()
     try:
@@ -444,7 +448,7 @@ def _hand_over(folder, state, channel):
 
 
 def resume(channel, state):
-    """The session that asks for a run that has begun: hands its channel over, or says what is left of it.
+    """A session that requests a run that has begun: hand over the channel, or send the stored frames of the run.
 
     Returns the exit status.
     """
@@ -452,8 +456,8 @@ def resume(channel, state):
     try:
         folder = kept.folder(state["dir_fd"], name)
     except (OSError, ValueError) as exc:
-        known = "unknown" if isinstance(exc, FileNotFoundError) else "refused"
-        channel.say(b"R", [("state", known), ("got", 0), ("message", _words(exc))])
+        state_word = "unknown" if isinstance(exc, FileNotFoundError) else "refused"
+        channel.say(b"R", [("state", state_word), ("got", 0), ("message", _words(exc))])
         _dropped(channel.down)
         return 0
     for _ in range(5):
@@ -464,7 +468,7 @@ def resume(channel, state):
             _wait(read)
         if kept.has_ended(folder):
             break
-        sleep(0.2)  # it may be just ending
+        sleep(0.2)  # it may be about to end
     at = _replay(channel, folder, max(0, state["resume"]))
     if not kept.has_ended(folder):
         text = "the run was killed there, or the machine went down; what its last state did is unknown"
@@ -476,7 +480,7 @@ def resume(channel, state):
 
 
 def _replay(channel, folder, number):
-    """Send what is there from this frame on. Returns the number of the frame after it."""
+    """Send the stored frames from this number on. Returns the number of the next frame."""
     from thin import boot
 
     channel.say(b"R", [("state", "ended"), ("got", 0), ("at", number)])

@@ -1,6 +1,6 @@
-"""Makes Python 3.6 use UTF-8 in the C locale, where it uses ASCII for file names and texts, as later Pythons do.
+"""Makes Python 3.6 use UTF-8 in the C locale for file names and texts, as later Pythons do; it would use ASCII.
 
-The C locale is used if SSH does not pass a locale to the target. Later Pythons implement PEP 538 and 540 for this.
+The locale is C if SSH passes none to the target. Later Pythons implement PEP 538 and 540 for this.
 """
 
 import os
@@ -21,7 +21,7 @@ def mend():
 
         name = ctypes.c_char_p.in_dll(ctypes.pythonapi, "Py_FileSystemDefaultEncoding")
     except (ImportError, ValueError):
-        return  # operations on such names will fail one by one
+        return  # operations on names that are not ASCII will fail
     name.value = b"utf-8"
     _kept.append(name)
     import _bootlocale

@@ -1,103 +1,112 @@
-"""Frames and message shapes, for both sides of the channel.
+"""Frames and messages, for both sides of the channel.
 
 Down (controller -> target), after the first stage has started Python::
 
     1 byte type | 4 bytes big-endian length | payload
-    b"M"  msgpack message            b"A"  the runtime archive, zlib-compressed tar
-    b"B"  32 bytes SHA-256, then a piece of that blob (in order; an empty piece ends it)
-and to the supervisor of a run that may outlive its channel (thin.surviving), both empty:
-    b"X"  stop the run and keep nothing of it      b"L"  the controller leaves: it will not answer
-and where several sessions follow each other (thin.sessions), after b"D" has come:
-    b"P"  begins the next: lock, wait, deadline and lock_name of it, those that it has, as "key=value" lines
-    b"K"  before that: a msgpack map with ``name`` and ``value``, which is kept for this session and all further ones
+
+    b"M"  a msgpack message
+    b"A"  the runtime archive: a tar, compressed by zlib
+    b"B"  32 bytes SHA-256, then a piece of this blob; pieces are in order, an empty one ends the blob
+    b"X"  to the supervisor of a run that may outlive its channel (thin.surviving), empty: stop the run, store nothing
+    b"L"  to the same, empty: the controller will leave, and will not answer questions then
+    b"P"  after b"D", if a channel has several sessions (thin.sessions): begins the next one. "key=value" lines with
+          those of lock, wait, deadline and lock_name that it has
+    b"K"  before b"P": a msgpack map with ``name`` and ``value``, which is kept for the next session and all later ones
 
 Up (target -> controller)::
 
     16 bytes nonce | 1 byte type | 4 bytes big-endian length | payload
 
-The nonce is fresh for each connection and is given to the first stage. What stands before a nonce (banners, MOTD,
-noise of the login) is skipped, up to NOISE_LIMIT bytes; a frame is never longer than FRAME_LIMIT, one that goes up than
-UP_LIMIT, and one that goes up and is no message than SMALL_LIMIT.
-    b"M"  msgpack message                b"S"  what the worker printed (its last 64 KiB), at an orderly end
-    b"G"  Python runs and reads stdin; only when it was asked to say so (pushsalt.bundle.shim)
-and from first stage and supervisor, which know no msgpack, as "key=value" lines, percent-encoded, UTF-8:
+    b"M"  a msgpack message
+    b"S"  the worker's stderr (its last 64 KiB), after a normal end
+    b"G"  Python runs and reads stdin; only sent on request (pushsalt.bundle.shim)
+
+and from the first stage and the supervisor, which do not use msgpack, as "key=value" lines, percent-encoded, UTF-8::
+
     b"H"  hello: python, exe, uid, pid, dir (private directory or empty), have (0: send b"A"), warm, warnings
     b"N"  notice: kind=waiting (for the lock; message: its holder), warning (message), cleaned (removed, repeated), kept
-          (jid, repeated: of runs that nobody has collected)
-    b"D"  the session is over in order, and another may follow (no fields)
-    b"R"  of a run that may outlive its channel: state (running, ended, gone, unknown, refused), got (bytes that have
-          come down), at (number of the next frame, where some are left out), message; see thin.surviving
-    b"E"  the session is over: kind (locked, timeout, worker_died, disk_full, protocol_error, bootstrap_failed,
-          connection_lost: its controller was gone; finished: this job has run), message, stderr
+          (jid, repeated: of ended runs whose frames were not collected)
+    b"D"  the session ended normally, and another may follow (no fields)
+    b"R"  about a run that may outlive its channel: state (running, ended, gone, unknown, refused), got (number of
+          received bytes), at (number of the next frame, if some are left out), message; see thin.surviving
+    b"E"  the session has ended: kind (locked, timeout, worker_died, disk_full, protocol_error, bootstrap_failed,
+          connection_lost: the run lost its controller; finished: this job has run), message, stderr
 
-Messages are msgpack maps with the key ``k``. Those that want an answer carry ``n``, a number of the asking side's own
-count; the answer carries the same ``n`` as ``re``.
+The nonce is new for each connection; the first stage receives it. Bytes before a nonce (banners, MOTD, output of login
+scripts) are skipped, up to NOISE_LIMIT bytes. Frames are limited to FRAME_LIMIT; those that go up to UP_LIMIT, and to
+SMALL_LIMIT if they are no messages.
 
-========= =========================================================== ==========================================
-down      fields                                                      up: what answers
-========= =========================================================== ==========================================
-init      id, opts, grains (override), want_grains: bool,             ready: python, grains|None, uid, user, pid,
-          log_level, jid (the job's id),                              warnings | error: kind, message, hint. Before
-          custom (users' own modules, if there are any: sha, size,
-          coming: they follow unasked), salt (version,                it, need: the sha, when it is not here; at any
-          python: that Salt's modules may be asked for), resource     time, need: the runtime's other archive
-          (type, id, manager, inside: bool, declared: that of the
-          type, or kept: the name that it was sent under by b"K";
-          what the session is about, see thin.resourcetypes)
-call      n, fun, args, kwargs, cli: bool, keep: bool (it goes on     ret: re, ret, retcode, salt (whose own module it
-          without its channel, as a run does)                         was, if so) | exc: re, type, message, tb, known,
-                                                                      and of an unknown function: nearest, hint
-grains    n, refresh: bool                                            ret
-resources n, declared: {type: its declaration, as in the pillar}:     ret: re, ret={"found": {type: {id: {"grains":
-          discover the resources of these types                       {…}, "enter": [word, …]}}}, "failed": {type:
-                                                                      text}}, see thin.resourcetypes.discover
-run       n, chunks, test, mock, files, templates, wants              need: digests, parts (only when some are
-          ([[digest, dest path|None]]: what may have to be sent),     missing), then start: tag; state: tag, ret,
-          detail: for a plan (thin.detail), backups: bool (what       detail;
-          ``file`` states change is kept, thin.utils.files.keeping),
-          of a plan file (thin.planned) look: bool, and then
-          planned: tags of the states that are compared with it,
-          and numbers of chunks: declared (in the order in which      event: name (the chunk's ``fire_event``), ret,
-                                                                      or tag, data (of ``event.send``);
-          they are written; None: as they come), groups (to be        and ret: re, ret={"states": count}
-          aggregated), only (that are wanted; None: all), then        and what answers these calls
-          (``call`` messages that come after it), done (tag: return of
-          the run that an orchestration goes on with)
-answer    re, and what the question defines; or error: text,          (to a question of the target)
-          exception: class name
-copy      n, what, and what that takes: see thin.utils.files.transfer       need: digests, parts (of ``put``), and ret
-resume    digest, at: the b"B" frames that follow begin behind so     (nothing)
-          many bytes, which the target has said to have
-stop      (nothing): end the run before its next state        (nothing; what is not run is returned as such)
-bye       (nothing): end of session                                   (the target closes its side)
-========= =========================================================== ==========================================
+Messages are msgpack maps with the key ``k``. A message that needs an answer has ``n``, a number that its sender counts
+up; the answer has the same number as ``re``. Messages down, with their fields and the messages that answer them::
 
-Questions of the target, each with ``n``, answered by ``answer``. While it waits the target still serves ``call``,
-because what renders on the controller may ask it something::
+    init       id, opts, grains (override), want_grains: bool, log_level, jid (of the job)
+               custom: {sha, size, coming: bool (they are sent without request)}, of users' own modules, if there are
+               any
+               salt: {version, python}, if Salt's own modules may be requested
+               resource: {type, id, manager, inside: bool, declared (the type's declaration), or kept (the name with
+               which b"K" sent the declaration)}, if the session is for a managed resource (thin.resourcetypes)
+        ->     ready: python, grains|None, uid, user, pid, warnings
+               error: kind, message, hint
+               before these, need: the sha of ``custom``, if it is not stored on the target;
+               at any time, need: the digest of the runtime's other archive
+    call       n, fun, args, kwargs, cli: bool, keep: bool (it may outlive its channel, as a run)
+        ->     ret: re, ret, retcode, salt (the version of Salt, if Salt's own module was run)
+               exc: re, type, message, tb, known: bool; for an unknown function also nearest, hint
+    grains     n, refresh: bool
+        ->     ret
+    resources  n, declared: {type: its declaration, as in the pillar}: discover the resources of these types
+        ->     ret: re, ret={"found": {type: {id: {"grains": {…}, "enter": [word, …]}}}, "failed": {type: text}},
+               see thin.resourcetypes.discover
+    run        n, chunks, test, mock, files, templates
+               wants: [[digest, destination|None]], the blobs that may have to be sent
+               detail: bool, collect notes for a plan (thin.detail)
+               backups: bool, keep files that ``file`` states change (thin.utils.files.keeping)
+               look: bool, and then planned: tags of the states to compare with a plan file (thin.planned)
+               declared, groups, only: numbers of chunks in the order of the SLS files (None: in the given order), of
+               those to aggregate, and of the wanted ones (None: all)
+               then: [``call`` messages to process after the run]
+               done: {tag: return} of the run that an orchestration continues
+        ->     need: digests, parts (if blobs are missing)
+               start: tag
+               state: tag, ret, detail
+               event: name (the chunk's ``fire_event``), ret; or tag, data (of ``event.send``)
+               ret: re, ret={"states": count}, then the answers to ``then``
+    copy       n, what, and its arguments, see thin.utils.files.transfer
+        ->     need: digests, parts (of ``put``)
+               ret
+    answer     re, and the fields of the question's answer; or error: text, exception: class name
+    resume     digest, at: the b"B" frames of this blob begin after ``at`` bytes, which the target reported to have
+    stop       end the run before its next state; the returns of the others say that they were not run
+    bye        end the session; the target closes its side
 
-    file      url, saltenv                   -> digest, size (the bytes follow as b"B" frames if ``have`` was false)
-              have: [digests]                   or missing: true
-              stat: true                     -> digest, size: the bytes are not wanted
-              part: [size, SHA-256]             what a cut-off transfer has left there, or None; so in ``files`` and
-                                                in ``need``, there for each digest
-    files     files: [[url, part]], saltenv  -> digests: of those that follow as b"B" frames, one after the other
+Questions of the target, each with ``n``; the controller sends ``answer``. While the target waits, it continues to
+process ``call``, since rendering on the controller may call its functions::
+
+    file      url, saltenv                   -> digest, size (the bytes follow in b"B" frames if the digest is not in
+                                                ``have``), or missing: true
+              have: [digests]
+              stat: true                     -> digest, size; the bytes are not sent
+              part: [size, SHA-256] | None      the part that an interrupted transfer left; also in ``files``, and in
+                                                ``need`` for each digest
+    files     files: [[url, part]], saltenv  -> digests: of those that follow in b"B" frames, one after the other
     tree      url, saltenv                   -> entries: [[relpath, kind "f"|"d"|"l", digest|target|None, mode, size]]
     template  key, url|None, text|None,      -> text: bytes | digest, or error
               saltenv, engine, context, defaults, tag, sls,
               names: {name: value} | None
-    salt      of Salt's own modules (``salt_python``), one of:
+    salt      Salt's own modules (``salt_python``), one of:
               module: [kind, virtual name]   -> modules: their dotted names, functions: names, files: [[dotted name,
                                                 package: bool, digest, bytes]] of them and of all that they import,
-                                                tops: {top-level name: [has C extensions, [least Python]]}
+                                                tops: {top-level name: [has C extensions, [lowest Python version]]}
               import: dotted name            -> files: as above, of this module; native: it is a C extension
-              digests: [[digest, part]]      -> digests: of those that follow as b"B" frames
-    pillar    (nothing)                      -> pillar: the compiled pillar
-    ask       fun, args, kwargs              -> ret     (what only the controller can answer: mine.get, cp.list_states)
+              digests: [[digest, part]]      -> digests: of those that follow in b"B" frames
+    pillar                                   -> pillar: the compiled pillar
+    ask       fun, args, kwargs              -> ret: of a function that only the controller can answer (mine.get)
 
-Other messages up, without an answer: log: level, text; stderr: text (what the worker printed, capped).
+Other messages up, without an answer: log: level, text; stderr: text (the worker's, limited).
 
-Only the supervisor (thin.__main__, thin.relay) touches the channel; the worker speaks the same frames, without nonce,
-over a socket pair to it. Lock, deadline and clean-up are the supervisor's: it has them from the first stage.
+Only the supervisor (thin.__main__, thin.relay) uses the channel. The worker exchanges the same frames, without a nonce,
+over a socket pair with it. The supervisor is responsible for lock, deadline and clean-up; the first stage passes their
+parameters to it.
 """
 
 import struct
@@ -108,16 +117,16 @@ from thin.boot import sha256
 
 NOISE_LIMIT = 1024 * 1024
 FRAME_LIMIT = 64 * 1024 * 1024
-#: What a target may send at a time: two texts of thin.cut.TEXT_LIMIT (``cmd.run_all``) fit into a message.
+#: The maximum message of a target: two texts of thin.cut.TEXT_LIMIT (``cmd.run_all``) fit into it.
 UP_LIMIT = 36 * 1024 * 1024
 SMALL_LIMIT = 1024 * 1024
-#: Lists and maps within each other, the message itself included.
+#: The maximum nesting of lists and maps, including the message itself.
 DEPTH_LIMIT = 64
 BLOB_PIECE = 256 * 1024
 HEAD = struct.Struct(">cI")
 
-#: What goes up, by ``k``: field -> type, or types; with None among them the field may be missing. ``object`` takes
-#: anything. A field that is not named here is not read (pushsalt.session.intake).
+#: The fields of messages up, by ``k``: field -> type, or tuple of types. With NoneType among them the field may be
+#: missing. ``object`` accepts any type. Fields that are not listed are ignored (pushsalt.session.intake).
 _MAYBE = type(None)
 UP = {
     "ready": {
@@ -146,7 +155,7 @@ UP = {
     "log": {"level": str, "text": str, "time": (int, float, _MAYBE)},
     "stderr": {"text": str},
 }
-#: The same for questions, which also have a number.
+#: The same for questions; these also have a number.
 QUESTIONS = {
     "file": {"url": object, "saltenv": object, "have": (list, _MAYBE), "stat": object, "part": object},
     "files": {"files": list, "saltenv": object},
@@ -169,7 +178,7 @@ QUESTIONS = {
 }
 
 
-#: msgpack, once it was loaded. On a target ``packing`` does nearly all of its work, and it takes long to load.
+#: The module msgpack after it was loaded. Targets rarely need it: ``packing`` supports nearly all messages.
 _msgpack = None
 _PACKS_ITSELF = sys.flags.no_site and "msgpack" not in sys.modules
 
@@ -190,11 +199,11 @@ def msgpack():
 
 
 class Excess(ValueError):
-    """More than the other side may send."""
+    """A frame exceeds the limit of the other side."""
 
 
 def _plain(value):
-    """What msgpack has no type for, as the nearest that it has; at last as text, so that a return always travels."""
+    """A value without msgpack type as the most similar one with a type; any other value as text."""
     if isinstance(value, (set, frozenset)):
         return sorted(value, key=repr)
     if hasattr(value, "isoformat"):
@@ -207,7 +216,7 @@ def _plain(value):
 
 
 def pack(message):
-    """The message as msgpack bytes. Text that is not UTF-8 (file names) travels as surrogates."""
+    """The message as msgpack bytes. Bytes in texts that are not UTF-8 (file names) are encoded as surrogates."""
     if _PACKS_ITSELF:
         try:
             return packing.packed(message)
@@ -216,12 +225,12 @@ def pack(message):
     packb = msgpack().packb
     try:
         return packb(message, use_bin_type=True, default=_plain, unicode_errors="surrogateescape")
-    except (OverflowError, ValueError):  # integers beyond 64 bits, nesting without end, halves of characters
+    except (OverflowError, ValueError):  # integers beyond 64 bits, endless nesting, lone surrogates
         return packb(_tame(message), use_bin_type=True, default=_plain, unicode_errors="surrogateescape")
 
 
 def _whole(text):
-    """The text without halves of characters beyond 16 bits, as JSON may have them; bytes that are not UTF-8 stay."""
+    """The text with lone surrogates, as JSON may contain them, replaced; those of bytes that are not UTF-8 stay."""
     try:
         text.encode("utf-8", "surrogateescape")
     except UnicodeEncodeError:
@@ -246,7 +255,7 @@ def _tame(value, depth=0):
 
 
 def unpack(data):
-    """The message in these bytes. Raises ValueError on anything that is not exactly one msgpack map."""
+    """The message in these bytes. Raises ValueError if they are not exactly one msgpack map."""
     if _PACKS_ITSELF:
         try:
             return _mapping(packing.unpacked(data))
@@ -265,7 +274,7 @@ def unpack(data):
             max_map_len=size,
             max_ext_len=0,
         )
-    except Exception as exc:  # msgpack's own classes differ between its two implementations
+    except Exception as exc:  # the two implementations of msgpack have different classes
         raise ValueError("not a msgpack message: %s" % exc)
     return _mapping(message)
 
@@ -277,16 +286,16 @@ def _mapping(message):
 
 
 def frame(kind, payload):
-    """One frame in the downward form, which is also that between supervisor and worker."""
+    """One frame in the downward form, which supervisor and worker use, too."""
     return HEAD.pack(kind, len(payload)) + payload
 
 
 class Frames(object):
-    """Cuts a byte stream into frames: ``feed`` bytes, iterate ``(kind, payload)`` pairs.
+    """Splits a byte stream into frames: ``feed`` bytes, then iterate over ``(kind, payload)``.
 
-    With a nonce it reads the upward form and skips noise between frames. ``noise`` has what was skipped (its first
-    4 KiB), for messages to people. Raises ValueError on noise beyond the limit, Excess on a frame beyond ``limit``, or
-    beyond ``small`` when it is no message. A payload of more than SMALL_LIMIT is a bytearray.
+    With a nonce, it reads the upward form and skips other bytes between frames. ``noise`` has the first 4 KiB of the
+    skipped bytes, for error messages. Raises ValueError if more than NOISE_LIMIT bytes are skipped, Excess for a frame
+    over ``limit``, or over ``small`` if it is no message. A payload of more than SMALL_LIMIT is a bytearray.
     """
 
     def __init__(self, nonce=b"", limit=FRAME_LIMIT, small=None):
@@ -336,7 +345,7 @@ class Frames(object):
         if length <= SMALL_LIMIT:
             payload = bytes(buffer[skip + HEAD.size : end])
             del buffer[:end]
-        else:  # no copy of what is large
+        else:  # do not copy a large payload
             payload, self._buffer = buffer, buffer[end:]
             del payload[end:]
             del payload[: skip + HEAD.size]
@@ -344,12 +353,12 @@ class Frames(object):
 
 
 def file_key(url, saltenv):
-    """The key of a source file in Plan.files: its URL with the saltenv written out."""
+    """The key of a source file in Plan.files: its URL with ``?saltenv=``."""
     return url if "?saltenv=" in url else "%s?saltenv=%s" % (url, saltenv)
 
 
 def template_key(source, saltenv, engine, context, defaults, tag, names=None):
-    """The name of a template call, computed identically on both sides: equal inputs have equal keys."""
+    """The key of a template call. Both sides compute it, with the same result for equal arguments."""
     data = pack([source, saltenv, engine, _ordered(context or {}), _ordered(defaults or {}), tag, _ordered(names)])
     return sha256(data).hexdigest()
 

@@ -1,7 +1,7 @@
-"""The worker: the process on the target in which modules run. It serves the messages of thin.wire until the end.
+"""The worker: the process on the target in which modules run. It processes the messages of thin.wire until the end.
 
-It never sees the channel itself, only a socket pair to the supervisor. All that it imports at the start is what every
-session needs; the engine, the grains and the modules come with the first message that needs them.
+It has no access to the channel, only a socket pair to the supervisor. At the start it imports only what every session
+needs; the engine, the grains and the modules are imported for the first message that needs them.
 """
 
 import os
@@ -13,23 +13,24 @@ from thin.blobs import Blobs
 from thin.channel import Channel, Closed
 from thin.controller import Controller
 
-#: That of Salt's minion, which stands in the options where none is configured: root's alone, and unknown to ``clean``.
+#: The default ``cachedir`` of Salt's minion, which options contain if none is configured. It is not used: only root can
+#: write to it, and ``clean`` does not remove it.
 MINIONS_CACHEDIR = "/var/cache/salt/minion"
 
 
 def main(sock, info):
-    """Serve until the controller says bye or closes the stream; returns whether it said bye.
+    """Process messages until the controller sends ``bye`` or closes the stream. Returns whether it sent ``bye``.
 
     ``info["dir"]``: the private directory, or None.
     """
-    os.umask(0o022)  # what states and the programs they start expect; our own files have their modes from the start
+    os.umask(0o022)  # as states and programs expect; our own files get explicit modes
     if sys.version_info < (3, 7):
         from thin import utf8
 
         if utf8.needed():
             utf8.mend()
     if "SSH_CLIENT" in os.environ or "SSH2_CLIENT" in os.environ:
-        # Started by sshd, the first bash takes itself for a login's and reads ~/.bashrc: no command of a state is that.
+        # With these variables, bash assumes that sshd started it, and reads ~/.bashrc, unless SHLVL is set.
         os.environ["SHLVL"] = "1"
     worker = Worker(sock, info)
     try:
@@ -43,7 +44,7 @@ def main(sock, info):
 
 
 class Worker(object):
-    """State of one session. A message's kind is the name of the method ``on_<kind>`` that serves it."""
+    """The state of one session. A message with ``k`` is processed by the method ``on_<k>``."""
 
     def __init__(self, sock, info):
         self.info = info
@@ -52,14 +53,14 @@ class Worker(object):
         self.controller = Controller(self.channel, self.blobs)
         self.loaders = None
         self.opts = {}
-        self.jid = ""  # that of the job, which the controller made
+        self.jid = ""  # of the job; the controller sends it
         self._custom = None
-        self._resource = None  # that which the session is about: (type, whether it is here inside of it), see on_init
-        self._plain = None  # thin.resourcetypes.Plain, when it is one that nothing can be run in
-        self._transfers = None  # thin.utils.files.transfer.Transfers, once something is copied
-        self._held = None  # messages that wait until the session is ready
-        self._stopped = False  # the run ends before its next state
-        self._looks = None  # what the states of a plan file were seen to do
+        self._resource = None  # (type, whether the worker runs inside the resource) of the session's resource
+        self._plain = None  # thin.resourcetypes.Plain, if the session is for a resource in which nothing can be run
+        self._transfers = None  # thin.utils.files.transfer.Transfers, after the first copy message
+        self._held = None  # messages to process when the session is ready
+        self._stopped = False  # whether the run has to end before its next state
+        self._looks = None  # what the states of a plan file would do, in a dry run (thin.planned)
         link.connect(self.controller)
         store = runtime.backend()
         if hasattr(store, "fetch"):
@@ -100,7 +101,7 @@ class Worker(object):
         if self.info.get("dir") and self.opts.get("cachedir") in (None, MINIONS_CACHEDIR):
             self.opts["cachedir"] = os.path.join(self.info["dir"], "minion")
         self._fixed_grains = message.get("grains") or {}
-        self._config_grains = self.opts.get("grains") or {}  # of minion_opts; collecting must not read its own result
+        self._config_grains = self.opts.get("grains") or {}  # of minion_opts; opts["grains"] is replaced below
         warnings, held = [], []
         try:
             self._held = held
@@ -131,19 +132,19 @@ class Worker(object):
             self.serve(message)
 
     def _without_grains(self, exc):
-        """The message that says that the session cannot be: grains could not be collected."""
+        """The error message for a session whose grains could not be collected."""
         if self._plain is None:
             from thin import boot
 
             kind, text = boot.trouble(exc)
             text = "grains cannot be collected: %s" % text
         else:
-            kind, text = "resource_unreachable", "its grains cannot be had: %s" % exc
+            kind, text = "resource_unreachable", "its grains cannot be collected: %s" % exc
         hint = "run with `-l debug` for the details"
         return {"k": "error", "kind": kind, "hint": hint, "message": text, "tb": _traceback()}
 
     def _load(self, resource):
-        """Make the loaders of the session. Returns those of the machine, which are others in a plain resource."""
+        """Make the loaders of the session. Returns those of the machine, which differ for a plain resource."""
         own = self._own()
         if resource and not resource.get("inside"):
             from thin import resourcetypes
@@ -175,7 +176,8 @@ class Worker(object):
         return [] if self._custom is None else [self._custom]
 
     def _take_custom(self, wanted):
-        """Find the users' own modules, or have them sent. Returns warnings; raises ValueError when they do not come."""
+        """Find the users' own modules on the target, or request them. Returns warnings. Raises ValueError if they are
+        not received."""
         from thin import custom
 
         sha, place = wanted["sha"], self.info.get("place")
@@ -248,7 +250,7 @@ class Worker(object):
 
     def on_copy(self, message):
         if self._transfers is None:
-            from importlib import import_module  # few sessions copy: it is in the other archive
+            from importlib import import_module  # few sessions copy; the module is in the other archive
 
             self._transfers = import_module("thin.utils.files.transfer").Transfers(self.controller, self.blobs)
 
@@ -265,11 +267,11 @@ class Worker(object):
         self._answer(message, lambda: self._transfers.answer(message, need))
 
     def on_stop(self, message):
-        """The run ends when the state under way has ended."""
+        """End the run after the current state."""
         self._stopped = True
 
     def _may_survive(self):
-        """Have the supervisor keep what is sent from now on: the run goes on, with a controller or without."""
+        """Make the supervisor store the frames from now on, since the run may outlive its channel."""
         import _signal as signal
 
         def stop(number, frame):
@@ -306,7 +308,7 @@ class Worker(object):
             )
         self._answer(message, lambda: self._run(message))
         self.controller.end()
-        for call in message.get("then") or ():  # not before: what runs may be interrupted by other calls
+        for call in message.get("then") or ():  # after the run, which other calls could interrupt
             self.on_call(call)
 
     def _run(self, message):
@@ -330,7 +332,7 @@ class Worker(object):
             self._plain.start()
         try:
             chunks, jobs = message.get("chunks") or [], None
-            # a plan needs the notes of each state, which parallel states could not provide
+            # A plan needs the notes of each state, and parallel states cannot send any.
             if any(chunk.get("parallel") for chunk in chunks) and not message.get("detail"):
                 from thin import parallel
 
@@ -356,7 +358,7 @@ class Worker(object):
         return {"states": count[0]}
 
     def _keeper(self, message):
-        """What keeps the files that a run changes (``backups``, ``backup: minion``); None if nothing is to be kept."""
+        """The Keeper for files that the run changes (``backups``, ``backup: minion``); None if none are kept."""
         usual, always = self.opts.get("backup_mode") or "", bool(message.get("backups"))
         said = [usual] + [chunk.get("backup") for chunk in message.get("chunks") or ()]
         if message.get("test") or message.get("mock") or not self.jid or not self.opts.get("cachedir"):
@@ -368,12 +370,12 @@ class Worker(object):
         return keeping.Keeper(self.opts["cachedir"], self.jid, always, usual)
 
     def _reactions(self):
-        """Due reactions of earlier runs; None if nothing can be stored."""
+        """Due reactions of earlier runs; None without a private directory."""
         if not self.info.get("dir"):
             return None
         from thin import due
 
-        # that of a resource which has no private directory
+        # a resource without private directory has its own file in that of its manager
         lock = (self.info.get("place") or {}).get("lock_name")
         return due.Reactions(due.Due(self.info["dir"], "due-" + lock[5:] if lock else due.NAME))
 
@@ -386,14 +388,14 @@ class Worker(object):
             ret = function()
             if hasattr(ret, "__next__"):
                 ret = list(ret)
-            code = self.loaders.context.pop("retcode", 0)  # set by functions whose value does not say that they failed
-            answer = {"k": "ret", "re": number, "ret": ret, "retcode": code}  # ``k`` first: see kept.is_return
+            code = self.loaders.context.pop("retcode", 0)  # functions set it if their value does not show a failure
+            answer = {"k": "ret", "re": number, "ret": ret, "retcode": code}  # ``k`` is first, see kept.is_return
             answer.update(more)
             self.channel.send(answer, for_people=bool(message.get("cli")))
         except Closed:
             raise
         except (Exception, SystemExit) as exc:
-            if message["k"] == "run":  # states catch their own: it is the runtime that cannot go on
+            if message["k"] == "run":  # exceptions of states are caught before: this is one of the runtime
                 from thin import boot
 
                 kind, text = boot.trouble(exc)
@@ -435,17 +437,17 @@ class Worker(object):
 
         machine = self._machine()
         if isinstance(machine.grains, loader.LazyDict):
-            machine.grains._fetch = lambda: dict(so_far)  # what they call may read grains, which are being made
+            machine.grains._fetch = lambda: dict(so_far)  # functions that they call may read grains
         pack = dict(machine.pack, __grains__=so_far)
-        del pack["__pillar__"]  # which needs the grains
-        return custom.grains(loader.Loader("grains", pack, machine.opts, custom.Nothing(), sources), so_far)
+        del pack["__pillar__"]  # it is compiled with the grains
+        return custom.grains(loader.Loader("grains", pack, machine.opts, custom.NoModules(), sources), so_far)
 
     def _log(self, level, text):
         self.channel.send({"k": "log", "level": level, "text": text, "time": time.time()})
 
 
 def describe(exc):
-    """``(class name, text)`` of an exception, for people: never empty."""
+    """``(class name, text)`` of an exception for error messages; the text is never empty."""
     name = type(exc).__name__
     if isinstance(exc, (link.LinkError, loader.MissingFunction)):
         name = exc.exception
@@ -462,7 +464,7 @@ def describe(exc):
 
 
 def _ready(grains, warnings):
-    """The message that the worker is ready; with ``grains`` if they were requested."""
+    """The ``ready`` message, with ``grains`` if they were requested."""
     return {
         "k": "ready",
         "python": "%d.%d.%d" % sys.version_info[:3],

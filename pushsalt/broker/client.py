@@ -45,8 +45,8 @@ def answered(words: Sequence[str]) -> int | None:
     if not place.is_private(folder):
         return None
     try:
-        here = os.getcwd()
-        link = f"{folder}/{place.alias(words, env, here)}"
+        cwd = os.getcwd()
+        link = f"{folder}/{place.alias(words, env, cwd)}"
         name = os.readlink(link)
     except OSError:
         return None
@@ -126,14 +126,14 @@ def peer_uid(sock: socket) -> int:
 
 def _run_by(sock: socket) -> int | None:
     try:
-        here = os.open(".", os.O_RDONLY | os.O_DIRECTORY)
+        cwd = os.open(".", os.O_RDONLY | os.O_DIRECTORY)
     except OSError:
         return None
     try:
-        if not _send(sock, here):
+        if not _send(sock, cwd):
             return None
     finally:
-        os.close(here)
+        os.close(cwd)
     try:
         begun = sock.recv(1)
     except OSError:
@@ -155,7 +155,7 @@ def _run_by(sock: socket) -> int | None:
     return said[1] if said[:1] == b"x" else _ended_by(said[1])
 
 
-def _send(sock: socket, here: int) -> bool:
+def _send(sock: socket, cwd: int) -> bool:
     """Send the request. Returns whether all of it was sent."""
     import _socket
 
@@ -168,7 +168,7 @@ def _send(sock: socket, here: int) -> bool:
     if len(request) > LIMIT:
         return False
     try:
-        descriptors = b"".join(number.to_bytes(4, sys.byteorder) for number in (0, 1, 2, here))
+        descriptors = b"".join(number.to_bytes(4, sys.byteorder) for number in (0, 1, 2, cwd))
         sent = sock.sendmsg([request], [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, descriptors)])
         while sent < len(request):
             sent += sock.send(request[sent:])

@@ -16,7 +16,7 @@ from pushsalt.model import TargetReturn
 from pushsalt.redact import Redactor
 
 #: Tags of events that only the controller may send.
-OURS: Final = ("salt/job/", "salt/run/", "salt/auth", "salt/key", "salt/wheel/", "pushsalt/")
+OURS: Final = ("salt/job/", "salt/run/", "salt/auth", "salt/beacon/", "salt/key", "salt/wheel/", "pushsalt/")
 #: Tags of ``fire_event``, which the controller composes itself.
 STATE_RESULT: Final = "salt/state_result/"
 

@@ -8,10 +8,29 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from pushsalt.journal.store import Journal
+
+
+@dataclass(frozen=True)
+class Drift:
+    """A target that has drifted: ``tags`` of its states. ``what``: stands for the SLS that were looked at."""
+
+    what: str
+    id: str
+    tags: tuple[str, ...]
+
+
+def drifted(journal: Journal) -> list[Drift]:
+    """The targets that had drifted at the last check, by id. Raises OSError and sqlite3.Error."""
+    if not journal.rows("SELECT 1 FROM sqlite_master WHERE name = 'watched'", ()):
+        return []
+    rows = journal.rows("SELECT what, id, tags FROM watched WHERE tags != '[]' ORDER BY id, what", ())
+    return [Drift(what, id, tuple(map(str, json.loads(tags)))) for what, id, tags in rows]
+
 
 _TABLE: Final = """CREATE TABLE IF NOT EXISTS watched (
     what TEXT NOT NULL, id TEXT NOT NULL, tags TEXT NOT NULL, PRIMARY KEY (what, id)

@@ -81,7 +81,7 @@ def compiled_pillar(
 
     config = twin.project.config.opts
     opts = {**config, **plain(twin.opts)}
-    if opts.get("ext_pillar"):  # of the configuration, thus trusted; ``more`` may come from a foreign template
+    if opts.get("ext_pillar"):  # the configuration is trusted; ``more`` may come from a foreign template
         opts["ext_pillar"] = twin.project.private["ext_pillar"]
     if more:
         opts["ext_pillar"] = [*(opts.get("ext_pillar") or []), dict(more)]
@@ -111,8 +111,21 @@ def compiled_pillar(
     return result
 
 
+def pillar_top(twin: Compiling) -> tuple[dict[str, Any], list[str]]:
+    """The pillar top files of all saltenvs as one, and their errors. Salt: ``Pillar.get_top``."""
+    from pushsalt.pillar.top import MergedTop
+
+    opts = {**twin.project.config.opts, **plain(twin.opts)}
+    files = cast("FileServer", twin.inputs.recorded_files("pillar"))
+    context = replace(twin.context, fileserver=files, keep_code=False)
+    tree = PillarTree(files, context, twin.once)
+    top = MergedTop(tree, opts, opts.get("saltenv"), opts.get("pillarenv"))
+    return top.data, top.errors
+
+
 def _source(twin: Compiling, outside: Outside, name: str) -> ExtPillar | None:
-    """An external pillar: called here in the command's process, or if it only renders files; else by the command."""
+    """The external pillar of this name. A render process calls only those that render files, and asks the command for
+    the others."""
     config = twin.project.config.opts
     if twin.project.is_command or renders(name, config):
         return find_source(name, folders("ext_pillar", config), outside)

@@ -41,15 +41,22 @@ class Run:
     client: Jobs
     options: JobOptions
     loop: asyncio.AbstractEventLoop
+    #: the JID of the call
+    jid: str = ""
 
     def wait(self, work: Coroutine[Any, Any, Any]) -> Any:
         """Run a coroutine in the command's event loop, from the thread of the function."""
         return asyncio.run_coroutine_threadsafe(work, self.loop).result()
 
 
-async def call(client: Jobs, options: JobOptions, name: str, args: list[Any], kwargs: dict[str, Any]) -> dict[str, Any]:
-    """Call a runner function; returns ``return`` and ``success``. Raises FunctionError if it is missing or fails."""
-    run = Run(client, options, asyncio.get_running_loop())
+async def call(
+    client: Jobs, options: JobOptions, name: str, args: list[Any], kwargs: dict[str, Any], jid: str = ""
+) -> dict[str, Any]:
+    """Call a runner function; returns ``return`` and ``success``. Raises FunctionError if it is missing or fails.
+
+    ``jid``: the JID of the call, if it was told before.
+    """
+    run = Run(client, options, asyncio.get_running_loop(), jid)
     found = function(client, name)
     if found is None:
         raise FunctionError(
@@ -58,7 +65,7 @@ async def call(client: Jobs, options: JobOptions, name: str, args: list[Any], kw
     shipped = _is_shipped(found)
     if shipped:
         _bind(found, name, args, kwargs)
-    events = Told(client, name, args, kwargs)
+    events = Told(client, name, args, kwargs, jid)
     try:
         found.__globals__["__jid_event__"] = events
         value = await asyncio.to_thread(lambda: found(run, *args, **kwargs) if shipped else found(*args, **kwargs))
@@ -104,10 +111,10 @@ class Told:
     The object is also ``__jid_event__`` of the function. Orchestrations send their events themselves.
     """
 
-    def __init__(self, client: Jobs, name: str, args: list[Any], kwargs: dict[str, Any]) -> None:
+    def __init__(self, client: Jobs, name: str, args: list[Any], kwargs: dict[str, Any], jid: str = "") -> None:
         self.events = open_events(client.project) if client.keeps_jobs and name not in ORCHESTRATIONS else None
         self._redactor = client.redactor()
-        self._jid = client.new_jid()
+        self._jid = jid or client.new_jid()
         for value in (kwargs, *args):
             if isinstance(value, dict):
                 self._redactor.add_pillar(value)

@@ -53,11 +53,11 @@ async def orchestrate(
             client.reporter.run_finished()
 
 
-async def orchestrate_within(client: Jobs, sls: list[str], options: JobOptions) -> TargetReturn:
-    """Run an orchestration as a step of another one."""
-    stopping = Stopping()
+async def orchestrate_within(client: Jobs, sls: list[str], options: JobOptions, jid: str = "") -> TargetReturn:
+    """Run an orchestration as a step of another one, or for a runner; ``jid``: its JID, if it was told before."""
+    job, stopping = _job(client, sls, options), Stopping()
     with client.stoppable(stopping):
-        return await _orchestrated(client, _job(client, sls, options), stopping, {})
+        return await _orchestrated(client, replace(job, jid=jid) if jid else job, stopping, {})
 
 
 async def call_on_master(

@@ -1,4 +1,4 @@
-"""Pillar top files to the pillar SLS that one target gets. Salt: salt.pillar.Pillar.get_tops to top_matches."""
+"""Evaluates pillar top files: the pillar SLS of one target. Salt: salt.pillar.Pillar.get_tops to top_matches."""
 
 from __future__ import annotations
 
@@ -46,6 +46,8 @@ class _Entry:
     match: str
     names: list[str]
     order: int
+    #: ``{"match": …}`` of the file, if there is one
+    given: list[dict[str, Any]] = field(default_factory=list)
 
 
 class MergedTop:
@@ -62,6 +64,16 @@ class MergedTop:
         for env in _saltenvs(tree, saltenv, pillarenv, only_one=none):
             for top in self._read(tree, env, state_top):
                 self._add(top)
+
+    @property
+    def data(self) -> dict[str, dict[str, list[Any]]]:
+        """saltenv -> expression -> matcher and SLS names, in their order. Salt: Pillar.merge_tops."""
+        return {
+            env: {
+                expr: [*each.given, *each.names] for expr, each in sorted(entries.items(), key=lambda it: it[1].order)
+            }
+            for env, entries in self._entries.items()
+        }
 
     def match(self, matcher: Matcher) -> PillarTop:
         """The SLS of the target of ``matcher``."""
@@ -133,14 +145,15 @@ class MergedTop:
                 if any(option.get("ignore_missing") for option in options):
                     self._ignored.setdefault(env, set()).update(names)
                 orders = [option["order"] for option in options if "order" in option]
-                entry = _Entry(match_type(options), names, _number(orders[-1]) if orders else 0)
+                given = [{"match": option["match"]} for option in options if "match" in option]
+                entry = _Entry(match_type(options), names, _number(orders[-1]) if orders else 0, given)
                 self._entries.setdefault(env, {})[str(expression)] = entry
 
 
 def _saltenvs(tree: PillarTree, saltenv: str | None, pillarenv: str | None, *, only_one: bool) -> list[str]:
     """The saltenvs whose top files are used: the ``pillarenv`` if one is set, else all, ``base`` first.
 
-    With ``pillar_source_merging_strategy: none`` only that of the states.
+    With ``pillar_source_merging_strategy: none`` only the saltenv of the states is used.
     """
     envs = list(tree.envs())
     if pillarenv:

@@ -103,8 +103,8 @@ def marks(
     found = _settled(states)
     ordered = [found[state.tag] for state in states]
     ordered += _listening(list(unique.values()), returns, found)
-    known = {each.tag for each in ordered}
-    return ordered + [_inner(tag, ret, ordered) for tag, ret in returns.items() if tag not in known]
+    tags = {each.tag for each in ordered}
+    return ordered + [_inner(tag, ret, ordered) for tag, ret in returns.items() if tag not in tags]
 
 
 def _inner(tag: str, ret: Any, outer: Sequence[Marked]) -> Marked:

@@ -41,31 +41,31 @@ class Finding(Protocol):
     def systems(self) -> tuple[str, ...]: ...
 
 
-def check_page(findings: Sequence[Finding], here: str) -> Page:
-    """The findings of a check by file. ``here``: the folder that paths are shown relative to."""
+def check_page(findings: Sequence[Finding], folder: str) -> Page:
+    """The findings of a check by file. ``folder``: shown paths are relative to it."""
     files: dict[str, list[Finding]] = {}
     for each in findings:
         files.setdefault(each.path, []).append(each)
-    page = Page("pushsalt check", [("Folder", here), ("Findings", str(len(findings)))], _LEVELS)
+    page = Page("pushsalt check", [("Folder", folder), ("Findings", str(len(findings)))], _LEVELS)
     for path, found in files.items():
         rows = [
             Row(
                 _BY_LEVEL[each.level],
                 each.level,
                 f"{each.code} {each.message}",
-                f"{_from(each.place, here)} {', '.join(each.systems)}".strip(),
+                f"{_from(each.place, folder)} {', '.join(each.systems)}".strip(),
                 (each.detail, each.hint),
             )
             for each in found
         ]
         worst = next(level for level in ("error", "warning", "info") if any(each.level == level for each in found))
         words = f"{len(found)} finding{'s' * (len(found) > 1)}"
-        page.items.append(Item(_from(path, here), _BY_LEVEL[worst], words, rows))
+        page.items.append(Item(_from(path, folder), _BY_LEVEL[worst], words, rows))
     return page
 
 
-def _from(path: str, here: str) -> str:
-    return path.removeprefix(here + os.sep)
+def _from(path: str, folder: str) -> str:
+    return path.removeprefix(folder + os.sep)
 
 
 def impact_page(data: Mapping[str, Any], total: int) -> Page:
@@ -74,9 +74,9 @@ def impact_page(data: Mapping[str, Any], total: int) -> Page:
     page = Page("pushsalt impact", head, _IMPACT)
     for id, found in data["ids"].items():
         rows = list(_differences(found))
-        known = any(row.outcome != "unknown" for row in rows)
+        is_certain = any(row.outcome != "unknown" for row in rows)
         words = f"{len(rows)} difference{'s' * (len(rows) > 1)}"
-        page.items.append(Item(id, "changed" if known else "unknown", words, rows))
+        page.items.append(Item(id, "changed" if is_certain else "unknown", words, rows))
     return page
 
 

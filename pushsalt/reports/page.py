@@ -63,21 +63,24 @@ class Page:
     outcomes: Sequence[tuple[str, str]]
     items: list[Item] = field(default_factory=list)
 
+    @staticmethod
+    def policy() -> str:
+        """The content security policy of the page."""
+        return f"default-src 'none'; style-src 'unsafe-inline'; script-src '{source_hash(_read('page.js'))}'"
+
     def pieces(self) -> Iterator[str]:
         """The text of the file."""
-        style, script = (_HERE / "page.css").read_text("utf-8"), (_HERE / "page.js").read_text("utf-8")
+        script = _read("page.js")
         data = _json(self._data())
-        hashes = " ".join(f"'sha256-{_sha(text)}'" for text in (script,))
-        policy = f"default-src 'none'; style-src 'unsafe-inline'; script-src {hashes}"
         title = html.escape(_clean(self.title))
         rows = "".join(
             f"<dt>{html.escape(_clean(name))}</dt><dd>{html.escape(_clean(text))}</dd>" for name, text in self.about
         )
         yield (
             "<!doctype html>\n<html lang='en'><head><meta charset='utf-8'>"
-            f'<meta http-equiv="Content-Security-Policy" content="{policy}">'
+            f'<meta http-equiv="Content-Security-Policy" content="{self.policy()}">'
             "<meta name='viewport' content='width=device-width,initial-scale=1'>"
-            f"<title>{title}</title><style>{style}</style></head>\n<body>"
+            f"<title>{title}</title><style>{style()}</style></head>\n<body>"
             f"<header><h1>{title}</h1><dl>{rows}</dl><p>{html.escape(self._counts())}</p></header>\n{_FORM}"
             "<main id='targets'></main><noscript><p>The report needs JavaScript, its own, to be read.</p></noscript>\n"
             "<script type='application/json' id='data'>"
@@ -91,15 +94,15 @@ class Page:
 
     def _data(self) -> dict[str, Any]:
         bodies: list[Any] = []
-        known: dict[str, int] = {}
+        numbers: dict[str, int] = {}
         left = WHOLE
         targets = []
         kinds = dict(_KINDS)
         for item in self.items:
             body = [_row(row, LONGEST if left > 0 else _SHORT) for row in item.rows]
             text = json.dumps(body)
-            if text not in known:
-                known[text] = len(bodies)
+            if text not in numbers:
+                numbers[text] = len(bodies)
                 bodies.append(body)
                 left -= len(text)
             targets.append(
@@ -108,7 +111,7 @@ class Page:
                     "outcome": item.outcome,
                     "kind": kinds.get(item.outcome, "unchanged"),
                     "note": _clean(item.note),
-                    "body": known[text],
+                    "body": numbers[text],
                     "phases": [[_clean(name), round(s, 4)] for name, s in item.phases.items() if s > 0],
                     "time": round(sum(item.phases.values()), 4),
                     "ms": [round(row.time * 1000) for row in item.rows],
@@ -169,8 +172,18 @@ def _json(data: Any) -> str:
     )
 
 
-def _sha(text: str) -> str:
-    return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+def style() -> str:
+    """The style sheet of all pages."""
+    return _read("page.css")
+
+
+def source_hash(text: str) -> str:
+    """The word of a content security policy that allows this script or style sheet: ``sha256-…``."""
+    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+
+
+def _read(name: str) -> str:
+    return (_HERE / name).read_text("utf-8")
 
 
 def items_by(items: Iterable[Item], outcomes: Sequence[tuple[str, str]]) -> list[Item]:

@@ -1,4 +1,4 @@
-"""What the record and other observers are told of a job when it begins."""
+"""The data of a job that its record and other observers get when it begins."""
 
 from __future__ import annotations
 
@@ -6,9 +6,11 @@ import getpass
 import os
 import socket
 import time
-from collections.abc import Mapping, Sequence
-from dataclasses import fields
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any, Final
 
 from pushsalt.job import Job, JobOptions, Selection
 from pushsalt.jobs.model import JobStart
@@ -17,10 +19,31 @@ if TYPE_CHECKING:
     from pushsalt.redact import Redactor
 
 
-def job_start(job: Job, selection: Selection, ids: Sequence[str], words: Sequence[str], redactor: Redactor) -> JobStart:
-    """The job, which has a jid, on these targets. ``words``: those of the command line.
+@dataclass(frozen=True)
+class Account:
+    """An account of ``pushsalt serve``: its name, and the eauth module that knows it."""
 
-    Values that are secret by their key, in keyword arguments and in the pillar of the command, are hidden from here on.
+    name: str
+    eauth: str
+
+
+_account: Final[ContextVar[Account | None]] = ContextVar("pushsalt_account", default=None)
+
+
+@contextmanager
+def on_behalf_of(account: Account) -> Iterator[None]:
+    """Within the context, also in threads and tasks that it starts, jobs are those of this account."""
+    token = _account.set(account)
+    try:
+        yield
+    finally:
+        _account.reset(token)
+
+
+def job_start(job: Job, selection: Selection, ids: Sequence[str], words: Sequence[str], redactor: Redactor) -> JobStart:
+    """The JobStart of a job, which has a JID, on these targets. ``words``: the words of the command line.
+
+    Values with a secret key in keyword arguments and in the command's pillar are added to the redactor.
     """
     redactor.add_pillar(job.kwargs)
     redactor.add_pillar(job.options.pillar)
@@ -43,7 +66,10 @@ def job_start(job: Job, selection: Selection, ids: Sequence[str], words: Sequenc
 
 
 def user_name() -> str:
-    """The name of the user who runs this process; its number, if it has none."""
+    """The account for which this code runs, or the name of the user who runs the process; its number without one."""
+    account = _account.get()
+    if account is not None:
+        return account.name
     try:
         return getpass.getuser()
     except (KeyError, OSError):
@@ -51,7 +77,7 @@ def user_name() -> str:
 
 
 def _salt_args(job: Job) -> list[Any]:
-    """The arguments of the function as Salt has them: the SLS names of ``apply`` are one, files of ``cp`` are texts."""
+    """The arguments in Salt's form: the SLS names of ``apply`` are one argument, files of ``cp`` are texts."""
     if job.kind == "apply":
         return [",".join(map(str, job.args))] if job.args else []
     if job.kind == "copy":
@@ -69,7 +95,7 @@ def _options(options: JobOptions) -> dict[str, Any]:
 
 
 def _origin(environ: Mapping[str, str]) -> dict[str, Any]:
-    """Where the command runs, and from where its user is logged in, if by SSH."""
+    """Where the command runs, from where its user is logged in, if by SSH, and the eauth module of an account."""
     found: dict[str, Any] = {"host": socket.gethostname(), "pid": os.getpid()}
     try:
         found["folder"] = os.getcwd()  # noqa: PTH109
@@ -78,4 +104,7 @@ def _origin(environ: Mapping[str, str]) -> dict[str, Any]:
     came_from = environ.get("SSH_CONNECTION", "").split()
     if came_from:
         found["from"] = came_from[0]
+    account = _account.get()
+    if account is not None:
+        found["eauth"] = account.eauth
     return found

@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import json
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, Final
 
-from pushsalt.errors import NoTargetError
+from pushsalt.cache.sealed import SealedBank, key_path
+from pushsalt.errors import FunctionError, NoTargetError
 from pushsalt.run import caches
 
 if TYPE_CHECKING:
+    from pushsalt.cache.store import Bank
     from pushsalt.orchestrate.runnercalls import Run
+
+__func_alias__ = {"list_": "list"}
+
+#: Banks of Salt's master that have data of targets, by their ids. They are read only.
+_OF_TARGETS: Final = ("grains", "pillar", "mine")
 
 
 def _keys(run: Run, tgt: Any, tgt_type: str) -> list[str]:
@@ -77,3 +86,92 @@ def clear_all(run: Run, tgt: Any = None, tgt_type: str = "glob") -> bool:
     """Remove grains, pillar and values of the mine."""
     found = [_clear(run, bank, tgt, tgt_type) for bank in ("grains", "pillar", "mine")]
     return any(found)
+
+
+# banks of users' own data: encrypted files, whose keys are pairs of bank and key --------------------------------------
+
+
+def _store(run: Run) -> SealedBank:
+    return SealedBank(run.client.project.config.cache_dir, "store", key_path())
+
+
+def _name(bank: Any, key: Any) -> str:
+    return json.dumps([_path(bank), str(key)])
+
+
+def _path(bank: Any) -> str:
+    return "/".join(part for part in str(bank).split("/") if part not in ("", "."))
+
+
+def _of_bank(store: Bank, bank: Any) -> Iterator[tuple[str, str, str]]:
+    """Name, bank and key of each entry of a bank and of the banks below it."""
+    wanted = _path(bank)
+    for name, _, _ in store.entries():
+        found, key = json.loads(name)
+        if not wanted or found == wanted or found.startswith(f"{wanted}/"):
+            yield name, found, key
+
+
+def _own(bank: Any) -> None:
+    """Raises FunctionError for a bank that holds data of targets."""
+    if _path(bank) in _OF_TARGETS:
+        hint = "`pushsalt cache clear` and cache.clear_* remove entries; runs on targets make them"
+        raise FunctionError("exception", f"the bank {bank} has data of targets", hint, "SaltCacheError")
+
+
+def store(run: Run, bank: str, key: str, data: Any, cachedir: Any = None) -> None:
+    """Keep data under a key of a bank; banks are paths: ``app/releases``."""
+    _own(bank)
+    run.client.redactor().add_pillar(data if isinstance(data, dict) else {})
+    if not _store(run).put(_name(bank, key), data):
+        path = run.client.project.config.cache_dir / "store"
+        hint = "check the free space, and the mode of the folder and of the user's key"
+        raise FunctionError("exception", f"{path} cannot be written", hint, "SaltCacheError")
+
+
+def fetch(run: Run, bank: str, key: str, cachedir: Any = None) -> Any:
+    """The data of a key; an empty mapping if there is none. ``grains``, ``pillar`` and ``mine``: those of an id."""
+    if _path(bank) in _OF_TARGETS:
+        return _shown(run, _path(bank), [str(key)], "list").get(str(key), {})
+    found = _store(run).get(_name(bank, key))
+    return {} if found is None else found
+
+
+def list_(run: Run, bank: str, cachedir: Any = None) -> list[str]:
+    """The keys of a bank, and the names of the banks in it."""
+    if _path(bank) in _OF_TARGETS:
+        return sorted(_shown(run, _path(bank), "*", "glob"))
+    found, start = set(), _path(bank)
+    for _, inner, key in _of_bank(_store(run), bank):
+        found.add(key if inner == start else inner[len(start) :].strip("/").split("/")[0])
+    return sorted(found)
+
+
+def contains(run: Run, bank: str, key: str | None = None, cachedir: Any = None) -> bool:
+    """Whether a bank has a key; without a key: whether it has any."""
+    if key is None:
+        return bool(list_(run, bank))
+    if _path(bank) in _OF_TARGETS:
+        return str(key) in list_(run, bank)
+    return _store(run).get(_name(bank, key)) is not None
+
+
+def updated(run: Run, bank: str, key: str, cachedir: Any = None) -> int | None:
+    """When a key was stored, in seconds since 1970; None if there is none."""
+    if _path(bank) in _OF_TARGETS:
+        [kept] = caches.banks(run.client.project, _path(bank)).values()
+        names = _keys(run, [key], "list")
+        moment = kept.written(names[0]) if names else None
+    else:
+        moment = _store(run).written(_name(bank, key))
+    return None if moment is None else int(moment)
+
+
+def flush(run: Run, bank: str, key: str | None = None, cachedir: Any = None) -> bool:
+    """Remove a key of a bank; without a key the bank with all that is in it."""
+    _own(bank)
+    kept = _store(run)
+    if key is not None:
+        return kept.delete(_name(bank, key))
+    removed = [kept.delete(name) for name, _, _ in list(_of_bank(kept, bank))]
+    return any(removed)

@@ -30,18 +30,18 @@ class Traffic:
 class Channels(Protocol):
     """Keeps idle channels between sessions (``pushsalt.transport.resource``, ``pushsalt.session.keptchannels``)."""
 
-    #: parameters of the supervisor, of which several sessions are asked for
+    #: parameters of the supervisor that make it serve several sessions
     several: Mapping[str, object]
 
     async def take(self) -> Channel | None:
-        """A channel that an earlier session kept here; None if there is none."""
+        """A channel that an earlier session has left; None if there is none."""
 
     def keep(self, channel: Channel) -> None:
         """Keep a channel for the next session."""
 
 
 class Channel:
-    """Call ``start``, then ``greeted``; after that the first message can be sent. ``again`` begins a further session.
+    """Call ``start``, then ``greeted``; then the first message can be sent. ``again`` begins a further session.
 
     ``info`` describes the target: python, exe, uid, pid (of the supervisor), dir (its private directory, "" for none),
     warm. ``sent_runtime``: whether the runtime had to be sent. ``warn`` is called with warnings, ``fail`` with errors.
@@ -92,7 +92,7 @@ class Channel:
         return self._program
 
     def resume(self, nonce: str, info: Mapping[str, Any], resume: Callable[[Callable[[bytes], None]], Stream]) -> None:
-        """Take up the channel of an earlier process, in place of ``start``."""
+        """Use the channel of an earlier process; called in place of ``start``."""
         self.opening.nonce = nonce
         self._frames = wire.Frames(nonce.encode(), wire.UP_LIMIT, wire.SMALL_LIMIT)
         self.info.update(info)
@@ -112,8 +112,8 @@ class Channel:
             if self._kept.get(name) is not value:
                 self._kept[name] = value
                 beginning += wire.frame(b"K", wire.pack({"name": name, "value": value}))
-        known = [(name, value) for name, value in parameters.items() if value is not None]
-        framed: bytes = beginning + boot.frame(b"", b"P", known)
+        given = [(name, value) for name, value in parameters.items() if value is not None]
+        framed: bytes = beginning + boot.frame(b"", b"P", given)
         return framed
 
     @property
@@ -121,7 +121,7 @@ class Channel:
         return self._hello.done() and not self._hello.cancelled() and self._hello.exception() is None
 
     def go(self) -> None:
-        """The command on the target reads its stdin now: the first stage may be written."""
+        """Called when the command on the target reads its stdin: the first stage can be written."""
         _resolve(self._go)
 
     def greet(self, fields: dict[str, str]) -> None:
@@ -140,7 +140,7 @@ class Channel:
         self._runtime.remember(self._target, self.opening.user, met)
 
     def give_up(self, trouble: TargetError) -> None:
-        """The start has failed: ``greeted`` raises this error."""
+        """Make ``greeted`` raise this error: the start has failed."""
         for future in (self._go, self._hello):
             if not future.done():
                 future.set_exception(trouble)
@@ -201,7 +201,7 @@ class Channel:
 
     @property
     def is_empty(self) -> bool:
-        """Whether no received bytes are left that do not make a whole frame yet."""
+        """Whether no incomplete frame was received."""
         return not self._frames.rest()
 
     # --- the end
@@ -212,7 +212,7 @@ class Channel:
         return handshake.explain(self.opening, said)
 
     def last_words(self) -> str:
-        """The last output of a first stage that does not start, for messages."""
+        """The last output of a first stage that did not start, for messages."""
         said = bytes(self.stream.stderr[-1000:]) or bytes(self.opening.output[-1000:])
         return self.opening.unmarked(handshake.printable(said))
 

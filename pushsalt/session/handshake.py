@@ -1,4 +1,4 @@
-"""How a session begins: the command line, passwords for sudo and the like, errors of a runtime that does not start."""
+"""The begin of a session: command line, passwords for sudo and the like, errors of a runtime that does not start."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Opening:
 
     def __init__(self, target: Target, login: str | None) -> None:
         if target.transport == "local" and not target.python and sys.executable:
-            target = replace(target, python=sys.executable)  # the interpreter of this process works on this machine
+            target = replace(target, python=sys.executable)  # this process's own interpreter
         self.target = target
         self.nonce = random_word(16)
         self.user = target.sudo_user or "root" if target.sudo else login
@@ -105,7 +105,7 @@ class Opening:
         return b"" if number is None else number + b"\n"
 
     def unmarked(self, said: str) -> str:
-        """A text from ``printable`` without the mark that our own command line prints."""
+        """A text from ``printable`` without the marker that pushsalt's own command line prints."""
         return said if self.become is None else re.sub(rf"{re.escape(self.become.mark)}( / )?", "", said)
 
     def seen(self, data: bytes) -> None:
@@ -117,7 +117,7 @@ class Opening:
 
 @dataclass(frozen=True)
 class Ending:
-    """How a command ended that sent no hello."""
+    """The end of a command that has sent no hello: its status and output."""
 
     output: bytes
     stderr: bytes
@@ -192,7 +192,7 @@ def _not_become(opening: Opening, become: Become, said: str, status: int | None)
     if kind is None and status is not None and status == become.method.denied:
         kind = "sudo_denied"
     if kind is None and status == 1:
-        # Its messages may be in any language: the prompts and the exit status decide.
+        # The program's messages may be in any language: prompts and exit status decide.
         asked = "sudo_password_wrong" if opening.prompts else "sudo_denied"
         kind = asked if opening.password else "sudo_password_required"
     if kind is None:
@@ -220,7 +220,7 @@ def become_trouble(opening: Opening, kind: str, said: str = "") -> TargetError:
 
 
 def _no_python(target: Target, refusal: shim.Refusal) -> TargetError:
-    if target.python and refusal.os_id != "-":  # reported by /bin/sh, not by an old Python
+    if target.python and refusal.os_id != "-":  # /bin/sh has reported this, not an old Python
         return TargetError(
             "no_python",
             f"{target.id}: there is no {target.python}",
@@ -271,7 +271,7 @@ _HINTS = {
 
 
 class FinishedError(TargetError):
-    """The target has run this job before, and keeps its return."""
+    """The target has run this job before, and stores its return."""
 
 
 def from_frame(target: Target, fields: dict[str, str]) -> TargetError:

@@ -26,7 +26,7 @@ KINDS: Final = frozenset({"file", "files", "salt", "tree", "template", "pillar",
 
 
 async def serve_nothing(question: Message) -> Message:
-    """Answers no question; the default."""
+    """The default: answers each question with an error."""
     return {"error": f"nothing here answers {question.get('k')!r}", "exception": "SaltException"}
 
 

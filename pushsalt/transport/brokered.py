@@ -21,7 +21,7 @@ log = logging.getLogger(__name__)
 
 #: How many times the keeper may ask for further jump hosts.
 _JUMPS = 20
-#: Seconds to wait for a place in the keeper's backlog, and between attempts.
+#: Time limit for a place in the keeper's backlog, and pause between attempts, in seconds.
 _PATIENCE, _PAUSE = 10.0, 0.01
 
 
@@ -78,9 +78,9 @@ class Keeper:
         """Add the inventory's entries of this jump host, and of the jump hosts before it."""
         if name in jumps:
             return
-        known = inventory.get(name)
-        jumps[name] = None if known is None else lease.of_target(known)
-        for each in known.jump if known is not None else ():
+        target = inventory.get(name)
+        jumps[name] = None if target is None else lease.of_target(target)
+        for each in target.jump if target is not None else ():
             self._add(each, inventory, jumps)
 
     async def _opened(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter] | None:

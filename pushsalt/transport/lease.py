@@ -120,8 +120,8 @@ def to_options(given: Mapping[str, Any], jumps: Mapping[str, Target], shared: di
     found: dict[str, Any] = {name: given[name] for name in _PLAIN}
     for name in _PATHS:
         found[name] = None if given[name] is None else tuple(Path(path) for path in given[name])
-    beside = given["known_hosts_file"]
-    found["known_hosts_file"] = None if beside is None else Path(beside)
+    known_hosts = given["known_hosts_file"]
+    found["known_hosts_file"] = None if known_hosts is None else Path(known_hosts)
     return ConnectOptions(inventory=jumps, shared=shared, **found)
 
 

@@ -23,6 +23,8 @@ class WatchClient(Jobs, Protocol):
         self, selection: Selection, sls: list[str] | None = None, options: JobOptions | None = None
     ) -> AsyncIterator[TargetReturn]: ...
 
+    def target(self, selection: Selection) -> list[str]: ...
+
     def within(self, kept: KeptConnections | None = None) -> WatchClient: ...
 
 
@@ -36,11 +38,15 @@ class Clients:
         self._running: set[Jobs] = set()
         self._is_stopped = False
 
-    def one(self) -> WatchClient:
-        """A client for one job."""
+    def kept(self) -> KeptConnections:
+        """The connections that all jobs share."""
         if self._kept is None:
             self._kept = KeptConnections(connect_options(self.client.project, Job("call", options=self.options)))
-        return self.client.within(self._kept)
+        return self._kept
+
+    def one(self) -> WatchClient:
+        """A client for one job."""
+        return self.client.within(self.kept())
 
     @contextmanager
     def running(self, client: Jobs) -> Iterator[None]:

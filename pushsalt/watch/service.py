@@ -15,6 +15,7 @@ from pushsalt.errors import CommandError, PushsaltError
 from pushsalt.orchestrate import rollouts, runnercalls
 
 if TYPE_CHECKING:
+    from pushsalt.watch.beacons import Beacons
     from pushsalt.watch.clients import Clients
     from pushsalt.watch.metrics import Metrics
     from pushsalt.watch.rounds import Rounds
@@ -37,7 +38,7 @@ class Interval:
 
 
 class Service:
-    """Runs ``rounds`` at their interval, if something is watched, and the jobs of a schedule.
+    """Runs ``rounds`` and ``beacons``, if something is watched, and the jobs of a schedule.
 
     ``written`` is called when the figures have changed.
     """
@@ -49,6 +50,7 @@ class Service:
         say: Callable[[str], None],
         *,
         rounds: Rounds | None = None,
+        beacons: Beacons | None = None,
         interval: Interval = Interval(0.0),
         schedule: Sequence[Entry] = (),
         written: Callable[[], None] = lambda: None,
@@ -57,6 +59,7 @@ class Service:
         self._metrics = metrics
         self._say = say
         self._rounds = rounds
+        self._beacons = beacons
         self._interval = interval
         self._schedule = schedule
         self._written = written
@@ -85,17 +88,23 @@ class Service:
             while self._tasks:
                 await asyncio.wait(self._tasks)
         finally:
+            if self._beacons is not None:
+                await self._beacons.close()
             await self._clients.close()
 
     # rounds ----------------------------------------------------------------------------------------------------------
 
     async def _every(self) -> None:
         due, first = time.monotonic(), True
+        if self._beacons is not None:
+            await self._beacons.look()
         while not self._stop.is_set():
             later = random.random() * _JITTER * self._interval.seconds  # noqa: S311 - no secret
             if self._interval.jitter and await self._until(later):
                 return
             await self._round(first=first)
+            if self._beacons is not None and not self._stop.is_set():
+                await self._beacons.look()
             first = False
             due = max(due + self._interval.seconds, time.monotonic())
             if await self._until(due - time.monotonic()):

@@ -62,7 +62,7 @@ def test_what_they_say(tmp_path):
     assert got == {name: want for name, (_, want) in CALLS.items()}
     for name in REFUSED:
         assert rets[name]["result"] is False
-        assert f"{name} needs a Salt master and its minions, which pushsalt has not" in rets[name]["comment"]
+        assert f"{name} needs a Salt master and its minions, which pushsalt does not have" in rets[name]["comment"]
     for name in ELSEWHERE:
         assert rets[name]["result"] is False
         assert f"{name} is answered on the controller" in rets[name]["comment"]

@@ -192,7 +192,7 @@ def test_troubles(project):
     for words, exception, text in (
         (["zz.fails", "salt"], "CommandExecutionError", "as Salt's"),
         (["zz.fails", "python"], "ZeroDivisionError", "as Python's"),
-        (["zz.native"], "ImportError", "nativelib._native is a C extension, which cannot travel: install the"),
+        (["zz.native"], "ImportError", "nativelib._native is a C extension, which cannot be sent: install the"),
         (["zz.dies"], "CommandExecutionError", "the process that ran Salt's own module has died"),
         (["zz._private"], "CommandExecutionError", "'zz._private' is not available."),
         (["zz.nothing"], "CommandExecutionError", "'zz.nothing' is not available."),

@@ -211,8 +211,8 @@ def test_what_the_run_did_not_come_to() -> None:
 
 def test_parallel_states() -> None:
     """A parallel state may change something while an earlier one of the list still looks."""
-    beside = chunk("beside", "file.managed", name="/a", parallel=True)
-    found = marked((chunk("/a", "file.append"), SAME), (beside, WOULD))
+    parallel = chunk("beside", "file.managed", name="/a", parallel=True)
+    found = marked((chunk("/a", "file.append"), SAME), (parallel, WOULD))
     assert found["/a"].mark == "may"
 
 

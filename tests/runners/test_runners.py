@@ -88,3 +88,92 @@ def test_manage(project):
     assert runner(project, "manage.present") == ["web1", "web2"]
     assert runner(project, "manage.joined", "subset=web1") == ["web1"]
     assert runner(project, "manage.not_alived") == []
+
+
+def test_net_finds_interfaces(project):
+    """By grains; and by mine functions in the shape of NAPALM."""
+    ports = {"xe-0": {"description": "To the core", "is_up": True, "speed": 1000, "mac_address": "00:11:22:33:44:55"}}
+    addresses = {"xe-0.0": {"ipv4": {"10.1.0.1": {"prefix_length": 16}}}}
+    arp = [{"interface": "xe-0", "mac": "0011.2233.4466", "ip": "10.1.0.9", "age": 1.0}]
+    neighbours = {"xe-0": [{"remote_system_name": "core1", "remote_chassis_id": "001122334477"}]}
+    tables = {"interfaces": ports, "ipaddrs": addresses, "arp": arp, "mac": [{**arp[0], "vlan": 7}], "lldp": neighbours}
+    text = "".join(f"def {name}(): return {{'result': True, 'out': {value!r}}}\n" for name, value in tables.items())
+    project.write("salt/_modules/netdata.py", text)
+    mine = {f"net.{name}": [{"mine_function": f"netdata.{name}"}] for name in tables}
+    about = {"hwaddr_interfaces": {"eth0": "00:11:22:33:44:66"}, "ip_interfaces": {"eth0": ["10.1.0.9", "fe80::1"]}}
+    hosts = {
+        "sw1": {"transport": "local", "pillar": {"mine_functions": mine}},
+        "web1": {"transport": "local", "grains": about},
+    }
+    project.write("inventory.yaml", json.dumps({"hosts": hosts}))
+    assert project.run("grains", "*", "--out", "quiet").code == 0
+    assert project.run("run", "sw1", "mine.update", "--out", "quiet").code == 0
+    row = {
+        "device": "sw1",
+        "interface": "xe-0",
+        "interface_description": "To the core",
+        "is_up": True,
+        "is_enabled": "",
+    }
+    row.update(speed=1000, mac="00:11:22:33:44:55", ips=["10.1.0.1/16"])
+    found = runner(project, "net.find", "core")
+    assert found["int_descr"] == [row] and [each["remote_system_name"] for each in found["lldp_descr"]] == ["core1"]
+    assert runner(project, "net.find", "xe-0")["int_name"] == [row]
+    found = runner(project, "net.find", "10.1.0.9")
+    assert [(each["device"], each["interface"]) for each in found["int_ip"]] == [("web1", "eth0")]
+    assert found["arp_ip"][0]["mac"] == "00:11:22:33:44:66" and found["int_net"][0]["device"] == "web1"
+    assert runner(project, "net.find", "10.1.77.0/24")["int_net"] == [row]
+    found = runner(project, "net.find", "00-11-22-33-44-66")
+    assert found["int_mac"][0]["device"] == "web1" and found["arp_mac"][0]["device"] == "sw1"
+    assert found["int_descr"][0]["vlan"] == 7 and runner(project, "net.find", "7")["mac"] == found["int_descr"]
+    assert runner(project, "net.find", "nowhere")["int_name"] == []
+    assert set(runner(project, "net.multi_find", "core", "xe-0")) == {"core", "xe-0"}
+    assert runner(project, "net.findmac", "vlan=7")[0]["interface"] == "xe-0"
+    assert runner(project, "net.lldp", "chassis=00:11:22:33:44:77")[0]["device"] == "sw1"
+    assert len(runner(project, "net.interfaces", "device=web1", "interface=eth0")) == 1
+
+
+def test_the_top_file_of_pillar(project):
+    project.write(
+        "pillar/top.sls", "base:\n  '*': [all]\n  'os:{{ grains['role'] }}':\n    - match: grain\n    - one\n"
+    )
+    assert runner(project, "pillar.show_top", "web1") == {"base": {"*": ["all"], "os:web": [{"match": "grain"}, "one"]}}
+    assert runner(project, "pillar.show_top")["base"]["*"] == ["all"]
+    assert project.run("runner", "pillar.show_top", "nobody").code == 2
+    project.write("pillar/top.sls", "base: [a\n")
+    [text] = runner(project, "pillar.show_top", "web1")
+    assert "top.sls failed" in text
+
+
+def test_banks_of_ones_own(project):
+    assert runner(project, "cache.fetch", "app/releases", "now") == {}
+    assert runner(project, "cache.store", "app/releases", "now", "{version: 2, word: s3cr3t}") is None
+    runner(project, "cache.store", "app", "name", "shop")
+    assert runner(project, "cache.fetch", "app/releases", "now") == {"version": 2, "word": "s3cr3t"}
+    assert runner(project, "cache.list", "app") == ["name", "releases"]
+    assert runner(project, "cache.list", "app/releases/") == ["now"] and runner(project, "cache.list", "") == ["app"]
+    assert runner(project, "cache.contains", "app", "name") and not runner(project, "cache.contains", "app", "now")
+    assert runner(project, "cache.contains", "app/releases") and not runner(project, "cache.contains", "apps")
+    assert runner(project, "cache.updated", "app", "name") > 1_600_000_000
+    assert runner(project, "cache.updated", "app", "none") is None
+    assert all(b"s3cr3t" not in path.read_bytes() for path in (project.cache / "store").iterdir())
+    assert runner(project, "cache.flush", "app", "name") and not runner(project, "cache.flush", "app", "name")
+    assert runner(project, "cache.flush", "app") is True
+    assert runner(project, "cache.list", "app") == [] and runner(project, "cache.flush", "app") is False
+    assert project.run("grains", "web1", "--out", "quiet").code == 0
+    assert runner(project, "cache.list", "grains") == ["web1"]
+    assert runner(project, "cache.fetch", "grains", "web1")["id"] == "web1"
+    done = project.run("runner", "cache.flush", "grains")
+    assert done.code == 2 and "data of targets" in done.err
+
+
+def test_single_states_on_the_controller(project):
+    [[id, returns]] = runner(project, "state.orchestrate_single", "fun=test.nop", "name=x").items()
+    assert id.endswith("_master") and returns["test_|-x_|-x_|-nop"]["result"] is True
+    data = {"one": {"salt.function": [{"tgt": "web*"}, {"name": "test.ping"}]}, "two": {"test.nop": []}}
+    [returns] = runner(project, "state.orchestrate_high", json.dumps(data)).values()
+    assert returns["salt_|-one_|-test.ping_|-function"]["changes"]["ret"] == {"web1": True, "web2": True}
+    [shown] = runner(project, "state.orchestrate_show_sls", "one").values()
+    assert "nop" in shown["one"]["test"]
+    done = project.run("runner", "state.event")
+    assert done.code == 2 and "pushsalt events" in done.err

@@ -210,7 +210,7 @@ async def test_a_connection_lost_in_mid_run(bed, options, open_session, tmp_path
             os.kill(pid, signal.SIGKILL)
         with pytest.raises(TargetError) as caught:
             await call
-        assert caught.value.kind == "connection_lost" and "may have been done" in caught.value.hint
+        assert caught.value.kind == "connection_lost" and "may or may not have been done" in caught.value.hint
         while alive(worker) or alive(child):
             await asyncio.sleep(0.01)
         assert alive(daemon)

@@ -1,9 +1,10 @@
-"""``pushsalt watch``: drift and its events, putting right, metrics, the schedule, kills."""
+"""``pushsalt watch``: drift and its events, corrections, metrics, the schedule, kills."""
 
 from __future__ import annotations
 
 import json
 import os
+import random
 import re
 import signal
 import socket
@@ -101,7 +102,7 @@ def test_secrets_are_not_in_what_is_said(project, tmp_path):
         (["--every", "1h"], "no target"),
         ([], "no `schedule`"),
         (["nobody", "--every", "1h"], "nobody"),
-        (["web*", "--every", "1h", "--metrics", "/no/such/folder/x"], "no address and no file"),
+        (["web*", "--every", "1h", "--metrics", "/no/such/folder/x"], "neither an address nor a file"),
     ],
 )
 def test_what_is_wrong_is_said(project, words, text):
@@ -138,15 +139,26 @@ def test_rounds_follow_each_other_and_metrics_are_served(project, tmp_path):
 
 
 def test_a_kill_loses_no_event_and_none_comes_twice(project, tmp_path):
-    """Killed at many moments; the file changes between."""
-    for number in range(6):
+    """Killed at many moments; the file changes in between. `PUSHSALT_KILLS=100` for a long run."""
+    kills, chance = int(os.environ.get("PUSHSALT_KILLS") or 5), random.Random(18)
+    for number in range(kills):
         (tmp_path / "web1").write_text("x\n" if number % 2 else "y\n")
         process = project.start("watch", "web1", "conf", "--every", "1s")
-        time.sleep(0.3 * (number + 1))
+        time.sleep(chance.uniform(0.2, 3.0))
         os.killpg(process.pid, signal.SIGKILL)
         process.communicate()
         once(project, "web1", "conf")
-    assert [each["in_order"] for each in events(project)] == [False, True] * 3
+    assert [each["in_order"] for each in events(project)] == [bool(number % 2) for number in range(kills)]
+
+
+def test_a_journal_that_cannot_be_written_is_said_and_the_event_comes_later(project):
+    (project.cache / "events").mkdir(parents=True)
+    (project.cache / "events").chmod(0o777)  # refused, since others can write there
+    done = once(project, "web1", "conf")
+    assert "events wait for the next round" in done.err
+    (project.cache / "events").chmod(0o700)
+    once(project, "web1", "conf")
+    assert [each["id"] for each in events(project)] == ["web1"]
 
 
 def test_the_schedule(project, tmp_path):

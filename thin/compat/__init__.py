@@ -1,18 +1,17 @@
-"""``salt.*`` for users' own modules: the helpers that such modules import from Salt, by Salt's names.
+"""``salt.*`` for users' own modules: the helpers that such modules import from Salt, with Salt's names.
 
-``install`` only adds a finder: nothing is loaded before a module imports it, and a real Salt is used where there is one
-(a folder called ``salt`` is none). Files are in ``thin/compat/salt/``; what is not there is an ImportError, as ever.
-
-``salt.modules.x`` and ``salt.states.x`` are our own files of that name (or the user's), with their dunders, and with
-the functions that other files of ours have of the same Salt module.
+``install`` only adds a finder: nothing is loaded before a module imports it. If Salt is installed, it is used (a folder
+called ``salt`` does not count). Files are in ``thin/compat/salt/``; other names raise ImportError as usual.
+``salt.modules.x`` and ``salt.states.x`` are our files of this name (or the user's), with their dunders, and with the
+functions that our other files have for the same module of Salt.
 """
 
 import sys
 
 PREFIX = "thin.compat."
-#: Packages that only hold what thin.custom loads.
+#: Packages that only contain modules that thin.custom loads.
 LOADED = ("salt.loaded", "salt.loaded.ext") + tuple(
-    "salt.loaded.ext." + tag for tag in ("module", "states", "utils", "grains", "resources")
+    "salt.loaded.ext." + tag for tag in ("module", "states", "beacons", "utils", "grains", "resources")
 )
 
 _finder = None
@@ -21,8 +20,8 @@ _finder = None
 def install(loaders=None, custom=None):
     """Make ``salt.*`` importable in this process.
 
-    On a target ``loaders`` serve ``salt.modules`` and ``salt.states``, ``custom`` (thin.custom) what it has to import,
-    and imports find what the system's Python has installed: the runtime starts without it.
+    On a target, ``loaders`` serve ``salt.modules`` and ``salt.states``, ``custom`` (thin.custom) finds users' files to
+    import, and imports find packages of the system's Python; the runtime starts without these.
     """
     global _finder
     if _finder is None:
@@ -34,12 +33,12 @@ def install(loaders=None, custom=None):
 
 
 def loaders():
-    """The loaders that ``install`` was given, or None."""
+    """The loaders that were passed to ``install``, or None."""
     return _finder and _finder.loaders
 
 
 class Finder(object):
-    """Import system's side of it: a finder and the loader of what it finds."""
+    """The finder of ``salt.*``, and the loader of the modules that it finds."""
 
     loaders = None
 
@@ -93,15 +92,15 @@ class CompatFile(object):
 
 
 class ShippedFile(object):
-    """Hands out a module that a ``thin.loader.Loader`` has executed."""
+    """Import loader that returns a module that a ``thin.loader.Loader`` has executed."""
 
     def __init__(self, module, loader):
         self._module = module
         self._loader = loader
 
     def create_module(self, spec):
-        known = self._module.__dict__
-        known["__more__"] = (self._loader, known.get("__virtualname__", spec.name.rpartition(".")[2]))
+        namespace = self._module.__dict__
+        namespace["__more__"] = (self._loader, namespace.get("__virtualname__", spec.name.rpartition(".")[2]))
         self._module.__class__ = Whole
         if spec.name == "salt.modules.cmdmod":
             _quiet(self._module)
@@ -112,7 +111,7 @@ class ShippedFile(object):
 
 
 class Whole(type(sys)):
-    """A shipped module, with the other functions of its virtual name in the loader."""
+    """A shipped module with the other functions of its virtual name, which the loader has."""
 
     def __getattr__(self, name):
         if not name.startswith("_"):
@@ -125,7 +124,7 @@ class Whole(type(sys)):
 
 
 def _quiet(cmdmod):
-    """What grains modules use of Salt's cmdmod, though it is private there."""
+    """The private functions of Salt's cmdmod that grains modules use."""
 
     def _run_quiet(cmd, *args, **kwargs):
         kwargs.setdefault("python_shell", False)
@@ -140,9 +139,9 @@ def _quiet(cmdmod):
 
 
 class SiteFinder(object):
-    """Adds the folders of installed packages to ``sys.path`` when an import finds nothing without them, once.
+    """Adds the folders of installed packages to ``sys.path``, once, when an import fails without them.
 
-    Only the system's own, never a user's, and without running their ``.pth`` files.
+    Only the system's own folders, not a user's, and without running their ``.pth`` files.
     """
 
     def find_spec(self, name, path=None, target=None):

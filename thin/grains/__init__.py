@@ -1,8 +1,8 @@
 """Grains: properties of a target. Names and values are Salt's.
 
-``collect(opts)`` gives all of them as a plain dict. Each module here is one room: ``os_release`` and ``linux``, ``bsd``
-or ``macos`` (the system), ``hardware``, ``virtual``, ``storage``, ``network``, ``process``; ``static`` reads the grains
-file of a minion. Files are read wherever a file has the answer; the one or two programs that must be asked run while
+``collect(opts)`` returns all of them as a plain dict. The modules are divided by subject: ``os_release`` and ``linux``,
+``bsd`` or ``macos`` (the system), ``hardware``, ``virtual``, ``storage``, ``network``, ``process``; ``static`` parses
+the grains file of a minion. Grains are read from files where possible; the few programs that are needed run while
 everything else is read.
 """
 
@@ -14,11 +14,11 @@ from thin.grains import probe
 def collect(opts, parse_yaml=None, own=None, folder=None):
     """The grains of this machine under these minion options.
 
-    Over the collected ones come those of the grains file beside ``conf_file`` (/etc/salt/grains) and of the option
-    ``grains``; ``grains_blacklist`` takes names out. A part that fails leaves its grains out and the others alone.
-    ``own`` (grains so far -> grains) gives the users' own, which come over the collected ones and below the fixed ones.
-    ``parse_yaml`` (text -> data) is asked for a grains file that ``static.parse`` cannot read. ``folder`` is the
-    private directory, where answers of programs are kept (``answers``).
+    The collected grains are overridden by those of the grains file in the folder of ``conf_file`` (/etc/salt/grains)
+    and of the option ``grains``; ``grains_blacklist`` removes names. If a part fails, only its grains are missing.
+    ``own`` (grains so far -> grains) returns the users' own; they override the collected grains and are overridden by
+    the fixed ones. ``parse_yaml`` (text -> data) is called for a grains file that ``static.parse`` cannot read.
+    ``folder`` is the private directory, in which outputs of programs are stored (``answers``).
     """
     ret = {}
     kernel, nodename, kernelrelease, kernelversion, cpuarch = os.uname()
@@ -32,7 +32,7 @@ def collect(opts, parse_yaml=None, own=None, folder=None):
     deep = bool(opts.get("grains_deep_merge"))
     _update(ret, _file(opts, parse_yaml), deep)
     static = opts.get("grains")
-    if type(static) is dict:  # at run time this may be the collected grains themselves, which this call makes
+    if type(static) is dict:  # later it may be the LazyDict of the collected grains, which would call this function
         _update(ret, static, deep)
     return _allowed(ret, opts.get("grains_blacklist") or [])
 
@@ -40,7 +40,7 @@ def collect(opts, parse_yaml=None, own=None, folder=None):
 def _merge(ret, part, *args):
     try:
         ret.update(part(*args))
-    except Exception as exc:  # one odd machine must not be without all grains
+    except Exception as exc:  # an unusual machine must get the other grains
         import logging
 
         logging.getLogger(__name__).warning("some grains are missing (%s): %r", part.__module__, exc)

@@ -1,8 +1,8 @@
 """Stored outputs of programs: a program is run again if it, or the subject of its output, may have changed.
 
-``systemctl --version`` and ``systemd-detect-virt`` cost more than all other grains together. Their answers are kept in
-the file ``thin-answers`` of the private directory, by the command line, and hold as long as the program's file is the
-same (device, inode, size, times) and the machine, or the container, has not been started anew.
+``systemctl --version`` and ``systemd-detect-virt`` take longer than all other grains together. Their outputs are stored
+in the file ``thin-answers`` of the private directory, by command line. They are valid as long as the program's file is
+the same (device, inode, size, times) and the machine, or the container, has not been restarted.
 """
 
 import os
@@ -22,13 +22,13 @@ class Answers(object):
     def __init__(self, folder):
         self._folder = folder
         self._start = _started() if folder else None
-        self._known = self._read() if self._start else {}
+        self._stored = self._read() if self._start else {}
         self._asked = []
 
     def command(self, argv):
-        """As ``Command(argv)``, for a program whose answer changes with its file or a new start alone."""
+        """As ``Command(argv)``, for a program whose output only changes with its file or after a restart."""
         key = "\0".join(argv)
-        found = self._known.get(key)
+        found = self._stored.get(key)
         mark = self._mark(argv[0])
         if isinstance(found, list) and len(found) == 3 and mark is not None and found[0] == mark:
             if isinstance(found[1], int) and isinstance(found[2], str):
@@ -38,7 +38,7 @@ class Answers(object):
         return asked
 
     def keep(self):
-        """Store the outputs. A failure only costs the next run some time."""
+        """Store the outputs. On failure, the programs are run again next time."""
         new = {
             key: [mark, asked.code, asked.text]
             for key, mark, asked in self._asked
@@ -51,7 +51,7 @@ class Answers(object):
             # path: our own folder, 0700
             fd = os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
             try:
-                os.write(fd, packing.packed(dict(self._known, **new)))
+                os.write(fd, packing.packed(dict(self._stored, **new)))
             finally:
                 os.close(fd)
             os.rename(aside, os.path.join(self._folder, NAME))  # path: our own folder, 0700
@@ -97,7 +97,7 @@ class _Asked(Command):
 
 
 def _started():
-    """A text that is another one after each start of the machine or of its container, or None."""
+    """A text that differs after each start of the machine or of its container, or None."""
     boot = text_of("/proc/sys/kernel/random/boot_id").strip()
     first = text_of("/proc/1/stat").rpartition(")")[2].split()
     return "%s %s" % (boot, first[19]) if boot and len(first) > 19 else None

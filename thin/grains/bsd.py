@@ -1,4 +1,4 @@
-"""The system's own grains on FreeBSD (and DragonFly), and what OpenBSD and NetBSD tell in the same way.
+"""The system's own grains on FreeBSD (and DragonFly), and those that are similar on OpenBSD and NetBSD.
 
 Salt: ``os_data``, ``_bsd_cpudata``, ``_bsd_memdata``, ``_hw_data``, ``_virtual`` of salt.grains.core; its grains.disks.
 """
@@ -18,7 +18,7 @@ SYSCTL = (
     "security.jail.jailed",
     "kern.hostuuid",
 )
-#: grain -> variable of the kernel's environment
+#: Grain -> variable of the kernel's environment.
 KENV = (
     ("biosversion", "smbios.bios.version"),
     ("biosvendor", "smbios.bios.vendor"),
@@ -28,7 +28,7 @@ KENV = (
     ("biosreleasedate", "smbios.bios.reldate"),
     ("uuid", "smbios.system.uuid"),
 )
-#: what OpenBSD calls the same
+#: The same for OpenBSD.
 OPENBSD = (
     ("biosversion", "hw.version"),
     ("manufacturer", "hw.vendor"),
@@ -36,7 +36,7 @@ OPENBSD = (
     ("serialnumber", "hw.serialno"),
     ("uuid", "hw.uuid"),
 )
-#: field of "geom disk list" -> grain's key; Salt has those with a second name twice
+#: Field of "geom disk list" -> the grain's key; as in Salt, some fields have two keys.
 GEOM = {
     "Mediasize": (),
     "Sectorsize": (),
@@ -70,7 +70,8 @@ def _start(program, *words):
 
 
 def describe(kernel, kernelrelease, said, dmesg=""):
-    """The grains of a machine whose programs (``sysctl``, ``kenv``, ``version``, ``geom``, ``swap``) say this."""
+    """The grains of a machine from the outputs of its programs (``sysctl``, ``kenv``, ``version``, ``geom``,
+    ``swap``)."""
     values = dict(line.split("=", 1) for line in said.get("sysctl", "").splitlines() if "=" in line)
     os = "FreeBSD" if kernel == "DragonFly" else kernel
     release = (said.get("version") or kernelrelease).split("-")[0]
@@ -116,7 +117,7 @@ def hardware(table, values):
 
 
 def clean(grain, value):
-    """The value, or None for placeholders of manufacturers."""
+    """The value, or None for a placeholder of the manufacturer."""
     low = value.lower()
     if not value or low.startswith("none"):
         return None
@@ -124,17 +125,17 @@ def clean(grain, value):
         return value if re.match(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}\Z", value) else None
     if grain in ("serialnumber", "biosversion"):
         words = "sernum|part[_-]?number|specified|filled|applicable"
-        nothing = re.match(r"0+\Z|0?1234567", value) or re.search(words, low)
+        placeholder = re.match(r"0+\Z|0?1234567", value) or re.search(words, low)
     elif grain == "manufacturer":
-        nothing = re.search("manufacturer|to be filled|available|asset|^no(ne|t)", low)
+        placeholder = re.search("manufacturer|to be filled|available|asset|^no(ne|t)", low)
     else:
         words = "to be filled|un(known|specified)|no(t|ne)? (asset|provided|defined|available|present|specified)"
-        nothing = re.search(words, low)
-    return None if nothing else value
+        placeholder = re.search(words, low)
+    return None if placeholder else value
 
 
 def virtual(hardware, values):
-    """``virtual`` and ``virtual_subtype`` of a FreeBSD."""
+    """``virtual`` and ``virtual_subtype`` of a FreeBSD system."""
     maker, product = hardware.get("manufacturer") or "", hardware.get("productname") or ""
     ret = {}
     for text, start, found in (
@@ -160,20 +161,20 @@ def virtual(hardware, values):
 
 
 def cpu_flags(dmesg):
-    """The flags of the first processor in the kernel's boot messages."""
-    flags, here = [], False
+    """The flags of the first processor, from the kernel's boot messages."""
+    flags, in_cpu = [], False
     for line in dmesg.splitlines():
         if line.startswith("CPU: "):
-            here = True
-        elif here and not line.startswith(" "):
+            in_cpu = True
+        elif in_cpu and not line.startswith(" "):
             break
-        elif here and "Features" in line and "<" in line:
+        elif in_cpu and "Features" in line and "<" in line:
             flags += line[line.index("<") + 1 :].split(">")[0].split(",")
     return flags
 
 
 def disks(geom):
-    """``disks``, ``{name: {field: value}}``, and the names of ``ssds``, of ``geom disk list``."""
+    """``disks``, ``{name: {field: value}}``, and the names of ``ssds``, from ``geom disk list``."""
     ret = {"disks": {}, "ssds": []}
     for block in geom.split("\n\n"):
         fields = {}

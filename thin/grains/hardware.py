@@ -10,7 +10,7 @@ from thin.grains.probe import Command, listing, read, which
 
 DMI = "/sys/class/dmi/id"
 
-#: grain -> file in DMI; the last two are for root only
+#: Grain -> file in DMI; only root can read the last two.
 FIRMWARE = (
     ("biosversion", "bios_version"),
     ("biosvendor", "bios_vendor"),
@@ -41,7 +41,7 @@ def grains(opts):
 
 
 def cpu(cpuinfo):
-    """``num_cpus``, ``cpu_model``, ``cpu_flags`` of /proc/cpuinfo on any architecture; of several values the last."""
+    """``num_cpus``, ``cpu_model``, ``cpu_flags`` from /proc/cpuinfo of any architecture; of several values the last."""
     ret = {"num_cpus": 0, "cpu_model": "Unknown", "cpu_flags": []}
     for line in cpuinfo.splitlines():
         key, colon, value = line.partition(":")
@@ -90,7 +90,7 @@ def disks():
 
 
 def gpus(opts):
-    """``gpus`` and ``num_gpus``. lspci names them; it is started only when the bus has a card of such a class."""
+    """``gpus`` and ``num_gpus``. Their names are from lspci, which only runs if the bus has a card of such a class."""
     ret = {"num_gpus": 0, "gpus": []}
     if opts.get("enable_lspci", True) is False or opts.get("enable_gpu_grains", True) is False:
         return ret
@@ -105,7 +105,7 @@ def gpus(opts):
 
 
 def parse_lspci(text):
-    """[{"vendor", "model"}] of ``lspci -vmm``."""
+    """[{"vendor", "model"}] from ``lspci -vmm``."""
     found = []
     for record in text.split("\n\n"):
         device = {}
@@ -121,7 +121,7 @@ def parse_lspci(text):
 
 
 def firmware(folder=DMI):
-    """Grains of the firmware; users other than root get those that they can read."""
+    """Grains of the firmware. Users other than root get those that they can read."""
     ret = {}
     for grain, name in FIRMWARE:
         text = read(os.path.join(folder, name), None)

@@ -1,13 +1,13 @@
 """The system's own grains on Linux: init, systemd, SELinux, package architecture, kernel parameters, EFI, machine id.
 
-Salt: ``os_data`` and neighbours of salt.grains.core; salt.grains.extra.
+Salt: ``os_data`` and related functions of salt.grains.core; salt.grains.extra.
 """
 
 import os
 
 from thin.grains.probe import Command, listing, read, which
 
-#: ELF machine of a program -> Debian's and RPM's word, by class (1: 32 bit, 2: 64 bit)
+#: ELF machine of a program -> the architecture's name in Debian and in RPM, by class (1: 32 bit, 2: 64 bit).
 ELF_MACHINES = {
     (2, 0x3E): ("amd64", "x86_64"),
     (2, 0xB7): ("arm64", "aarch64"),
@@ -15,7 +15,7 @@ ELF_MACHINES = {
     (2, 0xF3): ("riscv64", "riscv64"),
     (1, 0x03): ("i386", None),
 }
-KNOWN_INITS = (b"upstart", b"sysvinit", b"systemd")
+INITS = (b"upstart", b"sysvinit", b"systemd")
 
 
 def start(command=Command):
@@ -25,7 +25,7 @@ def start(command=Command):
 
 
 def grains(systemctl, family):
-    """``systemctl`` is from ``start``; ``family`` is the os_family."""
+    """``systemctl``: the result of ``start``; ``family``: the os_family."""
     ret = {"init": init(), "osarch": osarch(family), "fibre_channel_host": os.path.isdir("/sys/class/fc_host")}
     ret["ps"] = "ps -o user,pid,ppid,tty,time,comm" if family == "NILinuxRT" else "ps -efHww"
     ret["transactional"] = which("transactional-update") is not None
@@ -45,7 +45,7 @@ def grains(systemctl, family):
 
 
 def systemd(code, text):
-    """``version`` and ``features`` of what ``systemctl --version`` prints."""
+    """``version`` and ``features`` from ``systemctl --version``."""
     lines = text.splitlines()
     if code == 0 and len(lines) > 1 and lines[0].startswith("systemd "):
         return {"version": lines[0].split()[1], "features": lines[1]}
@@ -85,19 +85,19 @@ def _init_by_content(program):
             content = handle.read().lower()
     except OSError:
         return "unknown"
-    places = [(content.find(name), name) for name in KNOWN_INITS if name in content]
+    places = [(content.find(name), name) for name in INITS if name in content]
     return min(places)[1].decode() if places else "unknown"
 
 
 def osarch(family):
-    """The architecture of packages. It is read from the package tool's executable; the tool is run only if that is not
-    enough.
+    """The architecture of packages. It is read from the ELF header of the package tool; the tool only runs if that is
+    not enough.
     """
     tool = {"Debian": "dpkg", "RedHat": "rpm", "Suse": "rpm"}.get(family)
     machine = os.uname()[4]
     path = which(tool) if tool else None
     if not path:
-        # without dpkg Salt's question has no answer
+        # Salt runs dpkg; without it the grain is empty
         return "" if tool == "dpkg" else machine
     words = ELF_MACHINES.get(_elf(path), (None, None))
     if tool == "dpkg":
@@ -119,7 +119,7 @@ def _elf(path):
 
 
 def kernelparams(cmdline):
-    """[[name, value or None]] of the kernel's command line; a value with "=" in it is None, as in Salt."""
+    """[[name, value or None]] from the kernel's command line; as in Salt, a value that contains "=" is None."""
     if '"' in cmdline or "'" in cmdline:
         from thin.utils import words as shell
 

@@ -1,6 +1,6 @@
-"""The system's own grains on macOS: sw_vers, sysctl and system_profiler tell them.
+"""The system's own grains on macOS, from sw_vers, sysctl and system_profiler.
 
-Salt: ``os_data``, ``_osx_memdata``, ``_osx_gpudata``, ``_osx_platform_data`` and neighbours of salt.grains.core.
+Salt: ``os_data``, ``_osx_memdata``, ``_osx_gpudata``, ``_osx_platform_data`` and related functions of salt.grains.core.
 """
 
 from thin.grains.os_release import release_numbers
@@ -15,7 +15,7 @@ SYSCTL = (
     "machdep.cpu.brand_string",
     "machdep.cpu.features",
 )
-#: field of system_profiler -> grain
+#: Field of system_profiler -> grain.
 PROFILE = {
     "Model Name": "model_name",
     "Boot ROM Version": "boot_rom_version",
@@ -42,7 +42,8 @@ def _start(program, *words):
 
 
 def describe(said):
-    """The grains of a machine whose programs (``sw_vers``, ``sysctl``, ``hardware``, ``displays``) say this."""
+    """The grains of a machine from the outputs of its programs (``sw_vers``, ``sysctl``, ``hardware``,
+    ``displays``)."""
     version, values = _pairs(said.get("sw_vers", "")), _pairs(said.get("sysctl", ""))
     release = version.get("ProductVersion", "")
     ret = {
@@ -78,7 +79,7 @@ def describe(said):
 
 
 def swap(text):
-    """MiB of ``total = 2048.00M  used = …``."""
+    """MiB from ``total = 2048.00M  used = …``."""
     words = text.split()
     total = words[2].replace(",", ".") if len(words) > 2 else ""
     return int(float(total[:-1]) * UNITS[total[-1]]) >> 10 if total[-1:] in UNITS else 0

@@ -1,13 +1,13 @@
-"""Addresses, names and routes. On Linux they are read with rtnetlink, without programs and without root.
+"""Addresses, names and routes. On Linux they are read with rtnetlink, without programs and without root's rights.
 
 Salt: ``ip_interfaces``, ``hwaddr_interfaces``, ``hostname``, ``ip_fqdn``, ``dns``, ``default_gateway`` of
-salt.grains.core, which parse what ``ip`` prints.
+salt.grains.core, which parse the output of ``ip``.
 """
 
 import struct
 
 try:
-    import _socket as socket  # the C half is all that is needed; the rest of ``socket`` takes longer to import
+    import _socket as socket  # the module in C is enough, and faster to import
 except ImportError:
     import socket
 
@@ -63,7 +63,7 @@ def _by_ifconfig():
 
 
 def interface_grains(found):
-    """The grains that follow from ``interfaces``."""
+    """The grains that are computed from ``interfaces``."""
     four = {name: data["inet"] + data["secondary"] for name, data in found.items()}
     six = {name: list(data["inet6"]) for name, data in found.items()}
     return {
@@ -83,8 +83,8 @@ def names(addresses, opts):
     host, _, domain = fqdn.partition(".")
     ret = {"localhost": hostname, "fqdn": fqdn, "host": host, "domain": domain, "fqdns": []}
     for family, version in ((socket.AF_INET, "4"), (socket.AF_INET6, "6")):
-        known = addresses.get("ipv" + version)
-        ret["fqdn_ip" + version] = _resolve(fqdn, family) if known else []
+        own_addresses = addresses.get("ipv" + version)
+        ret["fqdn_ip" + version] = _resolve(fqdn, family) if own_addresses else []
     if opts.get("enable_fqdns_grains"):
         ret["fqdns"] = _reverse(addresses)
     return ret
@@ -110,7 +110,7 @@ def gateways(route_text, ipv6_route_text):
 
 
 def parse_resolv(text):
-    """The ``dns`` grain of a resolv.conf. Salt: salt.utils.dns.parse_resolv."""
+    """The ``dns`` grain from a resolv.conf. Salt: salt.utils.dns.parse_resolv."""
     ret = {
         "nameservers": [],
         "ip4_nameservers": [],
@@ -165,7 +165,7 @@ def _canonical(family, address):
 
 
 def _network(text):
-    """ "192.0.2.0/255.255.255.0" of an entry of a sortlist; without a mask that of the address's class."""
+    """ "192.0.2.0/255.255.255.0" from an entry of a sortlist; without a mask that of the address's class."""
     import ipaddress
 
     try:
@@ -179,7 +179,7 @@ def _network(text):
 
 
 def _fqdn(hostname):
-    """The canonical name from the resolver, queried as in Salt."""
+    """The host's canonical name from the resolver, with the same queries as Salt's."""
     try:
         kind, protocol, flags = socket.SOCK_STREAM, 6, socket.AI_CANONNAME
         canonical = [info[3] for info in socket.getaddrinfo(hostname, 0, 0, kind, protocol, flags) if info[3]]
@@ -187,7 +187,7 @@ def _fqdn(hostname):
             return canonical[-1]
     except (OSError, UnicodeError):
         pass
-    from socket import getfqdn  # asks once more, by address
+    from socket import getfqdn  # it queries again, by address
 
     return getfqdn()
 

@@ -1,7 +1,7 @@
-"""Which operating system this is: ``os``, ``os_family``, ``osfullname``, ``osrelease``, ``oscodename`` and so on.
+"""The operating system: ``os``, ``os_family``, ``osfullname``, ``osrelease``, ``oscodename`` and so on.
 
 ``describe`` computes them from the texts of /etc/os-release, /etc/lsb-release and the distribution's own release file,
-so that any system can be described anywhere. Salt: ``_linux_distribution_data`` of salt.grains.core, as it is without
+so that it works for any system on any machine. Salt: ``_linux_distribution_data`` of salt.grains.core, as it is without
 the distribution's ``lsb_release`` module.
 """
 
@@ -9,7 +9,7 @@ import re
 
 from thin.grains.probe import read
 
-#: the first ten letters of NAME, without "Linux" and spaces, lower case -> os
+#: The first ten letters of NAME, without "Linux" and spaces, in lower case -> os.
 SHORT_NAMES = {
     "alibabaclo": "Alinux",
     "almalinux": "AlmaLinux",
@@ -50,14 +50,14 @@ SHORT_NAMES = {
     "void": "Void",
 }
 
-#: (ID, NAME) -> os, where the name alone does not tell
+#: (ID, NAME) -> os, for systems whose NAME is ambiguous.
 SPECIAL_NAMES = {
     ("astra", "Astra Linux (Orel)"): "AstraLinuxCE",
     ("astra", "Astra Linux (Smolensk)"): "AstraLinuxSE",
     ("pop", "Pop!_OS"): "Pop",
 }
 
-#: os_family -> os; an os that is not listed is its own family
+#: os_family -> os; an os that is not listed is its own family.
 FAMILIES = {
     "Arch": ("Antergos", "Arch ARM", "EndeavourOS", "Manjaro", "Manjaro ARM"),
     "Bluewhite": ("Bluewhite64",),
@@ -136,7 +136,7 @@ FAMILIES = {
     "VMware": ("VMwareESX",),
 }
 
-#: systems whose osfinger has the short name, and those whose osfinger has the whole release
+#: Systems whose osfinger has the short name, and those whose osfinger has the complete release.
 FINGER_BY_OS = ("Debian", "FreeBSD", "OpenBSD", "NetBSD", "Mac", "Raspbian", "AlmaLinux")
 FINGER_WHOLE_RELEASE = ("Ubuntu", "Pop", "NixOS")
 
@@ -147,14 +147,14 @@ _IN_PARENTHESES = re.compile(r"\(([^()]+)\)")
 
 
 def grains(read=read):
-    """The grains of this machine, or of another root, in which ``read(path)`` gives the text of a file."""
+    """The grains of this machine, or of another root; ``read(path)`` returns the text of a file in it."""
     os_release = read("/etc/os-release") or read("/usr/lib/os-release")
     release_file = read("/etc/centos-release") or read("/etc/redhat-release") or read("/etc/system-release")
     return describe(os_release, read("/etc/lsb-release"), release_file)
 
 
 def describe(os_release_text, lsb_release_text="", release_file_text=""):
-    """The ``os*`` and ``lsb_*`` grains of a system whose files have these texts."""
+    """The ``os*`` and ``lsb_*`` grains of a system from the texts of its files."""
     release = parse_os_release(os_release_text)
     ret = parse_lsb_release(lsb_release_text)
     if release:
@@ -167,7 +167,7 @@ def describe(os_release_text, lsb_release_text="", release_file_text=""):
     name, version, codename = _plain_names(release, release_file_text)
     ret.setdefault("osfullname", ret.get("lsb_distrib_id", name).strip())
     if any(system in ret.get("lsb_distrib_codename", "") for system in ("CentOS Linux 7", "CentOS Linux 8")):
-        ret.pop("lsb_distrib_release", None)  # their os-release has no minor number
+        ret.pop("lsb_distrib_release", None)  # the os-release of these systems has no minor number
     ret["osrelease"] = ret.get("lsb_distrib_release", version).strip()
     if ret.get("os") in ("Rocky", "AlmaLinux", "AstraLinuxSE"):
         inner = re.search(r"\(([^)]*)", ret.get("lsb_distrib_codename", ""))
@@ -191,7 +191,7 @@ def describe(os_release_text, lsb_release_text="", release_file_text=""):
 
 
 def parse_os_release(text):
-    """{KEY: value} of an os-release file; empty without any assignment. NAME, ID and PRETTY_NAME are never missing."""
+    """{KEY: value} of an os-release file; empty without any assignment. NAME, ID and PRETTY_NAME are always there."""
     found = {}
     for line in text.splitlines():
         match = _ASSIGNMENT.match(line)
@@ -227,13 +227,13 @@ def os_family(os):
 
 
 def release_numbers(os, full_name, release):
-    """``osrelease_info``, ``osmajorrelease`` and ``osfinger`` of a release such as "24.04"."""
+    """``osrelease_info``, ``osmajorrelease`` and ``osfinger`` for a release such as "24.04"."""
     info = [int(part) if part.isdigit() else part for part in release.split(".")]
     ret = {"osrelease_info": info}
     try:
         ret["osmajorrelease"] = int(info[0])
     except ValueError:
-        pass  # "rolling"
+        pass  # such as "rolling"
     name = os if os in FINGER_BY_OS else full_name
     ret["osfinger"] = "%s-%s" % (name, release if os in FINGER_WHOLE_RELEASE else info[0])
     return ret
@@ -268,7 +268,7 @@ def _cpe(name):
 
 
 def _lsb_from_release_file(text):
-    """Systems from before os-release: "CentOS release 6.10 (Final)"."""
+    """The names of systems older than os-release: "CentOS release 6.10 (Final)"."""
     match = re.match(r"(\S+).*?(\d+\.\d+)", text)
     if not match:
         return {}
@@ -280,14 +280,14 @@ def _lsb_from_release_file(text):
 
 
 def _plain_names(release, release_file_text):
-    """(name, version, codename) where the above has none: the longest version and the name in parentheses."""
+    """(name, version, codename) if the other functions find none: the longest version, and the name in parentheses."""
     versions = [release.get("VERSION_ID", "")]
     found = re.search(r"release\s+([\d.]+)", release_file_text)
     if found:
         versions.append(found.group(1))
     version = max(versions, key=lambda text: (text.count("."), len(text)))
     codename = release.get("VERSION_CODENAME", "")
-    if "VERSION_CODENAME" not in release:  # an empty one is meant
+    if "VERSION_CODENAME" not in release:  # an empty one is used
         for text in (release.get("VERSION", ""), release_file_text):
             found = _IN_PARENTHESES.search(text)
             if found:

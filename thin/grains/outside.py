@@ -1,4 +1,4 @@
-"""Grains of a system that is seen from outside: of a chroot, a machine or a container, from the files of its root.
+"""Grains of a system that is not entered: a chroot, a machine or a container, from the files of its root.
 
 The files are not trusted: links cannot lead out of the root, and only a limited part of regular files is read.
 """
@@ -13,19 +13,19 @@ _LINKS = 40
 _FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | getattr(os, "O_CLOEXEC", 0)
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | getattr(os, "O_CLOEXEC", 0)
 
-#: what all systems on one kernel share
+#: Grains that all systems on one kernel share.
 _OF_THE_KERNEL = ("kernel", "kernelrelease", "kernelversion", "cpuarch")
 
 
 def reader(root):
-    """A function like ``thin.grains.probe.read`` for paths within this root."""
+    """A function as ``thin.grains.probe.read``, for paths in this root."""
     return lambda path, default="": read(root, path, default)
 
 
 def grains(read, machine):
-    """``os*``, ``lsb_*``, ``kernel*`` and ``machine_id``; what cannot be seen is missing.
+    """``os*``, ``lsb_*``, ``kernel*`` and ``machine_id``; unknown ones are missing.
 
-    ``read(path, default="")`` gives the text of a file in there; ``machine`` are the grains of the machine it is on.
+    ``read(path, default="")`` returns the text of a file of the system; ``machine`` are the grains of its host.
     """
     ret = {name: value for name, value in os_release.grains(read).items() if value not in ("", None)}
     ret.update((name, machine[name]) for name in _OF_THE_KERNEL if name in machine)
@@ -36,12 +36,12 @@ def grains(read, machine):
 
 
 def named(nodename):
-    """The grains that follow from a host's name."""
+    """The grains that are computed from a host name."""
     return {"nodename": nodename, "localhost": nodename, "host": nodename.partition(".")[0]} if nodename else {}
 
 
 def read(root, path, default=""):
-    """The text of a regular file as seen from inside a root, or the default."""
+    """The text of a regular file with this path in a root, or the default."""
     try:
         fd = _open(root, path)
     except (OSError, ValueError):
@@ -55,7 +55,7 @@ def read(root, path, default=""):
 
 
 def _open(root, path):
-    """A descriptor of the path as seen from inside the root; links are resolved step by step. Raises OSError."""
+    """A descriptor of the path in a root; links are resolved component by component, in the root. Raises OSError."""
     opened, todo, links = [os.open(root, _FOLDER)], path.split("/"), 0
     try:
         while todo:
@@ -68,7 +68,7 @@ def _open(root, path):
                 continue
             try:
                 target = os.readlink(step, dir_fd=opened[-1])
-            except OSError:  # no link
+            except OSError:  # it is no link
                 opened.append(os.open(step, _FLAGS, dir_fd=opened[-1]))
                 continue
             links += 1

@@ -1,17 +1,17 @@
-"""What grains are read with: small files, programs on the PATH, and commands that run while other grains are read."""
+"""Sources of grains: small files, programs on the PATH, and commands that run while other grains are read."""
 
 import os
 
-#: searched after the PATH, which is short in a login that is none
+#: Folders that are searched after those of PATH, which is short without a login shell.
 EXTRA_PATH = ("/bin", "/sbin", "/usr/bin", "/usr/sbin", "/usr/local/bin")
-#: a command that hangs must not hang the run
+#: The maximum time of a command, so that one that hangs does not block the run.
 COMMAND_SECONDS = 5
-#: what ``os`` has since Python 3.8
+#: Functions of ``os`` that Python has since 3.8.
 _NEWER = vars(os)
 
 
 def read(path, default="", limit=1024 * 1024):
-    """The text of a file, or the default when it is not there or not for us. Bytes that are not UTF-8 are replaced."""
+    """The text of a file, or the default if it cannot be read. Bytes that are not UTF-8 are replaced."""
     try:
         with open(path, "rb") as handle:
             return handle.read(limit).decode("utf-8", "replace")
@@ -20,7 +20,7 @@ def read(path, default="", limit=1024 * 1024):
 
 
 def listing(path):
-    """Names in a folder in the folder's own order; none when it cannot be read."""
+    """The names in a folder in the order of the file system; [] if it cannot be read."""
     try:
         return os.listdir(path)
     except OSError:
@@ -41,8 +41,8 @@ def which(name):
 class Command(object):
     """A started program whose output is read later: ``Command([...]).output() -> (code, text)``.
 
-    It reads nothing and its errors are not kept. ``subprocess`` is not used where Python has ``posix_spawn`` (3.8 and
-    newer): loading it takes longer than both programs that are asked on most machines.
+    Its stdin and stderr are /dev/null. If Python has ``posix_spawn`` (since 3.8), ``subprocess`` is not used, because
+    its import takes longer than the two programs that run on most machines.
     """
 
     def __init__(self, argv):
@@ -53,7 +53,7 @@ class Command(object):
             self._pid = None
 
     def output(self):
-        """(exit code, text without the last line end); (127, "") for what could not be started or took too long."""
+        """(exit code, text without the last newline); (127, "") if it could not be started or took too long."""
         if self._pid is None:
             return 127, ""
         pid, self._pid = self._pid, None
@@ -87,8 +87,8 @@ class Command(object):
 
 
 def _spawned(argv, env):
-    """(pid, descriptor of its output)"""
-    import _signal as signal  # as thin.process does
+    """Start a program: (pid, descriptor of its output)."""
+    import _signal as signal  # as in thin.process
 
     ours, theirs = os.pipe()
     try:
@@ -97,7 +97,7 @@ def _spawned(argv, env):
             (_NEWER["POSIX_SPAWN_DUP2"], theirs, 1),
             (_NEWER["POSIX_SPAWN_OPEN"], 2, os.devnull, os.O_WRONLY, 0),
         ]
-        usual = [signal.SIGPIPE, signal.SIGXFSZ]  # which Python ignores
+        usual = [signal.SIGPIPE, signal.SIGXFSZ]  # ignored by Python
         return _NEWER["posix_spawnp"](argv[0], argv, env, file_actions=actions, setsigdef=usual), ours
     except BaseException:
         os.close(ours)
@@ -107,7 +107,8 @@ def _spawned(argv, env):
 
 
 def _opened(argv, env):
-    """The same for Python 3.6 and 3.7. The process object is kept, since its deletion waits for the program."""
+    """As ``_spawned``, for Python 3.6 and 3.7. The process object is kept, because its deletion would wait for the
+    program."""
     import subprocess
 
     process = subprocess.Popen(

@@ -33,7 +33,7 @@ def grains(opts):
     try:
         ret["cwd"] = os.getcwd()
     except OSError:
-        pass  # removed under our feet
+        pass  # the working directory was removed
     if "append_domain" in opts:
         ret["append_domain"] = opts["append_domain"]
     if opts.get("resources"):
@@ -59,7 +59,7 @@ def user():
 def server_id(id):
     """A number below 2**31 that is computed from the id. Salt: ``get_server_id``."""
     try:
-        from _sha256 import sha256  # Python 3.6 to 3.11, much quicker to import than hashlib
+        from _sha256 import sha256  # Python 3.6 to 3.11; faster to import than hashlib
     except ImportError:
         from hashlib import sha256
     return int(sha256(id.encode("utf-8")).hexdigest(), 16) % (2**31)

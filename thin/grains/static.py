@@ -1,8 +1,8 @@
 """The grains file of a minion that is or was on the machine (/etc/salt/grains).
 
-There is no YAML parser on a target. ``parse`` reads what such files are made of: keys with text, numbers, true/false,
-lists and mappings in block style, and lists and mappings in one line. It raises ValueError on anything else (anchors,
-tags, block texts): who has a parser can be asked then.
+There is no YAML parser on a target. ``parse`` supports the syntax of usual grains files: keys with text, numbers,
+true/false, lists and mappings in block style, and lists and mappings in one line. It raises ValueError for other syntax
+(anchors, tags, block texts); then the controller can parse the file.
 """
 
 import re
@@ -99,7 +99,7 @@ def _list(lines, at, indent, depth):
             else:
                 value = None
         elif (rest + " ").startswith("- ") or (rest[0] not in "[{\"'" and _KEY.match(rest)):
-            # the entry is a block that begins in this line
+            # the item is a block that begins in this line
             inner = indent + len(text) - len(rest)
             lines[at] = (inner, rest, number)
             value, at = _block(lines, at, inner, depth + 1)
@@ -118,7 +118,7 @@ def _inline(text, number):
 
 
 def _flow(text, number, depth):
-    """(value, what follows it) of a value in one line."""
+    """(value, the text after it) of a value in one line."""
     if depth > MAX_DEPTH:
         raise ValueError("line %d: nested too deeply" % number)
     if text[0] in "\"'":

@@ -1,7 +1,7 @@
-"""Volume groups, pools, and the names by which storage networks know the machine.
+"""Volume groups, pools, and the machine's names in storage networks.
 
-Salt: salt.grains.lvm, and zfs, iscsi, fibre_channel and nvme of Salt 3007. What needs no program, and no question that
-Salt does not ask without an option (``iscsi_grains``, ``fibre_channel_grains``, ``nvme_grains``), is read.
+Salt: salt.grains.lvm, and zfs, iscsi, fibre_channel and nvme of Salt 3007. Grains that Salt only collects with an
+option (``iscsi_grains``, ``fibre_channel_grains``, ``nvme_grains``) need it here, too.
 """
 
 import os
@@ -18,7 +18,7 @@ def start():
 
 
 def grains(opts, started=None):
-    """``started`` is from ``start``."""
+    """``started``: the result of ``start``."""
     ret = {}
     if started:
         ret["lvm"] = volume_groups(*started)
@@ -49,7 +49,7 @@ def _lines(command):
 
 
 def pools():
-    """``zfs_support``, ``zfs_feature_flags``, and ``zpool``: ``{pool: bytes}``, as rounded as zpool says them."""
+    """``zfs_support``, ``zfs_feature_flags``, and ``zpool``: ``{pool: bytes}``, rounded as in the output of zpool."""
     zpool = which("zpool")
     ret = {"zfs_support": bool(zpool), "zfs_feature_flags": bool(zpool)}
     if zpool:

@@ -1,17 +1,17 @@
 """``virtual`` and ``virtual_subtype``: the virtualization of the machine. Salt: ``_virtual`` of salt.grains.core.
 
-Salt asks ``virt-what`` where it is installed, else ``systemd-detect-virt``, then ``dmidecode`` and ``lspci``, then it
-looks at files. The same is done here, but what dmidecode and lspci print is read from /sys (and only where Salt would
-have found the program, so that the answer is the same).
+Salt runs ``virt-what`` if it is installed, else ``systemd-detect-virt``, then ``dmidecode`` and ``lspci``, and then
+reads files. This module does the same, but reads the data of dmidecode and lspci from /sys, and only if Salt would have
+found the program, so that the result is the same.
 """
 
 import os
 
 from thin.grains.probe import Command, listing, read, which
 
-#: words of systemd-detect-virt that are taken as they are
+#: Outputs of systemd-detect-virt that are used unchanged.
 DETECT_AS_IS = ("qemu", "kvm", "oracle", "xen", "bochs", "chroot", "uml", "systemd-nspawn")
-#: part of the word -> virtual, virtual_subtype
+#: Part of the output -> virtual, virtual_subtype.
 DETECT_PARTS = (
     ("vmware", "VMware", None),
     ("microsoft", "VirtualPC", None),
@@ -20,7 +20,7 @@ DETECT_PARTS = (
     ("docker", "container", "Docker"),
     ("amazon", "Nitro", "Amazon EC2"),
 )
-#: line of virt-what (or part of it) -> virtual, virtual_subtype
+#: Line of virt-what (or part of it) -> virtual, virtual_subtype.
 VIRT_WHAT_LINES = {
     "kvm": ("kvm", None),
     "qemu": ("qemu", None),
@@ -42,16 +42,16 @@ PCI_VENDORS = (("0x15ad", "VMware"), ("0x80ee", "VirtualBox"), ("0x1234", "kvm")
 
 
 def start(command=Command):
-    """The command to ask, running: ask ``grains`` for its answer later. (name, Command) or None."""
+    """Start the program to run: (name, Command), or None. ``grains`` reads its output later."""
     for name in ("virt-what", "systemd-detect-virt"):
         path = which(name)
-        if path:  # virt-what is a script, whose answer depends on other programs as well
+        if path:  # virt-what is a script, whose output depends on other programs, too
             return name, (command if name == "systemd-detect-virt" else Command)([path])
     return None
 
 
 def grains(asked, dmi):
-    """``asked`` is the result of ``start``; ``dmi`` has the grains of the firmware."""
+    """``asked``: the result of ``start``; ``dmi``: the grains of the firmware."""
     if "BrandZ virtual linux" in os.uname():
         return {"virtual": "zone"}
     ret = {"virtual": "physical"}
@@ -90,7 +90,7 @@ def _from_commands(asked, dmi):
 
 
 def systemd_detect_virt(word):
-    """(virtual, virtual_subtype), each None if the word does not determine it."""
+    """(virtual, virtual_subtype), each None if the output does not determine it."""
     if word in DETECT_AS_IS:
         return word, None
     for part, virtual, subtype in DETECT_PARTS:
@@ -156,7 +156,7 @@ def _from_files(ret, dmi):
         if (own.st_dev, own.st_ino) != (first.st_dev, first.st_ino):
             ret["virtual_subtype"] = "chroot"
     except OSError:
-        pass  # only root may look
+        pass  # only root may read it
     if os.path.isdir("/proc/vz"):
         if os.path.isfile("/proc/vz/version"):
             ret["virtual"] = "openvzhn"
@@ -183,7 +183,7 @@ def _from_files(ret, dmi):
 
 
 def _containers(ret, cgroup, environ):
-    """Containers come last: they may run on any of the above."""
+    """Containers are checked last: they may run on any of the above."""
     if ":/lxc/" in cgroup or "container=lxc" in environ:
         _put(ret, ("container", "LXC"))
     elif ":/kubepods/" in cgroup:

@@ -1,4 +1,4 @@
-"""Where local mail goes: the aliases file. Salt: ``salt/modules/aliases.py``."""
+"""Mail aliases, in the aliases file. Salt: ``salt/modules/aliases.py``."""
 
 import os
 

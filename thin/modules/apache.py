@@ -120,15 +120,15 @@ def vhosts():
 
         pushsalt run '*' apache.vhosts
     """
-    ret, here = {}, None
+    ret, hosts = {}, None
     for line in _lines("-S"):
         words = line.split()
         if "is a NameVirtualHost" in line:
-            here = ret.setdefault(words[0], {})
-        elif here is not None and words[:1] == ["default"] and len(words) > 3:
-            here["default"] = {"vhost": words[2], "conf": words[3].strip("()")}
-        elif here is not None and words[:1] == ["port"] and len(words) > 4:
-            here[words[3]] = {"vhost": words[3], "conf": words[4].strip("()"), "port": words[1]}
+            hosts = ret.setdefault(words[0], {})
+        elif hosts is not None and words[:1] == ["default"] and len(words) > 3:
+            hosts["default"] = {"vhost": words[2], "conf": words[3].strip("()")}
+        elif hosts is not None and words[:1] == ["port"] and len(words) > 4:
+            hosts[words[3]] = {"vhost": words[3], "conf": words[4].strip("()"), "port": words[1]}
     return ret
 
 

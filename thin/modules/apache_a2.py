@@ -71,8 +71,8 @@ def check_mod_enabled(mod):
         pushsalt run '*' apache.check_mod_enabled headers
     """
     if __grains__.get("os_family") == "Suse":
-        known = __salt__["cmd.run"](["a2enmod", "-l"], python_shell=False, env={"LC_ALL": "C"})
-        return (mod[:-5] if mod.endswith((".load", ".conf")) else mod) in known.split()
+        enabled = __salt__["cmd.run"](["a2enmod", "-l"], python_shell=False, env={"LC_ALL": "C"})
+        return (mod[:-5] if mod.endswith((".load", ".conf")) else mod) in enabled.split()
     name = mod if mod.endswith((".load", ".conf")) else mod + ".load"
     return os.path.islink(os.path.join(_ETC, "mods-enabled", name))
 

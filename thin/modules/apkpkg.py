@@ -47,7 +47,8 @@ def __virtual__():
 
 def version_cmp(pkg1, pkg2, ignore_epoch=False, **kwargs):
     """
-    Return -1, 0 or 1 as version ``pkg1`` is older than, equal to or newer than ``pkg2``; None where apk cannot say
+    Return -1, 0 or 1 as version ``pkg1`` is older than, equal to or newer than ``pkg2``; None if apk cannot compare
+    them
 
     CLI Example:
 

@@ -122,7 +122,7 @@ def add_repo_key(
             safepath.makedirs(keydir, 0o755)
         except OSError as exc:
             return _failed(failhard, "The directory %s could not be created: %s" % (keydir, exc.strerror))
-    if keyid and any(known.endswith(keyid) for known in get_repo_keys(aptkey, keydir) or ()):
+    if keyid and any(key_id.endswith(keyid) for key_id in get_repo_keys(aptkey, keydir) or ()):
         return True
     if path:
         source = __salt__["cp.cache_file"](path, saltenv)
@@ -179,7 +179,7 @@ def del_repo_key(name=None, aptkey=True, keydir=None, **kwargs):
         return False
     for entry in sorted(os.listdir(keydir)):
         place = os.path.join(keydir, entry)
-        if any(known.endswith(keyid) for known in parse_keys(_listing(place))):
+        if any(key_id.endswith(keyid) for key_id in parse_keys(_listing(place))):
             safepath.unlink(place)
             return keyid
     log.error("Could not find the key file for keyid: %s", keyid)

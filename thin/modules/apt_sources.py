@@ -354,9 +354,9 @@ def _of_ppa(repo, login=None):
 def _add_ppa(repo, refresh):
     if __grains__.get("os") not in PPA_SYSTEMS:
         raise CommandExecutionError('cannot parse "ppa:" style repo definitions: %s' % repo)
-    known = get_repo(repo)
-    if known:
-        return {repo: known}
+    present = get_repo(repo)
+    if present:
+        return {repo: present}
     if not process.which("apt-add-repository"):
         raise CommandExecutionError(
             "Unable to add PPA '%s': apt-add-repository is missing. Install software-properties-common, or write the "

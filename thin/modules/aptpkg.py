@@ -77,7 +77,7 @@ def parse_arch(name):
 
 def version_cmp(pkg1, pkg2, ignore_epoch=False, **kwargs):
     """
-    -1, 0 or 1 as version ``pkg1`` is older than, equal to or newer than ``pkg2``; None where dpkg cannot say.
+    -1, 0 or 1 as version ``pkg1`` is older than, equal to or newer than ``pkg2``; None if dpkg cannot compare them.
 
     CLI Example:
 
@@ -359,8 +359,8 @@ def _uninstall(action, name, pkgs, env):
 
     params = __salt__["pkg_resource.parse_targets"](name, pkgs)[0] or {}
     before, leftovers = list_pkgs(), list_pkgs(removed=True)
-    known = dict(leftovers, **before) if action == "purge" else before
-    targets = sorted(pkg for pkg in known if any(fnmatch.fnmatchcase(pkg, pattern) for pattern in params))
+    candidates = dict(leftovers, **before) if action == "purge" else before
+    targets = sorted(pkg for pkg in candidates if any(fnmatch.fnmatchcase(pkg, pattern) for pattern in params))
     if not targets:
         return {}
     done = _run(aptrun.apt_get(__opts__) + [action, "--"] + targets, env)

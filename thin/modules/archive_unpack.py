@@ -3,7 +3,7 @@
 No member is written outside of the directory, and no link of another user is followed. An archive with dangerous
 members is refused as a whole, unless an argument allows them (see ``archive.check_members``). Files are extracted into
 a private folder and moved from there (thin/utils/archives/unpacking.py). With ``runas`` the program has only the rights
-of that user; members are checked all the same.
+of that user; members are checked in this case, too.
 """
 
 import os

@@ -93,8 +93,8 @@ def atrm(*args):
         return {"jobs": {"removed": [], "tag": None}}
     args = [str(one) for one in args]
     tag = args[1] if args[0] == "all" and len(args) > 1 else None
-    known = [str(job["job"]) for job in atq(tag)["jobs"]]
-    removed = known if args[0] == "all" else [number for number in known if number in args]
+    queued = [str(job["job"]) for job in atq(tag)["jobs"]]
+    removed = queued if args[0] == "all" else [number for number in queued if number in args]
     if removed:
         _run("at", "-d", *removed)
     return {"jobs": {"removed": removed, "tag": tag}}

@@ -195,7 +195,7 @@ def match(path, value="", load_path=None):
     code, text = augtool.run(["match " + path], load_path=load_path)
     if code:
         return {}
-    return {found: value for found, known in augtool.printed(text) if known == value}
+    return {found: value for found, current in augtool.printed(text) if current == value}
 
 
 def remove(path, load_path=None):

@@ -89,7 +89,7 @@ def add(br=None):
 
         pushsalt run '*' bridge.add lan0
     """
-    if _linux_here():
+    if _is_linux():
         return _run("brctl", "addbr", br)
     if not br or _code("ifconfig", br, "create", "up"):
         return False
@@ -106,7 +106,7 @@ def delete(br=None):
 
         pushsalt run '*' bridge.delete lan0
     """
-    if _linux_here():
+    if _is_linux():
         return _run("brctl", "delbr", br)
     return _run("ifconfig", br, "destroy") if br else False
 
@@ -147,19 +147,19 @@ def stp(br=None, state="disable", iface=None):
 
         pushsalt run '*' bridge.stp lan0 disable
     """
-    if _linux_here():
+    if _is_linux():
         return _run("brctl", "stp", br, {"enable": "on", "disable": "off"}[state])
     if not br or not iface:
         return False
     return _run(_TOOLS[__grains__["kernel"]], br, {"enable": "stp", "disable": "-stp"}[state], iface)
 
 
-def _linux_here():
+def _is_linux():
     return __grains__["kernel"] == "Linux"
 
 
 def _member(br, iface, word):
-    if _linux_here():
+    if _is_linux():
         return _run("brctl", word, br, iface)
     return _run(_TOOLS[__grains__["kernel"]], br, word, iface) if br and iface else False
 

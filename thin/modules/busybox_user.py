@@ -135,7 +135,7 @@ def add(
         import os
 
         accountfiles.edit(accountfiles.PASSWD, str(name), {UID: str(uid)})
-        made = _known(name)["home"]
+        made = _existing(name)["home"]
         if createhome and os.path.isdir(made):
             safepath.chown(made, int(uid), -1)
     return chgroups(name, groups, append=True) if groups else True
@@ -186,7 +186,7 @@ def rename(name, new_name, root=None):
     """
     if __salt__["user.info"](new_name):
         raise CommandExecutionError("User '%s' already exists" % new_name)
-    _known(name)
+    _existing(name)
     accountfiles.edit(accountfiles.PASSWD, str(name), {0: str(new_name)})
     accountfiles.edit(accountfiles.SHADOW, str(name), {0: str(new_name)})
     accountfiles.replace_member(accountfiles.GROUP, str(name), str(new_name))
@@ -278,7 +278,7 @@ def chhome(name, home, persist=False, root=None):
     """
     import os
 
-    before = _known(name)["home"]
+    before = _existing(name)["home"]
     if before == home:
         return True
     if persist and os.path.isdir(before) and not os.path.exists(home) and not _did(["mv", "--", before, str(home)]):
@@ -306,9 +306,9 @@ def chgroups(name, groups, append=False, root=None):
         pushsalt run '*' user.chgroups ada wheel,audio append=True
     """
     wanted = set(groups.split(",") if isinstance(groups, str) else [str(group) for group in groups])
-    _known(name)
+    _existing(name)
     now = {group["name"] for group in __salt__["group.getent"]() if name in group["members"]}
-    primary = {group["name"] for group in __salt__["group.getent"]() if group["gid"] == _known(name)["gid"]}
+    primary = {group["name"] for group in __salt__["group.getent"]() if group["gid"] == _existing(name)["gid"]}
     added = [_did(["addgroup", str(name), group]) for group in sorted(wanted - now - primary)]
     gone = [] if append else [_did(["delgroup", str(name), group]) for group in sorted(now - wanted)]
     return all(added + gone)
@@ -433,7 +433,7 @@ def _group(name, gid, usergroup, system):
     return str(name)
 
 
-def _known(name):
+def _existing(name):
     found = __salt__["user.info"](name)
     if not found:
         raise CommandExecutionError("User '%s' does not exist" % name)
@@ -441,7 +441,7 @@ def _known(name):
 
 
 def _set(name, key, value, column):
-    if value == _known(name)[key]:
+    if value == _existing(name)[key]:
         return True
     accountfiles.edit(accountfiles.PASSWD, str(name), {column: str(value)})
     return __salt__["user.info"](name)[key] == value

@@ -7,16 +7,16 @@ cwd             where to run; the user's home by default.
 stdin           text; ``\\n`` written as two characters is a newline.
 runas, group    the user and group to run as, with the environment that the user has after logging in.
 shell           the shell for ``python_shell``; $SHELL or /bin/sh.
-python_shell    hand the text to the shell. Off, except for ``shell`` and for calls from the command line.
+python_shell    run the text in the shell. Off, except for ``shell`` and for calls from the command line.
 env             dict, or list of dicts, of variables; ``clean_env`` drops all others; ``prepend_path`` goes before PATH.
 umask           octal text.
 timeout         seconds; then the command and its children are killed, and the return code is 1.
 template        renders ``cmd`` and ``cwd`` with this engine on the controller first.
 rstrip          cut white space at the end of the output.
-output_encoding what the output is decoded with (UTF-8); what does not fit is replaced.
-output_loglevel level of the log lines about it; ``quiet``: none. hide_output: return nothing of the output.
+output_encoding the encoding of the output (UTF-8); invalid bytes are replaced.
+output_loglevel the level of log lines about the command; ``quiet``: none. hide_output: do not return the output.
 bg              do not wait.
-ignore_retcode  the return code is no failure; success_retcodes, success_stdout, success_stderr: what else is success.
+ignore_retcode  any return code is a success; success_retcodes, success_stdout, success_stderr: further successes.
 reset_system_locale  run in the C locale (LC_*, LANGUAGE).
 raise_err       raise CommandExecutionError when the return code is not 0.
 
@@ -390,7 +390,7 @@ def _run(
         python_shell = bool(kwargs.get("__pub_jid")) or __opts__.get("cmd_safe", True) is False
     if shell and not (os.path.isfile(shell) and os.access(shell, os.X_OK)):
         raise CommandExecutionError("The shell %s is not available" % shell)
-    if not quiet and commands.known_shells() is not None and shell not in commands.known_shells():
+    if not quiet and commands.valid_shells() is not None and shell not in commands.valid_shells():
         log.warning("%s is not one of the shells in /etc/shells", shell)
     cwd = commands.directory(cwd, runas)
     if template:

@@ -4,7 +4,7 @@ import os
 
 from thin import process
 from thin.utils.files import safepath
-from thin.utils.programs.commands import known_shells
+from thin.utils.programs.commands import valid_shells
 
 __virtualname__ = "cmd"
 __usual__ = True
@@ -80,7 +80,7 @@ def shells():
 
         pushsalt run '*' cmd.shells
     """
-    return known_shells() or []
+    return valid_shells() or []
 
 
 def shell_info(shell, list_modules=False):

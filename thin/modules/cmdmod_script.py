@@ -245,7 +245,7 @@ def _script_bytes(source, saltenv, template, kwargs):
 def _private_file(content, suffix, folder, owner, program=False, stays=False):
     """A new file that only its owner can read and execute.
 
-    ``folder``: where it is made, unless another user could replace it there. ``program``: the file is executed itself,
+    ``folder``: the folder for it, unless another user could replace it there. ``program``: the file itself is executed,
     so a folder on a mount with ``noexec`` cannot be used. ``stays``: it is needed after the end of this run.
     """
     from thin.utils.files import safepath

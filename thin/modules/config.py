@@ -57,7 +57,7 @@ DEFAULTS = {
 }
 
 _PROTOCOLS = ("salt", "http", "https", "ftp", "file", "s3", "swift")
-_NOTHING = object()
+_MISSING = object()
 
 
 def get(
@@ -93,8 +93,8 @@ def get(
             if omit:
                 continue
             place = _master() if place is None else place
-            found = data.traverse_dict_and_list(place, key, _NOTHING, delimiter)
-            if found is not _NOTHING:
+            found = data.traverse_dict_and_list(place, key, _MISSING, delimiter)
+            if found is not _MISSING:
                 return found
         return default
     if merge not in ("recurse", "overwrite"):
@@ -103,8 +103,8 @@ def get(
     merged = dict(DEFAULTS)
     for place in (_master(), __pillar__, __grains__, _options()):
         merged = dictupdate.merge(merged, place, merge, merge_lists=__opts__.get("pillar_merge_lists", False))
-    found = data.traverse_dict_and_list(merged, key, _NOTHING, delimiter)
-    return default if found is _NOTHING else found
+    found = data.traverse_dict_and_list(merged, key, _MISSING, delimiter)
+    return default if found is _MISSING else found
 
 
 def option(

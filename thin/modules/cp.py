@@ -271,8 +271,8 @@ def get_file_str(path, saltenv=None):
 def cache_file(path, saltenv=None, source_hash=None, verify_ssl=True, use_etag=False):
     """The path of a private copy of a file; False if there is no such file. A local file is returned as it is.
 
-    A file of the web is not downloaded where the copy has ``source_hash``, or where the server, asked with
-    ``use_etag``, says that it has not changed.
+    A web source is not downloaded if the copy has ``source_hash``, or if the server, queried with
+    ``use_etag``, reports that it has not changed.
     """
     return _fetch(path, _env(saltenv), verify_ssl, source_hash, use_etag) or False
 

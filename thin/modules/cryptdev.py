@@ -75,7 +75,7 @@ def rm_crypttab(name, config="/etc/crypttab"):
     return "change"
 
 
-def set_crypttab(  # in crypttab, "none" means that the key is asked for
+def set_crypttab(  # in crypttab, "none" means: prompt for the key
     name,
     device,
     password="none",  # noqa: S107
@@ -92,7 +92,7 @@ def set_crypttab(  # in crypttab, "none" means that the key is asked for
     device
         The device below it
     password
-        The file with its key, ``none`` for one that is asked for
+        The file with its key; ``none``: prompt for the key
     options
         A text with commas, or a list
     config
@@ -123,10 +123,10 @@ def set_crypttab(  # in crypttab, "none" means that the key is asked for
     line = "{name: <12} {device: <44} {password: <22} {options}\n".format(**entry)
     said, lines = None, textfile.lines(config)
     for at, old in enumerate(lines):
-        known = _parsed(old)
-        if known and all(known[key] == entry[key] for key in keys):
+        present = _parsed(old)
+        if present and all(present[key] == entry[key] for key in keys):
             said = said or "present"
-            if known != entry:
+            if present != entry:
                 said, lines[at] = "change", line
     if said is None:
         said = "new"

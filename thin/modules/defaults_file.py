@@ -17,7 +17,7 @@ def get(key, default=""):
     key
         The formula, and after a colon the path to the value: ``core:users:root``
     default
-        What is returned if there is none
+        The value to return if there is none
 
     CLI Example:
 

@@ -147,8 +147,8 @@ def _below(key, value):
 
 def _enter(entry, key, value):
     if key in entry:
-        known = entry[key] if isinstance(entry[key], list) else [entry[key]]
-        if value not in known:
-            known = known + [value]
-        value = known[0] if len(known) == 1 else known
+        values = entry[key] if isinstance(entry[key], list) else [entry[key]]
+        if value not in values:
+            values = values + [value]
+        value = values[0] if len(values) == 1 else values
     entry[key] = value

@@ -133,7 +133,7 @@ def SPF(domain, record="SPF", nameserver=None):
     """
     Return the networks that may send mail for a domain, those of included domains too
 
-    Without an SPF record the TXT record is looked at.
+    If there is no SPF record, the TXT record is used.
 
     CLI Example:
 

@@ -13,7 +13,7 @@ __changes__ = ("tune", "wipe", "resize2fs", "format")
 log = getLogger(__name__)
 
 #: what blockdev(8) prints about a device, in the order of its options
-_FACTS = (
+_PROPERTIES = (
     "getro",
     "getsz",
     "getss",
@@ -132,11 +132,11 @@ def dump(device, args=None):
 
         pushsalt run '*' disk.dump /dev/vdb1
     """
-    command = ["blockdev"] + ["--" + fact for fact in _FACTS] + [device]
+    command = ["blockdev"] + ["--" + fact for fact in _PROPERTIES] + [device]
     done = __salt__["cmd.run_all"](command, python_shell=False, ignore_retcode=True)
     if done["retcode"] != 0:
         return False
-    found = dict(zip(_FACTS, done["stdout"].splitlines()))
+    found = dict(zip(_PROPERTIES, done["stdout"].splitlines()))
     return {fact: found[fact] for fact in args} if args else found
 
 

@@ -41,9 +41,9 @@ def hosts_append(hostsfile="/etc/hosts", ip_addr=None, entries=None):
 
         pushsalt run '*' dnsutil.hosts_append /srv/chroot/app/etc/hosts 192.0.2.10 web01.example.org,web01
     """
-    known = parse_hosts(hostsfile)
-    known = known.get(ip_addr, []) if isinstance(known, dict) else []
-    names = [name for name in entries.split(",") if name not in known]
+    present = parse_hosts(hostsfile)
+    present = present.get(ip_addr, []) if isinstance(present, dict) else []
+    names = [name for name in entries.split(",") if name not in present]
     if not names:
         return "No additional hosts were added to %s" % hostsfile
     line = "\n%s %s" % (ip_addr, " ".join(names))

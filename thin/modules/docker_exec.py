@@ -1,6 +1,6 @@
 """Commands inside of containers, through the command docker. Salt (until 3007): ``salt/modules/dockermod.py``.
 
-A text is run by the container's shell, a list without a shell. ``exec_driver``, ``use_vt``, ``keep_env`` and
+Text is run by the container's shell, a list without a shell. ``exec_driver``, ``use_vt``, ``keep_env`` and
 ``output_loglevel`` have no effect; ``python_shell=False`` splits a text into words.
 """
 
@@ -170,7 +170,7 @@ def script(
     args
         Arguments, as text.
     template
-        The renderer that it goes through.
+        The renderer of the script.
 
     CLI Example:
 

@@ -206,8 +206,8 @@ def depends(name):
     above, own = one.get("RootFS", {}).get("Layers", []), one["Id"]
     made = []
     for identity, about in images(verbose=True, all=True).items():
-        here = about["Info"].get("RootFS", {}).get("Layers", [])
-        if identity != own and len(here) > len(above) and here[: len(above)] == above:
+        own_layers = about["Info"].get("RootFS", {}).get("Layers", [])
+        if identity != own and len(own_layers) > len(above) and own_layers[: len(above)] == above:
             made.append((about.get("RepoTags") or [identity])[0])
     return {"Containers": sorted(containers), "Images": sorted(made)}
 
@@ -359,7 +359,7 @@ def build(
     Make an image of a folder that has a Dockerfile; returns ``{Id, Image, Time_Elapsed}``
 
     path
-        The folder, or an address that docker knows.
+        The folder, or a URL that docker accepts.
     repository, tag
         The image's name.
     cache
@@ -421,13 +421,13 @@ def login(*registries):
 
         pushsalt run '*' docker.login registry.example.org
     """
-    known = {}
+    registries_given = {}
     for name in __pillar__:
         if str(name).endswith("docker-registries") and isinstance(__pillar__[name], dict):
-            known.update(__pillar__[name])
+            registries_given.update(__pillar__[name])
     ret, results = {}, {}
-    for registry in registries or sorted(known):
-        about = known.get(registry)
+    for registry in registries or sorted(registries_given):
+        about = registries_given.get(registry)
         if not about or "username" not in about or "password" not in about:
             ret.setdefault("Errors", []).append("Match not found for '%s'" % registry)
             continue

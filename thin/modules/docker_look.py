@@ -77,7 +77,7 @@ def _open(ports):
         for where in ports[port] or [{}]:
             one = {"PrivatePort": int(number), "Type": kind}
             if where.get("HostPort"):
-                address = where.get("HostIp") or "0.0.0.0"  # noqa: S104 - podman's way to say so is nothing
+                address = where.get("HostIp") or "0.0.0.0"  # noqa: S104 - podman shows "" for it
                 one.update(IP=address, PublicPort=int(where["HostPort"]))
             found.append(one)
     return found

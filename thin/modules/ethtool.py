@@ -238,13 +238,13 @@ def _word(value):
     return {True: "on", False: "off"}.get(value, value) if isinstance(value, bool) else value
 
 
-def _valid(known, kwargs):
+def _valid(valid, kwargs):
     words = []
     for key, value in kwargs.items():
-        if key.lower() in known:
+        if key.lower() in valid:
             words += [key.lower(), _word(value)]
     if not words:
-        raise CommandExecutionError("None of the valid parameters were provided: %s" % known)
+        raise CommandExecutionError("None of the valid parameters were provided: %s" % valid)
     return words
 
 

@@ -72,13 +72,15 @@ def send(
         pushsalt run '*' event.send 'app/started' version=7 with_grains='[os]'
     """
     found = {}
-    for name, wanted, known in (
+    for name, wanted, values in (
         ("environ", with_env, os.environ),
         ("grains", with_grains, __grains__),
         ("pillar", with_pillar, __pillar__),
     ):
         if wanted:
-            found[name] = {key: known[key] for key in (wanted if isinstance(wanted, list) else known) if key in known}
+            found[name] = {
+                key: values[key] for key in (wanted if isinstance(wanted, list) else values) if key in values
+            }
     if with_env_opts:
         found["saltenv"] = __opts__.get("saltenv", "base")
         found["pillarenv"] = __opts__.get("pillarenv")
@@ -90,7 +92,7 @@ def send(
 
 def _sent(tag, data):
     if not link.connected():
-        log.warning("There is no controller to tell: the event %s is lost", tag)
+        log.warning("There is no controller: the event %s is lost", tag)
         return False
     link.event(str(tag), data)
     return True

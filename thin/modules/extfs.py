@@ -195,9 +195,9 @@ def _said(done):
     return "\n".join([done["stdout"] or "", done["stderr"] or ""]).splitlines()
 
 
-def _options(known, given):
+def _options(valid, given):
     found = []
     for key, value in given.items():
-        if key in known:
-            found += ["-" + known[key]] + ([] if str(value).lower() == "true" else [str(value)])
+        if key in valid:
+            found += ["-" + valid[key]] + ([] if str(value).lower() == "true" else [str(value)])
     return found

@@ -9,7 +9,7 @@ __changes__ = ("undo",)
 
 def undo(jid, test=None, accept_drift=False, keys=None, **kwargs):
     """
-    Put back what the ``file`` states of a job changed, if backups were kept: ``backup: minion`` of a state, or
+    Restore what the ``file`` states of a job changed, if backups were kept: ``backup: minion`` of a state, or
     ``backups`` of the run
 
     Returns ``files``: each ``path`` with ``action`` and ``result``; an empty list if nothing was kept. The command
@@ -18,11 +18,11 @@ def undo(jid, test=None, accept_drift=False, keys=None, **kwargs):
     jid
         The job's id.
     test
-        Only say what would be done.
+        Only report what would be done.
     accept_drift
-        Put back also what was changed after the job.
+        Also restore what was changed after the job.
     keys
-        Do it only if it is still what a dry run has said: the list has the ``key`` that it returned.
+        Keys that dry runs returned. Nothing is done if the plan has another key now.
 
     CLI Example:
 
@@ -39,7 +39,7 @@ def undo(jid, test=None, accept_drift=False, keys=None, **kwargs):
     if __opts__["test"] if test is None else test:
         return undoing.plan(folder, jid) or {"files": []}
     own = str(kwargs.get("__pub_jid") or "")
-    keeper = keeping.Keeper(folder, own).of("file.undo") if own.isdigit() else keeping.Nothing()
+    keeper = keeping.Keeper(folder, own).of("file.undo") if own.isdigit() else keeping.NoKeeper()
     with keeper:
         found = undoing.run(folder, jid, accept_drift, keys)
     if found and found.get("stale"):

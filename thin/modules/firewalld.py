@@ -275,7 +275,7 @@ def add_service_port(service, port):
 
         pushsalt run '*' firewalld.add_service_port web 80/tcp
     """
-    _known(service)
+    _require_service(service)
     return _cmd(["--service=%s" % service, "--add-port=%s" % port], True)
 
 
@@ -289,7 +289,7 @@ def remove_service_port(service, port):
 
         pushsalt run '*' firewalld.remove_service_port web 80/tcp
     """
-    _known(service)
+    _require_service(service)
     return _cmd(["--service=%s" % service, "--remove-port=%s" % port], True)
 
 
@@ -332,7 +332,7 @@ def remove_service_protocol(service, protocol):
     return _cmd(["--service=%s" % service, "--remove-protocol=%s" % protocol], True)
 
 
-def _known(service):
+def _require_service(service):
     if service not in get_services(permanent=True):
         raise CommandExecutionError("The service does not exist.")
 

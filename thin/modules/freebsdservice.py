@@ -257,7 +257,7 @@ def enable(name, **kwargs):
     name
         the service's name
     config
-        the file that shall say so (default: /etc/rc.conf, or the option ``service.config``); "": the service's own
+        the file to write to (default: /etc/rc.conf, or the option ``service.config``); "": the service's own
         file in /etc/rc.conf.d
     jail
         in this jail
@@ -282,7 +282,7 @@ def disable(name, **kwargs):
     name
         the service's name
     config
-        the file that shall say so, as for ``enable``
+        the file to write to, as for ``enable``
     jail
         in this jail
     chroot

@@ -35,7 +35,7 @@ def list_worktrees(cwd, stale=False, user=None, password=None, output_encoding=N
     password
         For Windows
     output_encoding
-        What git's words are read as
+        The type that the value is converted to
 
     CLI Example:
 
@@ -44,7 +44,7 @@ def list_worktrees(cwd, stale=False, user=None, password=None, output_encoding=N
         pushsalt run '*' git.list_worktrees /srv/app/checkout all=True
     """
     everything = kwargs.pop("all", False)
-    _known(kwargs)
+    _refuse_unknown(kwargs)
     if everything and stale:
         raise CommandExecutionError("'all' and 'stale' cannot both be set to True")
     found = {}
@@ -121,7 +121,7 @@ def worktree_add(
         pushsalt run '*' git.worktree_add /srv/app/checkout /srv/app/review ref=v2.1 branch=review
     """
     branch = kwargs.pop("branch", None)
-    _known(kwargs)
+    _refuse_unknown(kwargs)
     if branch and detach:
         raise SaltInvocationError("Only one of 'branch' and 'detach' is allowed")
     words = ["worktree", "add"]
@@ -190,7 +190,7 @@ def worktree_rm(cwd, user=None, output_encoding=None):
     cwd
         The work tree
     user
-        The user whose home directory ``~`` means
+        The user whose home directory ``~`` is
     output_encoding
         The encoding of git's output
 
@@ -260,7 +260,7 @@ def config_get_regex(
     )
 
 
-def _known(kwargs):
+def _refuse_unknown(kwargs):
     unknown = sorted(key for key in kwargs if not key.startswith("__"))
     if unknown:
         raise SaltInvocationError("The following keyword arguments are not valid: %s" % ", ".join(unknown))

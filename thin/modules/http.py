@@ -60,7 +60,7 @@ def query(
     wanted
 
     A failure is returned as ``error``, with the ``status`` and ``body`` of the response if there was one.
-    ``decode_type`` is json, yaml, xml, plain, or auto: as the response's content type says. ``test`` sends the request
+    ``decode_type`` is json, yaml, xml, plain, or auto: by the response's content type. ``test`` sends the request
     to ``test_url``, or none.
 
     CLI Example:

@@ -43,7 +43,7 @@ def update_ca_bundle(target=None, source=None, merge_files=None):
     """
     target = target or __opts__.get("ca_bundle") or next((path for path in _PLACES if os.path.exists(path)), None)
     if target is None:
-        log.error("this system has no CA bundle in a place that is known")
+        log.error("this system has no CA bundle in any of the usual places")
         return
     source = source or __opts__.get("ca_bundle_url") or _SOURCE
     answer = __salt__["http.query"](source)

@@ -141,10 +141,10 @@ def set_job(user, path, mask, cmd):
     kept, said = [], "new"
     for job in table["crons"]:
         if (job["path"], job["cmd"]) == (path, cmd):
-            known = job["mask"].split(",")
-            if sorted(known) == wanted:
+            present = job["mask"].split(",")
+            if sorted(present) == wanted:
                 return "present"
-            if set(known) & set(wanted):
+            if set(present) & set(wanted):
                 said = "updated"
                 continue
         kept.append(job)

@@ -1,7 +1,7 @@
 """
 Firewall rules with iptables and ip6tables. Salt: ``salt/modules/iptables.py``.
 
-Rules are saved where the distribution loads them from at boot; lines that match one of the regular expressions of the
+Rules are saved in the file that the distribution loads at boot; lines that match one of the regular expressions of the
 option ``iptables.save_filters`` (a list, in options, grains or pillar) are left out there.
 """
 

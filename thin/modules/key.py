@@ -1,4 +1,4 @@
-"""Fingerprints of a minion's keys. Targets have no keys: each function says so. Salt: modules/key.py"""
+"""Fingerprints of a minion's keys. Targets have no keys: each function raises an error. Salt: modules/key.py"""
 
 from thin.utils import nomaster
 

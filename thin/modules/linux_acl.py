@@ -93,7 +93,7 @@ def modfacl(acl_type, acl_name="", perms="", *args, **kwargs):
     Add or change an entry of files
 
     acl_type
-        user, group, mask or other, or the first letter; with ``d:`` or ``default:`` before it, for what is made below
+        user, group, mask or other, or the first letter; with ``d:`` or ``default:`` before it, for new files below
     acl_name
         The user or group; none for the owner
     perms
@@ -120,7 +120,7 @@ def delfacl(acl_type, acl_name="", *args, **kwargs):
     Remove an entry of files
 
     acl_type
-        user, group, mask or other, or the first letter; with ``d:`` or ``default:`` before it, for what is made below
+        user, group, mask or other, or the first letter; with ``d:`` or ``default:`` before it, for new files below
     acl_name
         The user or group
     args

@@ -106,7 +106,7 @@ def fullversion():
 
 def pvdisplay(pvname="", real=False, quiet=False):
     """
-    Return ``{device: {...}}`` of all physical volumes, or of one; {} when it is none
+    Return ``{device: {...}}`` of all physical volumes, or of one; {} if it is no physical volume
 
     pvname
         A device

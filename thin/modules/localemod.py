@@ -156,14 +156,14 @@ def _has_sources(base, full, by_file, family):
         text = textfile.read(SUPPORTED)
         if text is None:
             raise CommandExecutionError('Locale "%s" is not available: %s is not there' % (full, SUPPORTED))
-        known, where = [line.strip() for line in text.split("\n")], SUPPORTED
+        available, where = [line.strip() for line in text.split("\n")], SUPPORTED
     else:
         where = "/usr/share/locale" if family == "Suse" else "/usr/share/i18n/locales"
         try:
-            known = os.listdir(where)
+            available = os.listdir(where)
         except OSError:
             raise CommandExecutionError('Locale "%s" is not available: %s is not there' % (full, where))
-    if (full if by_file else base) in known:
+    if (full if by_file else base) in available:
         return True
     log.error('The provided locale "%s" is not found in %s', full, where)
     return False
@@ -230,8 +230,8 @@ def _split(name):
 
 
 def _join(parts):
-    marks = (("territory", "_"), ("codeset", "."), ("modifier", "@"), ("charmap", " "))
-    return parts["language"] + "".join(mark + parts[key] for key, mark in marks if parts[key])
+    signs = (("territory", "_"), ("codeset", "."), ("modifier", "@"), ("charmap", " "))
+    return parts["language"] + "".join(mark + parts[key] for key, mark in signs if parts[key])
 
 
 def _normal(name):

@@ -288,9 +288,9 @@ def _do(option, value):
 def _written(text, forms, form):
     from datetime import datetime
 
-    for known in forms:
+    for form_given in forms:
         try:
-            return datetime.strptime(str(text), known).strftime(form)
+            return datetime.strptime(str(text), form_given).strftime(form)
         except ValueError:
             continue
     raise SaltInvocationError("Invalid Date/Time Format: %s" % text)

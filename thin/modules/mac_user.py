@@ -208,7 +208,7 @@ def rename(name, new_name):
 
         pushsalt run '*' user.rename ada countess
     """
-    _known(name)
+    _existing(name)
     if info(new_name):
         raise CommandExecutionError("User '%s' already exists" % new_name)
     _dscl("change", _path(name), "RecordName", name, new_name)
@@ -305,7 +305,7 @@ def chfullname(name, fullname):
 
         pushsalt run '*' user.chfullname ada 'Ada Lovelace'
     """
-    if _known(name)["fullname"] == fullname:
+    if _existing(name)["fullname"] == fullname:
         return True
     _dscl("create", _path(name), "RealName", fullname)
     _flush()
@@ -331,7 +331,7 @@ def chgroups(name, groups, append=False):
     """
     import grp
 
-    before = _known(name)
+    before = _existing(name)
     wanted = {str(group) for group in (groups.split(",") if isinstance(groups, str) else groups) if str(group)}
     for group in wanted:
         _one_word(group, "Group name")
@@ -367,7 +367,7 @@ def _format(entry):
     }
 
 
-def _known(name):
+def _existing(name):
     found = info(name)
     if not found:
         raise CommandExecutionError("User '%s' does not exist" % name)
@@ -387,7 +387,7 @@ def _one_word(name, what):
 def _set(name, key, value, attribute, number=False):
     if number and not isinstance(value, int):
         raise SaltInvocationError("%s must be an integer" % key)
-    before = _known(name)[key]
+    before = _existing(name)[key]
     if value == before:
         return True
     _worked(_dscl("change", _path(name), attribute, before, value))

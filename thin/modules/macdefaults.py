@@ -27,7 +27,7 @@ def __virtual__():
 
 def write(domain, key, value, vtype=None, user=None, key_separator=None, dict_merge=False, array_add=False, type=None):
     """
-    Set a preference; what cmd.run_all returns
+    Set a preference; returns what cmd.run_all returns
 
     domain
         Such as com.apple.Finder
@@ -40,7 +40,7 @@ def write(domain, key, value, vtype=None, user=None, key_separator=None, dict_me
     user
         The user whose it is
     key_separator
-        What stands between the parts of the path
+        The separator of the parts of the path
     dict_merge
         Merge the dict into the present one
     array_add

@@ -320,8 +320,8 @@ def _word(word, minion_id):
     if not found:
         return glob(word, minion_id)
     letter, delimiter, tgt = found
-    for tgt_type, (known, _, _, _) in _TYPES.items():
-        if known == letter:
+    for tgt_type, (type_letter, _, _, _) in _TYPES.items():
+        if type_letter == letter:
             return _matches(tgt_type, tgt, minion_id, delimiter)
     raise ValueError("there is no %s@" % letter)
 

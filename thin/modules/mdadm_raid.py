@@ -117,7 +117,7 @@ def stop():
 
 def create(name, level, devices, metadata="default", test_mode=False, **kwargs):
     """
-    Make an array; what mdadm says of it
+    Make an array; returns the output of mdadm
 
     name
         Its device

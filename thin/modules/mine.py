@@ -119,7 +119,7 @@ def _called(functions):
         try:
             values[str(name)] = minevalues.wrapped(__salt__[function or name](*args, **kwargs), whom, how)
         except Exception as exc:
-            log.error("the mine function %s is not kept: %s", function or name, exc)
+            log.error("the mine function %s is not stored: %s", function or name, exc)
     return values
 
 

@@ -1,11 +1,11 @@
-"""The minion's daemon. There is none on targets: each function says so. Salt: modules/minion.py"""
+"""The minion's daemon. There is none on targets: each function raises an error. Salt: modules/minion.py"""
 
 from thin.utils import nomaster
 
 __func_alias__ = {"list_": "list"}
 __reads__ = ("list", "kill", "restart")
 
-_NOTHING = "nothing of it stays on a target between runs"
+_NO_DAEMON = "nothing of it stays on a target between runs"
 
 
 def list_():
@@ -34,7 +34,7 @@ def kill(timeout=15):
 
         pushsalt run '*' minion.kill
     """
-    nomaster.refuse("minion.kill", _NOTHING)
+    nomaster.refuse("minion.kill", _NO_DAEMON)
 
 
 def restart(systemd=True, win_service=True, schedule_retry=False, retry_delay=180):
@@ -50,4 +50,4 @@ def restart(systemd=True, win_service=True, schedule_retry=False, retry_delay=18
 
         pushsalt run '*' minion.restart
     """
-    nomaster.refuse("minion.restart", "%s; service.restart salt-minion restarts one of Salt's" % _NOTHING)
+    nomaster.refuse("minion.restart", "%s; service.restart salt-minion restarts one of Salt's" % _NO_DAEMON)

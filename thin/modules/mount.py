@@ -288,8 +288,8 @@ def write_mount_cache(real_name, device, mkmnt, fstype, mount_opts):
 
 def delete_mount_cache(real_name):
     """Delete the stored data of this mount."""
-    known = _cached()
-    return real_name not in known or _cache({name: entry for name, entry in known.items() if name != real_name})
+    cache = _cached()
+    return real_name not in cache or _cache({name: entry for name, entry in cache.items() if name != real_name})
 
 
 def get_mount_from_path(path):
@@ -324,13 +324,13 @@ def get_device_from_path(path):
 def _mountinfo():
     if "disk.blkid" not in __context__:
         __context__["disk.blkid"] = __salt__["disk.blkid"]()
-    known, listed, found = __context__["disk.blkid"], _listed(), {}
+    properties_of, listed, found = __context__["disk.blkid"], _listed(), {}
     for line in _proc("/proc/self/mountinfo"):
         words = line.split()
         # any number of optional fields precedes the hyphen
         end = words.index("-")
         device = words[end + 2]
-        properties = known.get(device, {})
+        properties = properties_of.get(device, {})
         major, _, minor = words[2].partition(":")
         found[words[4]] = {
             "mountid": words[0],
@@ -401,10 +401,10 @@ def _cached():
 
     try:
         with open(_cache_path(), "rb") as stream:
-            known = msgpack.unpackb(stream.read(), raw=False, strict_map_key=False)
+            cache = msgpack.unpackb(stream.read(), raw=False, strict_map_key=False)
     except (OSError, ValueError, msgpack.exceptions.UnpackException):
         return {}
-    return known if isinstance(known, dict) else {}
+    return cache if isinstance(cache, dict) else {}
 
 
 def _cache(mounts):

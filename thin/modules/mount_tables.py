@@ -89,7 +89,7 @@ def set_vfstab(
     opts
         Its options, a text with commas or a list
     device_fsck, pass_fsck
-        What fsck looks at, and when
+        The device for fsck, and the number of its pass
     mount_at_boot
         yes or no
     config
@@ -129,10 +129,10 @@ def set_vfstab(
     )
     said, lines = None, _lines(config)
     for at, line in enumerate(lines):
-        known = _parsed(line)
-        if _matches(known, {key: entry[key] for key in keys}):
+        present = _parsed(line)
+        if _matches(present, {key: entry[key] for key in keys}):
             said = said or "present"
-            if not not_change and not _matches(known, entry):
+            if not not_change and not _matches(present, entry):
                 said, lines[at] = "change", text
     if said is None:
         said = "new"
@@ -194,10 +194,10 @@ def set_automaster(name, device, fstype, opts="", config="/etc/auto_salt", test=
     row = [place, "-fstype=%s,%s" % (fstype, opts), "%s:%s" % ("" if fstype == "smbfs" else fstype, device)]
     lines, said = textfile.lines(config), None
     for at, line in enumerate(lines):
-        known = _automount(line)
-        if known and (known[0] == place or known[2] == row[2]):
+        present = _automount(line)
+        if present and (present[0] == place or present[2] == row[2]):
             said = said or "present"
-            if known != row and not not_change:
+            if present != row and not not_change:
                 said, lines[at] = "change", "\t".join(row) + "\n"
     if said is None:
         said = "new"

@@ -247,9 +247,9 @@ def _with_owners(rows, sockstat):
             ends = [".".join(end.rsplit(":", 1)) for end in (local, remote)]
             owners.setdefault((proto, ends[0], ends[1]), (user, "%s/%s" % (pid, command)))
     for row in rows:
-        known = owners.get((row["proto"], row["local-address"], row["remote-address"]))
-        if known:
-            row["user"], row["program"] = known
+        owner = owners.get((row["proto"], row["local-address"], row["remote-address"]))
+        if owner:
+            row["user"], row["program"] = owner
     return rows
 
 
@@ -260,10 +260,10 @@ def _hop(line):
         return {}
     if re.match(r"\s*\d+\s+\*\s+\*\s+\*", line):
         return {"count": int(count.group(1)), "hostname": "*"}
-    known = re.match(r"\s*\d+\s+(?:\*\s+)*(\S+)\s+\(([^)]*)\)", line)
+    address = re.match(r"\s*\d+\s+(?:\*\s+)*(\S+)\s+\(([^)]*)\)", line)
     delays = re.findall(r"(\d+(?:\.\d+)?)\s*ms", line)
-    if not known or not delays:
+    if not address or not delays:
         return {}
-    found = {"count": int(count.group(1)), "hostname": known.group(1), "ip": known.group(2)}
+    found = {"count": int(count.group(1)), "hostname": address.group(1), "ip": address.group(2)}
     found.update(("ms%d" % number, float(delay)) for number, delay in enumerate(delays, 1))
     return found

@@ -57,7 +57,7 @@ def build_rule(table=None, chain=None, command=None, position="", full=None, fam
     command
         For ``full``: insert, add or delete.
     position
-        For ``full`` and insert: the handle of the rule before which this one stands.
+        For ``full`` and insert: the handle of the rule to insert this one before.
 
     CLI Example:
 

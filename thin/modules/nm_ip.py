@@ -73,8 +73,8 @@ def nm_managed():
 
         pushsalt run '*' ip.nm_managed
     """
-    here = process.which("nmcli") and os.path.isdir("/run/NetworkManager")
-    return bool(here and not process.which("ifup") and not process.which("ifdown"))
+    running = process.which("nmcli") and os.path.isdir("/run/NetworkManager")
+    return bool(running and not process.which("ifup") and not process.which("ifdown"))
 
 
 def build_interface(iface, iface_type, enabled, **settings):

@@ -26,7 +26,7 @@ def __virtual__():
 
 def install(pkg=None, pkgs=None, dir=None, runas=None, registry=None, env=None, dry_run=False, silent=True):
     """
-    Install a package, several, or what ``package.json`` of a folder wants; returns what npm reports
+    Install a package, several, or those in ``package.json`` of a folder; returns what npm reports
 
     pkg
         A package, with a version if need be: ``coffee-script@1.0.1``; a file or an address.
@@ -35,7 +35,7 @@ def install(pkg=None, pkgs=None, dir=None, runas=None, registry=None, env=None, 
     dir
         The folder that they belong to.
     registry
-        The registry that they come from.
+        The registry to install from.
     dry_run
         Only report what would be done.
     silent

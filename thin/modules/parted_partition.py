@@ -271,7 +271,7 @@ def mkpart(device, part_type, fs_type=None, start=None, end=None):
     fs_type
         The file system that it is for; none is made
     start, end
-        Where it lies, such as 1MiB, 50%, 2048s
+        Where it is, such as 1MiB, 50%, 2048s
 
     CLI Example:
 
@@ -332,7 +332,7 @@ def name(device, partition, name):
 
 def rescue(device, start, end):
     """
-    Let parted look for a lost partition
+    Search a lost partition with parted
 
     device
         The disk
@@ -360,7 +360,7 @@ def resize(device, minor, start, end):
     minor
         The partition's number
     start, end
-        Where it shall lie
+        Where it will be
 
     CLI Example:
 

@@ -41,7 +41,8 @@ def __virtual__():
 
 def version_cmp(pkg1, pkg2, ignore_epoch=False, **kwargs):
     """
-    Return -1, 0 or 1 as version ``pkg1`` is older than, equal to or newer than ``pkg2``; None where pkg cannot say
+    Return -1, 0 or 1 as version ``pkg1`` is older than, equal to or newer than ``pkg2``; None if pkg cannot compare
+    them
 
     CLI Example:
 
@@ -120,8 +121,8 @@ def version(*names, **kwargs):
         return found
     found = found if isinstance(found, dict) else {names[0]: found}
     places = {key: kwargs[key] for key in ("jail", "chroot", "root") if key in kwargs}
-    known = list_pkgs(with_origin=True, **places)
-    return {name: {"origin": known.get(name, {}).get("origin", ""), "version": one} for name, one in found.items()}
+    installed = list_pkgs(with_origin=True, **places)
+    return {name: {"origin": installed.get(name, {}).get("origin", ""), "version": one} for name, one in found.items()}
 
 
 info = version
@@ -368,12 +369,12 @@ def remove(
         pushsalt run '*' pkg.remove devel/git recurse=True
     """
     params = __salt__["pkg_resource.parse_targets"](name, pkgs)[0] or {}
-    known = list_pkgs(jail=jail, chroot=chroot, root=root, with_origin=True)
+    installed = list_pkgs(jail=jail, chroot=chroot, root=root, with_origin=True)
     patterns = any(data.is_true(word) for word in (glob, regex, pcre, all_installed))
     targets = []
     for target in params:
-        of_origin = [pkg for pkg, about in known.items() if "/" in target and about["origin"] == target]
-        targets += of_origin or ([target] if target in known or patterns else [])
+        of_origin = [pkg for pkg, about in installed.items() if "/" in target and about["origin"] == target]
+        targets += of_origin or ([target] if target in installed or patterns else [])
     if not targets:
         return {}
     letters = {

@@ -166,7 +166,7 @@ def check(jail=None, chroot=None, root=None, depends=False, recompute=False, che
     depends
         Look for missing dependencies, and install them.
     recompute
-        Compute sizes and sums anew.
+        Compute sizes and sums again.
     checksum
         Search for changed files.
     checklibs

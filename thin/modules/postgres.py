@@ -8,8 +8,8 @@ Options (configuration or pillar): ``postgres.host``, ``postgres.port``, ``postg
 
 user            the server's user to connect as
 host, port      the server; a path for the directory of its socket
-maintenance_db  where to ask what is in no database in particular (postgres)
-password        that user's password; it goes to psql in its environment
+maintenance_db  the database for queries that belong to no other one (postgres)
+password        that user's password; psql reads it from its environment
 runas           the account to run psql as: that of the server for a socket
 """
 
@@ -64,7 +64,7 @@ def psql_query(query, user=None, host=None, port=None, maintenance_db=None, pass
     Return the rows of a query as a list of ``{column: text}``; an empty list when it fails
 
     query
-        what COPY takes: SELECT, or INSERT, UPDATE and DELETE with RETURNING
+        a query that COPY accepts: SELECT, or INSERT, UPDATE and DELETE with RETURNING
     write
         the query changes data, in a transaction of its own
 

@@ -115,8 +115,8 @@ def is_available_extension(name, user=None, host=None, port=None, maintenance_db
 
         pushsalt run '*' postgres.is_available_extension hstore
     """
-    known = available_extensions(user, host, port, maintenance_db, password, runas)
-    return name.lower() in [each.lower() for each in known]
+    available = available_extensions(user, host, port, maintenance_db, password, runas)
+    return name.lower() in [each.lower() for each in available]
 
 
 def is_installed_extension(name, user=None, host=None, port=None, maintenance_db=None, password=None, runas=None):
@@ -170,7 +170,7 @@ def create_extension(
     runas=None,
 ):
     """
-    Install an extension, or upgrade or move it; returns whether it is then as told
+    Install an extension, or upgrade or move it; returns whether it is as wanted afterwards
 
     if_not_exists
         an existing extension is no error (True)

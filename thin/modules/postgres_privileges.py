@@ -230,8 +230,8 @@ def _checked(object_type, privileges):
             raise SaltInvocationError("The privileges option should not be set for object_type group")
         return kind, []
     wanted = re.split(r"\s*,\s*", (privileges or "").strip().upper())
-    known = [_LETTERS[letter] for letter in _ALL[kind]] + ["ALL"]
-    if not set(wanted) <= set(known):
+    valid = [_LETTERS[letter] for letter in _ALL[kind]] + ["ALL"]
+    if not set(wanted) <= set(valid):
         raise SaltInvocationError("Invalid privilege(s): %s provided for object %s" % (privileges or "", kind))
     return kind, wanted
 

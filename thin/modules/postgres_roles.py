@@ -356,7 +356,7 @@ def _update(server, name, wanted):
         log.info("'%s' could not be found", name)
         return False
     if wanted["superuser"] is not None and bool(wanted["superuser"]) == (rows[0]["rolsuper"] == "t"):
-        wanted["superuser"] = None  # a user who is no superuser may not mention that property of others, even unchanged
+        wanted["superuser"] = None  # users without it may not set this property, even to its present value
     return server.secretly("ALTER ROLE " + _statement(name, wanted))["retcode"] == 0
 
 

@@ -1,4 +1,5 @@
-"""Functions on other minions through a master. There is no master: each function says so. Salt: modules/publish.py"""
+"""Functions on other minions through a master. There is no master: each function raises an error. Salt:
+modules/publish.py"""
 
 from thin.utils import nomaster
 

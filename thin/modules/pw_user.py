@@ -121,7 +121,7 @@ def primary_group(name):
 
         pushsalt run '*' user.primary_group ada
     """
-    return grp.getgrgid(_known(name)["gid"]).gr_name
+    return grp.getgrgid(_existing(name)["gid"]).gr_name
 
 
 def get_loginclass(name):
@@ -247,7 +247,7 @@ def rename(name, new_name):
     """
     if info(new_name):
         raise CommandExecutionError("User '%s' already exists" % new_name)
-    _known(name)
+    _existing(name)
     return _change(["pw", "usermod", "-n", str(name), "-l", str(new_name)])
 
 
@@ -460,7 +460,7 @@ def _format(entry):
     return found
 
 
-def _known(name):
+def _existing(name):
     found = info(name)
     if not found:
         raise CommandExecutionError("User '%s' does not exist" % name)
@@ -468,7 +468,7 @@ def _known(name):
 
 
 def _set(name, key, value, options):
-    if value == _known(name)[key]:
+    if value == _existing(name)[key]:
         return True
     return _change(["pw", "usermod", "-n", str(name)] + options)
 

@@ -72,13 +72,13 @@ def set_(device, **kwargs):
     if "user" not in kwargs and "group" not in kwargs:
         raise CommandExecutionError("A valid user or group was not found")
     kind, flag, name = ("User", "-u", kwargs["user"]) if "user" in kwargs else ("Group", "-g", kwargs["group"])
-    known = _quotas(device, flag)[kind + "s"].get(str(name), {})
-    limits = {limit: kwargs.get(limit, known.get(limit, 0)) for limit in _LIMITS}
+    present = _quotas(device, flag)[kind + "s"].get(str(name), {})
+    limits = {limit: kwargs.get(limit, present.get(limit, 0)) for limit in _LIMITS}
     command = ["setquota", flag, str(name)] + [str(limits[limit]) for limit in _LIMITS] + [device]
     done = __salt__["cmd.run_all"](command, python_shell=False)
     if done["retcode"] != 0:
         raise CommandExecutionError("Unable to set desired quota. Error follows: \n%s" % done["stderr"])
-    return {"%s: %s" % (kind, name): dict(known, **limits)}
+    return {"%s: %s" % (kind, name): dict(present, **limits)}
 
 
 def warn():

@@ -90,7 +90,7 @@ def available(name, limit=""):
 
         pushsalt run '*' service.available nginx
     """
-    return limit != "upstart" and (_script(name) or (not limit and _known(name)))
+    return limit != "upstart" and (_script(name) or (not limit and _is_configured(name)))
 
 
 def missing(name, limit=""):
@@ -277,7 +277,7 @@ def delete(name, **kwargs):
 
         pushsalt run '*' service.delete sshd
     """
-    return _known(name) and _did("chkconfig", "--del", name)
+    return _is_configured(name) and _did("chkconfig", "--del", name)
 
 
 # Private functions
@@ -311,7 +311,7 @@ def _script(name):
     return os.path.isfile(path) and os.access(path, os.X_OK)
 
 
-def _known(name):
+def _is_configured(name):
     command = ["chkconfig", "--list", str(name)]
     return __salt__["cmd.retcode"](command, python_shell=False, ignore_retcode=True) == 0
 
@@ -326,7 +326,7 @@ def _service(name, action):
 
 
 def _chkconfig(name, state):
-    return (_known(name) or _did("chkconfig", "--add", name)) and _did("chkconfig", name, state)
+    return (_is_configured(name) or _did("chkconfig", "--add", name)) and _did("chkconfig", name, state)
 
 
 def _did(*command):

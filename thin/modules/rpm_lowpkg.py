@@ -222,10 +222,10 @@ def file_dict(*packages, **kwargs):
 
         pushsalt run '*' lowpkg.file_dict nginx
     """
-    known, errors = _queried(packages, kwargs)
-    found = {name: [] for name, _ in known}
-    query = ["-q", "--"] + [name for name, _ in known] if packages else ["-qa"]
-    if known:
+    installed, errors = _queried(packages, kwargs)
+    found = {name: [] for name, _ in installed}
+    query = ["-q", "--"] + [name for name, _ in installed] if packages else ["-qa"]
+    if installed:
         form = "[%{=NAME}\t%{FILENAMES}\n]"
         for line in _run(_rpm(kwargs) + ["--queryformat", form] + query)["stdout"].splitlines():
             name, _, path = line.partition("\t")
@@ -459,14 +459,14 @@ def _queried(packages, kwargs):
     """``([(name, version)], [messages about packages that are not installed])``."""
     query = ["-q", "--"] + list(packages) if packages else ["-qa"]
     done = _run(_rpm(kwargs) + ["--queryformat", "%{NAME}\t%{VERSION}\n"] + query)
-    known, errors = [], []
+    installed, errors = [], []
     for line in done["stdout"].splitlines():
         name, tab, version = line.partition("\t")
         if tab:
-            known.append((name, version))
+            installed.append((name, version))
         elif "is not installed" in line:
             errors.append(line)
-    return known, errors
+    return installed, errors
 
 
 def _typed(data):

@@ -34,9 +34,9 @@ def rsync(
     saltenv="base",
 ):
     """
-    Copy files; what cmd.run_all returns
+    Copy files; returns what cmd.run_all returns
 
-    Arguments that are not given are looked for in the options ``rsync.src``, ``rsync.dst`` …
+    Arguments that are not given default to the options ``rsync.src``, ``rsync.dst`` …
 
     src
         The source, also a ``salt://`` URL
@@ -51,17 +51,17 @@ def rsync(
     passwordfile
         A file with the password of a daemon
     exclude
-        What is left out, a pattern or a list of them
+        A pattern of files to leave out, or a list of patterns
     excludefrom
         A file with such patterns, instead of ``exclude``
     dryrun
-        Only tell
+        Only report what would be copied
     rsh
         The remote shell
     additional_opts
         A list of further options
     saltenv
-        Where ``salt://`` is looked up
+        The saltenv of ``salt://``
 
     CLI Example:
 

@@ -108,6 +108,6 @@ def _differ(name):
     number = get_release_number(name)
     if number is None:
         return None
-    here = str(__grains__.get("saltversion", "3008.3")).rpartition(".")[0]
-    ours, theirs = [[int(part) for part in text.split(".")] for text in (here, number)]
+    own_version = str(__grains__.get("saltversion", "3008.3")).rpartition(".")[0]
+    ours, theirs = [[int(part) for part in text.split(".")] for text in (own_version, number)]
     return (ours > theirs) - (ours < theirs)

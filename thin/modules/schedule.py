@@ -390,7 +390,7 @@ def _jobs():
                 name, job = serial.loads(record[-1].partition("=")[2])
                 job["enabled"] = bool(job["enabled"])
             except (IndexError, KeyError, TypeError, ValueError):
-                log.warning("%s does not say which job it is of, and is left alone", entry)
+                log.warning("%s does not name the job that it belongs to, and is ignored", entry)
                 continue
             found[name] = job
     return found

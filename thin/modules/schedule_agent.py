@@ -1,7 +1,7 @@
 """Functions of ``schedule`` that need a minion's process, which systemd's timers cannot replace. Salt:
 ``salt/modules/schedule.py``.
 
-Each raises CommandExecutionError with advice what to do instead.
+Each raises CommandExecutionError that names an alternative.
 """
 
 from thin import process

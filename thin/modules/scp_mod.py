@@ -34,7 +34,7 @@ def get(remote_path, local_path="", recursive=False, preserve_times=False, **kwa
     hostname, port, username, key_filename, timeout
         The other machine
     auto_add_policy
-        Take its key as known when it is not known yet
+        Accept its host key if known_hosts has none for it
 
     CLI Example:
 
@@ -63,7 +63,7 @@ def put(files, remote_path=None, recursive=False, preserve_times=False, saltenv=
     hostname, port, username, key_filename, timeout
         The other machine
     auto_add_policy
-        Take its key as known when it is not known yet
+        Accept its host key if known_hosts has none for it
 
     CLI Example:
 

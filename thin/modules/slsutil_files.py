@@ -165,7 +165,7 @@ def findup(startpath, filenames, saltenv="base"):
     startpath
         The directory, below the file roots
     filenames
-        The names that are looked for, one or a list
+        The file names to find, one or a list
     saltenv
         The environment
 
@@ -183,11 +183,11 @@ def findup(startpath, filenames, saltenv="base"):
     if startpath and not path_exists(startpath, saltenv):
         raise SaltInvocationError("Starting path not found in the state tree: %s" % startpath)
     folders = [folder for folder in (startpath or "").split("/") if folder]
-    known = set(__salt__["cp.list_master"](saltenv)) | set(__salt__["cp.list_master_dirs"](saltenv))
+    paths = set(__salt__["cp.list_master"](saltenv)) | set(__salt__["cp.list_master_dirs"](saltenv))
     for depth in range(len(folders), -1, -1):
         for name in names:
             path = "/".join(folders[:depth] + [name])
-            if path in known:
+            if path in paths:
                 return path
     raise CommandExecutionError(
         "File pattern(s) not found in path ancestry of %s: %s" % (startpath, ", ".join(map(str, names)))

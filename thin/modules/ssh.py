@@ -47,8 +47,8 @@ def check_key(user, key, enc, comment, options, config=AUTHORIZED_KEYS, cache_ke
     now = auth_keys(user, config, fingerprint_hash_type).get(key)
     if now is None:
         return "add"
-    here = authkeys.line(now["options"], now["enc"], key, now["comment"])
-    return "exists" if here == authkeys.line(options, authkeys.key_type(enc), key, comment) else "update"
+    present = authkeys.line(now["options"], now["enc"], key, now["comment"])
+    return "exists" if present == authkeys.line(options, authkeys.key_type(enc), key, comment) else "update"
 
 
 def check_key_file(user, source, config=AUTHORIZED_KEYS, saltenv="base", fingerprint_hash_type=None):

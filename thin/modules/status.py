@@ -94,7 +94,7 @@ def custom():
         values = __salt__[function]()
         for name in names:
             if name not in values:
-                log.warning("%s is no part of what %s returns", name, function)
+                log.warning("the result of status.%s has no %s", function, name)
             found[name] = values.get(name, "UNKNOWN")
     return found
 

@@ -51,8 +51,8 @@ def cert_base_path(cacert_path=None):
 
         pushsalt run '*' tls.cert_base_path
     """
-    known = __context__.get("ca.contextual_cert_base_path")
-    return cacert_path or known or __salt__["config.get"]("ca.cert_base_path", "") or "/etc/pki"
+    directory = __context__.get("ca.contextual_cert_base_path")
+    return cacert_path or directory or __salt__["config.get"]("ca.cert_base_path", "") or "/etc/pki"
 
 
 def set_ca_path(cacert_path):
@@ -226,11 +226,11 @@ def get_extensions(cert_type):
     cert_type = cert_type or "server"
     found = {}
     for kind in ("common", cert_type):
-        known = __salt__["pillar.get"]("tls.extensions:" + kind, {}) or _EXTENSIONS.get(kind)
-        if known is None:
+        configured = __salt__["pillar.get"]("tls.extensions:" + kind, {}) or _EXTENSIONS.get(kind)
+        if configured is None:
             raise CommandExecutionError("The pillar has no tls.extensions:%s" % kind)
         for use in ("csr", "cert"):
-            found.setdefault(use, {}).update(known.get(use) or {})
+            found.setdefault(use, {}).update(configured.get(use) or {})
     return found
 
 

@@ -53,8 +53,8 @@ def latest_version(*names, **kwargs):
         if name not in newest or rpmversion.compare(version, newest[name]) > 0:
             newest[name] = version
     for name in names:
-        known = newest.get(name, "")
-        if known and any(rpmversion.compare(have, known) >= 0 for have in installed.get(name, ())):
+        version_found = newest.get(name, "")
+        if version_found and any(rpmversion.compare(have, version_found) >= 0 for have in installed.get(name, ())):
             newest[name] = ""
     found = {name: newest.get(name, "") for name in names}
     return found[names[0]] if len(found) == 1 else found
@@ -107,8 +107,8 @@ def list_repo_pkgs(*args, **kwargs):
         merged = {}
         for packages in found.values():
             for name, versions in packages.items():
-                known = merged.setdefault(name, [])
-                known += [version for version in versions if version not in known]
+                all_versions = merged.setdefault(name, [])
+                all_versions += [version for version in versions if version not in all_versions]
         found = {"": merged}
     for packages in found.values():
         for versions in packages.values():

@@ -192,7 +192,7 @@ def install(
     before, installed = look(), _installed()
     errors = []
     if kind == "advisory":
-        groups = {"update": [(advisory, "--advisory=" + advisory) for advisory in _known_advisories(params)]}
+        groups = {"update": [(advisory, "--advisory=" + advisory) for advisory in _checked_advisories(params)]}
     else:
         items = _from_files(params) if kind == "file" else _from_repositories(params, ignore_epoch, kwargs, errors)
         groups = _grouped(items, installed, data.is_true(reinstall), ignore_epoch, __salt__["pkg.list_pkgs"])
@@ -347,10 +347,10 @@ def _targets_words(kwargs):
     return {key: kwargs[key] for key in ("version", "advisory_ids") if key in kwargs}
 
 
-def _known_advisories(wanted):
-    known = __salt__["pkg.list_patches"]()
+def _checked_advisories(wanted):
+    available = __salt__["pkg.list_patches"]()
     for advisory in wanted:
-        if advisory not in known:
+        if advisory not in available:
             raise CommandExecutionError('Advisory id "%s" not found' % advisory)
     return wanted
 
@@ -400,7 +400,7 @@ def _grouped(items, installed, reinstall, ignore_epoch, list_pkgs):
         elif any(rpmversion.compare(version, one, ignore_epoch) >= 0 for one in have):
             kind = "install"
         else:
-            kind = "install" if pkg in ("kernel", "kernel-devel") else "downgrade"  # kernels stand side by side
+            kind = "install" if pkg in ("kernel", "kernel-devel") else "downgrade"  # several kernels can be installed
         groups[kind].append((pkg, word))
     return groups
 

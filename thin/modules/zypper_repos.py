@@ -42,10 +42,10 @@ def list_repos(root=None, **kwargs):
     """
     found = {}
     for alias, values in repofile.found([(root or "") + FOLDER], strict=False).items():
-        known = {key: _value(value) for key, value in values.items() if key not in ("file", "comments")}
-        if known.get("baseurl") and known["baseurl"].startswith("file:/"):  # zypper writes it with one slash or three
-            known["baseurl"] = "file:///" + known["baseurl"][5:].lstrip("/")
-        found[alias] = dict(known, alias=alias)
+        settings = {key: _value(value) for key, value in values.items() if key not in ("file", "comments")}
+        if settings.get("baseurl") and settings["baseurl"].startswith("file:/"):  # with one slash or three
+            settings["baseurl"] = "file:///" + settings["baseurl"][5:].lstrip("/")
+        found[alias] = dict(settings, alias=alias)
     return found
 
 
@@ -105,13 +105,13 @@ def mod_repo(repo, **kwargs):
         pushsalt run '*' pkg.mod_repo alias baseurl=https://example.org/repo name='Example' enabled=True
     """
     root = kwargs.get("root") or None
-    known, added = list_repos(root), False
-    if repo not in known:
-        _add(repo, kwargs, known, root)
+    present, added = list_repos(root), False
+    if repo not in present:
+        _add(repo, kwargs, present, root)
         added = True
-    elif kwargs.get("baseurl") and kwargs["baseurl"] != known[repo].get("baseurl"):
+    elif kwargs.get("baseurl") and kwargs["baseurl"] != present[repo].get("baseurl"):
         _run(["removerepo", "--loose-auth", "--loose-query", repo], root)
-        return mod_repo(repo, **dict({"cache": False}, **dict(_settings(known[repo]), **kwargs)))
+        return mod_repo(repo, **dict({"cache": False}, **dict(_settings(present[repo]), **kwargs)))
     words = [yes if kwargs[key] else no for key, yes, no in _SWITCHES if key in kwargs]
     if "priority" in kwargs:
         words.append("--priority=%s" % kwargs["priority"])
@@ -129,7 +129,7 @@ def mod_repo(repo, **kwargs):
     return dict(found, comment=comment) if comment else found
 
 
-def _add(repo, kwargs, known, root):
+def _add(repo, kwargs, present, root):
     url = kwargs.get("url") or kwargs.get("mirrorlist") or kwargs.get("baseurl")
     if not url:
         raise CommandExecutionError(
@@ -137,7 +137,7 @@ def _add(repo, kwargs, known, root):
         )
     if ":" not in url:
         raise CommandExecutionError("Repository '%s' not found and URL for baseurl/mirrorlist is malformed" % repo)
-    for alias, values in known.items():
+    for alias, values in present.items():
         if (values.get("baseurl") or "").rstrip("/") == url.rstrip("/"):
             raise CommandExecutionError("Repository '%s' already exists as '%s'." % (repo, alias))
     _run(["addrepo", url, repo], root)

@@ -277,8 +277,8 @@ def list_included(includes, root=None):
         installed = sorted(names(root=root)) if names else []
         if installed:
             text = _run(["info", "-t", kind] + installed, root, xml=False)["stdout"]
-            known = zypprun.information(text)
-            found.update(("%s:%s" % (kind, name), [_included(known.get(name, {}))]) for name in installed)
+            details = zypprun.information(text)
+            found.update(("%s:%s" % (kind, name), [_included(details.get(name, {}))]) for name in installed)
     return found
 
 

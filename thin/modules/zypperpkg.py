@@ -57,10 +57,10 @@ def latest_version(*names, **kwargs):
     """
     if not names:
         return {}
-    known = __salt__["pkg.info_available"](*names, **kwargs)
+    available = __salt__["pkg.info_available"](*names, **kwargs)
     found = {}
     for name in sorted(set(names)):
-        about = known.get(name, {})
+        about = available.get(name, {})
         status = about.get("status", "").lower()
         newer = "not installed" in status or "out-of-date" in status or data.is_true(kwargs.get("show_installed"))
         found[name] = about.get("version", "") if newer else ""
@@ -439,14 +439,14 @@ def purge(name=None, pkgs=None, root=None, **kwargs):
 def _targets(params, kind, root, ignore_epoch):
     """``([arguments for zypper], [names])``. Raises CommandExecutionError for unavailable packages."""
     if kind == "advisory":
-        known = __salt__["pkg.list_patches"](root=root)
+        patches = __salt__["pkg.list_patches"](root=root)
         for advisory in params:
-            if advisory not in known:
+            if advisory not in patches:
                 raise CommandExecutionError('Advisory id "%s" not found' % advisory)
         return ["patch:" + advisory for advisory in params], []
     if kind == "file":
-        known = [__salt__["lowpkg.bin_pkg_info"](path) for path in params]
-        return list(params), [about["name"] for about in known if about]
+        files = [__salt__["lowpkg.bin_pkg_info"](path) for path in params]
+        return list(params), [about["name"] for about in files if about]
     vague = [pkg for pkg, version in params.items() if version and (version[0] in "<>!" or "*" in version)]
     offered = list_repo_pkgs(*vague, root=root) if vague else {}
     words = []

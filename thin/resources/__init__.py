@@ -1,1 +1,1 @@
-"""Types of resources: a package each, in Salt's layout; see thin.resourcetypes."""
+"""Types of resources, one package each, in Salt's layout; see thin.resourcetypes."""

@@ -8,7 +8,7 @@ def present(name, target):
     name
         The alias.
     target
-        Where its mail goes; a list of targets is one text with commas.
+        The target of its mail; several are one comma-separated text.
 
     CLI Example:
 

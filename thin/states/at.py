@@ -1,6 +1,6 @@
 """Jobs that run once at a later time, by at(1). Salt: ``salt/states/at.py``."""
 
-__any_arguments__ = True  # data, or words of a program: no name is misspelt for sure
+__any_arguments__ = True  # arguments are data or options of a program: none is reported as misspelt
 
 
 def __virtual__():

@@ -2,9 +2,9 @@
 
 import os
 
-__any_arguments__ = True  # data, or words of a program: no name is misspelt for sure
+__any_arguments__ = True  # arguments are data or options of a program: none is reported as misspelt
 
-_FACTS = {
+_PROPERTIES = {
     "read-ahead": "getra",
     "filesystem-read-ahead": "getfra",
     "read-only": "getro",
@@ -34,7 +34,7 @@ def tuned(name, **kwargs):
     if not before or not after:
         return dict(ret, result=False, comment="Failed to modify block device %s" % name)
     for key, value in wanted.items():
-        fact = _FACTS[key]
+        fact = _PROPERTIES[key]
         if before[fact] != after[fact]:
             pair = (before[fact], after[fact])
             if isinstance(value, bool):
@@ -65,8 +65,8 @@ def formatted(name, fs_type="ext4", force=False, **kwargs):
     return dict(ret, changes=changes, comment="%s has been formatted with %s" % (name, fs_type))
 
 
-def _has(facts, key, value):
-    fact = facts.get(_FACTS.get(key))
+def _has(properties, key, value):
+    fact = properties.get(_PROPERTIES.get(key))
     if isinstance(value, bool):
         return fact == ("1" if key == "read-only" else "0")
     return fact == str(value)

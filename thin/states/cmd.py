@@ -116,7 +116,7 @@ def run(
     timeout, ignore_timeout
         Seconds until it is killed; whether that is no failure
     success_retcodes, success_stdout, success_stderr
-        Return codes, or texts of the output, that mean success too
+        Return codes, or parts of the output, that are a success, too
     """
     ret = {"name": name, "changes": {}, "result": False, "comment": ""}
     stateful, test_name = _stateful(stateful)
@@ -248,7 +248,7 @@ def call(name, func, args=(), kws=None, output_loglevel="debug", hide_output=Fal
     name
         A unique text
     func
-        The function; its value becomes the changes; True or None mean success
+        The function; its return value is the changes; True and None are success
     """
     ret = {"name": name, "changes": {}, "result": False, "comment": ""}
     value = func(*args, **(kws or {}))

@@ -53,11 +53,11 @@ def absent(name, user="root", identifier=False, special=None, **kwargs):
     identifier = name if identifier is False else identifier
     if __opts__["test"]:
         kind = "crons" if special is None else "special"
-        here = any(
+        present = any(
             crontab.matched(job, name, identifier) and special in (None, job.get("spec"))
             for job in __salt__["cron.list_tab"](user)[kind]
         )
-        return _gone(name, here, "Cron")
+        return _gone(name, present, "Cron")
     if special is None:
         done = __salt__["cron.rm_job"](user, name, identifier=identifier)
     else:
@@ -176,9 +176,9 @@ def _foreseen(name, status, what):
     return {"name": name, "changes": {}, "comment": comment, "result": True if status == "present" else None}
 
 
-def _gone(name, here, what):
-    comment = "%s %s is %s" % (what, name, "set to be removed" if here else "absent")
-    return {"name": name, "changes": {}, "comment": comment, "result": None if here else True}
+def _gone(name, present, what):
+    comment = "%s %s is %s" % (what, name, "set to be removed" if present else "absent")
+    return {"name": name, "changes": {}, "comment": comment, "result": None if present else True}
 
 
 def _done(name, user, done, what, failed):

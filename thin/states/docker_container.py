@@ -3,7 +3,7 @@
 from thin.exceptions import CommandExecutionError, SaltException
 from thin.utils.formats import dockernets, dockerwords
 
-__any_arguments__ = True  # data, or words of a program: no name is misspelt for sure
+__any_arguments__ = True  # arguments are data or options of a program: none is reported as misspelt
 
 
 def __virtual__():
@@ -206,7 +206,7 @@ def stopped(name=None, containers=None, shutdown_timeout=None, unpause=False, er
 
 def absent(name, force=False):
     """
-    There is no such container.
+    The container does not exist.
 
     name
         The container.

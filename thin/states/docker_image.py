@@ -2,7 +2,7 @@
 
 from thin.exceptions import CommandExecutionError, SaltException
 
-__any_arguments__ = True  # data, or words of a program: no name is misspelt for sure
+__any_arguments__ = True  # arguments are data or options of a program: none is reported as misspelt
 
 
 def __virtual__():
@@ -87,7 +87,7 @@ def present(
 
 def absent(name=None, images=None, force=False):
     """
-    There is no such image.
+    The image does not exist.
 
     name
         The image; ``latest`` without a tag.

@@ -3,7 +3,7 @@
 from thin.exceptions import CommandExecutionError, SaltException
 from thin.utils.formats import dockernets, dockerwords
 
-__any_arguments__ = True  # data, or words of a program: no name is misspelt for sure
+__any_arguments__ = True  # arguments are data or options of a program: none is reported as misspelt
 
 
 def __virtual__():
@@ -35,7 +35,7 @@ def present(
     subnet, iprange, gateway, aux_addresses
         Its addresses; of several pools in a list: ``ipam_pools``. Without them: those that docker chooses.
     ipam_driver, ipam_opts
-        Who gives out addresses.
+        The driver that assigns addresses.
     skip_translate, ignore_collisions, validate_ip_addrs
         Without effect.
     """
@@ -79,7 +79,7 @@ def present(
 
 def absent(name):
     """
-    There is no such network; containers are disconnected first.
+    The network does not exist; containers are disconnected first.
 
     name
         The network.

@@ -45,7 +45,7 @@ def present(name, driver=None, driver_opts=None, force=False):
 
 def absent(name, driver=None):
     """
-    There is no such volume.
+    The volume does not exist.
 
     name
         The volume.

@@ -1,6 +1,6 @@
 """Events that states send to the controller, which stores them with the job. Salt: ``salt/states/event.py``."""
 
-__any_arguments__ = True  # data, or words of a program: no name is misspelt for sure
+__any_arguments__ = True  # arguments are data or options of a program: none is reported as misspelt
 __usual__ = True
 
 

@@ -105,7 +105,7 @@ def managed(
         return failed(ret, words)
     if not source and not given and replace:
         replace = False
-        log.warning("%s has neither a source nor contents: what it holds stays, whatever 'replace' says", name)
+        log.warning("%s has neither a source nor contents: its content is kept, and 'replace' is ignored", name)
     if "file_mode" in kwargs:
         ret.setdefault("warnings", []).append(
             "The 'file_mode' argument will be ignored.  Please use 'mode' instead to set file permissions."
@@ -197,7 +197,7 @@ class _Source(object):
         verify = (self._skip_verify, self._verify_ssl, _web_cache(url))
         found = sources.resolve(self._name, url, digest, self._hash_name, __env__, *verify, use_etag=self._use_etag)
         if __opts__["test"] and found is not None and sources.scheme(url) in sources.REMOTE:
-            if not found.known or not _holds(self._name, found):
+            if not found.has_digest or not _holds(self._name, found):
                 found.fetched()  # an unavailable source is part of the prediction
         if self._signature and found is not None:
             self._trust.check(found.fetched(), self._signature, __env__, self._verify_ssl, _web_cache)

@@ -80,7 +80,7 @@ def present(
         zone = _Zone(name, ret["changes"], __opts__["test"])
         zone.exists()
         if block_icmp:
-            block_icmp = _known_icmp(block_icmp)
+            block_icmp = _supported_icmp(block_icmp)
         zone.has("icmp_types", block_icmp, prune_block_icmp, "list_icmp_block", "block_icmp", "allow_icmp")
         if default:
             zone.is_default()
@@ -213,10 +213,10 @@ class _Zone(object):
             after = wanted if prune else now + new
             self.changes[what] = {"old": [shown(each) for each in now], "new": [shown(each) for each in after]}
 
-    def _now(self, function, nothing):
+    def _now(self, function, default):
         """The result of a function for the zone; empty for a zone that a dry run does not create."""
         if self.new and self.test:
-            return nothing
+            return default
         return __salt__["firewalld." + function](self.name, permanent=True)
 
     def _do(self, function, *args, **kwargs):
@@ -229,12 +229,12 @@ def _shown(forward):
     return dict(zip(keys, forward))
 
 
-def _known_icmp(types):
-    known = __salt__["firewalld.get_icmp_types"](permanent=True)
+def _supported_icmp(types):
+    supported = __salt__["firewalld.get_icmp_types"](permanent=True)
     for each in types:
-        if each not in known:
+        if each not in supported:
             log.error("firewalld has no ICMP type %s", each)
-    return [each for each in types if each in known]
+    return [each for each in types if each in supported]
 
 
 def _quoted(rule):

@@ -43,7 +43,7 @@ def installed(
     proxy
         An HTTP proxy.
     source
-        Where to look first.
+        A source to search first.
     """
     ret = {"name": name, "result": None, "comment": "", "changes": {}}
     which = {"ruby": ruby, "gem_bin": gem_bin, "runas": user}
@@ -89,7 +89,7 @@ def removed(name, ruby=None, user=None, gem_bin=None):
 
 def sources_add(name, ruby=None, user=None):
     """
-    Gems come from this place, too.
+    The source is one of those that gems are installed from.
 
     name
         Its address.
@@ -112,7 +112,7 @@ def sources_add(name, ruby=None, user=None):
 
 def sources_remove(name, ruby=None, user=None):
     """
-    Gems do not come from this place.
+    The source is none of those that gems are installed from.
 
     name
         Its address.

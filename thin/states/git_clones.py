@@ -108,15 +108,15 @@ class _Detached(Job):
     def run(self):
         self.digest = is_digest(self.rev)
         self.rev = self.rev.lower() if self.digest else self.rev
-        old, here = None, False
+        old, present = None, False
         if self.is_repository():
             old = self.tried("revision")
-            here = self.digest and self.tried("describe", self.rev) is not None
+            present = self.digest and self.tried("describe", self.rev) is not None
             if not self.digest:
                 self.set_remote()
         else:
             self.make()
-        if not here and self.fetch_remote is not False:
+        if not present and self.fetch_remote is not False:
             self.fetch()
         commit = self.find()
         if self.hard_reset:

@@ -1,7 +1,7 @@
 """Public keys in GnuPG's keychains. Salt: states/gpg.py
 
-Keys come from a key server, from files (``source``) or from a text; expired ones, and those with subkeys that expired
-lately, are refreshed from the same source.
+Keys are received from a key server, from files (``source``) or from a text; expired ones, and those with subkeys that
+expired lately, are refreshed from the same source.
 """
 
 from thin.exceptions import CommandExecutionError, SaltInvocationError
@@ -30,7 +30,7 @@ def present(
     subkey_maxage=100,
     **kwargs,
 ):
-    """The keys (``keys``, else ``name``) are in the keychain, and trusted as ``trust`` says.
+    """The keys (``keys``, else ``name``) are in the keychain, and have the trust level ``trust``.
 
     ``source``: files or URLs to search if the key server does not have them; ``skip_keyserver``: only in these.
     ``text``: the keys themselves. ``subkey_maxage``: days after which expired subkeys are no longer refreshed, 0: never

@@ -40,8 +40,8 @@ def list_present(name, value, delimiter=":"):
         return _ret(name, False, "Grain %s is not a valid list" % name)
     pending = __context__.setdefault("pending_grains", {}).setdefault(name, [])
     values = value if isinstance(value, list) else [value]
-    here = [each for each in values if each in pending or (grain and each in grain)]
-    new = [each for each in values if each not in here]
+    existing = [each for each in values if each in pending or (grain and each in grain)]
+    new = [each for each in values if each not in existing]
     if not new:
         words = "is already in grain %s (or pending)" if grain else "is already pending in grain %s"
         return _ret(name, True, "Value %s %s" % (value, words % name))
@@ -49,9 +49,9 @@ def list_present(name, value, delimiter=":"):
     comment = ""
     if isinstance(value, list):
         value = new
-        if here:
+        if existing:
             words = 'value found in "%s" (or pending)' if grain else 'value already pending in "%s"'
-            comment = "Removed value %s from update due to %s.\n" % (here, words % name)
+            comment = "Removed value %s from update due to %s.\n" % (existing, words % name)
     if __opts__["test"]:
         if grain:
             return _ret(name, None, "Value %s is set to be appended to grain %s" % (value, name), {"new": grain})

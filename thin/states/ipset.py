@@ -1,6 +1,6 @@
 """Sets of addresses for firewalls, and their entries, with ipset. Salt: ``salt/states/ipset.py``."""
 
-__any_arguments__ = True  # data, or words of a program: no name is misspelt for sure
+__any_arguments__ = True  # arguments are data or options of a program: none is reported as misspelt
 
 
 def __virtual__():

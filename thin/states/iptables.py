@@ -9,7 +9,7 @@ each with arguments of its own.
 from thin.call_state import INTERNAL
 from thin.utils.state import gen_tag
 
-__any_arguments__ = True  # data, or words of a program: no name is misspelt for sure
+__any_arguments__ = True  # arguments are data or options of a program: none is reported as misspelt
 
 _FAILED = "Failed to %s %s chain in %s table: %s for %s"
 
@@ -78,9 +78,9 @@ def append(name, table="filter", family="ipv4", **kwargs):
     family
         ipv4 or ipv6.
     save
-        True: write the rules where they are loaded from at boot; text: to this file.
+        True: write the rules to the file that is loaded at boot; text: to this file.
     rules
-        Rules to add in one go, each a dict of these arguments.
+        Several rules to add, each a dict of these arguments.
     kwargs
         ``chain``, and the rule's options.
     """
@@ -102,9 +102,9 @@ def insert(name, table="filter", family="ipv4", **kwargs):
     position
         The number that the rule gets; negative ones count from the end.
     save
-        True: write the rules where they are loaded from at boot; text: to this file.
+        True: write the rules to the file that is loaded at boot; text: to this file.
     rules
-        Rules to put in in one go, each a dict of these arguments.
+        Several rules to insert, each a dict of these arguments.
     kwargs
         ``chain``, and the rule's options.
     """
@@ -126,11 +126,11 @@ def delete(name, table="filter", family="ipv4", **kwargs):
     family
         ipv4 or ipv6.
     position
-        Remove the rule of this number, whatever it is.
+        Remove the rule with this number, regardless of its content.
     save
-        True: write the rules where they are loaded from at boot; text: to this file.
+        True: write the rules to the file that is loaded at boot; text: to this file.
     rules
-        Rules to take away in one go, each a dict of these arguments.
+        Several rules to remove, each a dict of these arguments.
     kwargs
         ``chain``, and the rule's options.
     """
@@ -170,7 +170,7 @@ def set_policy(name, table="filter", family="ipv4", **kwargs):
     policy
         ACCEPT or DROP.
     save
-        True: write the rules where they are loaded from at boot; text: to this file.
+        True: write the rules to the file that is loaded at boot; text: to this file.
     """
     ret, options = _ret(name), _options(kwargs)
     for word in ("chain", "policy"):

@@ -47,12 +47,14 @@ def present(name, persist=False, mods=None):
     if __opts__["test"]:
         ret["result"] = None
         return _say(ret, due, "Kernel module %s is set to be loaded", "Kernel modules %s are set to be loaded")
-    known = set(__salt__["kmod.available"]())
-    unknown = [mod for mod in due if mod not in known]
+    available = set(__salt__["kmod.available"]())
+    unknown = [mod for mod in due if mod not in available]
     if unknown:
         ret["result"] = False
         _say(ret, unknown, "Kernel module %s is unavailable", "Kernel modules %s are unavailable")
-    _do(ret, [mod for mod in due if mod in known], lambda mod: __salt__["kmod.load"](mod, persist), "load", "loaded")
+    _do(
+        ret, [mod for mod in due if mod in available], lambda mod: __salt__["kmod.load"](mod, persist), "load", "loaded"
+    )
     return ret
 
 

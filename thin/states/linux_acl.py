@@ -31,11 +31,11 @@ def present(name, acl_type, acl_name="", perms="", recurse=False, force=False):
     name
         The file or directory
     acl_type
-        user, group, mask or other; with ``d:`` or ``default:`` before it, for what is made in the directory
+        user, group, mask or other; with ``d:`` or ``default:`` before it, for new files in the directory
     acl_name
         The user or group; none for the owner
     perms
-        Such as rwx; ``X`` lets only directories and what is executable for somebody be executed
+        Such as rwx; ``X`` is x for directories and for files that have an x already
     recurse
         Include everything below it
     force
@@ -45,10 +45,10 @@ def present(name, acl_type, acl_name="", perms="", recurse=False, force=False):
     found = _look(ret, name, acl_type, recurse)
     if found is None:
         return ret
-    lists, kind, default, here = found
+    lists, kind, default, entries = found
     who = str(acl_name) if acl_name != "" else lists[name]["comment"].get(kind, "")
     new = {"acl_name": acl_name, "acl_type": acl_type, "perms": perms}
-    if who not in here:
+    if who not in entries:
         ret["changes"] = {"new": new}
         words = (
             "New permissions will be applied for %s: %s" % (acl_name, perms),
@@ -57,7 +57,7 @@ def present(name, acl_type, acl_name="", perms="", recurse=False, force=False):
     elif _as_wanted(lists, name, kind, default, who, str(perms), recurse):
         return dict(ret, comment="Permissions are in the desired state")
     else:
-        before = _letters(here[who])
+        before = _letters(entries[who])
         ret["changes"] = {"new": new, "old": dict(new, perms=before)}
         words = (
             "Updated permissions will be applied for %s: %s -> %s" % (acl_name, before, perms),
@@ -72,11 +72,11 @@ def absent(name, acl_type, acl_name="", perms="", recurse=False):
     name
         The file or directory
     acl_type
-        user, group or mask; with ``d:`` or ``default:`` before it, for what is made in the directory
+        user, group or mask; with ``d:`` or ``default:`` before it, for new files in the directory
     acl_name
         The user or group
     perms
-        Not looked at
+        Ignored
     recurse
         Include everything below it
     """
@@ -92,12 +92,12 @@ def absent(name, acl_type, acl_name="", perms="", recurse=False):
 
 
 def list_present(name, acl_type, acl_names=None, perms="", recurse=False, force=False):
-    """The file's list has these entries, each with the same rights. changes: as those of ``present``.
+    """The file's ACL has these entries, all with the same permissions. changes: as for ``present``.
 
     name
         The file or directory
     acl_type
-        user or group; with ``d:`` or ``default:`` before it, for what is made in the directory
+        user or group; with ``d:`` or ``default:`` before it, for new files in the directory
     acl_names
         The users or groups
     perms
@@ -111,23 +111,23 @@ def list_present(name, acl_type, acl_names=None, perms="", recurse=False, force=
     found = _look(ret, name, acl_type, False)
     if found is None:
         return ret
-    here = found[-1]
+    entries = found[-1]
     names = [acl_names] if isinstance(acl_names, str) and acl_names else [str(who) for who in acl_names or ()]
     wanted, joined, words = _octal(perms), ", ".join(names), None
     new = {"acl_name": joined, "acl_type": acl_type, "perms": perms}
     # the change of the last name is reported for all
     for who in names:
-        if who not in here:
+        if who not in entries:
             ret["changes"] = {"new": new}
             words = words or (
                 "New permissions will be applied for %s: %s" % (names, perms),
                 "Applied new permissions for %s" % joined,
             )
-        elif here[who] != wanted:
-            old = dict(new, perms=str(here[who]))
+        elif entries[who] != wanted:
+            old = dict(new, perms=str(entries[who]))
             ret["changes"] = {"new": dict(new, perms=wanted), "old": old}
             words = words or (
-                "Updated permissions will be applied for %s: %s -> %s" % (names, here[who], perms),
+                "Updated permissions will be applied for %s: %s -> %s" % (names, entries[who], perms),
                 "Updated permissions for %s" % names,
             )
     if words is None:
@@ -141,7 +141,7 @@ def list_absent(name, acl_type, acl_names=None, recurse=False):
     name
         The file or directory
     acl_type
-        user or group; with ``d:`` or ``default:`` before it, for what is made in the directory
+        user or group; with ``d:`` or ``default:`` before it, for new files in the directory
     acl_names
         The users or groups
     recurse
@@ -151,9 +151,9 @@ def list_absent(name, acl_type, acl_names=None, recurse=False):
     found = _look(ret, name, acl_type, False)
     if found is None:
         return ret
-    here = found[-1]
+    entries = found[-1]
     names = [acl_names] if isinstance(acl_names, str) else list(acl_names or ())
-    if not any(str(who) in here for who in names):
+    if not any(str(who) in entries for who in names):
         return dict(ret, comment="Permissions are in the desired state")
     return _remove(ret, name, acl_type, names, recurse)
 
@@ -172,11 +172,11 @@ def _look(ret, name, acl_type, recurse):
         ret.update(result=False, comment="The access control list of %s cannot be read" % name)
         return None
     kind, default = _kind(acl_type)
-    here = _entries(lists[name], kind, default)
-    if not here and not default:
+    entries = _entries(lists[name], kind, default)
+    if not entries and not default:
         ret.update(result=False, comment="ACL Type does not exist")
         return None
-    return lists, kind, default, here
+    return lists, kind, default, entries
 
 
 def _kind(acl_type):

@@ -20,7 +20,7 @@ import os
 from thin import process
 from thin.exceptions import ArgumentValueError
 
-__any_arguments__ = True  # data, or words of a program: no name is misspelt for sure
+__any_arguments__ = True  # arguments are data or options of a program: none is reported as misspelt
 
 _UNITS = {"s": 1.0 / 2048, "m": 1, "g": 1024, "t": 1024**2, "p": 1024**3}
 _NOBODYS = ("", "#orphans_lvm2")
@@ -92,7 +92,7 @@ def vg_present(name, devices=None, **kwargs):
 
 
 def vg_absent(name):
-    """There is no such volume group. changes: ``{removed: ...}``.
+    """The volume group does not exist. changes: ``{removed: ...}``.
 
     name
         The volume group
@@ -188,7 +188,7 @@ def lv_present(
 
 
 def lv_absent(name, vgname=None):
-    """There is no such logical volume. changes: ``{removed: ...}``.
+    """The logical volume does not exist. changes: ``{removed: ...}``.
 
     name
         The logical volume

@@ -54,7 +54,7 @@ def write(name, domain, value, vtype=None, name_separator=None, user=None):
 
 
 def absent(name, domain, user=None, name_separator=None):
-    """There is no such preference. changes: ``{absent: "domain name is now absent"}``.
+    """The preference does not exist. changes: ``{absent: "domain name is now absent"}``.
 
     name
         The preference; with ``name_separator``, a path into dicts and lists

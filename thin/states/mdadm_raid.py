@@ -10,7 +10,7 @@
 
 from thin import process
 
-__any_arguments__ = True  # data, or words of a program: no name is misspelt for sure
+__any_arguments__ = True  # arguments are data or options of a program: none is reported as misspelt
 
 __virtualname__ = "raid"
 
@@ -77,7 +77,7 @@ def present(name, level, devices, **kwargs):
 
 
 def absent(name):
-    """There is no such array; its devices are members of none. changes: none.
+    """The array does not exist; its devices are members of none. changes: none.
 
     name
         The array

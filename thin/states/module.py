@@ -17,7 +17,7 @@ from thin.exceptions import SaltInvocationError
 from thin.log import getLogger
 from thin.utils import args as signatures
 
-__any_arguments__ = True  # data, or words of a program: no name is misspelt for sure
+__any_arguments__ = True  # arguments are data or options of a program: none is reported as misspelt
 __usual__ = True
 
 log = getLogger(__name__)

@@ -46,22 +46,22 @@ def mounted(
     name = name if name == "/" else name.rstrip("/")
     active = __salt__["mount.active"](extended=True)
     place = os.path.realpath(name)
-    here = active.get(_escaped(place))
-    real_device, opts, bound = _real_device(device, opts, active, here, bind_mount_copy_active_opts)
+    active_entry = active.get(_escaped(place))
+    real_device, opts, bound = _real_device(device, opts, active, active_entry, bind_mount_copy_active_opts)
     if real_device is None:
         label = device.split("=", 1)[1]
         return dict(ret, result=False, comment="Unable to find device with label %s." % label)
     remember = False
-    if here is not None and mount:
+    if active_entry is not None and mount:
         if bound:
-            here["opts"].append("bind")
+            active_entry["opts"].append("bind")
         if opts:
             ignored = dict({"ramfs": ["size"]}, **(extra_mount_ignore_fs_keys or {}))
             translated = dict({"tcp": "proto=tcp", "udp": "proto=udp"}, **(extra_mount_translate_options or {}))
             unseen = mountopts.UNSEEN.union(extra_mount_invisible_options or (), _list(hidden_opts or []))
             unseen_keys = mountopts.UNSEEN_KEYS.union(extra_mount_invisible_keys or ())
             wanted = [_numbered(opt) for opt in opts]
-            differ, last = mountopts.changed(wanted, here, fstype, unseen, unseen_keys, ignored, translated)
+            differ, last = mountopts.changed(wanted, active_entry, fstype, unseen, unseen_keys, ignored, translated)
             gone = [opt for opt in __salt__["mount.read_mount_cache"](place).get("opts") or () if opt not in opts]
             if __opts__["test"] and (differ or gone):
                 words = "options (%s) changed" % ",".join(sorted(differ)) if differ else _gone(gone)
@@ -72,7 +72,7 @@ def mounted(
                     return ret
                 opts = [opt for opt in opts if opt != "remount"]
             remember = True
-        devices = _known_as(here)
+        devices = _names_of(active_entry)
         if real_device in devices:
             ret["comment"] = "Target was already mounted"
         else:
@@ -239,10 +239,10 @@ def fstab_absent(name, fs_file, mount_by=None, config="/etc/fstab"):
     ret = {"name": name, "result": True, "changes": {}, "comment": []}
     fs_file = fs_file if fs_file == "/" else fs_file.rstrip("/")
     spec = _spec(name, mount_by)
-    here = fs_file in __salt__["mount.fstab"](config)
+    in_fstab = fs_file in __salt__["mount.fstab"](config)
     if __opts__["test"]:
         ret["result"] = None
-    if not here:
+    if not in_fstab:
         ret["comment"].append("%s entry is already missing in %s." % (fs_file, config))
     elif __opts__["test"]:
         ret["comment"].append("%s entry will be removed from %s." % (fs_file, config))
@@ -287,11 +287,11 @@ def _numbered(opt):
     return "%s=%s" % (key, (info or {}).get(key, value))
 
 
-def _real_device(device, opts, active, here, copy):
+def _real_device(device, opts, active, active_entry, copy):
     """``(device in the kernel's table, options, whether it is an existing bind mount)``; None for an unknown label."""
     if device.startswith("/"):
-        if "bind" in opts and here is not None:
-            return _bound(device, opts, active, here, copy)
+        if "bind" in opts and active_entry is not None:
+            return _bound(device, opts, active, active_entry, copy)
         volume = re.match("^/dev/([^/]+)/([^/]+)$", device)
         if volume:
             mapped = "/dev/mapper/%s-%s" % tuple(part.replace("-", "--") for part in volume.groups())
@@ -309,23 +309,23 @@ def _real_device(device, opts, active, here, copy):
     return fuse.group(1) if fuse else device, opts, False
 
 
-def _bound(device, opts, active, here, copy):
+def _bound(device, opts, active, active_entry, copy):
     """The device and options of a bind mount: those of the file system of its source."""
     source = _escaped(device)
-    if here["device"].startswith("/"):
+    if active_entry["device"].startswith("/"):
         while source not in active and source != "/":
             source = os.path.dirname(source)
     below = active.get(source)
     if below is not None and copy:
         opts = sorted(set(opts + below["opts"] + below.get("superopts", [])))
-    if below is not None and here["device"].startswith("/"):
+    if below is not None and active_entry["device"].startswith("/"):
         return below["device"], opts, True
-    return here["device"], opts, below is not None
+    return active_entry["device"], opts, below is not None
 
 
-def _known_as(here):
-    names = [here["device"], os.path.realpath(here["device"])]
-    more = [here.get(key) for key in ("alt_device", "device_uuid", "device_label")]
+def _names_of(active_entry):
+    names = [active_entry["device"], os.path.realpath(active_entry["device"])]
+    more = [active_entry.get(key) for key in ("alt_device", "device_uuid", "device_label")]
     return names + [name for name in more if name and name not in names]
 
 
@@ -360,9 +360,9 @@ def _anew(ret, place, device, mkmnt, fstype, opts, why):
 
 def _other_device(ret, device, real_device, devices, regexes, place, user):
     """Another device is mounted: unmount it, unless it is accepted. Returns whether to continue."""
-    known = [name for name in devices if any(re.match(regex, name) for regex in regexes)]
-    if known:
-        ret["comment"] = "An umount will not be forced because device matched device_name_regex: " + known[0]
+    matching = [name for name in devices if any(re.match(regex, name) for regex in regexes)]
+    if matching:
+        ret["comment"] = "An umount will not be forced because device matched device_name_regex: " + matching[0]
     elif __opts__["test"]:
         ret["result"] = None
         ret["comment"] = "An umount would have been forced because devices do not match.  Watched: " + device

@@ -12,7 +12,7 @@ def __virtual__():
 
 
 def present(name, character_set=None, collate=None, **connection_args):
-    """There is such a database, with this character set and collation. changes: ``{name: Present}``, or
+    """The database exists, with this character set and collation. changes: ``{name: Present}``, or
     ``{character_set: {before, now}, collate: {before, now}}``.
     """
     ret = {"name": name, "changes": {}, "result": True, "comment": "Database %s is already present" % name}
@@ -54,7 +54,7 @@ def _create(ret, name, character_set, collate, connection_args):
 
 
 def absent(name, **connection_args):
-    """There is no such database. changes: ``{name: Absent}``."""
+    """The database does not exist. changes: ``{name: Absent}``."""
     ret = {"name": name, "changes": {}, "result": True, "comment": ""}
     if not __salt__["mysql.db_exists"](name, **connection_args):
         error = pop_error(__context__)

@@ -23,7 +23,7 @@ def present(
     auth_plugin="mysql_native_password",
     **connection_args,
 ):
-    """There is such an account, with this password. changes: ``{name: Present}`` or ``{name: Updated}``.
+    """The account exists, with this password. changes: ``{name: Present}`` or ``{name: Updated}``.
 
     ``password_hash`` is the stored form. Without both, ``allow_passwordless`` must be true: the account then has no
     password, or with ``unix_socket`` it is authenticated by the user's name on the system. ``password_column``: the

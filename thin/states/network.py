@@ -11,7 +11,7 @@ from thin.log import getLogger
 from thin.utils.system import interfaces
 from thin.utils.unified import unified
 
-__any_arguments__ = True  # data, or words of a program: no name is misspelt for sure
+__any_arguments__ = True  # arguments are data or options of a program: none is reported as misspelt
 
 log = getLogger(__name__)
 

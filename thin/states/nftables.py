@@ -7,7 +7,7 @@ the rules of all families are written to ``/etc/nftables``.
 
 from thin.call_state import INTERNAL
 
-__any_arguments__ = True  # data, or words of a program: no name is misspelt for sure
+__any_arguments__ = True  # arguments are data or options of a program: none is reported as misspelt
 
 
 def __virtual__():

@@ -26,7 +26,7 @@ def installed(name, pkgs=None, dir=None, user=None, force_reinstall=False, regis
     force_reinstall
         Install them even if they are there.
     registry
-        The registry that they come from.
+        The registry to install from.
     env
         Variables for npm, a dict or a list of dicts.
     silent

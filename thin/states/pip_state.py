@@ -180,12 +180,12 @@ def _is_met(one, name, conditions, have, where, options):
     there = "Python package %s was already installed" % one
     if not options["upgrade"]:
         return there if _fits(have[name], conditions) else None
-    marks = "".join(number for _, number in conditions)
+    suffixes = "".join(number for _, number in conditions)
     versions = __salt__["pip.list_all_versions"](
         name,
-        include_alpha="a" in marks,
-        include_beta="b" in marks,
-        include_rc="rc" in marks,
+        include_alpha="a" in suffixes,
+        include_beta="b" in suffixes,
+        include_rc="rc" in suffixes,
         index_url=options["index_url"],
         extra_index_url=options["extra_index_url"],
         find_links=options["find_links"],

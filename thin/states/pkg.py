@@ -56,7 +56,7 @@ def installed(
     skip_verify
         Do not check signatures.
     skip_suggestions
-        Do not check beforehand whether the repositories have them, where the provider supports this.
+        Do not check first whether the repositories have them, if the provider supports this check.
     allow_updates
         Accept a newer version than the wanted one.
     pkg_verify

@@ -24,7 +24,7 @@ def held(name, version=None, pkgs=None, replace=False, **kwargs):
     name
         A package, if there is no ``pkgs``.
     version
-        Its version, where the provider holds versions (zypper).
+        Its version, if the provider holds versions (zypper).
     pkgs
         Names, or ``{name: version}``.
     replace
@@ -72,7 +72,7 @@ def unheld(name, version=None, pkgs=None, all=False, **kwargs):
     name
         A package, if there is no ``pkgs``.
     version
-        The version it is held at, where the provider holds versions (zypper); held at another version it stays held.
+        The version to release, if the provider holds versions (zypper); another version stays held.
     pkgs
         Names, or ``{name: version}``.
     all

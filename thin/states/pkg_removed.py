@@ -20,7 +20,7 @@ def removed(name, version=None, pkgs=None, normalize=True, ignore_epoch=None, **
     name
         A package, if there is no ``pkgs``.
     version
-        Only at this version, or where it meets these conditions: ``"<2"``.
+        Only this version, or versions that meet these conditions: ``"<2"``.
     pkgs
         Names, or ``{name: version}``.
     normalize
@@ -40,7 +40,7 @@ def purged(name, version=None, pkgs=None, normalize=True, ignore_epoch=None, **k
     name
         A package, if there is no ``pkgs``.
     version
-        Only at this version, or where it meets these conditions: ``"<2"``.
+        Only this version, or versions that meet these conditions: ``"<2"``.
     pkgs
         Names, or ``{name: version}``.
     normalize

@@ -28,7 +28,7 @@ def downloaded(name, version=None, pkgs=None, fromrepo=None, ignore_epoch=None, 
     ignore_epoch
         Compare versions without their epochs.
     skip_suggestions
-        Do not check beforehand whether the repositories have them, where the provider supports this.
+        Do not check first whether the repositories have them, if the provider supports this check.
 
     The rest goes to the provider's ``pkg.install``.
     """

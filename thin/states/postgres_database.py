@@ -30,7 +30,7 @@ def present(
     db_port=None,
     db_user=None,
 ):
-    """There is such a database. changes: ``{name: Present}`` or ``{name: Parameters changed}``.
+    """The database exists. changes: ``{name: Present}`` or ``{name: Parameters changed}``.
 
     ``tablespace`` and ``owner`` can be changed later (``owner_recurse``: of all its objects); ``encoding``,
     ``lc_collate`` and ``lc_ctype`` cannot: a difference is a failure. ``template``: the template of a new database.
@@ -82,7 +82,7 @@ def present(
 
 
 def absent(name, user=None, maintenance_db=None, db_password=None, db_host=None, db_port=None, db_user=None):
-    """There is no such database; connections to it are ended. changes: ``{name: Absent}``."""
+    """The database does not exist; connections to it are ended. changes: ``{name: Absent}``."""
     ret = {"name": name, "changes": {}, "result": True, "comment": ""}
     connection = {
         "maintenance_db": maintenance_db,

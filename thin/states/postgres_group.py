@@ -32,7 +32,7 @@ def present(
     db_port=None,
     db_user=None,
 ):
-    """There is such a group. changes: ``{name: Present}``, or ``{name: {argument: value}}`` of what changed.
+    """The group exists. changes: ``{name: Present}``, or ``{name: {argument: value}}`` of what changed.
 
     The arguments are those of ``postgres_user.present``.
     """
@@ -59,7 +59,7 @@ def present(
 
 
 def absent(name, user=None, maintenance_db=None, db_password=None, db_host=None, db_port=None, db_user=None):
-    """There is no such group. changes: ``{name: Absent}``."""
+    """The group does not exist. changes: ``{name: Absent}``."""
     connection = {
         "maintenance_db": maintenance_db,
         "runas": user,

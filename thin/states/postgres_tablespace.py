@@ -25,7 +25,7 @@ def present(
     db_port=None,
     db_user=None,
 ):
-    """There is such a tablespace, in this directory, which must exist and belong to the server's user.
+    """The tablespace exists, in this directory, which must exist and belong to the server's user.
 
     ``options``: ``{seq_page_cost: 1.1}`` and the like. changes: ``{name: Present}``, or ``{name: {owner, options}}``.
     """
@@ -76,7 +76,7 @@ def present(
 
 
 def absent(name, user=None, maintenance_db=None, db_user=None, db_password=None, db_host=None, db_port=None):
-    """There is no such tablespace; one with objects is not dropped. changes: ``{name: Absent}``."""
+    """The tablespace does not exist; one with objects is not dropped. changes: ``{name: Absent}``."""
     ret = {"name": name, "changes": {}, "result": True, "comment": ""}
     connection = {
         "maintenance_db": maintenance_db,

@@ -34,7 +34,7 @@ def present(
     db_port=None,
     db_user=None,
 ):
-    """There is such a user. changes: ``{name: Present}``, or ``{name: {argument: value}}`` of what changed.
+    """The user exists. changes: ``{name: Present}``, or ``{name: {argument: value}}`` of what changed.
 
     Arguments that are not given are not changed: ``createdb``, ``createroles``, ``superuser``, ``replication``,
     ``inherit``, ``login``, ``valid_until``. ``groups``, a list or text with commas, are those of which it is a member;
@@ -68,7 +68,7 @@ def present(
 
 
 def absent(name, user=None, maintenance_db=None, db_password=None, db_host=None, db_port=None, db_user=None):
-    """There is no such user. changes: ``{name: Absent}``."""
+    """The user does not exist. changes: ``{name: Absent}``."""
     connection = {
         "maintenance_db": maintenance_db,
         "runas": user,

@@ -25,10 +25,10 @@ def mode(name, mode, quotatype):
     """
     ret = {"name": name, "changes": {}, "result": None, "comment": ""}
     word = "on" if mode is True else "off"
-    known = __salt__["quota.get_mode"](name).get(name)
-    if not isinstance(known, dict):
-        return dict(ret, result=False, comment="Quota for %s cannot be set: %s" % (name, known or "not found"))
-    if known.get(quotatype) == word:
+    current = __salt__["quota.get_mode"](name).get(name)
+    if not isinstance(current, dict):
+        return dict(ret, result=False, comment="Quota for %s cannot be set: %s" % (name, current or "not found"))
+    if current.get(quotatype) == word:
         return dict(ret, result=True, comment="Quota for %s already set to %s" % (name, word))
     if __opts__["test"]:
         return dict(ret, comment="Quota for %s needs to be set to %s" % (name, word))

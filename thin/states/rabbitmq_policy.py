@@ -9,7 +9,7 @@ def __virtual__():
 
 
 def present(name, pattern, definition, priority=0, vhost="/", runas=None, apply_to=None):
-    """There is such a policy in the virtual host. changes: ``{old: {}, new: name}``, or of one that differs
+    """The policy exists in the virtual host. changes: ``{old: {}, new: name}``, or of one that differs
     ``{old: the policy, new: [what differs]}``.
 
     ``pattern``: matches the names of queues and exchanges; ``definition``: a dict, or JSON; ``apply_to``: queues,
@@ -50,7 +50,7 @@ def _differing(found, pattern, definition, priority, apply_to):
 
 
 def absent(name, vhost="/", runas=None):
-    """There is no such policy in the virtual host. changes: ``{old: name, new: ""}``."""
+    """The policy does not exist in the virtual host. changes: ``{old: name, new: ""}``."""
     ret = {"name": name, "result": True, "comment": "", "changes": {}}
     try:
         if not __salt__["rabbitmq.policy_exists"](vhost, name, runas=runas):

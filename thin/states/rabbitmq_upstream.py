@@ -25,7 +25,7 @@ def present(
     queue=None,
     runas=None,
 ):
-    """There is such an upstream, with these parameters and no others. changes: ``{old, new}``, of what differs.
+    """The upstream exists, with these parameters and no others. changes: ``{old, new}``, of what differs.
 
     ``uri``: its address, or several with spaces between them; passwords in it are not shown. ``prefetch_count``,
     ``reconnect_delay``, ``ack_mode``, ``trust_user_id``, ``exchange``, ``max_hops``, ``expires``, ``message_ttl``,
@@ -74,7 +74,7 @@ def _shown(values):
 
 
 def absent(name, runas=None):
-    """There is no such upstream. changes: ``{old: name, new: None}``."""
+    """The upstream does not exist. changes: ``{old: name, new: None}``."""
     ret = {"name": name, "result": True, "comment": "", "changes": {}}
     try:
         if not __salt__["rabbitmq.upstream_exists"](name, runas=runas):

@@ -8,7 +8,7 @@ def __virtual__():
 
 
 def present(name, password=None, force=False, tags=None, perms=(), runas=None):
-    """There is such a user. changes: ``{user, password, tags, perms}``, each ``{old, new}``, of what changed.
+    """The user exists. changes: ``{user, password, tags, perms}``, each ``{old, new}``, of what changed.
 
     ``password`` is compared; with ``force`` it is set each time, or removed if none is given. ``tags``: a list, or text
     with spaces. ``perms``: a list of ``{virtual host: [configure, write, read]}``. ``runas``: the account to run
@@ -78,7 +78,7 @@ def _permissions(changes, name, now, perms, runas):
 
 
 def absent(name, runas=None):
-    """There is no such user. changes: ``{name: {old: name, new: ""}}``."""
+    """The user does not exist. changes: ``{name: {old: name, new: ""}}``."""
     ret = {"name": name, "result": True, "comment": "", "changes": {}}
     try:
         if not __salt__["rabbitmq.user_exists"](name, runas=runas):

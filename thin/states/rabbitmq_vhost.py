@@ -8,12 +8,12 @@ def __virtual__():
 
 
 def present(name):
-    """There is such a virtual host. changes: ``{old: "", new: name}``."""
+    """The virtual host exists. changes: ``{old: "", new: name}``."""
     return _made(name, True)
 
 
 def absent(name):
-    """There is no such virtual host. changes: ``{old: name, new: ""}``."""
+    """The virtual host does not exist. changes: ``{old: name, new: ""}``."""
     return _made(name, False)
 
 

@@ -76,7 +76,7 @@ def state(
     ret, ret_config, ret_kwargs
         returners of the job
     ssh, roster
-        accepted: all targets are reached as the inventory says
+        ignored: the inventory determines how targets are reached
 
     .. code-block:: yaml
 
@@ -168,7 +168,7 @@ def function(
     ret, ret_config, ret_kwargs
         returners of the job
     ssh, roster
-        accepted: all targets are reached as the inventory says
+        ignored: the inventory determines how targets are reached
 
     .. code-block:: yaml
 
@@ -298,7 +298,7 @@ def _called(name, kind, kwargs):
 
 def parallel_runners(name, runners):
     """
-    Runner functions have been called on the controller, all at the same time
+    Call runner functions on the controller in parallel
 
     runners
         name -> list with the ``name`` of a runner function and its ``kwarg``; or the name of one function

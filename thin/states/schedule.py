@@ -4,7 +4,7 @@ No process of pushsalt stays on a target, so a job must be a command: the ``cmd`
 services, rebooting. Any other function is a failure.
 """
 
-__any_arguments__ = True  # data, or words of a program: no name is misspelt for sure
+__any_arguments__ = True  # arguments are data or options of a program: none is reported as misspelt
 
 
 def present(name, **kwargs):

@@ -63,15 +63,15 @@ def boolean(name, value=None, booleans=None, persist=False):
     """
     ret = {"name": name, "result": False, "changes": {}, "comment": ""}
     wanted = _booleans(value, booleans) if booleans else {name: value}
-    known = __salt__["selinux.list_sebool"]()
+    all_booleans = __salt__["selinux.list_sebool"]()
     right, due = [], {}
     for each, word in wanted.items():
-        if each not in known:
+        if each not in all_booleans:
             return dict(ret, comment="Boolean %s is not available" % each)
         to = "on" if str(word).lower() in _ON else "off" if str(word).lower() in _OFF else None
         if to is None:
             return dict(ret, comment="%s is not a valid value for the boolean %s" % (word, each))
-        now = (known[each]["State"], known[each]["Default"])
+        now = (all_booleans[each]["State"], all_booleans[each]["Default"])
         if now[0] == to and (now[1] == to or not persist):
             right.append(each)
         else:
@@ -193,7 +193,7 @@ def fcontext_policy_present(name, sel_type, filetype="a", sel_user=None, sel_lev
 
 
 def fcontext_policy_absent(name, filetype="a", sel_type=None, sel_user=None, sel_level=None):
-    """There is no such rule for files. changes: ``{old: {name: {...}}, new: {}}``.
+    """The rule for files does not exist. changes: ``{old: {name: {...}}, new: {}}``.
 
     name
         The regular expression of paths

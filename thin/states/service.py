@@ -296,7 +296,7 @@ def mod_watch(name, sfun=None, sig=None, reload=False, full_restart=False, init_
 
 def mod_beacon(name, **kwargs):
     """
-    Without effect: beacons need a resident minion
+    Without effect: beacons are configured in pillar, and run while `pushsalt watch` does
 
     name
         the service's name

@@ -125,11 +125,11 @@ def manage(
     return ret
 
 
-def _foreseen(ret, due, nothing):
+def _foreseen(ret, due, comment):
     if due:
         return _with(ret, None, "".join(due))
     trouble = __context__.pop("ssh_auth.error", None)
-    return _with(ret, not trouble, trouble or nothing)
+    return _with(ret, not trouble, trouble or comment)
 
 
 def _trouble(done, source):

@@ -12,7 +12,7 @@ from thin.utils.files import safepath
 from thin.utils.pki import given, ssh, sshdraft
 from thin.utils.pki.managed import Found, Managed, split
 
-__any_arguments__ = True  # data, or words of a program: no name is misspelt for sure
+__any_arguments__ = True  # arguments are data or options of a program: none is reported as misspelt
 
 _FOR_ENGINE = INTERNAL - {"check_cmd"}
 

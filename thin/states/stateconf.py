@@ -1,6 +1,6 @@
 """States without effect that hold values for the renderer ``stateconf``. Salt: ``salt/states/stateconf.py``."""
 
-__any_arguments__ = True  # data, or words of a program: no name is misspelt for sure
+__any_arguments__ = True  # arguments are data or options of a program: none is reported as misspelt
 
 __func_alias__ = {"set_": "set"}
 __usual__ = True

@@ -44,15 +44,15 @@ def _foreseen(name, value, config):
             "Sysctl option %s might be changed, we failed to check config file at %s. "
             "The file is either unreadable, or missing." % (name, config)
         )
-    current, here = __salt__["sysctl.get"](name), name in configured
-    if not current and here:
+    current, is_configured = __salt__["sysctl.get"](name), name in configured
+    if not current and is_configured:
         return None, (
             "Sysctl value %s is present in configuration file but is not present in the running config. "
             "The value %s is set to be changed to %s" % (name, name, value)
         )
-    if current and here and str(value).split() == current.split():
+    if current and is_configured and str(value).split() == current.split():
         return True, "Sysctl value %s = %s is already set" % (name, value)
-    if current and not here:
+    if current and not is_configured:
         if _spaced(current) == _spaced(str(value)):
             return None, (
                 "Sysctl value is currently set on the running system but not in a config file. "

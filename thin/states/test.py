@@ -5,7 +5,7 @@ Salt: ``salt/states/test.py``.
 
 from thin.exceptions import SaltInvocationError
 
-__any_arguments__ = True  # data, or words of a program: no name is misspelt for sure
+__any_arguments__ = True  # arguments are data or options of a program: none is reported as misspelt
 __usual__ = True
 
 CHANGED = {"testing": {"old": "Unchanged", "new": "Something pretended to change"}}

@@ -175,7 +175,7 @@ def absent(
     to_port=None,
 ):
     """
-    There is no such rule.
+    The rule does not exist.
 
     name
         A name of the state, not passed to ufw.

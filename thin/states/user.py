@@ -95,7 +95,7 @@ def present(
     hash_password
         ``password`` is the password itself, and is hashed here
     enforce_password
-        False: it is set only where none was
+        False: set it only if there was none
     empty_password
         anybody can log in without one
     shell
@@ -139,9 +139,9 @@ def present(
     nologinit
         a new user is left out of lastlog and faillog
     allow_uid_change
-        the number of a user who exists may be changed; files keep the old one
+        the uid of an existing user may be changed; files keep the old one
     allow_gid_change
-        the primary group of a user who exists may be changed; files keep the old one
+        the primary group of an existing user may be changed; files keep the old one
     password_lock
         the password is locked (True), or not (False)
     local
@@ -416,7 +416,7 @@ def _create_shadow(name, wanted, changes):
 
 
 def _hashed(name, password):
-    """The hash of the password, with the salt of the present hash, so that the same password is no change."""
+    """The hash of the password, with the salt of the present hash, so that the same password has the same hash."""
     parts = _shadow(name)["passwd"].split("$")
     algorithm = {"1": "md5", "5": "sha256", "6": "sha512"}.get(parts[1]) if len(parts) > 3 else None
     if algorithm:

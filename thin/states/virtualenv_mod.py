@@ -138,7 +138,7 @@ def _requirements(given):
 
 
 def _version(interpreter):
-    # Python 2 says it on the other stream
+    # Python 2 prints it to stderr
     done = __salt__["cmd.run_all"]([interpreter, "-V"], python_shell=False)
     return (done["stdout"] or done["stderr"]).strip()
 

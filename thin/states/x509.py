@@ -10,7 +10,7 @@ from thin.exceptions import CommandExecutionError, SaltInvocationError
 from thin.utils.pki import build, documents, given, keys, load, oids
 from thin.utils.pki.managed import Found, Managed, split
 
-__any_arguments__ = True  # data, or words of a program: no name is misspelt for sure
+__any_arguments__ = True  # arguments are data or options of a program: none is reported as misspelt
 
 _FOR_ENGINE = INTERNAL - {"check_cmd"}
 
@@ -194,8 +194,8 @@ def crl_managed(
             return __salt__["x509.encode_crl"](found.current, encoding=encoding, raw=True)
         wanted = dict(extensions)
         if counted:
-            known = found.current.extensions.get(number) if found.current else None
-            wanted["cRLNumber"] = documents.der.read(known[1]).number() + 1 if known else 1
+            extension = found.current.extensions.get(number) if found.current else None
+            wanted["cRLNumber"] = documents.der.read(extension[1]).number() + 1 if extension else 1
         return __salt__["x509.create_crl"](
             signing_private_key,
             revoked,

@@ -1,4 +1,4 @@
-"""Signatures of functions and the binding of data to them, without ``inspect``, which costs 10 ms to import."""
+"""Signatures of functions, and calls with data, without ``inspect``, whose import takes 10 ms."""
 
 from thin.exceptions import SaltInvocationError
 
@@ -6,8 +6,8 @@ _VARARGS, _KEYWORDS = 0x04, 0x08
 
 
 class Spec(object):
-    """``args``: positional names in order; ``defaults``: tuple of the last ones' values; ``varargs``, ``keywords``:
-    name of ``*args`` and ``**kwargs`` or None; ``kwonly``: {name: default} with REQUIRED if there is none.
+    """``args``: positional names in order; ``defaults``: tuple of the values of the last of them; ``varargs``,
+    ``keywords``: the names of ``*args`` and ``**kwargs``, or None; ``kwonly``: {name: default}, REQUIRED without one.
     """
 
     def __init__(self, args, varargs, keywords, defaults, kwonly):
@@ -24,9 +24,9 @@ class Spec(object):
     def optional(self):
         """{name: default} of the others."""
         cut = len(self.args) - len(self.defaults)
-        known = dict(zip(self.args[cut:], self.defaults))
-        known.update((name, value) for name, value in self.kwonly.items() if value is not REQUIRED)
-        return known
+        optional = dict(zip(self.args[cut:], self.defaults))
+        optional.update((name, value) for name, value in self.kwonly.items() if value is not REQUIRED)
+        return optional
 
 
 class _Required(object):
@@ -38,7 +38,7 @@ REQUIRED = _Required()
 
 
 def spec(function):
-    """The Spec of a function: of the one inside for decorated functions (``__wrapped__``), partials bound."""
+    """The Spec of a function; of the wrapped one for decorated functions (``__wrapped__``); partials are resolved."""
     bound, given = 0, {}
     while True:
         if hasattr(function, "__wrapped__"):
@@ -64,7 +64,7 @@ def spec(function):
     values = dict(zip(args[count - len(defaults) :], defaults))
     values.update(given)
     args = args[bound:]
-    # A value given by a partial makes its argument optional, and those after it keywords only.
+    # A value of a partial makes its argument optional, and those after it keyword-only.
     cut = next((at for at, name in enumerate(args) if name in given), len(args))
     kwonly = {name: values.get(name, REQUIRED) for name in args[cut:]}
     kwonly.update((name, (function.__kwdefaults__ or {}).get(name, REQUIRED)) for name in only)
@@ -95,11 +95,11 @@ def _slow(function):
     return Spec(args, varargs, keywords, tuple(defaults), kwonly)
 
 
-def bind(function, data, known=(), label=None):
-    """``(args, kwargs)`` for ``function`` out of a dict, as a state's chunk is turned into a call.
+def bind(function, data, ignored=(), label=None):
+    """``(args, kwargs)`` to call ``function`` with the items of a dict, as for a state's chunk.
 
-    ``known`` are keys which may be there without being arguments. Raises SaltInvocationError on what is missing and
-    on what nobody knows. Salt: ``salt.utils.args.format_call``.
+    ``ignored``: keys that are no arguments. Raises SaltInvocationError for missing arguments and for unknown
+    keys. Salt: ``salt.utils.args.format_call``.
     """
     shape = spec(function)
     data = dict(data)
@@ -114,7 +114,7 @@ def bind(function, data, known=(), label=None):
         )
     args = [data.pop(name) for name in required]
     kwargs.update((name, data.pop(name)) for name in shape.required[len(required) :])
-    extra = {key: data[key] for key in data if key not in known}
+    extra = {key: data[key] for key in data if key not in ignored}
     if shape.keywords:
         kwargs.update(extra)
     elif extra:
@@ -123,7 +123,7 @@ def bind(function, data, known=(), label=None):
 
 
 def unknown_words(names, label):
-    """Salt's sentence about arguments that a function does not have."""
+    """Salt's error text about unknown arguments."""
     if len(names) == 1:
         return "'%s' is an invalid keyword argument for '%s'" % (names[0], label)
     return "%s and '%s' are invalid keyword arguments for '%s'" % (

@@ -1,16 +1,16 @@
-"""Compound target expressions, parsed and not eval'd. Salt: ``salt.matchers.compound_match``, ``salt.utils.minions``.
+"""Parses and evaluates compound target expressions. Salt: ``salt.matchers.compound_match``, ``salt.utils.minions``.
 
-Words are separated by spaces, parentheses too. ``not`` binds closest, then ``and``, then ``or``; a ``not`` behind a
-target stands for ``and not``. Everything else is what Python makes of the words once each target is a truth value:
-what it could not read or would raise is ValueError here, and in Salt matches nothing.
+Words, also parentheses, are separated by spaces. ``not`` binds closest, then ``and``, then ``or``; a ``not`` after a
+target means ``and not``. Otherwise an expression has the meaning that Python gives it when each target is replaced by
+True or False, as Salt evaluates it. Expressions that Python rejects are a ValueError here, and match nothing in Salt.
 
 A tree is ``("word", text)``, ``("not", tree)``, ``("and", [tree, ...])``, ``("or", [tree, ...])``, ``("nothing",)`` for
-``( )``, or ``("call", tree)`` for a parenthesis right behind a target: wrong only if it comes to be looked at.
+``( )``, or ``("call", tree)`` for a parenthesis directly after a target, which is an error only if it is evaluated.
 """
 
 MAX_DEPTH = 50
 OPERATORS = ("and", "or", "not", "(", ")")
-#: In place of the expression of a nodegroup: a group of the inventory, whose ``N@name`` is a word by itself.
+#: In place of the expression of a nodegroup: it is a group of the inventory, and ``N@name`` stays one word.
 MEMBERS = object()
 _LETTERS = "GPIJLNSERTM"
 _DELIMITED = "GPIJ"
@@ -26,12 +26,12 @@ def prefix(word):
 
 
 def words_of(expression):
-    """The words of an expression, which is text or a list of them."""
+    """The words of an expression, which is a text or a list of words."""
     return expression.split() if isinstance(expression, str) else [str(word) for word in expression]
 
 
 def parse(words):
-    """The tree of an expression's words. Raises ValueError, with the reason, for one that cannot be understood."""
+    """The tree of an expression's words. Raises ValueError with the reason for an invalid expression."""
     tokens = []
     for word in words:
         if word not in OPERATORS:
@@ -85,7 +85,7 @@ def _negated(rest, depth):
 
 
 def _inner(rest, depth):
-    """The expression between parentheses; the opening one was already removed."""
+    """Parse the expression between parentheses; the opening one was already removed."""
     if depth == MAX_DEPTH:
         raise ValueError("has more than %d levels of parentheses" % MAX_DEPTH)
     if rest and rest[-1] == ")":
@@ -102,37 +102,37 @@ def _shown(word):
 
 
 def evaluate(expression, meets):
-    """Whether the expression (text, or a list of words) holds where ``meets(word)`` says whether one word does.
+    """Whether the expression (text, or a list of words) is true; ``meets(word)`` tells this for one word.
 
-    Every word is asked for, as in Salt. Raises ValueError, with the reason, for one that cannot be understood.
+    As in Salt, it is called for every word. Raises ValueError with the reason for an invalid expression.
     """
     words = words_of(expression)
     tree = parse(words)
     return holds(tree, {word: bool(meets(word)) for word in words if word not in OPERATORS})
 
 
-def holds(tree, known):
-    """Whether a tree holds; ``known`` is ``{word: truth}``. Raises ValueError where Python would raise TypeError."""
+def holds(tree, truths):
+    """Whether a tree is true; ``truths``: ``{word: bool}``. Raises ValueError where Python would raise TypeError."""
     kind = tree[0]
     if kind == "word":
-        return known[tree[1]]
+        return truths[tree[1]]
     if kind == "not":
-        return not holds(tree[1], known)
+        return not holds(tree[1], truths)
     if kind in ("and", "or"):
-        return (all if kind == "and" else any)(holds(part, known) for part in tree[1])
+        return (all if kind == "and" else any)(holds(part, truths) for part in tree[1])
     if kind == "call":
-        holds(tree[1], known)
+        holds(tree[1], truths)
         raise ValueError("has a '(' right behind a target")
     return False
 
 
 def expand(words, nodegroups, missing=None):
-    """The words with each ``N@name`` replaced by the words of that group, those within it too.
+    """The words with each ``N@name`` replaced by the words of that nodegroup, recursively.
 
-    A list of words without operators is a list of ids, or the alternatives of a regular expression if one looks like
-    that. Words of a group that has no groups in it stay without parentheses, as in Salt. A group that does not exist,
-    or is a part of itself, is replaced by nothing; ``missing(name, reason)`` is told. One that is MEMBERS stays.
-    Salt: nodegroup_comp.
+    A list of words without operators is a list of ids, or of alternatives of a regular expression if one of them looks
+    like one. As in Salt, the words of a group without groups in it get no parentheses. A group that does not exist or
+    contains itself is removed, and ``missing(name, reason)`` is called. A group that is MEMBERS is not replaced. Salt:
+    nodegroup_comp.
     """
     found = []
     for word in words:

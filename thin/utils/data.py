@@ -1,4 +1,4 @@
-"""Reading, comparing and matching of nested data, with Salt's rules. Salt: ``salt.utils.data``."""
+"""Reads, compares and matches nested data by Salt's rules. Salt: ``salt.utils.data``."""
 
 import copy
 from collections.abc import Mapping
@@ -9,7 +9,7 @@ DELIMITER = ":"
 def traverse_dict_and_list(data, key, default=None, delimiter=DELIMITER):
     """The value at the path ``key`` (``a:b:0``) of dict keys and list indexes, or ``default``.
 
-    In a list, a name is looked for in the dicts that it holds. ``key`` may be a list of names, or one number.
+    A name is searched in the dicts of a list. ``key`` may also be a list of names, or a number.
     """
     if isinstance(key, str):
         key = key.split(delimiter)
@@ -20,13 +20,13 @@ def traverse_dict_and_list(data, key, default=None, delimiter=DELIMITER):
             data = _in_list(data, each)
         else:
             data = _in_dict(data, each)
-        if data is _NOTHING:
+        if data is _MISSING:
             return default
     return data
 
 
 def traverse_dict(data, key, default=None, delimiter=DELIMITER):
-    """The same through dicts alone."""
+    """As ``traverse_dict_and_list``, through dicts only."""
     for each in key.split(delimiter):
         try:
             data = data[each]
@@ -35,21 +35,21 @@ def traverse_dict(data, key, default=None, delimiter=DELIMITER):
     return data
 
 
-_NOTHING = object()
+_MISSING = object()
 
 
 def _in_dict(data, each):
     try:
         return data[each]
     except TypeError:
-        return _NOTHING
+        return _MISSING
     except KeyError:
         pass
     number = scalar(each)
     try:
-        return _NOTHING if number is each else data[number]
+        return _MISSING if number is each else data[number]
     except (KeyError, TypeError):
-        return _NOTHING
+        return _MISSING
 
 
 def _in_list(data, each):
@@ -62,18 +62,18 @@ def _in_list(data, each):
         if isinstance(item, dict) and name in item:
             return item[name]
     try:
-        return _NOTHING if index is None else data[index]
+        return _MISSING if index is None else data[index]
     except IndexError:
-        return _NOTHING
+        return _MISSING
 
 
 def scalar(text):
-    """The number, truth value or None that a plain text is in YAML; the text itself when it is none of these."""
+    """The number, boolean or None that a plain text is in YAML, else the text."""
     if not isinstance(text, str):
         return text
-    known = {"true": True, "false": False, "null": None, "none": None, "~": None}
-    if text.lower() in known:
-        return known[text.lower()]
+    constants = {"true": True, "false": False, "null": None, "none": None, "~": None}
+    if text.lower() in constants:
+        return constants[text.lower()]
     for kind in (int, float):
         try:
             if text.strip() == text and "_" not in text:
@@ -84,10 +84,10 @@ def scalar(text):
 
 
 def subdict_match(data, expr, delimiter=DELIMITER, regex_match=False, exact_match=False):
-    """Whether ``path:pattern`` holds: a glob, regular expression or exact text, without regard to case.
+    """Whether ``path:pattern`` matches: a glob, regular expression or exact text, case-insensitively.
 
-    Every way to cut the expression into path and pattern is tried, so both may hold the delimiter. ``*`` as a path
-    stands for any key. The value may be a dict (its keys are matched), a list (any item) or a scalar.
+    Every position of the delimiter is tried as the border of path and pattern, so that both may contain it. ``*`` in
+    the path matches any key. The value may be a dict (its keys are matched), a list (any item) or a scalar.
     """
 
     def same(value, pattern):
@@ -142,10 +142,10 @@ def subdict_match(data, expr, delimiter=DELIMITER, regex_match=False, exact_matc
 
 
 def filter_by(lookup_dict, lookup, traverse, merge=None, default="default", base=None):
-    """The value of the key of ``lookup_dict`` (a glob) that fits the value of ``lookup`` in ``traverse``.
+    """The value of the key in ``lookup_dict`` (a glob) that matches the value of ``lookup`` in ``traverse``.
 
-    The first value that fits wins, else ``default``'s; ``base`` names the entry below it, ``merge`` is put over it.
-    Raises SaltException where a dict is needed and something else is there.
+    The first match is used, else the entry ``default``. The result is merged over the entry ``base``, and ``merge``
+    over the result. Raises SaltException if one of them is no dict.
     """
     import fnmatch
 
@@ -219,9 +219,9 @@ def recursive_diff(old, new, ignore_missing_keys=False):
 
 
 def repack_dictlist(data):
-    """One dict out of a list of one-key dicts, as YAML lists of ``key: value`` are; plain items get None.
+    """One dict from a list of one-key dicts, which YAML lists of ``key: value`` are; plain items get the value None.
 
-    ``{}`` for anything else.
+    ``{}`` for other data.
     """
     if not isinstance(data, list):
         return {}
@@ -237,12 +237,12 @@ def repack_dictlist(data):
 
 
 def is_dictlist(data):
-    """Whether this is a list of dicts with one key each."""
+    """Whether the data are a list of dicts with one key each."""
     return isinstance(data, list) and all(isinstance(item, dict) and len(item) == 1 for item in data)
 
 
 def is_true(value=None):
-    """Whether a value means yes: a number over 0, the text ``true``, or a true value in Python."""
+    """Whether a value is true: a number over 0, the text ``true``, or another value that is true in Python."""
     try:
         value = float(value)
     except (TypeError, ValueError):
@@ -253,7 +253,7 @@ def is_true(value=None):
 
 
 def decode(data):
-    """The data with all bytes decoded to text, at any depth; bytes that are not UTF-8 stay."""
+    """The data with all bytes decoded to text, recursively; bytes that are not UTF-8 stay."""
     if isinstance(data, bytes):
         try:
             return data.decode("utf-8")

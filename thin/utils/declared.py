@@ -1,29 +1,29 @@
-"""Selection of resources by a declaration, and their ids."""
+"""Selects resources by the declaration of their type, and makes their ids."""
 
 from thin import log
 from thin.exceptions import CommandExecutionError
 
-#: What every type that uses this understands.
+#: The options of every type that uses this module.
 OPTIONS = ("resource_ids", "include", "exclude", "id_format")
 
 
 class Wanted(object):
-    """The selection from named things. ``said`` is the declaration, for further keys of the type.
+    """The selection from a set of names. ``said`` is the declaration, for further options of the type.
 
-    ``resource_ids``: names that count, whether they are found or not; ``include`` and ``exclude``: globs over those
-    that are found (default: all, but none where names are declared); ``id_format``: a resource's id, in which
+    ``resource_ids``: names that are selected whether they are found or not; ``include`` and ``exclude``: globs for the
+    found names (default: all of them, but none if ``resource_ids`` is given); ``id_format``: a resource's id, in which
     ``{name}`` and ``{manager}`` are replaced.
     """
 
     def __init__(self, opts, kind, more=()):
-        """Raises CommandExecutionError for a declaration that makes no sense."""
+        """Raises CommandExecutionError for an invalid declaration."""
         self.said = (opts.get("pillar") or {}).get(opts.get("resource_pillar_key") or "resources", {}).get(kind) or {}
         self._kind, self._manager = kind, str(opts.get("id") or "")
-        known = OPTIONS + tuple(more)
+        valid = OPTIONS + tuple(more)
         for name in self.said:
-            if name not in known:
+            if name not in valid:
                 log.getLogger(__name__).warning(
-                    "resources: %s: there is no option %s, only: %s", kind, name, ", ".join(sorted(known))
+                    "resources: %s: there is no option %s, only: %s", kind, name, ", ".join(sorted(valid))
                 )
         self.declared = self._texts("resource_ids")
         self._include = self._texts("include") if "include" in self.said else [] if self.declared else ["*"]
@@ -36,11 +36,11 @@ class Wanted(object):
 
     @property
     def looks(self):
-        """Whether anything that is found could count: else there is no need to look."""
+        """Whether found names could be selected; otherwise the type need not search."""
         return bool(self._include)
 
     def text(self, name, default):
-        """An option that is text."""
+        """An option whose value is text. Raises CommandExecutionError for another value."""
         value = self.said.get(name)
         if value is None:
             return default
@@ -49,7 +49,7 @@ class Wanted(object):
         return value
 
     def of(self, found):
-        """The selected names, sorted: the declared ones, and those of ``found`` that match."""
+        """The sorted selected names: the declared ones, and those of ``found`` that match."""
         from fnmatch import fnmatchcase
 
         chosen = set(self.declared)

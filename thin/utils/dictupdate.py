@@ -1,6 +1,6 @@
-"""Deep merges of data, with Salt's strategies. Salt: salt.utils.dictupdate, salt.utils.aggregation.
+"""Deep merges of data with Salt's strategies. Salt: salt.utils.dictupdate, salt.utils.aggregation.
 
-Pure, for both sides. ``merge`` is what pillar and ``slsutil.merge`` use, ``update`` what ``slsutil.update`` does.
+Pure, for both sides. Pillar and ``slsutil.merge`` use ``merge``, ``slsutil.update`` uses ``update``.
 """
 
 import copy
@@ -8,19 +8,19 @@ from collections.abc import Mapping
 
 
 class Aggregate(object):
-    """Marks a value that the strategy ``aggregate`` joins with the one that it meets, at any depth."""
+    """Marks a value that the strategy ``aggregate`` joins with the other value, at any depth."""
 
 
 class AggregatedMap(dict, Aggregate):
-    """A mapping that was marked, as by yamlex ``!aggregate``."""
+    """A marked mapping, as by yamlex ``!aggregate``."""
 
 
 class AggregatedSequence(list, Aggregate):
-    """A list that was marked; a marked scalar is a list of one."""
+    """A marked list; a marked scalar is a list of one item."""
 
 
 class InOrder(dict):
-    """A mapping from an SLS: in YAML it keeps its order, while other mappings are sorted."""
+    """A mapping from an SLS, which YAML output shows in its order; other mappings are shown sorted."""
 
     def copy(self):
         return InOrder(self)
@@ -34,11 +34,11 @@ class InOrder(dict):
         return dict, (dict(self),)
 
 
-InOrder.__module__, InOrder.__name__, InOrder.__qualname__ = "builtins", "dict", "dict"  # as messages call it
+InOrder.__module__, InOrder.__name__, InOrder.__qualname__ = "builtins", "dict", "dict"  # its name in messages
 
 
 def in_order(value):
-    """The value with InOrder in place of its plain dicts, at any depth, and its own lists."""
+    """A copy of the value with InOrder in place of plain dicts, and new lists, recursively."""
     if type(value) is dict:
         return InOrder([(key, in_order(item)) for key, item in value.items()])
     if type(value) is list:
@@ -47,7 +47,7 @@ def in_order(value):
 
 
 def copy_containers(value):
-    """A copy of all dicts and lists of the value, at any depth; other values are shared."""
+    """A copy of all dicts and lists of the value, recursively; other values are shared."""
     if isinstance(value, Aggregate):
         kind = AggregatedMap if isinstance(value, dict) else AggregatedSequence
         return kind(copy_containers(dict(value) if isinstance(value, dict) else list(value)))
@@ -60,10 +60,11 @@ def copy_containers(value):
 
 
 def update(dest, upd, recursive_update=True, merge_lists=False, strict=False):
-    """``dest``, changed: mappings that both have are updated in depth, of anything else ``upd`` has the last word.
+    """Change ``dest`` and return it: mappings in both are merged recursively, other values are replaced by those of
+    ``upd``.
 
-    With ``merge_lists`` a list gets those items of the other that it has not; with ``strict`` too, a mapping in place
-    of a list is a TypeError. Raises TypeError when one of the two is no mapping.
+    ``merge_lists``: items of the other list that a list lacks are appended; with ``strict`` too, a mapping in ``upd``
+    for a list of ``dest`` is a TypeError. Raises TypeError if one of the two is no mapping.
     """
     if not isinstance(dest, Mapping) or not isinstance(upd, Mapping):
         raise TypeError("Cannot update using non-dict types in dictupdate.update()")
@@ -81,11 +82,11 @@ def update(dest, upd, recursive_update=True, merge_lists=False, strict=False):
 
 
 def merge(obj_a, obj_b, strategy="smart", renderer="yaml", merge_lists=False):
-    """A new mapping of both. Values of ``obj_b`` override; ``obj_a`` is not changed.
+    """A new mapping merged from both. Values of ``obj_b`` override; ``obj_a`` is not changed.
 
-    ``recurse`` merges in depth, ``overwrite`` by top-level keys; ``aggregate`` so too but joins marked values;
-    ``list`` gives ``[a, b]`` for keys that both have; ``smart`` is ``aggregate`` for the renderer yamlex, else
-    ``recurse``; ``none`` and anything unknown is ``recurse`` without ``merge_lists``.
+    ``recurse`` merges recursively, ``overwrite`` replaces top-level keys; ``aggregate`` too, but joins marked values;
+    ``list`` makes ``[a, b]`` for keys in both; ``smart`` is ``aggregate`` for the renderer yamlex, else ``recurse``;
+    ``none`` and unknown strategies are ``recurse`` without ``merge_lists``.
     """
     if strategy == "smart":
         yamlex = renderer.split("|")[-1] == "yamlex" or renderer.startswith("yamlex_")
@@ -106,12 +107,12 @@ def merge_recurse(obj_a, obj_b, merge_lists=False):
 
 
 def merge_overwrite(obj_a, obj_b, merge_lists=False):
-    """``merge_lists`` is Salt's parameter; with whole values replaced, no two lists meet."""
+    """``merge_lists`` is Salt's parameter; it has no effect, because whole values are replaced."""
     return update(copy_containers(obj_a), obj_b, recursive_update=False)
 
 
 def merge_list(obj_a, obj_b):
-    """Keys that only ``obj_b`` has are left out, as in Salt."""
+    """As in Salt, keys that only ``obj_b`` has are left out."""
     return {key: [value, obj_b[key]] if key in obj_b else value for key, value in obj_a.items()}
 
 
@@ -120,9 +121,9 @@ def merge_aggregate(obj_a, obj_b):
 
 
 def aggregate(obj_a, obj_b, level=False):
-    """Both values joined if they are marked, otherwise ``obj_b``.
+    """Both values joined if they are marked, else ``obj_b``.
 
-    ``level`` marks them by itself: True at any depth, a number in so many levels from here.
+    ``level``: handle values as marked: True at any depth, a number for this many levels.
     """
     deeper = level if level is True or not level else level - 1
     if level:

@@ -1,16 +1,17 @@
-"""What two sequences have in common, in the blocks that ``difflib`` would find; a minimal Python has no difflib.
+"""Common blocks of two sequences, the same as those of ``difflib``, which a minimal Python lacks.
 
-The longest common block comes first (of equally long ones that which begins first in ``a``, then in ``b``), then the
-longest on either side of it, and so on. In a ``b`` of 200 elements or more, an element that makes up more than one in
-a hundred cannot begin a block, only lengthen one.
+The longest common block is found first (of equally long ones the one that begins first in ``a``, then in ``b``), then
+the longest before and after it, and so on. If ``b`` has 200 elements or more, an element that is more than one in a
+hundred can only extend a block, not begin one.
 
-The runs of equal elements along each diagonal are found once; each step looks at those within its rectangle instead of
-at the elements, which is what makes long files quick.
+The runs of equal elements along each diagonal are computed once; each step searches the runs within its rectangle
+instead of the elements, which makes it fast for long files.
 """
 
 
 def blocks(a, b):
-    """``[(i, j, size)]`` with ``a[i:i+size] == b[j:j+size]``, in order, as long as can be; elements are hashable."""
+    """``[(i, j, size)]`` with ``a[i:i+size] == b[j:j+size]``, in order, of maximum length. Elements must be
+    hashable."""
     found, todo = [], [(0, len(a), 0, len(b), _runs(a, b))]
     while todo:
         alo, ahi, blo, bhi, runs = todo.pop()
@@ -31,7 +32,7 @@ def blocks(a, b):
 
 
 def _runs(a, b):
-    """``[(i, j, size)]``: every run of equal elements along a diagonal, popular elements left out."""
+    """``[(i, j, size)]``: every run of equal elements along a diagonal, without frequent elements."""
     where = {}
     for j, element in enumerate(b):
         where.setdefault(element, []).append(j)
@@ -40,15 +41,15 @@ def _runs(a, b):
         where = {element: places for element, places in where.items() if len(places) <= most}
     runs, ending = [], {}
     for i, element in enumerate(a):
-        here = {}
+        next_ending = {}
         for j in where.get(element, ()):
             run = ending.get(j - 1)
             if run is None:
                 run = [i, j, 0]
                 runs.append(run)
             run[2] += 1
-            here[j] = run
-        ending = here
+            next_ending[j] = run
+        ending = next_ending
     return runs
 
 
@@ -76,17 +77,17 @@ def _longest(a, b, alo, ahi, blo, bhi, runs):
 
 
 def ratio(a, b):
-    """How much alike two sequences are, from 0.0 to 1.0."""
+    """The similarity of two sequences, from 0.0 to 1.0."""
     total = len(a) + len(b)
     return 2.0 * sum(size for _, _, size in blocks(a, b)) / total if total else 1.0
 
 
 def close(word, names, count=3, cutoff=0.6):
-    """Up to ``count`` of the names that are at least ``cutoff`` like the word, the likest first."""
+    """Up to ``count`` of the names whose similarity to ``word`` is at least ``cutoff``, the most similar first."""
     scored = []
     for name in names:
         shorter = min(len(name), len(word))
-        if 2.0 * shorter >= cutoff * (len(name) + len(word)):  # even if all of the shorter one fits
+        if 2.0 * shorter >= cutoff * (len(name) + len(word)):  # the maximum similarity for these lengths
             score = ratio(name, word)
             if score >= cutoff:
                 scored.append((score, name))

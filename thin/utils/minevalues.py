@@ -1,11 +1,11 @@
-"""Parsing of ``mine_functions``, and the storage format of values with limited access. For both sides."""
+"""Parses ``mine_functions``, and wraps values with limited access for storage. For both sides."""
 
 ACL_ID = "__saltmine_acl__"
 ACL_DATA = "__data__"
 
 
 def parse(given):
-    """``(function or None, args, kwargs, allow_tgt, allow_tgt_type)`` of arguments as a list or a mapping."""
+    """``(function or None, args, kwargs, allow_tgt, allow_tgt_type)`` from arguments in a list or a mapping."""
     items = given if isinstance(given, list) else [given] if isinstance(given, dict) else []
     kwargs = {}
     for item in items:
@@ -17,7 +17,7 @@ def parse(given):
 
 
 def wrapped(value, allow_tgt=None, allow_tgt_type=None):
-    """The value in Salt's storage format; a value that resembles the format is wrapped, too."""
+    """The value in Salt's storage format. Without ``allow_tgt`` it is only wrapped if it looks like that format."""
     if not allow_tgt:
         return {ACL_DATA: value, ACL_ID: 1} if isinstance(value, dict) and ACL_ID in value else value
     kept = {ACL_DATA: value, ACL_ID: 1, "allow_tgt": allow_tgt}

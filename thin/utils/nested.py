@@ -1,8 +1,8 @@
-"""Data as indented text for people, in the shape of Salt's ``nested`` outputter, without colours."""
+"""Formats data as indented text, as Salt's ``nested`` outputter does, without colours."""
 
 
 def text(data):
-    """The lines of ``data``: keys in order of their text, one level of four spaces each, no newline at the end."""
+    """The lines of ``data``: keys sorted by their text, four spaces for each level, no newline at the end."""
     return "\n".join(_lines(data, 0, ""))
 
 

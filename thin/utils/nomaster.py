@@ -1,8 +1,10 @@
-"""Errors of functions that need a master, with a replacement."""
+"""Errors of functions that need a Salt master; they name a replacement."""
 
 from thin.exceptions import CommandExecutionError
 
 
 def refuse(name, instead):
     """Raise CommandExecutionError for the function ``name``; ``instead`` names the replacement."""
-    raise CommandExecutionError("%s needs a Salt master and its minions, which pushsalt has not: %s" % (name, instead))
+    raise CommandExecutionError(
+        "%s needs a Salt master and its minions, which pushsalt does not have: %s" % (name, instead)
+    )

@@ -1,13 +1,12 @@
-"""The outcome of a step of an orchestration from the answers of its targets and runners. Pure.
+"""The return of an orchestration's step, from the answers of its targets and runners. Pure.
 
 Salt: ``salt/states/saltmod.py``.
-
-An answer of a target is a dict: ``ret``, ``retcode``, ``out``, ``jid``, and ``failed`` where there is no return.
+An answer of a target is a dict: ``ret``, ``retcode``, ``out``, ``jid``; ``failed`` if there is no return.
 """
 
 
 def state_function(highstate, top, sls):
-    """Name and arguments of the function that applies these states; None if nothing is named."""
+    """The name and arguments of the function that applies these states; None if none are given."""
     if highstate:
         return "state.highstate", []
     if top:
@@ -18,7 +17,7 @@ def state_function(highstate, top, sls):
 
 
 def succeeded(returns):
-    """Whether returns of states, nested ones too, have no failure. Salt: ``state.check_result`` with ``recurse``."""
+    """Whether returns of states, also nested ones, have no failure. Salt: ``state.check_result`` with ``recurse``."""
     if not isinstance(returns, dict) or not returns:
         return False
     for ret in returns.values():
@@ -35,7 +34,7 @@ def succeeded(returns):
 def states_outcome(answers, may_fail, allowed):
     """``result``, ``comment``, ``changes`` of a job that applied states.
 
-    ``may_fail``: ids whose failure does not count; ``allowed``: number of failures that do not count.
+    ``may_fail``: ids whose failure is ignored; ``allowed``: the number of further failures that are ignored.
     """
     changes, failed, unchanged = {}, [], []
     for id_, answer in answers.items():
@@ -79,8 +78,8 @@ def _detail(id_, answer):
 def function_outcome(name, answers, may_fail, judge):
     """``result``, ``comment``, ``changes`` of a job that called a function.
 
-    ``judge``: a function that says whether a return is a success, or None. Salt: a retcode counts as a failure even for
-    the ids of ``may_fail``.
+    ``judge``: a function that decides whether a return is a success, or None. As in Salt, a retcode is a failure even
+    for the ids of ``may_fail``.
     """
     if not answers:
         return {"result": False, "comment": "No minions responded", "changes": {}}
@@ -100,7 +99,7 @@ def function_outcome(name, answers, may_fail, judge):
 
 
 def jid_of(answers):
-    """``__jid__``, the id of the job that gave these answers, where it is known."""
+    """``__jid__``, the id of the job that the answers are from, if it is known."""
     jids = [answer["jid"] for answer in answers.values() if answer.get("jid")]
     return {"__jid__": jids[0]} if jids else {}
 
@@ -122,7 +121,7 @@ def runner_call(key, given):
 
 
 def parallel_outcome(outputs):
-    """``result``, ``comment``, ``changes`` of runners that ran in parallel: name -> what each returned."""
+    """``result``, ``comment``, ``changes`` of parallel runners. ``outputs``: name -> return."""
     orchestrations = all(isinstance(out, dict) and out.get("outputter") == "highstate" for out in outputs.values())
     if orchestrations:
         failed = [key for key, out in outputs.items() if out.get("retcode")]
@@ -141,7 +140,7 @@ def parallel_outcome(outputs):
 
 
 def _changes(value):
-    """All changes within nested returns; those of a step are the changes of its targets."""
+    """All changes in nested returns; those of a step are the changes of its targets."""
     if not isinstance(value, dict):
         return {}
     changes = value.get("changes")

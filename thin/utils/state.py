@@ -1,4 +1,4 @@
-"""Helpers that users' state modules reach as ``__utils__["state.x"]``. Salt: ``salt.utils.state``."""
+"""Helpers that users' state modules call as ``__utils__["state.x"]``. Salt: ``salt.utils.state``."""
 
 from thin import requisites
 
@@ -9,9 +9,10 @@ def gen_tag(low):
 
 
 def merge_subreturn(original_return, sub_return, subkey=None):
-    """Work the return of a state that was called into one's own return, which need not be complete yet. Returns it.
+    """Merge the return of a called state into one's own return, which may be incomplete. Returns the latter.
 
-    A failure becomes one's own; changes go below ``subkey`` (the other's name); comments are added, as lines to text.
+    A failure is taken over; changes are added under ``subkey`` (by default the name); comments are appended, to text as
+    lines.
     """
     if sub_return["result"] is False:
         original_return["result"] = False

@@ -1,4 +1,4 @@
-"""What ``sys`` tells of functions: names, signatures, docstrings. ``functions`` maps names to what can be called."""
+"""Names, signatures and docstrings of functions, for the module ``sys``. ``functions`` maps names to functions."""
 
 import fnmatch
 import re
@@ -14,7 +14,7 @@ _WORDS = (
 
 
 def chosen(functions, patterns):
-    """Names of functions, sorted: of modules named exactly, of functions named exactly, or fitting a glob."""
+    """The sorted names of functions whose module or name is one of ``patterns``, or that match a glob of these."""
     if not patterns:
         return sorted(functions)
     found = set()
@@ -29,7 +29,7 @@ def chosen(functions, patterns):
 
 
 def _of(functions, module):
-    """The names of a module's functions. A thin.loader.Loader need not load all others for that."""
+    """The names of a module's functions. A thin.loader.Loader need not load other modules for this."""
     if hasattr(functions, "_load"):
         functions._load(module)
         functions = functions._functions
@@ -37,7 +37,7 @@ def _of(functions, module):
 
 
 def modules(functions, patterns):
-    """Names of modules, sorted: all, or those that fit a glob."""
+    """The sorted names of modules: all, or those that match a glob."""
     names = {name.split(".")[0] for name in functions}
     return sorted(
         name for name in names if not patterns or any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns)
@@ -45,7 +45,7 @@ def modules(functions, patterns):
 
 
 def argspecs(functions, pattern):
-    """``{function: {args, defaults, varargs, kwargs}}`` of a module, or of what fits a glob."""
+    """``{function: {args, defaults, varargs, kwargs}}`` of a module, or of functions that match a glob."""
     if "*" in pattern or "." in pattern:
         names = fnmatch.filter(functions, pattern) if "*" in pattern else [pattern] if pattern in functions else []
     else:
@@ -54,7 +54,8 @@ def argspecs(functions, pattern):
 
 
 def argspec(function):
-    """One of ``argspecs``. Keyword-only arguments follow the others, as in Salt."""
+    """The signature of a function, in the form of ``argspecs``. As in Salt, keyword-only arguments follow the
+    others."""
     shape = signatures.spec(function)
     only = list(shape.kwonly)
     defaults = list(shape.defaults) + [
@@ -69,7 +70,7 @@ def argspec(function):
 
 
 def plain(text):
-    """A docstring without the marks of reStructuredText that only get in the way on a terminal."""
+    """A docstring without reStructuredText markup that is not useful on a terminal."""
     if not isinstance(text, str):
         return text
     text = re.sub(r" *\.\. code-block:: \S+\n{1,2}", "", text)
@@ -79,7 +80,7 @@ def plain(text):
 
 
 def schema(name, spec):
-    """The JSON schema of a function's arguments, as ``argspec`` tells them: each may be of any simple type."""
+    """The JSON schema of a function's arguments from the result of ``argspec``; each may have any simple type."""
     args, defaults = spec["args"] or [], spec["defaults"] or []
     values = dict(zip(args[len(args) - len(defaults) :], defaults))
     properties = {}

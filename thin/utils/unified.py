@@ -1,11 +1,11 @@
-"""Unified diffs, byte for byte those of ``difflib.unified_diff``, which a minimal Python lacks."""
+"""Unified diffs, identical to those of ``difflib.unified_diff``, which a minimal Python lacks."""
 
 from thin.utils import matching
 
 
 def unified(old, new, old_name="", new_name="", context=3, end="\n"):
-    """Yield the lines of the diff between two lists of lines; nothing when they are equal. ``end`` is that of the
-    lines which are not of the contents."""
+    """Yield the lines of the diff between two lists of lines; nothing if they are equal. ``end``: the line end of the
+    header lines."""
     titled = False
     for hunk in _hunks(_changes(old, new), context):
         if not titled:
@@ -38,7 +38,7 @@ def _changes(old, new):
 
 
 def _hunks(changes, context):
-    """Lists of changes so near to each other that their context touches."""
+    """Lists of changes that are so close that their contexts touch."""
     hunk = []
     for change in changes:
         if hunk and change[0] - hunk[-1][1] > 2 * context:

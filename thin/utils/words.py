@@ -1,4 +1,4 @@
-"""Text into words as a POSIX shell reads them, and back: what ``shlex`` does, which a minimal Python lacks."""
+"""Splits text into words as a POSIX shell does, and quotes words, as ``shlex``, which a minimal Python lacks."""
 
 import re
 
@@ -7,12 +7,12 @@ _SAFE = re.compile(r"[a-zA-Z0-9@%+=:,./_-]+\Z").match
 
 
 def quote(word):
-    """The word so that a shell reads exactly that."""
+    """The word, quoted for a shell if necessary."""
     return word if _SAFE(word) else "'" + word.replace("'", "'\"'\"'") + "'"
 
 
 def split(text):
-    """The words of a command line, without quotes. Raises ValueError for a quote or escape that has no end."""
+    """The words of a command line, without quotes. Raises ValueError for an unterminated quote or escape."""
     found, word, at, end = [], None, 0, len(text)
     while at < end:
         char = text[at]
@@ -37,9 +37,9 @@ def split(text):
 
 
 def quoted(text, at, quote, escapes):
-    """(the text between the quotes, the position after it) of a text whose opening quote is before ``at``.
+    """(text between the quotes, position after them); the opening quote is before position ``at`` of ``text``.
 
-    With ``escapes`` a backslash escapes the quote and itself.
+    ``escapes``: a backslash escapes the quote and itself.
     """
     inside = ""
     while at < len(text):

@@ -1,11 +1,11 @@
-"""Plain data as YAML text, in block style with sorted keys, as PyYAML's safe_dump writes it, but lines stay whole.
+"""Writes plain data as YAML, in block style with sorted keys, as PyYAML's safe_dump, but without line breaks in text.
 
-Takes mappings, lists, text, numbers, true, false and null; anything else is written as text.
+Supports mappings, lists, text, numbers, booleans and None; other values are written as text.
 """
 
 import re
 
-#: text that needs no quotes: words of these characters, none of which YAML would take for another type
+#: Text that needs no quotes: words of these characters that YAML does not read as another type.
 _PLAIN = re.compile(r"[A-Za-z_/.][A-Za-z0-9_/.@+%()'-]*(?:(?: +|[:,](?=[^ ,:]))[A-Za-z0-9_/.@+%()'-]+)*\Z")
 _TYPED = re.compile(r"(?:yes|no|on|off|true|false|null|~|\.nan|[-+]?\.inf|[-+.]?[0-9][0-9a-fx_.:+-]*)?\Z", re.I)
 _DATE = re.compile(r"[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}")
@@ -13,7 +13,7 @@ _SIMPLE = re.compile(r"[\x20-\x7e]*\Z")
 
 
 def dump(data):
-    """The text of a mapping or list, ending in a newline."""
+    """The YAML of a mapping or list, with a newline at its end."""
     if data == {} or data == []:
         return "%r\n" % data
     return "\n".join(_lines(data, "")) + "\n"
@@ -44,10 +44,10 @@ def _entry(head, value, indent, deeper):
 
 
 def scalar(value):
-    """One value on one line."""
+    """A scalar on one line."""
     if value is None or isinstance(value, bool):
         return {None: "null", True: "true", False: "false"}[value]
-    if isinstance(value, (dict, list, tuple)):  # empty ones
+    if isinstance(value, (dict, list, tuple)):  # an empty one
         return "{}" if isinstance(value, dict) else "[]"
     if isinstance(value, int):
         return str(value)

@@ -101,7 +101,9 @@ def test_slow_grains_hold_nobody_up(make_loaders, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(resourcetypes, "GRAINS_TIME", -1)
     answer = resourcetypes.discover(make_loaders(), runtime, [], {"dummy": ["a", "b"]})
     assert answer["found"] == {"dummy": {"a": {}, "b": {}}}
-    assert answer["failed"]["dummy"].startswith("the grains of a are missing: those of the others took more than")
+    assert answer["failed"]["dummy"].startswith(
+        "the grains of a are missing: those of the other resources took more than"
+    )
 
 
 def test_a_resource_that_cannot_be_entered_is_left_out(bed) -> None:
@@ -128,7 +130,7 @@ def test_a_session_of_a_broken_type_says_so(bed, text, words) -> None:
     assert re.search(words, ready["message"])
 
 
-def test_states_are_known_by_type(bed) -> None:
+def test_states_depend_on_the_type(bed) -> None:
     bed.write({**bed.FULL_TYPE, **bed.BOX, "dummy/states/pkg.py": "def kept(name, how):\n    return {}\n"})
     custom = bed.custom
     plain = StateFunctions(custom, resource="full")

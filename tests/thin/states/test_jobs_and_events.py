@@ -92,7 +92,7 @@ def test_a_job_becomes_a_timer_and_a_service():
         ({"function": "state.apply", "seconds": 1}, "cannot be scheduled.*controller"),
         ({"function": "cmd.run", "seconds": 1}, "no command"),
         ({"function": "cmd.run", "args": ["a", "b"], "seconds": 1}, "these arguments"),
-        ({"function": "cmd.run", "args": ["a"]}, "nothing that says when"),
+        ({"function": "cmd.run", "args": ["a"]}, "The job has no time"),
         ({"function": "cmd.run", "args": ["a"], "seconds": 1, "range": {"start": 1}}, "range"),
         ({"function": "cmd.run", "args": ["a"], "seconds": 1, "maxrunning": 2}, "maxrunning"),
         ({"function": "cmd.script", "args": ["salt://x"], "seconds": 1}, "absolute"),

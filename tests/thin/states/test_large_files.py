@@ -168,7 +168,7 @@ def test_a_file_that_is_cut_short_meanwhile_is_an_error(bed: Any, monkeypatch: p
         os.truncate(path, 0)
         yield data[300_000:300_010]
 
-    with pytest.raises(OSError, match="it was cut short while it was read"):
+    with pytest.raises(OSError, match="it was truncated while it was read"):
         list(large.pieces(path, cutting))
     monkeypatch.setattr(edit.Substitution, "measured", lambda self, data: cutting(data))
     Path(path).write_bytes(b"line\n" * 100_000)

@@ -4,5 +4,5 @@ from thin.exceptions import *  # noqa: F403
 
 
 def get_error_message(error):
-    """What an exception was raised with, as text."""
+    """The argument of an exception as text."""
     return error.args[0] if error.args else ""

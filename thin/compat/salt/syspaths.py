@@ -1,4 +1,4 @@
-"""Folders of a Salt installation, as a minion has them. Salt: ``salt/syspaths.py``."""
+"""Folders of a minion's Salt installation. Salt: ``salt/syspaths.py``."""
 
 ROOT_DIR = "/"
 CONFIG_DIR = "/etc/salt"

@@ -1,11 +1,11 @@
-"""Which Salt the helpers are like. Salt: ``salt/version.py``."""
+"""The version of Salt that the helpers correspond to. Salt: ``salt/version.py``."""
 
 __version__ = "3008.0"
 __version_info__ = __saltstack_version_info__ = (3008, 0)
 
 
 class SaltStackVersion(object):
-    """A version that compares with others, texts and tuples."""
+    """A version that can be compared with others, texts and tuples."""
 
     def __init__(self, major, minor=None, *rest):
         self.major, self.minor = int(major), minor

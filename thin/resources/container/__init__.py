@@ -1,19 +1,20 @@
 """
-Containers that podman or docker runs on a target, as resources: every state and module runs in them.
+Containers that podman or docker runs on a target, as resources: every state and module runs in them
 
 .. code-block:: yaml
 
     resources:
-      container:                        # {} or nothing: all that run
-        engine: podman                  # or docker, or a path; default: podman where it is installed, else docker
-        include: ['web*']               # globs over the names of those that run
+      container:                        # {} or no value: all running containers
+        engine: podman                  # or docker, or a path; default: podman if it is installed, else docker
+        include: ['web*']               # globs for the names of running containers
         exclude: ['*-build']
         resource_ids: [db1]             # these too, running or not; without include only these
-        id_format: '{name}.{manager}'   # where targets have containers of the same names
-        user: app                       # who one is in there; default: root
+        id_format: '{name}.{manager}'   # if targets have containers with the same names
+        user: app                       # the user in the container; default: root
 
-Only the commands are used, as the user that the target is logged in as: its own containers, where that is not root.
-Nothing of a container is needed to see and ping it; what runs in one needs Python in there, as on every target.
+Only the engine's commands are used, as the user of the login on the target. If that is not root, these are the user's
+own containers. Listing and pinging a container needs nothing in it; running functions needs Python in it, as on every
+target.
 """
 
 import os
@@ -28,16 +29,16 @@ _FIRST = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
 _SEEN = ("name", "id", "pid", "running", "image", "hostname")
 _FORMAT = "{{.Name}}|{{.Id}}|{{.State.Pid}}|{{.State.Running}}|{{.Config.Image}}|{{.Config.Hostname}}"
 _RUNS = "{{.State.Running}}"
-#: What grains are read from, and a script that prints it all.
+#: The files that grains are read from, and a script that prints all of them.
 _FILES = [
     "/etc/" + name
     for name in ("os-release", "lsb-release", "centos-release", "redhat-release", "system-release", "machine-id")
 ]
 _FILES += ["/usr/lib/os-release", "/var/lib/dbus/machine-id"]
-_TRIES = 3  # `podman exec` may lose what a program says at its end; this one always says something
+_TRIES = 3  # `podman exec` may lose the last output of a program; the output of this one is never empty
 _PRINT = 'for file; do printf "\n/%s\n" "$file"; cat "$file" 2>/dev/null; done'
 
-#: Goes through a login's shell: no single quotes, backslashes, exclamation marks. Arguments: engine, name, user.
+#: The remote login shell parses it: no single quotes, backslashes, exclamation marks. Arguments: engine, name, user.
 _INTO = (
     'e=$1; n=$2; u=$3; shift 3; "$e" exec -i -u "$u" "$n" "$@"; r=$?; [ $r = 0 ] && exit 0; '
     f'case $("$e" container inspect -f "{_RUNS}" "$n" 2>/dev/null) in true) exit $r;; esac; '
@@ -47,7 +48,7 @@ _INTO = (
 
 def init(opts):
     """
-    Read the declaration. Raises CommandExecutionError for one that makes no sense
+    Parse the declaration. Raises CommandExecutionError if it is invalid
     """
     wanted = Wanted(opts, "container", ("engine", "user"))
     for name in wanted.declared:
@@ -73,14 +74,14 @@ def initialized():
 
 def discover(opts):
     """
-    Return the ids of all containers that count, sorted
+    Return the ids of all selected containers, sorted
     """
     return sorted(_look())
 
 
 def grains():
     """
-    Return what can be seen of it from outside; ``container`` has its name, id, image and engine
+    Return the grains that can be read without entering it; ``container`` has its name, id, image and engine
     """
     found = _current()
     engine = os.path.basename(_state()["engine"] or "")
@@ -121,7 +122,7 @@ def enter():
     """
     Return the words that run a command in the current container
 
-    It ends with status 97 and a line on stderr when the container does not run.
+    The command exits with status 97 and a line on stderr if the container does not run.
     """
     state = _state()
     if not state["engine"]:
@@ -134,8 +135,8 @@ def _state():
 
 
 def _current():
-    known = _state()["there"]
-    found = (_look() if known is None else known).get(__resource__["id"])
+    containers = _state()["there"]
+    found = (_look() if containers is None else containers).get(__resource__["id"])
     if found is None:
         raise CommandExecutionError("there is no container %s" % __resource__["id"])
     return found

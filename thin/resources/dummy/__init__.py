@@ -1,6 +1,7 @@
-"""Resources of type dummy: made-up machines with services and packages, each a file in the manager's ``cachedir``.
+"""Resources of type dummy: simulated machines with services and packages, each stored in a file in the manager's
+``cachedir``.
 
-Nothing is changed but that file: they are for trying out targeting, functions and states. Declared in pillar:
+Nothing but this file is changed: they are for trying out targeting, functions and states. Declared in pillar:
 
 .. code-block:: yaml
 
@@ -17,7 +18,7 @@ from thin.exceptions import CommandExecutionError
 from thin.utils.files import atomic
 from thin.utils.files.arguments import cachedir
 
-#: What a dummy has before anything was changed.
+#: The services and packages of a new dummy.
 SERVICES = {"apache": "running", "ntp": "running", "samba": "stopped"}
 PACKAGES = {"apache": "2.4", "coreutils": "1.0", "redbull": "999.99", "tinc": "1.4"}
 SAFE = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.")
@@ -34,13 +35,13 @@ def initialized():
 
 
 def discover(opts):
-    """The ids that are declared."""
+    """The declared ids."""
     declared = opts["pillar"].get(opts.get("resource_pillar_key") or "resources", {}).get("dummy") or {}
     return declared.get("resource_ids") or []
 
 
 def grains():
-    """The same few for each, and its id."""
+    """The same grains for each dummy, and its id."""
     return {"dummy_grain_1": "one", "dummy_grain_2": "two", "dummy_grain_3": "three", "resource_id": __resource__["id"]}
 
 
@@ -55,11 +56,11 @@ def ping():
 
 
 def shutdown(opts):
-    """Once, after everything."""
+    """Called once, at the end."""
     __context__.pop("dummy_resource", None)
 
 
-# what a dummy is made of
+# the parts of a dummy
 
 
 def service_list():
@@ -68,12 +69,12 @@ def service_list():
 
 
 def service_status(name):
-    """``{"comment": "running"}``, or "stopped"; a service that there is not is stopped too."""
+    """``{"comment": "running"}``, or "stopped", also for a service that does not exist."""
     return {"comment": _load()["services"].get(name, "stopped")}
 
 
 def service_start(name):
-    """Start a service, which there is from now on."""
+    """Start a service; it is created if it does not exist."""
     return _change("services", name, "running")
 
 
@@ -83,7 +84,7 @@ def service_stop(name):
 
 
 def service_restart(name):
-    """Restart a service, without any effect."""
+    """Restart a service; this has no effect."""
     return True
 
 
@@ -104,7 +105,7 @@ def package_install(name, version="1.0", **kwargs):
 
 
 def package_remove(name):
-    """Remove a package. Returns those that are left."""
+    """Remove a package. Returns the remaining ones."""
     found = _load()
     if found["packages"].pop(name, None) is not None:
         _save(found)
@@ -122,7 +123,7 @@ def upgrade():
 
 
 def uptodate():
-    """All packages: none of them is out of date."""
+    """All packages; none of them is out of date."""
     return package_list()
 
 
@@ -154,7 +155,7 @@ def _load():
     try:
         with open(_path(), "rb") as handle:
             kept = msgpack.unpackb(handle.read(), raw=False)
-    except Exception:  # none is there, or it is damaged: it is only a dummy
+    except Exception:  # it does not exist, or is damaged, which does not matter for a dummy
         return fresh
     return kept if isinstance(kept, dict) and set(fresh) <= set(kept) else fresh
 

@@ -1,6 +1,6 @@
 """Resources of type http_api: HTTP endpoints with JSON, which their manager queries.
 
-Declared in pillar, each by its id; what all have in common may stand beside ``resource_ids``:
+Declared in pillar, each by its id; settings that apply to all are next to ``resource_ids``:
 
 .. code-block:: yaml
 
@@ -12,19 +12,19 @@ Declared in pillar, each by its id; what all have in common may stand beside ``r
             url: https://crm.example.org/api/v2
             token: a-secret                     # sent as "Authorization: Bearer a-secret"
             headers: {X-Tenant: acme}
-            ping: /health                       # what test.ping asks for; default: the URL itself
-            grains: /about                      # an object with grains; default: no other grains than url
+            ping: /health                       # the path that test.ping requests; default: the URL itself
+            grains: /about                      # the path of an object with grains; default: only the grain url
             ca_bundle: /etc/ssl/crm.pem
-          wiki: https://wiki.example.org/api    # the URL alone
+          wiki: https://wiki.example.org/api    # only a URL
 
-Token and headers go to this server and nowhere else: not into logs, messages or another server's redirect.
+Token and headers are only sent to this server. They are not logged, and not sent to another server after a redirect.
 """
 
 from thin.exceptions import CommandExecutionError
 from thin.utils.files import serial
 
 OPTIONS = ("url", "token", "headers", "ping", "grains", "timeout", "ca_bundle", "verify_ssl")
-#: Seconds to wait for the server, and bytes that it may answer.
+#: The seconds to wait for the server, and the maximum bytes of an answer.
 TIMEOUT = 30
 LARGEST = 16 * 1024 * 1024
 #: Characters that are not encoded in a path.
@@ -79,12 +79,13 @@ def ping():
 
 
 def shutdown(opts):
-    """Forget the secrets."""
+    """Discard the secrets."""
     __context__.pop("http_api", None)
 
 
 def query(path="", method="GET", data=None, params=None, raise_error=True):
-    """``{"status": number, "data": parsed JSON, or text}``; also ``error`` if it is not raised."""
+    """``{"status": number, "data": parsed JSON, or text}``; with ``error`` if ``raise_error`` is False and it
+    failed."""
     try:
         import urllib.error
         import urllib.parse
@@ -96,7 +97,7 @@ def query(path="", method="GET", data=None, params=None, raise_error=True):
     if params:
         url += ("&" if "?" in url else "?") + urllib.parse.urlencode(params)
     body = None if data is None else serial.dumps(data).encode("utf-8")
-    request = urllib.request.Request(url, data=body, method=method)  # noqa: S310 - init has seen the scheme
+    request = urllib.request.Request(url, data=body, method=method)  # noqa: S310 - init has checked the scheme
     for name, value in endpoint["headers"].items():
         request.add_unredirected_header(name, value)
     if body is not None:
@@ -127,7 +128,7 @@ def _current():
 
 
 def _endpoint(common, said):
-    """The settings of one endpoint with all headers; its own override the common ones."""
+    """The settings of one endpoint, with all headers; its own settings override the common ones."""
     own = {"url": said} if isinstance(said, str) else said
     if not isinstance(own, dict):
         raise CommandExecutionError("an endpoint is a URL, or a mapping with `url`")
@@ -160,13 +161,13 @@ def _sound(text):
 
 
 def _opener(endpoint, web):
-    """Follows no redirect to another server."""
+    """An opener that follows no redirect to another server."""
     import ssl
 
     class SameServer(web.HTTPRedirectHandler):
         def redirect_request(self, request, answer, code, text, headers, url):
             if url.split("/")[:3] != endpoint["url"].split("/")[:3]:
-                return None  # then it is an error with that code
+                return None  # the redirect is then an error with its status
             again = web.HTTPRedirectHandler.redirect_request(self, request, answer, code, text, headers, url)
             if again is not None:
                 for header in endpoint["headers"].items():

@@ -1,19 +1,19 @@
 """
-Machines that systemd-nspawn runs on a target, and chroots there, as resources: every state and module runs in them.
+Machines that systemd-nspawn runs on a target, and chroots on it, as resources: every state and module runs in them
 
 .. code-block:: yaml
 
     resources:
-      machine:                          # {} or nothing: all machines that run
-        include: ['web*']               # globs over the names of those that run
+      machine:                          # {} or no value: all running machines
+        include: ['web*']               # globs for the names of running machines
         exclude: ['*-build']
-        stopped: true                   # also what lies in /var/lib/machines and does not run
+        stopped: true                   # also those in /var/lib/machines that do not run
         resource_ids: [db1]             # these too; without include only these
         chroots: {jail: /srv/jail}      # name: path
-        id_format: '{name}.{manager}'   # where targets have machines of the same names
+        id_format: '{name}.{manager}'   # if targets have machines with the same names
 
-Those that run are what machined knows as containers. Nothing of a machine is needed to see them, nor to ping them and
-to tell what system they have; what runs in them needs Python in there, as on every target.
+Running machines are those that machined lists as containers. Listing and pinging a machine, and reading its operating
+system, needs nothing in it; running functions needs Python in it, as on every target.
 """
 
 import os
@@ -23,15 +23,15 @@ from thin.exceptions import CommandExecutionError
 from thin.grains import outside, virtual
 from thin.utils.declared import Wanted
 
-#: where systemd keeps the roots of machines
+#: The folder in which systemd stores the roots of machines.
 IMAGES = "/var/lib/machines"
-#: exists where systemd runs, which starts machined
+#: It exists if systemd runs, which starts machined.
 BOOTED = "/run/systemd/system"
 _CONTEXT = "machine_resource"
 _NAME = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-"
 _CLEAN = "env -i HOME=/root USER=root LOGNAME=root PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
-# These go through a login's shell: no single quotes, backslashes, exclamation marks, nor two spaces in a row.
+# The remote login shell parses these: no single quotes, backslashes, exclamation marks, nor two spaces in a row.
 
 #: The leader process is determined each time: the machine may have been restarted. Its first argument is the name.
 _INTO_MACHINE = (
@@ -58,7 +58,7 @@ _WITH_MOUNTS = (
 
 def init(opts):
     """
-    Read the declaration. Raises CommandExecutionError for one that makes no sense
+    Parse the declaration. Raises CommandExecutionError if it is invalid
     """
     wanted = Wanted(opts, "machine", ("chroots", "stopped"))
     chroots = wanted.said.get("chroots") or {}
@@ -80,14 +80,15 @@ def initialized():
 
 def discover(opts):
     """
-    Return the ids of all machines and chroots that count, sorted
+    Return the ids of all selected machines and chroots, sorted
     """
     return sorted(_look())
 
 
 def grains():
     """
-    Return what can be seen of it from outside; ``machine`` has its name, kind (``nspawn``, ``chroot`` …) and root
+    Return the grains that can be read without entering it; ``machine`` has its name, kind (``nspawn``, ``chroot`` …)
+    and root
     """
     found = _current()
     if found["kind"] == "chroot":
@@ -112,7 +113,7 @@ def grains_refresh():
 
 def ping():
     """
-    Whether the machine runs, or the chroot is there
+    Whether the machine runs, or the chroot exists
     """
     found = _current()
     if found["kind"] == "chroot":
@@ -131,7 +132,7 @@ def enter():
     """
     Return the words that run a command in the current machine or chroot, as root
 
-    It ends with status 97 and a line on stderr when there is no way in.
+    The command exits with status 97 and a line on stderr if it cannot be entered.
     """
     found = _current()
     if found["kind"] == "chroot":
@@ -142,15 +143,16 @@ def enter():
 
 
 def _current():
-    known = __context__[_CONTEXT]["there"]
-    found = (_look() if known is None else known).get(__resource__["id"])
+    machines = __context__[_CONTEXT]["there"]
+    found = (_look() if machines is None else machines).get(__resource__["id"])
     if found is None:
         raise CommandExecutionError("there is no machine %s" % __resource__["id"])
     return found
 
 
 def _look():
-    """id -> data of the machine: ``name``, ``kind``, ``root`` for people, ``files``: a readable root, if any."""
+    """id -> data of the machine: ``name``, ``kind``, ``root`` for messages, ``files``: a readable root, if there is
+    one."""
     state = __context__[_CONTEXT]
     wanted = state["wanted"]
     names = _listed(partly=not wanted.looks)
@@ -182,26 +184,26 @@ def _machine(name, shown):
 
 
 def _listed(partly=False):
-    """Names of the containers of machined."""
+    """The names of machined's containers."""
     text = _machinectl("list", "--no-legend", "--full", partly=partly)
     rows = [line.split() for line in text.splitlines()]
     return [row[0] for row in rows if len(row) > 1 and row[1] == "container"]
 
 
 def _shown(names):
-    """name -> properties of those that run, all in one question."""
+    """name -> properties of the running ones, from a single call of machinectl."""
     found, left = {}, list(names)
     while left:
         blocks = _machinectl("show", *left, partly=True).split("\n\n")
         for one in (dict(line.split("=", 1) for line in block.splitlines() if "=" in line) for block in blocks):
             if one.get("Leader", "0") != "0" and one.get("Class") == "container":
                 found[one["Name"]] = one
-        left = [name for name in left if name not in found][1:]  # it stops at the first that is gone by now
+        left = [name for name in left if name not in found][1:]  # it stops at the first machine that has ended
     return found
 
 
 def _images():
-    """Names of the machines in /var/lib/machines, running or not."""
+    """The names of the machines in /var/lib/machines, running or not."""
     try:
         entries = os.listdir(IMAGES)
     except OSError:
@@ -211,7 +213,7 @@ def _images():
 
 
 def _machinectl(*words, partly=False):
-    """The output of machinectl; empty without machinectl or systemd. ``partly``: a failure is not an answer."""
+    """The output of machinectl; "" without machinectl or systemd. ``partly``: a failure is no error."""
     program = process.which("machinectl")
     if program is None:
         return ""

@@ -1,1 +1,1 @@
-"""Archives: their members listed, checked, extracted and written."""
+"""Lists, checks, extracts and writes archives."""

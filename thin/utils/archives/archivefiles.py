@@ -1,4 +1,4 @@
-"""The members of an archive file: tar of every compression, zip, and rar by its program."""
+"""Lists the members of an archive file: tar with any compression, zip, and rar by the program ``rar``."""
 
 import os
 
@@ -21,8 +21,8 @@ TAR_ENDINGS = (
     ".tar.zst",
     ".tzst",
 )
-#: first bytes -> the command that gives the plain bytes on stdout, Python's module for it (which a minimal one lacks),
-#: and tar's option for it: short, long
+#: The first bytes of a compressed file -> (the command that decompresses it to stdout, the Python module that can do
+#: the same and that a minimal Python lacks, tar's short and long option for the compression).
 PACKERS = (
     (b"BZh", ["bzip2", "-dc"], "bz2", ("j", "bzip2")),
     (b"\xfd7zXZ\0", ["xz", "-dc"], "lzma", ("J", "xz")),
@@ -39,7 +39,7 @@ _UNLISTED = (
 
 
 def guess_format(name):
-    """``tar``, ``zip``, ``rar`` or None, by the end of a file's name."""
+    """``tar``, ``zip``, ``rar`` or None, from the ending of a file name."""
     name = name.lower()
     if name.endswith(TAR_ENDINGS):
         return "tar"
@@ -47,7 +47,7 @@ def guess_format(name):
 
 
 def several(given):
-    """The texts of a list, or of a text with commas."""
+    """A list of strings from a list, a single value, a comma-separated string or None."""
     if given is None:
         return []
     if isinstance(given, str):
@@ -56,7 +56,7 @@ def several(given):
 
 
 def sources(given):
-    """Paths, with those that wildcards mean."""
+    """The paths of a list or comma-separated string, with wildcards expanded."""
     import glob
 
     found = []
@@ -66,7 +66,7 @@ def sources(given):
 
 
 def members(name, path, archive_format, run_all, options=None):
-    """The members of the file ``path``, which errors call ``name``; ``run_all``: the function ``cmd.run_all``.
+    """The members of the file ``path``; errors call it ``name``. ``run_all`` is the function ``cmd.run_all``.
 
     ``options``: the command that decompresses a tar archive. Raises CommandExecutionError, OSError.
     """
@@ -88,7 +88,7 @@ def members(name, path, archive_format, run_all, options=None):
 
 
 def _with_directories(found):
-    """The members of a zip file and the directories that it does not name, as those made on Windows do not."""
+    """The members of a zip file, and the directories that have no entry of their own, as in archives from Windows."""
     named = {member.name.rstrip("/") for member in found if member.kind == "dir"}
     out = list(found)
     for member in found:
@@ -124,7 +124,7 @@ def _rar_member(said):
 
 
 def _mode(text):
-    """The bits of a mode in the format of ls; 0 if it is invalid."""
+    """The permission bits of a mode in the format of ``ls``; 0 if it is invalid."""
     bits = 0
     if len(text) != 10:
         return 0
@@ -136,7 +136,7 @@ def _mode(text):
 
 
 class readable(object):
-    """A context in which an error means that ``name`` is not a tar archive. Raises CommandExecutionError."""
+    """Context manager: an error within it means that ``name`` is not a tar archive. Raises CommandExecutionError."""
 
     def __init__(self, name):
         self.name = name
@@ -150,7 +150,7 @@ class readable(object):
 
 
 class located(object):
-    """A context in which a failure is an error of listing the archive ``name``, whose copy is ``cached``."""
+    """Context manager: a failure within it is reported as one of listing the archive ``name``, cached at ``cached``."""
 
     def __init__(self, name, cached):
         self.name, self.cached = name, cached
@@ -166,10 +166,10 @@ class located(object):
 
 
 class Packed(object):
-    """A file compressed by something else than gzip, or by what ``command`` undoes: ``pieces`` are its plain bytes as
-    they come. ``command`` is None for any other file; ``option`` is tar's for its compression: short, long.
+    """A tar file with a compression other than gzip, or one that ``command`` decompresses.
 
-    Raises CommandExecutionError for a command that is none, OSError.
+    ``command`` is the command that decompresses it, or None for a plain or gzip file. ``option`` is tar's short and
+    long option for the compression. Raises CommandExecutionError for an unparsable command, OSError.
     """
 
     def __init__(self, name, path, command=None):
@@ -187,13 +187,13 @@ class Packed(object):
                 self.command, self._own, self.option = packer, own, option
 
     def pieces(self):
-        """Yield the decompressed bytes. Raises CommandExecutionError if no program can decompress them, or it fails."""
+        """Yield the decompressed bytes. Raises CommandExecutionError if no program can decompress them or it fails."""
         try:
             if process.which(self.command[0]):
                 command = [str(word) for word in self.command] + [self.path]
                 found = process.output(command, dict(os.environ, LC_ALL="C"))
             else:
-                found = self._pieces_here(self._decompressor())
+                found = self._by_python(self._decompressor())
             for piece in found:
                 yield piece
         except (OSError, ValueError, EOFError) as exc:
@@ -201,7 +201,7 @@ class Packed(object):
             raise CommandExecutionError("Failed to decompress %s" % self.name, info={"error": error})
 
     def _decompressor(self):
-        """Python's own class for it."""
+        """The decompressor class of Python for this compression. Raises CommandExecutionError if there is none."""
         try:
             if self._own == "bz2":
                 import bz2
@@ -215,8 +215,8 @@ class Packed(object):
             pass
         raise CommandExecutionError(_UNLISTED % self.name)
 
-    def _pieces_here(self, make):
-        """Decompressed by Python; there may be several streams one after the other."""
+    def _by_python(self, make):
+        """Yield the bytes as Python decompresses them; ``make`` creates a decompressor for each concatenated stream."""
         inner, data = make(), b""
         with open(self.path, "rb") as stream:
             while True:
@@ -234,7 +234,7 @@ class Packed(object):
                         raise EOFError("it ends too early")
                 try:
                     piece = inner.decompress(data, _PIECE)
-                except Exception as exc:  # LZMAError has no base but this
+                except Exception as exc:  # LZMAError derives directly from Exception
                     raise ValueError(str(exc))
                 data = b""
                 if piece:

@@ -1,18 +1,18 @@
-"""Checks of the members of an archive: harmful kinds, and the arguments that allow them.
+"""Checks the members of an archive for harmful kinds, and names the arguments that allow them.
 
 A member is a Member of ``tarmembers`` or ``zips``: ``name``, ``kind`` (dir, link, hardlink, file), ``target``, ``mode``
-and ``special`` (what it is instead of a file: "a character device").
+and ``special`` (the kind of a special file, such as "a character device", else "").
 """
 
 import stat
 
 from thin.exceptions import CommandExecutionError
 
-#: Arguments of states and functions that let such members pass.
+#: Arguments of states and functions that allow such members.
 ARGUMENTS = ("allow_devices", "allow_setid", "allow_outside")
-#: Members that an error names; the others are counted.
+#: The number of members that an error names; the others are counted.
 SHOWN = 5
-#: What else than files, folders and links there may be, by the kind of a mode.
+#: Kinds of files other than regular files, directories and links, by the type bits of a mode.
 SPECIAL = {
     stat.S_IFCHR: "a character device",
     stat.S_IFBLK: "a block device",
@@ -23,17 +23,17 @@ _BITS = ((stat.S_ISUID, "set-user-ID"), (stat.S_ISGID, "set-group-ID"), (stat.S_
 
 
 class Harmful(CommandExecutionError):
-    """An archive has members that are not allowed. The text names them, and the arguments that allow them."""
+    """An archive has members that are not allowed. The text names the members and the arguments that allow them."""
 
 
 def refusal(name, found, allow_devices=False, allow_setid=False, allow_outside=False):
-    """The error for the archive ``name`` with the members ``found``, or "" if there is none."""
+    """The error text for the archive ``name`` with the members ``found``, or "" if all are allowed."""
     allowed = dict(zip(ARGUMENTS, (allow_devices, allow_setid, allow_outside)))
     return sentence(name, [fault for fault in faults(found) if not allowed[fault[2]]])
 
 
 def sentence(name, wrong):
-    """The words that refuse an archive for its faults; "" when there are none."""
+    """The error text for the faults ``wrong`` of the archive ``name``; "" if there are none."""
     if not wrong:
         return ""
     lines = ["- %s %s" % (shown(member), why) for member, why, _ in wrong[:SHOWN]]
@@ -48,7 +48,7 @@ def sentence(name, wrong):
 
 
 def shown(name):
-    """A member's name as an error shows it: in quotes when there is anything in it that a terminal would act on."""
+    """A member's name for an error text: quoted if it contains characters that a terminal would interpret."""
     return name if name and name.isprintable() else repr(name)
 
 
@@ -67,7 +67,7 @@ def faults(found):
 
 
 def by_itself(member):
-    """Faults of a member that do not depend on other members."""
+    """The faults of a member that do not depend on other members."""
     wrong = []
     if member.special:
         wrong.append((member.name, "is %s" % member.special, "allow_devices"))
@@ -78,32 +78,32 @@ def by_itself(member):
 
 
 def special_bits(mode):
-    """The bits beyond permissions that a mode has, in words, or ""."""
+    """The setuid, setgid and sticky bits of a mode in words, or ""."""
     names = [name for bit, name in _BITS if mode & bit]
     return "%s bit%s" % (" and ".join(names), "s" if len(names) > 1 else "") if names else ""
 
 
 def parts(name):
-    """The components of a path, without empty ones and dots."""
+    """The components of a path, without empty ones and ``.``."""
     return [part for part in name.split("/") if part not in ("", ".")]
 
 
 def placed(member, strip=0):
-    """The path that a member gets below the directory, without the first ``strip`` parts of its name, or "". Those of
-    directories end with a slash."""
+    """The member's path relative to the target directory, without the first ``strip`` components; "" if none is left.
+    Paths of directories end with a slash."""
     path = member.name.rstrip("/") + ("/" if member.kind == "dir" else "")
     return "".join(path.split("/", strip)[strip:]) if strip else path
 
 
 def folders(found, strip=0):
-    """The paths of the directories that have entries of their own in the archive."""
+    """The paths of the directories that the archive lists as members."""
     ways = [parts(member.name) for member in found if member.kind == "dir"]
     return {"/".join(way[strip:]) for way in ways if len(way) > strip or not strip}
 
 
 class Look(object):
-    """Checks the members of an archive in their order. A link may point anywhere, but no member may be extracted
-    through it.
+    """Checks the members of an archive in order. A link may point anywhere, but no member may be extracted through a
+    link.
     """
 
     def __init__(self):
@@ -111,13 +111,13 @@ class Look(object):
         self.before = set()
 
     def note(self, member):
-        """Record a member that may be a link."""
+        """Record the member if it is a symbolic link, or a hard link to one."""
         name = "/".join(parts(member.name))
         if member.kind == "link" or (member.kind == "hardlink" and "/".join(parts(member.target)) in self.links):
             self.links.add(name)
 
     def leaving(self, member):
-        """Why the member would be put, or lead others, outside of where the archive is extracted to; or ""."""
+        """Why extraction would write or link outside of the target directory, or ""."""
         way = parts(member.name)
         why = self._leaving(member, way)
         self.before.add("/".join(way))
@@ -134,7 +134,7 @@ class Look(object):
         return self._wrong_target(member.target) if member.kind == "hardlink" else ""
 
     def _wrong_target(self, target):
-        """The fault of a hard link whose target is not an earlier member; or ""."""
+        """The fault of a hard link whose target is not an earlier member, or ""."""
         way = parts(target)
         inside = not target.startswith("/") and ".." not in way and "/".join(way) in self.before
         if inside and not any("/".join(way[:count]) in self.links for count in range(1, len(way))):

@@ -1,4 +1,4 @@
-"""The archive that archive.extracted takes apart: chosen, fetched and verified. Salt: states/archive.py"""
+"""Chooses, fetches and verifies the archive of ``archive.extracted``. Salt: states/archive.py"""
 
 import os
 
@@ -9,16 +9,16 @@ FORMATS = ("tar", "rar", "zip")
 
 
 class Done(Exception):
-    """The state ends: ``args`` are result and comment."""
+    """The state ends. ``args`` are its result and comment."""
 
 
 class Source(object):
     """The source of an archive. The state's arguments and intermediate results are attributes.
 
-    ``match`` is the source that was chosen and ``shown`` what people see of it, ``cached`` its path on this machine and
-    ``local`` whether that is where it came from, ``sum`` its digest, if one was given: ``{"hsum", "hash_type"}``, and
-    ``updated`` whether that is another than the last time.
-    ``salt``, ``states``, ``opts`` and ``saltenv`` are the state's dunders. The methods raise Done where the state ends.
+    ``match``: the chosen source; ``shown``: its form for people; ``cached``: its path on this machine; ``local``:
+    whether the source is a file of this machine; ``sum``: its digest as ``{"hsum", "hash_type"}``, if one was given;
+    ``updated``: whether its digest differs from the one that was recorded at the last extraction.
+    ``salt``, ``states``, ``opts`` and ``saltenv`` are the state's dunders. The methods raise Done to end the state.
     """
 
     def __init__(self, ret, arguments, salt, states, opts, saltenv):
@@ -30,7 +30,7 @@ class Source(object):
         self.ret.setdefault("warnings", []).append(words)
 
     def check(self):
-        """Check the arguments, in Salt's order of errors."""
+        """Check the arguments. Errors have the order that Salt's have."""
         if self.skip_files_list_verify and self.skip_verify:
             raise Done(False, 'Only one of "skip_files_list_verify" and "skip_verify" can be set to True')
         if not _absolute(self.name):
@@ -61,7 +61,7 @@ class Source(object):
             raise Done(False, words % self.sig_backend)
 
     def choose(self):
-        """The source, the archive's format and how it is taken apart."""
+        """Choose the source, the archive's format and the method of extraction."""
         from thin.utils.files import sources
 
         self.match = self.salt["file.source_list"](self.source, self.source_hash, self.saltenv)[0]
@@ -107,7 +107,7 @@ class Source(object):
                 raise Done(False, str(exc))
 
     def _trust(self):
-        """Whose signatures count."""
+        """The arguments that say whose signatures are accepted."""
         return {name: getattr(self, name) for name in ("signed_by_any", "signed_by_all", "keyring", "gnupghome")}
 
     def _choose_format(self):
@@ -143,7 +143,7 @@ class Source(object):
             )
 
     def fetch(self):
-        """Get the archive onto this machine; a dry run fetches nothing."""
+        """Fetch the archive and check its signature. In a dry run a remote archive is not fetched: raises Done."""
         if self.skip_files_list_verify and self.sum and self._recorded() == self.sum["hsum"]:
             words = (
                 "Archive %s existing source sum is the same as the expected one and skip_files_list_verify argument "
@@ -200,7 +200,7 @@ class Source(object):
         return os.path.join(arguments.cachedir(self.opts), "archive_hash", kind, place)
 
     def _recorded(self):
-        """The SHA-256 that the archive had when it was last extracted with ``source_hash_update``, or None."""
+        """The SHA-256 of the archive at its last extraction with ``source_hash_update``, or None."""
         try:
             with open(self._record_path(), encoding="utf-8") as stream:
                 return stream.read().strip() or None

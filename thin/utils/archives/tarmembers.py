@@ -1,24 +1,24 @@
-"""The members of a tar archive, read from its headers: what ``tarfile`` does, which a minimal Python lacks.
+"""Reads the members of a tar archive from its headers, as ``tarfile`` does, which a minimal Python lacks.
 
-Understands v7, ustar, GNU (long names, sparse files) and pax headers, of plain and gzip-compressed files, and of bytes
-as they come.
+Supports v7, ustar, GNU (long names, sparse files) and pax headers, in plain and gzip-compressed files and in an
+iterator of bytes.
 """
 
 BLOCK = 512
 PIECE = 1 << 18
-#: Bytes that names and other attributes of one member may have.
+#: The maximum of bytes that names and other attributes of one member may have.
 HEADER = 1 << 24
 _KINDS = {b"5": "dir", b"D": "dir", b"2": "link", b"1": "hardlink"}
 _SPECIAL = {b"3": "a character device", b"4": "a block device", b"6": "a FIFO"}
 
 
 class NotTar(ValueError):
-    """The bytes are no tar archive."""
+    """The bytes are not a tar archive."""
 
 
 class Member(object):
-    """``name`` without a slash at its end, ``kind`` (dir, link, hardlink, file), ``target`` of a link, ``mode`` in bits
-    and ``special``: what it is instead of a file ("a FIFO")."""
+    """A member. ``name`` has no slash at its end; ``kind`` is dir, link, hardlink or file; ``target`` is that of a
+    link; ``mode`` are its permission bits; ``special`` is the kind of a special file ("a FIFO"), else ""."""
 
     def __init__(self, name, kind, target, mode=0, special=""):
         self.name = name
@@ -38,9 +38,9 @@ def members(path):
 
 
 def passing(pieces):
-    """Read the archive from an iterator of bytes, and pass these on: yield (member, its header), (None, other bytes).
+    """Parse an archive from an iterator of bytes and yield all its bytes: (Member, its header) and (None, other bytes).
 
-    Yields all of it, in pieces, also what is behind its end. Raises NotTar when it is none.
+    The bytes after the end of the archive are yielded, too. Raises NotTar if it is no tar archive.
     """
     source = _Coming(pieces)
     for found in _walk(source):
@@ -68,7 +68,7 @@ class _Plain(object):
 
 
 class _Coming(object):
-    """A stream of bytes. Bytes that were read, and not skipped, are kept until they are passed on."""
+    """A reader of an iterator of bytes. What ``read`` returns is also kept, until ``passed`` returns it."""
 
     def __init__(self, pieces):
         self.pieces = iter(pieces)
@@ -105,7 +105,7 @@ class _Coming(object):
 
 
 class _Gzip(object):
-    """The bytes in a gzip file, which may be several one after the other."""
+    """A reader of the decompressed bytes of a gzip file, which may have several concatenated members."""
 
     def __init__(self, stream):
         self.stream = stream
@@ -146,7 +146,7 @@ class _Gzip(object):
 
 
 def _walk(source):
-    """Yield each member after its header, before its content is read, and the pieces that ``source.skip`` gives."""
+    """Yield each Member after its header was read, before its content, and the pieces that ``source.skip`` yields."""
     first, common, own, headers = True, {}, {}, 0
     while True:
         block = source.read(BLOCK)
@@ -221,7 +221,7 @@ def _name(block):
 
 
 def _records(data):
-    """The keys and values of a pax header."""
+    """``(key, value)`` pairs of a pax header."""
     found = {}
     while data:
         length = data.split(b" ", 1)[0]

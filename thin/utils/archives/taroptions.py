@@ -1,8 +1,8 @@
-"""The options of a tar command line that affect what is extracted, and where."""
+"""Finds the options of a tar command line that affect what is extracted, and to which place."""
 
-#: short options that take an argument
+#: Short options that take an argument.
 _TAKING = "bCfFgHIKLNTVX"
-#: options that look at what is in the directory, or lead to another one: short, long
+#: Options that read the content of the directory, or change to another one: short, long.
 _LOOKING = {
     "C": "directory",
     "k": "keep-old-files",
@@ -13,7 +13,7 @@ _LOOKING = {
     "": "skip-old-files keep-newer-files recursive-unlink keep-directory-symlink",
 }
 _ABSOLUTE = "absolute-names"
-#: options that say how an archive is compressed: short, long
+#: Options for compression: short, long.
 _PACKERS = {
     "j": "bzip2",
     "J": "xz",
@@ -23,22 +23,24 @@ _PACKERS = {
     "I": "use-compress-program",
     "": "gunzip ungzip uncompress lzma lzip lzop zstd",
 }
-#: other long options of which the beginning could be meant for one of these
+#: Other long options. An abbreviation can be the beginning of one of them and of one of the above.
 _OTHERS = "exclude exclude-backups exclude-caches exclude-tag exclude-vcs file format full-time force-local absolute"
 
 
 class Options(object):
-    """``extracts``: it is told to extract; ``looking``: the options that need the directory itself, as written;
-    ``words`` without the option that lets members leave the directory; ``absolute``: that one was there;
-    ``packers``: the options that say how it is compressed, but for ``packer``, which ``words`` are without."""
+    """The parsed words of a tar command line.
+
+    ``extracts``: whether they say to extract; ``looking``: the options that need the real target directory, as
+    written; ``words``: the command line without ``-P`` and without the option ``packer``; ``absolute``: whether ``-P``
+    was there; ``packers``: the options for compression other than ``packer``."""
 
     def __init__(self, words, bundled=True, packer=("", "")):
-        """``bundled``: the first word may be letters without a dash, as in ``tar xzf``. ``packer``: short, long."""
+        """``bundled``: the first word may be letters without a dash, as in ``tar xzf``. ``packer``: (short, long)."""
         self.words, self.looking, self.packers, self.packer = [], [], [], packer
         self.extracts = self.absolute = False
         taken = False
         for number, word in enumerate(words):
-            if taken:  # the argument of the option before
+            if taken:  # the argument of the previous option
                 taken = False
                 self.words.append(word)
             elif word.startswith("--"):
@@ -49,7 +51,8 @@ class Options(object):
                 self.words.append(word)
 
     def _short(self, word, dashed):
-        """Whether the next word belongs to it. Letters without a dash take theirs from the words after them."""
+        """Parse short options. Returns whether the next word is an argument of them. The arguments of letters without a
+        dash are among the later words and are not looked for."""
         kept = "-" if dashed else ""
         for place, letter in enumerate(word[1:] if dashed else word, len(kept)):
             if letter == "P":
@@ -73,7 +76,7 @@ class Options(object):
 
     def _long(self, word):
         name = word[2:].partition("=")[0]
-        known = [long for longs in _LOOKING.values() for long in longs.split()]
+        options = [long for longs in _LOOKING.values() for long in longs.split()]
         if name and _ABSOLUTE.startswith(name):
             self.absolute = True
             return
@@ -81,7 +84,7 @@ class Options(object):
             return
         if name and any(long.startswith(name) for longs in _PACKERS.values() for long in longs.split()):
             self.packers.append("--" + name)
-        if name and any(long.startswith(name) for long in known) and name not in _OTHERS.split():
+        if name and any(long.startswith(name) for long in options) and name not in _OTHERS.split():
             self.looking.append("--" + name)
         self.extracts = self.extracts or (len(name) > 3 and ("extract".startswith(name) or name == "get"))
         self.words.append(word)

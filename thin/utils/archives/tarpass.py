@@ -1,14 +1,14 @@
-"""A compressed tar archive read once: its members are listed and checked while tar extracts what has passed.
+"""Reads a compressed tar archive once: lists and checks its members while tar extracts those that were checked.
 
-    one = tarpass.fitting(shown, path, options, list_options, allowed, run_all)  # None where it takes two readings
+    one = tarpass.fitting(shown, path, options, list_options, allowed, run_all)  # None if this method does not apply
     with one:
         one.read(dest, wanted)  # raises Harmful, and CommandExecutionError
-        one.members             # all of them
-        one.done                # what ``cmd.run_all`` said of tar, None when nothing was extracted
-        one.finish(strip)       # only now anything of it is in ``dest``
+        one.members             # all members
+        one.done                # the return of ``cmd.run_all`` for tar; None if nothing was extracted
+        one.finish(strip)       # moves what was extracted into ``dest``
 
-Nothing of a member gets to tar before that member was looked at, and nothing at all before a first one is ``wanted``:
-up to then the plain bytes are held, HELD of them. If there are more, they are let go, and nothing is extracted.
+No part of a member is written to tar before the member was checked, and nothing before ``wanted`` is true for a member.
+Up to then the decompressed bytes are kept in memory. If they exceed HELD, they are dropped and nothing is extracted.
 """
 
 from thin.exceptions import CommandExecutionError
@@ -20,7 +20,7 @@ _VERBOSE = ("v", "-v", "--verbose")
 
 
 def fitting(shown, path, options, list_options, allowed, run_all):
-    """A TarPass, or None if tar reads the archive itself, or works in the directory itself.
+    """A TarPass, or None if tar has to read the archive itself or needs the real target directory.
 
     Raises CommandExecutionError, OSError.
     """
@@ -46,7 +46,7 @@ def all_of_tar(path, outside=False):
 
 
 def tar_command(given, path, outside=False):
-    """tar with the options as they are written; those that this is about (x, f, v) are given anyway."""
+    """The command line of tar with the given options; ``x``, ``f`` and ``v`` are set in any case."""
     rest = list(given.words)
     short = "xv" + ("P" if outside else "")
     if rest and not rest[0].startswith("-"):
@@ -61,7 +61,7 @@ def succeeded(shown, done):
 
 
 class TarPass(object):
-    """See above. ``strict``: it is an error if tar fails."""
+    """See the module's docstring. ``strict``: a failure of tar is an error."""
 
     def __init__(self, shown, packed, command, strict, allowed, run_all):
         self.shown, self.packed, self.command, self.strict = shown, packed, command, strict
@@ -77,15 +77,15 @@ class TarPass(object):
             self.stage = None
 
     def read(self, dest, wanted, anew=False):
-        """Read all of it. ``wanted(member)``: whether to extract, asked until it is said once; ``anew``: ``dest`` is
-        going to be another directory than the one that is there."""
+        """Read the whole archive. ``wanted(member)``: whether to extract; it is called until it returns true.
+        ``anew``: ``dest`` will be removed and created again."""
         flow = self._flow()
         with archivefiles.readable(self.packed.name):
             held = self._until(flow, wanted)
             if held is not None and self._staged(dest, anew):
                 self._extract(held, flow)
             for _ in flow:
-                pass  # what tar did not want to read, and all of it when it was not run
+                pass  # the bytes that tar did not read; all of them if it was not run
         wrong = archivemembers.refusal(self.shown, self.members, **self.allowed)
         if not wrong and self.done is not None:
             wrong = self.stage.check(self.shown, **self.allowed)
@@ -102,18 +102,18 @@ class TarPass(object):
                 for piece in flow:
                     yield piece
             except Exception as exc:
-                trouble.append(exc)  # it is the archive's, not tar's
+                trouble.append(exc)  # an error of the archive, not of tar
 
         try:
             self.done = self.run_all(self.command, cwd=self.stage.inside, python_shell=False, stdin=stream())
         except CommandExecutionError:
-            pass  # there is no tar: whoever extracts afterwards says so
+            pass  # there is no tar: the later extraction reports it
         if trouble:
             raise trouble[0]
 
     def finish(self, strip=0):
-        """Move what was extracted into its directory: what ``cmd.run_all`` returned of tar, with the names of all
-        ``members``. Raises CommandExecutionError."""
+        """Move what was extracted into its directory. Returns the return of ``cmd.run_all`` for tar, with ``members``:
+        the names of all members. Raises CommandExecutionError."""
         try:
             self.stage.place(archivemembers.folders(self.members, strip))
         except OSError as exc:
@@ -123,7 +123,7 @@ class TarPass(object):
         return dict(self.done, members=[member.name for member in self.members])
 
     def _flow(self):
-        """Yield the plain bytes up to a member that is not allowed; all members are noted."""
+        """Yield the decompressed bytes up to the first member that is not allowed; record all members."""
         look, harmless = archivemembers.Look(), True
         for member, piece in tarmembers.passing(self.packed.pieces()):
             if member is not None:
@@ -136,7 +136,8 @@ class TarPass(object):
                 yield piece
 
     def _until(self, flow, wanted):
-        """The bytes before the first member that is wanted, and that one's; None when none is, or they are too many."""
+        """A list of the bytes up to and including the header of the first wanted member; None if no member is wanted,
+        or the bytes exceed HELD."""
         held, size, asked = [], 0, 0
         for piece in flow:
             held.append(piece)
@@ -150,7 +151,7 @@ class TarPass(object):
         return None
 
     def _staged(self, dest, anew):
-        """Whether a temporary folder exists. If none can be made, the later extraction reports it."""
+        """Create the temporary folder. False if that fails: the later extraction reports the error."""
         stage = unpacking.Stage(dest, anew)
         try:
             self.stage = stage.__enter__()

@@ -5,13 +5,13 @@
         stage.check("a.tar", allow_setid=False, ...)
         stage.place(explicit)
 
-The stage is a folder 0700 within ``dest`` (or above it, if that is still to be made), so that what is in it only needs
-to be renamed. Programs get there by its
-open folder, never by its path: whoever owns ``dest`` can move the stage away and put something in its place. What came
-out is looked at again before any of it is placed, because a program may read an archive otherwise than we do.
+The stage is a folder of mode 0700 within ``dest`` (or above it, if ``dest`` does not exist), so that its content only
+needs to be renamed. Programs reach it by its open descriptor, never by its path, because the owner of ``dest`` can
+rename the stage and put another folder in its place. What was extracted is checked again before it is moved, because a
+program may read an archive otherwise than pushsalt does.
 
     .pushsalt-extract-<random>/      0700, ours, locked while in use
-        <random>/                    what the archive has; its owner and mode may be those of the archive's "."
+        <random>/                    the content of the archive; owner and mode may be those of the archive's "."
 """
 
 import errno
@@ -24,23 +24,24 @@ from thin.utils.files.places import A_LINK, LISTED, NOFOLLOW, named
 from thin.utils.programs.commands import OpenFolder
 
 PREFIX = ".pushsalt-extract-"
-#: Levels of folders that an archive may have: each is two open folders here.
+#: The maximum depth of folders in an archive: each level needs two open folders.
 DEPTH = 200
 _COPIED = 1 << 18
 
 
 class Held(object):
-    """What is to be moved, in the open folder ``tree``, and where to: the open folder ``dest``, of ``path``. The stage
-    is in ``base``."""
+    """Files to move: from the open folder ``tree`` to the open folder ``dest``, whose path is ``path``. ``base`` is the
+    open folder that contains the stage."""
 
     def __init__(self, path):
         self.path = path
         self.base = self.dest = self.tree = None
-        self.times = None  # of ``dest``, when it is left
-        self.folders = {}  # path below ``tree`` -> stat, as it was before any of it was moved
+        self.times = None  # (atime, mtime) of ``dest`` to set at the end
+        self.folders = {}  # path below ``tree`` -> stat result, from before anything was moved
 
     def check(self, name, **allowed):
-        """The words that refuse what came out of the archive ``name``, or "". ``allowed``: as ``refusal``'s."""
+        """The error text if the archive ``name`` extracted something that is not allowed, or "". ``allowed``: the
+        arguments of ``archivemembers.refusal``."""
         wrong, names = [], {}
         inherited = os.fstat(self.base).st_mode & stat.S_ISGID
         for path, found in self._all(self.tree, "", DEPTH):
@@ -72,7 +73,7 @@ class Held(object):
             if not depth:
                 raise OSError(errno.ENAMETOOLONG, "The archive has more than %d levels of directories" % DEPTH, inner)
             self.folders[inner] = found
-            if os.geteuid():  # not root: we must get in, whatever mode the archive has
+            if os.geteuid():  # not root: we need access, whatever mode the archive set
                 os.chmod(name, 0o700, dir_fd=descriptor)
             below = os.open(name, LISTED, dir_fd=descriptor)
             try:
@@ -82,22 +83,24 @@ class Held(object):
                 os.close(below)
 
     def look(self):
-        """As ``check``, for what may hold anything."""
+        """Record the folders as ``check`` does, without checks."""
         for _ in self._all(self.tree, "", DEPTH):
             pass
 
     def place(self, explicit=(), owners=True):
-        """Move all into the folder. ``explicit``: the paths of folders that get mode (and owner and time: ``owners``)
-        of the archive even if they are there already; "" is ``dest`` itself. Raises OSError, Refused."""
+        """Move everything into the folder. ``explicit``: the paths of folders that get the archive's mode (with
+        ``owners`` also its owner and time) even if they existed before; "" is ``dest`` itself. Raises OSError,
+        Refused."""
         _Placing(self, frozenset(explicit), owners).run()
 
 
 class Stage(Held):
-    """``folder``: where programs run; ``name``: what they extract into, relative to it; ``inside``: that folder itself.
-    ``check`` or ``look`` come before ``place`` where there may be folders. Raises OSError.
+    """A context manager with the private folder. ``folder``: where programs run; ``name``: the folder that they extract
+    into, relative to it; ``inside``: that folder. Call ``check`` or ``look`` before ``place`` if there may be folders.
+    Raises OSError.
 
-    ``anew``: ``dest`` is removed and made again before ``place``. For that, and if it is not there yet, the stage is in
-    the next folder above it that is there."""
+    ``anew``: the caller removes and creates ``dest`` before ``place``. Then, or if ``dest`` does not exist, the stage
+    is in the nearest existing folder above it."""
 
     def __init__(self, dest, anew=False):
         super(Stage, self).__init__(dest)
@@ -146,7 +149,7 @@ class Stage(Held):
             try:
                 os.rmdir(self._own, dir_fd=self.base)
             except OSError:
-                pass  # moved away by the owner of the folder: it is empty
+                pass  # the owner of the folder moved it away: it is empty
             os.close(self.base)
         if self.dest is not None:
             if self.times:
@@ -155,7 +158,7 @@ class Stage(Held):
         self.base = self.dest = self.outer = self.tree = None
 
     def _sweep(self):
-        """Remove stages of those who were killed."""
+        """Remove the stages of processes that were killed."""
         for name in os.listdir(self.base):
             if name.startswith(PREFIX):
                 try:
@@ -173,8 +176,8 @@ class Stage(Held):
 
 
 def move(source, dest):
-    """Move all that is in our own folder ``source`` into the folder ``dest``, by open folders. It is made if it is
-    missing, and gets the owner and mode of ``source``. Raises OSError, Refused."""
+    """Move the content of our own folder ``source`` into the folder ``dest``, by open folders. ``dest`` is created if
+    it is missing, and gets the owner and mode of ``source``. Raises OSError, Refused."""
     held = Held(dest)
     try:
         with safepath.at(dest, follow=True) as place:
@@ -191,7 +194,7 @@ def move(source, dest):
 
 
 def _locked(descriptor):
-    """Lock the folder against removal; False if another process has the lock, which ends with its holder."""
+    """Lock the folder against removal by others; False if another process has locked it."""
     import fcntl
 
     try:
@@ -202,7 +205,7 @@ def _locked(descriptor):
 
 
 def _clear(descriptor):
-    """Empty a stage."""
+    """Remove the content of a stage."""
     for name in os.listdir(descriptor):
         try:
             if os.geteuid():
@@ -213,7 +216,7 @@ def _clear(descriptor):
 
 
 def _open_up(above, name):
-    """Let us, who are not root, into a folder of a stage and into those in it, whatever modes the archive has."""
+    """Give ourselves, without root's rights, access to a folder of a stage and to all folders in it."""
     os.chmod(name, 0o700, dir_fd=above)
     inner = os.open(name, LISTED, dir_fd=above)
     try:
@@ -225,17 +228,17 @@ def _open_up(above, name):
 
 
 class _Placing(object):
-    """The moving of a stage into its folder."""
+    """Moves the content of a stage into its folder."""
 
     def __init__(self, stage, explicit, owners):
         self.stage, self.explicit, self.owners = stage, explicit, owners
 
     def run(self):
-        stage, known = self.stage, os.fstat(self.stage.tree)
+        stage, wanted = self.stage, os.fstat(self.stage.tree)
         self._folder("", stage.tree, stage.dest)
         if "" in self.explicit:
-            self._dress(stage.dest, known, False)
-            stage.times = (known.st_atime_ns, known.st_mtime_ns) if self.owners else None
+            self._dress(stage.dest, wanted, False)
+            stage.times = (wanted.st_atime_ns, wanted.st_mtime_ns) if self.owners else None
 
     def _folder(self, path, source, dest):
         """Move the content of the open folder ``source`` into ``dest``; ``path`` is their path within the archive."""
@@ -256,7 +259,7 @@ class _Placing(object):
         return os.path.join(self.stage.path, path)
 
     def _subfolder(self, path, name, source, dest):
-        known = self.stage.folders[path]
+        wanted = self.stage.folders[path]
         try:
             os.mkdir(name, 0o700, dir_fd=dest)
             made = True
@@ -268,14 +271,14 @@ class _Placing(object):
             below = self._open(path, name, dest)
             self._folder(path, ours, below)
             if made or path in self.explicit:
-                self._dress(below, known, made)
+                self._dress(below, wanted, made)
         finally:
             os.close(ours)
             if below is not None:
                 os.close(below)
 
     def _open(self, path, name, dest):
-        """The folder in ``dest``; a link to a folder is followed if no other user can change it."""
+        """Open the folder in ``dest``; a link to a folder is followed if no other user can change it."""
         try:
             return os.open(name, LISTED, dir_fd=dest)
         except OSError as exc:
@@ -286,15 +289,15 @@ class _Placing(object):
         with safepath.at(self._shown(path), follow=True) as place:
             return place.enter()
 
-    def _dress(self, descriptor, known, made):
-        """Owner before mode: a change of owner clears setuid and setgid."""
+    def _dress(self, descriptor, wanted, made):
+        """Set owner, mode and times. The owner comes first: chown clears setuid and setgid."""
         now = os.fstat(descriptor)
-        if (made or self.owners) and (now.st_uid, now.st_gid) != (known.st_uid, known.st_gid):
-            os.fchown(descriptor, known.st_uid, known.st_gid)
-        if stat.S_IMODE(os.fstat(descriptor).st_mode) != stat.S_IMODE(known.st_mode):
-            os.fchmod(descriptor, stat.S_IMODE(known.st_mode))
+        if (made or self.owners) and (now.st_uid, now.st_gid) != (wanted.st_uid, wanted.st_gid):
+            os.fchown(descriptor, wanted.st_uid, wanted.st_gid)
+        if stat.S_IMODE(os.fstat(descriptor).st_mode) != stat.S_IMODE(wanted.st_mode):
+            os.fchmod(descriptor, stat.S_IMODE(wanted.st_mode))
         if made or self.owners:
-            os.utime(descriptor, ns=(known.st_atime_ns, known.st_mtime_ns))
+            os.utime(descriptor, ns=(wanted.st_atime_ns, wanted.st_mtime_ns))
 
 
 def _move(name, source, dest, found):
@@ -304,7 +307,7 @@ def _move(name, source, dest, found):
     try:
         os.rename(name, name, src_dir_fd=source, dst_dir_fd=dest)
     except (IsADirectoryError, FileExistsError):
-        os.rmdir(name, dir_fd=dest)  # an empty one gives way
+        os.rmdir(name, dir_fd=dest)  # an empty directory is replaced
         os.rename(name, name, src_dir_fd=source, dst_dir_fd=dest)
     except OSError as exc:
         if exc.errno != errno.EXDEV:
@@ -313,7 +316,7 @@ def _move(name, source, dest, found):
 
 
 def _carry(name, source, dest, found):
-    """As ``_move``, onto another file system that is mounted in the folder."""
+    """As ``_move``, if ``dest`` is on another file system: copy, then rename."""
     new = ".pushsalt-" + os.urandom(12).hex()
     try:
         if stat.S_ISREG(found.st_mode):

@@ -1,4 +1,4 @@
-"""Writes the members of a zip archive, by open folders."""
+"""Writes the members of a zip archive through open folders."""
 
 import os
 import stat
@@ -11,7 +11,7 @@ _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | NOFOLLOW
 
 
 class Inside(object):
-    """Where members come to be: below the open folder ``top``, through no link."""
+    """Resolves members to places below the open folder ``top``, through no link."""
 
     def __init__(self, top):
         self.top = top
@@ -38,7 +38,7 @@ class Inside(object):
 
 
 class Anywhere(object):
-    """Where members come to be: what their names say, from the folder ``dest`` on."""
+    """Resolves members to the paths that their names say, relative to the folder ``dest``."""
 
     def __init__(self, dest):
         self.dest = dest
@@ -59,7 +59,7 @@ def all_of(stream, found, password, extract_perms, where):
             if extract_perms and member.kind == "file":
                 _chmod(place, member, 0o666 & ~umask)
     if extract_perms:
-        for member in reversed(found):  # those within before those that hold them
+        for member in reversed(found):  # children before their parents
             if member.kind == "dir":
                 with where.place(member.name) as place:
                     _chmod(place, member, 0o777 & ~umask)
@@ -83,7 +83,7 @@ def _write(stream, member, place, password):
     if member.kind == "link":
         place.symlink(b"".join(pieces).decode("utf-8", "surrogateescape"))
         return
-    first = next(pieces, b"")  # a wrong password leaves no file
+    first = next(pieces, b"")  # before the file is created: a wrong password leaves no file
     with os.fdopen(place.open(_NEW), "wb") as target:
         target.write(first)
         for piece in pieces:

@@ -1,6 +1,6 @@
-"""Reads and writes zip archives: what ``zipfile`` does, which a minimal Python lacks.
+"""Reads and writes zip archives, as ``zipfile`` does, which a minimal Python lacks.
 
-Stored and deflated members, zip64 when reading, and the traditional encryption. Other kinds raise ZipError.
+Supports stored and deflated members, zip64 for reading, and the traditional encryption. Other kinds raise ZipError.
 """
 
 import os
@@ -12,11 +12,11 @@ _END, _END64, _LOCATOR, _ENTRY, _LOCAL = b"PK\5\6", b"PK\6\6", b"PK\6\7", b"PK\1
 
 
 class ZipError(ValueError):
-    """The archive is no zip file, damaged, of an unknown kind, or the password is wrong."""
+    """The file is no zip archive, is damaged or of an unsupported kind, or the password is wrong."""
 
 
 class Member(object):
-    """One file, directory or link: ``name``, ``mode`` (as of stat, 0 where unknown), ``encrypted``."""
+    """A file, directory or link: ``name``, ``mode`` (as in ``st_mode``, 0 if unknown), ``encrypted``."""
 
     def __init__(self, name, mode, flags, method, crc, packed, size, offset, time):
         self.name, self.mode, self.encrypted = name, mode, bool(flags & 1)
@@ -39,7 +39,7 @@ class Member(object):
 
 
 def members(stream):
-    """The members of an archive, from its directory. Raises ZipError."""
+    """The members of an archive, from its central directory. Raises ZipError."""
     stream.seek(0, 2)
     total = stream.tell()
     tail_at = max(0, total - 65557)
@@ -57,7 +57,7 @@ def members(stream):
         if record[:4] != _END64 or len(record) < 56:
             raise ZipError("Corrupt zip64 end of central directory record")
         count, size, offset = struct.unpack("<QQQ", record[32:56])
-    before = end - size - offset  # what stands before the archive, as in one that unpacks itself
+    before = end - size - offset  # the size of what precedes the archive, as in a self-extracting one
     if before < 0:
         raise ZipError("Bad offset for central directory")
     stream.seek(offset + before)
@@ -91,7 +91,7 @@ def _entry(data, at, before):
 
 
 def pieces(stream, member, password=None):
-    """Yield the member's content in pieces. Raises ZipError, at the end also for a wrong checksum."""
+    """Yield the member's content in pieces. Raises ZipError, also for a wrong checksum after the last piece."""
     import zlib
 
     stream.seek(member.offset)
@@ -159,9 +159,9 @@ def _decrypter(password):
 
 
 def write(stream, entries):
-    """Write an archive of ``(name in it, path)`` pairs: files deflated, directories by names with a slash.
+    """Write an archive of ``(name in it, path)`` pairs: files are deflated, names of directories end with a slash.
 
-    Raises OSError, and ZipError for what needs zip64.
+    Raises OSError, and ZipError if the archive would need zip64.
     """
     import time
     import zlib

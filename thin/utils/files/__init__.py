@@ -1,5 +1,5 @@
-"""Operations on files: owners and modes, whole writes, diffs, sources, trees and edits of text.
+"""Operations on files: owners and modes, atomic writes, diffs, sources, trees and edits of text.
 
-Everything here takes values and paths and returns values; Salt's dunders stay in thin/states/file.py and
-thin/modules/file.py. Each purpose is one module, so that a run imports only what its states need.
+The modules here take values and paths and return values; Salt's dunders are used in thin/states/file.py and
+thin/modules/file.py. Each module has one purpose, so that a run imports only what its states need.
 """

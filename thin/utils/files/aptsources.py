@@ -1,8 +1,8 @@
-"""apt's source lists: sources.list, sources.list.d/*.list (one line an entry) and *.sources (deb822 stanzas).
+"""Reads and writes apt's source lists: sources.list, sources.list.d/*.list (one entry per line) and *.sources (deb822).
 
 Both kinds of entry have the same attributes: ``types``, ``uris``, ``suites``, ``comps`` and ``architectures`` (lists),
 ``type``, ``uri`` and ``dist`` (text), ``disabled``, ``signedby``, ``trusted`` (True, False, None), ``comment``,
-``valid`` and ``path``. ``shown()`` is an entry's text. A file in which nothing changes is never written.
+``valid`` and ``path``. ``shown()`` returns an entry's text. A file without changes is never written.
 Salt: utils/pkg/deb.py
 """
 
@@ -33,7 +33,7 @@ _BOOLEANS = {
 
 
 def boolean(value):
-    """apt's words for yes and no. Raises ValueError for others."""
+    """The boolean of one of apt's words for yes and no. Raises ValueError for another word."""
     try:
         return _BOOLEANS[str(value).lower()]
     except KeyError:
@@ -41,9 +41,9 @@ def boolean(value):
 
 
 class Line(object):
-    """One line: an entry, an entry that is commented out, or (``valid`` False) anything else.
+    """One line: an entry, an entry that is commented out, or (``valid`` is False) any other line.
 
-    Raises SaltInvocationError for an entry that has its options but lacks the rest.
+    Raises SaltInvocationError for an entry with options that lacks the other parts.
     """
 
     def __init__(self, text, path=LIST):
@@ -76,7 +76,7 @@ class Line(object):
     def _option(self, key):
         return self.options.get(key, "").partition("=")[2]
 
-    # a stanza may have several of these, a line has one
+    # Lists, as in a stanza, which may have several of these; a line has one of each.
     types = property(lambda self: [self.type])
     uris = property(lambda self: [self.uri])
 
@@ -117,7 +117,7 @@ def _key(option):
 
 
 def _words(text):
-    """``(disabled, comment, words)``; no words where the line is no entry."""
+    """``(disabled, comment, words)`` of a line; ``words`` is empty if the line is no entry."""
     text, disabled, comment = text.strip(), False, ""
     if text.startswith("#"):
         disabled, text = True, text[1:]
@@ -134,7 +134,7 @@ def _words(text):
 
 
 def _several(key):
-    """The words of a field as a list."""
+    """A property that returns the words of a field as a list."""
 
     def get(self):
         return (self.field(key) or "").split()
@@ -147,7 +147,7 @@ def _one(key):
 
 
 class Stanza(object):
-    """One stanza of a ``.sources`` file, its comments included."""
+    """One stanza of a ``.sources`` file, with its comments."""
 
     def __init__(self, text, path):
         self.path = path
@@ -178,7 +178,7 @@ class Stanza(object):
         return value and value.strip()
 
     def set(self, key, value):
-        """Set a field; None takes it away."""
+        """Set a field; None removes it."""
         if value is None:
             self.fields.pop(self._name(key), None)
         else:
@@ -219,7 +219,7 @@ class Stanza(object):
         self.header = [line if line.startswith("#") else "#" + line for line in text.splitlines()]
 
     def shown(self):
-        """The stanza's lines, without the last one's end."""
+        """The lines of the stanza, without the last newline."""
         fields = [
             "%s:%s%s" % (key, "" if value.startswith("\n") else " ", value)
             for key, value in self.fields.items()
@@ -229,11 +229,11 @@ class Stanza(object):
 
 
 class AptSources(object):
-    """All entries of the machine, in apt's order. Files that cannot be read are left out, and never written."""
+    """All entries of the machine, in apt's order. Files that cannot be read are left out and never written."""
 
     def __init__(self, listed=LIST, parts=PARTS):
         self.entries = []
-        self._were = {}  # path -> [texts of its entries]
+        self._were = {}  # path -> [text of each entry when the file was read]
         self._list = listed
         paths = [listed]
         if os.path.isdir(parts):
@@ -257,7 +257,7 @@ class AptSources(object):
         self.entries += found
 
     def save(self):
-        """Write the files whose entries are others than they were; one in which nothing is left becomes empty."""
+        """Write the files whose entries have changed. A file without entries becomes empty."""
         from thin.utils.files import atomic
 
         now = {path: [] for path in self._were}
@@ -267,7 +267,7 @@ class AptSources(object):
             if texts == self._were.get(path):
                 continue
             between = "\n\n" if path.endswith(".sources") else "\n"
-            safepath.makedirs(os.path.dirname(path))  # apt can do without sources.list.d
+            safepath.makedirs(os.path.dirname(path))  # sources.list.d need not exist
             data = (between.join(texts) + "\n" if texts else "").encode("utf-8", "surrogateescape")
             atomic.write(path, data, mode=None if os.path.exists(path) else 0o644)
             self._were[path] = texts
@@ -276,18 +276,18 @@ class AptSources(object):
 def _line(text, path):
     try:
         return Line(text, path)
-    except (SaltInvocationError, ValueError):  # apt itself complains about it
+    except (SaltInvocationError, ValueError):  # apt itself reports the invalid line
         broken = Line("", path)
         broken.text = text
         return broken
 
 
 def comments(given):
-    """A comment, or a list of them, as one line."""
+    """A comment, or a list of comments, as one line."""
     return " ".join(str(one) for one in (given if isinstance(given, list) else [given])).strip()
 
 
 def without_slash(repo):
-    """The words of an entry with no slash at the end of its URI."""
+    """The words of an entry, without a slash at the end of its URI."""
     web = ("http://", "https://", "ftp://")
     return " ".join(word.rstrip("/") if word.startswith(web) else word for word in repo.split())

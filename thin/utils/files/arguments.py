@@ -1,4 +1,4 @@
-"""How the functions of the file execution module take their arguments."""
+"""Conversion of arguments, for the functions of the file execution module."""
 
 import os
 
@@ -19,13 +19,15 @@ def absolute(path, words="File path must be absolute."):
 
 
 def lines_given(args, kwargs):
-    """The lines of ``f(path, "a", "b")`` or ``f(path, args=["a", "b"])``."""
+    """The lines from the arguments of ``f(path, "a", "b")`` or ``f(path, args=["a", "b"])``."""
     if "args" in kwargs:
         return kwargs["args"] if isinstance(kwargs["args"], list) else [kwargs["args"]]
     return args
 
 
 def cachedir(opts):
-    """Where backups, web sources and what else modules keep lie on the target: in our private folder there (see
-    thin.worker), unless ``cachedir`` is configured or there is no such folder."""
+    """The directory on the target for backups, web sources and other files that modules keep.
+
+    It is below the private directory (see thin.worker), unless ``cachedir`` is configured. Without a private directory
+    it is Salt's /var/cache/salt/minion."""
     return opts.get("cachedir") or "/var/cache/salt/minion"

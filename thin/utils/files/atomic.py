@@ -1,11 +1,12 @@
-"""Whole writes: a file has its old content or its new one, never a part, whatever happens to disk, process or power.
+"""Atomic writes of files: after a crash or a failure, a file has its old or its new content, never a mixture.
 
-The new content goes to a file of an unguessable name beside the target, made by O_EXCL so that nothing planted there is
-followed. Owner, mode, ACL and extended attributes are set, the bytes are on disk, and only then is it renamed.
+The new content is written to a temporary file in the same folder. It has an unpredictable name and is created with
+O_EXCL, so that no link that another user put there is followed. Owner, mode, ACL and extended attributes are set and
+the bytes are synced before it is renamed.
 
-Where the inode is to stay (``keep_inode``, ``append``: names and mounts of the file elsewhere go on seeing it, and the
-folder need not be ours to write to) the content is written into the file: after all of it is known, and room for it
-is had. Salt: append, prepend, replace, keyvalue.
+With ``keep_inode``, and in ``append``, the content is written into the existing file, so that hard links and bind
+mounts of it show the new content and the folder need not be writable. This begins after all of the new content is there
+and disk space is allocated. Salt: append, prepend, replace, keyvalue.
 """
 
 import _signal as signal  # without the enums of `signal`, which cost more to import
@@ -18,18 +19,19 @@ from thin.utils.files.osutil import ONLY_COPY
 
 PIECE = 1 << 18
 ACL = "system.posix_acl_access"
-#: The tag of an ACL's entry for the file's own group.
+#: The tag of the ACL entry for the file's group.
 _GROUP = 4
-#: What belongs to the old bytes, not to the file: a write into it drops or recomputes them, too.
+#: Attributes that depend on the content, not on the file: a write into the file drops or recomputes them, too.
 _OF_CONTENT = ("security.capability", "security.ima", "security.evm")
 
 
 class Torn(OSError):
-    """Writing into a file broke off. The text says where all of its new content is."""
+    """Writing into a file failed in the middle. The text names the file with all of the new content."""
 
 
 class _Unstopped(object):
-    """Delays signals that stop the worker until an operation is complete. Its supervisor kills it seconds later."""
+    """Delays signals that stop the worker until an operation is complete. The supervisor sends SIGKILL seconds
+    later."""
 
     def __enter__(self):
         if hasattr(signal, "pthread_sigmask"):
@@ -43,11 +45,11 @@ class _Unstopped(object):
 def write(path, pieces, uid=None, gid=None, mode=None, keep_inode=False, like=None):
     """Make ``pieces`` (bytes, or an iterable of bytes) the content of the regular file ``path``.
 
-    What is not given stays as the file at ``path`` has it, and so do ACL, SELinux context and extended attributes
-    (``mode`` limits an ACL, as chmod does); a new one gets our own owner and mode 0600. ``mode`` is in bits. ``like``
-    is the descriptor of an open file whose copy it is: it has the owner, mode and ACL of that one, whatever was there.
-    A link at ``path`` is replaced: ``safepath.real`` gives the path that one leads to. Raises OSError; the old file is
-    untouched then and the temporary one is gone, but for Torn. Returns the stat result of what was written.
+    Owner and mode that are not given, ACL, SELinux context and extended attributes are those of the old file (``mode``
+    limits an ACL, as chmod does). A new file gets our own owner and mode 0600. ``mode`` is a number. ``like``: the
+    descriptor of an open file whose owner, mode and ACL are used instead, because the new file is a copy of it.
+    A symbolic link at ``path`` is replaced; ``safepath.real`` resolves it. Returns the stat result of the written file.
+    Raises OSError; then the old file is unchanged and the temporary file is removed, except for Torn.
     """
     with safepath.at(path) as place:
         return write_at(place, pieces, uid, gid, mode, keep_inode, like)
@@ -86,7 +88,7 @@ def write_at(place, pieces, uid=None, gid=None, mode=None, keep_inode=False, lik
 
 
 def append(path, data):
-    """Add bytes at the end of a regular file, which keeps its inode. Raises OSError; the file is as it was then."""
+    """Append bytes to a regular file; it keeps its inode. Raises OSError; then the file has its old size."""
     with safepath.at(path) as place:
         target = _regular(place, os.O_WRONLY | os.O_APPEND)
         try:
@@ -103,7 +105,8 @@ def append(path, data):
 
 
 def _spool(place):
-    """(descriptor, name) of a temporary file: in the same folder, or in another one (then it is a path)."""
+    """(descriptor, name) of a temporary file in the same folder. If that is not writable, it is in another folder, and
+    the name is a path."""
     try:
         return place.temporary()
     except OSError as exc:
@@ -119,7 +122,7 @@ def _take(place, temp, descriptor, old, uid, gid, mode):
         place.take(temp)
         return os.fstat(descriptor)
     except OSError as exc:
-        # a mount point, as container engines make of /etc/hosts, cannot be renamed over
+        # A mount point, such as /etc/hosts in a container, cannot be replaced by a rename.
         if exc.errno not in (errno.EBUSY, errno.EXDEV) or old is None:
             raise
         return _over(descriptor, place, temp, uid, gid, mode)
@@ -133,7 +136,8 @@ def _fill(descriptor, pieces):
 
 
 def _dress(descriptor, old, uid, gid, mode, place=None, like=None):
-    """Owner before mode: a change of owner clears setuid and setgid. ``place`` has what else the old file had."""
+    """Set owner and mode of the new file; the owner first, because chown clears setuid and setgid. ``place``: also copy
+    the extended attributes of the file there. ``like``: also copy that file's ACL."""
     now = os.fstat(descriptor)
     uid = (old.st_uid if old else now.st_uid) if uid is None else uid
     gid = (old.st_gid if old else now.st_gid) if gid is None else gid
@@ -141,7 +145,7 @@ def _dress(descriptor, old, uid, gid, mode, place=None, like=None):
         try:
             os.fchown(descriptor, uid, gid)
         except PermissionError:
-            pass  # not root: the caller looks again and says what could not be set
+            pass  # not root: the caller compares afterwards and reports what could not be set
     if place is not None and old is not None:
         _copy_attributes(place, descriptor)
     if like is not None:
@@ -161,10 +165,10 @@ def _regular(place, flags):
 
 
 def _over(descriptor, place, temp, uid, gid, mode):
-    """Put the finished content, which the file ``temp`` has, into the file that is there, and take ``temp`` away.
+    """Write the content of the temporary file ``temp`` (open as ``descriptor``) into the existing file, and remove it.
 
-    Raises Torn. While the file is written in part, ``temp`` has the only whole copy: by its mode ``osutil.sweep`` knows
-    it and leaves it, should the worker be killed.
+    Returns the stat result. Raises Torn. During the write ``temp`` is the only complete copy; its mode tells
+    ``osutil.sweep`` to leave it if the worker is killed.
     """
     target = _regular(place, os.O_WRONLY)
     try:
@@ -175,7 +179,7 @@ def _over(descriptor, place, temp, uid, gid, mode):
                 os.fchmod(descriptor, ONLY_COPY)
             except OSError:
                 pass  # a file system without modes
-            _make_room(target, old.st_size, size)  # which may make the file longer
+            _make_room(target, old.st_size, size)  # may make the file longer
             try:
                 _fill(target, iter(lambda: os.read(descriptor, PIECE), b""))
                 os.ftruncate(target, size)
@@ -193,7 +197,7 @@ def _over(descriptor, place, temp, uid, gid, mode):
 
 
 def _make_room(target, size, wanted):
-    """Have the disk keep room for a file that grows: it is full now, or not at all."""
+    """Allocate disk space for a file that grows, so that a full disk is an error now and not during the write."""
     if wanted <= size or not hasattr(os, "posix_fallocate"):
         return
     try:
@@ -205,10 +209,10 @@ def _make_room(target, size, wanted):
 
 
 def _copy_attributes(place, descriptor):
-    """Give the new file the extended attributes of the old one, its ACL among them, and no others."""
+    """Replace the extended attributes of the new file, with its ACL, by those of the old file."""
     old, new = place.attributes(), _attributes_of(descriptor)
     for name in new:
-        if name == ACL and name not in old:  # from the folder's default ACL
+        if name == ACL and name not in old:  # inherited from the folder's default ACL
             os.removexattr(descriptor, name)
     for name, value in old.items():
         if name in _OF_CONTENT or new.get(name) == value:
@@ -217,15 +221,17 @@ def _copy_attributes(place, descriptor):
             os.setxattr(descriptor, name, value)
         except OSError:
             if name == ACL:
-                raise  # without it the mode means more than it did
+                raise  # without its ACL the mode of the file would allow more
 
 
 def _copy_acl(like, descriptor, mode):
-    """Give a copy the ACL of the file ``like``, and none of its folder. Returns the mode: where no ACL can be set, that
-    of the file without the bits that only its ACL made those of the group."""
+    """Give a copy the ACL of the file ``like``, and not one that it inherited from its folder.
+
+    Returns the mode for the copy. If no ACL can be set, it is the mode of ``like`` without the group bits that come
+    from its ACL's mask."""
     acl = _attributes_of(like).get(ACL)
     if acl is None:
-        if ACL in _attributes_of(descriptor):  # from the folder's default ACL
+        if ACL in _attributes_of(descriptor):  # inherited from the folder's default ACL
             os.removexattr(descriptor, ACL)
         return mode
     try:
@@ -246,7 +252,7 @@ def _attributes_of(descriptor):
 
 
 def _default_context(path):
-    """Set the SELinux context for the new name with restorecon: a moved file keeps that of its former place."""
+    """Set the SELinux context of the new file with restorecon, because a renamed file keeps that of its first path."""
     try:
         with open("/sys/fs/selinux/enforce", encoding="utf-8") as enforce:
             if enforce.read().strip() != "1":
@@ -264,16 +270,16 @@ def _default_context(path):
 
 
 def pieces(path):
-    """The bytes of a file, one piece after the other."""
+    """Yield the bytes of a file in pieces."""
     with open(path, "rb", opener=safepath.opener) as source:
         for piece in iter(lambda: source.read(PIECE), b""):
             yield piece
 
 
 def makedirs(path, user=None, group=None, mode=None):
-    """Make every directory on the way to the file ``path`` that is not there yet, each with this owner and mode.
+    """Create the missing directories above the file ``path``, each with this owner and mode.
 
-    Returns the directories made, top first. Raises OSError (also when something in the way is no directory).
+    Returns the created directories, topmost first. Raises OSError, also if a component of the path is no directory.
     """
     missing, directory = [], os.path.normpath(os.path.dirname(os.path.abspath(path)))
     while not os.path.isdir(directory):
@@ -283,7 +289,7 @@ def makedirs(path, user=None, group=None, mode=None):
     for directory in reversed(missing):
         try:
             mkdir(directory, user, group, mode)
-        except FileExistsError:  # another process made it meanwhile, a parallel state for instance
+        except FileExistsError:  # another process created it meanwhile, such as a parallel state
             if not os.path.isdir(directory):
                 raise
         else:
@@ -292,7 +298,7 @@ def makedirs(path, user=None, group=None, mode=None):
 
 
 def mkdir(path, user=None, group=None, mode=None):
-    """Make one directory. A given mode is set exactly; the default depends on the umask."""
+    """Create one directory. ``mode`` is set exactly; without it, the umask decides."""
     with safepath.at(path) as place:
         place.mkdir(0o777 if mode is None else 0o700)
         with place.pin() as pinned:

@@ -1,5 +1,5 @@
-"""Copies of a file as it was before a change: ``backup: minion`` under ``<cachedir>/file_backup``, named by time as
-Salt does."""
+"""Copies of files before a change: ``backup: minion``, in ``<cachedir>/file_backup``, with Salt's names, which have the
+time."""
 
 import os
 import re
@@ -8,7 +8,7 @@ import time
 from thin.utils.files import atomic, safepath
 
 STAMP = "%a_%b_%d_%H:%M:%S_%Y"
-#: That which keeps what a job changes, while it does (thin.utils.files.keeping).
+#: The Keeper that records the files that a state changes while it runs (thin.utils.files.keeping), or None.
 keeper = None
 SUFFIX = re.compile(r"_(\w{3}_\w{3}_\d\d_\d\d:\d\d:\d\d_\d{6}_\d{4})$")
 
@@ -18,14 +18,14 @@ def root(cachedir):
 
 
 def keep(path, mode, cachedir):
-    """Copy the file away when ``mode`` is "minion" or "both". Returns the copy's path. Raises OSError."""
+    """Copy the file if ``mode`` is "minion" or "both". Returns the copy's path, else None. Raises OSError."""
     if mode not in ("minion", "both"):
         return None
     return copy(path, cachedir) if keeper is None else keeper.keep(path)
 
 
 def copy(path, cachedir):
-    """Copy the file away. Returns the copy's path. Raises OSError."""
+    """Copy the file to the folder of backups. Returns the copy's path. Raises OSError."""
     now = time.time()
     stamp = time.strftime(STAMP, time.localtime(now))
     name = "%s_%s%s_%s" % (os.path.basename(path), stamp[:-4], ("%d" % (now * 1000000))[-6:], stamp[-4:])
@@ -37,7 +37,7 @@ def copy(path, cachedir):
 
 
 def listed(path, cachedir, limit=None):
-    """{number: {"Backup Time", "Size", "Location"}} of a file's copies, the newest is 0."""
+    """``{number: {"Backup Time", "Size", "Location"}}`` of a file's copies; 0 is the newest."""
     folder = os.path.join(root(cachedir), os.path.dirname(path)[1:])
     base, found = os.path.basename(path), []
     for name in os.listdir(folder) if os.path.isdir(folder) else ():

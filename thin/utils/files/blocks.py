@@ -1,4 +1,5 @@
-"""Text between two marker lines, and ``key = value`` lines: found, replaced, added. Pure on text."""
+"""Finds, replaces and adds text between two marker lines, and comments lines out. Pure, except for ``*_in_file`` and
+``comment_line``."""
 
 import re
 
@@ -8,7 +9,7 @@ NOT_FOUND = "Cannot edit marked block. Markers were not found in file."
 
 
 def lines_of(text):
-    """Lines with their ends, which are ``\\n`` or ``\\r\\n``."""
+    """The lines of a text with their newlines, ``\\n`` or ``\\r\\n``."""
     return re.findall(r"[^\n]*\n|[^\n]+", text)
 
 
@@ -27,9 +28,9 @@ def replace(
     insert_before_match=None,
     insert_after_match=None,
 ):
-    """``text`` with ``content`` between the markers; without markers the block is added if requested.
+    """``text`` with ``content`` between the markers. If there are no markers, the block is added where requested.
 
-    Raises CommandExecutionError when there is no place for it, or no end. Salt: ``file.blockreplace``.
+    Raises CommandExecutionError if there is no place for it, or the end marker is missing. Salt: ``file.blockreplace``.
     """
     old = lines_of(text)
     newline = _newline(old)
@@ -68,7 +69,8 @@ def replace(
 
 
 def _body(content, end, newline, append_newline):
-    """The lines of the content and that of the end marker, which joins the last of them unless a newline is added."""
+    """The lines of the content and the end marker. The marker follows the content's last line without a newline, unless
+    ``append_newline``."""
     lines = [line + newline for line in content.replace("\r\n", "\n").split("\n")]
     if not append_newline:
         end = lines.pop()[: -len(newline)] + end
@@ -89,7 +91,8 @@ def replace_in_file(
     insert_before_match=None,
     insert_after_match=None,
 ):
-    """``file.blockreplace``: the unified diff (True if it is not shown); "" or False without changes."""
+    """``file.blockreplace``. Returns the unified diff ("" without changes); with ``show_changes=False`` whether
+    something changes. Raises SaltInvocationError, CommandExecutionError."""
     import os
 
     from thin.utils.files import diff, edit
@@ -127,7 +130,7 @@ def replace_in_file(
 
 
 def comment_pattern(regex, char="#", cmnt=True):
-    """The expression for lines to comment or uncomment."""
+    """The regular expression of the lines to comment out (``cmnt``), or of those to comment in."""
     core, end = regex.lstrip("^").rstrip("$"), "$" if regex.endswith("$") else ""
     if cmnt:
         return "%s(%s)%s" % ("^" if regex.startswith("^") else "", core, end)
@@ -135,7 +138,8 @@ def comment_pattern(regex, char="#", cmnt=True):
 
 
 def comment_line(path, regex, char="#", cmnt=True, backup=".bak"):
-    """Comment lines out or back in. The diff of those lines, False when none matched. Salt: ``file.comment_line``."""
+    """Comment lines out or in. Returns the diff of these lines, or False if none matched. Salt:
+    ``file.comment_line``."""
     import os
 
     from thin.utils.files import diff, edit, safepath
@@ -156,7 +160,7 @@ def comment_line(path, regex, char="#", cmnt=True, backup=".bak"):
 
 
 def commented(data, regex, char="#", cmnt=True):
-    """``(lines that match, the same commented out or back in, all bytes then)``."""
+    """``(lines that match, the changed lines, all bytes of the new content)``."""
     from thin.utils.files import edit
 
     search = edit.compiled(comment_pattern(regex, char, cmnt)).match

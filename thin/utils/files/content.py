@@ -1,7 +1,7 @@
-"""The wanted content of a managed file; its digest alone is used as long as possible.
+"""The wanted content of a managed file. As long as possible, only its digest is used.
 
-Each kind has ``hash_type`` and ``hsum`` (what to compare an existing file with), ``pieces()`` (the bytes, fetched on
-first use) and ``read()``. Comparing costs no transfer; only what differs is fetched.
+Each class has ``hash_type`` and ``hsum`` (to compare with an existing file), ``pieces()`` (the bytes, fetched at the
+first call) and ``read()``. A comparison needs no transfer: the bytes are only fetched if they differ.
 """
 
 import os
@@ -9,16 +9,16 @@ import os
 from thin.exceptions import CommandExecutionError
 from thin.utils.files import atomic, hashes
 
-#: the end of the name of a temporary file that ``spooled`` made
+#: The suffix of temporary files that ``spooled`` creates.
 SPOOL = ".spool"
 
 
 class Failed(CommandExecutionError):
-    """The file cannot be made as wished; the text is the state's whole comment."""
+    """The file cannot be managed. The text is the whole comment of the state."""
 
 
 class Data(object):
-    """Bytes in memory: contents of a state, rendered templates. They touch no disk but that of the managed file."""
+    """Bytes in memory: contents of a state, rendered templates. They are written to no file but the managed one."""
 
     hash_type = "sha256"
 
@@ -37,7 +37,7 @@ class Data(object):
 
 
 class LocalFile(object):
-    """A file of this machine. With a ``source_sum`` its bytes must have that digest."""
+    """A file of this machine. If ``source_sum`` is given, its bytes must have that digest."""
 
     def __init__(self, path, source_sum=None, words=None):
         self.path = path
@@ -46,8 +46,8 @@ class LocalFile(object):
         self._words = words if source_sum else None
 
     @property
-    def known(self):
-        """Whether the digest is known without reading the bytes."""
+    def has_digest(self):
+        """Whether the digest is given or was computed already, so that the bytes need not be read."""
         return self._hsum is not None
 
     @property
@@ -57,7 +57,7 @@ class LocalFile(object):
         return self._hsum
 
     def fetched(self):
-        """The path of the bytes. Raises Failed if they do not match the digest."""
+        """The path of the file. Raises Failed if its bytes do not have the digest."""
         if self._words:
             found = hashes.file_hash(self.path, self.hash_type)
             if found != self._hsum:
@@ -89,7 +89,7 @@ class Fetched(LocalFile):
 
 
 def same(content, path):
-    """True when the regular file at ``path`` has this content already. Raises OSError."""
+    """Whether the regular file at ``path`` has this content already. Raises OSError."""
     if isinstance(content, Data):
         return os.path.getsize(path) == len(content.data) and _read(path) == content.data
     return hashes.file_hash(path, content.hash_type) == content.hsum
@@ -107,7 +107,7 @@ def _read(path):
 
 
 def spooled(content):
-    """The path of a private temporary file with these bytes; manage_file and its like take it away."""
+    """The path of a private temporary file with these bytes; the caller, such as manage_file, removes it."""
     from thin.utils.files import osutil
 
     descriptor, path = osutil.mkstemp(suffix=SPOOL)
@@ -117,7 +117,7 @@ def spooled(content):
 
 
 def unspool(path):
-    """Remove what ``spooled`` made; any other path stays."""
+    """Remove a file that ``spooled`` created; any other path is left."""
     from thin.utils.files import safepath
 
     if path and os.path.basename(path).startswith(".pushsalt-") and path.endswith(SPOOL):

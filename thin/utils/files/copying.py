@@ -9,7 +9,7 @@ from thin.utils.files import atomic, safepath, safetree, walk
 
 
 def copy(src, dst, recurse=False, remove_existing=False):
-    """Copy ``src`` to ``dst``. True; raises SaltInvocationError, CommandExecutionError. Salt: ``file.copy``."""
+    """Copy ``src`` to ``dst``. Returns True; raises SaltInvocationError, CommandExecutionError. Salt: ``file.copy``."""
     if os.path.isdir(dst) or os.path.isdir(src):
         if not recurse:
             raise SaltInvocationError("Cannot copy overwriting a directory without recurse flag set to true!")
@@ -23,7 +23,7 @@ def copy(src, dst, recurse=False, remove_existing=False):
 
 
 def move(src, dst):
-    """Rename, or copy and take away where ``dst`` is on another file system; into ``dst`` where that is a directory.
+    """Rename, or copy and remove if ``dst`` is on another file system. If ``dst`` is a directory, move into it.
 
     Raises OSError. Salt: ``file.move``.
     """
@@ -60,7 +60,7 @@ def _copy(src, dst, times=False):
             source, path = folder.place(name), os.path.join(target, name)
             found = source.look()
             if found is None:
-                continue  # gone in between
+                continue  # removed meanwhile
             if stat.S_ISLNK(found.st_mode):
                 walk.remove(path)
                 safepath.symlink(source.readlink(), path)
@@ -81,7 +81,7 @@ def _copy_file(source, dst, times):
 
 
 def _dress(path, found, times):
-    """Give a folder the owner and mode that another has."""
+    """Give a folder the owner and mode of the stat result ``found``."""
     with safepath.at(path, follow=True) as place, place.pin() as pinned:
         pinned.chown(found.st_uid, found.st_gid)
         pinned.chmod(stat.S_IMODE(found.st_mode))

@@ -1,4 +1,4 @@
-"""Serialization for file.serialize. The controller serializes formats that the standard library cannot write."""
+"""Serialization for file.serialize. The controller does it for formats that the standard library cannot write."""
 
 from thin import link
 from thin.exceptions import CommandExecutionError
@@ -6,14 +6,14 @@ from thin.utils.files import serial
 
 
 def flat(options):
-    """A list of one-item dicts as one dict, as SLS files write options."""
+    """One dict from a list of one-item dicts, as SLS files write options."""
     if isinstance(options, dict):
         return dict(options)
     return {key: value for item in options or () for key, value in (item.items() if isinstance(item, dict) else ())}
 
 
 def dumps(kind, dataset, options, encoding=None):
-    """The text (bytes of a plist) of a dataset. Raises CommandExecutionError with the reason."""
+    """The text (bytes for a plist) of a dataset. Raises CommandExecutionError with the reason."""
     try:
         if kind == "json":
             defaults = {"indent": 2, "separators": (",", ": "), "sort_keys": True, "ensure_ascii": False}
@@ -40,7 +40,7 @@ def dumps(kind, dataset, options, encoding=None):
 
 
 def loads(kind, path, options):
-    """The data that a file has. Raises CommandExecutionError with the reason."""
+    """The data in a file. Raises CommandExecutionError with the reason."""
     from thin.utils.files import edit
 
     raw = edit.read(path)
@@ -64,7 +64,7 @@ def loads(kind, path, options):
             return {section: dict(parser.items(section)) for section in parser.sections()}
     except CommandExecutionError:
         raise
-    except Exception as exc:  # each format has its own kind of error
+    except Exception as exc:  # each format has its own exception
         raise CommandExecutionError("Failed to deserialize existing data: %s" % exc)
     return _ask("deserialize", kind, text, options)
 
@@ -94,7 +94,7 @@ def _ini(dataset, options):
 def _ask(what, kind, data, options):
     try:
         return link.ask("slsutil." + what, [kind, data], options)
-    except Exception as exc:  # LinkError, or the error there by its own name
+    except Exception as exc:  # LinkError, or an error that has the name of the controller's
         if "deserialize" == what:
             raise CommandExecutionError("Failed to deserialize existing data: %s" % exc)
         raise CommandExecutionError(
@@ -104,7 +104,7 @@ def _ask(what, kind, data, options):
 
 
 def merged(old, new):
-    """``new`` over ``old``, dicts within dicts; lists are replaced."""
+    """``new`` merged over ``old``: dicts recursively, other values and lists are replaced."""
     if not (isinstance(old, dict) and isinstance(new, dict)):
         return new
     out = dict(old)
@@ -114,7 +114,7 @@ def merged(old, new):
 
 
 def difference(old, new):
-    """{key: {"old", "new"}} of what differs, dicts within dicts, in the shape of Salt's recursive diff."""
+    """``{key: {"old", "new"}}`` of the differences, nested for dicts, in the shape of Salt's recursive diff."""
     found = {}
     for key in list(old) + [key for key in new if key not in old]:
         before, after = old.get(key, "<_null_>"), new.get(key, "<_null_>")

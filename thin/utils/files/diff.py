@@ -1,10 +1,10 @@
-"""Differences between two contents, in the words of Salt's ``changes: {diff: ...}``."""
+"""Diffs of two contents, with the texts of Salt's ``changes: {diff: ...}``."""
 
 import os
 
 from thin.utils.files import safepath
 
-#: Bytes (of lists of lines: characters) of either side up to which two texts are compared line by line.
+#: The maximum of bytes (for lists of lines: characters) of either side that are compared line by line.
 LIMIT = 2 * 1024 * 1024
 TOO_LARGE = "Replace a text of %d bytes with one of %d bytes (too large to show what differs)"
 HIDDEN = "<show_changes=False>"
@@ -14,8 +14,8 @@ _HIGH = bytes(range(128, 255))
 
 
 def is_binary(data):
-    """Salt's guess: a zero byte, or more than 30 % of bytes that are no text; bytes above 127 are text in valid
-    UTF-8."""
+    """Whether data are binary, by Salt's rule: a zero byte, or more than 30 % of bytes that are no text. Bytes above
+    127 are text if the data are valid UTF-8."""
     if not data or b"\0" in data:
         return bool(data)
     try:
@@ -27,7 +27,7 @@ def is_binary(data):
 
 
 def is_text_file(path):
-    """False for a file that cannot be read, or whose first 512 bytes are binary."""
+    """Whether the first 512 bytes of a file are text; False for a file that cannot be read."""
     try:
         with open(path, "rb") as source:
             return not is_binary(source.read(512))
@@ -36,7 +36,7 @@ def is_text_file(path):
 
 
 def text(data):
-    """Bytes as text for people: UTF-8, else Latin-1."""
+    """Bytes as text for people: decoded as UTF-8, else as Latin-1."""
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError:
@@ -44,7 +44,7 @@ def text(data):
 
 
 def _lines(data):
-    """Lines end at line feeds only, as those of a binary file object do."""
+    """The lines of bytes; only line feeds end one, as in a binary file object."""
     parts = data.split(b"\n")
     lines = [part + b"\n" for part in parts[:-1]]
     if parts[-1]:
@@ -53,9 +53,9 @@ def _lines(data):
 
 
 def unified(old, new, old_name="", new_name="", binary=True):
-    """The unified diff of two contents (bytes), "" when they are equal, a sentence when one of them is binary.
+    """The unified diff of two contents (bytes): "" if they are equal, a sentence if one of them is binary.
 
-    ``binary`` false diffs them as text whatever they are.
+    ``binary=False``: compare them as text in any case.
     """
     if old == new:
         return ""
@@ -70,7 +70,7 @@ def unified(old, new, old_name="", new_name="", binary=True):
 
 
 def _of_binaries(old, new):
-    """The sentence when one of two beginnings is binary, else ""."""
+    """The sentence if one of the contents with these beginnings is binary, else ""."""
     binaries = is_binary(old), is_binary(new)
     if all(binaries):
         return "Replace binary file"
@@ -80,9 +80,9 @@ def _of_binaries(old, new):
 
 
 def of_files(old, new, old_name="", new_name=""):
-    """``unified`` of two files that differ, which are not read whole when they are binary or large.
+    """``unified`` of two different files; binary and large ones are not read as a whole.
 
-    ``old``: a path, None for nothing.
+    ``old``: a path, or None if there was no file.
     """
     heads, sizes = [], []
     for path in (old, new):
@@ -102,7 +102,7 @@ def of_files(old, new, old_name="", new_name=""):
 
 
 def of_lines(old, new, joint=""):
-    """The unified diff of two lists of text lines."""
+    """The unified diff of two lists of lines."""
     sizes = [sum(map(len, side)) for side in (old, new)]
     if max(sizes) > LIMIT:
         return TOO_LARGE % tuple(sizes)
@@ -112,7 +112,7 @@ def of_lines(old, new, joint=""):
 
 
 def matters(diff, ignore_ordering=False, ignore_whitespace=False, ignore_comment_characters=None):
-    """False if a unified diff contains only ignored differences: moved lines, white space, comments."""
+    """Whether a unified diff has differences other than ignored ones: moved lines, white space, comments."""
     if diff.startswith(TOO_LARGE[:14]):
         return True
     comments = ignore_comment_characters or []

@@ -1,4 +1,4 @@
-"""Steps of ``file.directory``: removing an obstacle, creation, comparison of the content, and changes."""
+"""The steps of ``file.directory``: remove an obstacle, create, compare the content, change."""
 
 import os
 import stat
@@ -9,8 +9,8 @@ REMOVED = {"removed": "Removed due to clean"}
 
 
 def make_way(name, ret, force, backupname, allow_symlink, test):
-    """Remove, or rename to ``backupname``, a file at ``name`` that is no directory. Recorded in ``ret``; returns an
-    error if it is not allowed.
+    """Remove a file or link at ``name``, or rename it to ``backupname``. Records this in ``ret``. Returns the error
+    text if it is not allowed, else "".
     """
     link = os.path.islink(name)
     if not (os.path.isfile(name) or (link and (force or not allow_symlink))):
@@ -44,11 +44,11 @@ def make_way(name, ret, force, backupname, allow_symlink, test):
 
 
 def make(name, ret, user, group, mode, makedirs, test):
-    """The return for a directory that is not there yet."""
+    """Create the directory ``name``. Fills and returns ``ret``."""
     from thin.utils.files import atomic
     from thin.utils.files.states import failed
 
-    ret["changes"][name] = {"directory": "new"}  # where it fails, too: so it is with Salt
+    ret["changes"][name] = {"directory": "new"}  # as in Salt also if it fails
     if test:
         ret["result"] = None
         ret["comment"] = "The following files will be changed:\n%s: directory - new\n" % name
@@ -65,7 +65,7 @@ def make(name, ret, user, group, mode, makedirs, test):
 
 
 def drifts(name, tree, aspects, user, group, dir_mode, file_mode, follow_symlinks, children_only):
-    """{path: what differs}, those below first, the directory itself last, as Salt lists them."""
+    """``{path: what differs}``: content before its directory, ``name`` at the end, as in Salt."""
     found = {}
     inner_user = user if "user" in aspects else None
     inner_group = group if "group" in aspects else None
@@ -86,14 +86,14 @@ def drifts(name, tree, aspects, user, group, dir_mode, file_mode, follow_symlink
 def _note(found, path, user, group, mode, follow_symlinks):
     st = owner.look(path, follow_symlinks)
     if st is None:
-        return  # gone in between
+        return  # removed meanwhile
     change = owner.drift(st, user, group, None if stat.S_ISLNK(st.st_mode) else mode)
     if change:
         found[path] = change
 
 
 def predicted(name, ret, found, removed):
-    """The return of a dry run. Raises ``safepath.Refused`` where root would not go."""
+    """The return of a dry run. Raises ``safepath.Refused`` if a change would be refused."""
     if found or removed:
         safepath.check(os.path.join(name, "any"))
     ret["changes"].update(found)
@@ -113,7 +113,7 @@ def predicted(name, ret, found, removed):
 
 
 def converge(name, ret, found, removed, silent, children_only, follow_symlinks):
-    """Change what differs, remove unwanted files, and set the return."""
+    """Change what differs, remove the paths ``removed``, and fill the return."""
     words = []
     ret["changes"].update(found)
     ret["changes"].update((path, REMOVED) for path in removed)
@@ -122,7 +122,7 @@ def converge(name, ret, found, removed, silent, children_only, follow_symlinks):
             if path in found:
                 try:
                     done, failed = owner.enforce(path, found[path], follow_symlinks, near=near)
-                except OSError as exc:  # one that was exchanged meanwhile keeps nobody from the others
+                except OSError as exc:  # the others are changed, even if a file was exchanged meanwhile
                     done, failed = {}, [exc.strerror]
                 words += ["%s: %s" % (path, word) if path != name else word for word in failed]
                 ret["changes"].update(done)

@@ -1,4 +1,4 @@
-"""Edits of file contents: substitutions, text at the end or beginning. Pure on bytes; ``commit`` writes the result."""
+"""Edits of file contents: substitutions, added lines. Most functions are pure; ``commit`` writes the result."""
 
 import os
 import re
@@ -9,7 +9,8 @@ from thin.utils.files import atomic, diff, large, safepath
 
 
 def regex_flags(flags):
-    """The number of Salt's flags: a number, a flag's name (``MULTILINE``), or a list of names."""
+    """The integer of the flags in Salt's forms: an integer, a flag's name (``MULTILINE``), or a list of names. Raises
+    CommandExecutionError."""
     if isinstance(flags, int):
         return int(flags)
     names = [flags] if isinstance(flags, str) else flags
@@ -28,7 +29,8 @@ def regex_flags(flags):
 
 
 def compiled(pattern, flags=0):
-    """The pattern, whatever it is given as. Raises SaltInvocationError with the reason for one that is none."""
+    """The compiled pattern; accepts a string, bytes or a compiled one. Raises SaltInvocationError for an invalid
+    one."""
     try:
         return re.compile(pattern, regex_flags(flags))
     except (re.error, ValueError) as exc:
@@ -36,11 +38,11 @@ def compiled(pattern, flags=0):
 
 
 class Substitution(object):
-    """What ``file.replace`` makes of a content: each match of ``pattern`` replaced; where none matched, with a line
-    added if that is asked for.
+    """The change that ``file.replace`` makes to a content: replaces each match of ``pattern``. If nothing matches, it
+    adds a line where ``append`` or ``prepend`` request it.
 
-    The line is ``not_found_content``, else ``repl``; it is not added when the content has it as a line already.
-    ``kind`` is that of the content, bytes or str, and all others become the same.
+    The line is ``not_found_content``, else ``repl``; it is not added if the content has it as a line already.
+    ``kind`` is the type of the content, bytes or str; the other arguments are converted to it.
     """
 
     def __init__(
@@ -86,14 +88,14 @@ class Substitution(object):
         return result + self.line + self.newline
 
     def edits(self, data):
-        """Yield (start, end, bytes to put there) of each change, in order; ``data`` may be a mapped file."""
+        """Yield (start, end, replacement) of each change, in order; ``data`` may be a memory-mapped file."""
         hits, before = 0, None
         for match in self.pattern.finditer(data):
             if self.count and hits >= self.count:
                 return
             start, end = match.span()
             if hits and start == end == before and sys.version_info < (3, 7):
-                continue  # as ``sub`` there
+                continue  # as ``sub`` does in Python 3.6
             yield start, end, match.expand(self.template) if self.fixed is None else self.fixed
             hits, before = hits + 1, end
         if hits or self.wanted is None or self.wanted.search(data):
@@ -105,7 +107,7 @@ class Substitution(object):
             yield end, end, (b"" if data[-1:] in (b"", self.newline) else self.newline) + self.line + self.newline
 
     def measured(self, data):
-        """Yield the sizes of ``data`` and of the new content as text; none if they are equal."""
+        """Yield a text with the sizes of ``data`` and of the new content; nothing if they are equal."""
         size, differs = len(data), False
         for start, end, new in self.edits(data):
             size += len(new) - (end - start)
@@ -131,7 +133,7 @@ def _slices(data, start, end):
 
 
 def line_diff(old, new):
-    """The unified diff of two contents as text, lines ending at any line break."""
+    """The unified diff of two contents as text; any line break ends a line."""
     if old == new:
         return ""
     both = [content.splitlines(True) for content in (old, new)]
@@ -157,7 +159,8 @@ def replace_in_file(
     backslash_literal=False,
     encoding=None,
 ):
-    """``file.replace``: the unified diff (True if it is not shown); "" or False without changes."""
+    """``file.replace``. Returns the unified diff ("" without changes); with ``show_changes=False`` whether something
+    changes. Raises SaltInvocationError, CommandExecutionError."""
     if append_if_not_found and prepend_if_not_found:
         raise SaltInvocationError("Only one of append and prepend_if_not_found is permitted")
     real = _editable(path, ignore_if_missing)
@@ -200,7 +203,7 @@ def _replace_in_large(path, real, change, backup, dry_run, show_changes, preserv
 
 
 def search_file(path, pattern, flags=8, ignore_if_missing=False, encoding=None):
-    """True when the pattern matches somewhere in the file."""
+    """Whether the pattern matches somewhere in the file."""
     real = _editable(path, ignore_if_missing)
     if real is None:
         return False
@@ -215,7 +218,7 @@ def search_file(path, pattern, flags=8, ignore_if_missing=False, encoding=None):
 
 
 def _editable(path, ignore_if_missing):
-    """The path that it leads to; None for a missing file that does not matter. Raises SaltInvocationError."""
+    """The path without links. For a missing file None with ``ignore_if_missing``, else raises SaltInvocationError."""
     real = safepath.real(os.path.expanduser(path))
     if os.path.exists(real):
         return real
@@ -225,7 +228,8 @@ def _editable(path, ignore_if_missing):
 
 
 class _readable(object):
-    """What cannot be read within is an error of the file ``path``. Raises CommandExecutionError."""
+    """Context manager: an error of reading within it is an error of the file ``path``. Raises
+    CommandExecutionError."""
 
     def __init__(self, path):
         self.path = path
@@ -244,7 +248,7 @@ def _refuse_binary(data, path):
 
 
 def _text_of(path, encoding):
-    """The file's bytes, or its text when an encoding is given."""
+    """The bytes of a file, or its text if an encoding is given."""
     with _readable(path):
         data = read(path)
         if encoding:
@@ -254,35 +258,35 @@ def _text_of(path, encoding):
 
 
 def add_lines(data, lines):
-    """``data`` with lines after its last one, which gets its end if it has none."""
+    """``data`` with lines appended. A newline is added to its last line if that has none."""
     if data and not data.endswith(b"\n"):
         data += b"\n"
     return data + b"".join(_encoded(line) + b"\n" for line in lines)
 
 
 def addition(path, lines):
-    """The bytes that ``add_lines`` appends to a file. Raises OSError."""
+    """The bytes that ``add_lines`` would append to a file. Raises OSError."""
     with open(path, "rb", opener=safepath.opener) as source:
         source.seek(max(0, source.seek(0, os.SEEK_END) - 1))
         return (b"\n" if source.read(1) not in (b"", b"\n") else b"") + add_lines(b"", lines)
 
 
 def preface(data, lines):
-    """``data`` with lines before its first one."""
+    """``data`` with lines prepended."""
     return b"".join(_encoded(line) + b"\n" for line in lines) + data
 
 
 def prefaced(path, lines):
-    """Yield the content of a file with lines before its first one. Raises OSError."""
+    """Yield the content of a file with lines prepended. Raises OSError."""
     yield preface(b"", lines)
     for piece in atomic.pieces(path):
         yield piece
 
 
 def begins(path, lines):
-    """Whether these are the first lines of the file. Raises OSError."""
+    """Whether a file begins with these lines. Raises OSError."""
     with open(path, "rb", opener=safepath.opener) as source:
-        head = source.read(sum(len(_encoded(line)) + 4 for line in lines) + 4)  # the ends of lines, one letter more
+        head = source.read(sum(len(_encoded(line)) + 4 for line in lines) + 4)  # with room for newlines and a character
     try:
         text = head.decode("utf-8")
     except UnicodeDecodeError as exc:
@@ -295,14 +299,15 @@ def _encoded(line):
 
 
 def spaced(text):
-    """A regular expression for ``text`` with any white space, or none, between its words. Salt: stringutils."""
+    """A regular expression that matches ``text`` with any white space, or none, between its words. Salt:
+    stringutils."""
 
     def words(line):
         if "'" not in line or '"' not in line:
             return line.split()
         if "'\\\"" in line:
             return re.findall(r"[^ \t\r\n]+", line)
-        found = re.findall(r'"[^"]*"|[^" \t\r\n][^ \t\r\n]*|"', line)  # quotes that begin a word keep its spaces
+        found = re.findall(r'"[^"]*"|[^" \t\r\n][^ \t\r\n]*|"', line)  # spaces within quotes belong to the word
         return line.split() if '"' in found else found
 
     gap = r"(?:[\s]+)?"
@@ -311,8 +316,8 @@ def spaced(text):
 
 
 def has(data, text, ignore_whitespace=True):
-    """True when ``data`` (bytes, a mapped file) has the text already: its words, or else what it matches as a regular
-    expression."""
+    """Whether ``data`` (bytes, or a mapped file) contains the text: its words with any white space between them, or,
+    with ``ignore_whitespace=False``, a match of it as a regular expression."""
     pattern = spaced(text) if ignore_whitespace else text
     try:
         return re.search(_encoded(pattern), data, re.MULTILINE) is not None
@@ -320,19 +325,19 @@ def has(data, text, ignore_whitespace=True):
         return data.find(_encoded(text)) >= 0
 
 
-#: Bytes of a large file that are looked at together, and of those before them that are looked at again.
+#: The bytes of a large file that are searched together, and how many of those before are searched again.
 WINDOW, AGAIN = 8 * 1024 * 1024, 1024 * 1024
 
 
 def lacking(path, texts, ignore_whitespace=True):
-    """Those of the texts that the file does not have (see ``has``), which is not read whole. Raises OSError."""
+    """The texts that the file does not contain (see ``has``). It is not read as a whole. Raises OSError."""
     if large.is_large(path):
 
         def look(data):
             return (b"%d " % at for at, text in enumerate(texts) if has(data, text, ignore_whitespace))
 
         found = set(map(int, b"".join(large.pieces(path, look)).split()))
-    else:  # a Python that cannot map files
+    else:  # small, or a Python that cannot map files
         found, again = set(), max([AGAIN] + [2 * len(_encoded(text)) for text in texts])
         for window in _windows(path, again):
             found |= {at for at, text in enumerate(texts) if at not in found and has(window, text, ignore_whitespace)}
@@ -340,7 +345,7 @@ def lacking(path, texts, ignore_whitespace=True):
 
 
 def _windows(path, again):
-    """The lines of a file, many at once, each time with the last ones before them."""
+    """Yield windows of a file that end at a line end; each begins with the last ``again`` bytes of the one before."""
     held, fresh = b"", 0
     for piece in atomic.pieces(path):
         held, fresh = held + piece, fresh + len(piece)
@@ -356,10 +361,10 @@ def read(path):
 
 
 def commit(path, data, backup=None, keep_inode=False):
-    """Write the edited content; owner and mode stay. ``backup`` is a suffix for a copy of the old file in the same
+    """Write the edited content; owner and mode are kept. ``backup``: a suffix for a copy of the old file in the same
     folder.
 
-    Follows links. Raises CommandExecutionError with the reason; the file is as it was then.
+    Follows links. Raises CommandExecutionError with the reason; then the file is unchanged.
     """
     real = safepath.real(path)
     try:
@@ -371,7 +376,7 @@ def commit(path, data, backup=None, keep_inode=False):
 
 
 def extend(path, data):
-    """Add bytes at the end of the file, through links; it keeps its inode. Raises CommandExecutionError."""
+    """Append bytes to the file, following links; it keeps its inode. Raises CommandExecutionError."""
     try:
         atomic.append(safepath.real(path), data)
     except OSError as exc:
@@ -379,7 +384,7 @@ def extend(path, data):
 
 
 def save(path, suffix):
-    """Copy the file to its name with a suffix; where the name is a link, a link of that suffix leads to the copy."""
+    """Copy the file to its path with a suffix. If ``path`` is a link, a link with that suffix to the copy is made."""
     real = safepath.real(path)
     with open(real, "rb", opener=safepath.opener) as source:
         atomic.write(real + suffix, iter(lambda: source.read(atomic.PIECE), b""), like=source.fileno())

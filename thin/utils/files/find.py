@@ -1,4 +1,4 @@
-"""``file.find``: paths below a directory that pass every test given, in the words of find(1) as Salt has them."""
+"""``file.find``: the paths below a directory that pass all given tests. The tests have the names of Salt's options."""
 
 import os
 import re
@@ -39,7 +39,7 @@ def _hash(path, st):
 
 
 def find(path, options):
-    """Sorted matches below every directory that the glob ``path`` means. Raises ValueError for an unknown or bad
+    """Sorted matches below every directory that matches the glob ``path``. Raises ValueError for an unknown or invalid
     option."""
     import glob
 
@@ -85,7 +85,7 @@ class Finder(object):
                         yield item
 
     def _match(self, path):
-        try:  # of what a link leads to
+        try:  # stat follows links
             st = os.stat(path)
         except OSError:
             try:
@@ -105,8 +105,8 @@ class Finder(object):
             from thin.utils import words as shell
 
             words = [word.replace("{}", path) for word in shell.split(self.command)]
-            with open(os.devnull, encoding="utf-8") as nothing:
-                subprocess.call(words, stdin=nothing)
+            with open(os.devnull, encoding="utf-8") as null:
+                subprocess.call(words, stdin=null)
             yield path
         elif self.shown:
             values = [PRINTS[word](path, st) for word in self.shown]
@@ -124,7 +124,7 @@ def _kinds(letters):
 
 
 def _test(word, value):
-    """A predicate over (path, stat)."""
+    """A function of (path, stat result) that tests one option."""
     if word in ("name", "iname"):
         import fnmatch
 
@@ -186,7 +186,7 @@ def _age(text):
 
 
 def _interval(text, parse, value):
-    """``+x`` at least, ``-x`` at most, ``x-y`` between, ``x`` within one of its unit."""
+    """A test for a range: ``+x`` at least, ``-x`` at most, ``x-y`` between, ``x`` up to one unit more."""
     low, high = 0, float("inf")
     if text[:1] in "+-":
         number, _ = parse(text[1:])

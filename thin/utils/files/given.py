@@ -1,4 +1,4 @@
-"""The wanted content of a file from the state, from pillar or from grains."""
+"""The content of a managed file that is given in the state, in pillar or in grains."""
 
 from thin.exceptions import CommandExecutionError
 from thin.utils.files import content
@@ -8,9 +8,10 @@ _NO_VALUE = object()
 
 
 def looked_up(salt, contents=None, pillar_keys=None, grains_keys=None, delimiter=":"):
-    """(value, its name in errors) of the given argument. Raises CommandExecutionError for a missing key.
+    """(value, name of its source for errors) of the argument that is given. Raises CommandExecutionError for a missing
+    key.
 
-    ``salt`` has the functions ``pillar.get`` and ``grains.get``. Of a list of keys, the values are lines.
+    ``salt`` has the functions ``pillar.get`` and ``grains.get``. Of a list of keys, the values are joined as lines.
     """
     if pillar_keys is not None:
         return _values(salt["pillar.get"], "Pillar", pillar_keys, delimiter, unmask=True), _label("pillar", pillar_keys)
@@ -34,7 +35,7 @@ def _values(fetch, word, keys, delimiter, **options):
 
 
 def data(value, render=None, newline=True, encoding=None, errors="strict"):
-    """A value (text, list of texts, bytes) as content. ``render`` makes bytes of a text that is a template.
+    """The content for a value: text, a list of texts, or bytes. ``render``: a function that renders a text to bytes.
 
     Raises CommandExecutionError with the state's comment.
     """

@@ -1,11 +1,11 @@
-"""Digests of files, and Salt's ways to write one down (``source_hash``)."""
+"""Digests of files, and the forms in which ``source_hash`` gives them."""
 
 import hashlib
 import os
 
 from thin.exceptions import CommandExecutionError, SaltInvocationError
 
-#: hash type -> length of its hexadecimal text
+#: Hash type -> length of its hexadecimal text.
 LENGTHS = {"sha512": 128, "sha384": 96, "sha256": 64, "sha224": 56, "sha1": 40, "md5": 32}
 TYPES = {length: name for name, length in LENGTHS.items()}
 PROTOCOLS = ("salt", "file", "http", "https", "ftp", "swift", "s3")
@@ -19,7 +19,7 @@ def new(form):
 
 
 def file_hash(path, form="sha256", chunk_size=1 << 18):
-    """The hexadecimal digest of a file's bytes, read in pieces."""
+    """The hexadecimal digest of a file, which is read in pieces."""
     digest = new(form)
     with open(path, "rb", opener=at_once) as source:
         for chunk in iter(lambda: source.read(chunk_size), b""):
@@ -28,12 +28,12 @@ def file_hash(path, form="sha256", chunk_size=1 << 18):
 
 
 def at_once(path, flags):
-    """An opener that does not block on a named pipe in the place of a file."""
+    """An opener for ``open`` that does not block if the file is a named pipe."""
     return os.open(path, flags | os.O_NONBLOCK)
 
 
 def is_file_of(path, source_sum):
-    """Whether there is such a file, with the digest of ``{"hash_type", "hsum"}``."""
+    """Whether the file exists and has the digest ``{"hash_type", "hsum"}``."""
     try:
         return file_hash(path, source_sum["hash_type"]) == source_sum["hsum"].lower()
     except OSError:
@@ -57,7 +57,7 @@ def bad_format(text):
 
 
 def parse(text):
-    """``{"hash_type", "hsum"}`` of "sha256=ab12..." or of a bare digest, whose length tells its type.
+    """``{"hash_type", "hsum"}`` of "sha256=ab12..." or of a bare digest, whose type follows from its length.
 
     Raises CommandExecutionError with what is wrong and what is allowed.
     """
@@ -94,7 +94,7 @@ def _is_hex(text):
 
 
 def check(path, text):
-    """True when the file has the digest written as "type=digest", "type:digest" or a bare digest."""
+    """Whether the file has the digest, which is given as "type=digest", "type:digest" or a bare digest."""
     if not isinstance(text, str):
         raise SaltInvocationError("hash must be a string")
     for separator in (":", "="):
@@ -112,10 +112,10 @@ def check(path, text):
 
 
 def extract(lines, hash_type="sha256", file_name="", source="", source_hash_name=None):
-    """The digest that a list of digests (SHA256SUMS and its like) gives for a file: ``{"hsum", "hash_type"}`` or None.
+    """The digest of a file in a list such as SHA256SUMS, as ``{"hsum", "hash_type"}``, or None.
 
-    A line that names ``source_hash_name`` comes first, then one that names the file, then one that names the source;
-    when none does, the first digest of the list. ``hash_type`` not known: any type counts.
+    A line with ``source_hash_name`` is preferred, then one with the file's name, then one with the source's name; if
+    there is none, the first digest of the list is used. If ``hash_type`` is unknown, digests of any type are accepted.
     """
     import re
     from urllib.parse import urlparse
@@ -123,7 +123,7 @@ def extract(lines, hash_type="sha256", file_name="", source="", source_hash_name
     length = LENGTHS.get(hash_type)
     sizes = str(length) if length else "%d,%d" % (min(TYPES), max(TYPES))
     pattern = re.compile(r"(?i)(?<![a-z0-9])([a-f0-9]{%s})(?![a-z0-9])" % sizes)
-    names = []  # (name at the end of a line, what may stand before it, name at the start of a line)
+    names = []  # (name at the end of a line, characters that may precede it, name at the beginning of a line)
     if source_hash_name:
         names.append((str(source_hash_name), " \t\r\n\x0b\x0c", str(source_hash_name)))
     for name in (file_name, source):

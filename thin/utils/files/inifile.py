@@ -1,7 +1,7 @@
-"""INI files with their comments and order: read, changed, written. Salt: modules/ini_manage.py
+"""Reads, changes and writes INI files, with their comments and order. Salt: modules/ini_manage.py
 
-A ``Section`` is a dict of options (text) and of sections; comments and lines that are neither are kept in it under
-names that begin with ``#``. The file as a whole is one, with the options that stand before any section.
+A ``Section`` is a dict of options (text) and of sections. Comments and unknown lines are stored in it with keys that
+begin with ``#``. A file is a Section, too: its options are those before the first section header.
 """
 
 import os
@@ -15,7 +15,8 @@ _INDENTED = re.compile(r"(\s+)(.*)")
 
 
 class Section(dict):
-    """Options in order. ``separator``: the text between key and value, written with blanks around it."""
+    """Options in order. ``separator`` is the text between key and value; it is written with spaces around it, unless
+    ``no_spaces``."""
 
     def __init__(self, separator="=", no_spaces=False):
         super(Section, self).__init__()
@@ -24,7 +25,7 @@ class Section(dict):
         self.option = re.compile(r"(\s*)(.+?)\s*(\%s)\s*(.*)\s*" % separator)
 
     def read(self, text):
-        """Take up the lines of a section. A line that is indented more than its option belongs to the value."""
+        """Add the lines of a section. A line that is indented more than its option is part of the value."""
         text = text.strip("\n")
         indent = ""
         for line in text.split("\n") if text else ():
@@ -47,9 +48,10 @@ class Section(dict):
         self[name + str(sum(key.startswith(name) for key in self) + 1)] = line
 
     def change(self, wanted):
-        """Set options, and options in sections; returns changes as ``{key: {"before", "after"}}``, nested alike.
+        """Set options, also those of sections. Returns the changes: ``{key: {"before", "after"}}``, nested for
+        sections.
 
-        An option that is there as a comment takes that comment's place.
+        If an option is there as a comment, it replaces this comment.
         """
         changes = {}
         for key, value in wanted.items():
@@ -84,7 +86,7 @@ class Section(dict):
         self[key] = value
 
     def lines(self):
-        """Yield the lines, each with its end; the sections come after the options."""
+        """Yield the lines with their newlines; the sections follow the options."""
         separator = " " if not self.separator.strip(" ") else self.separator.strip()
         if separator != " " and not self.no_spaces:
             separator = " %s " % separator
@@ -109,7 +111,7 @@ class Section(dict):
 
 
 class File(Section):
-    """An INI file; one that does not exist is empty. Raises OSError, UnicodeError, LookupError."""
+    """An INI file. If it does not exist, it has no options. Raises OSError, UnicodeError, LookupError."""
 
     def __init__(self, path, separator="=", encoding=None, no_spaces=False):
         super(File, self).__init__(separator, no_spaces)
@@ -126,19 +128,19 @@ class File(Section):
             self[name].read(text)
 
     def text(self):
-        """The whole file."""
+        """The text of the file."""
         text = "".join(self.lines())
         return text[1:] if text.startswith("\n[") else text
 
     def as_written(self):
-        """Whether the file is there, and is what ``write`` would make of it."""
+        """Whether the file exists and ``write`` would not change it."""
         if not os.path.exists(self.path):
             return False
         with open(self.path, encoding=self.encoding, newline="", opener=safepath.opener) as stream:
             return stream.read() == self.text()
 
     def write(self):
-        """Write all of it at once; owner and mode stay."""
+        """Write the file atomically; owner and mode are kept."""
         from thin.utils.files import atomic, owner
 
         mode = None if os.path.exists(self.path) else owner.mode_bits(owner.default_mode())

@@ -1,20 +1,21 @@
-"""What ``file`` states change is kept, so that ``pushsalt undo`` can put it back.
+"""Records what ``file`` states change, so that ``pushsalt undo`` can restore it.
 
-While such a state runs, ``places.watch`` tells of each path before it changes. The first time, what is there is noted:
-of a regular file that gets other content a copy (thin.utils.files.backup), of folders that go all that is in them. The
-notes of a job are the file ``undo/JID`` of the folder in which backups are. Its lines are JSON: some have a ``salt``,
-all others ``path`` and either ``state`` (a salted hash of the tag: names of states may be secret), ``hidden`` (the
-contents must not be shown) and ``before``, or ``after``. A line that was cut off is ignored.
+While such a state runs, ``places.watch`` is called for each path before it changes. At the first call the present state
+of the path is recorded: of a regular file whose content changes, a copy (thin.utils.files.backup); of a folder that is
+removed, all of its content. The records of a job are in the file ``undo/JID`` of the folder for backups. Its lines are
+JSON: some have a ``salt``, all others have ``path`` and either ``after``, or ``before``, ``state`` (a salted hash of
+the tag, because names of states may be secret) and optionally ``hidden`` (the content must not be shown). An incomplete
+last line is ignored.
 
 ``before`` and ``after`` are:
 
 ==== ==================================================================================================
 kind "none", "file", "link", "dir" or "other" (device, pipe, socket)
 mode in bits; uid, gid: of all but "none"
-sha  SHA-256 of a file, where its content was to change
-copy where the copy of it is (``before`` only)
-to   where a link leads
-lost why it was not kept (a folder that is too large)
+sha  SHA-256 of a file, if its content was going to change
+copy path of the copy (``before`` only)
+to   target of a link
+lost why the content was not kept (a folder that is too large)
 ==== ==================================================================================================
 """
 
@@ -25,16 +26,16 @@ import stat
 from thin.boot import read, sha256
 from thin.utils.files import atomic, backup, hashes, places, safepath
 
-#: What a folder may hold at most to be kept when it goes.
+#: The maximum content of a folder that is kept when the folder is removed.
 MOST_ENTRIES = 10000
 MOST_BYTES = 1 << 30
-#: Bytes of notes that are read.
+#: The maximum of bytes of a job's records that are read.
 _LIMIT = 64 * 1024 * 1024
-NOTHING = {"kind": "none"}
+ABSENT = {"kind": "none"}
 
 
 def state_key(salt, tag):
-    """How a state is named in notes."""
+    """The form in which the records contain a state's tag."""
     return sha256((salt + tag).encode("utf-8", "surrogatepass")).hexdigest()
 
 
@@ -43,29 +44,29 @@ def notes_path(cachedir, jid):
 
 
 class Keeper(object):
-    """Keeps what the ``file`` states of one job change. ``always``: of all of them, else of those that say ``backup``.
+    """Keeps what the ``file`` states of one job change. ``always``: of all states, else of those with ``backup``.
 
-    ``usual``: what ``backup`` is where a state does not say.
+    ``usual``: the value of ``backup`` for a state without it.
     """
 
     def __init__(self, cachedir, jid, always=False, usual=""):
         self._cachedir, self._jid = cachedir, jid
         self._always, self._usual = always, usual
         self._salt = os.urandom(16).hex()  # made before parallel states are forked
-        self._begun = False  # the notes have it
-        self._state = None  # of the notes of the state that runs
-        self._found = {}  # path -> what was there
+        self._begun = False  # whether the file of records exists and has the salt
+        self._state = None  # "state" and "hidden" of the records of the running state
+        self._found = {}  # path -> its ``before``
         self._busy = False
 
     def of_state(self, low, tag):
-        """A context in which what changes is kept, if the chunk wants that."""
+        """A context manager that keeps what the state changes, if its chunk requests that."""
         if not (self._always or low.get("backup", self._usual) in ("minion", "both")):
-            return Nothing()
+            return NoKeeper()
         hides = low.get("no_log") or low.get("show_changes") is False or low.get("show_diff") is False
         return self.of(tag, bool(hides))
 
     def of(self, name, hidden=False):
-        """A context in which all changes of files are kept under this name."""
+        """A context manager that keeps all changes of files under the name ``name``."""
         self._state = {"state": name, "hidden": hidden}
         return self
 
@@ -80,14 +81,14 @@ class Keeper(object):
             try:
                 after = look(path, digest="sha" in before or before["kind"] != "file")
             except OSError:
-                continue  # what it is now is not known
+                continue  # the present state cannot be found out
             if before.get("copy") and after == {key: before[key] for key in before if key != "copy"}:
                 safepath.unlink(before["copy"])
             lines.append({"path": path, "after": after})
         self._write(lines)
 
     def watch(self, place, content):
-        """Keep what is at this place, the first time. Raises OSError if it cannot be kept: then nothing changes."""
+        """Keep what is at this place, at the first call. Raises OSError if it cannot be kept; then nothing changes."""
         if self._busy or os.path.basename(place.name).startswith(".pushsalt-"):
             return
         self._busy = True
@@ -97,7 +98,7 @@ class Keeper(object):
             self._busy = False
 
     def keep(self, path):
-        """Where the copy of the file is that is about to change; for ``thin.utils.files.backup``."""
+        """Keep the file and return the path of its copy, for ``thin.utils.files.backup``."""
         with safepath.at(path, follow=True) as place:
             self.watch(place, True)
             return self._found.get(place.real_path(), {}).get("copy")
@@ -105,21 +106,21 @@ class Keeper(object):
     def _keep(self, path, content):
         if path == self._cachedir or path.startswith(self._cachedir.rstrip("/") + "/"):
             return
-        known = self._found.get(path)
-        if known is not None and not (content and known["kind"] == "file" and "sha" not in known):
+        recorded = self._found.get(path)
+        if recorded is not None and not (content and recorded["kind"] == "file" and "sha" not in recorded):
             return
         found = look(path)
-        if content and found["kind"] == "dir" and known is None:
+        if content and found["kind"] == "dir" and recorded is None:
             found = self._keep_below(path, found)
         if content and found["kind"] == "file":
             found = dict(found, copy=backup.copy(path, self._cachedir))
             found["sha"] = hashes.file_hash(found["copy"])
-            if known is not None:  # its owner or mode were changed before
-                found.update((key, known[key]) for key in ("mode", "uid", "gid"))
+            if recorded is not None:  # a record without the content exists: owner or mode were changed before
+                found.update((key, recorded[key]) for key in ("mode", "uid", "gid"))
         self._note(path, found)
 
     def _keep_below(self, path, found):
-        """Keep all that is in a folder which goes. Returns what is noted of the folder itself."""
+        """Keep the content of a folder that will be removed. Returns the folder's own ``before``."""
         from thin.utils.files import safetree
 
         count = size = 0
@@ -162,8 +163,8 @@ class Keeper(object):
         self._begun = True
 
 
-class Nothing(object):
-    """A context in which nothing is kept."""
+class NoKeeper(object):
+    """A context manager that keeps nothing."""
 
     def __enter__(self):
         pass
@@ -173,7 +174,7 @@ class Nothing(object):
 
 
 def look(path, digest=False):
-    """What is at a path, see above. ``digest``: with the SHA-256 of a file. Raises OSError."""
+    """What is at a path, in the form of ``before``. ``digest``: with the SHA-256 of a file. Raises OSError."""
     try:
         with safepath.at(path) as place:
             found = place.look()
@@ -181,7 +182,7 @@ def look(path, digest=False):
     except (FileNotFoundError, NotADirectoryError):
         found = None
     if found is None:
-        return dict(NOTHING)
+        return dict(ABSENT)
     kinds = ((stat.S_ISREG, "file"), (stat.S_ISDIR, "dir"), (stat.S_ISLNK, "link"))
     kind = next((kind for test, kind in kinds if test(found.st_mode)), "other")
     seen = {"kind": kind, "uid": found.st_uid, "gid": found.st_gid, "mode": stat.S_IMODE(found.st_mode)}
@@ -193,9 +194,9 @@ def look(path, digest=False):
 
 
 def notes(cachedir, jid):
-    """``salts``, and ``paths``: path -> {``before``, ``after`` or None, ``states``, ``hidden``}; None without notes.
+    """The records of a job: ``salts``, and ``paths``: path -> {``before``, ``after`` or None, ``states``, ``hidden``}.
 
-    Of a path that several states changed: what was there before the first, and after the last.
+    None if there are none. If several states changed a path, ``before`` is from the first and ``after`` from the last.
     """
     data = read(notes_path(cachedir, jid), None, _LIMIT)
     if not data:
@@ -219,8 +220,8 @@ def notes(cachedir, jid):
 def _add(entry, line):
     before = entry.setdefault("before", line["before"])
     if before["kind"] == "file" and "sha" not in before and "sha" in line["before"]:
-        # the first state changed its owner or mode only
+        # the earlier state changed only its owner or mode
         entry["before"] = dict(line["before"], mode=before["mode"], uid=before["uid"], gid=before["gid"])
-    entry["after"] = None  # until it is known
+    entry["after"] = None  # until the state has ended
     entry["states"].append(line["state"])
     entry["hidden"] = entry["hidden"] or bool(line.get("hidden"))

@@ -1,4 +1,4 @@
-"""``key = value`` lines: changed, uncommented, added, pruned. Salt: ``file.keyvalue``."""
+"""Changes, uncomments, adds and prunes ``key = value`` lines. Salt: ``file.keyvalue``."""
 
 from thin.utils.files import atomic, diff, safepath
 
@@ -6,19 +6,19 @@ _CODE = {"encoding": "utf-8", "errors": "surrogateescape"}
 
 
 def lines_of(path):
-    """Yield the lines of a file with their ends, one after the other. Raises OSError."""
+    """Yield the lines of a file with their newlines. Raises OSError."""
     with open(path, newline="", opener=safepath.opener, **_CODE) as source:
         for line in source:
             yield line
 
 
 class Change(object):
-    """What ``file.keyvalue`` makes of the lines of a file, which are never all in memory.
+    """The change that ``file.keyvalue`` makes to the lines of a file, which are never all in memory.
 
-    A key counts as set ``count`` times at most (a negative number: as often as it stands there); of lines commented out
-    with one of the characters of ``uncomment`` so many are brought back, and what is too much goes.
+    At most ``count`` lines of a key are kept (all if it is negative), with its value; further ones are removed. With
+    ``uncomment``, lines that begin with one of these characters are uncommented, until there are ``count`` of the key.
 
-    After ``look``: ``changed`` and ``deleted`` are numbers of lines.
+    After ``look``, ``changed`` and ``deleted`` are the numbers of changed and pruned lines.
     """
 
     def __init__(
@@ -57,13 +57,13 @@ class Change(object):
         return "%s%s%s\n" % (key, self.separator, self.key_values[key])
 
     def _show(self, lines, line):
-        """Keep a line of the diff, unless there are too many of them."""
+        """Append a line to the diff, unless the diff exceeds its limit."""
         self.shown += len(line)
         if self.shown <= diff.LIMIT:
             lines.append(line)
 
     def look(self, lines):
-        """Find out what is to be done with ``lines``."""
+        """Find out what changes in ``lines``; sets the attributes and the diff."""
         self._begin()
         for _ in self._edited(lines):
             pass
@@ -81,7 +81,7 @@ class Change(object):
         yield bytes(gathered)
 
     def diff(self, size):
-        """Lines of what goes and comes, in Salt's order; one sentence if these are too many for a file of ``size``
+        """The lines of the diff, in Salt's order; one sentence if it is too long. ``size``: the file's size in
         bytes."""
         if self.shown > diff.LIMIT:
             return [diff.TOO_LARGE % (size, size + self.grown)]
@@ -91,7 +91,7 @@ class Change(object):
         return found[:1] + self.pruned[::-1] + found[1:]
 
     def _edited(self, lines):
-        """Yield the new lines, but for those of ``first``."""
+        """Yield the new lines, without the prepended ones (``first``)."""
         keys, separator, last = self.keys, self.separator, "\n"
         prefixes = tuple(keys)
         for line in lines:
@@ -105,10 +105,10 @@ class Change(object):
                 self.grown -= len(line.encode(**_CODE))
                 self._show(self.pruned, "- " + line)
                 continue
-            key_here, mark, value_here = bare.partition(separator)
-            matching = keys.get(self._fold_key(key_here)) if mark else None
+            line_key, mark, line_value = bare.partition(separator)
+            matching = keys.get(self._fold_key(line_key)) if mark else None
             if matching:
-                line = self._line(line, matching, key_here, value_here, len(bare) < len(line))
+                line = self._line(line, matching, line_key, line_value, len(bare) < len(line))
             last = line
             if line:
                 yield line
@@ -128,20 +128,20 @@ class Change(object):
         for line in ["- <EOF>\n"] + ["+ " + line for line in missing] + ["+ <EOF>\n"]:
             self._show(self.went, line)
 
-    def _line(self, line, matching, key_here, value_here, commented):
-        """What stands in place of a line that has one of the keys ``matching``: "" if it goes."""
+    def _line(self, line, matching, line_key, line_value, commented):
+        """The new line for one that has one of the keys ``matching``; "" if it is removed."""
         before = line
         for key in matching:
             value, left = self.key_values[key], self.left[key]
             if commented:
-                wrong = left > 0  # a comment beyond those wanted may stay
+                wrong = left > 0  # if there are enough lines, a comment is kept
             else:
-                wrong = left == 0 or self._fold_value(value_here) != self._fold_value(value)
+                wrong = left == 0 or self._fold_value(line_value) != self._fold_value(value)
             if wrong:
                 self._show(self.went, "- " + line)
                 line = ""
                 if left != 0:
-                    line = "%s%s%s\n" % (key_here, self.separator, value)
+                    line = "%s%s%s\n" % (line_key, self.separator, value)
                     kind = "" if isinstance(value, str) else " (from %s type)\n" % type(value).__name__
                     self._show(self.went, "+ " + (line.rstrip() + kind if kind else line))
                 self.changed += 1

@@ -30,7 +30,7 @@ def run(*argv, **options):
 
 
 def lsattr(path):
-    """{path: [letters]} in Salt's format, or None without lsattr or attributes of the file system."""
+    """``{path: [letters]}`` in Salt's format; None if lsattr is missing or the file system has no attributes."""
     status, output = run("lsattr", "-d", path)
     if status:
         return None
@@ -43,9 +43,9 @@ def lsattr(path):
 
 
 def chattr(operator, letters, *paths):
-    """True when ``operator`` ("+" or "-") and its letters were applied. Raises ``safepath.Refused``.
+    """Apply ``operator`` ("+" or "-") and ``letters`` to the paths. Whether all succeeded. Raises ``safepath.Refused``.
 
-    chattr follows no link that has the name; the folder is the one that was opened."""
+    chattr runs in the opened folder and does not follow links, so that it changes the file that was meant."""
     done = []
     for path in paths:
         with safepath.at(path, follow=True) as place:
@@ -55,8 +55,8 @@ def chattr(operator, letters, *paths):
 
 
 def missing_attributes(path, wanted):
-    """(letters to add, letters to remove, letters now), or None where they cannot be known. "e" is the file
-    system's."""
+    """(letters to add, letters to remove, present letters), or None if they cannot be read. "e" is never removed: the
+    file system sets it."""
     found = lsattr(path)
     if found is None:
         return None
@@ -77,7 +77,7 @@ def context(path):
 
 
 def predict(path, attrs, selinux):
-    """The changes that ``enforce`` would make, in Salt's shape of a dry run."""
+    """The changes that ``enforce`` would make, in the shape of Salt's dry run."""
     changes = {}
     if attrs:
         gap = missing_attributes(path, attrs)
@@ -91,7 +91,7 @@ def predict(path, attrs, selinux):
 
 
 def enforce(path, attrs, selinux):
-    """Set attributes and context: (changes, words about what could not be set)."""
+    """Set attributes and context. Returns (changes, [text about what could not be set])."""
     changes, words = {}, []
     if attrs is not None and not os.path.isdir(path) and not os.path.islink(path):
         gap = missing_attributes(path, attrs)

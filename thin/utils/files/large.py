@@ -1,8 +1,8 @@
-"""Files too large to be read whole: regular expressions search them mapped into memory, as in Salt, and the result is
-yielded in pieces.
+"""Searches files that are too large to be read as a whole: regular expressions search them mapped into memory, as in
+Salt, and the result is yielded in pieces.
 
-If a mapped file is truncated, a signal kills the process that reads it. Therefore a child process does this, and sends
-its result.
+If a mapped file is truncated, a signal kills the process that reads it. Therefore a child process reads it and sends
+the result.
 """
 
 import errno
@@ -13,12 +13,12 @@ from thin.utils.files import atomic, diff, safepath
 
 
 def is_large(path):
-    """Whether the file at ``path`` has more than diff.LIMIT bytes, and can be mapped: not by a minimal Python."""
+    """Whether the file has more than diff.LIMIT bytes and can be mapped; a minimal Python cannot map files."""
     return os.path.getsize(path) > diff.LIMIT and os.path.isfile(path) and _mapping() is not None
 
 
 def _mapping():
-    """Python's module for it, or None."""
+    """The module ``mmap``, or None."""
     try:
         import mmap
     except ImportError:
@@ -33,7 +33,7 @@ def head(path):
 
 
 def pieces(path, work):
-    """Yield what ``work(data)`` yields, bytes, in other pieces; ``data`` is the content of the file. Raises OSError."""
+    """Yield the bytes that ``work(data)`` yields, in other pieces; ``data`` is the mapped file. Raises OSError."""
     with open(path, "rb", opener=safepath.opener) as source:
         answer, said, pid = _begun(source, work)
     status = None
@@ -54,11 +54,11 @@ def pieces(path, work):
             os.kill(pid, 9)
             os.waitpid(pid, 0)
     if status:
-        raise OSError(errno.EIO, words or "it was cut short while it was read", path)
+        raise OSError(errno.EIO, words or "it was truncated while it was read", path)
 
 
 def _begun(source, work):
-    """Start the child: (descriptor of what it yields, of what went wrong, its process id)."""
+    """Start the child. Returns (descriptor of its result, descriptor of its error text, its process id)."""
     pipes = [os.pipe(), os.pipe()]
     pid = os.fork()
     if pid == 0:

@@ -1,4 +1,4 @@
-"""One line of a text: ensured between others, inserted, replaced or deleted. Salt: ``file.line``."""
+"""Ensures, inserts, replaces or deletes one line of a text. Salt: ``file.line``."""
 
 import os
 import re
@@ -16,8 +16,8 @@ def end_of(line):
 
 
 def split(text):
-    """Lines with their ends; only \\n, \\r\\n and \\r end one. An empty one stands after a last line that has its
-    end."""
+    """The lines of a text with their newlines; only \\n, \\r\\n and \\r end one. If the last line has a newline, an
+    empty line follows."""
     lines = re.findall(r"[^\r\n]*(?:\r\n|\n|\r)|[^\r\n]+", text)
     if lines and end_of(lines[-1]):
         lines.append("")
@@ -25,7 +25,7 @@ def split(text):
 
 
 def join(lines):
-    """The text of edited lines: each but the last gets the line end of its neighbour when it has none."""
+    """The text of edited lines. A line without a newline, except for the last, gets that of its neighbour."""
     lines = list(lines)
     for at, line in enumerate(lines[:-1]):
         if not end_of(line):
@@ -35,16 +35,16 @@ def join(lines):
 
 
 def indented(like, line, indent):
-    """``line`` with the leading white space of the line ``like``."""
+    """``line`` with the leading white space of ``like``."""
     if not indent:
         return line
     return like[: len(like) - len(like.lstrip(" \t"))] + line.lstrip()
 
 
 def edit(lines, content, match=None, mode=None, location=None, before=None, after=None, indent=True):
-    """The lines (as ``split`` gives them) after the edit. Raises CommandExecutionError with Salt's words.
+    """The lines (in the form of ``split``) after the edit. Raises CommandExecutionError with Salt's texts.
 
-    ``match``, ``before`` and ``after`` are regular expressions, or texts, that a line contains.
+    ``match``, ``before`` and ``after`` are regular expressions, or parts of lines.
     """
     if not match and before is None and after is None:
         match = content
@@ -73,7 +73,7 @@ def edit(lines, content, match=None, mode=None, location=None, before=None, afte
 
 
 def _found(lines, pattern):
-    """The lines that a pattern matches or that contain it, None when there is no pattern or no line."""
+    """The lines that a pattern matches, or that contain it; None without a pattern or such a line."""
     if not lines or not pattern:
         return None
     try:
@@ -134,7 +134,7 @@ def _ensure_place(lines, content, before, after, indent):
 
 
 def change(path, content=None, match=None, mode=None, location=None, before=None, after=None, indent=True):
-    """(old text, new text) of a file under such an edit. Raises CommandExecutionError."""
+    """(old text, new text) of a file under this edit. Raises CommandExecutionError."""
     mode = mode.lower() if mode else mode
     if mode is None:
         raise CommandExecutionError("Mode was not defined. How to process the file?")
@@ -165,7 +165,7 @@ def edit_file(
     indent=True,
     test=False,
 ):
-    """``file.line``: the unified diff (True when it is not to be shown), False when nothing is to change."""
+    """``file.line``. Returns the unified diff (True if it is not to be shown), or False without changes."""
     from thin.utils.files import edit as edits
     from thin.utils.files import safepath
 

@@ -1,6 +1,6 @@
-"""Symbolic and hard links: look, and change without a moment in which there is none where ``atomic`` asks for it.
+"""Symbolic and hard links: inspects and changes them. With ``atomic``, a link is replaced by a rename.
 
-``foretell``, ``settle`` and ``move_aside`` are the parts of the state ``file.symlink``.
+``foretell``, ``settle`` and ``move_aside`` are steps of the state ``file.symlink``.
 """
 
 import os
@@ -9,7 +9,7 @@ from thin.exceptions import CommandExecutionError, SaltInvocationError
 
 
 def refusal(name, user, group, target=None):
-    """All reasons at once why no such link can be made, or ""."""
+    """The error text with all reasons why the link cannot be made, or ""."""
     from thin.utils.files import owner
 
     errors = []
@@ -25,7 +25,7 @@ def refusal(name, user, group, target=None):
 
 
 def ownership(path):
-    """(user, group) of the link itself, by name if possible."""
+    """(user, group) of the link itself, as names if they exist."""
     from thin.utils.files import owner
 
     st = os.lstat(path)
@@ -40,7 +40,7 @@ def owned(path, user, group):
 
 
 def own(path, user, group):
-    """Give the link to user and group. True when that holds afterwards."""
+    """Set user and group of the link itself. Whether it has them afterwards."""
     from thin.utils.files import owner
 
     try:
@@ -51,7 +51,7 @@ def own(path, user, group):
 
 
 def make(target, path, force=False, atomic=False, follow_symlinks=True):
-    """Make ``path`` a link to ``target``. True; raises SaltInvocationError, CommandExecutionError. Salt:
+    """Make ``path`` a link to ``target``. Returns True; raises SaltInvocationError, CommandExecutionError. Salt:
     ``file.symlink``."""
     from thin.utils.files import safepath
 
@@ -91,7 +91,7 @@ def _swap(target, path):
 
 
 def same_inode(name, target):
-    """True when both are the same file."""
+    """Whether both paths are the same file."""
     try:
         return os.path.samestat(os.lstat(name), os.lstat(target))
     except OSError:
@@ -99,7 +99,7 @@ def same_inode(name, target):
 
 
 def foretell(ret, name, target, force, user, group, exists, makedirs):
-    """The return of a dry run. ``exists``: how to tell whether something is in the link's place."""
+    """Fill the return of a dry run. ``exists``: a function that tells whether a path exists."""
     from thin.utils.files.states import failed
 
     ret["result"] = None
@@ -136,7 +136,7 @@ def foretell(ret, name, target, force, user, group, exists, makedirs):
 
 
 def settle(ret, name, user, group):
-    """The return for a link with the right target: its owners are set."""
+    """Set the owners of a link that has the right target. Fills and returns ``ret``."""
     from thin.utils.files.states import failed
 
     if owned(name, user, group):
@@ -150,7 +150,7 @@ def settle(ret, name, user, group):
 
 
 def move_aside(name, target, backupname, force):
-    """Rename an obstacle to its backup name; returns the error if that fails."""
+    """Rename the file or folder at ``name`` to its backup name. Returns the error text if that fails, else ""."""
     from thin.utils.files import safepath
 
     if not os.path.isabs(backupname):

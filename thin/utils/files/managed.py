@@ -1,4 +1,5 @@
-"""One regular file: look, change, look again. The core of ``file.managed``, ``file.manage_file`` and their dry runs."""
+"""Manages one regular file: compare, change, compare again. For ``file.managed``, ``file.manage_file`` and their dry
+runs."""
 
 import os
 import stat
@@ -14,7 +15,7 @@ NO_FILE = "Specified target %s is neither a regular file nor a symbolic link"
 
 
 class Wish(object):
-    """How a managed file shall be, apart from its content. ``mode`` is normalized; None is "leave it"."""
+    """The wanted properties of a managed file, except for its content. ``mode`` is normalized; None: do not change."""
 
     def __init__(
         self,
@@ -45,14 +46,14 @@ class Wish(object):
         self.cachedir = cachedir
         self.show_changes = show_changes
         self.obfuscate = obfuscate
-        #: keyword arguments of diff.matters, when some differences count for nothing
+        #: Keyword arguments of diff.matters, if some kinds of differences are ignored.
         self.ignore = ignore
         self.new_file_diff = new_file_diff
 
 
 def describe_change(old, content, wish):
     """(text of ``changes["diff"]``, whether it matters under ``wish.ignore``) for a content that differs from that of
-    the file ``old`` (None: there is none)."""
+    the file ``old``; ``old`` is None if there is no file."""
     from thin.utils.files import diff
 
     if not wish.ignore and wish.obfuscate:
@@ -72,10 +73,9 @@ def describe_change(old, content, wish):
 
 
 def predict(name, content, wish):
-    """What ``manage`` would change: (changes, matters). ``matters`` is False when all of it is to be ignored.
+    """What ``manage`` would change: (changes, matters). ``matters`` is False if only ignored differences are found.
 
-    A missing file is ``{"newfile": name}``, as Salt says it. Nothing is changed, nothing but a differing source is
-    read.
+    A missing file is ``{"newfile": name}``, as in Salt. Nothing is changed; the source is only read if it differs.
     """
     st = owner.look(name, wish.follow_symlinks)
     if st is None:
@@ -107,7 +107,8 @@ def predict(name, content, wish):
 
 
 def _note_new(name, content, wish):
-    """Tell a plan of a file that would be made: its lines, or its digest; and of a source that is no file."""
+    """Record details for a plan: the diff or digest of a file that would be created, or that a source is a
+    directory."""
     if not detail.on():
         return
     path = getattr(content, "path", None)
@@ -118,7 +119,7 @@ def _note_new(name, content, wish):
 
 
 def _note(name, text, old, content):
-    """Tell a plan of the difference of one file; of one that has no lines to show, the digests."""
+    """Record the diff of a file as detail for a plan; if there are no lines to show, also the digests."""
     detail.diff(name, text)
     if not text.startswith("--- "):
         from thin.utils.files import hashes
@@ -129,7 +130,7 @@ def _note(name, text, old, content):
 
 
 def foretell(name, content, wish, ret):
-    """The state's return of a dry run."""
+    """Fill the state's return of a dry run."""
     changes, matters = predict(name, content, wish)
     ret["changes"] = changes
     if changes:
@@ -147,7 +148,7 @@ def foretell(name, content, wish, ret):
 
 
 def keep_content(name, ret, wish, test):
-    """The state's return for a file that exists and keeps its content (``replace: false``)."""
+    """Fill the state's return for an existing file that keeps its content (``replace: false``)."""
     wish.backup = ""
     if test:
         before = owner.mode_text(owner.found(name, wish.follow_symlinks))
@@ -170,9 +171,9 @@ def keep_content(name, ret, wish, test):
 
 
 def manage(name, content, wish, ret, from_source=False):
-    """Make the file ``name`` hold ``content`` (None: whatever it holds) and be as wished. Fills and returns ``ret``.
+    """Give the file ``name`` the content (None: keep it) and the properties ``wish``. Fills and returns ``ret``.
 
-    Raises CommandExecutionError (Failed among them) and OSError; the file is as it was then.
+    Raises CommandExecutionError (such as Failed) and OSError; then the file is unchanged.
     """
     try:
         st = os.lstat(name)
@@ -191,7 +192,7 @@ def _update(name, st, content, wish, ret):
             path = safepath.real(name)
             st = os.stat(path)
         elif replace_link:
-            st = owner.found(name)  # the file in the link's place gets owner and mode of what the link led to
+            st = owner.found(name)  # the file that replaces the link gets owner and mode of the link's target
     if content is not None:
         if replace_link and not stat.S_ISREG(st.st_mode):
             ret["changes"]["diff"], matters = REPLACES_LINK, True
@@ -218,8 +219,8 @@ def _update(name, st, content, wish, ret):
 
 
 def _lent_rights(st, wanted, wish):
-    """Whether a file of another user is to run as its new owner: it is written anew then, as that user may write to
-    the old one at any moment."""
+    """Whether another user's file gets a new owner and setuid or setgid. Then it is written anew, because the old owner
+    may have it open for writing."""
     if not ("user" in wanted or "group" in wanted) or not st.st_uid or os.geteuid():
         return False
     return bool(wish.mode and owner.mode_bits(wish.mode) & 0o6000)
@@ -231,8 +232,8 @@ def _create(name, content, wish, ret, from_source):
         if not wish.makedirs:
             raise Failed("Parent directory not present")
         atomic.makedirs(name, wish.user, wish.group, owner.parent_mode(wish.dir_mode, wish.mode))
-    # Salt reports owner and mode when they differ from those with which it would make the file: private from a
-    # source, as touch does under the umask (077 with a mode given) otherwise.
+    # As in Salt, owner and mode are reported if they differ from those that the new file has at first: mode 0600 with a
+    # source or a given mode, else what the umask leaves.
     private = wish.mode is not None or from_source
     born = owner.born(directory, 0o600 if private else owner.mode_bits(owner.default_mode()))
     change = NEW_FILE
@@ -269,15 +270,15 @@ def _write(path, content, wish, mode=None):
 
 
 def settle(name, wish, ret):
-    """Set owner, mode, attributes and context of an existing file. Raises OSError if it no longer exists."""
+    """Set owner, mode, attributes and SELinux context of an existing file. Raises OSError if it no longer exists."""
     st = owner.found(name, wish.follow_symlinks)
     link = stat.S_ISLNK(st.st_mode)
     _settle(name, owner.drift(st, wish.user, wish.group, None if link else wish.mode), wish, ret)
 
 
 def _settle(name, wanted, wish, ret, written=None):
-    """Set what still differs and note in ``ret`` what holds now and what could not be had. ``written``: the stat result
-    of the file that was just made."""
+    """Set what differs, and record in ``ret`` the changes made and what could not be set. ``written``: the stat result
+    of the file that was just written."""
     words = []
     if wanted:
         done, words = owner.enforce(name, wanted, wish.follow_symlinks, written)
@@ -298,7 +299,7 @@ def _say(ret, words):
 
 
 def check_command(command, content, wish, run_all, shell=None, directory=None, suffix=""):
-    """Run ``check_cmd`` on a private copy of the new content. None when it is content, else the state's partial
+    """Run ``check_cmd`` on a private copy of the new content. Returns None if it succeeds, else the state's partial
     return."""
     descriptor, temp = safepath.temporary(directory, suffix or "")
     try:
@@ -313,7 +314,7 @@ def check_command(command, content, wish, run_all, shell=None, directory=None, s
 
 
 def failed_check(result):
-    """The partial state return that Salt gives for a check_cmd's ``cmd.run_all``, None when it went well."""
+    """Salt's partial state return for the result of a check_cmd (from ``cmd.run_all``); None if it succeeded."""
     if result["retcode"] == 0:
         return None
     said = [result[key] for key in ("stdout", "stderr") if result.get(key)]

@@ -2,15 +2,16 @@
 
 from thin.utils.files import owner
 
-#: What every template has: a state cannot give a template another one but by ``context``.
+#: Variables that every template has. A state cannot replace them by an argument, only by ``context``.
 RESERVED = ("salt", "grains", "pillar", "opts")
 
 
 def template_names(name, source, user, group, mode, attrs, extra):
-    """``{name: value}``: the file's own (``mode`` as four octal digits, None when kept or not given), and ``extra``,
-    the arguments that the state does not know. ``defaults`` and ``context`` of the state win over them.
+    """``{name: value}``: the properties of the file (``mode`` as four octal digits, None if it is ``keep`` or not
+    given), and ``extra``, the arguments that the state function does not have. ``defaults`` and ``context`` override
+    them.
 
-    Raises ValueError for an argument that is called as something that each template has. Salt: file.get_managed.
+    Raises ValueError for an argument with the name of a variable that each template has. Salt: file.get_managed.
     """
     taken = [word for word in RESERVED if word in extra]
     if taken:

@@ -1,4 +1,4 @@
-"""Temporary files and whole directories, for Pythons without ``shutil`` and ``tempfile``."""
+"""Temporary files, and removal of directories, for Pythons without ``shutil`` and ``tempfile``."""
 
 import errno
 import os
@@ -7,15 +7,16 @@ import stat
 _NEW = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_NONBLOCK | getattr(os, "O_CLOEXEC", 0)
 
-#: The mode of a temporary file that has the only whole copy of a file being written: ``sweep`` leaves it.
+#: The mode of a temporary file that is the only complete copy of a file being written: ``sweep`` leaves it.
 ONLY_COPY = 0o400
 
 
 def tempdir(programs=False):
-    """The directory for temporary files: that of the environment, else /tmp or /var/tmp. Raises OSError for none.
+    """The directory for temporary files: that of the environment, else /tmp or /var/tmp. Raises OSError if there is
+    none.
 
-    One where others could exchange our files (another user's, or written to by others and not sticky) is taken only if
-    there is no other. ``programs``: files in it can be executed, and nobody can exchange them.
+    A directory in which others could exchange our files (owned by another user, or writable by others and not sticky)
+    is only used if there is no other. ``programs``: programs can be executed in it, and nobody else can exchange them.
     """
     wanted = [os.environ.get(name) for name in ("TMPDIR", "TEMP", "TMP")] + ["/tmp", "/var/tmp"]
     found = [
@@ -46,13 +47,13 @@ def _ours_stay(path):
 
 
 def _unforeseen():
-    """An unpredictable part of a name, which ``sweep`` finds: it begins with the worker's session."""
+    """An unpredictable part of a file name. It begins with the worker's session id, by which ``sweep`` finds it."""
     return "%d-%s" % (os.getsid(0), os.urandom(12).hex())
 
 
 def sweep(session):
-    """Remove the temporary files and directories of a worker that was killed, but for those of mode ONLY_COPY. Never
-    raises."""
+    """Remove the temporary files and directories of a killed worker, except for those with the mode ONLY_COPY. Never
+    raises. ``session``: the worker's session id."""
     import re
 
     wanted = re.compile(r"(?!__pushsalt_bg_)[\w.-]*?(?<![0-9a-f])%d-[0-9a-f]{24}(\.\w+)*" % session)
@@ -87,8 +88,8 @@ def _swept(name, top):
 
 
 def mkstemp(prefix=".pushsalt-", suffix="", programs=False):
-    """(fd, path) of a new empty file that only we may read, with a name that nobody can foresee. ``programs``: as of
-    ``tempdir``. In a given folder: ``safepath.temporary``. Raises OSError."""
+    """(fd, path) of a new empty file, 0600, with an unpredictable name. ``programs``: see ``tempdir``. For a file in a
+    given folder use ``safepath.temporary``. Raises OSError."""
     directory = tempdir(programs)
     while True:
         path = os.path.join(directory, "%s%s%s" % (prefix, _unforeseen(), suffix))
@@ -101,25 +102,25 @@ def mkstemp(prefix=".pushsalt-", suffix="", programs=False):
 def mkdtemp(directory=None, prefix="pushsalt-", mode=0o700):
     """The path of a new private directory with an unpredictable name. Raises OSError.
 
-    ``mode``: 0711 for files that get another owner, who can read them then, and put nothing in their place."""
+    ``mode``: 0711 lets another user, who gets files in it, read these but not add or replace any."""
     directory = directory or tempdir()
     while True:
         path = os.path.join(directory, prefix + _unforeseen())
         try:
             os.mkdir(path, 0o700)
             if mode != 0o700:
-                os.chmod(path, mode)  # whatever the umask is
+                os.chmod(path, mode)  # independent of the umask
             return path
         except FileExistsError:
             continue
 
 
 def rmtree(path, ignore_errors=False, dir_fd=None):
-    """Remove a directory and all in it. Links are taken away themselves, and nobody who swaps one in can lead us
-    elsewhere: each directory is entered from the one above it. Raises OSError, for a link as ``path`` too.
+    """Remove a directory with its content. Links are removed and not followed: each directory is opened from its
+    parent, so that exchanging one for a link has no effect. Raises OSError, also if ``path`` is a link.
 
-    ``ignore_errors`` goes on with the rest. Without ``dir_fd`` the way to ``path`` is to be ours alone: what others
-    may have made is for ``safepath.remove``.
+    ``ignore_errors``: continue after an error. Without ``dir_fd``, no other user may be able to change the folders
+    above ``path``; ``safepath.remove`` has no such condition.
     """
     name = os.path.normpath(path)
     try:
@@ -130,14 +131,14 @@ def rmtree(path, ignore_errors=False, dir_fd=None):
         raise
     try:
         while todo:
-            here = todo[-1]
+            folder = todo[-1]
             inner = None
             try:
-                inner = here.step()
+                inner = folder.step()
                 if inner is None:
                     todo.pop().close()
                     if todo:
-                        os.rmdir(here.name, dir_fd=todo[-1].descriptor)
+                        os.rmdir(folder.name, dir_fd=todo[-1].descriptor)
                     else:
                         os.rmdir(name, dir_fd=dir_fd)
             except OSError:
@@ -151,8 +152,8 @@ def rmtree(path, ignore_errors=False, dir_fd=None):
 
 
 class _Opened(object):
-    """A directory being emptied. ``step`` takes away what it can; a subdirectory that must be emptied first, or None
-    when there is nothing left."""
+    """A directory that is being emptied. ``step`` removes entries up to the next subdirectory, and returns this opened;
+    None if nothing is left."""
 
     def __init__(self, name, above=None):
         self.name = name

@@ -1,4 +1,4 @@
-"""Owners and modes of files: reading them, comparing them with what is wanted, setting them."""
+"""Reads, compares and sets owners and modes of files."""
 
 import errno
 import os
@@ -10,7 +10,7 @@ from thin.exceptions import CommandExecutionError
 try:
     import grp
     import pwd
-except ImportError:  # no such databases on this platform
+except ImportError:  # the platform has no user database
     grp = pwd = None
 
 KINDS = (
@@ -27,7 +27,7 @@ Born = namedtuple("Born", "st_uid st_gid st_mode")
 
 
 def normalize_mode(mode):
-    """The mode as four octal digits in text ("0644"), or None. Takes 644, "0644", "644", "0o644". Salt:
+    """The mode as four octal digits ("0644"), or None. Accepts 644, "0644", "644", "0o644". Salt:
     salt.utils.files."""
     if mode is None:
         return None
@@ -35,7 +35,7 @@ def normalize_mode(mode):
 
 
 def mode_bits(mode):
-    """The number behind a normalized mode. Raises CommandExecutionError when it is no octal number."""
+    """A normalized mode as integer. Raises CommandExecutionError if it is not octal."""
     try:
         return int(normalize_mode(mode), 8)
     except ValueError:
@@ -54,20 +54,20 @@ def current_umask():
 
 
 def default_mode():
-    """The mode that a program without wishes would give a new file."""
+    """The mode of a new file under the current umask."""
     return "%04o" % (0o666 & ~current_umask())
 
 
 def parent_mode(dir_mode, mode):
-    """The mode of directories made on the way to a file: ``dir_mode``, else the file's with x wherever any bit is
-    set."""
+    """The mode of directories created above a file: ``dir_mode``, else the file's mode with an x for each class that
+    has any permission."""
     if dir_mode is not None or mode is None:
         return dir_mode
     return "".join(digit if digit == "0" else str(int(digit) | 1) for digit in str(mode)[-3:])
 
 
 def uid_to_user(uid):
-    """The user's name, or the uid itself when nobody has it."""
+    """The name of the user, or the uid if there is none."""
     try:
         return pwd.getpwuid(uid).pw_name
     except (KeyError, AttributeError, OverflowError):
@@ -75,7 +75,7 @@ def uid_to_user(uid):
 
 
 def gid_to_group(gid):
-    """The group's name, or the gid itself if there is none."""
+    """The name of the group, or the gid if there is none."""
     try:
         return grp.getgrgid(int(gid)).gr_name
     except (KeyError, AttributeError, OverflowError):
@@ -85,7 +85,7 @@ def gid_to_group(gid):
 
 
 def user_to_uid(user):
-    """The uid of a name (an int is its own answer; None is the user who asks), "" when there is no such user."""
+    """The uid of a user name; an int is returned unchanged, None is the current user. "" if there is no such user."""
     if user is None:
         return os.geteuid()
     if isinstance(user, int):
@@ -97,7 +97,7 @@ def user_to_uid(user):
 
 
 def group_to_gid(group):
-    """The gid of a name (an int is its own answer), "" when there is no such group."""
+    """The gid of a group name; an int is returned unchanged. "" if there is no such group."""
     if group is None:
         return ""
     if isinstance(group, int):
@@ -109,7 +109,7 @@ def group_to_gid(group):
 
 
 def missing_owners(user, group):
-    """Salt's sentence about a user and a group that do not exist, "" when both do or are not asked for."""
+    """Salt's text about a user and a group that do not exist; "" if both do or are not given."""
     words = ""
     if user and user_to_uid(user) == "":
         words += "User %s is not available " % user
@@ -119,7 +119,7 @@ def missing_owners(user, group):
 
 
 def primary_group(user):
-    """The name of the user's primary group; that of root when there is no such user."""
+    """The name of the user's primary group; root's group if there is no such user."""
     try:
         gid = (pwd.getpwuid(user) if isinstance(user, int) else pwd.getpwnam(user)).pw_gid
     except (KeyError, TypeError):
@@ -128,7 +128,7 @@ def primary_group(user):
 
 
 def same_user(user, uid):
-    """True when ``user`` (name or number) is the owner ``uid``."""
+    """Whether ``user`` (name or number) is the user ``uid``."""
     return user == uid or user == uid_to_user(uid)
 
 
@@ -137,7 +137,7 @@ def same_group(group, gid):
 
 
 def drift(st, user, group, mode):
-    """What of user, group and mode (None: not asked for) differs from a stat result, in Salt's shape of changes."""
+    """``{"user", "group", "mode"}`` with those wanted values (None: any) that differ from a stat result."""
     changes = {}
     if user is not None and user != "" and not same_user(user, st.st_uid):
         changes["user"] = user
@@ -149,15 +149,14 @@ def drift(st, user, group, mode):
 
 
 def born(directory, mode):
-    """What a stat result would show of a file that we make in a directory with these bits."""
+    """The stat result that a new file of ours in this directory would have, with this mode."""
     parent = os.stat(directory)
     gid = parent.st_gid if parent.st_mode & stat.S_ISGID else os.getegid()
     return Born(os.geteuid(), gid, stat.S_IFREG | stat.S_IMODE(mode))
 
 
 def look(path, follow_symlinks=True):
-    """The stat result of what is at ``path``; that of the link itself when it leads nowhere; None when nothing is
-    there."""
+    """The stat result of ``path``; that of the link if it is a broken link; None if nothing is there."""
     try:
         return os.stat(path) if follow_symlinks else os.lstat(path)
     except OSError:
@@ -168,7 +167,7 @@ def look(path, follow_symlinks=True):
 
 
 def found(path, follow_symlinks=True):
-    """``look`` where something is expected. Raises OSError when nothing is there (any more)."""
+    """As ``look``, but raises OSError if nothing is there."""
     st = look(path, follow_symlinks)
     if st is None:
         raise OSError(errno.ENOENT, os.strerror(errno.ENOENT), path)
@@ -183,7 +182,7 @@ def kind(st):
 
 
 def stats(path, hash_type=None, follow_symlinks=True):
-    """Salt's dict of ``file.stats``. Raises CommandExecutionError when nothing is at ``path``."""
+    """The dict of Salt's ``file.stats``. Raises CommandExecutionError if nothing is at ``path``."""
     path = os.path.expanduser(path)
     st = look(path, follow_symlinks)
     if st is None:
@@ -210,7 +209,7 @@ def stats(path, hash_type=None, follow_symlinks=True):
 
 
 def chown(path, user, group, follow_symlinks=True):
-    """Set the owner. Returns None, or Salt's words about an unknown user or group; nothing is set then. Raises
+    """Set the owner. Returns None, or Salt's text about an unknown user or group; then nothing is set. Raises
     OSError."""
     from thin.utils.files import safepath
 
@@ -221,7 +220,7 @@ def chown(path, user, group, follow_symlinks=True):
 
 
 def chown_tree(path, user, group):
-    """As ``chown`` for all below and with a folder, links themselves."""
+    """As ``chown``, for a folder and its content; links themselves are changed, not their targets."""
     from thin.utils.files import safetree
 
     uid, gid, errors = _ids(user, group)
@@ -231,7 +230,7 @@ def chown_tree(path, user, group):
 
 
 def _ids(user, group):
-    """(uid, gid, Salt's words about who does not exist), -1 for "leave it"."""
+    """(uid, gid, Salt's text about those that do not exist). -1: do not change."""
     uid, gid, errors = user_to_uid(user) if user is not None else "", group_to_gid(group), ""
     if uid == "" and user:
         errors += "User does not exist\n"
@@ -241,13 +240,13 @@ def _ids(user, group):
 
 
 def enforce(path, wanted, follow_symlinks=True, written=None, near=None):
-    """Set what ``drift`` found and look again: (changes that hold now, words about those that do not). Raises OSError,
-    ``safepath.Refused`` among them: also where the file is not the one that was ``written`` (its stat result).
+    """Set what ``drift`` found, then compare again. Returns (changes made, [text about what could not be set]).
 
-    ``near``: a ``safepath.Near`` of the caller, who has many paths."""
+    ``written``: the stat result of the file that is expected there. Raises OSError; ``safepath.Refused`` also if it is
+    another file. ``near``: a ``safepath.Near``, for callers with many paths."""
     from thin.utils.files import safepath
 
-    follow = follow_symlinks and os.path.exists(path)  # a link that leads nowhere is changed itself
+    follow = follow_symlinks and os.path.exists(path)  # a broken link itself is changed
     way = near or safepath
     with way.at(path, follow) as place, place.pin() as pinned:
         if written is not None:
@@ -258,7 +257,7 @@ def enforce(path, wanted, follow_symlinks=True, written=None, near=None):
 def dress(pinned, wanted):
     """``enforce`` for a ``safepath.Pinned``.
 
-    A change of owner clears setuid bits, so the mode is set after it, to its old value when no other is wanted.
+    The mode is set after the owner, because chown clears setuid and setgid; without a wanted mode, to its old value.
     """
     before = pinned.stat()
     link = stat.S_ISLNK(before.st_mode)
@@ -273,7 +272,7 @@ def dress(pinned, wanted):
         if not link and ("mode" in wanted or pinned.stat().st_mode != before.st_mode):
             pinned.chmod(mode_bits(wanted.get("mode", mode_text(before))))
     except OSError as exc:
-        if exc.errno not in (1, 13, 30):  # not permitted, denied, read-only: the second look tells
+        if exc.errno not in (1, 13, 30):  # EPERM, EACCES, EROFS: reported by the comparison below
             raise
     left = drift(pinned.stat(), wanted.get("user"), wanted.get("group"), wanted.get("mode"))
     words.extend("Failed to change %s to %s" % item for item in left.items())

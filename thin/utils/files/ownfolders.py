@@ -1,4 +1,4 @@
-"""Whether other users can change what lies at a path: where they can, only what is held open stays what it is."""
+"""Whether other users can change what a path refers to. If they can, only an open descriptor stays the same file."""
 
 import os
 
@@ -7,8 +7,8 @@ from thin.utils.files.places import closed, rulers
 
 
 def others_may_change(path, user=None):
-    """A folder, ``path`` or one on the way to it, in which another user than root, us and ``user`` can exchange what we
-    make; None if there is none."""
+    """The first folder, of ``path`` and those above it, in which users other than root, ourselves and ``user`` can
+    exchange files; None if there is none."""
     ours = _ours(user)
     way = os.path.realpath(path)
     while True:
@@ -21,7 +21,7 @@ def others_may_change(path, user=None):
 
 
 def changeable(path):
-    """A folder on the way to ``path``, or below it, in which another user can make or exchange anything; or None."""
+    """A folder above ``path`` or in it, in which another user can create or exchange files; None if there is none."""
     above = others_may_change(os.path.dirname(os.path.realpath(path)))
     if above:
         return above
@@ -34,7 +34,7 @@ def changeable(path):
 
 
 def alterable(path):
-    """Whether another user can change the content of the file, or put another one in its place."""
+    """Whether another user can change the content of the file, or replace the file."""
     path = os.path.realpath(path)
     found = os.lstat(path)
     if found.st_uid not in _ours(None) or found.st_mode & 0o022:
@@ -50,5 +50,5 @@ def _ours(user):
         try:
             uids += (pwd.getpwnam(user).pw_uid,)
         except KeyError:
-            pass  # who uses the name says so
+            pass  # the unknown user is reported where it is used
     return uids

@@ -1,4 +1,4 @@
-"""Applying a patch with patch(1), whose dry runs tell whether it is applied already."""
+"""Applies a patch with patch(1); its dry runs tell whether the patch was applied before."""
 
 import os
 import subprocess
@@ -10,8 +10,8 @@ FORBIDDEN = ("-N", "--forward", "-r", "--reject-file", "-o", "--output")
 
 
 def options(text, strip=None):
-    """(the options that may be passed on, how many leading parts of names to strip or None). Raises
-    CommandExecutionError."""
+    """(options to pass on, how many leading components of names to strip or None). Raises CommandExecutionError for
+    options that are not allowed."""
     from thin.utils import words as shell
 
     words, kept, refused = shell.split(text or ""), [], []
@@ -34,9 +34,10 @@ def options(text, strip=None):
 
 
 def run(name, patch, words):
-    """patch(1) on a file or directory, in the shape of ``cmd.run_all``. CommandExecutionError if there is none.
+    """Run patch(1) on a file or directory. Returns a dict as ``cmd.run_all``. CommandExecutionError if there is no
+    patch.
 
-    It works in the open folder, where it follows no links, and says the file's whole path all the same."""
+    It runs in the opened folder, where it follows no links; its output is changed to contain the file's whole path."""
     whole = os.path.isdir(name)
     with safepath.at(os.path.join(name, "any") if whole else name, follow=True) as place:
         shown = name if place.folder is None else "./" + place.name
@@ -59,7 +60,7 @@ def run(name, patch, words):
 
 
 def apply(ret, name, patch, words, strip, reject_file, test):
-    """Fill the return of ``file.patch``: apply the patch unless its reverse shows that it is applied already."""
+    """Apply the patch, unless its reverse can be applied: then it was applied before. Fills and returns ``ret``."""
     if strip is None and os.path.isdir(name):
         strip = 0
     words = words + ([] if strip is None else ["-p%d" % strip])
@@ -91,7 +92,8 @@ def apply(ret, name, patch, words, strip, reject_file, test):
 
 
 def _rejects(name, patch, words, reject_file):
-    """Write what does not fit; patch(1) does so only where it writes what fits, too."""
+    """Write the rejected hunks to ``reject_file``. patch(1) only does so in a run that writes its output, too: that
+    goes to a temporary file."""
     from thin.utils.files import osutil
 
     descriptor, unwanted = osutil.mkstemp()

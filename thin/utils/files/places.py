@@ -1,4 +1,4 @@
-"""A name in an open folder, and one file whatever its name: what ``thin.utils.files.safepath`` works with."""
+"""Place, a name in an open folder, and Pinned, an open file independent of its name. For ``safepath``."""
 
 import errno
 import os
@@ -11,18 +11,19 @@ NOFOLLOW = getattr(os, "O_NOFOLLOW", 0)
 PATH = getattr(os, "O_PATH", 0)
 FOLDER = getattr(os, "O_DIRECTORY", 0) | CLOEXEC
 LISTED = os.O_RDONLY | os.O_NONBLOCK | FOLDER | NOFOLLOW
-#: what open says of a link that it shall not follow; EMLINK: FreeBSD
+#: Errors of open(2) with O_NOFOLLOW for a link; EMLINK is FreeBSD's.
 A_LINK = (errno.ELOOP, errno.EMLINK)
 _NEW = os.O_RDWR | os.O_CREAT | os.O_EXCL | NOFOLLOW | CLOEXEC
-#: Called with a ``Place`` before what is there changes, and with whether more than its owner and mode does: keeps what
-#: was there (thin.utils.files.keeping). None: nobody is told.
+#: Called as ``watch(place, content)`` before what is at a Place changes; ``content`` is False if only owner or mode
+#: change. Records what was there (thin.utils.files.keeping). None if nothing is recorded.
 watch = None
 #: Called with a ``Place`` before that; refuses what is no longer as it was planned (thin.planned). None: nothing is.
 check = None
 
 
 class Refused(CommandExecutionError, OSError):
-    """Root does not go this way. The text says which link or file, whose it is, and what to do."""
+    """Root does not follow this link, or does not write to this file. The text names its path and owner, and what to
+    do."""
 
     def __init__(self, message):
         super(Refused, self).__init__(message)
@@ -33,26 +34,26 @@ class Refused(CommandExecutionError, OSError):
 
 
 def rulers():
-    """The uids that can change everything anyway: root, and the owner of the root folder."""
+    """The uids that can change everything in any case: root, and the owner of the folder ``/``."""
     return 0, os.stat("/").st_uid
 
 
 def closed(found):
-    """True for a folder that nobody but root can change; of a sticky one: what root has in it."""
+    """Whether only root can change the folder; for a sticky folder, whether only root can change root's files in it."""
     return found.st_uid in rulers() and (not found.st_mode & 0o022 or bool(found.st_mode & stat.S_ISVTX))
 
 
 def named(exc, path):
-    """The error with the path that it is about."""
+    """The error with ``path`` as its filename."""
     exc.filename = path
     return exc
 
 
 class Place(object):
-    """A name in an open folder. ``path`` is the path as it was given. No function follows a link that has the name.
+    """A name in an open folder. ``path`` is the path as it was given. No method follows a link with this name.
 
-    All raise OSError with the path in it; Refused where a link was put in the way, and for files that another user may
-    have linked there (see ``guard``).
+    All methods raise OSError with the path in it; Refused if a link was put in place of the file, and for files that
+    another user may have linked there (see ``guard``).
     """
 
     __slots__ = ("fd", "name", "path")
@@ -101,15 +102,15 @@ class Place(object):
         return self._do(os.stat, self.name, dir_fd=self.fd, follow_symlinks=False)
 
     def look(self):
-        """As ``lstat``, None when nothing is there."""
+        """As ``lstat``, but None if nothing is there."""
         try:
             return self.lstat()
         except FileNotFoundError:
             return None
 
     def open(self, flags, mode=0o666):
-        """A descriptor; a file that is made gets ``mode`` less the umask. Writing is refused for what ``guard``
-        refuses."""
+        """Open and return a descriptor; a new file gets ``mode`` without the umask's bits. Raises Refused for writing
+        to a file that ``guard`` refuses."""
         if flags & (os.O_WRONLY | os.O_RDWR | os.O_CREAT):
             self._changes()
         cut, flags = flags & os.O_TRUNC, flags & ~os.O_TRUNC
@@ -125,7 +126,7 @@ class Place(object):
         return descriptor
 
     def read(self):
-        """All bytes of the file. Raises OSError for a named pipe, which would keep us waiting."""
+        """The content of the file. Raises OSError for a named pipe, because reading it would block."""
         with os.fdopen(self.open_to_read(), "rb") as source:
             return source.read()
 
@@ -141,8 +142,8 @@ class Place(object):
         return descriptor
 
     def guard(self, found):
-        """Raise Refused for a file with several names in a folder that others can change, where the system lets
-        everybody give any file another name (``fs.protected_hardlinks`` is 0): it may be the system's."""
+        """Raise Refused for a file with several hard links in a folder that others can change, if the system lets
+        everybody link any file (``fs.protected_hardlinks`` is 0): it may be a file of the system."""
         if os.geteuid() or not stat.S_ISREG(found.st_mode) or found.st_nlink < 2 or self.fd is None:
             return
         folder = os.fstat(self.fd)
@@ -154,7 +155,7 @@ class Place(object):
         )
 
     def temporary(self, suffix="", prefix=".pushsalt-"):
-        """(descriptor, name) of a new empty file in this folder, 0600, whose name nobody can foresee."""
+        """(descriptor, name) of a new empty file in this folder, 0600, with an unpredictable name."""
         while True:
             name = self.sibling("%s%s%s" % (prefix, os.urandom(12).hex(), suffix)).name
             try:
@@ -163,19 +164,19 @@ class Place(object):
                 continue
 
     def take(self, temporary):
-        """Rename a name of this folder to this one."""
+        """Rename the file ``temporary`` of this folder to this name."""
         self._changes()
         self._do(os.rename, temporary, self.name, src_dir_fd=self.fd, dst_dir_fd=self.fd)
 
     def discard(self, temporary):
-        """Unlink a name of this folder; no error when that fails."""
+        """Unlink the file ``temporary`` of this folder; errors are ignored."""
         try:
             os.unlink(temporary, dir_fd=self.fd)
         except OSError:
             pass
 
     def rename(self, other):
-        """Move to the place ``other``."""
+        """Rename to the place ``other``."""
         self._changes()
         other._changes()
         try:
@@ -185,7 +186,7 @@ class Place(object):
             raise
 
     def link(self, other):
-        """Give the file a second name at ``other``."""
+        """Make a hard link to this file at the place ``other``."""
         other._changes(content=False)
         try:
             os.link(self.name, other.name, src_dir_fd=self.fd, dst_dir_fd=other.fd, follow_symlinks=False)
@@ -221,20 +222,20 @@ class Place(object):
         return self._do(os.readlink, self.name, dir_fd=self.fd)
 
     def utime(self, times=None, ns=None):
-        """Set the times of what is here, of a link itself too."""
+        """Set the times of what is here; of a link itself, not of its target."""
         given = {"ns": ns} if ns is not None else {"times": times}
         self._do(os.utime, self.name, dir_fd=self.fd, follow_symlinks=False, **given)
 
     def pin(self):
-        """The ``Pinned`` file, folder or link that has this name now."""
+        """The file, folder or link that has this name now, as Pinned."""
         return Pinned(self)
 
     def enter(self):
-        """A descriptor of the folder with this name, to list it and to open what is in it."""
+        """A descriptor of the folder with this name, to list it and to open its content."""
         return self._do(os.open, self.name, LISTED, dir_fd=self.fd)
 
     def remove(self):
-        """Remove a file or link, or a folder with all in it. False when nothing is here."""
+        """Remove a file or link, or a folder with its content. Returns False if nothing is here."""
         found = self.look()
         if found is None:
             return False
@@ -255,13 +256,13 @@ class Place(object):
         return True
 
     def sibling(self, name):
-        """The place of another name in this folder, for as long as this one is open."""
+        """The Place of another name in this folder; valid as long as this one is open."""
         head, _ = os.path.split(self.path)
         inner = name if self.fd is not None else os.path.join(os.path.dirname(self.name), name)
         return Lent(self.fd, inner, os.path.join(head, name))
 
     def attributes(self):
-        """{name: value} of the extended attributes of what is here; empty where there are none. Linux."""
+        """``{name: value}`` of the extended attributes; empty if the system has none. Linux."""
         seen, found = self._seen(), {}
         try:
             names = os.listxattr(seen, follow_symlinks=False)
@@ -271,25 +272,25 @@ class Place(object):
             try:
                 found[name] = os.getxattr(seen, name, follow_symlinks=False)
             except OSError:
-                continue  # not for us to read
+                continue  # we may not read it
         return found
 
     def set_attribute(self, name, value):
         self._do(os.setxattr, self._seen(), name, value, follow_symlinks=False)
 
     def _seen(self):
-        """A path of this name that nobody can lead elsewhere."""
+        """A path for this name that goes through the open folder, if the system has such paths."""
         return os.path.join(self.folder or os.path.dirname(self.path), os.path.basename(self.name))
 
     @property
     def folder(self):
-        """A path of the open folder, for a program that is to work in it; None if there is none."""
+        """A path of the open folder, as working directory for a program; None if the system has no such paths."""
         path = "/proc/self/fd/%d" % (-1 if self.fd is None else self.fd)
         return path if os.path.isdir(path) else None
 
 
 class Lent(Place):
-    """A place in a folder that another one closes."""
+    """A Place whose folder is closed by another object."""
 
     __slots__ = ()
 
@@ -298,7 +299,7 @@ class Lent(Place):
 
 
 class Pinned(object):
-    """One file, folder or link, whatever name it gets meanwhile. ``with`` closes it."""
+    """An open file, folder or link, independent of later renames. A context manager that closes it."""
 
     __slots__ = ("fd", "place")
 
@@ -320,13 +321,13 @@ class Pinned(object):
         return os.fstat(self.fd) if self.fd is not None else self.place.lstat()
 
     def expect(self, written):
-        """Raise Refused where this is not the file of a stat result: what somebody else put in its place shall not get
-        its owner and mode."""
+        """Raise Refused if this is not the file of the stat result ``written``, so that a file that another user put
+        there does not get its owner and mode."""
         if not os.path.samestat(self.stat(), written):
             raise Refused("'%s' was exchanged by another user while it was written" % self.place.path)
 
     def chown(self, uid, gid):
-        """Set the owners (-1: leave it), of a link those of the link itself."""
+        """Set user and group (-1: do not change); of a link itself, not of its target."""
         place = self.place
         place.guard(self.stat())
         place._changes(content=False)
@@ -334,7 +335,7 @@ class Pinned(object):
             place._do(os.chown, place.name, uid, gid, dir_fd=place.fd, follow_symlinks=False)
 
     def chmod(self, mode):
-        """Set the mode in bits. Raises Refused for a link."""
+        """Set the mode, an integer. Raises Refused for a link."""
         found, place = self.stat(), self.place
         if stat.S_ISLNK(found.st_mode):
             raise place._swapped()
@@ -352,7 +353,8 @@ class Pinned(object):
             os.close(descriptor)
 
     def _do(self, function, *args):
-        """Call it with a path that means this very file. False if there is none: no descriptor, or no /proc."""
+        """Call ``function`` with a path of this very file. Returns False if there is none: no descriptor or no
+        /proc."""
         if self.fd is None:
             return False
         try:

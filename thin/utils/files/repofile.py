@@ -1,7 +1,8 @@
-"""The ``.repo`` files of yum, dnf and zypper, and their own configuration: sections of ``key=value`` with comments.
+"""Reads and writes the ``.repo`` files of yum, dnf and zypper, and their configuration: sections of ``key=value``.
 
-``parse`` gives ``(header, {id: {key: value, "comments": [lines]}})``: keys in lower case, a value of several lines
-joined by newlines, the comments of a section without their marks, and what stands before the first section.
+``parse`` returns ``(header, {id: {key: value, "comments": [lines]}})``. Keys are in lower case; the lines of a
+multi-line value are joined by newlines; comments of a section have no ``#``; the header is what precedes the first
+section.
 """
 
 import os
@@ -10,7 +11,8 @@ from thin.exceptions import CommandExecutionError
 
 
 def parse(text, path="", strict=True):
-    """See above. ``strict``: raises CommandExecutionError for a section, or a key of one, that is there twice."""
+    """See the module's docstring. ``strict``: raises CommandExecutionError for a duplicate section, or a duplicate key
+    in one."""
     header, found = "", {}
     section, key = None, None
     for number, line in enumerate(text.splitlines(), 1):
@@ -62,12 +64,12 @@ def shown(header, repos):
 
 
 def comments(given):
-    """A comment, or a list of them, as lines with their marks."""
+    """A comment, or a list of comments, as lines with ``#``."""
     return "".join("# %s\n" % str(one).lstrip("#").lstrip() for one in (given if isinstance(given, list) else [given]))
 
 
 def read(path, strict=True):
-    """``parse`` of a file; raises CommandExecutionError where it cannot be read."""
+    """``parse`` of a file. Raises CommandExecutionError if it cannot be read."""
     try:
         with open(path, encoding="utf-8", errors="surrogateescape") as stream:
             return parse(stream.read(), path, strict)
@@ -83,7 +85,7 @@ def write(path, header, repos):
 
 
 def found(folders, strict=True):
-    """``{id: its values and "file"}`` of all .repo files in the folders, by the files' names."""
+    """``{id: its values and "file"}`` of all .repo files in the folders, sorted by file name within each folder."""
     repos = {}
     for folder in folders:
         for name in sorted(os.listdir(folder)) if os.path.isdir(folder) else ():

@@ -1,21 +1,21 @@
-"""Files and folders changed by open folders: whoever swaps a file, a folder or a link meanwhile leads us nowhere else.
+"""Changes files through open folders, so that nobody who exchanges a file, folder or link meanwhile redirects the
+change.
 
-Each step of a path is opened from the step before it, without following a link. Root follows a link only where nobody
-else could have made or changed it: root owns the link, and the folder that holds it and all above are root's and closed
-to others' writing (or sticky). Any other link on root's way is ``Refused``. Other users' paths mean what the system
-makes of them. The last step is a link to be followed only where ``follow`` says so, under the same rule.
+Each component of a path is opened relative to the one before it, without following links. Root follows a link only if
+nobody else could have made or changed it: root owns the link, and it is in folders that root owns and others cannot
+write to (or that are sticky). Any other link on root's way raises ``Refused``. Other users follow links as the system
+does. A link as the last component is only followed with ``follow``, by the same rules.
 
-    with safepath.at(path) as place:          # the folder that holds it is open now, and stays the same one
+    with safepath.at(path) as place:          # opens the folder that contains it
         descriptor, temporary = place.temporary()
         ...
-        place.take(temporary)                 # renamed within that folder
+        place.take(temporary)                 # renames within that folder
 
-``Place`` is a name in an open folder, ``Pinned`` one file whatever its name is meanwhile. The functions at the end are
-for one change: they have the names, the arguments and the errors of those in ``os``, and ``Refused`` besides
-(``makedirs`` takes what is there for good, ``chown`` a link for itself).
+``Place`` is a name in an open folder, ``Pinned`` an open file independent of its name. The functions at the end make
+one change each; they have the names, arguments and errors of those in ``os``, and raise ``Refused``
+(by default, ``makedirs`` accepts an existing folder and ``chown`` changes a link itself).
 ``thin.utils.files.safetree`` is for trees. For ``open``: ``open(path, "w", opener=safepath.opener)``.
-
-Where a system has no functions for open folders, each step is looked at by its path before the last is used.
+On systems without functions for open folders, the components are checked by their paths before the last one is used.
 """
 
 import errno
@@ -24,23 +24,23 @@ import stat
 
 from thin.utils.files.places import A_LINK, FOLDER, NOFOLLOW, PATH, Place, Refused, closed, named, rulers
 
-_LINKS = 40  # as many as the kernel follows
-#: a step on the way needs no right to read: O_PATH where there is one
+_LINKS = 40  # the kernel's limit
+#: Flags to open a folder on the way: O_PATH, if the system has it, needs no permission to read.
 _STEP = (PATH or os.O_RDONLY | os.O_NONBLOCK) | FOLDER | NOFOLLOW
 _NO_LINK_THERE = (errno.EINVAL, errno.ENOENT, errno.ENOTDIR)
 _FUNCTIONS = {os.open, os.stat, os.unlink, os.rmdir, os.rename, os.mkdir, os.symlink, os.readlink, os.chown, os.link}
 BY_DESCRIPTOR = _FUNCTIONS <= os.supports_dir_fd
 
 
-# -- finding the place -------------------------------------------------------------------------------------------------
+# -- resolving paths ---------------------------------------------------------------------------------------------------
 
 
 def at(path, follow=False, below=None):
-    """The ``Place`` of a path: its folder is open until ``close``, or the end of a ``with``.
+    """The ``Place`` of a path. Its folder is open until ``close`` or the end of ``with``.
 
-    ``follow``: a link as the last step is followed; the place is then that of what it leads to, which need not exist.
-    ``below``: a folder; ``path`` is relative to it, no link is followed within it, whoever made it, and ``..`` is
-    refused. Raises Refused, and OSError for steps that are missing or no folders.
+    ``follow``: a link as the last component is followed; the place is that of its target, which need not exist.
+    ``below``: a folder that ``path`` is relative to; no link within it is followed, and ``..`` is refused. Raises
+    Refused, and OSError for components that are missing or no folders.
     """
     path = os.fspath(path)
     if isinstance(path, bytes):
@@ -55,8 +55,8 @@ def at(path, follow=False, below=None):
 
 
 class Near(object):
-    """``at`` for many paths, one folder after the other: the way to a folder is gone once for all its names in a row.
-    A place that it gives is for use before the next one; ``with`` closes the last folder."""
+    """``at`` for many paths, sorted by folder: consecutive paths in one folder share the open folder. A Place is valid
+    until the next call of ``at``. A context manager that closes the last folder."""
 
     def __init__(self):
         self._head, self._place = None, None
@@ -80,8 +80,8 @@ class Near(object):
 
 
 def real(path):
-    """``os.path.realpath`` for what is to be changed: the path without links. Raises Refused for those that root does
-    not follow; whatever is put in the way of the answer later is met by ``at``."""
+    """``os.path.realpath`` for a path that is to be changed. Raises Refused for links that root does not follow. Links
+    that are exchanged afterwards are detected by ``at``."""
     path = os.fspath(path)
     path = path if path.startswith("/") else os.path.join(os.getcwd(), path)
     if os.geteuid() != 0 or not BY_DESCRIPTOR:
@@ -104,10 +104,10 @@ def _below(folder, path):
             try:
                 inner = os.open(step, _STEP, dir_fd=descriptor)
             except OSError as exc:
-                here = os.path.join(folder, *steps[:count])
+                current = os.path.join(folder, *steps[:count])
                 if exc.errno in A_LINK + (errno.ENOTDIR,) and _target(step, descriptor) is not None:
-                    raise Refused("'%s' is a link: nothing is done through links in '%s'" % (here, folder))
-                raise named(exc, here)
+                    raise Refused("'%s' is a link: nothing is done through links in '%s'" % (current, folder))
+                raise named(exc, current)
             os.close(descriptor)
             descriptor = inner
     except BaseException:
@@ -117,9 +117,9 @@ def _below(folder, path):
 
 
 def _plainly(path, follow):
-    """For those who are not root: what the system makes of the path. The folder is held open all the same."""
+    """The Place for a user other than root, or without functions for open folders: the system resolves the links."""
     if os.geteuid() == 0:
-        _look_along(path, follow)  # without descriptors
+        _look_along(path, follow)  # root, but no functions for open folders
     real = _followed(path) if follow else path
     head, name = os.path.split(real.rstrip("/"))
     if name in ("", ".", ".."):
@@ -133,9 +133,9 @@ def _plainly(path, follow):
 
 
 def _followed(path):
-    """Where the links at the end of a path lead.
+    """The path after following a link, and links to links, as its last component. Raises OSError for too many.
 
-    Not ``realpath``: from Python 3.13 on it begins at ``/`` and fails below a folder that this user may not enter.
+    Not ``realpath``: since Python 3.13 it starts at ``/`` and fails below a folder that this user may not search.
     """
     for _ in range(_LINKS):
         if not os.path.islink(path):
@@ -145,13 +145,13 @@ def _followed(path):
 
 
 def _look_along(path, follow):
-    """Raise Refused for a link that root may not follow, as far as paths can tell."""
-    todo, here, trusted, links = _steps(os.path.join(os.getcwd(), path)), "/", closed(os.lstat("/")), 0
+    """Raise Refused for a link that root may not follow. It checks by path, so that later changes are not noticed."""
+    todo, current, trusted, links = _steps(os.path.join(os.getcwd(), path)), "/", closed(os.lstat("/")), 0
     while todo:
         step = todo.pop()
-        here = os.path.join(here, step) if step != ".." else os.path.dirname(here)
+        current = os.path.join(current, step) if step != ".." else os.path.dirname(current)
         try:
-            found = os.lstat(here)
+            found = os.lstat(current)
         except OSError:
             return
         if not stat.S_ISLNK(found.st_mode):
@@ -159,21 +159,23 @@ def _look_along(path, follow):
         elif todo or follow:
             links += 1
             if not (trusted and found.st_uid in rulers()):
-                raise _refusal(here, found, os.lstat(os.path.dirname(here)))
+                raise _refusal(current, found, os.lstat(os.path.dirname(current)))
             if links > _LINKS:
                 return
-            target = os.readlink(here)
+            target = os.readlink(current)
             todo += _steps(target)
-            here, trusted = ("/", closed(os.lstat("/"))) if target.startswith("/") else (os.path.dirname(here), True)
+            current, trusted = (
+                ("/", closed(os.lstat("/"))) if target.startswith("/") else (os.path.dirname(current), True)
+            )
 
 
 def _steps(path):
-    """The steps of a path, the first one last."""
+    """The components of a path in reverse order."""
     return [step for step in reversed(path.split("/")) if step not in ("", ".")]
 
 
 def _target(step, descriptor):
-    """Where the link leads, None when it is no link."""
+    """The target of a link, or None if it is no link."""
     try:
         return os.readlink(step, dir_fd=descriptor)
     except OSError as exc:
@@ -183,7 +185,8 @@ def _target(step, descriptor):
 
 
 class _Way(object):
-    """The open folders from the root on, each opened from the one before it. Links are followed by us."""
+    """Resolves a path for root: holds the open folders from ``/`` on, each opened from the one before it. It follows
+    links itself."""
 
     def __init__(self, path):
         self._todo = _steps(path)
@@ -212,7 +215,7 @@ class _Way(object):
                 raise Refused("'%s' has too many links in it" % path)
             if exc.errno not in (errno.ENOENT, errno.ENOTDIR):
                 raise named(exc, path)
-            # it leads on to what is not there
+            # a link leads to a path that does not exist
             return os.path.normpath("/" + "/".join(self._names + [self._missing] + self._todo[::-1]))
         finally:
             self._close()
@@ -267,7 +270,7 @@ class _Way(object):
 
 
 def _user(uid):
-    """The name of a user, or the number when nobody has it."""
+    """The name of a user, or the uid if there is none."""
     try:
         import pwd
 
@@ -289,17 +292,17 @@ def _refusal(link, found, folder):
     )
 
 
-# -- one change --------------------------------------------------------------------------------------------------------
+# -- single changes ----------------------------------------------------------------------------------------------------
 
 
 def opener(path, flags):
-    """For ``open(path, mode, opener=safepath.opener)``: through a link only where root may follow it."""
+    """For ``open(path, mode, opener=safepath.opener)``: follows a link only where root may follow it."""
     with at(path, follow=True) as place:
         return place.open(flags) if flags & (os.O_WRONLY | os.O_RDWR) else place.open_to_read()
 
 
 def temporary(folder, suffix="", prefix=".pushsalt-", programs=False):
-    """(descriptor, path) of a new empty file, 0600, whose name nobody can foresee. Without a folder:
+    """(descriptor, path) of a new empty file, 0600, with an unpredictable name. Without a folder:
     ``osutil.mkstemp``."""
     if not folder:
         from thin.utils.files import osutil
@@ -311,7 +314,7 @@ def temporary(folder, suffix="", prefix=".pushsalt-", programs=False):
 
 
 def read(path, follow=True):
-    """The bytes of a file. Raises OSError."""
+    """The content of a file. Raises OSError."""
     with at(path, follow) as place:
         return place.read()
 
@@ -342,7 +345,7 @@ def rmdir(path):
 
 
 def remove(path):
-    """Remove a file or link, or a folder with all in it. False when nothing was there. Raises OSError."""
+    """Remove a file or link, or a folder with its content. Returns False if nothing was there. Raises OSError."""
     try:
         with at(path) as place:
             return place.remove()
@@ -356,7 +359,7 @@ def mkdir(path, mode=0o777):
 
 
 def makedirs(path, mode=0o777, exist_ok=True):
-    """Make the folder and those above it that are missing."""
+    """Create the folder and the missing ones above it."""
     parent = os.path.dirname(os.path.normpath(path))
     if parent and not os.path.lexists(parent):
         makedirs(parent, exist_ok=True)
@@ -378,7 +381,7 @@ def symlink(target, path):
 
 
 def link(source, path):
-    """Give the file ``source`` (a link itself, if it is one) a second name."""
+    """Make a hard link ``path`` to the file ``source`` (to a link itself, if it is one)."""
     with at(source) as old, at(path) as new:
         old.link(new)
 
@@ -389,7 +392,8 @@ def rename(source, path):
 
 
 def check(path, follow=True):
-    """Raise Refused where root would not go. A path that does not exist yet is checked as far as it does."""
+    """Raise Refused if a change of the path would be refused. Of a path that does not exist, the existing part is
+    checked."""
     try:
         at(path, follow).close()
     except Refused:

@@ -1,4 +1,4 @@
-"""Trees walked by open folders: no link in them is followed, whoever swaps what meanwhile."""
+"""Walks trees through open folders: no link in them is followed, even if folders are exchanged for links meanwhile."""
 
 import errno
 import os
@@ -9,9 +9,8 @@ from thin.utils.files.safepath import at
 
 
 class Folder(object):
-    """An open folder of a tree: ``path``, ``folders`` and ``others`` (names; a link is one of the others). Take names
-    out of ``folders`` to leave them out. ``place(name)`` is a Place in it, for as long as this folder is the current
-    one."""
+    """An open folder of a tree. ``folders`` and ``others`` are names; a link is one of the others. Remove names from
+    ``folders`` to skip them. ``place(name)`` is valid until the iteration goes on to the next folder."""
 
     __slots__ = ("fd", "folders", "others", "path")
 
@@ -27,15 +26,16 @@ class Folder(object):
             (self.folders if stat.S_ISDIR(kind) else self.others).append(name)
 
     def place(self, name):
-        """The Place of a name; closing it is not needed and does no harm."""
+        """The Place of a name; it need not be closed."""
         return Lent(self.fd, name, os.path.join(self.path, name))
 
 
 def descend(path, follow=True, failed=None):
-    """Each ``Folder`` of a tree, ``path`` itself first. No link below ``path`` is followed, no matter who swaps what.
+    """Yield each ``Folder`` of a tree, ``path`` first. No link below ``path`` is followed.
 
-    A folder that is gone, or a link by now, is left out. Raises Refused and OSError for ``path`` itself, and for those
-    below it that cannot be read, unless ``failed`` is there to be told: the path, and the error.
+    A folder that was removed or replaced by a link meanwhile is skipped. Raises Refused and OSError for ``path``
+    itself, and for unreadable folders below it; the latter are passed to ``failed(path, error)`` instead, if it is
+    given.
     """
     with at(path, follow) as top:
         entry = _Open(path, top.enter(), None)
@@ -63,7 +63,8 @@ def descend(path, follow=True, failed=None):
 
 
 class _Open(object):
-    """A folder that is open, or a name in the one above it; ``waiting`` folders below are not open yet."""
+    """An open folder, or the name of one in its parent ``_above``. ``waiting``: the number of subfolders that are not
+    open yet; they need this one."""
 
     __slots__ = ("_above", "_name", "fd", "path", "waiting")
 
@@ -106,7 +107,7 @@ class _Open(object):
 
 
 def own_tree(path, uid, gid, follow=True):
-    """Give ``path`` and all below it to an owner (-1: leave it); links themselves, never what they lead to."""
+    """Give ``path`` and its content to an owner (-1: do not change); links themselves, not their targets."""
     for folder in descend(path, follow):
         for name in folder.others:
             try:

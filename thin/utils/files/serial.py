@@ -1,4 +1,4 @@
-"""Data as text where Python lacks the module for it, as Debian's python3-minimal does: the controller does it then."""
+"""JSON by the controller, if Python lacks the module, as Debian's python3-minimal does."""
 
 from thin import link
 from thin.exceptions import CommandExecutionError, SaltException
@@ -7,8 +7,8 @@ _NOT_OF_THE_KIND = ("ValueError", "TypeError", "JSONDecodeError", "InvalidFileEx
 
 
 def loads(text, **options):
-    """The value of a JSON text. Raises ValueError for text that is none, CommandExecutionError when neither Python
-    here nor a controller can read it."""
+    """Parse a JSON text. Raises ValueError for invalid text, CommandExecutionError if neither Python nor a controller
+    can parse it."""
     try:
         import json
     except ImportError:
@@ -17,7 +17,7 @@ def loads(text, **options):
 
 
 def dumps(value, **options):
-    """The JSON of a value. Raises TypeError or ValueError for one that has none, CommandExecutionError as above."""
+    """The JSON of a value. Raises TypeError or ValueError for a value without one, else as ``loads``."""
     try:
         import json
     except ImportError:
@@ -26,9 +26,9 @@ def dumps(value, **options):
 
 
 def elsewhere(what, kind, data, options):
-    """What the controller's ``slsutil.serialize`` or ``slsutil.deserialize`` makes of the data.
+    """Call the controller's ``slsutil.serialize`` or ``slsutil.deserialize`` (``what``) with the data.
 
-    Raises ValueError for data that are not of the kind, CommandExecutionError when there is nobody to ask.
+    Raises ValueError for invalid data, CommandExecutionError if there is no controller or it fails.
     """
     if not link.connected():
         raise CommandExecutionError(

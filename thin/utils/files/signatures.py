@@ -1,6 +1,6 @@
-"""Detached and inline signatures of sources, checked by an execution module (``gpg``, ``asymmetric``), in Salt's words.
+"""Checks detached and inline signatures of sources with an execution module (``gpg``, ``asymmetric``).
 
-What does not stand the check is not kept: neither the file nor its signatures, so that the next run fetches them anew.
+If the check fails, the cached file and its signatures are removed, so that the next run fetches them again.
 """
 
 import os
@@ -10,7 +10,8 @@ from thin.utils.files import safepath, sources
 
 
 def checker(signature, functions, opts, saltenv, verify_ssl=True, *trust, **more_trust):
-    """``check(path)`` for this signature, or None when none is wanted; ``trust``, ``more_trust``: see Trust."""
+    """A function ``check(path)`` for this signature, or None if none is requested. ``trust``, ``more_trust``: the
+    arguments of Trust."""
     if not signature:
         return None
     whose = Trust(functions, *trust, **more_trust)
@@ -26,7 +27,7 @@ def checker(signature, functions, opts, saltenv, verify_ssl=True, *trust, **more
 
 
 class Trust(object):
-    """Whose signatures count. ``verify`` is the backend's function; ``backend`` its module's name."""
+    """Whose signatures are accepted. ``backend``: the name of the execution module, whose ``verify`` is called."""
 
     def __init__(self, functions, backend="gpg", signed_by_any=None, signed_by_all=None, keyring=None, gnupghome=None):
         self.verify = functions.get(backend + ".verify")
@@ -39,10 +40,10 @@ class Trust(object):
         }
 
     def check(self, path, signature, saltenv, verify_ssl, cache):
-        """Raises CommandExecutionError unless ``path`` is well signed.
+        """Raise CommandExecutionError unless ``path`` has a valid signature.
 
-        ``signature``: True for one within the file, else the source of a detached one or a list of them;
-        ``cache(url)`` is where a copy of a web source is kept.
+        ``signature``: True for one within the file, else the source of a detached one or a list of sources;
+        ``cache(url)`` returns the path for a copy of a web source.
         """
         if self.verify is None:
             raise CommandExecutionError(
@@ -71,6 +72,6 @@ class Trust(object):
 
 
 def _remove(path):
-    """Copies from the web go; a file of this machine, which is its own copy, stays."""
+    """Remove a copy of a web source. A file of this machine, which has no copy, is left."""
     if os.sep + "extrn_files" + os.sep in path:
         safepath.unlink(path)

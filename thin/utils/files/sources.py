@@ -1,5 +1,5 @@
-"""Where a managed file's content comes from: ``salt://``, paths of the target, http(s) and ftp, in Salt's rules and
-words. Other schemes (``s3://``) are a matter of the controller's plug-ins: such a file comes from there by digest.
+"""Resolves the source of a managed file: ``salt://``, paths of the target, http(s) and ftp, with Salt's rules and
+texts. Other schemes (``s3://``) are served by plug-ins of the controller, as a file identified by its digest.
 """
 
 import os
@@ -18,38 +18,37 @@ MISMATCH = (
 
 
 def mismatch(name, source):
-    """The words about a source without the wanted digest; digest's kind, wanted and found one are to be filled in."""
+    """The error text for a source with another digest, a format for (hash type, wanted digest, found digest)."""
     shown = redact(source).replace("%", "%%")
     return MISMATCH % ((name.replace("%", "%%"), " of " + shown if source else "") if name else (shown, ""))
 
 
 class NoContent(CommandExecutionError):
-    """The source cannot be had. Salt's dry run shows the bare text, its real run puts "Unable to manage file: "
-    before."""
+    """The source cannot be read. In Salt, the comment of a dry run is this text alone, that of a real run has "Unable
+    to manage file: " before it."""
 
 
 def scheme(source):
-    """The lower-case protocol of a source, "" for a path."""
+    """The scheme of a source in lower case, "" for a path."""
     head, separator, _ = str(source).partition("://")
     head = head.lower()
     return head if separator and (head in hashes.PROTOCOLS or head.isidentifier()) else ""
 
 
 def _is_plugged(kind):
-    """Whether the controller is asked for sources of this scheme, as for those of the file server."""
+    """Whether sources of this scheme are served by a plug-in of the controller."""
     return kind not in ("", "file", "salt") and kind not in REMOTE
 
 
 def local_path(source):
-    """The path behind ``/a/b`` or ``file:///a/b``."""
+    """The path of ``/a/b`` or ``file:///a/b``."""
     return source[len("file://") :].rstrip("/") if scheme(source) == "file" else source
 
 
 def choose(source, source_hash, saltenv):
-    """(source, source_hash) where ``source`` may be a list: the first entry that exists, with its own hash if it has
-    one.
+    """(source, source_hash). If ``source`` is a list: the first entry that exists, with its own hash if it has one.
 
-    Raises CommandExecutionError when none of them does. Salt: ``file.source_list``.
+    Raises CommandExecutionError if none exists. Salt: ``file.source_list``.
     """
     if not isinstance(source, (list, tuple)):
         return source, source_hash
@@ -66,7 +65,7 @@ def choose(source, source_hash, saltenv):
 
 
 def exists(source, saltenv):
-    """True when a source can be read: a file or directory of the file server, a path here, an answer to HEAD."""
+    """Whether a source exists: a file or directory of the file server, a path of this machine, a URL that answers."""
     kind = scheme(source)
     if kind == "salt":
         return link.file_digest(source, saltenv) is not None or link.tree(source, saltenv) is not None
@@ -81,10 +80,10 @@ def exists(source, saltenv):
 
 
 def source_sum(name, source, source_hash, source_hash_name, saltenv, verify_ssl=True, signed=None):
-    """``{"hash_type", "hsum"}`` from a ``source_hash``: a digest, ``type=digest``, or the path or URL of a list of
-    them.
+    """``{"hash_type", "hsum"}`` of a ``source_hash``: a digest, ``type=digest``, or the path or URL of a list of
+    digests.
 
-    ``signed(path)`` raises unless such a list is well signed. Raises CommandExecutionError. Salt:
+    ``signed(path)``: raises if the list has no valid signature. Raises CommandExecutionError. Salt:
     ``file.get_source_sum``.
     """
     if is_list_of_hashes(source_hash):
@@ -96,7 +95,7 @@ def source_sum(name, source, source_hash, source_hash_name, saltenv, verify_ssl=
                 found = hashes.extract(lines, "", name, source, source_hash_name)
         finally:
             if scheme(source_hash) in REMOTE:
-                safepath.unlink(path)  # a private copy
+                safepath.unlink(path)  # our copy of the list
         if found is None:
             raise hashes.bad_format(source_hash)
         return {"hash_type": found["hash_type"], "hsum": found["hsum"].lower()}
@@ -104,7 +103,7 @@ def source_sum(name, source, source_hash, source_hash_name, saltenv, verify_ssl=
 
 
 def is_list_of_hashes(source_hash):
-    """Whether a ``source_hash`` names a file of digests, by path or URL, and is none itself."""
+    """Whether a ``source_hash`` is the path or URL of a list of digests."""
     return isinstance(source_hash, str) and bool(os.path.isabs(source_hash) or scheme(source_hash))
 
 
@@ -116,7 +115,7 @@ def _hash_list(source_hash, saltenv, verify_ssl):
 
 
 def fetch(source, saltenv, verify_ssl=True, have=(), cache=None, use_etag=False):
-    """The path of a local copy of any source, or None if there is none. Raises CommandExecutionError, LinkError."""
+    """The path of a local copy of a source, or None if it does not exist. Raises CommandExecutionError, LinkError."""
     kind = scheme(source)
     if kind == "salt" or _is_plugged(kind):
         return link.file(source, saltenv, have)
@@ -140,7 +139,7 @@ def resolve(
     signed=None,
     use_etag=False,
 ):
-    """The content that a source stands for. Raises NoContent with Salt's words. Nothing is transferred for salt://."""
+    """The content of a source. Raises NoContent with Salt's text. A file of ``salt://`` is not transferred yet."""
     kind = scheme(source)
     if kind == "salt":
         digest = link.file_digest(source, saltenv)
@@ -152,7 +151,7 @@ def resolve(
         if not os.path.exists(path):
             raise NoContent("Local file source %s does not exist" % path)
         if stat.S_ISFIFO(os.stat(path).st_mode):
-            raise NoContent("Local file source %s is a named pipe" % path)  # reading it may never end
+            raise NoContent("Local file source %s is a named pipe" % path)  # reading it could block forever
         if not source_hash or skip_verify:
             return content.LocalFile(path)
         return content.LocalFile(
@@ -198,7 +197,7 @@ def _plugged(name, source, source_hash, source_hash_name, saltenv, skip_verify, 
 
 
 def served(source, digest, saltenv):
-    """The content of a file of the file server whose SHA-256 is known; it travels when its bytes are needed."""
+    """The content of a file of the file server with this SHA-256; it is transferred when its bytes are needed."""
     return content.Fetched(source, lambda: link.file(source, saltenv), {"hash_type": "sha256", "hsum": digest})
 
 
@@ -210,9 +209,9 @@ def _wanted_sum(name, source, source_hash, source_hash_name, saltenv, verify_ssl
 
 
 def rendered(source, saltenv, engine, context, defaults, tag, sls, fetched=None, names=None):
-    """The content that a template makes, rendered on the controller. Raises NoContent with the render error.
+    """The content that the controller renders from a template. Raises NoContent with the error of rendering.
 
-    ``names`` as in thin.link.template.
+    ``fetched``: the template, if it is not on ``salt://``. ``names``: see thin.link.template.
     """
     try:
         if scheme(source) == "salt":
@@ -226,7 +225,7 @@ def rendered(source, saltenv, engine, context, defaults, tag, sls, fetched=None,
 
 
 def text(template, saltenv, engine, context, defaults, tag="", sls="", names=None):
-    """The content that a template given as text makes. Raises LinkError."""
+    """The content that the controller renders from the text of a template. Raises LinkError."""
     if isinstance(template, bytes):
         template = template.decode("utf-8")
     return content.Data(_bytes(link.template(None, saltenv, engine, context, defaults, tag, sls, template, names)))
@@ -237,7 +236,7 @@ def _bytes(data):
 
 
 def server_mode(source, saltenv):
-    """The mode that a source has on the file server or on this machine (``mode: keep``), or None."""
+    """The mode of a source on the file server or on this machine (``mode: keep``), or None."""
     try:
         if scheme(source) == "salt":
             return link.ask("cp.stat_file", [source], {"saltenv": saltenv, "octal": True})

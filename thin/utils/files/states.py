@@ -1,4 +1,4 @@
-"""What the functions of the file state module share: returns, refusals, owners, texts."""
+"""Helpers shared by the functions of the file state module: returns, error texts, owners."""
 
 import os
 
@@ -21,7 +21,7 @@ def failed(ret, comment):
 
 
 def edited(ret, changes, predicted, test):
-    """The return of a state that edits: ``changes`` is the diff; ``predicted`` is the comment of a dry run."""
+    """Fill the return of a state that edits. ``changes``: the diff; ``predicted``: the comment of a dry run."""
     if not changes:
         ret["comment"] = "No changes needed to be made"
         return ret
@@ -32,7 +32,7 @@ def edited(ret, changes, predicted, test):
 
 
 def preflight(opts, name, user=None, group=None):
-    """Why a state cannot even look, or ""."""
+    """The error text if the state's user, group or path is invalid, or ""."""
     words = _check_user(opts, user, group)
     if not words and not os.path.isabs(name):
         words = "Specified file %s is not an absolute path" % name
@@ -40,7 +40,8 @@ def preflight(opts, name, user=None, group=None):
 
 
 def _check_user(opts, user, group):
-    """Salt's words about owners that do not exist; in a dry run they may come from states before this one."""
+    """Salt's text about users and groups that do not exist. In a dry run "" and a warning: an earlier state may create
+    them."""
     words = owner.missing_owners(user, group)
     if words and opts["test"]:
         log.warning("%s", words)
@@ -50,29 +51,29 @@ def _check_user(opts, user, group):
 
 
 def not_editable(name):
-    """Why there is nothing to edit at ``name``, or ""."""
+    """The error text if the file ``name`` does not exist or is no absolute path, or ""."""
     if not os.path.isabs(name):
         return "Specified file %s is not an absolute path" % name
     return "" if os.path.exists(name) else "%s: file not found" % name
 
 
 def user_of(kwargs, user):
-    """``user``, or what was given as ``owner`` by mistake."""
+    """``user``, or the value of the unknown argument ``owner``."""
     if not user and "owner" in kwargs:
-        log.warning("there is no argument owner; user is used")
+        log.warning("there is no argument owner: its value is used as user")
         return kwargs["owner"]
     return user
 
 
 def link_owner(opts, user, group):
-    """User and group of a link or copy: the minion's user and that user's own group unless told otherwise."""
+    """(user, group) of a link or copy; by default the minion's user and the primary group of ``user``."""
     if user is None:
         user = opts.get("user") or owner.uid_to_user(os.geteuid())
     return user, owner.primary_group(user) if group is None else group
 
 
 def make_way_to(name, user=None, group=None, dir_mode=None):
-    """Make the directories on the way to ``name``. Raises CommandExecutionError with the reason."""
+    """Create the missing directories above ``name``. Raises CommandExecutionError with the reason."""
     from thin.utils.files import atomic
 
     try:
@@ -82,7 +83,8 @@ def make_way_to(name, user=None, group=None, dir_mode=None):
 
 
 def texts(value, encoding=None):
-    """A text, or a list of anything, as a list of texts. Raises UnicodeDecodeError for bytes that are no text."""
+    """A list of strings from a string, bytes, or a list of any values. Raises UnicodeDecodeError for undecodable
+    bytes."""
     if isinstance(value, bytes):
         return [value.decode(encoding or "utf-8")]
     if isinstance(value, (str, dict)) or not hasattr(value, "__iter__"):
@@ -91,10 +93,11 @@ def texts(value, encoding=None):
 
 
 def chunk_tag(low):
-    """The tag of the chunk that runs, "" outside of a run."""
+    """The tag of a chunk; "" for an empty chunk."""
     return "_|-".join(str(low.get(key, "")) for key in ("state", "__id__", "name", "fun")) if low else ""
 
 
 def accumulated(context, instance):
-    """What file.accumulated charged in this run: ({file: {accumulator: [texts]}}, {file: {accumulator: [ids]}})."""
+    """The values of file.accumulated in this run: ({file: {accumulator: [text]}}, {file: {accumulator: [state
+    id]}})."""
     return context.setdefault("file.accumulated", {}).setdefault(instance, ({}, {}))

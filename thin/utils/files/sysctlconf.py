@@ -1,16 +1,16 @@
-"""Kernel parameters as text: what sysctl prints on FreeBSD and macOS, and the configuration files of all systems."""
+"""Parses the output of sysctl on FreeBSD and macOS, and its configuration files on all systems."""
 
 import os
 
 from thin.exceptions import CommandExecutionError
 from thin.utils.files import textfile
 
-#: what a new file begins with
+#: The beginning of a new file.
 HEADER = "#\n# Kernel sysctl configuration\n#\n"
 
 
 def read(path):
-    """``{name: value}`` of a configuration file; [] if there is none, None when it cannot be read."""
+    """``{name: value}`` of a configuration file; [] if it does not exist, None if it cannot be read."""
     if not os.path.exists(path):
         return []
     try:
@@ -22,9 +22,9 @@ def read(path):
 
 
 def assigned(done):
-    """``{name: value}`` after ``sysctl name=value`` of FreeBSD and macOS, from its cmd.run_all.
+    """``{name: value}`` from the result of ``sysctl name=value`` on FreeBSD and macOS (a dict of cmd.run_all).
 
-    Raises CommandExecutionError when it failed.
+    Raises CommandExecutionError if it failed.
     """
     if done["retcode"] != 0:
         raise CommandExecutionError("sysctl failed: %s" % done["stderr"])
@@ -33,7 +33,7 @@ def assigned(done):
 
 
 def pairs(text, sign, roots):
-    """``{name: value}`` of lines that begin with one of the roots; other lines go on with the value before."""
+    """``{name: value}`` of lines that begin with one of ``roots``; other lines continue the previous value."""
     found, name = {}, None
     for line in text.splitlines():
         if line.startswith(roots):
@@ -45,7 +45,7 @@ def pairs(text, sign, roots):
 
 
 def persisted(lines, name, value, written):
-    """The lines with the parameter's value changed or added; None when it has it. What follows a value stays."""
+    """The lines with the parameter changed or added; None if it has the value already. Text after a value is kept."""
     found, done = [], False
     for line in lines:
         key, sign, rest = line.partition("=")

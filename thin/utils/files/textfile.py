@@ -1,6 +1,6 @@
-"""Small text files of the system, read as text and written whole.
+"""Reads and writes small text files of the system.
 
-Bytes that are no UTF-8 survive a read and a write; line ends stay as they are.
+Bytes that are not UTF-8 survive reading and writing; line ends are not converted.
 """
 
 import os
@@ -10,7 +10,7 @@ from thin.utils.files import safepath
 
 
 def read(path, default=None):
-    """The text of a file; ``default`` if there is none. Raises CommandExecutionError for what cannot be read."""
+    """The text of a file; ``default`` if it does not exist. Raises CommandExecutionError if it cannot be read."""
     try:
         with open(path, encoding="utf-8", errors="surrogateescape", newline="", opener=safepath.opener) as source:
             return source.read()
@@ -21,20 +21,20 @@ def read(path, default=None):
 
 
 def lines(path):
-    """The lines of a file with their ends; [] when there is no such file."""
+    """The lines of a file with their newlines; [] if it does not exist. Raises CommandExecutionError."""
     return split(read(path, ""))
 
 
 def split(text):
-    """Lines with their ends; only newlines end one, unlike with ``splitlines``."""
+    """The lines of a text with their newlines; only newlines end one, unlike in ``splitlines``."""
     found = text.split("\n")
     return [line + "\n" for line in found[:-1]] + ([found[-1]] if found[-1] else [])
 
 
 def write(path, text, mode=0o644, uid=None, gid=None):
-    """Make this the content of a file: whole or not at all, through a link, owner and mode kept.
+    """Replace the content of a file atomically, following links; owner and mode are kept.
 
-    A new file gets ``mode``; ``uid`` and ``gid`` are set where they are given. Raises CommandExecutionError.
+    A new file gets ``mode``; ``uid`` and ``gid`` are set if they are given. Raises CommandExecutionError.
     """
     from thin.utils.files import atomic
 

@@ -1,4 +1,4 @@
-"""Which files are old enough to go: by age and size, or by a schedule of what is kept."""
+"""Selects files to remove: by age and size, or by a retention schedule."""
 
 import os
 import re
@@ -8,7 +8,7 @@ import time
 from thin.exceptions import CommandExecutionError
 
 UNITS = "bkmgtpezy"
-#: rule of a retention schedule -> the parts of a time that make two files fall together
+#: Rule of a retention schedule -> the parts of a time that are equal for files of the same period.
 RULES = {
     "first_of_year": ("year",),
     "first_of_month": ("year", "month"),
@@ -20,7 +20,7 @@ RULES = {
 
 
 def size_of(text):
-    """Bytes of "5k", "1MiB", "1MB" (1000 * 1000) or a number."""
+    """The bytes of "5k", "1MiB", "1MB" (1000 * 1000) or a number; 0 for another text."""
     match = re.match(r"([0-9.]*)\s*(b|[kmgtpezy](?:i?b)?)?$", str(text).strip().lower())
     try:
         number = float(match.group(1))
@@ -39,7 +39,7 @@ def _patterns(texts):
 
 
 def old(top, age, matches, rmdirs, size, exclude, full_path_match, followlinks, comparison, operator, only, rmlinks):
-    """The paths that file.tidied takes away, contents before directories."""
+    """The paths that file.tidied removes; content precedes its directory."""
     size = size_of(size) if isinstance(size, str) else size
     comparison = comparison.lower() if isinstance(comparison, str) else ""
     field = "st_" + (comparison if comparison in ("atime", "ctime", "mtime") else "atime")
@@ -71,14 +71,14 @@ def old(top, age, matches, rmdirs, size, exclude, full_path_match, followlinks, 
 
 
 def _day(seconds):
-    """The number of the day (local time) that a time falls on."""
+    """The ordinal of the day (local time) of a time."""
     from datetime import date
 
     return date.fromtimestamp(seconds).toordinal()
 
 
 def schedule(folder, retain, strptime_format=None):
-    """{"retained", "deleted", "ignored"} names of a directory under a retention schedule, newest names first."""
+    """``{"retained", "deleted", "ignored"}``: the names in a directory under a retention schedule, in reverse order."""
     from datetime import datetime
 
     times, ignored = {}, []
@@ -96,7 +96,7 @@ def schedule(folder, retain, strptime_format=None):
     for rule, count in retain.items():
         if rule not in RULES:
             raise CommandExecutionError("Unknown rule '%s' of retain; known are %s" % (rule, ", ".join(sorted(RULES))))
-        firsts = {}  # what falls together -> the first of it
+        firsts = {}  # period -> its first file
         for name, when in sorted(times.items(), key=lambda item: (item[1], item[0])):
             firsts.setdefault(tuple(_part(when, part) for part in RULES[rule]), name)
         newest = sorted(firsts, reverse=True)

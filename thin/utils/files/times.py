@@ -1,4 +1,4 @@
-"""Access and modification times of files."""
+"""Reads and sets access and modification times of files."""
 
 import os
 import time
@@ -8,7 +8,7 @@ from thin.utils.files import safepath
 
 
 def seconds(value):
-    """A time given as number or text of one; None is now. Raises SaltInvocationError."""
+    """A time as integer from a number or text; None is the current time. Raises SaltInvocationError."""
     if value is None:
         return time.time()
     try:
@@ -18,14 +18,14 @@ def seconds(value):
 
 
 def differ(path, atime, mtime):
-    """True when the file has other times than those asked for (None: any will do)."""
+    """Whether the file's times differ from the wanted ones (None: any)."""
     st = os.lstat(path)
     pairs = ((atime, st.st_atime), (mtime, st.st_mtime))
     return any(wanted is not None and str(wanted) != str(now) for wanted, now in pairs)
 
 
 def touch(path, atime=None, mtime=None):
-    """Make the file if it is not there and set its times, to now where none is given. Raises CommandExecutionError."""
+    """Create the file if it is missing, and set its times, by default to now. Raises CommandExecutionError."""
     times = None if atime is None and mtime is None else (seconds(atime), seconds(mtime))
     try:
         with safepath.at(path, follow=True) as place:

@@ -1,8 +1,9 @@
-"""``pushsalt cp``: files and trees to and from a target. The controller writes what it fetches by the same ``Tree``.
+"""``pushsalt cp``: copies files and trees to and from a target. The controller writes fetched files with the same
+``Tree``.
 
-An entry is ``[path below the top ("" for the top itself), kind, what, mode in bits, size]``: kind ``f`` is a file
-(what: its SHA-256 or None), ``d`` a folder, ``l`` a link (what: where it leads), ``x`` what is none of these (what:
-which it is), ``e`` a folder that cannot be read (what: why). Parents come first.
+An entry is ``[path relative to the top ("" for the top itself), kind, what, mode, size]``. Kinds: ``f`` is a file
+(what: its SHA-256 or None), ``d`` a folder, ``l`` a link (what: its target), ``x`` another kind of file (what: its
+name), ``e`` an unreadable folder (what: the error). Parents precede their content.
 """
 
 import os
@@ -12,19 +13,19 @@ from thin.boot import sha256
 from thin.exceptions import CommandExecutionError, SaltException
 from thin.utils.files import atomic, owner, safepath, safetree
 
-#: Entries in one answer.
+#: The number of entries in one answer.
 PAGE = 10000
 
 
 def resolved(path):
-    """The path as of the user's home, without a slash at its end."""
+    """The absolute path, relative to the user's home, without a slash at its end."""
     path = os.path.expanduser(path)
     return os.path.join(os.path.expanduser("~"), path).rstrip("/") or "/"
 
 
 def top_of(path, name):
-    """Where what is called ``name`` ("": its content) goes to when ``path`` is named: into a folder that is there, or
-    that a slash at the end says, else to the path itself."""
+    """The destination of a file or folder called ``name`` when the user gives ``path``: within ``path``, if that is a
+    folder or ends with a slash, else ``path`` itself. ``name`` is "" if the content of a folder is copied."""
     found = resolved(path)
     if name and (path.endswith("/") or path in ("", "~", ".") or os.path.isdir(found)):
         return os.path.join(found, name)
@@ -32,18 +33,18 @@ def top_of(path, name):
 
 
 class Tree(object):
-    """Writes below ``top``, through no link there. ``user``, ``group``, ``mode`` and ``dir_mode`` hold for all that is
-    written when they are given; else what is there keeps its own, and what is new has the mode of its entry.
+    """Writes below ``top``, and follows no link there. ``user``, ``group``, ``mode`` and ``dir_mode`` are set on
+    everything that is written, if they are given; else existing files keep theirs, and new ones have the entry's mode.
 
-    Methods return words for what they changed (with ``test``: would change), "" when all is so already. They raise
-    OSError and CommandExecutionError.
+    Methods that change return a text about the change (with ``test``: the change that would be made), or "". They
+    raise OSError and CommandExecutionError.
     """
 
     def __init__(self, top, user=None, group=None, mode=None, dir_mode=None, test=False):
         self.top = top
         self.test = test
         self._owner = (user, group)
-        self._seen = {}  # stat results of files whose content may be right: another one gets neither owner nor mode
+        self._seen = {}  # name -> stat result of a compared file: only this file gets owner and mode
         self._modes = {"f": owner.normalize_mode(mode), "d": owner.normalize_mode(dir_mode)}
         for each in self._modes.values():
             if each is not None:
@@ -62,7 +63,7 @@ class Tree(object):
         return safepath.at(self.top, follow=True)
 
     def lstat(self, name):
-        """What is there, or None."""
+        """The stat result of an entry, or None."""
         try:
             with self.at(name) as place:
                 return place.look()
@@ -70,14 +71,14 @@ class Tree(object):
             return None
 
     def has(self, name, digest, size):
-        """Whether the file with these bytes is there."""
+        """Whether the file exists with this size and digest."""
         found = self.lstat(name)
         if found is None or not stat.S_ISREG(found.st_mode) or found.st_size != size:
             return False
         return self.digest(name, keep=True) == digest
 
     def digest(self, name, keep=False):
-        """SHA-256 of a file, None when it cannot be read. ``keep``: which file it was, for ``same``."""
+        """The SHA-256 of a file, None if it cannot be read. ``keep``: remember which file it was, for ``same``."""
         try:
             with self.at(name) as place, os.fdopen(place.open_to_read(), "rb") as source:
                 digest = sha256()
@@ -90,7 +91,7 @@ class Tree(object):
             return None
 
     def prepare(self):
-        """Make the folders that lead to the top."""
+        """Create the folders above the top."""
         if not self.test:
             safepath.makedirs(os.path.dirname(self.top) or ".")
 
@@ -100,25 +101,25 @@ class Tree(object):
             try:
                 with self.at(name) as place:
                     place.mkdir(0o700)
-            except FileExistsError:  # another copy into this folder made it meanwhile
+            except FileExistsError:  # another copy into this folder created it meanwhile
                 found = self.lstat(name)
         if found is not None:
             if not stat.S_ISDIR(found.st_mode):
-                raise CommandExecutionError("%s is there, and is no folder" % self.path(name))
+                raise CommandExecutionError("%s exists, and is no folder" % self.path(name))
             return self._dress(name, "d", found)
         if not self.test:
             self._dress(name, "d", self.lstat(name), "%04o" % (mode | 0o700))
         return "new"
 
     def file(self, name, mode, pieces):
-        """Write a file whose content differs; ``pieces()`` gives its bytes."""
+        """Write a file whose content differs. ``pieces()`` returns its bytes."""
         self._seen.pop(name, None)
         found = self._room(name)
         if not self.test:
             user, group = self._owner
             wanted = self._modes["f"] or (None if found else "%04o" % mode)
             with self.at(name) as place:
-                # before it has its name: what others put there afterwards gets neither owner nor mode
+                # set before the rename: a file that others put there afterwards gets neither owner nor mode
                 written = atomic.write_at(
                     place,
                     pieces(),
@@ -130,7 +131,8 @@ class Tree(object):
         return "content" if found else "new"
 
     def take(self, name, part, mode, written):
-        """The same with a file beside it that has the content already, and is renamed; ``written``: its stat result."""
+        """As ``file``, with a file ``part`` in the same folder that has the content and is renamed. ``written``: its
+        stat result."""
         self._seen.pop(name, None)
         found = self._room(name)
         user, group = self._owner
@@ -149,20 +151,20 @@ class Tree(object):
         return "content" if found else "new"
 
     def same(self, name):
-        """A file whose content is right."""
+        """Set owner and mode of a file whose content is right."""
         return self._dress(name, "f", self.lstat(name), seen=self._seen.pop(name, None))
 
     def link(self, name, target):
         for _ in range(10):
             try:
                 return self._link(name, target)
-            except (FileExistsError, FileNotFoundError):  # another copy into this folder writes it, too: look again
+            except (FileExistsError, FileNotFoundError):  # another copy into this folder writes it, too: try again
                 pass
         return self._link(name, target)
 
     def _link(self, name, target):
         found = self._in_the_way(name)
-        with self.at(name) if found else _Nothing() as place:
+        with self.at(name) if found else _NoPlace() as place:
             if found and stat.S_ISLNK(found.st_mode) and place.readlink() == target:
                 return ""
         if not self.test:
@@ -173,16 +175,16 @@ class Tree(object):
         return "link"
 
     def _room(self, name):
-        """The stat of the regular file that is there, or None."""
+        """The stat result of an existing regular file, or None."""
         found = self._in_the_way(name)
         return found if found is not None and stat.S_ISREG(found.st_mode) else None
 
     def _in_the_way(self, name):
-        """The stat of what will be replaced, or None. Raises CommandExecutionError for what is no file and no link."""
+        """The stat result of what will be replaced, or None. Raises CommandExecutionError if it is no file or link."""
         found = self.lstat(name)
         if found is not None and not (stat.S_ISREG(found.st_mode) or stat.S_ISLNK(found.st_mode)):
             what = "a folder" if stat.S_ISDIR(found.st_mode) else "a %s" % owner.kind(found)
-            raise CommandExecutionError("%s is there, and is %s" % (self.path(name), what))
+            raise CommandExecutionError("%s exists, and is %s" % (self.path(name), what))
         return found
 
     def _dress(self, name, kind, found, mode=None, seen=None):
@@ -199,12 +201,12 @@ class Tree(object):
 
 
 def _complain(left):
-    """Raise CommandExecutionError for what of owner and mode could not be set."""
+    """Raise CommandExecutionError if owner or mode could not be set; ``left`` is what still differs."""
     if left:
         raise CommandExecutionError("; ".join("Failed to change %s to %s" % item for item in left.items()))
 
 
-class _Nothing(object):
+class _NoPlace(object):
     def __enter__(self):
         return None
 
@@ -216,9 +218,9 @@ class _Nothing(object):
 
 
 class Transfers(object):
-    """What the session's messages ask for: ``what`` is the method's name, the other fields are its arguments.
+    """Answers the session's messages: ``what`` is the name of a method, the other fields are its arguments.
 
-    ``controller`` has the bytes that come; ``need(list of [digest, part])`` says which have to.
+    ``controller`` (thin.controller) has the received bytes; ``need(list of [digest, part])`` requests the missing ones.
     """
 
     def __init__(self, controller, store):
@@ -241,7 +243,7 @@ class Transfers(object):
         return top_of(path, name)
 
     def put(self, top, entries, options, need):
-        """``changed``: {path: words}, ``failed``: {path: why}, ``same``: how many."""
+        """Write entries. Returns ``changed``: {path: text}, ``failed``: {path: error}, ``same``: their number."""
         tree = Tree(top, **options)
         changed, failed, same, wanted = {}, {}, 0, []
         tree.prepare()
@@ -253,7 +255,7 @@ class Transfers(object):
                 if not tree.has(entry[0], entry[2], entry[4]):
                     missing[entry[0]] = entry[2]
             except (OSError, CommandExecutionError):
-                pass  # said below
+                pass  # reported below
         fetched = []
         if missing and not tree.test:
             wanted = self._controller.begin(wants=[[digest, None] for digest in missing.values()])
@@ -290,7 +292,8 @@ class Transfers(object):
             return tree.file(name, mode, lambda: iter(lambda: source.read(atomic.PIECE), b""))
 
     def _opened(self, digest, need):
-        """The bytes that came. Another session of this user may have the same ones, and be done with them first."""
+        """Open the received bytes. Another session of this user may need the same ones, and remove them first; then
+        they are requested again."""
         for _ in range(5):
             path = self._controller.arrived(digest)
             try:
@@ -301,12 +304,12 @@ class Transfers(object):
             wanted = self._controller.begin(wants=[[digest, None]])
             if wanted:
                 need(wanted)
-        raise CommandExecutionError("it did not arrive")
+        raise CommandExecutionError("it was not received")
 
     # from the target
 
     def look(self, path):
-        """``top``, ``kind`` of it, and how many entries there are: ``more`` gives them."""
+        """``top``, its ``kind``, and the number of entries; ``more`` returns them."""
         top = resolved(path)
         try:
             found = os.stat(top)
@@ -330,7 +333,7 @@ class Transfers(object):
                     try:
                         entry = _entry(below + name, place.lstat(), place.readlink)
                     except OSError:
-                        continue  # it is gone
+                        continue  # removed meanwhile
                     self._listed.append(entry)
                     if entry[1] == "d":
                         folders[below + name] = entry
@@ -338,14 +341,14 @@ class Transfers(object):
         return {"top": top, "kind": self._listed[0][1], "count": len(self._listed)}
 
     def more(self, begin):
-        """Entries from this number on; each has its time of change, in nanoseconds, besides."""
+        """A page of entries from this number on; each has its modification time, in nanoseconds, at its end."""
         return self._listed[begin : begin + PAGE]
 
     def digests(self, top, names):
         return [self._trees[top].digest(name) for name in names]
 
     def read(self, top, pieces):
-        """For each ``[name, offset, bytes]`` the bytes, or a text that says why not."""
+        """For each ``[name, offset, bytes]`` the bytes, or the text of the error."""
         found = []
         for name, begin, size in pieces:
             try:

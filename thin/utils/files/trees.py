@@ -1,6 +1,6 @@
-"""What ``file.recurse`` makes of directories of the file server: destinations, and what belongs there.
+"""The destinations of ``file.recurse`` for directories of the file server.
 
-``required`` is what ``clean`` has to leave alone, for ``file.directory`` too. ``Outcome`` makes one return of many.
+``required`` lists what ``clean`` must not remove, also for ``file.directory``. ``Outcome`` builds the return.
 """
 
 import os
@@ -21,13 +21,13 @@ class Plan(object):
 
     def __init__(self):
         self.files = {}
-        self.directories = {}  # in this order; the values mean nothing
+        self.directories = {}  # ordered; the values are None
         self.links = {}
         self.keep = set()
         self._occupied = set()
 
     def occupied(self, path):
-        """True when something that came before already has this place, or a file or link one above it."""
+        """Whether an earlier entry has this path, or is a file or link above it."""
         if path in self._occupied:
             return True
         while True:
@@ -39,7 +39,7 @@ class Plan(object):
             path = parent
 
     def there(self, path):
-        """True for what is made, and for the directories above it."""
+        """Whether the path is a planned file, link or directory, or a directory above one."""
         return path in self._occupied or path in self.files or path in self.links
 
     def add_directory(self, path):
@@ -53,7 +53,7 @@ class Plan(object):
 
 
 def existing(sources, saltenv):
-    """The source URLs that are directories of the file server. Raises CommandExecutionError with Salt's words."""
+    """The source URLs that are directories of the file server. Raises CommandExecutionError with Salt's texts."""
     sources = [sources] if isinstance(sources, str) else sources
     urls = [str(source).rstrip("/") for source in sources]
     for url in urls:
@@ -66,7 +66,7 @@ def existing(sources, saltenv):
 
 
 def plan_of(low, saltenv):
-    """The plan of a file.recurse chunk."""
+    """The Plan of a file.recurse chunk."""
     options = ("keep_symlinks", "include_pat", "exclude_pat", "maxdepth", "include_empty", "merge")
     chosen = {option: low[option] for option in options if option in low}
     return plan(low["name"], existing(low.get("source", []), saltenv), saltenv, **chosen)
@@ -83,8 +83,8 @@ def plan(
     include_empty=False,
     merge=False,
 ):
-    """The Plan of copying the source directories to ``name``: the first of them, with ``merge`` all, the first
-    winning."""
+    """The Plan of copying source directories to ``name``: only the first source, or with ``merge`` all of them; then
+    the first source that has a path provides it."""
     made = Plan()
 
     def fits(relpath):
@@ -115,8 +115,8 @@ def _one(made, name, source, saltenv, entries, fits, keep_symlinks, include_empt
         if kind == "l":
             digest = link.file_digest(url, saltenv)
             if digest is None:
-                continue  # a link to a directory: what is in it is listed by itself
-            size = None  # that of the link
+                continue  # a link to a directory: its content is listed separately
+            size = None  # it would be the size of the link
         made.files[destination] = (url, digest, mode, size)
         made.keep.add(destination)
         made.add_directory(os.path.dirname(destination))
@@ -127,11 +127,12 @@ def _one(made, name, source, saltenv, entries, fits, keep_symlinks, include_empt
                 made.add_directory(destination)
                 made.keep.add(destination)
     elif links:
-        _drop_links_to_nothing(made, name, folders)
+        _drop_broken_links(made, name, folders)
 
 
 def _place_links(made, name, entries, links, fits):
-    """Add the links of one source. Returns the destinations of those to a directory where a file is now."""
+    """Add the links of one source. Returns the destinations of links to a directory whose path is a file in the
+    plan."""
     pointless, with_files = set(), _folders_of([entry[0] for entry in entries if entry[1] != "d"] if links else ())
     for relpath in sorted(links):
         destination = os.path.join(name, relpath)
@@ -139,7 +140,7 @@ def _place_links(made, name, entries, links, fits):
             continue
         target = _target(destination, links[relpath])
         has_files = relpath in with_files
-        # another source that comes before may have made something else of what the link leads to
+        # an earlier source may have put a file at the target of the link
         if has_files and target in made.files:
             pointless.add(destination)
         elif has_files or target not in made.directories:
@@ -149,7 +150,7 @@ def _place_links(made, name, entries, links, fits):
 
 
 def _folders_of(paths):
-    """Every folder on the way to one of these relative paths."""
+    """All parent folders of these relative paths."""
     found = set()
     for path in paths:
         folder = path.rpartition("/")[0]
@@ -159,8 +160,8 @@ def _folders_of(paths):
     return found
 
 
-def _drop_links_to_nothing(made, name, folders):
-    """Without empty directories, links to one (or to a link to one) lead nowhere; those that never did are kept."""
+def _drop_broken_links(made, name, folders):
+    """Remove links to directories that are not created because they are empty; links that were broken are kept."""
     dropped = True
     while dropped:
         dropped = False
@@ -176,13 +177,13 @@ def _target(destination, target):
 
 
 def _through(relpath, links):
-    """True for a link and for what is only reached through one."""
+    """Whether the path is a link, or below one."""
     parts = relpath.split("/")
     return any("/".join(parts[:count]) in links for count in range(1, len(parts) + 1))
 
 
 def in_link_order(links):
-    """The paths of ``{path: target}``, links to other links of the tree after those."""
+    """The keys of ``{path: target}``, sorted so that a link follows those that it points to."""
     done, left = [], dict(links)
     while left:
         ready = [path for path, target in left.items() if _target(path, target) not in left] or list(left)
@@ -193,8 +194,7 @@ def in_link_order(links):
 
 
 def required(name, require, lowstate, saltenv):
-    """What the file states that one requires (``require``: its requisites) manage at or below ``name``: a set of
-    paths."""
+    """The paths at or below ``name`` that the required file states manage. ``require``: the requisites of the state."""
     keep = set()
     for requisite in require if isinstance(require, list) else ():
         wanted = requisite.get("file") if isinstance(requisite, dict) else None
@@ -212,7 +212,7 @@ def required(name, require, lowstate, saltenv):
 
 
 def _recursed(low, saltenv):
-    """The destinations of a file.recurse chunk."""
+    """The destinations of a file.recurse chunk; none if its sources do not exist."""
     try:
         return plan_of(low, saltenv).keep
     except CommandExecutionError:
@@ -220,7 +220,7 @@ def _recursed(low, saltenv):
 
 
 class Outcome(object):
-    """The return of a recursion (``ret``, filled here), from those of the files, directories and links in it."""
+    """Builds the return of a recursion (fills ``ret``) from those of the files, directories and links in it."""
 
     def __init__(self, ret, test):
         self._ret = ret
@@ -228,7 +228,7 @@ class Outcome(object):
         self._comments = {}
 
     def add(self, path, one):
-        """Count in the return ``one`` of the state of a path."""
+        """Merge ``one``, the return of the state of a path."""
         if one["result"] is False or self._ret["result"] is True:
             self._ret["result"] = one["result"]
         if one["result"] is not True and one["comment"]:
@@ -237,7 +237,7 @@ class Outcome(object):
             self._ret["changes"][path] = one["changes"]
 
     def cleared(self, path, kind, replacement):
-        """Remove what is of the wrong kind at ``path``. False when a dry run says no more about it."""
+        """Remove a file of the wrong kind at ``path``. False in a dry run, in which nothing more is known about it."""
         if self._test:
             self.add(
                 path, {"result": None, "changes": {}, "comment": "Replacing %s%s with a %s" % (kind, path, replacement)}
@@ -247,7 +247,7 @@ class Outcome(object):
         return True
 
     def clean(self, paths):
-        """Remove what does not belong here."""
+        """Remove the paths that are not part of the recursion."""
         if self._test:
             if paths:
                 self._ret["result"] = self._ret["result"] and None

@@ -1,4 +1,4 @@
-"""Puts back what ``thin.utils.files.keeping`` kept of a job: first what that would do, then the doing."""
+"""Restores what ``thin.utils.files.keeping`` recorded of a job: first makes a plan, then runs it."""
 
 import json
 import os
@@ -6,26 +6,26 @@ import os
 from thin.boot import sha256
 from thin.utils.files import atomic, diff, keeping, owner, safepath
 
-#: Most files of which a difference is shown, and its longest text.
+#: The maximum number of files whose diff is shown, and the maximum length of a diff.
 _SHOWN = 500
 _LONGEST = 64 * 1024
 
 
 def plan(cachedir, jid):
-    """What an undo of the job does: ``salts``, ``files``, and ``key``, which tells this plan from another one.
+    """What an undo of the job would do: ``salts``, ``files``, and ``key``, a digest of the plan.
 
-    ``files``: in the order in which they are done. Each has ``path``, ``states``, ``action``:
+    ``files``: in the order of execution. Each has ``path``, ``states``, ``action``:
 
     ======= ====================================================================
-    remove  the job made it
-    write   a file gets its former content (``diff``), owner and mode
-    dress   a file or folder gets its former owner and mode
-    make    a folder, or a link, that the job removed or changed is made again
-    none    it is as it was before the job
-    lost    it cannot be put back: ``why``
+    remove  remove it: the job created it
+    write   restore the former content (``diff``), owner and mode of a file
+    dress   restore the former owner and mode of a file or folder
+    make    create a folder or link again that the job removed or changed
+    none    nothing: it is as it was before the job
+    lost    it cannot be restored: ``why``
     ======= ====================================================================
 
-    and ``drift`` if what is there is not what the job left. None if nothing of the job was kept.
+    and ``drift`` if it is not as the job left it. None if there are no records of the job.
     """
     held = keeping.notes(cachedir, jid)
     if held is None:
@@ -45,7 +45,7 @@ def _depth(entry):
 
 
 def _bare(found):
-    """What was found without the copy."""
+    """A record without the path of the copy."""
     return found and {key: found[key] for key in found if key != "copy"}
 
 
@@ -61,9 +61,9 @@ def _file(path, entry, shown):
         return done
     done["action"] = _action(before, now)
     if done["action"] == "lost":
-        done["why"] = before.get("lost") or "what was there was no file, link or folder"
+        done["why"] = before.get("lost") or "it was no file, link or folder"
     elif before.get("copy") and not os.path.isfile(before["copy"]):
-        return dict(done, action="lost", why="its copy %s is gone" % before["copy"])
+        return dict(done, action="lost", why="its copy %s no longer exists" % before["copy"])
     if after is None or not _alike(after, now):
         done["drift"] = True
     if done["action"] == "write":
@@ -74,7 +74,7 @@ def _file(path, entry, shown):
 
 
 def _alike(one, other):
-    """Whether two answers of ``keeping.look`` are of the same, as far as both know. A link has no mode of its own."""
+    """Whether two results of ``keeping.look`` are equal in the keys that both have. A link's mode is not compared."""
     keys = ("kind", "uid", "gid", "to") if one["kind"] == "link" else ("kind", "uid", "gid", "mode", "sha")
     return all(one.get(key) == other.get(key) for key in keys if key in one and (key in other or key == "sha"))
 
@@ -85,7 +85,7 @@ def _action(before, now):
         return "remove"
     if before.get("lost") and now["kind"] != "dir":
         return "lost"
-    if kind == "file" and "sha" not in before:  # its owner and mode were changed, nothing else
+    if kind == "file" and "sha" not in before:  # only its owner and mode were changed
         return "dress" if now["kind"] == "file" else "lost"
     if kind == "file":
         return "dress" if now.get("sha") == before["sha"] else "write"
@@ -95,7 +95,7 @@ def _action(before, now):
 
 
 def _owner(now, before):
-    """``mode``, ``user`` and ``group`` as [now, then], those that change."""
+    """``mode``, ``user`` and ``group`` as [now, before], if they differ."""
     pairs = (("mode", "mode", "%04o".__mod__), ("user", "uid", owner.uid_to_user), ("group", "gid", owner.gid_to_group))
     return {word: [show(now[key]), show(before[key])] for word, key, show in pairs if now[key] != before[key]}
 
@@ -104,13 +104,15 @@ def _diff(path, before, now, hidden, shown):
     if hidden:
         return "<show_changes=False>"
     text = diff.of_files(path if now["kind"] == "file" else None, before["copy"]) if shown else ""
-    return text if text and len(text) <= _LONGEST else "%s is written again" % path
+    return text if text and len(text) <= _LONGEST else "%s is restored" % path
 
 
 def run(cachedir, jid, accept_drift=False, keys=None):
-    """Do it; returns ``plan`` with a ``result`` in each of ``files``: True, False (then ``why``), None (nothing to do).
+    """Run the plan. Returns it with a ``result`` in each of ``files``: True, False (then with ``why``), None (nothing
+    to do).
 
-    ``keys``: those of plans which were shown; if it is another one now, nothing is done, and ``stale`` is True.
+    ``keys``: the keys of plans that the user saw. If the present plan is another one, nothing is done and ``stale`` is
+    True.
     """
     found = plan(cachedir, jid)
     if found is None or (keys is not None and found["key"] not in keys):
@@ -135,7 +137,7 @@ def run(cachedir, jid, accept_drift=False, keys=None):
 
 
 def _done(entry, before):
-    """Put one path back. Returns the reason why that cannot be; raises OSError."""
+    """Restore one path. Returns "", or the reason why it cannot be restored. Raises OSError."""
     path, action = entry["path"], entry["action"]
     with safepath.at(path) as place:
         now = keeping.look(path)
@@ -161,7 +163,7 @@ def _done(entry, before):
 
 
 def _removed(place, now):
-    """Remove what is there; a folder only if it is empty."""
+    """Remove what is there; a folder only if it is empty. Returns "" or the reason why it cannot be removed."""
     import errno
 
     if now["kind"] != "dir":

@@ -1,4 +1,4 @@
-"""URLs of sources, as they may be shown."""
+"""Prepares URLs of sources for display."""
 
 
 def redact(url):

@@ -1,4 +1,4 @@
-"""Walking directories: by depth, by include and exclude patterns, and what `clean` may take away."""
+"""Walks directories: by depth, by include and exclude patterns; finds what ``clean`` removes."""
 
 import os
 
@@ -6,7 +6,7 @@ ASPECTS = ("user", "group", "mode", "ignore_files", "ignore_dirs", "silent")
 
 
 def check_include_exclude(path, include_pat=None, exclude_pat=None):
-    """True when ``path`` fits the patterns (globs, or regular expressions after ``E@``; one or a list). Salt:
+    """Whether ``path`` matches the patterns: globs, or regular expressions after ``E@``; one or a list. Salt:
     stringutils."""
     if include_pat and not _any(path, include_pat):
         return False
@@ -28,7 +28,7 @@ def _any(path, patterns):
 
 
 def aspects(recurse):
-    """The set that ``recurse`` of file.directory names. Raises TypeError, ValueError with Salt's words."""
+    """The values of ``recurse`` of file.directory as a set. Raises TypeError, ValueError with Salt's texts."""
     if not recurse:
         return set()
     if not isinstance(recurse, list):
@@ -41,7 +41,7 @@ def aspects(recurse):
 
 
 def walk(top, max_depth=None):
-    """os.walk, at most ``max_depth`` levels deep, as a list."""
+    """The result of os.walk as a list, at most ``max_depth`` levels deep."""
     base, found = top.rstrip(os.sep).count(os.sep), []
     for root, dirs, files in os.walk(top):
         if max_depth is not None and root.rstrip(os.sep).count(os.sep) - base >= max_depth:
@@ -52,7 +52,7 @@ def walk(top, max_depth=None):
 
 
 def with_parents(root, keep):
-    """The paths to keep, each with all directories above it."""
+    """The paths to keep, and all directories above them, as a set."""
     real = {root}
     for path in keep:
         if os.path.isabs(path):
@@ -64,8 +64,8 @@ def with_parents(root, keep):
 
 
 def unwanted(root, keep, exclude_pat):
-    """What ``clean`` takes away below ``root``: all that is neither kept nor excluded, a directory before what it
-    holds."""
+    """The paths below ``root`` that ``clean`` removes: those that are neither kept nor excluded. A directory precedes
+    its content."""
     kept, found = with_parents(root, keep), []
     for folder, dirs, files in os.walk(root):
         for name in files + dirs:
@@ -76,7 +76,7 @@ def unwanted(root, keep, exclude_pat):
 
 
 def below(top):
-    """``top`` and everything below it, or nothing when it is no directory."""
+    """``top`` and all paths below it; an empty set if it is no directory."""
     found = set()
     for root, dirs, files in os.walk(top):
         found.add(root)
@@ -89,7 +89,7 @@ def is_child(path, directory):
 
 
 def remove(path):
-    """Remove a file, a link or a whole directory. True when something was there. Raises OSError."""
+    """Remove a file, a link or a directory with its content. Returns False if nothing was there. Raises OSError."""
     from thin.utils.files import safepath
 
     return safepath.remove(path)

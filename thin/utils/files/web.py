@@ -1,4 +1,4 @@
-"""Sources that come by http, https and ftp, fetched by the standard library, or by curl or wget where it is partial."""
+"""Fetches sources by http, https and ftp, with the standard library, or with curl or wget if that is incomplete."""
 
 import os
 
@@ -26,7 +26,7 @@ def _open(url, verify_ssl=True, method=None, etag=None):
         context.verify_mode = ssl.CERT_NONE
         handlers.append(urllib.request.HTTPSHandler(context=context))
     url, login = _split_login(url)
-    # The schemes are those of sources.REMOTE; file: never comes here.
+    # The schemes are those of sources.REMOTE; file: is never passed here.
     request = urllib.request.Request(url, method=method, headers={"User-Agent": "pushsalt"})  # noqa: S310
     if etag:
         request.add_header("If-None-Match", etag)
@@ -48,7 +48,7 @@ def _split_login(url):
 
 
 def exists(url):
-    """True when the server answers HEAD (for ftp: when the file can be opened)."""
+    """Whether the server answers a HEAD request successfully (for ftp: whether the file can be opened)."""
     try:
         with _open(url, method="HEAD" if url.lower().startswith("http") else None) as answer:
             answer.read(1)
@@ -58,7 +58,7 @@ def exists(url):
 
 
 def cache_path(url, cachedir, saltenv="base"):
-    """Where Salt keeps a copy of such a source: ``<cachedir>/extrn_files/<saltenv>/<host>/<path>``."""
+    """Salt's path for a copy of such a source: ``<cachedir>/extrn_files/<saltenv>/<host>/<path>``."""
     from urllib.parse import urlsplit
 
     parts = urlsplit(url)
@@ -68,12 +68,11 @@ def cache_path(url, cachedir, saltenv="base"):
 
 
 def fetch(url, verify_ssl=True, target=None, use_etag=False):
-    """Download to ``target`` (a private temporary file without one) and return the path.
+    """Download to ``target`` (by default a private temporary file) and return the path.
 
-    ``use_etag``: ``target`` stays as it is where the server says that it has not changed; what it is asked by lies
-    beside it, in ``<target>.etag``. For a plan the copy is a temporary one, even with a ``target``: states look at that
-    cache, and a plan must not change what they see. Raises CommandExecutionError with the URL, without its password,
-    and the reason.
+    ``use_etag``: do not download again if the server says that ``target`` is current; the ETag is stored in
+    ``<target>.etag``. In a run for a plan, the copy is always a temporary file, because states read the cache and a
+    plan must not change it. Raises CommandExecutionError with the URL, without its password, and the reason.
     """
     etag = _read_etag(target) if use_etag and target and os.path.exists(target) else None
     try:
@@ -112,7 +111,7 @@ def _read_etag(target):
 
 
 def _keep_etag(target, answer):
-    headers = getattr(answer, "headers", None)  # curl and wget do not tell them
+    headers = getattr(answer, "headers", None)  # there are none with curl and wget
     etag = headers.get("ETag") if headers is not None else None
     if etag:
         atomic.write(target + ".etag", [etag.encode("latin-1", "replace")], mode=0o600)

@@ -1,6 +1,6 @@
-"""Downloads by curl(1) or GNU wget(1), where Python lacks ``http`` as Debian's python3-minimal does.
+"""Downloads with curl(1) or GNU wget(1), if Python lacks ``http`` as Debian's python3-minimal does.
 
-The URL, which may hold a password, goes to the program's stdin: what stands on a command line, everybody can read.
+The URL, which may contain a password, is passed on stdin, because all users can read command lines.
 """
 
 import os
@@ -10,16 +10,16 @@ from thin.exceptions import CommandExecutionError
 
 
 class NoTool(CommandExecutionError):
-    """Nothing on this machine can download; a state before this one may install what can."""
+    """Nothing on this machine can download; an earlier state may install a program that can."""
 
     may_come = True
 
 
 def open_url(url, verify_ssl, head, timeout):
-    """An answer with ``read`` and ``close``, for ``with``. What the program says of a failure comes as OSError, at the
-    end of the body; of ``head`` nothing is read but whether it is there.
+    """Start a download. Returns an Answer: ``read``, ``close``, and a context manager. An error of the program is
+    raised as OSError at the end of the body. ``head``: only check that it exists.
 
-    Raises NoTool when there is neither program.
+    Raises NoTool if there is neither program, ValueError for a URL with white space.
     """
     from thin import process
 
@@ -51,7 +51,7 @@ def open_url(url, verify_ssl, head, timeout):
         return Answer(argv, 'url = "%s"\n' % url.replace("\\", "\\\\").replace('"', '\\"'))
     wget = process.which("wget")
     if wget:
-        # After a redirect without a length wget may take a connection for open that the server is about to close.
+        # After a redirect without a length, wget may use a connection again that the server is about to close.
         argv = [wget, "--no-config", "-nv", "--tries=1", "--no-http-keep-alive", "--timeout=%d" % timeout, "-i", "-"]
         argv += [] if verify_ssl else ["--no-check-certificate"]
         argv += ["--spider"] if head else ["-O", "-"]
@@ -63,7 +63,7 @@ def open_url(url, verify_ssl, head, timeout):
 
 
 class Answer(object):
-    """The output of a program, of which the last piece comes only when it ended well."""
+    """The output of a program. The end of the output is only reported if the program succeeded."""
 
     def __init__(self, argv, words):
         self._process = subprocess.Popen(
@@ -77,7 +77,7 @@ class Answer(object):
             self._process.stdin.write(words.encode("utf-8"))
             self._process.stdin.close()
         except BrokenPipeError:
-            pass  # it ended already, and says why
+            pass  # it ended already; its stderr says why
 
     def read(self, size):
         piece = self._process.stdout.read(size)
@@ -88,7 +88,7 @@ class Answer(object):
         return piece
 
     def close(self):
-        """End the program, also in the middle."""
+        """End the program, even if it is still running."""
         if self._process.poll() is None:
             self._process.kill()
         self._process.wait()

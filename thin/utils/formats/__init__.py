@@ -1,1 +1,1 @@
-"""Texts of configuration files, rules, accounts and options, as values and back. Pure."""
+"""Parsers and writers of configuration files, rules, accounts and options. Pure."""

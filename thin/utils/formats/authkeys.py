@@ -1,4 +1,4 @@
-"""Lines of authorized_keys files, and public keys as states write them: ``[options] type key [comment]``."""
+"""Lines of ``authorized_keys`` files, and public keys as states write them: ``[options] type key [comment]``."""
 
 import re
 
@@ -23,7 +23,7 @@ _TYPE = re.compile(
 
 
 def key_type(name):
-    """OpenSSH's name of a key type, also for Salt's short ones. Raises CommandExecutionError for an unknown one."""
+    """OpenSSH's name of a key type; accepts Salt's short names. Raises CommandExecutionError for an unknown type."""
     name = _SHORT.get(name, name)
     if not _TYPE.match(str(name)):
         raise CommandExecutionError("Incorrect encryption key type '%s'." % name)
@@ -31,7 +31,7 @@ def key_type(name):
 
 
 def fields(text):
-    """``(options, type, key, comment)`` of a line; None when it is none with a key."""
+    """``(options, type, key, comment)`` of a line; None if the line has no key."""
     found = None if text.lstrip().startswith("#") else _LINE.search(text.strip())
     words = found.group(2).split() if found else ()
     if len(words) < 2:
@@ -40,7 +40,8 @@ def fields(text):
 
 
 def wanted(name, enc, comment, options):
-    """The same of a state's name: a whole line, or ``key [comment]``; the other arguments are what it leaves open."""
+    """As ``fields``, for the name of a state: a whole line, or ``key [comment]``. The other arguments are the values of
+    the fields that the name does not have."""
     found = fields(name)
     if found:
         return found[0] or options or [], found[1], found[2], found[3] or comment
@@ -49,12 +50,13 @@ def wanted(name, enc, comment, options):
 
 
 def line(options, enc, key, comment):
-    """A line, with its end."""
+    """A line with its newline."""
     return "%s%s %s %s\n" % (",".join(options) + " " if options else "", enc, key, comment)
 
 
 def fingerprint(key, hash_type=None):
-    """Hexadecimal digits in pairs, with colons; None when the key is no base64. Raises CommandExecutionError."""
+    """The fingerprint as pairs of hexadecimal digits with colons; None if the key is not base64. Raises
+    CommandExecutionError for an unknown hash type."""
     import base64
     import hashlib
 

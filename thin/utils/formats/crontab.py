@@ -1,8 +1,8 @@
-"""A crontab as data, and its text: what Salt manages in it stands below a mark, what is above stays as it is.
+"""Parses and writes crontabs. The lines below a marker are managed by Salt, those above it are not changed.
 
-``{"pre": [line], "env": [{"name", "value"}], "crons": [job], "special": [job]}``; a job of ``crons`` has ``minute hour
-daymonth month dayweek``, one of ``special`` has ``spec`` (@daily); both have ``cmd``, ``comment``, ``identifier`` (None
-if there is none) and ``commented`` (switched off).
+A crontab is ``{"pre": [line], "env": [{"name", "value"}], "crons": [job], "special": [job]}``. A job of ``crons`` has
+``minute hour daymonth month dayweek``, one of ``special`` has ``spec`` (@daily); both have ``cmd``, ``comment``,
+``identifier`` (None if there is none) and ``commented`` (whether it is commented out).
 """
 
 MARK = "# Lines below here are managed by Salt, do not edit"
@@ -12,7 +12,7 @@ TIMES = ("minute", "hour", "daymonth", "month", "dayweek")
 
 
 def parse(text):
-    """The crontab of a text; lines below the mark that are neither job, variable nor comment are left out."""
+    """The parsed crontab; lines below the marker that are no job, variable or comment are dropped."""
     found = {"pre": [], "crons": [], "special": [], "env": []}
     lines = text.splitlines()
     if MARK not in lines:
@@ -50,7 +50,7 @@ def parse(text):
 
 
 def text(tab):
-    """The text of a crontab."""
+    """The text of a parsed crontab."""
     lines = tab["pre"] + [MARK] + ["%s=%s" % (env["name"], env["value"] or '""') for env in tab["env"]]
     for job in tab["crons"] + tab["special"]:
         if job["comment"] is not None or job["identifier"] is not None:
@@ -62,19 +62,19 @@ def text(tab):
 
 
 def matched(job, command, identifier=None):
-    """Whether the job is the one that is meant: by its identifier; by its command where it has none."""
+    """Whether a job is the one with this identifier. A job without an identifier is compared by its command."""
     if job["identifier"]:
         return bool(identifier) and str(job["identifier"]) == str(identifier)
     return job["cmd"] == command
 
 
 def differs(old, new):
-    """Whether a job's value has to change; None and, mostly, ``random`` take what is there."""
+    """Whether the value ``old`` of a job has to change to ``new``. None keeps any value, ``random`` any fixed time."""
     return old != new and new is not None and (new != "random" or old in ("*", None))
 
 
 def wanted(times, spec, command, comment, commented, identifier):
-    """A job as it is wished; None in it takes what is there."""
+    """A job with the wanted values; None means: keep the present value."""
     job = {"cmd": command, "comment": comment, "commented": commented, "identifier": identifier or None}
     if spec is not None:
         job["spec"] = spec
@@ -84,17 +84,17 @@ def wanted(times, spec, command, comment, commented, identifier):
 
 
 def drift(job, wish):
-    """Whether a job has to change to be as wished."""
+    """Whether a job differs from the wanted job ``wish``."""
     return ("spec" in job) != ("spec" in wish) or any(differs(job.get(key), wish[key]) for key in wish)
 
 
 def merged(job, wish):
-    """The new job: what is wished, and what is there where that will do."""
+    """The new job: the values of ``wish``, and those of ``job`` that need no change."""
     return {key: wish[key] if differs(job.get(key), wish[key]) else job.get(key) for key in wish}
 
 
 def drawn(job):
-    """The job with a time for each that is to be by chance: ``random``, or a range ``a:b``."""
+    """The job with random numbers in place of ``random`` and of ranges ``a:b``."""
     import random
 
     ranges = {"minute": (0, 59), "hour": (0, 23), "month": (1, 12), "dayweek": (0, 6)}

@@ -1,7 +1,7 @@
-"""Stanzas of ``/etc/network/interfaces``: read, made of settings, and written. Salt: ``salt/modules/debian_ip.py``.
+"""Parses, builds and writes stanzas of ``/etc/network/interfaces``. Salt: ``salt/modules/debian_ip.py``.
 
-An adapter is ``{"enabled", "hotplug", "data": {"inet": {...}, "inet6": {...}}, "filename"}``; a family's dict has
-``proto`` and options with underscores, and ``ethtool``, ``bonding``, ``bridging`` as dicts.
+An adapter is ``{"enabled", "hotplug", "data": {"inet": {...}, "inet6": {...}}, "filename"}``. The dict of a family has
+``proto``, the options with underscores in their names, and ``ethtool``, ``bonding`` and ``bridging`` as dicts.
 """
 
 import re
@@ -36,7 +36,7 @@ ETHTOOL = {
     "hardware-dma-ring-tx": "hardware-dma-ring-tx",
 }
 
-#: What settings are called in the file.
+#: Names of settings -> their names in the file.
 _CALLED = {
     "dns": "dns-nameservers",
     "search": "dns-search",
@@ -47,7 +47,7 @@ _CALLED = {
     "addrs": "addresses",
 }
 COMMANDS = ("up", "down", "pre-up", "post-up", "pre-down", "post-down")
-#: The order in which options stand in a stanza.
+#: The order of options in a stanza.
 _ORDER = """
 autoconf privext dhcp hwaddress hwaddr vlan_raw_device address addresses netmask broadcast metric gateway pointopoint
 scope hostname media leasehours leasetime vendor client bootfile server mode endpoint dstaddr local ttl mtu provider
@@ -129,7 +129,7 @@ _BOTH = {
     "wpa-roam": _any,
     "wpa-ssid": _any,
 }
-#: What a family's options take: functions that give (valid, value).
+#: The options of each family, with functions that validate a value and return (valid, value).
 OPTIONS = {"inet": dict(_BOTH), "inet6": dict(_BOTH)}
 OPTIONS["inet"].update(
     {
@@ -177,8 +177,10 @@ OPTIONS["inet6"].update(
 
 
 def parse(text, filename, adapters=None):
-    """``{name: adapter}`` of a file's text; added to ``adapters``. Sources and what is not known stand there as
-    ``{"raw": [lines]}`` under names that no interface has. Raises AttributeError for a stanza that has no such shape.
+    """Parse the text of an interfaces file. Returns ``{name: adapter}``; adds to ``adapters`` if given.
+
+    ``source`` lines and unknown stanzas are stored as ``{"raw": [lines]}``, under keys that are no interface names.
+    Raises AttributeError for a malformed stanza.
     """
     adapters = {} if adapters is None else adapters
     family, place = {}, ""
@@ -215,9 +217,9 @@ def _adapter(adapters, name, filename):
 def _option(family, addrfam, line):
     attr, _, value = line.partition(" ") if " " in line else line.partition("\t")
     value, name = value.strip(), attr.replace("-", "_")
-    known = OPTIONS.get(addrfam, {})
+    options = OPTIONS.get(addrfam, {})
     if attr in OPTIONS["inet"] or attr in OPTIONS["inet6"]:
-        value = known[attr](value)[1] if attr in known else value
+        value = options[attr](value)[1] if attr in options else value
         if name == "address" and "address" in family:
             family.setdefault("addresses", []).append(value)
         else:
@@ -237,7 +239,7 @@ def _option(family, addrfam, line):
 
 
 def render(name, adapter):
-    """The text of an interface's stanzas."""
+    """The text of the stanzas of an interface."""
     if "raw" in adapter:
         return "".join(line + "\n" for line in adapter["raw"])
     lines = ["auto " + name] if adapter.get("enabled") else []
@@ -263,7 +265,7 @@ def render(name, adapter):
 
 
 def build(settings, kind, enabled, iface, carrier=True):
-    """The adapter that settings describe. ``kind``: eth, bond, bridge, slave, vlan, pppoe. Raises AttributeError."""
+    """Build an adapter from settings. ``kind``: eth, bond, bridge, slave, vlan, pppoe. Raises AttributeError."""
     opts = dict(settings)
     if isinstance(opts.get("ports"), list):
         opts["ports"] = " ".join(opts["ports"])
@@ -303,7 +305,7 @@ def build(settings, kind, enabled, iface, carrier=True):
 
 
 def _place(data, option, value):
-    """Put a setting where it belongs: into the family that it names, or into each that knows it."""
+    """Add a setting to the family that its name says, else to each family that has such an option."""
     wanted = None
     if option[:4] in ("ipv4", "ipv6"):
         wanted, option = ("inet" if option[:4] == "ipv4" else "inet6"), option[4:]
@@ -314,9 +316,9 @@ def _place(data, option, value):
     word = _CALLED.get(option, option)
     name = word.replace("-", "_")
     for addrfam, family in data.items():
-        valid, value_here = OPTIONS[addrfam][word](value) if word in OPTIONS[addrfam] else (False, None)
+        valid, checked = OPTIONS[addrfam][word](value) if word in OPTIONS[addrfam] else (False, None)
         if valid and (wanted == addrfam or (wanted is None and name not in family)):
-            family[name] = value_here
+            family[name] = checked
 
 
 def _ethtool(opts, iface):
@@ -342,7 +344,7 @@ _PPPOE_SWITCHES = ("noipdefault", "usepeerdns", "defaultroute", "hide-password",
 
 
 def pppoe(opts, iface):
-    """What of settings is for a connection by PPPoE; switches as the texts True and False."""
+    """The settings of a PPPoE connection; switches have the strings True and False. Raises AttributeError."""
     if "provider" in opts and not opts["provider"]:
         raise check.bad_option(iface, "provider", ["name"])
     found = {option: opts[option] for option in _PPPOE if option in opts}
@@ -353,7 +355,7 @@ def pppoe(opts, iface):
 
 
 def peer(family):
-    """The text of a peer's file of pppd. ``family``: the inet part of an adapter."""
+    """The text of a pppd peer file. ``family``: the inet part of an adapter."""
     if not family.get("user"):
         return ""
     lines = ["user %s" % family["user"]]

@@ -1,4 +1,4 @@
-"""How containers are in networks, and what networks are like: as docker and podman show them, compared."""
+"""Compares the networks of containers, and networks, as docker and podman show them."""
 
 from thin.utils.formats import dockerwords
 
@@ -6,9 +6,9 @@ _CHOSEN = ("IPAddress", "Gateway", "GlobalIPv6Address", "IPv6Gateway")
 
 
 def of_container(about):
-    """``{network: endpoint}`` of an inspected container: those that it is really in.
+    """``{network: endpoint}`` of an inspected container, for the networks that it is connected to.
 
-    A container that runs and could not be put into a network has a record of it all the same, with nothing in it.
+    If the engine could not connect a running container to a network, there is an empty entry; it is left out.
     """
     found = (about.get("NetworkSettings") or {}).get("Networks") or {}
     if not (about.get("State") or {}).get("Running"):
@@ -18,9 +18,9 @@ def of_container(about):
 
 
 def compare(first, second):
-    """``{network: {what: {old, new}}}`` of two inspected containers: aliases, links and addresses.
+    """``{network: {what: {old, new}}}``: how aliases, links and addresses of two inspected containers differ.
 
-    ``IPConfiguration`` is there where an address was or will be chosen by the engine and is not known.
+    ``IPConfiguration`` is used if the engine chose an address, or will choose one, and the address is not known.
     """
     old_ones, new_ones = of_container(first), of_container(second)
     found = {}
@@ -46,7 +46,7 @@ def _links(about, endpoint):
 
 
 def _addresses(old, new):
-    """What is unlike in two endpoints' addresses; None is an endpoint that does not exist."""
+    """The differences between the addresses of two endpoints; None is an endpoint that does not exist."""
     kinds = [
         "not connected" if one is None else "static" if any((one.get("IPAMConfig") or {}).values()) else "automatic"
         for one in (old, new)
@@ -55,10 +55,12 @@ def _addresses(old, new):
         return {}
     found = {}
     if "automatic" in kinds:
-        here = old if kinds[0] == "automatic" else new
+        endpoint = old if kinds[0] == "automatic" else new
         for key in _CHOSEN:
-            if here.get(key):
-                found[key] = {"old": here[key], "new": None} if here is old else {"old": None, "new": here[key]}
+            if endpoint.get(key):
+                found[key] = (
+                    {"old": endpoint[key], "new": None} if endpoint is old else {"old": None, "new": endpoint[key]}
+                )
         if not found:
             found["IPConfiguration"] = {"old": kinds[0], "new": kinds[1]}
     fixed = [one["IPAMConfig"] if kind == "static" else None for one, kind in zip((old, new), kinds)]
@@ -73,16 +75,16 @@ def chosen(endpoint):
 
 
 def again(endpoint, about):
-    """How to put a container into a network as it was: the settings of ``connect_container_to_network``."""
+    """The arguments of ``connect_container_to_network`` that connect a container in the same way as before."""
     found = {"ipv4_address": endpoint.get("IPAddress"), "ipv6_address": endpoint.get("GlobalIPv6Address")}
     found.update(aliases=_aliases(about, endpoint), links=_links(about, endpoint))
     return {key: value for key, value in found.items() if value}
 
 
 def differences(network, settings):
-    """``{what: {old, new}}`` of an inspected network and one that would be made with these settings.
+    """``{what: {old, new}}``: how an inspected network differs from one that is created with these settings.
 
-    Addresses that the engine chose are good when none are asked for. What podman does not tell is not compared.
+    If the settings have no addresses, those that the engine chose are accepted. What podman does not show is ignored.
     """
     docker = "Attachable" in network
     options = dict(dockerwords.merged(settings.get("options")), **dockerwords.merged(settings.get("driver_opts")))
@@ -121,7 +123,7 @@ def _ipam(before, settings, docker):
 
 
 def _shown(pool, docker):
-    """An address pool's settings as docker shows them."""
+    """The settings of an address pool in the shape that docker shows."""
     names = [("Subnet", "subnet"), ("Gateway", "gateway")]
     found = {key: str(pool[name]) for key, name in names if pool.get(name)}
     span = pool.get("iprange") or pool.get("ip_range")
@@ -138,7 +140,8 @@ def _subnet(pool):
 
 
 def _unlike(old, new):
-    """Whether two pools differ in more than a gateway that the engine chose: the first address."""
+    """Whether two pools differ. A gateway that only one of them has is no difference if it is the first address: the
+    engine's choice."""
     if len({"Gateway"} & set(old)) + len({"Gateway"} & set(new)) == 1 and _subnet(old):
         import ipaddress
 

@@ -1,4 +1,4 @@
-"""Settings of containers and networks, named as in Salt's docker functions, made into options of the docker command."""
+"""Converts settings of containers and networks, named as in Salt's docker functions, to options of docker."""
 
 import re
 
@@ -8,7 +8,7 @@ def _pairs(text):
 
 
 def _table(**kinds):
-    """``{setting: (option, kind of value)}``; a setting is its option with underscores, or ``name=option``."""
+    """``{setting: (option, kind of value)}``. A setting is its option with underscores, or ``name=option``."""
     return {
         name: ("--" + (option or name.replace("_", "-")), kind)
         for kind, text in kinds.items()
@@ -16,7 +16,7 @@ def _table(**kinds):
     }
 
 
-#: other names of settings
+#: Aliases of settings.
 _ALIASES = _pairs("""
     interactive=stdin_open memory=mem_limit memory_swap=memswap_limit bind=binds volume=volumes
     env=environment cmd=command rm=auto_remove cpuset=cpuset_cpus dns_option=dns_opt dns_options=dns_opt label=labels
@@ -25,7 +25,7 @@ _ALIASES = _pairs("""
     workdir=working_dir security_opts=security_opt storage_opts=storage_opt sysctl=sysctls
     memory_swappiness=mem_swappiness user_ns_mode=userns_mode
 """)
-#: settings of a container
+#: The settings of a container.
 CONTAINER = _table(
     switch="""
     auto_remove=rm init oom_kill_disable privileged publish_all_ports=publish-all read_only stdin_open=interactive tty
@@ -45,25 +45,26 @@ CONTAINER = _table(
     map="labels=label log_opt storage_opt sysctls=sysctl",
     colons="extra_hosts=add-host links=link tmpfs",
 )
-#: settings of a network
+#: The settings of a network.
 NETWORK = _table(
     value="driver scope ipam_driver",
     switch="internal attachable ingress enable_ipv6=ipv6",
     map="driver_opts=opt options=opt labels=label ipam_opts=ipam-opt",
 )
-#: settings of one address pool of a network
+#: The settings of one address pool of a network.
 POOL = _table(value="subnet iprange=ip-range ip_range gateway", map="aux_addresses=aux-address aux_address")
-#: settings of a container in a network
+#: The settings of a container in a network.
 CONNECTION = _table(
     value="ipv4_address=ip ipv6_address=ip6", list="aliases=alias link_local_ips=link-local-ip", colons="links=link"
 )
 
-#: variables that the docker command itself lives by
+#: Environment variables that the docker command itself reads.
 _CLIENTS = re.compile(r"(PATH|HOME|LC_ALL|USER|TMPDIR|LD_.*|(DOCKER|CONTAINERS?|XDG|PODMAN|BUILDAH)_.*)$")
 
 
 def environment(value):
-    """(words, variables): names as words, values in the command's own environment, where only root sees them."""
+    """(options, variables): options ``--env=NAME``, and ``{NAME: value}`` for the environment of the docker command,
+    where only root can read the values. A variable that the docker command itself reads is ``--env=NAME=value``."""
     words, variables = [], {}
     for text in listed(value):
         name, equals, content = text.partition("=")
@@ -76,9 +77,9 @@ def environment(value):
 
 
 def container(settings, collisions=False):
-    """(options, command, variables) of settings of a container. Raises ValueError for one that is not known.
+    """(options, command, variables) of a container's settings. Raises ValueError for an unknown setting.
 
-    ``collisions``: of a setting and its other name the first is taken.
+    ``collisions``: if a setting and its alias are both given, the alias is ignored; otherwise this is a ValueError.
     """
     settings = dict(settings)
     for name in list(settings):
@@ -109,7 +110,7 @@ def container(settings, collisions=False):
 
 
 def options(settings, table):
-    """The words that stand for settings, in a fixed order. Raises ValueError for one that is not in the table."""
+    """The command-line options of settings, sorted by setting. Raises ValueError for one that is not in the table."""
     unknown = sorted(name for name in settings if name not in table)
     if unknown:
         raise ValueError("Unknown argument(s): %s" % ", ".join(unknown))
@@ -132,12 +133,12 @@ def _words(option, kind, value):
 
 
 def true(value):
-    """Whether a value of an SLS or of a command line means yes."""
+    """Whether a value of an SLS file or of a command line is true."""
     return value if isinstance(value, bool) else str(value).lower() in ("true", "yes", "on", "1")
 
 
 def listed(value, sign="="):
-    """Texts of a value that is a list, a dict, a list of dicts, or a text with commas."""
+    """The strings of a list, a dict, a list of dicts, or a comma-separated string."""
     if isinstance(value, dict):
         return ["%s%s%s" % (key, sign, value[key]) if value[key] is not None else str(key) for key in value]
     if isinstance(value, (list, tuple)):
@@ -154,7 +155,7 @@ def merged(value):
 
 
 def networks(value):
-    """``{network: how to connect}`` of a dict, a list of names or dicts, or a text with commas."""
+    """``{network: settings of the connection}`` from a dict, a list of names or dicts, or a comma-separated string."""
     if not value or isinstance(value, dict):
         return {name: dict(value[name] or {}) for name in value or ()}
     found = {}
@@ -167,7 +168,7 @@ def networks(value):
 
 
 def pools(settings):
-    """The words for a network's address pools: ``ipam_pools``, or the settings of the one."""
+    """The options for the address pools of a network: ``ipam_pools``, or the settings of a single pool."""
     words = []
     given = settings.pop("ipam_pools", None) or []
     single = {key: settings.pop(key) for key in list(settings) if key in POOL}
@@ -185,7 +186,7 @@ def _command(command):
 
 
 def _bind(place, how):
-    """``place:where:mode`` of docker-py's ``{place: {bind: where, mode: mode}}``."""
+    """``place:bind:mode`` from docker-py's ``{place: {bind: path, mode: mode}}``."""
     if not isinstance(how, dict):
         return "%s:%s" % (place, how)
     mode = how.get("mode") or ("ro" if how.get("ro") else "")
@@ -202,7 +203,7 @@ def _ulimit(value):
 
 
 def human(size):
-    """A number of bytes for people."""
+    """A number of bytes in readable form, as ``1.5 KiB``."""
     size = float(size)
     if size < 1024:
         return "%d bytes" % size
@@ -214,13 +215,13 @@ def human(size):
 
 
 def size(text):
-    """The number of bytes of docker's text for people, as ``1.5MB``; 0 for another text."""
+    """The number of bytes of a size as docker prints it, such as ``1.5MB``; 0 for another text."""
     found = re.match(r"\s*([\d.]+)\s*([kKMGT]?)B", str(text))
     return int(float(found.group(1)) * 1000 ** " KMGT".index(found.group(2).upper() or " ")) if found else 0
 
 
 def made(created):
-    """When something was made, in docker's text: as seconds, and as text for people here. {} for another text."""
+    """``{"Time_Created_Epoch", "Time_Created_Local"}`` of docker's time of creation; {} for another text."""
     import calendar
     import time
 
@@ -237,7 +238,7 @@ def made(created):
 
 
 def full_name(image):
-    """An image's name with its tag."""
+    """The name of an image with its tag, ``latest`` if it has none."""
     image = str(image)
     if re.match(r"(sha256:)?[0-9a-f]{12,64}$", image) or "@" in image:
         return image

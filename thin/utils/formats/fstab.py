@@ -1,15 +1,15 @@
-"""/etc/fstab as lines: what is mounted where. What is changed is an entry's line; all others stay as written."""
+"""Parses and edits /etc/fstab as a list of lines. Only the lines of changed entries are rewritten."""
 
 FIELDS = ("device", "name", "fstype", "opts", "dump", "pass_num")
 
-#: file systems of which many entries share a device: theirs are told apart by the mount point
+#: File systems of which several entries may have the same device: they are identified by the mount point.
 NAMED = frozenset(
     "none tmpfs sysfs proc fusectl debugfs securityfs devtmpfs cgroup nfs nfs4 glusterfs btrfs ceph".split()
 )
 
 
 def fields(line):
-    """``{field: text}`` of a line, all of FIELDS; None for comments and what is no entry."""
+    """``{field: text}`` of an entry, with all of FIELDS; None for a comment or another line that is no entry."""
     words = line.split()
     if line.lstrip().startswith("#") or not 4 <= len(words) <= 6:
         return None
@@ -17,12 +17,13 @@ def fields(line):
 
 
 def line(entry):
-    """An entry's line, with its end."""
+    """The line of an entry, with its newline."""
     return "{device}\t\t{name}\t{fstype}\t{opts}\t{dump} {pass_num}\n".format(**entry)
 
 
 def parse(lines):
-    """``{mount point: {"device", "fstype", "opts": [...], "dump", "pass"}}``; one met again has "_" at its end."""
+    """``{mount point: {"device", "fstype", "opts": [...], "dump", "pass"}}``. A mount point that occurs again gets "_"
+    appended."""
     found = {}
     for each in lines:
         entry = fields(each)
@@ -38,15 +39,15 @@ def parse(lines):
 
 
 def matches(each, wanted):
-    """Whether a line is an entry with these fields; the order of options does not count."""
+    """Whether a line is an entry with these fields. The order of mount options does not matter."""
     entry = fields(each)
     return entry is not None and all(_value(entry, key) == _value(wanted, key) for key in wanted)
 
 
 def put(lines, entry, keys, keep=False):
-    """``("new", "change" or "present", lines)`` with this entry in the place of those that are alike in ``keys``.
+    """Replace the entries that are equal in the fields ``keys``, or append the entry.
 
-    ``keep`` leaves an entry as it is that is there and differs.
+    Returns ``("new", "change" or "present", lines)``. ``keep``: an entry that differs is not changed.
     """
     wanted = {key: entry[key] for key in keys}
     said, kept = None, []

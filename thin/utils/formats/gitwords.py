@@ -1,14 +1,14 @@
-"""What the states of git say, and how they compare revisions. Salt: states/git.py"""
+"""Comments of the git states, and comparison of revisions. Salt: states/git.py"""
 
 import re
 
 
 class Done(Exception):
-    """A state ends here: ``args`` are its result and comment."""
+    """The state ends. ``args`` are its result and comment."""
 
 
 def joined(comments):
-    """Several sentences as one text."""
+    """Join several comments to one text."""
     return ". ".join(comments) + ("." if len(comments) > 1 else "")
 
 
@@ -17,14 +17,14 @@ def short(digest):
 
 
 def equal(one, other, kind):
-    """Whether two revisions are the same; one of kind ``sha1`` may be shortened."""
+    """Whether two revisions are equal; one of kind ``sha1`` may be abbreviated."""
     if one is None or other is None:
         return one is other
     return one.startswith(other) if kind == "sha1" else one == other
 
 
 def reason(exc):
-    """git's words without the command that failed."""
+    """The message of an error without Salt's "Command '...' failed: "."""
     return re.sub(r"^Command ['\"].+['\"] failed: ", "", str(exc))
 
 
@@ -33,7 +33,7 @@ def is_digest(rev):
 
 
 def failed(words, comments=()):
-    """The end of a state that failed, with what it did before."""
+    """A Done for a failed state; ``comments`` are the changes made before."""
     if comments:
         words += "\n\nChanges already made: " + joined(comments)
     return Done(False, words)

@@ -1,12 +1,12 @@
-"""/etc/hosts as lines: who has which address. What is changed is one line; all others stay as they are written."""
+"""Parses and edits /etc/hosts as a list of lines. Only changed lines are rewritten."""
 
 from collections import OrderedDict
 
 
 def parse(lines):
-    """``{address: {"aliases": [...], "comment": text}}`` in the file's order; lines of one address are joined.
+    """``{address: {"aliases": [...], "comment": text}}`` in the order of the file; lines of one address are merged.
 
-    Whole-line comments are ``{"comment-N": [line]}``, as Salt gives them; "comment" is there only where one is.
+    Comment lines are ``{"comment-N": [line]}``, as in Salt; "comment" is only there if a line has one.
     """
     found, count = OrderedDict(), 0
     for line in lines:
@@ -25,31 +25,31 @@ def parse(lines):
 
 
 def fields(line):
-    """``(address, aliases, comment or None)`` of a line; the address is None if there is none."""
+    """``(address, aliases, comment or None)`` of a line; the address is None if the line has none."""
     text, mark, comment = line.partition("#")
     words = text.split()
     return (words[0] if words else None), words[1:], (comment.strip() or None) if mark else None
 
 
 def line(address, aliases, comment=None):
-    """A line, with its end."""
+    """A line, with its newline."""
     return "%s\t\t%s%s\n" % (address, " ".join(aliases), "\t\t# " + comment if comment else "")
 
 
 def add(lines, address, alias):
-    """The lines with this name at the first line of the address, or on a new one at the end."""
-    for at, (here, aliases, comment) in enumerate(map(fields, lines)):
-        if here == address:
+    """The lines with this alias added to the first line of the address, or to a new line at the end."""
+    for at, (found_address, aliases, comment) in enumerate(map(fields, lines)):
+        if found_address == address:
             return lines[:at] + [line(address, aliases + [alias], comment)] + lines[at + 1 :]
     return _ended(lines) + [line(address, [alias])]
 
 
 def remove(lines, address, alias):
-    """The lines without this name at the address; lines that have no name then are gone."""
+    """The lines without this alias of the address; lines without any alias left are removed."""
     kept = []
     for each in lines:
-        here, aliases, comment = fields(each)
-        if here != address or alias not in aliases:
+        found_address, aliases, comment = fields(each)
+        if found_address != address or alias not in aliases:
             kept.append(each)
         elif set(aliases) != {alias}:
             kept.append(line(address, [name for name in aliases if name != alias], comment))
@@ -57,7 +57,8 @@ def remove(lines, address, alias):
 
 
 def replace(lines, address, aliases, comment=None):
-    """The lines with just these names for the address, on its first line; without names it is gone."""
+    """The lines with only these aliases for the address, in the place of its first line; no aliases: without the
+    address."""
     new = [line(address, aliases, comment)] if aliases else []
     kept, found = [], False
     for each in lines:
@@ -69,10 +70,10 @@ def replace(lines, address, aliases, comment=None):
 
 
 def comment(lines, address, text):
-    """The lines with this comment at every line of the address."""
+    """The lines with this comment on each line of the address."""
     return [
-        line(address, aliases, text) if here == address else each
-        for each, (here, aliases, _) in zip(lines, map(fields, lines))
+        line(address, aliases, text) if found_address == address else each
+        for each, (found_address, aliases, _) in zip(lines, map(fields, lines))
     ]
 
 

@@ -1,6 +1,6 @@
-"""Values in the settings of network interfaces, and how wrong ones are refused. For the providers of ``ip``.
+"""Validates settings of network interfaces, for the providers of ``ip``.
 
-Salt: the helpers that its ``debian_ip`` and ``rh_ip`` have each for itself.
+Salt: the helpers of ``debian_ip`` and ``rh_ip``.
 """
 
 import re
@@ -14,9 +14,10 @@ FALSE = ("no", "off", "false", "0", False)
 
 
 def finished(salt, settings):
-    """The end of ``ip.apply_network_settings`` but for the restart: ``(whether it went well, whether that is all)``.
+    """The end of ``ip.apply_network_settings``, except for the restart.
 
-    Sets the host's name where that is asked for. ``salt`` has the function ``network.mod_hostname``.
+    Returns ``(success, whether the settings need a reboot, so that the network is not restarted)``.
+    Sets the host name if ``apply_hostname`` is set. ``salt`` has the function ``network.mod_hostname``.
     """
     good = True
     if settings.get("apply_hostname", False) in TRUE:
@@ -30,7 +31,7 @@ def finished(salt, settings):
 
 
 def bad_option(iface, option, expected):
-    """An AttributeError (Salt's choice) that says what an option of an interface takes."""
+    """An AttributeError (as in Salt) that says what an option of an interface takes."""
     words = "|".join(str(each) for each in expected)
     return AttributeError("Invalid option -- Interface: %s, Option: %s, Expected: [%s]" % (iface, option, words))
 
@@ -48,7 +49,7 @@ def bad_routes(iface, option, expected):
 
 
 def switch(opts, iface, option, yes, no):
-    """``yes`` or ``no``, after an option that is a switch."""
+    """``yes`` or ``no``, depending on the switch ``option``. Raises AttributeError for another value."""
     if opts[option] in TRUE:
         return yes
     if opts[option] in FALSE:
@@ -57,7 +58,7 @@ def switch(opts, iface, option, yes, no):
 
 
 def integer(value):
-    """(whether it is a whole number, that number or the value)."""
+    """``(True, the integer)``, or ``(False, the value)`` if it is none."""
     try:
         return True, int(value)
     except (ValueError, TypeError):
@@ -65,13 +66,13 @@ def integer(value):
 
 
 def ipv4(value):
-    """Whether it is an IPv4 address, as text."""
+    """Whether the value is an IPv4 address in a string."""
     parts = str(value).split(".")
     return len(parts) == 4 and all(re.match(r"\d{1,3}$", part) and int(part) < 256 for part in parts)
 
 
 def ipv6(value):
-    """Whether it is an IPv6 address."""
+    """Whether the value is an IPv6 address."""
     import socket
 
     try:
@@ -82,12 +83,12 @@ def ipv6(value):
 
 
 def mac(value):
-    """Whether it is a hardware address."""
+    """Whether the value is a MAC address."""
     return bool(re.match(r"[0-9a-f]{2}([-:])[0-9a-f]{2}(\1[0-9a-f]{2}){4}$", str(value).lower()))
 
 
 def netmask(value):
-    """Whether it is a netmask with dots."""
+    """Whether the value is a netmask in dotted notation."""
     if not ipv4(value):
         return False
     bits = "".join(format(int(part), "08b") for part in value.split("."))
@@ -110,7 +111,7 @@ _LAYERS = ["layer2", "layer2+3", "layer3+4"]
 
 
 def bond_mode(opts, iface):
-    """The number of a bond's mode, which settings give by number or name."""
+    """The number of a bond's mode; settings have its number or name. Raises AttributeError for another."""
     names = [str(number) for number in range(len(_MODES))] + list(_MODES)
     given = str(opts.get("mode"))
     if given not in names:
@@ -119,9 +120,9 @@ def bond_mode(opts, iface):
 
 
 def bond(opts, iface, carrier=True, arp=True):
-    """The options of the bonding driver, ordered, out of settings. Each mode has its own; some have defaults.
+    """The options of the bonding driver from settings, sorted. The options and their defaults depend on the mode.
 
-    ``carrier``: whether mode 1 takes ``use_carrier``; ``arp``: whether modes 0 and 2 must have ``arp_ip_target``.
+    ``carrier``: whether mode 1 takes ``use_carrier``; ``arp``: whether modes 0 and 2 require ``arp_ip_target``.
     Raises AttributeError for a wrong value.
     """
     mode = bond_mode(opts, iface)

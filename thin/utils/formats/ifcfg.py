@@ -1,4 +1,5 @@
-"""Files of Red Hat's network scripts, made of settings: ``ifcfg-*``, ``route-*``. Salt: ``salt/modules/rh_ip.py``."""
+"""Builds the files of Red Hat's network scripts from settings: ``ifcfg-*``, ``route-*``. Salt:
+``salt/modules/rh_ip.py``."""
 
 from thin.utils.formats import ifacewords as check
 
@@ -8,7 +9,7 @@ _ADVERTISE = (
 ).split()
 _HASHES = ["layer2", "layer2+3", "layer3+4", "encap2+3", "encap3+4", "vlan+srcmac"]
 
-#: settings in the order of their lines, with their word there if that is not their own
+#: The settings in the order of their lines, with their name in the file if it is another one.
 _LINES = """
 name=DEVICE nickname=NAME hwaddr macaddr uuid userctl master slave vlan reorder_hdr vlan_id=VID phys_dev=PHYSDEV
 devtype=TYPE devicetype team_config team_port_config team_master proto=BOOTPROTO onboot onparent ipv4_failure_fatal
@@ -32,7 +33,7 @@ _OF_IPV6 = (
 
 
 def lines(found):
-    """The lines of an ``ifcfg`` file, without ends."""
+    """The lines of an ``ifcfg`` file, without newlines."""
     out = []
     for entry in _LINES:
         key, _, word = entry.partition("=")
@@ -59,7 +60,7 @@ def lines(found):
     return out
 
 
-#: settings that go into the file as they are
+#: Settings that are written unchanged.
 TAKEN = (
     "prefix",
     "netmask",
@@ -81,7 +82,7 @@ TAKEN = (
     "hwaddr",
     "macaddr",
 )
-#: settings that are yes or no
+#: Settings that are yes or no.
 SWITCHES = (
     "onparent",
     "peerdns",
@@ -100,7 +101,8 @@ SWITCHES = (
 
 
 def settings(opts, kind, enabled, iface, hwaddr=None, cpus=1, dumps=str):
-    """What of settings goes into the file. ``hwaddr`` is the adapter's own, ``dumps`` makes JSON; AttributeError."""
+    """The settings for an ``ifcfg`` file. ``hwaddr``: the adapter's own address; ``cpus``: how many the machine has;
+    ``dumps``: a function that makes JSON. Raises AttributeError for a wrong value."""
     found = {"name": iface}
     if "proto" in opts:
         if opts["proto"] not in ("none", "bootp", "dhcp"):
@@ -212,7 +214,8 @@ def _ethtool(opts, iface, cpus):
 
 
 def bond(opts, iface):
-    """The options of the bonding driver. Modes 0 and 2 want miimon or arp_interval, the others miimon."""
+    """The options of the bonding driver. Modes 0 and 2 require miimon or arp_interval, the others miimon. Raises
+    AttributeError."""
     if "mode" not in opts:
         raise AttributeError("Missing required option 'mode'")
     mode = check.bond_mode(opts, iface)

@@ -1,4 +1,4 @@
-"""Types of IP sets and what they take, and whether a set has an entry. Salt: ``salt/modules/ipset.py``."""
+"""Types of IP sets with their options, and whether a set has an entry. Salt: ``salt/modules/ipset.py``."""
 
 from thin.utils import words
 
@@ -8,7 +8,7 @@ _ALL = ("timeout", "counters", "comment", "skbinfo")
 _HASH = ("hashsize", "maxelem") + _ALL
 _NET = ("family", "netmask") + _HASH
 
-#: what a set of a type takes when it is made
+#: The options that a set of each type has when it is created.
 CREATE = {
     "bitmap:ip": ("range", "netmask") + _ALL,
     "bitmap:ip,mac": ("range",) + _ALL,
@@ -41,22 +41,22 @@ _WITH_NOMATCH = (
 
 
 def entry_options(set_type):
-    """What an entry of such a set takes."""
+    """The options of an entry of a set of this type."""
     return _ENTRY + (("nomatch",) if set_type in _WITH_NOMATCH else ())
 
 
 def contains(set_type, members, entries):
-    """Whether one of ``members`` (texts as ``ipset list`` prints them) holds one of ``entries``.
+    """Whether one of ``members`` (lines of ``ipset list``) contains one of ``entries``.
 
-    An entry may have less parts than a member: then only those count. So it is with options, which stand behind a
-    space; a member's timeout is what is left of it, so any will do.
+    An entry may have fewer parts or options than a member: only those that it has are compared. A member's timeout is
+    the time that is left, so that its value is not compared.
     """
     there = [_parts(set_type, member) for member in members]
     return any(_holds(member, _parts(set_type, entry)) for entry in entries for member in there)
 
 
 def options_of(text):
-    """``{option: value}`` of the words behind an entry; "" as value of those without one."""
+    """``{option: value}`` from the text after an entry; "" for an option without a value."""
     try:
         found = words.split(text)
     except ValueError:
@@ -69,7 +69,8 @@ def options_of(text):
 
 
 def _parts(set_type, text):
-    """(addresses and networks as objects, a range of addresses as a list of networks, ports as numbers; options)."""
+    """([part], options). Addresses and networks are objects, a range of addresses is a list of networks, a port is a
+    number."""
     value, _, options = text.partition(" ")
     kinds = set_type.split(":")[1].split(",")
     return [_part(*pair) for pair in zip(kinds, value.split(","))], options_of(options)

@@ -1,4 +1,4 @@
-"""Rules of iptables: built from named options as states give them, and read from what ``iptables-save`` prints.
+"""Builds iptables rules from the named options of states, and parses the output of ``iptables-save``.
 
 Salt: ``build_rule`` and ``_parse_conf`` of ``salt/modules/iptables.py``.
 """
@@ -9,11 +9,11 @@ from thin.utils import words
 
 _NOT = re.compile(r"(!|not)\s?")
 
-#: Matches that have a ``--name``, which a state cannot have under that word: there it is ``name_``.
+#: Matches with an option ``--name``; a state calls it ``name_``, because ``name`` is the state's own argument.
 _NAMED = ("pknock", "quota2", "recent")
 
-#: Options of targets: they stand behind ``--jump``, in this order. iptables-extensions(8), xtables-addons(8).
-_BEHIND_JUMP = """
+#: Options of targets: they follow ``--jump``, in this order. iptables-extensions(8), xtables-addons(8).
+_AFTER_JUMP = """
 j jump add-set and-mark and-tos checksum-fill clamp-mss-to-pmtu clustermac ctevents ctmask del-set ecn-tcp-remove exist
 expevents gateway hash-init hashmode helper label local-node log-ip-options log-level log-prefix log-tcp-options
 log-tcp-sequence log-uid map-set mask mss new nfmask nflog-group nflog-prefix nflog-range nflog-threshold nodst notrack
@@ -27,7 +27,7 @@ led-delay led-trigger-id queue-cpu-fanout src-pfx to-port addr and-mask delude h
 set-mac shift static tarpit tname ttl
 """.split()
 
-#: What an option is called in parsed rules, where that is not its own long name.
+#: Names of options in parsed rules that are not their long names.
 _CALLED = {
     "A": "append",
     "p": "protocol",
@@ -52,11 +52,11 @@ _CALLED = {
 
 
 def build(options):
-    """The text of a rule, without command, table and chain; "Error: ..." when ports have no protocol.
+    """The text of a rule, without command, table and chain; "Error: ..." if ports have no protocol.
 
-    ``options``: ``{long or one-letter option: value}`` in order; no value ("" or None) for options that take none. A
-    value that begins with ``!`` or ``not`` negates its option. ``if`` and ``of`` are interfaces, ``connstate`` the
-    option ``--state``, ``target`` another word for ``jump``. What belongs together stands together, jumps at the end.
+    ``options``: ``{long or one-letter option: value}`` in order. The value is "" or None for an option without one. A
+    value that begins with ``!`` or ``not`` negates its option. ``if`` and ``of`` are interfaces, ``connstate`` is
+    ``--state``, ``target`` an alias of ``jump``. Options of one match are adjacent; ``--jump`` is at the end.
     """
     left = dict(options)
     if "target" in left:
@@ -85,20 +85,20 @@ def build(options):
         rule += _once(rule, "-m comment") + ['--comment "%s"' % left.pop("comment")]
     if left.get("set"):
         rule.append(_option(left, "set", "--match-set"))
-    behind = [_jump_option(key, left.pop(key)) for key in _BEHIND_JUMP if key in left]
+    jump_options = [_jump_option(key, left.pop(key)) for key in _AFTER_JUMP if key in left]
     for key in list(left):
         rule.append(_option(left, key, ("-" if len(key) == 1 else "--") + key))
-    return " ".join(rule + behind)
+    return " ".join(rule + jump_options)
 
 
 def _negated(value):
-    """("! " or "", the value without its negation)."""
+    """("! " or "", the value without the negation)."""
     value = str(value)
     return ("! ", _NOT.sub("", value)) if value.startswith(("!", "not")) else ("", value)
 
 
 def _option(left, key, flag):
-    """One option with its value, taken out of what is left."""
+    """Remove an option from ``left`` and return its text."""
     value = left.pop(key)
     negation, text = _negated("" if value is None else value)
     return "%s%s%s" % (negation, flag, " " + text if text else "")
@@ -132,9 +132,9 @@ def _ports(value, key):
 
 
 def parse(text):
-    """``{table: {chain: {policy, packet count, byte count, rules, rules_comment}}}`` of what iptables-save printed.
+    """``{table: {chain: {policy, packet count, byte count, rules, rules_comment}}}`` from the output of iptables-save.
 
-    ``rules``: ``[{option: [value, ...]}]`` in order; ``rules_comment``: those that have a comment, by it.
+    ``rules``: ``[{option: [value, ...]}]`` in order; ``rules_comment``: the rules with a comment, by comment.
     """
     found, chains = {}, {}
     for line in text.splitlines():
@@ -160,7 +160,7 @@ def parse(text):
 
 
 def _parsed(found):
-    """``{option: [value, ...]}``; several words are one value, a negated one begins with ``!``."""
+    """``{option: [value, ...]}``. Several words are one value; a negated value begins with ``!``."""
     options, at = {}, 0
     while at < len(found):
         negated = found[at] == "!" and at + 1 < len(found) and found[at + 1].startswith("-")

@@ -1,13 +1,13 @@
-"""Options of a mount, as wanted and as the kernel shows them: which differ so that it has to be mounted anew."""
+"""Compares the wanted options of a mount with those that the kernel shows, to find the ones that need a remount."""
 
 import re
 
-#: options that the kernel does not show
+#: Options that the kernel does not show.
 UNSEEN = frozenset(
     "_netdev actimeo bg comment defaults delay_connect direct-io-mode intr loop nointr nobootwait nofail password "
     "reconnect retry soft auto users bind nonempty transform_symlinks port backup-volfile-servers".split()
 )
-#: the same with a value
+#: The same for options with a value.
 UNSEEN_KEYS = frozenset("actimeo comment credentials direct-io-mode password port retry secretfile".split())
 
 _KIB = {"k": 1, "m": 1024, "g": 1024 * 1024}
@@ -15,10 +15,11 @@ _SIZE = re.compile(r"size=(\d+)([kmg])")
 
 
 def changed(wanted, mount, fstype, unseen, unseen_keys, ignored, translated):
-    """``(options that ask for a remount, the option looked at last)``.
+    """``(options that need a remount, the last option in the form in which it was compared)``.
 
-    ``mount`` is an entry of ``mount.active``; ``wanted`` has numbers for users and groups; ``unseen`` and
-    ``unseen_keys`` are sets, ``ignored`` is ``{fstype: [keys]}``, ``translated`` ``{option: as shown}``.
+    ``wanted``: the options, with numbers for users and groups; ``mount``: an entry of ``mount.active``; ``unseen`` and
+    ``unseen_keys``: sets of options that are not shown; ``ignored``: ``{fstype: [keys]}``; ``translated``:
+    ``{option: the same as the kernel shows it}``.
     """
     shown = [_size(opt) for opt in mount.get("superopts", [])]
     size = next((opt for opt in reversed(shown) if _SIZE.match(opt)), None)
@@ -35,8 +36,9 @@ def changed(wanted, mount, fstype, unseen, unseen_keys, ignored, translated):
         if key in keys:
             opt = key
         if size:
-            # As in Salt: where the kernel shows a size (tmpfs), it leaves out and rewrites so many options that
-            # comparing would remount on each run. What a state changes is told by how it was mounted the last time.
+            # As in Salt: the options of a file system with a size (tmpfs) are not compared. The kernel omits and
+            # rewrites so many of them that each run would remount it. The state compares with the options that were
+            # last used for the mount instead.
             opt = size
         if opt not in mount["opts"] and opt not in shown and opt not in unseen | unseen_keys and opt not in keys:
             found.append(opt)

@@ -1,4 +1,4 @@
-"""What MySQL's GRANT says, read and written: pure functions."""
+"""Builds and parses MySQL's GRANT statements. Pure."""
 
 import re
 
@@ -7,7 +7,7 @@ from thin.utils.formats.sqlwords import ident, text
 SSL_WITH_VALUE = ("CIPHER", "ISSUER", "SUBJECT")
 SSL_WORDS = SSL_WITH_VALUE + ("SSL", "X509")
 
-#: what MySQL 8 shows for ALL PRIVILEGES on everything
+#: The privileges that MySQL 8 shows for ALL PRIVILEGES on ``*.*``.
 ALL_OF_MYSQL8 = frozenset(
     (
         "ALTER",
@@ -56,7 +56,7 @@ ALL_OF_MYSQL8 = frozenset(
     )
 )
 
-#: (since which version of MariaDB, name, what it shows for it)
+#: (since which version of MariaDB, alias, the privilege that the server shows)
 _ALIASES = (
     ((10, 5, 1), "REPLICATION REPLICA", "REPLICATION SLAVE"),
     ((10, 5, 2), "REPLICATION CLIENT", "BINLOG MONITOR"),
@@ -67,12 +67,12 @@ _TOKEN = re.compile(r"'(?:[^'\\]|\\.|'')*'|\"(?:[^\"\\]|\\.|\"\")*\"|`(?:[^`]|``
 
 
 def version_tuple(version):
-    """(major, minor, patch) of what a server says of itself."""
+    """(major, minor, patch) from a server's version text."""
     return tuple(int(part) for part in re.findall(r"\d+", version)[:3])
 
 
 def unquote(word):
-    """A quoted name or text as it is meant."""
+    """A name or string without its quotes and escapes."""
     quote = word[:1]
     if quote not in ("'", '"', "`") or len(word) < 2:
         return word
@@ -83,7 +83,7 @@ def unquote(word):
 def tokens(grant):
     """``{user, host, grant: [privilege], database}`` of ``GRANT … ON … TO …``; ``database`` is as it is written.
 
-    A privilege on columns is there by itself and once for each: ``SELECT``, ``SELECT.name``.
+    A privilege on columns is listed by itself and once for each column: ``SELECT``, ``SELECT.name``.
     """
     words = _TOKEN.findall(grant)
     upper = [word.upper() for word in words]
@@ -121,7 +121,7 @@ def _privileges(words):
 
 
 def resolved(privileges, version):
-    """The privileges by the names that this server shows."""
+    """The privileges with the names that this server shows."""
     if "MariaDB" not in version:
         return list(privileges)
     now = version_tuple(version)
@@ -130,7 +130,7 @@ def resolved(privileges, version):
 
 
 def normalized(grant):
-    """``SELECT, INSERT (a, b)`` as SQL takes it. Raises ValueError for an invalid list of privileges."""
+    """A list of privileges, ``SELECT, INSERT (a, b)``, in SQL's form. Raises ValueError for an invalid one."""
     grant = re.sub(r"\s*,\s*", ", ", re.sub(r"\s+", " ", str(grant).strip()))
     grant = "".join(part if part[:1] == "(" else part.upper() for part in re.split(r"(\([^)]*\))", grant))
     if grant == "ALL":
@@ -142,8 +142,8 @@ def normalized(grant):
 
 
 def level(database, escape=True):
-    """``db.table`` quoted: ``_`` and ``%`` stand for themselves where a whole database is meant."""
-    if not escape:  # as for a library that formats statements, which has ``%%`` for ``%``
+    """``db.table``, quoted. In ``db.*``, ``_`` and ``%`` are escaped, because MySQL takes them as wildcards there."""
+    if not escape:  # as a library that formats statements: ``%%`` is ``%``
         return str(database).replace("%%", "%")
     db, _, table = str(database).rpartition(".")
     if db != "*":
@@ -156,7 +156,7 @@ def account(user, host):
 
 
 def statement(grant, database, user, host, grant_option=False, escape=True, ssl_option=False):
-    """The GRANT statement. Raises ValueError for what is not a privilege, or not an option of SSL."""
+    """The GRANT statement. Raises ValueError for an invalid privilege or SSL option."""
     sql = "GRANT %s ON %s TO %s" % (normalized(grant), level(database, escape), account(user, host))
     if ssl_option and isinstance(ssl_option, list):
         sql += " REQUIRE " + " AND ".join(_ssl(ssl_option))
@@ -178,7 +178,7 @@ def _ssl(options):
 
 
 def holds(shown, grant, database, user, host, grant_option, version, escape=True):
-    """Whether the lines of SHOW GRANTS have these privileges. Raises ValueError for an invalid list of them."""
+    """Whether the lines of SHOW GRANTS contain these privileges. Raises ValueError for an invalid list of them."""
     wanted = tokens("GRANT %s ON %s TO %s" % (normalized(grant), level(database, escape), account(user, host)))
     mysql8 = "MariaDB" not in version and version_tuple(version) >= (8,)
     place = _place(wanted["database"])

@@ -1,4 +1,4 @@
-"""Rules of nftables: built from options called like those of iptables, and compared with what ``nft`` lists."""
+"""Builds nftables rules from options named like those of iptables, and compares them with the output of ``nft``."""
 
 import re
 
@@ -18,7 +18,7 @@ FAMILIES = {
 
 
 def build(family, options):
-    """The text of a rule. Options that nftables has nothing for are ignored. Salt: ``nftables.build_rule``."""
+    """The text of a rule. Options without a counterpart in nftables are ignored. Salt: ``nftables.build_rule``."""
     left = dict(options)
     proto = str(left.get("proto", ""))
     address = FAMILIES[family]
@@ -66,7 +66,7 @@ def build(family, options):
 
 
 def canonical(rule):
-    """The rule in one spelling: nft lists what it was given with quotes, in another order, without needless braces."""
+    """A rule in one spelling. ``nft`` lists a rule with quotes, in another order, and without unneeded braces."""
     rule = re.sub(r"\bcounter packets \d+ bytes \d+", "counter", rule)
     rule = re.sub(r"\bmeta (?=[io]ifname)", "", rule.replace('"', ""))
     rule = re.sub(r"\{([^{}]*)\}", lambda found: _sorted(found.group(1)), rule)
@@ -78,21 +78,21 @@ def _sorted(text):
 
 
 def handles(listing):
-    """``[(rule, handle)]`` of a chain, from ``nft --handle list chain``."""
+    """``[(rule, handle)]`` of a chain, from the output of ``nft --handle list chain``."""
     found = re.findall(r"^\t\t(.+?) # handle (\d+)$", listing, re.M)
     return [pair for pair in found if not pair[0].startswith("type ")]
 
 
 def real_family(family):
-    """What nft calls a family. Raises SaltInvocationError."""
+    """nft's name of a family. Raises SaltInvocationError for an unknown one."""
     if family not in FAMILIES:
-        known = ", ".join(sorted(FAMILIES))
-        raise SaltInvocationError("nftables has no family '%s', only %s" % (family, known))
+        families = ", ".join(sorted(FAMILIES))
+        raise SaltInvocationError("nftables has no family '%s', only %s" % (family, families))
     return FAMILIES[family]
 
 
 def run(run_all, *words):
-    """What ``run_all`` (cmd.run_all) returns of nft with these words."""
+    """The return of ``run_all`` (cmd.run_all) for ``nft`` with these arguments."""
     return run_all(
         ["nft"] + [str(word) for word in words], python_shell=False, env={"LC_ALL": "C"}, ignore_retcode=True
     )

@@ -5,14 +5,14 @@ import os
 DEFAULT = "md5"
 METHODS = (False, True, "md5", "scram-sha-256")
 
-#: The iterations of a new verifier, as the server's default is.
+#: The iterations of a new verifier: the server's default.
 ITERATIONS = 4096
 
 
 def stored(role, password, encrypted=DEFAULT):
-    """The text to give to the server as a role's password. None stays None; what is in that form already stays, too.
+    """The password of a role in the form to send to the server. None, and a text in that form, are returned unchanged.
 
-    ``encrypted``: md5 (also True), scram-sha-256, or False for the password itself. Raises ValueError for others.
+    ``encrypted``: md5 (or True), scram-sha-256, or False for the plain password. Raises ValueError for another value.
     """
     if password is None:
         return None
@@ -25,7 +25,7 @@ def stored(role, password, encrypted=DEFAULT):
 
 
 def verified(role, password, verifier, encrypted=DEFAULT):
-    """Whether ``verifier``, which the server keeps, is of this password (or is this verifier)."""
+    """Whether ``verifier``, the form that the server stores, was made from this password or is equal to it."""
     if encrypted not in METHODS:
         return False
     password = str(password)
@@ -42,14 +42,14 @@ def _mark(encrypted):
 
 
 def md5(role, password):
-    """``md5`` and the digest of the password and the role's name."""
+    """``md5`` and the MD5 digest of the password followed by the role's name."""
     import hashlib
 
     return "md5" + hashlib.md5(("%s%s" % (password, role)).encode("utf-8")).hexdigest()  # noqa: S324
 
 
 def scram(password, salt=None, iterations=ITERATIONS):
-    """``SCRAM-SHA-256$ITERATIONS:SALT$STOREDKEY:SERVERKEY``; ``salt``: bytes, 16 new ones unless given."""
+    """``SCRAM-SHA-256$ITERATIONS:SALT$STOREDKEY:SERVERKEY``; ``salt``: bytes, by default 16 random ones."""
     import base64
     import hashlib
 
@@ -61,7 +61,7 @@ def scram(password, salt=None, iterations=ITERATIONS):
 
 
 def _parts(verifier):
-    """(salt, iterations) of a verifier, or (None, 0)."""
+    """(salt, iterations) of a verifier; (None, 0) if it has another form."""
     import base64
 
     words = verifier.split("$")
@@ -75,7 +75,7 @@ def _parts(verifier):
 
 
 def _hmac(key, message):
-    """HMAC-SHA256 with a key of 32 bytes: a minimal Python has no ``hmac``."""
+    """HMAC-SHA256 with a key of 32 bytes; a minimal Python lacks ``hmac``."""
     import hashlib
 
     key = key.ljust(64, b"\0")
@@ -84,7 +84,7 @@ def _hmac(key, message):
 
 
 def prepared(password):
-    """The password in the form that both sides agree on; as it is where that form forbids something, as servers do."""
+    """The password after SASLprep. One that SASLprep forbids is unchanged, as in the server."""
     if all(" " <= char <= "~" for char in password):
         return password
     import stringprep
@@ -108,7 +108,7 @@ def prepared(password):
     )
     if not mapped or any(test(char) for char in mapped for test in refused):
         return password
-    if any(map(stringprep.in_table_d1, mapped)):  # right-to-left: all of it, from the first letter to the last
+    if any(map(stringprep.in_table_d1, mapped)):  # right-to-left text: from the first letter to the last
         ends = stringprep.in_table_d1(mapped[0]) and stringprep.in_table_d1(mapped[-1])
         if not ends or any(map(stringprep.in_table_d2, mapped)):
             return password

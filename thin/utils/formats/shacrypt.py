@@ -1,7 +1,7 @@
-"""Password hashes as crypt(3) makes them with SHA-256 (``$5$``), SHA-512 (``$6$``) and, for old systems, MD5 (``$1$``).
+"""Password hashes of crypt(3): SHA-256 (``$5$``), SHA-512 (``$6$``) and, for old systems, MD5 (``$1$``).
 
-Python's own ``crypt`` is gone since 3.13 and not in every distribution's minimal Python before. The scheme is Ulrich
-Drepper's "Unix crypt using SHA-256 and SHA-512", whose vectors the tests have.
+Python's ``crypt`` was removed in 3.13, and some distributions' minimal Python lacked it before. The algorithm is
+Ulrich Drepper's "Unix crypt using SHA-256 and SHA-512"; the tests have its test vectors.
 """
 
 import hashlib
@@ -15,17 +15,17 @@ SALT_LENGTH = 16
 SCHEMES = {"sha256": ("$5$", hashlib.sha256), "sha512": ("$6$", hashlib.sha512)}
 
 
-#: the names that Salt has; those that are not made here are asked of the C library
+#: Salt's names of algorithms; those that are not implemented here are done by the C library.
 ALGORITHMS = ("sha512", "sha256", "blowfish", "md5", "crypt")
 MD5_SALT_LENGTH = 8
-#: which bytes of an MD5 make four letters together
+#: The bytes of an MD5 digest that are encoded together to four characters.
 MD5_GROUPS = ((0, 6, 12), (1, 7, 13), (2, 8, 14), (3, 9, 15), (4, 10, 5))
 
 
 def hash_password(password, salt, algorithm="sha512"):
-    """``$6$salt$hash`` of a text. ``salt`` may begin with ``rounds=N$``.
+    """``$6$salt$hash`` of a password. ``salt`` may begin with ``rounds=N$``.
 
-    Raises ValueError for a bad salt or algorithm.
+    Raises ValueError for an invalid salt or algorithm.
     """
     if algorithm == "md5":
         return _md5(password.encode("utf-8"), _checked(salt[:MD5_SALT_LENGTH]))
@@ -51,7 +51,7 @@ def _checked(salt):
 
 
 def _md5(key, salt):
-    """``$1$salt$hash``, after Poul-Henning Kamp's scheme of 1994."""
+    """``$1$salt$hash``, by Poul-Henning Kamp's algorithm of 1994."""
     new, salted = hashlib.md5, salt.encode("ascii")
     first = new(key + b"$1$" + salted + _stretch(new(key + salted + key).digest(), len(key)))
     bits = len(key)
@@ -72,7 +72,7 @@ def _md5(key, salt):
 
 
 def random_salt(length=SALT_LENGTH):
-    """Characters that nobody can guess."""
+    """A random salt of this length."""
     import os
 
     return "".join(ALPHABET[byte & 63] for byte in os.urandom(length))
@@ -104,10 +104,10 @@ def _stretch(data, length):
 
 
 def _text(digest):
-    """The digest in crypt's own base 64: three bytes a third of the digest apart make four characters."""
+    """The digest in crypt's base 64: three bytes, a third of the digest apart, are four characters."""
     size = len(digest)
     third = size // 3
-    turn = -1 if size == 32 else 1  # which way the three positions change places from group to group
+    turn = -1 if size == 32 else 1  # the direction in which the three positions rotate from group to group
     out = []
     for group in range(third):
         places = [group, group + third, group + 2 * third]

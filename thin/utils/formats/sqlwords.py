@@ -1,11 +1,11 @@
-"""Names and values as MySQL's SQL wants them."""
+"""Quotes names and values for MySQL's SQL."""
 
 
 def ident(name):
-    """A name of an object as SQL wants it."""
+    """A quoted identifier."""
     return "`%s`" % str(name).replace("`", "``")
 
 
 def text(value):
-    """A value as SQL wants it."""
+    """A quoted string."""
     return "'%s'" % str(value).replace("\\", "\\\\").replace("'", "''")

@@ -1,14 +1,14 @@
-"""Jobs of Salt's scheduler as systemd units: a timer and a oneshot service for each. Pure: values to text.
+"""Converts jobs of Salt's scheduler to systemd units: a timer and a oneshot service for each. Pure.
 
-A job is the dict that ``schedule.build_schedule_item`` makes. No part of pushsalt stays on a target, so that the
-service runs a command; ``command`` knows which functions are commands.
+A job is the dict that ``schedule.build_schedule_item`` makes. pushsalt leaves no program on a target, so that a service
+can only run commands: ``command`` converts the functions that have one.
 """
 
 import re
 
 from thin.exceptions import CommandExecutionError
 
-#: what stands in a timer for its job: systemd leaves sections with X- alone
+#: The section and key of a timer that contain its job; systemd ignores sections that begin with ``X-``.
 SECTION, KEY = "X-Salt", "Job"
 _DAYS = ("Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
@@ -43,7 +43,7 @@ def refuse(words):
 
 
 def unit(name):
-    """The name of a job's units, without their ending."""
+    """The name of a job's units, without the suffix."""
     return "salt-job-" + re.sub(r"[^A-Za-z0-9_.:-]", _hex, name)
 
 
@@ -52,13 +52,14 @@ def _hex(match):
 
 
 def quoted(word):
-    """A word of a command line in a unit: one argument, whatever it holds."""
+    """A word of a command line in a unit file, quoted so that it is one argument."""
     word = str(word).replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n").replace("\t", "\\t")
     return '"%s"' % word.replace("%", "%%").replace("$", "$$")
 
 
 def command(function, args, kwargs):
-    """([words], [further lines of the service]) of a function. Raises CommandExecutionError for one that is none."""
+    """([word of the command], [additional line of the service]) of a function. Raises CommandExecutionError for a
+    function or an argument that no command corresponds to."""
     args, kwargs = list(args or []), dict(kwargs or {})
     for key in [key for key in kwargs if key in _IGNORED or key.startswith("__")]:
         del kwargs[key]
@@ -109,7 +110,7 @@ def command(function, args, kwargs):
 
 
 def timing(job):
-    """The lines of the timer that say when. Raises CommandExecutionError for what cannot be said."""
+    """The lines of the timer that set its times. Raises CommandExecutionError for what a timer cannot express."""
     bad = [name for name in _CANNOT if job.get(name)]
     if bad:
         refuse("A timer cannot express %s" % ", ".join(bad))
@@ -125,7 +126,7 @@ def timing(job):
     if job.get("once"):
         lines.append("OnCalendar=%s" % moment(job["once"], job.get("once_fmt")))
     if not lines:
-        refuse("There is nothing that says when: seconds, minutes, hours, days, when, cron or once")
+        refuse("The job has no time: it needs seconds, minutes, hours, days, when, cron or once")
     if job.get("run_on_start") and not every:
         lines.insert(0, "OnActiveSec=0s")
     splay = job.get("splay")
@@ -140,7 +141,7 @@ def _listed(value):
 
 
 def calendar_of_cron(expression):
-    """[OnCalendar values] of the five fields of a crontab."""
+    """The OnCalendar values of the five fields of a crontab line, or of ``@daily`` and the like."""
     fields = str(expression).split()
     short = {
         "@hourly": "0 * * * *",
@@ -153,28 +154,28 @@ def calendar_of_cron(expression):
     }
     fields = short.get(str(expression), " ".join(fields)).split()
     if len(fields) != 5:
-        refuse("%r has no five fields, as cron's times have" % expression)
+        refuse("%r does not have the five fields of a cron time" % expression)
     try:
         minute, hour = _field(fields[0], 0, 59), _field(fields[1], 0, 23)
         day, month = _field(fields[2], 1, 31), _field(fields[3], 1, 12, _MONTHS)
         week = _field(fields[4], 0, 7, [name.lower() for name in _DAYS[:7]])
     except (IndexError, ValueError):
-        refuse("%r is not a time as cron has them" % expression)
+        refuse("%r is not a valid cron time" % expression)
     week = "" if week == "*" else ",".join(_days(part) for part in week.split(","))
     clock = "%s:%s:00" % (hour, minute)
-    if week and fields[2] != "*":  # cron: one or the other
+    if week and fields[2] != "*":  # cron runs the job if either matches
         return ["*-%s-%s %s" % (month, day, clock), "%s *-%s-* %s" % (week, month, clock)]
     return ["%s*-%s-%s %s" % (week + " " if week else "", month, day, clock)]
 
 
 def _days(part):
-    """The days of the week of a number or a range, one by one: systemd's weeks begin on another day."""
+    """The names of the days of a number or range. They are listed one by one: systemd's week begins on Monday."""
     first, _, last = part.partition("..")
     return ",".join(_DAYS[number] for number in range(int(first), int(last or first) + 1))
 
 
 def _field(text, low, high, names=()):
-    """A field of cron in systemd's words. Steps are written out: systemd's go on beyond a range's end."""
+    """A field of cron in systemd's syntax. Steps are listed one by one: in systemd they do not end with a range."""
     parts = []
     for part in text.lower().split(","):
         span, slash, step = part.partition("/")
@@ -196,7 +197,7 @@ def _number(text, names, low):
 
 
 def calendar_of_text(text):
-    """OnCalendar of a ``when``: a date and time, a time of each day, or of a day of the week."""
+    """The OnCalendar value of ``when``: a date and time, a time of every day, or a time of a day of the week."""
     text = str(text).strip()
     match = re.match(
         r"(?:(?P<date>\d{4}-\d\d-\d\d)[T ]?)?(?:(?P<day>[A-Za-z]{3,9}),?\s*)?"
@@ -216,7 +217,7 @@ def calendar_of_text(text):
 
 
 def moment(text, form=None):
-    """``YYYY-mm-dd HH:MM:SS`` of a date in this format, ISO by default."""
+    """``YYYY-mm-dd HH:MM:SS`` from a date in the format ``form``, by default ISO. Raises CommandExecutionError."""
     import time
 
     text = str(text)
@@ -229,7 +230,7 @@ def moment(text, form=None):
 
 
 def units(name, job, record):
-    """(text of the timer, text of the service). ``record``: the job as text of one line."""
+    """(text of the timer, text of the service). ``record``: the job as one line of text."""
     if str(job.get("maxrunning", 1)) not in ("1", "None"):
         refuse("maxrunning: a service runs once at a time")
     words, lines = command(job["function"], job.get("args"), job.get("kwargs"))

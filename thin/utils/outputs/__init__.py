@@ -1,1 +1,1 @@
-"""Readers of what programs print under LC_ALL=C. Pure: text in, values out."""
+"""Parsers of the output of programs under LC_ALL=C. Pure: text in, values out."""

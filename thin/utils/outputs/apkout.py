@@ -1,4 +1,4 @@
-"""Readers of what apk prints. Pure: text in, values out."""
+"""Parsers of the output of apk. Pure: text in, values out."""
 
 import re
 
@@ -7,7 +7,7 @@ _STEP = re.compile(r"\(\d+/\d+\) Upgrading (\S+) \(\S+ -> (\S+)\)")
 
 
 def packages(text):
-    """``{name: version}`` of ``apk info -v``."""
+    """``{name: version}`` from ``apk info -v``."""
     found = {}
     for line in text.splitlines():
         match = _PACKAGE.match(line)
@@ -17,7 +17,7 @@ def packages(text):
 
 
 def policies(text):
-    """``{name: [(version, [places])]}`` of ``apk policy``: from the oldest version to the newest, as apk has them."""
+    """``{name: [(version, [places])]}`` from ``apk policy``, in apk's order: from the oldest version to the newest."""
     found, rows = {}, None
     for line in text.splitlines():
         bare = line.strip()
@@ -32,34 +32,34 @@ def policies(text):
 
 
 def repositories(places):
-    """The repositories that have a version, without the list of installed packages."""
+    """The repositories among the places of a version; the list of installed packages is not one."""
     return [place for place in places if not place.endswith("apk/db/installed")]
 
 
 def _key(version):
-    """Good enough an order for versions of one package, which are seldom more than two."""
+    """A sort key for versions of one package. It is simplified, because apk rarely offers more than two."""
     numbers, _, revision = version.partition("-r")
     return [int(run) for run in re.findall(r"\d+", numbers)], int(revision or 0)
 
 
 def upgrades(text):
-    """``{name: new version}`` of ``apk upgrade --simulate``."""
+    """``{name: new version}`` from ``apk upgrade --simulate``."""
     return {match.group(1): match.group(2) for match in map(_STEP.match, text.splitlines()) if match}
 
 
 def contents(text):
-    """The absolute paths of ``apk info --contents``."""
+    """The absolute paths from ``apk info --contents``."""
     lines = [line.strip() for line in text.splitlines()]
     return ["/" + line for line in lines if line and not line.endswith(" contains:")]
 
 
 def owner(text):
-    """The package's name of ``apk info --who-owns``, "" for none."""
+    """The package's name from ``apk info --who-owns``, "" if there is none."""
     match = re.search(r" is owned by (\S+)", text)
-    known = match and _PACKAGE.match(match.group(1))
-    return known.group(1) if known else match.group(1) if match else ""
+    package = match and _PACKAGE.match(match.group(1))
+    return package.group(1) if package else match.group(1) if match else ""
 
 
 def name_of(word):
-    """The name in a word of the world file: ``nginx``, ``nginx=1.2-r0``, ``nginx@edge``, ``nginx>1``."""
+    """The package name in an entry of the world file: ``nginx``, ``nginx=1.2-r0``, ``nginx@edge``, ``nginx>1``."""
     return re.match(r"!?([^=<>~@]*)", word).group(1)

@@ -1,11 +1,11 @@
-"""Readers of what apt and dpkg print under LC_ALL=C. Pure: text in, values out."""
+"""Parsers of the output of apt and dpkg under LC_ALL=C. Pure: text in, values out."""
 
 import re
 
-#: dpkg-query --showformat of what list_pkgs reads: want, error, status, name, version, architecture, provides
+#: The dpkg-query --showformat that packages() parses: want, error, status, name, version, architecture, provides.
 LIST_FORMAT = "${Status}\t${Package}\t${Version}\t${Architecture}\t${Provides}\n"
 
-#: a package that only waits for triggers is there; one that is half-installed, unpacked or half-configured is not
+#: A package that waits for triggers counts as installed; a half-installed, unpacked or half-configured one does not.
 _PRESENT = ("installed", "triggers-awaited", "triggers-pending")
 
 _UPGRADE = re.compile(r"(?m)^Conf ([^ ]+) \(([^ ]+)")
@@ -14,10 +14,10 @@ _PROVIDE = re.compile(r"\s*([^\s(,]+)\s*(?:\(=\s*([^)]+)\))?\s*(?:,|$)")
 
 
 def packages(text, foreign):
-    """``(installed, removed, purge_desired, provides)`` of dpkg-query's lines.
+    """``(installed, removed, purge_desired, provides)`` from dpkg-query's lines.
 
-    The first three are ``{name: [versions]}``; ``foreign(arch)`` says whether a name gets its architecture appended.
-    ``provides`` is ``{virtual name: [(package, version or "")]}`` of the installed packages.
+    The first three are ``{name: [versions]}``. ``foreign(arch)``: whether a package of this architecture has it in its
+    name. ``provides`` is ``{virtual name: [(package, version or "")]}`` of the installed packages.
     """
     kinds = {"installed": {}, "removed": {}, "purge_desired": {}}
     provides = {}
@@ -51,7 +51,7 @@ def packages(text, foreign):
 
 
 def candidates(text):
-    """``{name: candidate version or ""}`` of ``apt-cache policy``. Names of foreign packages are ``name:arch``."""
+    """``{name: candidate version or ""}`` from ``apt-cache policy``. Names of foreign packages are ``name:arch``."""
     found = {}
     name = None
     for line in text.splitlines():
@@ -64,7 +64,7 @@ def candidates(text):
 
 
 def stanzas(text):
-    """The Debian control stanzas (apt-cache show, dpkg -I) as dicts; continuation lines are joined by newlines."""
+    """Debian control stanzas (apt-cache show, dpkg -I) as dicts; continuation lines are joined by newlines."""
     found, current, key = [], {}, None
     for line in text.splitlines() + [""]:
         if not line.strip():
@@ -80,7 +80,7 @@ def stanzas(text):
 
 
 def versions(text):
-    """``{name: [versions]}`` of ``apt-cache show`` and ``apt-cache dump``, in their order."""
+    """``{name: [versions]}`` from ``apt-cache show`` and ``apt-cache dump``, in their order."""
     field = " Version" if text.startswith("Using Versioning System") else "Version"
     found, name = {}, None
     for line in text.splitlines():
@@ -88,19 +88,19 @@ def versions(text):
         if key == "Package":
             name = value.strip()
         elif key == field and name and value.strip() != "(null)":
-            known = found.setdefault(name, [])
-            if value.strip() not in known:
-                known.append(value.strip())
+            listed = found.setdefault(name, [])
+            if value.strip() not in listed:
+                listed.append(value.strip())
     return found
 
 
 def upgrades(text):
-    """``{name: new version}`` of ``apt-get --just-print upgrade``."""
+    """``{name: new version}`` from ``apt-get --just-print upgrade``."""
     return dict(_UPGRADE.findall(text))
 
 
 def refreshed(text):
-    """``({repository: True fetched, None unchanged, False failed}, [repositories in error])`` of ``apt-get update``."""
+    """``({repository: True fetched, None unchanged, False failed}, [failed repositories])`` from ``apt-get update``."""
     found, errors = {}, []
     for line in text.splitlines():
         columns = line.split()
@@ -120,7 +120,7 @@ def refreshed(text):
 
 
 def selections(text):
-    """``{state: [packages]}`` of ``dpkg --get-selections``."""
+    """``{state: [packages]}`` from ``dpkg --get-selections``."""
     found = {}
     for line in text.splitlines():
         columns = line.split()
@@ -130,7 +130,7 @@ def selections(text):
 
 
 def to_be_removed(text):
-    """The sorted names under "The following packages will be REMOVED" of apt-get."""
+    """The sorted names under "The following packages will be REMOVED" in the output of apt-get."""
     found, inside = [], False
     for line in text.splitlines():
         if line.startswith("The following packages will be REMOVED"):
@@ -143,7 +143,7 @@ def to_be_removed(text):
 
 
 def holding_lock(text):
-    """The line that says that another process holds a lock of dpkg or apt, or ""."""
+    """The line that reports that another process holds a lock of dpkg or apt, or ""."""
     for line in text.splitlines():
         if "Could not get lock" in line or ("lock" in line and "locked by another process" in line):
             return line.strip()
@@ -151,7 +151,7 @@ def holding_lock(text):
 
 
 def complaint(done):
-    """Why apt-get failed, in its words: stderr, and before it the unmet dependencies that it tells on stdout."""
+    """The error of apt-get: the unmet dependencies from stdout, then stderr. ``done``: the return of cmd.run_all."""
     words, inside = [], False
     for line in done["stdout"].splitlines():
         inside = line.startswith(" ") if inside else line.startswith("The following packages have unmet dependencies")

@@ -1,10 +1,10 @@
-"""Readers of the JSON that brew prints, and the order of its versions. Pure: values in, values out."""
+"""Parsers of the JSON of brew, and the order of its versions. Pure: values in, values out."""
 
 import re
 
 
 def installed(told):
-    """``{name, full name or alias: [sorted versions]}`` of ``brew info --json=v2 --installed``."""
+    """``{name, full name or alias: [sorted versions]}`` from ``brew info --json=v2 --installed``."""
     found = {}
     for formula in told.get("formulae", []):
         names = formula.get("aliases", []) + [formula["name"], formula["full_name"]]
@@ -23,7 +23,7 @@ def _add(found, names, versions):
 
 
 def about(told, names):
-    """``{name: the formula or cask of this name}`` of ``brew info --json=v2 NAMES``."""
+    """``{name: the formula or cask with this name}`` from ``brew info --json=v2 NAMES``."""
     found = {}
     for one in told.get("formulae", []):
         for name in [one["name"], one["full_name"]] + one.get("aliases", []):
@@ -46,8 +46,8 @@ def newest(one):
 
 
 def compare(left, right):
-    """-1, 0 or 1: runs of digits as numbers, which are newer than letters, and a missing run is 0; the revision behind
-    ``_`` last."""
+    """-1, 0 or 1. Runs of digits are compared as numbers and are newer than letters; a missing run is 0. The revision
+    after ``_`` is compared last."""
     (one, revision), (two, revision2) = _split(left), _split(right)
     length = max(len(one), len(two))
     one, two = [runs + [_ZERO] * (length - len(runs)) for runs in (one, two)]

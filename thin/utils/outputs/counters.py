@@ -1,21 +1,22 @@
-"""What kernels count, out of the texts of /proc, vmstat and sysctl. Salt: modules/status.py"""
+"""Parsers of kernel counters in /proc, and in the output of vmstat and sysctl. Salt: modules/status.py"""
 
 from thin.exceptions import CommandExecutionError
 
-#: Salt's answer where a system has no source for what is asked
+#: Salt's answer if a system has no such counters.
 UNSUPPORTED = "This method is unsupported on the current operating system!"
 
 
 def number(text):
-    """The number that a text is, else the text."""
+    """The number in a text, else the text."""
     try:
         return int(text) if text.isdigit() else float(text)
-    except ValueError:  # of "²" too, which is a digit
+    except ValueError:  # also for "²", although it is a digit
         return text
 
 
 def boot_time(text):
-    """Seconds since 1970 of what sysctl says: a number, or ``{ sec = 1795000000, usec = 250000 } Wed Nov …``."""
+    """The boot time in seconds since 1970, from sysctl: a number, or ``{ sec = 1795000000, usec = 250000 } Wed Nov
+    …``."""
     import re
 
     found = re.search(r"sec\s*=\s*(\d+)", text or "") or re.match(r"(\d+)\s*\Z", (text or "").strip())
@@ -25,7 +26,8 @@ def boot_time(text):
 
 
 def of_stat(text):
-    """``{name: number}`` of /proc/stat; ``{field: number}`` of the processors, totals and parts of interrupts."""
+    """``{name: number}`` of /proc/stat; ``{field: number}`` for processors, and total and single counts of
+    interrupts."""
     names = ("user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal")
     found = {}
     for line in text.splitlines():
@@ -41,7 +43,7 @@ def of_stat(text):
 
 
 def of_vmstat(lines):
-    """``{cpu: {"us", "sy", "id"}}`` of ``vmstat -P``."""
+    """``{cpu: {"us", "sy", "id"}}`` from ``vmstat -P``."""
     heads, values, found = lines[1].split(), lines[2].split(), {}
     at = heads.index("us")
     names = lines[0].split()
@@ -51,7 +53,8 @@ def of_vmstat(lines):
 
 
 def of_netstat(text):
-    """/proc/net/netstat and snmp: pairs of lines, names and then values. Salt leaves out the last column."""
+    """The counters of /proc/net/netstat and snmp: pairs of lines with names and values. As in Salt, without the last
+    column."""
     found, heads = {}, [""]
     for line in text.splitlines():
         row = line.split()

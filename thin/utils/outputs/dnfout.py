@@ -1,8 +1,8 @@
-"""Readers of what dnf, dnf5, tdnf and yum print under LC_ALL=C. Pure: text in, values out."""
+"""Parsers of the output of dnf, dnf5, tdnf and yum under LC_ALL=C. Pure: text in, values out."""
 
 import re
 
-#: repoquery --queryformat of what offered() reads
+#: The repoquery --queryformat that offered() parses.
 QUERY_FORMAT = "%{name}\t%{epoch}\t%{version}\t%{release}\t%{arch}\t%{repoid}\n"
 
 PACKAGE_KINDS = ("mandatory", "optional", "default", "conditional")
@@ -28,7 +28,7 @@ _ADVISORY = re.compile(r"([i ]) ?(\S+) +(\S+) +(\S+)")
 
 
 def offered(text):
-    """``[(name, arch, version, repository)]`` of repoquery with QUERY_FORMAT."""
+    """``[(name, arch, version, repository)]`` from repoquery with QUERY_FORMAT."""
     found = []
     for line in text.splitlines():
         words = line.split("\t")
@@ -40,7 +40,7 @@ def offered(text):
 
 
 def listed(text):
-    """The same of ``yum list``, whose lines are folded where a name is long."""
+    """As ``offered``, from ``yum list``, which breaks lines with long names."""
     lines = [line for line in text.splitlines() if not line.lower().startswith(_HEADERS)]
     words = " ".join(lines).split()
     found = []
@@ -51,7 +51,8 @@ def listed(text):
 
 
 def groups(text):
-    """``{installed, available, installed environments, available environments: [names], available languages: {}}``."""
+    """``{installed, available, installed environments, available environments: [names], available languages: {}}`` from
+    ``group list``."""
     found = {key: [] for key in _SECTIONS.values()}
     found["available languages"] = {}
     key = None
@@ -72,7 +73,7 @@ def groups(text):
 
 
 def groups_of_dnf5(text):
-    """The same of dnf5's table of ids; it has no more than installed and available."""
+    """As ``groups``, from dnf5's table of ids; only installed and available."""
     found = {key: [] for key in _SECTIONS.values()}
     found["available languages"] = {}
     for words in map(str.split, text.splitlines()):
@@ -82,9 +83,9 @@ def groups_of_dnf5(text):
 
 
 def group(text):
-    """``{group, id, description, type, mandatory, optional, default, conditional: [sorted members]}`` of groupinfo.
+    """``{group, id, description, type, mandatory, optional, default, conditional: [sorted members]}`` from groupinfo.
 
-    ``group`` and ``id`` are None where there is no such group.
+    ``group`` and ``id`` are None if there is no such group.
     """
     about, members, kind = {}, {name: set() for name in PACKAGE_KINDS}, None
     for line in text.splitlines():
@@ -112,7 +113,8 @@ def group(text):
 
 
 def advisories(text):
-    """``{advisory: {installed, summary: [packages]}}`` of ``updateinfo list all``: installed when all of it is."""
+    """``{advisory: {installed, summary: [packages]}}`` from ``updateinfo list all``. ``installed``: all packages
+    are."""
     found = {}
     for line in text.splitlines():
         match = _ADVISORY.match(line if line[:1] in "i " else " " + line)
@@ -125,7 +127,8 @@ def advisories(text):
 
 
 def advisories_of_dnf5(every, installed):
-    """The same of dnf5's tables ``advisory list --all`` and ``--installed``: Name, Type, Severity, Package, Issued."""
+    """As ``advisories``, from dnf5's ``advisory list --all`` and ``--installed``: Name, Type, Severity, Package,
+    Issued."""
     rows = [[line.split() for line in text.splitlines()[1:]] for text in (every, installed)]
     there = {(words[0], words[3]) for words in rows[1] if len(words) > 3}
     found = {}
@@ -138,7 +141,7 @@ def advisories_of_dnf5(every, installed):
 
 
 def locks(text):
-    """``[(name, the lock as written)]`` of ``versionlock list`` of dnf (``n-0:1-2.*``) and yum (``0:n-1-2.*``)."""
+    """``[(name, the lock as written)]`` from ``versionlock list`` of dnf (``n-0:1-2.*``) and yum (``0:n-1-2.*``)."""
     found = []
     for line in text.splitlines():
         match = re.match(r"(?:(\d+):)?([^\s!]+?)-(?:\d+:)?([^-\s]+)-([^-\s]+)$", line.strip())
@@ -148,7 +151,7 @@ def locks(text):
 
 
 def locks_of_dnf5(text):
-    """The same of dnf5's versionlock.toml; a lock on another condition than one version has None as what is written."""
+    """As ``locks``, from dnf5's versionlock.toml; the second item is None for a condition other than one version."""
     found, name, condition = [], None, {}
 
     def add():
@@ -173,5 +176,5 @@ def locks_of_dnf5(text):
 
 
 def restarting(text):
-    """The process ids of ``needs-restarting``: ``123 : /usr/sbin/sshd``."""
+    """The process ids from ``needs-restarting``: ``123 : /usr/sbin/sshd``."""
     return [line.partition(":")[0].strip() for line in text.splitlines() if line.partition(":")[1]]

@@ -1,4 +1,4 @@
-"""What ``ifconfig -a`` and ``netstat -rn`` of the BSDs and macOS print, as values. Salt: salt.utils.network"""
+"""Parsers of ``ifconfig -a`` and ``netstat -rn`` of the BSDs and macOS. Salt: salt.utils.network"""
 
 import re
 
@@ -12,7 +12,7 @@ _HARDWARE = re.compile(r"\s+(?:ether|address:|lladdr) ([0-9a-fA-F:]+)")
 
 
 def table(text):
-    """``{name: {"up", "hwaddr", "inet", "inet6"}}`` in the order of the text, as ``interfaces.table`` has it."""
+    """``{name: {"up", "hwaddr", "inet", "inet6"}}`` in the order of the text, in the shape of ``interfaces.table``."""
     found, entry = {}, None
     for line in text.splitlines():
         if line and not line[0].isspace():
@@ -47,7 +47,7 @@ def _dotted(digits):
 
 
 def gateways(text):
-    """``{"ip_gw", "ip4_gw", "ip6_gw"}`` of ``netstat -rn``: an address, True if there is none, or False."""
+    """``{"ip_gw", "ip4_gw", "ip6_gw"}`` from ``netstat -rn``: an address, True if it is unknown, or False."""
     found, section = {"ip4_gw": False, "ip6_gw": False}, "ip4_gw"
     for line in text.splitlines():
         if line.startswith("Internet6"):

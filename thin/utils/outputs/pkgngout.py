@@ -1,4 +1,4 @@
-"""Readers of what FreeBSD's pkg prints. Pure: text in, values out."""
+"""Parsers of the output of FreeBSD's pkg. Pure: text in, values out."""
 
 import re
 
@@ -15,18 +15,18 @@ _THERE = re.compile(r"\s+(\S+)-([^-\s]+)(?:\s+\[([^]]+)])?(?:\s+\(([^)]+)\))?")
 
 
 def installed(text):
-    """``{name: (version, origin)}`` of ``pkg query '%n\\t%v\\t%o'``."""
+    """``{name: (version, origin)}`` from ``pkg query '%n\\t%v\\t%o'``."""
     rows = [line.split("\t") for line in text.splitlines()]
     return {row[0]: (row[1], row[2]) for row in rows if len(row) == 3}
 
 
 def offered(text):
-    """The same of ``pkg rquery``, as ``[(name, version, origin)]``."""
+    """``[(name, version, origin)]`` from ``pkg rquery`` with the same format."""
     return [tuple(row) for row in (line.split("\t") for line in text.splitlines()) if len(row) == 3]
 
 
 def plan(text):
-    """``{upgrade | install | reinstall | remove | downgrade: {name: {version: {current, new}, repo, reason}}}`` of a
+    """``{upgrade | install | reinstall | remove | downgrade: {name: {version: {current, new}, repo, reason}}}`` from a
     dry run. Salt: pkgng._parse_upgrade"""
     found = {kind: {} for _, kind in _TITLES}
     kind = None
@@ -34,7 +34,7 @@ def plan(text):
         if not line.strip():
             kind = None
         elif line.endswith(":") and not line.startswith((" ", "\t")):
-            # "REINSTALLED:" ends with "INSTALLED:", so the word as a whole counts
+            # compare whole words: "REINSTALLED:" ends with "INSTALLED:"
             kind = dict(_TITLES).get(line.rstrip(":").rpartition(" ")[2])
         elif kind in ("upgrade", "downgrade"):
             match = _MOVED.match(line)
@@ -50,11 +50,11 @@ def plan(text):
 
 
 def locked(text):
-    """The names of ``pkg lock --quiet --show-locked``."""
+    """The names from ``pkg lock --quiet --show-locked``."""
     return [line.rpartition("-")[0] for line in text.splitlines() if "-" in line]
 
 
 def options(letters):
-    """``-fy`` of ``{"f": True, "y": True, "n": False}``, as a list of at most one word."""
+    """``["-fy"]`` from ``{"f": True, "y": True, "n": False}``; [] if none is True."""
     chosen = "".join(letter for letter, on in letters.items() if on)
     return ["-" + chosen] if chosen else []

@@ -1,10 +1,10 @@
-"""Routes, out of what ``netstat`` and ``ip route`` print.
+"""Parsers of routes in the output of ``netstat`` and ``ip route``.
 
-Both give a list of ``{"addr_family", "destination", "gateway", "netmask", "flags", "interface"}`` in netstat's words:
-IPv4 destinations have their netmask beside them, IPv6 ones their prefix behind them.
+Both return a list of ``{"addr_family", "destination", "gateway", "netmask", "flags", "interface"}`` in netstat's
+format: an IPv4 destination has a separate netmask, an IPv6 destination has its prefix length in it.
 """
 
-#: first words of lines of ``ip route`` that are no route that packets take
+#: First words of lines of ``ip route`` that are not unicast routes.
 _TYPES = (
     "unicast",
     "broadcast",
@@ -20,7 +20,7 @@ _TYPES = (
 
 
 def netstat(four, six):
-    """From the output of ``netstat -A inet -rn`` and ``netstat -A inet6 -rn``, headings included."""
+    """The routes from ``netstat -A inet -rn`` and ``netstat -A inet6 -rn``, including their headings."""
     found = []
     for cols in [line.split() for line in four.splitlines()[2:]]:
         if len(cols) >= 8:
@@ -32,7 +32,7 @@ def netstat(four, six):
 
 
 def iproute(four, six):
-    """From the output of ``ip -4 route show table main`` and ``ip -6 route show table all``."""
+    """The routes from ``ip -4 route show table main`` and ``ip -6 route show table all``."""
     from ipaddress import ip_network
 
     found = []

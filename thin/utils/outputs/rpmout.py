@@ -1,4 +1,4 @@
-"""What rpm prints, and the names that it gives packages of several architectures. Pure: text in, values out.
+"""Parsers of the output of rpm, and names of packages with several architectures. Pure: text in, values out.
 
 Salt: utils/pkg/rpm.py
 """
@@ -8,7 +8,7 @@ _ARCHES_32 = ("i386", "i486", "i586", "i686")
 _ARCHES_ARM_32 = ("armv5tel", "armv5tejl", "armv6l", "armv6hl", "armv7l", "armv7hl", "armv7hnl")
 _X86_64 = ("x86_64", "x86_64_v2")
 
-#: All architectures that may stand behind a package's name, beside noarch.
+#: All architectures that can follow a package's name, except for noarch.
 ARCHES = (
     _ARCHES_64
     + _ARCHES_32
@@ -18,10 +18,10 @@ ARCHES = (
     + ("alphaev7", "riscv64", "loongarch64", "mips64el", "mipsel")
 )
 
-#: rpm -q --queryformat of what packages() and one() read
+#: The rpm -q --queryformat that packages() and one() parse.
 LIST_FORMAT = "%{NAME}\t%{EPOCH}\t%{VERSION}\t%{RELEASE}\t%{ARCH}\t%{INSTALLTIME}\n"
 
-#: where rpm keeps its database: what is there changes with every transaction
+#: The places of rpm's database; its files change with every transaction.
 DATABASES = tuple(
     folder + "/" + name
     for folder in ("/usr/lib/sysimage/rpm", "/var/lib/rpm")
@@ -30,48 +30,48 @@ DATABASES = tuple(
 
 
 def both_32(arch, osarch):
-    """Whether both are of one 32-bit family, where packages of any of them can be installed."""
+    """Whether both are of one family of 32-bit architectures, so that the system can install packages of ``arch``."""
     return any(arch in family and osarch in family for family in (_ARCHES_32, _ARCHES_ARM_32))
 
 
 def resolve_name(name, arch, osarch):
-    """The package's name, with ``.arch`` where that is not the system's own."""
+    """The package's name, with ``.arch`` unless that is the system's own."""
     own = arch in (osarch, "noarch") or (arch in _X86_64 and osarch in _X86_64) or both_32(arch, osarch)
     return name if own else "%s.%s" % (name, arch)
 
 
 def split_arch(name):
-    """``("glibc", "i686")`` of ``glibc.i686``; the second is None where no architecture is written."""
+    """``("glibc", "i686")`` of ``glibc.i686``; the second is None if the name has no architecture."""
     base, dot, arch = name.rpartition(".")
     return (base, arch) if dot and (arch in ARCHES or arch == "noarch") else (name, None)
 
 
 def normalize(name, osarch):
-    """The name without ``.arch`` where that is the system's own architecture or noarch."""
+    """The name without ``.arch`` if that is the system's own architecture or noarch."""
     base, arch = split_arch(name)
     return base if arch and resolve_name(base, arch, osarch) == base else name
 
 
 def one(line, osarch):
-    """``(name, {"epoch", "version", "release", "arch", "install_date", "install_date_time_t"})`` of a line of
+    """``(name, {"epoch", "version", "release", "arch", "install_date", "install_date_time_t"})`` of a line with
     LIST_FORMAT, or None."""
     words = line.split("\t")
     if len(words) != 6:
         return None
     name, epoch, version, release, arch, seconds = words
-    known = seconds.isdigit() and seconds != "0"
+    is_known = seconds.isdigit() and seconds != "0"
     return resolve_name(name, arch, osarch), {
         "epoch": None if epoch in ("(none)", "0", "") else epoch,
         "version": version,
         "release": release or None,
         "arch": arch,
-        "install_date": date(int(seconds)) if known else None,
-        "install_date_time_t": int(seconds) if known else None,
+        "install_date": date(int(seconds)) if is_known else None,
+        "install_date_time_t": int(seconds) if is_known else None,
     }
 
 
 def packages(text, osarch):
-    """``{name: [attributes]}`` of all lines, each list from the oldest version to the newest."""
+    """``{name: [attributes]}`` of all lines; each list goes from the oldest version to the newest."""
     from thin.utils.packages import rpmversion
 
     found = {}
@@ -86,7 +86,7 @@ def packages(text, osarch):
 
 
 def full_version(attributes):
-    """``epoch:version-release`` without what is missing."""
+    """``epoch:version-release``, without the parts that are missing."""
     text = attributes["version"]
     if attributes.get("epoch"):
         text = "%s:%s" % (attributes["epoch"], text)
@@ -94,7 +94,7 @@ def full_version(attributes):
 
 
 def date(seconds):
-    """``2026-01-31T12:00:00Z``."""
+    """A time in seconds as ``2026-01-31T12:00:00Z``."""
     import datetime
 
     return (datetime.datetime(1970, 1, 1) + datetime.timedelta(seconds=seconds)).isoformat() + "Z"
@@ -117,7 +117,7 @@ _VERIFIED = (
 
 
 def verified(text, ignore_types=()):
-    """``{path: {"mismatch": [what differs], "type": "config"}}`` of ``rpm -V``, or ``{"missing": True}``."""
+    """``{path: {"mismatch": [what differs], "type": "config"}}`` from ``rpm -V``; or ``{"missing": True}``."""
     found = {}
     for flags, kind, path in _verify_lines(text):
         entry = {}
@@ -133,7 +133,7 @@ def verified(text, ignore_types=()):
 
 
 def modified(text):
-    """``{path: ["size", "checksum", …]}`` of ``rpm -V``; ``config`` is among them for a configuration file."""
+    """``{path: ["size", "checksum", …]}`` from ``rpm -V``; with ``config`` for a configuration file."""
     found = {}
     for flags, kind, path in _verify_lines(text):
         words = ["missing"] if flags is None else [name for (_, _, name), flag in zip(_VERIFIED, flags) if flag != "."]
@@ -142,7 +142,7 @@ def modified(text):
 
 
 def _verify_lines(text):
-    """``(flags or None when missing, letter of the file's kind or None, path)`` of each line about a file."""
+    """``(flags or None if the file is missing, letter of its kind or None, path)`` of each line about a file."""
     for line in text.splitlines():
         head, slash, path = line.partition("/")
         words = head.split()

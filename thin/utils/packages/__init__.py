@@ -1,1 +1,1 @@
-"""Names, versions and conditions of packages, and the plan of a package state. Pure."""
+"""Names, versions and version conditions of packages, and the plan of a package state. Pure."""

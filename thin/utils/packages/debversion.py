@@ -1,4 +1,4 @@
-"""Order of Debian package versions, as ``dpkg --compare-versions`` has it (deb-version(7)).
+"""The order of Debian package versions, as in ``dpkg --compare-versions`` (deb-version(7)).
 
 A version is ``[epoch:]upstream[-revision]``. Upstream and revision are compared as alternating runs of non-digits and
 digits. Among non-digits ``~`` sorts before the end of the text, letters sort before everything else; digits compare as
@@ -12,13 +12,13 @@ _END = ((0,), 0)
 
 
 def compare(left, right):
-    """-1, 0 or 1 as ``left`` is older than, equal to or newer than ``right``. Raises ValueError on a bad epoch."""
+    """-1, 0 or 1: ``left`` is older than, equal to or newer than ``right``. Raises ValueError for an invalid epoch."""
     one, two = sort_key(left), sort_key(right)
     return (one > two) - (one < two)
 
 
 def sort_key(version):
-    """A key that sorts versions from old to new. Raises ValueError when the epoch is not a number."""
+    """A key that sorts versions from old to new. Raises ValueError if the epoch is not a number."""
     version = version.strip()
     epoch, colon, rest = version.partition(":")
     if not colon:
@@ -30,7 +30,7 @@ def sort_key(version):
 
 
 def without_epoch(version):
-    """``2:1.0-1`` -> ``1.0-1``."""
+    """``1.0-1`` of ``2:1.0-1``."""
     return version.split(":", 1)[-1]
 
 

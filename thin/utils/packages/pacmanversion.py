@@ -1,7 +1,7 @@
-"""Order of pacman's versions: ``[epoch:]version[-release]``, as ``vercmp`` has it.
+"""The order of pacman's versions, ``[epoch:]version[-release]``, as in ``vercmp``.
 
-Runs of digits and of letters are compared one by one, together with how many other characters stand before each. Digits
-are newer than letters, and letters at the end are older than the end: ``1.0beta`` < ``1.0`` < ``1.0.1``.
+Runs of digits and of letters are compared one by one, together with the number of separators before each. Digits are
+newer than letters, and letters at the end are older than nothing: ``1.0beta`` < ``1.0`` < ``1.0.1``.
 """
 
 import re
@@ -10,8 +10,8 @@ _RUN = re.compile(r"([^0-9a-zA-Z]*)([0-9]+|[a-zA-Z]+)?")
 
 
 def compare(left, right, ignore_epoch=False):
-    """-1, 0 or 1 as ``left`` is older than, equal to or newer than ``right``; a release that only one has is not
-    looked at."""
+    """-1, 0 or 1: ``left`` is older than, equal to or newer than ``right``. A release that only one of them has is
+    ignored."""
     (epoch, version, release), (epoch2, version2, release2) = _split(left), _split(right)
     order = 0 if ignore_epoch else compare_parts(epoch, epoch2)
     order = order or compare_parts(version, version2)
@@ -30,7 +30,7 @@ def _split(text):
 
 
 def compare_parts(left, right):
-    """The same for one part, an epoch, a version or a release."""
+    """As ``compare``, for one part: an epoch, a version or a release."""
     if left == right:
         return 0
     at, to = 0, 0

@@ -17,12 +17,12 @@ _PRE = {"a": 0, "alpha": 0, "b": 1, "beta": 1, "c": 2, "rc": 2, "pre": 2, "previ
 
 
 def normalize(name):
-    """The name of a package as all spellings of it have in common."""
+    """The normalized name of a package; all its spellings have the same."""
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
 def key(version):
-    """What versions are sorted by; those that follow no rule come first, by their text."""
+    """A sort key of a version; versions that do not follow PEP 440 are first, sorted by their text."""
     match = _VERSION.match(str(version).strip())
     if not match:
         return (-1, (), (), (), (), str(version))
@@ -55,7 +55,7 @@ def _public(version):
 
 
 def holds(version, operator, wanted):
-    """Whether a version meets one condition. ``==`` and ``!=`` know ``1.2.*``."""
+    """Whether a version meets one condition. ``==`` and ``!=`` accept ``1.2.*``."""
     if operator == "===":
         return str(version) == wanted
     if operator == "!=":
@@ -72,9 +72,10 @@ def holds(version, operator, wanted):
 
 
 def requirement(text):
-    """``(normalized name, [(operator, version)])``, of a wheel by its file's name; ("", []) for a URL or path.
+    """``(normalized name, [(operator, version)])`` of a requirement, or of a wheel's file name; ("", []) for a URL or
+    path.
 
-    Raises ValueError.
+    Raises ValueError for an invalid one.
     """
     wheel = re.match(r"(?:.*/)?([^/-]+)-([^/-]+)-[^/]+\.whl\Z", text)
     if wheel and "://" not in text:

@@ -1,10 +1,10 @@
-"""Returns of holding and unholding packages, for every provider."""
+"""The returns of ``pkg.hold`` and ``pkg.unhold``, for all providers."""
 
 from thin.exceptions import SaltInvocationError
 
 
 def targets(name, pkgs, sources=None):
-    """The names in the arguments, in any of their forms. Raises SaltInvocationError."""
+    """The package names in the arguments of these functions. Raises SaltInvocationError."""
     if not name and not pkgs and not sources:
         raise SaltInvocationError("One of name, pkgs, or sources must be specified.")
     if pkgs and sources:
@@ -13,7 +13,8 @@ def targets(name, pkgs, sources=None):
 
 
 def hold(target, held, lock, test, old=""):
-    """``{"name", "changes", "result", "comment"}``. ``lock(target)``: whether it worked; ``old``: the former status."""
+    """``{"name", "changes", "result", "comment"}`` for holding ``target``. ``held``: whether it is held already;
+    ``lock(target)``: holds it, returns whether that succeeded; ``old``: the former status."""
     ret = {"name": target, "changes": {}, "result": True, "comment": ""}
     if held:
         ret["comment"] = "Package %s is already set to be held." % target
@@ -27,7 +28,7 @@ def hold(target, held, lock, test, old=""):
 
 
 def unhold(target, held, unlock, test, new=""):
-    """The same for letting it go."""
+    """As ``hold``, for releasing it."""
     ret = {"name": target, "changes": {}, "result": True, "comment": ""}
     if not held:
         ret["comment"] = "Package %s is not being held." % target

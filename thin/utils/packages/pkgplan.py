@@ -1,6 +1,6 @@
-"""The plan of a package state, and its texts.
+"""The plan of a package state, and its comments.
 
-It looks at values that the caller gathered; what asks the provider itself is given ``__salt__``.
+It works on values that the caller collected; functions that call the provider get ``__salt__``.
 """
 
 from thin.utils import nested
@@ -8,12 +8,12 @@ from thin.utils.packages import pkgspec
 
 
 def ret(name, result, comment, changes=None):
-    """The return of a state."""
+    """A state's return."""
     return {"name": name, "changes": changes or {}, "result": result, "comment": comment}
 
 
 def failed(name, exc, words):
-    """The return for a provider's exception: its changes so far and its own words."""
+    """A state's return for an exception of the provider: the changes so far, and ``words`` or its own text."""
     info = getattr(exc, "info", None)
     if isinstance(info, dict):
         return ret(name, False, exc.strerror_without_changes, info.get("changes"))
@@ -21,7 +21,8 @@ def failed(name, exc, words):
 
 
 class Plan(object):
-    """``{name: version or source}`` to install and to reinstall; names to unpurge; names that are not there at all."""
+    """What a package state has to do. ``install``, ``reinstall``: ``{name: version or source}``; ``unpurge``: names;
+    ``absent``: names of packages of which no version is installed."""
 
     def __init__(self):
         self.install = {}
@@ -42,11 +43,11 @@ def plan(
     ignore_epoch=None,
     allow_updates=False,
 ):
-    """The Plan that brings ``wanted`` about.
+    """The Plan that leads to ``wanted``.
 
-    ``wanted``: ``{name: version, conditions or None}``; or ``{name: source}`` when there is ``source_version(source)``,
-    which tells the version of a package file (None: it cannot). ``current``: ``{name: [versions]}`` of what is
-    installed; ``purging``: the names marked to be purged. ``compare``: the provider's order of versions.
+    ``wanted``: ``{name: version, conditions or None}``; or ``{name: source}`` with ``source_version(source)``, which
+    returns the version of a package file (None: unknown). ``current``: ``{name: [versions]}`` of the installed
+    packages; ``purging``: the names marked to be purged; ``compare``: the provider's comparison of versions.
     """
     found = Plan()
     found.unpurge = [pkg for pkg in wanted if pkg in purging]
@@ -67,11 +68,11 @@ def plan(
 
 
 def report(wanted, done, left, changes, held, are_sources, altered=None, still=None):
-    """``(result, comment)`` of an install.
+    """``(result, comment)`` of an installation.
 
-    ``done``: the Plan that was carried out; ``left``: the names that are still to be installed; ``held``: what the
-    provider said of each package that was held or released; ``altered``: ``{package: altered files}`` of those that
-    were installed again for them, ``still``: the same afterwards.
+    ``done``: the Plan that was carried out; ``left``: names that are still not installed; ``held``: the provider's
+    returns for held or released packages; ``altered``: ``{package: altered files}`` of packages that were reinstalled
+    because of them; ``still``: the same after that.
     """
     altered, still = altered or {}, still or {}
     shown = {pkg: pkg if are_sources else pkgspec.label(pkg, wanted[pkg]) for pkg in wanted}
@@ -99,7 +100,7 @@ def report(wanted, done, left, changes, held, are_sources, altered=None, still=N
 
 
 def unknown(checked):
-    """The complaint about what ``pkg.check_db`` did not find, "" when it found all."""
+    """The error text about packages that ``pkg.check_db`` did not find, "" if it found all."""
     strange = {pkg: data["suggestions"] for pkg, data in checked.items() if data["found"] is False}
     comments = []
     plain = sorted(pkg for pkg, like in strange.items() if not like)
@@ -114,7 +115,7 @@ def unknown(checked):
     return ". ".join(comments)
 
 
-# Comments. The limits, beyond which a list becomes a number, are Salt's.
+# Comments. Lists longer than Salt's limits are replaced by their length.
 
 
 def were_installed(labels):
@@ -156,19 +157,20 @@ def none_updated(targets, up_to_date):
 
 
 def check_refresh(refresh, context):
-    """Whether to refresh the lists: requested, or due in this run and not forbidden."""
+    """Whether to refresh the package lists: it is requested, or due in this run and not forbidden."""
     if isinstance(refresh, str):
         refresh = refresh.lower() == "true"
     return bool(refresh or (refresh is None and context.get("pkg.refresh")))
 
 
 def normalizer(salt, normalize):
-    """``pkg.normalize_name`` if it is wanted and the provider has it, otherwise None."""
+    """``pkg.normalize_name`` if it is requested and the provider has it, else None."""
     return salt["pkg.normalize_name"] if normalize and "pkg.normalize_name" in salt else None
 
 
 def resolve_capabilities(salt, pkgs, refresh, kwargs):
-    """The packages by their own names, where the provider can tell them, and whether a refresh is still to be done."""
+    """(packages with capabilities replaced by package names, if the provider can do that; whether to refresh the
+    lists)."""
     if not pkgs or not kwargs.get("resolve_capabilities") or "pkg.resolve_capabilities" not in salt:
         return pkgs, refresh
     return salt["pkg.resolve_capabilities"](pkgs, refresh=refresh, **kwargs), False

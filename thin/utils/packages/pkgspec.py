@@ -1,4 +1,4 @@
-"""What an SLS says about packages, as values: names, versions, conditions. Pure; the provider's compare is passed in.
+"""Names, versions and version conditions of packages in an SLS. Pure; the provider's compare function is an argument.
 
 A version condition is ``1.2``, ``1.2*``, ``>=1.2`` or several joined by commas (all must hold): ``>=1.2,<2,!=1.5``.
 """
@@ -8,7 +8,7 @@ import re
 
 _CONDITION = re.compile(r"\s*(<=>|!=|>=|<=|==|>>|<<|<>|>|<|=)?\s*([^<>=]+)$")
 
-#: operator -> the results of a three-way compare for which it holds
+#: Operator -> the results of a three-way comparison for which it holds.
 _HOLDS = {
     "<": (-1,),
     "<<": (-1,),
@@ -23,9 +23,10 @@ _HOLDS = {
 
 
 def names_and_versions(pkgs, normalize=None):
-    """``["a", {"b": "1.2"}]`` -> ``{"a": None, "b": "1.2"}`` with ``normalize`` applied to names; {} when malformed.
+    """``{"a": None, "b": "1.2"}`` from ``["a", {"b": "1.2"}]``, with ``normalize`` applied to the names; {} if
+    malformed.
 
-    Raises ValueError when one package is named twice. Salt: pkg_resource._repack_pkgs
+    Raises ValueError if a package is named twice. Salt: pkg_resource._repack_pkgs
     """
     if isinstance(pkgs, str):
         pkgs = pkgs.split(",")
@@ -55,7 +56,7 @@ def names_and_versions(pkgs, normalize=None):
 
 
 def names_and_sources(sources, normalize=None):
-    """``[{"a": "salt://a.deb"}]`` -> ``{"a": "salt://a.deb"}``; {} when malformed. Salt: pkg_resource.pack_sources"""
+    """``{"a": "salt://a.deb"}`` from ``[{"a": "salt://a.deb"}]``; {} if malformed. Salt: pkg_resource.pack_sources"""
     packed = {}
     if not isinstance(sources, (list, tuple)):
         return {}
@@ -68,32 +69,32 @@ def names_and_sources(sources, normalize=None):
 
 
 def split_condition(text):
-    """``">= 1.2"`` -> ``(">=", "1.2")``; no operator gives ``("", "1.2")``. Salt: utils.pkg.split_comparison"""
+    """``(">=", "1.2")`` from ``">= 1.2"``; ``("", "1.2")`` without an operator. Salt: utils.pkg.split_comparison"""
     found = _CONDITION.match(text.strip())
     return (found.group(1) or "", found.group(2).strip()) if found else ("", text.strip())
 
 
 def conditions(text):
-    """``">=1,<2"`` -> ``[(">=", "1"), ("<", "2")]``; equality is ``==``."""
+    """``[(">=", "1"), ("<", "2")]`` from ``">=1,<2"``; equality is ``==``."""
     pairs = [split_condition(part) for part in text.split(",") if part.strip()]
     return [("==" if operator in ("", "=") else operator, version) for operator, version in pairs]
 
 
 def has_comparison(text):
-    """Whether the version leaves a choice among versions by order: it begins with ``<`` or ``>``."""
+    """Whether a condition begins with ``<`` or ``>``, so that several versions can meet it."""
     return text.startswith(("<", ">"))
 
 
 def holds(left, operator, right, compare, ignore_epoch=False):
-    """Whether ``left operator right``. ``compare(a, b, ignore_epoch=)`` gives -1, 0, 1, or None for "cannot say"."""
+    """Whether ``left operator right``. ``compare(a, b, ignore_epoch=)`` returns -1, 0, 1, or None for unknown."""
     return operator in _HOLDS and compare(left, right, ignore_epoch=ignore_epoch) in _HOLDS[operator]
 
 
 def fulfills(installed, spec, compare, ignore_epoch=None, allow_updates=False):
-    """Whether any of the ``installed`` versions meets every condition of ``spec``.
+    """Whether any of the ``installed`` versions meets all conditions of ``spec``.
 
-    An epoch that the condition does not write is ignored for equality, unless ``ignore_epoch`` says otherwise. With
-    ``allow_updates`` a single wanted version is met by newer ones too. Salt: states.pkg._fulfills_version_string
+    For equality, the epoch is ignored if the condition has none, unless ``ignore_epoch`` is given. With
+    ``allow_updates`` newer versions meet a single wanted version, too. Salt: states.pkg._fulfills_version_string
     """
     wanted = conditions(spec)
     if allow_updates and len(wanted) == 1 and wanted[0][0] == "==":
@@ -116,14 +117,14 @@ def _meets(version, condition, compare, ignore_epoch):
 
 
 def label(name, version):
-    """How comments write a package: ``a``, ``a=1.2``, ``a>=1.2``."""
+    """A package as comments show it: ``a``, ``a=1.2``, ``a>=1.2``."""
     if not version:
         return name
     return name + ("" if version.startswith(("<", ">", "=")) else "=") + version
 
 
 def differences(old, new):
-    """``{name: {"old": …, "new": …}}`` of what differs between two ``{name: version}``; absent is ""."""
+    """``{name: {"old": …, "new": …}}`` of the differences between two ``{name: version}``; "" for a missing name."""
     return {
         name: {"old": old.get(name, ""), "new": new.get(name, "")}
         for name in sorted(set(old) | set(new))

@@ -1,7 +1,7 @@
-"""Order of rpm's versions: ``[epoch:]version[-release]``, as ``rpm --eval '%{lua:rpm.vercmp(…)}'`` has it.
+"""The order of rpm's versions, ``[epoch:]version[-release]``, as in ``rpm --eval '%{lua:rpm.vercmp(…)}'``.
 
-Version and release are compared as runs of digits and runs of letters; all other characters only separate them. Digits
-are newer than letters, ``~`` sorts before the end of the text, ``^`` right after it. Salt: utils/pkg/rpm.py
+Version and release are compared as runs of digits and runs of letters, separated by all other characters. Digits are
+newer than letters, ``~`` sorts before the end of the text, ``^`` directly after it. Salt: utils/pkg/rpm.py
 """
 
 import re
@@ -10,7 +10,7 @@ _RUNS = re.compile(r"[0-9]+|[a-zA-Z]+|[~^]")
 
 
 def split(text):
-    """``"2:1.0-3"`` -> ``(2, "1.0", "3")``; an epoch that is no number counts as 0, a missing release is ""."""
+    """``(2, "1.0", "3")`` of ``"2:1.0-3"``; an epoch that is no number is 0, a missing release is ""."""
     epoch, colon, rest = str(text or "").partition(":")
     if not colon:
         epoch, rest = "0", epoch
@@ -19,13 +19,13 @@ def split(text):
 
 
 def without_epoch(text):
-    """``2:1.0-1`` -> ``1.0-1``."""
+    """``1.0-1`` of ``2:1.0-1``."""
     return str(text).split(":", 1)[-1]
 
 
 def compare(left, right, ignore_epoch=False):
-    """-1, 0 or 1 as ``left`` is older than, equal to or newer than ``right``; a release that only one has is not
-    looked at."""
+    """-1, 0 or 1: ``left`` is older than, equal to or newer than ``right``. A release that only one of them has is
+    ignored."""
     (epoch, version, release), (epoch2, version2, release2) = split(left), split(right)
     if epoch != epoch2 and not ignore_epoch:
         return 1 if epoch > epoch2 else -1
@@ -36,18 +36,18 @@ def compare(left, right, ignore_epoch=False):
 
 
 def compare_parts(left, right):
-    """The same for one part, a version or a release."""
+    """As ``compare``, for one part: a version or a release."""
     one, two = [_key(text) for text in (left, right)]
     return (one > two) - (one < two)
 
 
 def sort_key(text):
-    """A key that sorts whole versions from old to new."""
+    """A key that sorts complete versions from old to new."""
     epoch, version, release = split(text)
     return epoch, _key(version), _key(release)
 
 
-#: What a run is worth, from old to new: a tilde, the end, a caret, letters, digits.
+#: The ranks of runs, from old to new: a tilde, the end, a caret, letters, digits.
 _TILDE, _END, _CARET, _LETTERS, _DIGITS = range(5)
 
 

@@ -1,6 +1,6 @@
-"""Drafts of certificates, requests and revocation lists from Salt's arguments, to be signed.
+"""Builds drafts of certificates, requests and revocation lists from Salt's arguments; ``sign`` makes the result.
 
-A draft can be compared with what is there before it is signed. Salt: ``salt.utils.x509``.
+A draft is compared with the present file before it is signed. Salt: ``salt.utils.x509``.
 """
 
 from thin.exceptions import CommandExecutionError, SaltInvocationError
@@ -14,8 +14,8 @@ _PAIR = "Signing private key does not match the certificate's public key"
 
 
 class Draft(object):
-    """``subject``, ``issuer``, ``public``, ``serial_number``, ``not_before``, ``not_after``, ``extensions``; and
-    ``signing_key``, ``signing_cert``, ``private_key`` as they were loaded."""
+    """A structure that is not signed yet: ``subject``, ``issuer``, ``public``, ``serial_number``, ``not_before``,
+    ``not_after``, ``extensions``; and the loaded ``signing_key``, ``signing_cert``, ``private_key``."""
 
     def __init__(self, **values):
         self.__dict__.update(values)
@@ -23,7 +23,7 @@ class Draft(object):
 
 class CertificateDraft(Draft):
     def sign(self, digest):
-        """The Certificate."""
+        """The signed Certificate."""
         parts = [
             der.context(0, der.integer(2)),
             der.integer(self.serial_number),
@@ -38,7 +38,7 @@ class CertificateDraft(Draft):
         return Certificate(signing.signed(self.signing_key, der.sequence(*parts), digest))
 
     def changes(self, current, serial_number=None):
-        """What differs from the Certificate that is there, as the state shows it."""
+        """The differences from the present Certificate, in the shape of the state's changes."""
         found = {}
         if serial_number is not None and self.serial_number != current.serial_number:
             found["serial_number"] = serial_number
@@ -58,7 +58,7 @@ class CertificateDraft(Draft):
 
 class RequestDraft(Draft):
     def sign(self, digest):
-        """The Request."""
+        """The signed Request."""
         wanted = b""
         if self.extensions:
             wanted = der.sequence(der.oid("1.2.840.113549.1.9.14"), der.set_of(extensions_der(self.extensions)))
@@ -81,7 +81,7 @@ class ListDraft(Draft):
     """``revoked``: {serial number: (date, extensions)}."""
 
     def sign(self, digest):
-        """The RevocationList."""
+        """The signed RevocationList."""
         if self.issuer is None:
             raise SaltInvocationError("A CRL must have an issuer name: pass signing_cert")
         parts = [
@@ -139,7 +139,7 @@ def certificate(
     days_valid=30,
     **kwargs,
 ):
-    """The CertificateDraft of ``x509.create_certificate``'s arguments."""
+    """The CertificateDraft for the arguments of ``x509.create_certificate``."""
     import datetime
 
     signing_key = keys.load_private(signing_private_key, signing_private_key_passphrase)
@@ -196,7 +196,7 @@ def certificate(
 
 
 def request(private_key, private_key_passphrase=None, subject=None, **kwargs):
-    """The RequestDraft of ``x509.create_csr``'s arguments."""
+    """The RequestDraft for the arguments of ``x509.create_csr``."""
     key = keys.load_private(private_key, private_key_passphrase)
     wanted = oids.FOR_CERTIFICATES.difference(oids.NOT_IN_REQUESTS)
     found = _wanted(kwargs, wanted, subject_key=key.public)
@@ -204,7 +204,7 @@ def request(private_key, private_key_passphrase=None, subject=None, **kwargs):
 
 
 def _wanted(kwargs, which, **about):
-    """{object identifier: (critical, DER)} of the extensions among arguments. None takes one away."""
+    """{object identifier: (critical, DER)} of the extensions ``which`` among the arguments; None: without this one."""
     return {
         oids.EXTENSIONS[name]: extensions.build(name, kwargs[name], **about)
         for name in oids.EXTENSION_ORDER
@@ -221,7 +221,7 @@ def revocation_list(
     days_valid=100,
     extensions_=None,
 ):
-    """The ListDraft of ``x509.create_crl``'s arguments."""
+    """The ListDraft for the arguments of ``x509.create_crl``."""
     import datetime
 
     signing_cert = load.certificate(signing_cert) if signing_cert else None
@@ -251,12 +251,12 @@ def revocation_list(
 
 
 def _revoked(given, now, include_expired):
-    """(serial number, date, extensions) of one entry; None when it has expired anyway."""
+    """(serial number, date, extensions) of one entry; None if its certificate has expired."""
     number, until = given.get("serial_number"), given.get("not_after")
     until = moment(until) if until else None
     if "certificate" in given:
-        known = load.certificate(given["certificate"])
-        number, until = known.serial_number, known.not_after
+        revoked_cert = load.certificate(given["certificate"])
+        number, until = revoked_cert.serial_number, revoked_cert.not_after
     if not number:
         raise SaltInvocationError("Need serial_number or certificate")
     number = serial(number)
@@ -272,7 +272,7 @@ def _revoked(given, now, include_expired):
 
 
 def revocations(revoked):
-    """The entries as they are written now, of those of older releases: ``name: [{...}]``, ``reason``."""
+    """The entries in the present form, converted from that of older releases: ``name: [{...}]``, ``reason``."""
     found = []
     for given in revoked:
         entry = dict(given)
@@ -288,14 +288,14 @@ def revocations(revoked):
 
 
 def utc_now():
-    """The time in UTC, without a time zone."""
+    """The current time in UTC, as datetime without time zone."""
     import datetime
 
     return datetime.datetime.now(datetime.timezone.utc).replace(tzinfo=None)
 
 
 def moment(text):
-    """A datetime (UTC) of Salt's text. Raises SaltInvocationError."""
+    """A datetime (UTC) from Salt's text. Raises SaltInvocationError."""
     import datetime
 
     try:
@@ -305,7 +305,8 @@ def moment(text):
 
 
 def serial(value=None):
-    """The number that a serial number is: given, of hexadecimal text, or a new one at random."""
+    """A serial number from an integer or hexadecimal text, or a new random one. Raises SaltInvocationError,
+    CommandExecutionError."""
     import os
 
     if value is None:
@@ -323,7 +324,7 @@ def serial(value=None):
 
 
 def with_policy(policy, kwargs):
-    """The arguments of a certificate, overridden by those of a signing policy. A new dict."""
+    """The arguments of a certificate, overridden by those of a signing policy, as a new dict."""
     if not policy:
         return kwargs
     policy, kwargs = oids.short(dict(policy)), oids.short(dict(kwargs))

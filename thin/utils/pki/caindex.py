@@ -1,6 +1,6 @@
 """The files of a small certificate authority in a directory (``tls``): paths, names, and index.
 
-The index has a line for each certificate, as openssl's own authority has it.
+The index has a line for each certificate, in the format of ``openssl ca``.
 """
 
 # ruff: noqa: E741 - the name of an argument is Salt's
@@ -14,29 +14,29 @@ _NAMES = {oids.NAME_ATTRS[mine]: name for name, mine in _ATTRIBUTES}
 
 
 def authority(base, ca_name, ca_filename=None):
-    """The path of an authority's files, without their ending."""
+    """The path of an authority's files, without the suffix."""
     return "%s/%s/%s" % (base, ca_name, ca_filename or ca_name + "_ca_cert")
 
 
 def signed(base, ca_name):
-    """The folder of what an authority signed."""
+    """The folder of the certificates that an authority signed."""
     return "%s/%s/certs" % (base, ca_name)
 
 
 def subject(C, ST, L, O, OU, CN, emailAddress):
-    """A name of these parts, those that are empty left out."""
+    """A Name from these attributes, without the empty ones."""
     values = (C, ST, L, O, OU, CN, emailAddress)
     parts = [{mine: value} for (_, mine), value in zip(_ATTRIBUTES, values) if value]
     return names.Name([names.build(part).rdns[0] for part in parts])
 
 
 def parts(name):
-    """``{attribute: value}`` of a name, with the names of the arguments."""
+    """``{argument name: value}`` of the attributes of a Name."""
     return {_NAMES.get(number, number): value for rdn in name.rdns for number, value in rdn}
 
 
 def write(path, data, mode):
-    """Write a whole file. Raises CommandExecutionError."""
+    """Write a file atomically. Raises CommandExecutionError."""
     from thin.utils.files import atomic
 
     try:
@@ -46,14 +46,14 @@ def write(path, data, mode):
 
 
 def lines(path):
-    """The lines of an index; [] without one."""
+    """The lines of an index; [] if it does not exist."""
     from thin.utils.files import textfile
 
     return textfile.lines(path)
 
 
 def line(certificate, status="V", revoked=""):
-    """A line of the index, as openssl's own authority has it."""
+    """A line of the index, in the format of ``openssl ca``."""
     subject = "/" + "/".join("%s=%s" % pair for pair in parts(certificate.subject).items())
     expires = certificate.not_after.strftime(SHORT)
     return "\t".join((status, expires, revoked, "%X" % certificate.serial_number, "unknown", subject)) + "\n"

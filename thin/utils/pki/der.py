@@ -1,14 +1,15 @@
-"""DER, the encoding that certificates and keys have: values to bytes and back.
+"""DER, the encoding of certificates and keys: values to bytes and back.
 
-``read(data)`` gives an ``Item``: ``tag`` (the first octet), ``body`` (its content), ``raw`` (all of it), and what is
-inside by iteration. Lengths and tags of one octet only, which is all that X.509 has. Raises ValueError for bad data.
+``read(data)`` returns an ``Item``: ``tag`` (the first octet), ``body`` (its content), ``raw`` (all its bytes);
+iteration yields the items in it. Only tags of one octet are supported, as X.509 has no others. Raises ValueError for
+invalid data.
 """
 
 BOOLEAN, INTEGER, BIT_STRING, OCTET_STRING, NULL, OID, ENUMERATED = 0x01, 0x02, 0x03, 0x04, 0x05, 0x06, 0x0A
 UTF8, PRINTABLE, T61, IA5, VISIBLE, UNIVERSAL, BMP = 0x0C, 0x13, 0x14, 0x16, 0x1A, 0x1C, 0x1E
 UTC_TIME, GENERALIZED_TIME, SEQUENCE, SET = 0x17, 0x18, 0x30, 0x31
 
-#: how the texts of each type are encoded
+#: The encoding of each type of text.
 TEXTS = {
     UTF8: "utf-8",
     PRINTABLE: "latin-1",
@@ -21,7 +22,7 @@ TEXTS = {
 
 
 class Item(object):
-    """One value of DER: ``tag``, ``body`` and ``raw`` bytes."""
+    """One DER value: ``tag``, ``body`` and ``raw`` bytes."""
 
     __slots__ = ("body", "raw", "tag")
 
@@ -46,7 +47,7 @@ class Item(object):
         return self
 
     def inner(self):
-        """The one value that this holds."""
+        """The single Item in this one."""
         found = list(self)
         if len(found) != 1:
             raise ValueError("bad DER: one value belongs here, not %d" % len(found))
@@ -60,7 +61,7 @@ class Item(object):
         return int.from_bytes(self.body, "big", signed=True)
 
     def oid(self):
-        """Dotted text of an object identifier, universal or implicit."""
+        """The dotted text of an object identifier, with a universal or implicit tag."""
         numbers, value = [], 0
         if not self.body or self.body[-1] & 0x80:
             raise ValueError("bad DER: object identifier")
@@ -76,14 +77,14 @@ class Item(object):
         return self.body.decode(TEXTS.get(self.tag, "latin-1"))
 
     def bits(self):
-        """The octets of a bit string, which must be whole ones."""
+        """The octets of a bit string, whose length must be a multiple of 8 bits."""
         self.expect(BIT_STRING)
         if not self.body or self.body[0]:
             raise ValueError("bad DER: bit string")
         return self.body[1:]
 
     def flags(self):
-        """The numbers of the bits that are set."""
+        """The numbers of the set bits of a bit string."""
         if not self.body:
             raise ValueError("bad DER: bit string")
         return {index * 8 + bit for index, octet in enumerate(self.body[1:]) for bit in range(8) if octet & 0x80 >> bit}
@@ -100,7 +101,7 @@ class Item(object):
 
 
 def _next(data):
-    """(first item, the bytes after it)."""
+    """(first Item, the bytes after it)."""
     if len(data) < 2 or data[0] & 0x1F == 0x1F:
         raise ValueError("bad DER")
     size, start = data[1], 2
@@ -115,7 +116,7 @@ def _next(data):
 
 
 def read(data):
-    """The one Item that the bytes are. Raises ValueError, for bytes after it too."""
+    """The single Item in the bytes. Raises ValueError, also if bytes follow it."""
     item, rest = _next(bytes(data))
     if rest:
         raise ValueError("bad DER: there is something after it")
@@ -123,7 +124,7 @@ def read(data):
 
 
 def tlv(tag, *parts):
-    """The bytes of a value with this content."""
+    """The bytes of a value with this tag and content."""
     body = b"".join(parts)
     if len(body) < 0x80:
         return bytes([tag, len(body)]) + body
@@ -166,7 +167,7 @@ def bits(data):
 
 
 def flags(numbers):
-    """A bit string with these bits set, without zeros at its end."""
+    """A bit string with these bits set, without trailing zeros."""
     if not numbers:
         return tlv(BIT_STRING, b"\0")
     last = max(numbers)
@@ -176,7 +177,7 @@ def flags(numbers):
 
 
 def oid(dotted):
-    """Raises ValueError for an invalid object identifier."""
+    """The bytes of a dotted object identifier. Raises ValueError for an invalid one."""
     numbers = [int(part) for part in dotted.split(".")]
     if len(numbers) < 2 or numbers[0] > 2 or min(numbers) < 0 or (numbers[0] < 2 and numbers[1] > 39):
         raise ValueError("no object identifier: %s" % dotted)
@@ -191,7 +192,7 @@ def oid(dotted):
 
 
 def text(value, tag=UTF8):
-    """Raises ValueError when the type cannot hold the text."""
+    """The bytes of a text. Raises ValueError if the type cannot contain it."""
     return tlv(tag, value.encode("ascii" if tag in (PRINTABLE, IA5, VISIBLE) else TEXTS[tag]))
 
 
@@ -200,7 +201,7 @@ def generalized(moment):
 
 
 def time(moment):
-    """A time of a certificate: up to 2049 with two digits of the year."""
+    """A time in a certificate: until 2049 with a year of two digits."""
     if moment.year >= 2050:
         return generalized(moment)
     return tlv(UTC_TIME, moment.strftime("%y%m%d%H%M%SZ").encode("ascii"))

@@ -1,6 +1,6 @@
-"""Certificates, requests and revocation lists, read from DER. Raises ValueError for what is none.
+"""Parses certificates, requests and revocation lists from DER. Raises ValueError for invalid data.
 
-``extensions`` of each is {object identifier: (critical, DER of the value)}, in their order.
+``extensions`` of each is {object identifier: (critical, DER of the value)}, in order.
 """
 
 from thin.utils.pki import der, names, oids, pem, signing
@@ -10,7 +10,7 @@ _REQUESTED = ("1.2.840.113549.1.9.14", "1.3.6.1.4.1.311.2.1.14")
 
 
 class InvalidVersion(ValueError):
-    """A request with another version than 1, as the x509 module made them long ago."""
+    """A request with a version other than 1, as Salt's x509 module once made them."""
 
 
 class Signed(object):
@@ -38,11 +38,11 @@ class Signed(object):
 
     @property
     def digest(self):
-        """The hash that was signed, as openssl names it; None for ed25519 and ed448."""
+        """The digest of the signature, with openssl's name; None for ed25519 and ed448."""
         return signing.digest_of(self.algorithm)[1]
 
     def verify(self, public):
-        """Whether the owner of a PublicKey signed this."""
+        """Whether the signature was made with the private key of this PublicKey."""
         return signing.verify(public, self.algorithm, self.signature, self.tbs)
 
     def pem(self):

@@ -1,6 +1,6 @@
-"""Extensions of certificates, requests and revocation lists, built from Salt's arguments.
+"""Builds extensions of certificates, requests and revocation lists from Salt's arguments.
 
-``build(name, value, …)`` gives (critical, DER). Values are texts as openssl has them in its configuration, or dicts
+``build(name, value, …)`` returns (critical, DER). Values are texts in the format of openssl's configuration, or dicts
 and lists as Salt documents them. Raises SaltInvocationError, CommandExecutionError.
 """
 
@@ -22,7 +22,7 @@ _USAGES = (
     "encipherOnly",
     "decipherOnly",
 )
-#: why something was revoked: bits of ReasonFlags (None: not among them), numbers of CRLReason
+#: Reasons of a revocation: the bit in ReasonFlags (None: there is none), the number in CRLReason.
 _REASONS = {
     "unspecified": (None, 0),
     "keyCompromise": (1, 1),
@@ -40,10 +40,10 @@ PRESENT = "__present__"
 
 
 def build(name, value, subject_key=None, ca=None, ca_key=None):
-    """(critical, DER) of an extension by the name of its argument.
+    """(critical, DER) of an extension. ``name`` is that of Salt's argument.
 
-    ``subject_key``: the PublicKey that is certified; ``ca``: the Certificate that signs; ``ca_key``: the PublicKey of
-    who signs itself.
+    ``subject_key``: the certified PublicKey; ``ca``: the Certificate of the authority; ``ca_key``: the PublicKey of a
+    self-signed certificate.
     """
     if name not in _BUILDERS:
         raise CommandExecutionError("Unknown extension %s" % name)
@@ -54,7 +54,7 @@ def build(name, value, subject_key=None, ca=None, ca_key=None):
 
 
 def pairs_of(text):
-    """([(key, value)], critical) of openssl's ``critical, key:value, key``."""
+    """([(key, value)], critical) of openssl's format ``critical, key:value, key``."""
     critical = text.startswith("critical")
     if critical:
         text = text[8:].strip(",").strip()
@@ -66,7 +66,7 @@ def pairs_of(text):
 
 
 def _listed(value):
-    """The pairs of a list of ``key:value`` texts and dicts."""
+    """The (key, value) pairs of a list of ``key:value`` texts and dicts."""
     found = []
     for item in value:
         if isinstance(item, str) and ":" in item:
@@ -78,7 +78,7 @@ def _listed(value):
 
 
 def _names_given(value):
-    """(pairs, critical) of general names as text, list or dict."""
+    """(pairs, critical) of general names in a text, list or dict."""
     if isinstance(value, str):
         return pairs_of(value)
     if isinstance(value, dict):
@@ -153,8 +153,8 @@ def _authority_key(value, subject_key, ca, ca_key):
         value = dict(pairs_of(value)[0])
     parts, named = [], False
     if "keyid" in value:
-        known = ca.extensions.get(oids.EXTENSIONS["subjectKeyIdentifier"]) if ca else None
-        digest = der.read(known[1]).body if known else (ca.public if ca else ca_key).digest()
+        extension = ca.extensions.get(oids.EXTENSIONS["subjectKeyIdentifier"]) if ca else None
+        digest = der.read(extension[1]).body if extension else (ca.public if ca else ca_key).digest()
         parts.append(der.tlv(0x80, digest))
         named = True
     if value.get("issuer") == "always" or ("issuer" in value and not named):
@@ -174,10 +174,10 @@ def _issuer_names(value, subject_key, ca, ca_key):
     if ("issuer", "copy") in pairs:
         if not ca:
             raise SaltInvocationError("Need CA certificate to copy to issuerAltName")
-        known = ca.extensions.get(oids.EXTENSIONS["subjectAltName"])
-        if not known:
+        extension = ca.extensions.get(oids.EXTENSIONS["subjectAltName"])
+        if not extension:
             raise CommandExecutionError("No subjectAltName extension was found in the CA certificate to copy from")
-        found = [item.raw for item in der.read(known[1])]
+        found = [item.raw for item in der.read(extension[1])]
         pairs = [pair for pair in pairs if pair[0] != "issuer"]
     return critical, der.sequence(*(found + general.build(pairs)))
 
@@ -218,7 +218,7 @@ def _reason_flags(reasons):
 
 
 def _point_name(fullname, relative):
-    """DistributionPointName, in the tag [0] that it has in both places; nothing without a name."""
+    """DistributionPointName in the tag [0], which it has in both structures; b"" without a name."""
     if fullname and relative:
         raise SaltInvocationError("You cannot provide both full_name and relative_name, at least one must be None.")
     if fullname:
@@ -302,7 +302,7 @@ def _qualifier(given):
     if given.get("noticeNumbers"):
         numbers = der.sequence(*[der.integer(int(number)) for number in given["noticeNumbers"]])
         parts.append(der.sequence(der.text(given.get("organization") or ""), numbers))
-    if not parts:  # as Salt: a notice without a reference is left out
+    if not parts:  # as in Salt, a notice without a reference is left out
         return b""
     if given.get("text"):
         parts.append(der.text(given["text"]))

@@ -1,4 +1,4 @@
-"""General names (of subjectAltName and its like): pairs of type and value to DER, and DER to Salt's text."""
+"""General names (of subjectAltName and others): DER from pairs of type and value, and Salt's text from DER."""
 
 import re
 
@@ -80,7 +80,7 @@ def _uri(value):
 
 
 def ascii_domain(value, dot=False, wildcard=False):
-    """A domain in the form for certificates. ``dot``: it may begin with one; ``wildcard``: with ``*.``."""
+    """A domain in the form for certificates. ``dot``: it may begin with a dot; ``wildcard``: with ``*.``."""
     lead = ""
     if value.startswith("."):
         if not dot:
@@ -117,7 +117,7 @@ def ascii_domain(value, dot=False, wildcard=False):
 
 
 def shown(item):
-    """Salt's text for the general name that an Item is."""
+    """Salt's text for the general name in an Item."""
     kind = item.tag & 0x1F
     if kind == 1:
         return "mail:" + item.text()

@@ -1,6 +1,7 @@
-"""What users give as key, certificate, request or list: a path, PEM text, hexadecimal, base64, or bytes.
+"""Loads the bytes of keys, certificates, requests or lists that users give: a path, PEM text, hexadecimal, base64,
+bytes.
 
-The classes of errors are Salt's: what cannot be read is a SaltInvocationError, and its kinds tell what may be done.
+The exception classes are Salt's: unreadable data raise a SaltInvocationError, and its subclasses say what is wrong.
 """
 
 import os
@@ -37,7 +38,7 @@ class CSRDeserializationError(DeserializationError):
 
 
 class PasswordError(SaltInvocationError):
-    """It is a key or a PKCS#12 container, but the passphrase is another matter."""
+    """The data are a key or a PKCS#12 container, but the passphrase is wrong, missing or not needed."""
 
     words = ""
 
@@ -65,14 +66,14 @@ def is_file(value):
 
 
 def load(value):
-    """The bytes. Raises SaltInvocationError."""
+    """The bytes of the value. Raises SaltInvocationError."""
     import base64
 
     if is_file(value):
         with open(value, "rb") as handle:
             return handle.read()
     if isinstance(value, str):
-        if value.startswith("/") and "\n" not in value:  # what is base64 of DER begins with M
+        if value.startswith("/") and "\n" not in value:  # no base64: that of DER begins with M
             raise SaltInvocationError("There is no file %s" % value)
         if value.startswith("b64:"):
             return base64.b64decode(value[4:])
@@ -92,7 +93,7 @@ def load(value):
 
 
 def one(value, kinds, problem):
-    """(DER, encoding) of something that is PEM of one of these kinds, or DER. Raises ``problem``."""
+    """(DER, encoding) of a value that is PEM of one of these kinds, or DER. Raises ``problem``."""
     data = load(value)
     if not pem.is_pem(data):
         return data, "der"
@@ -106,7 +107,7 @@ def one(value, kinds, problem):
 
 
 def each(pattern, read):
-    """{path: result of ``read``} of the matching files that can be read."""
+    """{path: result of ``read``} of the files that match the glob ``pattern`` and can be read."""
     import glob
 
     found = {}

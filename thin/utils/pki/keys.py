@@ -1,4 +1,4 @@
-"""Private and public keys: read, generated, encoded. openssl decrypts and encrypts.
+"""Private and public keys: parses, generates and encodes them. openssl encrypts and decrypts.
 
 ``PublicKey.spki`` and ``PrivateKey.pkcs8`` are DER (SubjectPublicKeyInfo, PrivateKeyInfo).
 """
@@ -14,10 +14,10 @@ _PLAIN = ["-keypbe", "NONE", "-certpbe", "NONE"]
 
 
 class PublicKey(object):
-    """``type`` (rsa, ec, ed25519, ed448, or the number of another), ``size`` in bits (rsa, ec), ``spki``."""
+    """``type`` (rsa, ec, ed25519, ed448, or the object identifier of another), ``size`` in bits (rsa, ec), ``spki``."""
 
     def __init__(self, spki):
-        """Raises ValueError for bytes that are no public key."""
+        """Raises ValueError if the bytes are no public key."""
         algorithm, self.bits = _parts(der.read(spki), der.BIT_STRING)
         self.spki = spki
         number = algorithm[0].expect(der.OID).oid()
@@ -38,7 +38,7 @@ class PublicKey(object):
         return hash(self.spki)
 
     def digest(self):
-        """SHA-1 of the key itself, which is what names it in certificates."""
+        """SHA-1 of the key's bits, the usual key identifier in certificates."""
         import hashlib
 
         return hashlib.sha1(self.bits.bits()).digest()  # noqa: S324 - that is how it is defined
@@ -56,10 +56,10 @@ def _parts(item, tag):
 
 
 class PrivateKey(object):
-    """``pkcs8``, and ``public``, its PublicKey; ``type`` and ``size`` as there."""
+    """``pkcs8``, and ``public``, its PublicKey; ``type`` and ``size`` are those of the PublicKey."""
 
     def __init__(self, data):
-        """``data``: DER of any of the forms that private keys have. Raises ValueError."""
+        """``data``: DER in any of the formats of private keys. Raises ValueError."""
         self.pkcs8 = _as_pkcs8(data)
         self._public = None
 
@@ -113,7 +113,7 @@ def _public_of(pkcs8):
 
 
 class Container(object):
-    """What PKCS#12 holds: ``key``, ``certificate`` and ``name`` (or None), ``others``: certificates' DER."""
+    """The content of PKCS#12: ``key``, ``certificate`` and ``name`` (or None), ``others``: DER of certificates."""
 
     def __init__(self, blocks):
         keys = [(body, attributes) for kind, body, attributes in blocks if kind.endswith("PRIVATE KEY")]
@@ -129,7 +129,7 @@ class Container(object):
 
 
 def spki_of(certificate):
-    """The SubjectPublicKeyInfo within a certificate's DER."""
+    """The SubjectPublicKeyInfo in a certificate's DER."""
     found = der.read(certificate).items()[0].items()
     return found[6 if found[0].tag == 0xA0 else 5].raw
 
@@ -149,7 +149,7 @@ def is_container(data):
 
 
 def container(data, passphrase):
-    """The Container of such bytes. Raises InvalidPassword, DeserializationError."""
+    """The Container in PKCS#12 bytes. Raises InvalidPassword, DeserializationError."""
     argv = ["pkcs12", "-nodes", "-passin", "env:" + _PASS]
     if len(der.read(data).items()) < 3:
         argv.append("-nomacver")
@@ -166,7 +166,7 @@ def container(data, passphrase):
 
 
 def _bags(shown):
-    """[(kind, DER, {attribute: text})] of what ``openssl pkcs12`` writes."""
+    """[(kind, DER, {attribute: text})] from the output of ``openssl pkcs12``."""
     found, attributes, lines, within = [], {}, [], False
     for line in shown.splitlines():
         if line.startswith(b"-----BEGIN"):
@@ -186,7 +186,8 @@ def _bags(shown):
 
 
 def make_container(key, certificates, passphrase=None, name=None, old=False):
-    """PKCS#12 of a PrivateKey and certificates (DER), its own first. ``old``: with what old programs understand."""
+    """PKCS#12 of a PrivateKey and certificates (DER), the key's own first. ``old``: with algorithms for old
+    programs."""
     argv = ["pkcs12", "-export", "-inkey", "/dev/stdin"]
     argv += _PLAIN if passphrase is None else _OLD if old else _AES
     argv += ["-passout", "env:" + _NEW_PASS] + (["-name", name] if name else [])
@@ -206,12 +207,13 @@ def text(passphrase):
 
 
 def load_private(value, passphrase=None):
-    """The PrivateKey, see ``load_private_as``."""
+    """The PrivateKey in a value, see ``load_private_as``."""
     return load_private_as(value, passphrase)[0]
 
 
 def load_private_as(value, passphrase=None):
-    """(PrivateKey, its encoding: pem, der, pkcs12). Raises PasswordError, DeserializationError, and others of Salt."""
+    """(PrivateKey, its encoding: pem, der, pkcs12). Raises PasswordError, DeserializationError and other Salt
+    errors."""
     if isinstance(value, PrivateKey):
         return value, None
     if isinstance(value, PublicKey):
@@ -261,7 +263,7 @@ def _opened(key, encrypted, passphrase):
 
 
 def load_public(value):
-    """The PublicKey. Raises SaltInvocationError."""
+    """The PublicKey in a value. Raises SaltInvocationError."""
     if isinstance(value, PublicKey):
         return value
     if isinstance(value, PrivateKey):
@@ -307,7 +309,7 @@ def generate(algo="rsa", size=None):
 
 
 def encode_private(key, encoding="pem", passphrase=None, old=False):
-    """The bytes of a private key: PKCS#8 as pem or der, or pkcs12; encrypted if there is a passphrase."""
+    """The bytes of a private key as pem or der (PKCS#8), or pkcs12; encrypted if there is a passphrase."""
     if encoding == "pkcs12":
         return make_container(key, [], passphrase, old=old)
     data, kind = key.pkcs8, "PRIVATE KEY"

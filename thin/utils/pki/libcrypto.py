@@ -1,4 +1,4 @@
-"""Signatures of ed25519 and ed448 where openssl(1) is older than 3.0 and has no words for them: by its library."""
+"""Signatures of ed25519 and ed448 by the library libcrypto, if openssl(1) is older than 3.0 and cannot make them."""
 
 from thin.exceptions import CommandExecutionError
 
@@ -43,7 +43,7 @@ def _key(ctypes, read, data):
 
 
 def sign(pkcs8, data):
-    """The signature (bytes) by a private key (DER). Raises CommandExecutionError."""
+    """The signature (bytes) of a private key (DER). Raises CommandExecutionError."""
     ctypes, library = _library()
     key = _key(ctypes, library.d2i_AutoPrivateKey, pkcs8)
     context = library.EVP_MD_CTX_new()
@@ -62,7 +62,7 @@ def sign(pkcs8, data):
 
 
 def verify(spki, signature, data):
-    """Whether the owner of a public key (DER) signed the data. Raises CommandExecutionError."""
+    """Whether the private key of a public key (DER) signed the data. Raises CommandExecutionError."""
     ctypes, library = _library()
     key = _key(ctypes, library.d2i_PUBKEY, spki)
     context = library.EVP_MD_CTX_new()

@@ -1,4 +1,4 @@
-"""Certificates, requests and revocation lists from whatever users give, in any encoding that Salt takes."""
+"""Loads certificates, requests and revocation lists in any of the encodings and forms that Salt accepts."""
 
 from thin.exceptions import SaltInvocationError
 from thin.utils.pki import der, given, keys, pem
@@ -8,7 +8,8 @@ _SIGNED_DATA, _DATA = "1.2.840.113549.1.7.2", "1.2.840.113549.1.7.1"
 
 
 class Loaded(object):
-    """``certificate``, its ``encoding``, the ``chain`` of those after it, ``name`` and ``key`` of a PKCS#12 one."""
+    """``certificate``, its ``encoding``, the ``chain`` of further certificates; of PKCS#12 also ``name`` and
+    ``key``."""
 
     def __init__(self, certificate, encoding, chain=(), name=None, key=None):
         self.certificate, self.encoding, self.chain = certificate, encoding, list(chain)
@@ -20,7 +21,7 @@ def certificate(value, passphrase=None):
 
 
 def certificate_as(value, passphrase=None):
-    """The Loaded of a certificate. Raises DeserializationError, InvalidPassword."""
+    """A certificate as Loaded. Raises DeserializationError, InvalidPassword."""
     data = given.load(value)
     if pem.is_pem(data):
         return _from_pem(data)
@@ -73,7 +74,7 @@ def revocation_list(value):
 
 
 def revocation_list_as(value):
-    """(RevocationList, encoding)"""
+    """(RevocationList, encoding). Raises DeserializationError."""
     problem = given.CRLDeserializationError("Could not load %s-encoded certificate revocation list.")
     return _signed(value, RevocationList, ("X509 CRL",), problem)
 
@@ -83,7 +84,7 @@ def request(value):
 
 
 def request_as(value):
-    """(Request, encoding). Raises InvalidVersion besides."""
+    """(Request, encoding). Raises DeserializationError, InvalidVersion."""
     problem = given.CSRDeserializationError("Could not load %s-encoded certificate signing request.")
     return _signed(value, Request, ("CERTIFICATE REQUEST", "NEW CERTIFICATE REQUEST"), problem)
 

@@ -1,7 +1,7 @@
-"""A file of keys or certificates that a state looks after: what Salt's x509 and ssh_pki states have in common.
+"""A file with keys or certificates that a state manages: the common part of Salt's x509 and ssh_pki states.
 
-``file.managed`` sees to owner, mode and directories; its return goes along as that of a state of its own. The bytes of
-binary encodings are written here, since ``contents`` are text.
+``file.managed`` sets owner, mode and directories; its return is added as that of a separate state. Binary encodings are
+written here, since ``contents`` of file.managed is text.
 """
 
 import os
@@ -34,7 +34,7 @@ _FILE_ARGS = (
 
 
 def split(kwargs, internal):
-    """(arguments of file.managed, the rest). ``internal``: names that are for the engine."""
+    """(arguments of file.managed, the other arguments). ``internal``: names that are for the engine."""
     mine, rest = {"show_changes": False}, {}
     for key, value in kwargs.items():
         if key in _FILE_ARGS:
@@ -45,8 +45,8 @@ def split(kwargs, internal):
 
 
 class Found(object):
-    """The result of examining the file: ``current`` (None: not usable), ``changes``, and whether it is ``replaced`` by
-    another kind.
+    """The result of examining the file. ``current``: what it contains (None: unusable); ``changes``; ``replaced``:
+    whether it is replaced by another kind.
     """
 
     def __init__(self, current=None, changes=None, replaced=False):
@@ -56,7 +56,7 @@ class Found(object):
 class Managed(object):
     """One run of such a state.
 
-    ``what``: the words for it; ``file``: arguments of file.managed; ``text``: whether the encoding is text;
+    ``what``: its name in comments; ``file``: the arguments of file.managed; ``text``: whether the encoding is text;
     ``dunders``: the state module's globals.
     """
 
@@ -69,8 +69,8 @@ class Managed(object):
     def run(self, examine, make, exists_counts=False):
         """The state's return.
 
-        ``examine(path) -> Found`` looks at the file that is there; ``make(found) -> bytes`` gives its new content.
-        ``exists_counts``: any file that was there is "recreated", not only one that could be read.
+        ``examine(path) -> Found`` examines the present file; ``make(found) -> bytes`` returns its new content.
+        ``exists_counts``: the comment for any file that existed is "recreated", not only for a readable one.
         """
         try:
             return self._run(examine, make, exists_counts)
@@ -124,7 +124,7 @@ class Managed(object):
         return self.failed(found.current) if done["result"] is False else ret
 
     def managed(self, test=None, **kwargs):
-        """The return of file.managed."""
+        """Call file.managed and return its return."""
         before = self.opts["test"]
         self.opts["test"] = test or before
         try:
@@ -133,13 +133,13 @@ class Managed(object):
             self.opts["test"] = before
 
     def with_sub(self, sub):
-        """The return, with that of file.managed added."""
+        """The state's return, with that of file.managed added."""
         low = {"name": self.name, "state": "file", "__id__": self.low.get("__id__", self.name), "fun": "managed"}
         self.ret.setdefault("sub_state_run", []).append(dict(sub, low=low))
         return self.ret
 
     def failed(self, current):
-        """The return, where file.managed failed."""
+        """The state's return if file.managed failed."""
         verb = "update" if current else "create"
         self.ret.update(result=False, changes={}, comment="Could not %s file, see file.managed output" % verb)
         return self.ret

@@ -1,6 +1,6 @@
-"""Distinguished names: given as text (RFC 4514), list or dict, embedded as DER, shown as text.
+"""Distinguished names: built from text (RFC 4514), a list or a dict, encoded as DER, shown as text.
 
-A ``Name`` is a tuple of relative names, each a tuple of (object identifier, text); names are equal when these are.
+A ``Name`` has relative names, tuples of (object identifier, text). Names are equal if these are equal.
 """
 
 import re
@@ -17,7 +17,7 @@ _VALUE = re.compile(r"((?:[^\\\"+,;<>\0]|\\(?:[\\ \"#+,;<=>]|[0-9A-Fa-f]{2}))*)"
 
 
 class Name(object):
-    """``rdns``: ((object identifier, text), …) of each relative name, as they are embedded; ``raw``: the DER."""
+    """``rdns``: ((object identifier, text), …) of each relative name, in the order of the DER; ``raw``: the DER."""
 
     def __init__(self, rdns, raw=None):
         self.rdns = tuple(tuple(rdn) for rdn in rdns)
@@ -39,15 +39,15 @@ class Name(object):
         return self._raw
 
     def text(self):
-        """RFC 4514: the last part first."""
+        """The text of RFC 4514, with the last relative name first."""
         return ",".join(relative_text(rdn) for rdn in reversed(self.rdns))
 
     def first(self, number):
-        """The first value of an attribute, None without one."""
+        """The first value of an attribute, or None."""
         return next((value for rdn in self.rdns for other, value in rdn if other == number), None)
 
     def parts(self):
-        """{C, ST, …: first value} of the attributes with a short name in arguments."""
+        """{C, ST, …: first value} of the attributes with a short name in Salt's arguments."""
         found = {}
         for short in oids.NAME_ORDER:
             value = self.first(oids.NAME_ATTRS[short])
@@ -56,7 +56,7 @@ class Name(object):
         return found
 
     def hash(self):
-        """The four octets that openssl calls the hash of a name."""
+        """openssl's hash of a name: four octets."""
         import hashlib
         import sys
 
@@ -65,7 +65,7 @@ class Name(object):
 
 
 def read(item):
-    """The Name that an Item is. Raises ValueError."""
+    """The Name in an Item. Raises ValueError."""
     return Name([read_relative(rdn) for rdn in item.items()], item.raw)
 
 
@@ -104,7 +104,7 @@ def _escaped(value):
 
 
 def build(given):
-    """The Name of text, a list of relative names, or a dict with the short names.
+    """A Name from text, a list of relative names, or a dict with short names of attributes.
 
     Raises SaltInvocationError, CommandExecutionError.
     """
@@ -121,7 +121,7 @@ def build(given):
 
 
 def build_relative(text):
-    """One relative name of its text. Raises CommandExecutionError, SaltInvocationError."""
+    """One relative name from its text. Raises CommandExecutionError, SaltInvocationError."""
     try:
         found = _parse(text)
     except (TypeError, ValueError):
@@ -149,7 +149,7 @@ def _checked(number, value):
 
 
 def _parse(text):
-    """The relative names of RFC 4514 text, in its order. Raises ValueError."""
+    """The relative names of a text of RFC 4514, in its order. Raises ValueError."""
     found, at = [], 0
     while True:
         rdn = []
@@ -181,7 +181,7 @@ def _parse(text):
 
 
 def _unescaped(value):
-    """What escapes stand for; hexadecimal ones are octets of UTF-8."""
+    """The value without escapes; hexadecimal ones are octets of UTF-8."""
     data = re.sub(
         rb"\\([0-9A-Fa-f]{2}|.)",
         lambda match: bytes.fromhex(match.group(1).decode("ascii")) if len(match.group(1)) == 2 else match.group(1),

@@ -1,6 +1,6 @@
-"""Object identifiers and the names that Salt's arguments and returns have for them."""
+"""Object identifiers, and their names in Salt's arguments and returns."""
 
-#: attributes of distinguished names, in the order in which a dict of them is embedded
+#: Attributes of distinguished names, in the order in which those of a dict are encoded.
 NAME_ATTRS = {
     "C": "2.5.4.6",
     "ST": "2.5.4.8",
@@ -28,7 +28,7 @@ NAME_LONG = {
     "SERIALNUMBER": ("serialNumber",),
 }
 
-#: those that RFC 4514 has short names for
+#: Attributes with short names in RFC 4514.
 RFC4514 = {
     "CN": "2.5.4.3",
     "L": "2.5.4.7",
@@ -41,7 +41,7 @@ RFC4514 = {
     "UID": "0.9.2342.19200300.100.1.1",
 }
 
-#: extensions by the names of the arguments, in the order in which they are embedded
+#: Extensions by the names of Salt's arguments, in the order in which they are encoded.
 EXTENSION_ORDER = (
     "basicConstraints",
     "keyUsage",
@@ -127,10 +127,10 @@ FOR_CRLS = (
     "issuerAltName",
     "issuingDistributionPoint",
 )
-#: what a request can neither ask for nor pass on
+#: Extensions that a request cannot contain and that are not copied from one.
 NOT_IN_REQUESTS = ("authorityInfoAccess", "authorityKeyIdentifier", "issuerAltName", "crlDistributionPoints")
 
-#: where the name of an extension in changes is another than that of its argument
+#: Extensions whose name in changes differs from that of the argument.
 SHOWN = {
     "2.5.29.31": "cRLDistributionPoints",
     "1.3.6.1.5.5.7.48.1.5": "OCSPNoCheck",
@@ -159,7 +159,7 @@ PURPOSES = {
     "msCTLSign": "1.3.6.1.4.1.311.10.3.1",
     "msEFS": "1.3.6.1.4.1.311.10.3.4",
 }
-#: purposes that are shown by their numbers
+#: Purposes that Salt shows by their numbers.
 _UNNAMED = ("ipsecIKE", "msCodeInd", "msCodeCom", "msCTLSign", "msEFS")
 PURPOSE_NAMES = {number: name for name, number in PURPOSES.items() if name not in _UNNAMED}
 ACCESS = {"OCSP": "1.3.6.1.5.5.7.48.1", "caIssuers": "1.3.6.1.5.5.7.48.2", "caRepository": "1.3.6.1.5.5.7.48.5"}
@@ -170,7 +170,7 @@ RSA, EC = "1.2.840.113549.1.1.1", "1.2.840.10045.2.1"
 ED25519, ED448 = "1.3.101.112", "1.3.101.113"
 RSA_PSS = "1.2.840.113549.1.1.10"
 KEY_TYPES = {RSA: "rsa", EC: "ec", ED25519: "ed25519", ED448: "ed448"}
-#: named curves: the size in bits
+#: Named curves: the size in bits.
 CURVES = {
     "1.2.840.10045.3.1.7": 256,
     "1.3.132.0.34": 384,
@@ -183,7 +183,7 @@ CURVES = {
     "1.3.36.3.3.2.8.1.1.13": 512,
 }
 
-#: signatures: name, type of the key, name of the hash as openssl has it
+#: Signatures: name, type of the key, openssl's name of the digest.
 SIGNATURES = {
     "1.2.840.113549.1.1.4": ("md5WithRSAEncryption", "rsa", "md5"),
     "1.2.840.113549.1.1.5": ("sha1WithRSAEncryption", "rsa", "sha1"),
@@ -212,7 +212,7 @@ SIGNING = {(key, digest): number for number, (_, key, digest) in SIGNATURES.item
 
 
 def short(kwargs):
-    """Rename the long names of attributes and extensions among arguments to those that are used, in place."""
+    """Rename long names of attributes and extensions in the arguments to the short ones, in place."""
     for names in (NAME_LONG, EXTENSION_LONG):
         for name, others in names.items():
             for other in others:
@@ -222,7 +222,7 @@ def short(kwargs):
 
 
 def shown(number):
-    """The name that changes have for an extension."""
+    """The name of an extension in changes."""
     if number in SHOWN:
         return SHOWN[number]
     for names in (EXTENSIONS, CRL_ENTRY):

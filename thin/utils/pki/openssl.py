@@ -1,4 +1,4 @@
-"""Running openssl(1). Keys go in on stdin, passphrases in its environment: neither is ever in an argument."""
+"""Runs openssl(1). Keys are passed on stdin, passphrases in the environment, neither in arguments."""
 
 import os
 
@@ -12,7 +12,7 @@ MISSING = "The program openssl is not installed here, and is needed for this: in
 def run(argv, stdin=b"", secrets=None):
     """The Result of ``openssl ARGV``. ``secrets``: {NAME: passphrase}, for ``-passin env:NAME``.
 
-    Raises CommandExecutionError when there is no openssl.
+    Raises CommandExecutionError if there is no openssl.
     """
     env = dict(os.environ, LC_ALL="C", **(secrets or {}))
     try:
@@ -24,7 +24,7 @@ def run(argv, stdin=b"", secrets=None):
 
 
 def output(argv, stdin=b"", secrets=None):
-    """Its output (bytes). Raises CommandExecutionError with its error."""
+    """The output (bytes) of ``openssl ARGV``. Raises CommandExecutionError with its error."""
     done = run(argv, stdin, secrets)
     if done.retcode:
         raise CommandExecutionError("openssl %s failed: %s" % (argv[0], said(done)))
@@ -32,13 +32,14 @@ def output(argv, stdin=b"", secrets=None):
 
 
 def said(done):
-    """Why it failed, in one line or a few."""
+    """The error text of a failed command."""
     text = (done.stderr or done.stdout).decode("utf-8", "replace").strip()
     return text or "exit code %s" % done.retcode
 
 
 class Files(object):
-    """A private directory for files without secrets, removed after the block. ``add(name, data)`` returns a path."""
+    """A private directory for files without secrets, removed at the end of ``with``. ``add(name, data)`` returns a
+    path."""
 
     def __enter__(self):
         self.folder = osutil.mkdtemp()

@@ -1,16 +1,16 @@
-"""What functions that make keys, certificates, requests or lists share: encodings, and the files that they write."""
+"""Encodings and output files, for the functions that make keys, certificates, requests or lists."""
 
 import os
 
 from thin.exceptions import CommandExecutionError, SaltInvocationError
 from thin.utils.files import safepath
 
-#: encodings of requests and of revocation lists
+#: Encodings of requests and of revocation lists.
 PLAIN = ("der", "pem")
 
 
 def write(path, data, mode):
-    """The file's new content, whole or not at all. ``mode``: that of a new one, less the umask.
+    """Write a file atomically. ``mode``: of a new file, without the umask's bits.
 
     Raises CommandExecutionError.
     """
@@ -26,20 +26,20 @@ def write(path, data, mode):
 
 
 def check(encoding, valid):
-    """Raise CommandExecutionError for an encoding that is none of the valid ones."""
+    """Raise CommandExecutionError for an invalid encoding."""
     if encoding not in valid:
         raise CommandExecutionError("Invalid value '%s' for encoding. Valid: %s" % (encoding, ", ".join(valid)))
 
 
 def no_more(kwargs, ignored):
-    """Raise SaltInvocationError for arguments that are neither ignored nor private."""
+    """Raise SaltInvocationError for arguments that are neither among ``ignored`` nor begin with an underscore."""
     unknown = [name for name in kwargs if not name.startswith("_") and name not in ignored]
     if unknown:
         raise SaltInvocationError("Unrecognized keyword arguments: %s" % unknown)
 
 
 def returned(out, encoding, raw):
-    """What callers get of the bytes ``out``: a text, base64 of a binary encoding, or with ``raw`` the bytes."""
+    """The return value for the bytes ``out``: text, base64 of a binary encoding, or with ``raw`` the bytes."""
     import base64
 
     if raw:

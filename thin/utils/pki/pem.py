@@ -1,4 +1,4 @@
-"""PEM: DER in base64 between two lines that name its type."""
+"""PEM: DER in base64, between two lines with its type."""
 
 import re
 
@@ -8,7 +8,7 @@ _BLOCK = re.compile(rb"-----BEGIN ([^\r\n-]+)-----[ \t]*\r?\n(.*?)-----END \1---
 
 
 def armor(kind, data):
-    """PEM text (bytes) of some DER."""
+    """PEM (bytes) of DER."""
     import base64
 
     coded = base64.b64encode(data)
@@ -18,7 +18,8 @@ def armor(kind, data):
 
 
 def blocks(data):
-    """[(kind, headers, DER)] of a text. ``headers``: those of encrypted keys of old. Raises ValueError."""
+    """[(kind, headers, DER)] of the blocks in bytes. ``headers``: of encrypted keys in the old format. Raises
+    ValueError."""
     import base64
 
     found = []
@@ -35,9 +36,9 @@ def is_pem(data):
 
 
 def tidy(text, kind=None):
-    """The first block of a text (of a ``kind``, a pattern), in lines of 64 characters. Bytes.
+    """The first block of a text (whose kind matches the pattern ``kind``), in lines of 64 characters, as bytes.
 
-    Takes blocks whose line ends were lost or written as ``\\n``. Raises SaltInvocationError without a block.
+    Accepts blocks whose line ends were lost or written as ``\\n``. Raises SaltInvocationError without a block.
     """
     text = text.replace("\\n", "\n")
     said = "(it holds a private key, and is not shown)" if "PRIVATE KEY" in text else text

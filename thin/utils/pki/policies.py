@@ -1,4 +1,4 @@
-"""Who may have something signed by a signing policy, for x509 and for ssh_pki.
+"""Decides whether a signing policy allows a target's request, for x509 and ssh_pki.
 
 Salt: ``sign_remote_certificate`` of both modules.
 """
@@ -14,10 +14,10 @@ REMOTE = (
 
 
 def allowed(find, name, given, salt):
-    """``(a copy of the policy, "")`` if the target may use it, otherwise ``(None, reason)``.
+    """``(a copy of the policy, "")`` if the target may use it, else ``(None, reason)``.
 
-    ``find(name)`` gives the policy, {} without it. ``given`` are the arguments of who asks, with ``__pub_id``: a
-    policy's ``minions``, a glob or a compound expression, must match it. Of what fails, who asks gets no details.
+    ``find(name)`` returns the policy, {} if there is none. ``given``: the arguments of the request, with ``__pub_id``,
+    which the policy's ``minions``, a glob or compound expression, must match. Details of errors are only logged.
     """
     try:
         policy = dict(find(name))
@@ -31,6 +31,6 @@ def allowed(find, name, given, salt):
             if not salt[function](match, minion_id=given["__pub_id"]):
                 return None, "minion not permitted to use specified signing policy"
         return policy, ""
-    except Exception as exc:  # whatever it is
+    except Exception as exc:  # any error refuses the request
         log.error("%s", exc)
         return None, "Failed building the signing policy. See CA server log for details."

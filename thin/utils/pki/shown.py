@@ -4,25 +4,25 @@ from thin.utils.pki import der, extensions, general, names, oids
 
 
 def hexed(value):
-    """``AB:CD:…`` of bytes or hexadecimal text."""
+    """``AB:CD:…`` from bytes or hexadecimal text."""
     text = value.hex() if isinstance(value, bytes) else value
     text = "0" + text if len(text) % 2 else text
     return ":".join(text[at : at + 2] for at in range(0, len(text), 2)).upper()
 
 
 def number(value):
-    """``AB:CD:…`` of a number."""
+    """``AB:CD:…`` from an integer."""
     return hexed("%x" % value)
 
 
-def all_of(values, known=None):
+def all_of(values, identifiers=None):
     """{name of the argument: what it says} of {object identifier: (critical, DER)}. ``known``: {name: identifier}."""
-    known = known or oids.EXTENSIONS
-    order = oids.EXTENSION_ORDER if known is oids.EXTENSIONS else known
+    identifiers = identifiers or oids.EXTENSIONS
+    order = oids.EXTENSION_ORDER if identifiers is oids.EXTENSIONS else identifiers
     found = {}
     for name in order:
-        if known[name] in values:
-            critical, data = values[known[name]]
+        if identifiers[name] in values:
+            critical, data = values[identifiers[name]]
             found[name] = dict({"critical": critical}, **_SHOWN[name](der.read(data)))
     return found
 
@@ -74,13 +74,13 @@ def _access(item):
     found = []
     for part in item.items():
         method, location = part.items()
-        # without the type before it: so Salt shows these, and only these
+        # as in Salt, only these names are without their type
         found.append({oids.ACCESS_NAMES.get(method.oid(), method.oid()): general.shown(location).partition(":")[2]})
     return {"value": found}
 
 
 def _point_name(item):
-    """(full names, relative name) of DistributionPointName."""
+    """(full names, relative name) of a DistributionPointName."""
     inner = item.inner()
     if inner.tag == 0xA0:
         return [general.shown(name) for name in inner], None

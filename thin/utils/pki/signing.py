@@ -1,4 +1,4 @@
-"""Signatures over certificates, requests and revocation lists, made and checked by openssl."""
+"""Makes and verifies signatures of certificates, requests and revocation lists with openssl."""
 
 from thin.exceptions import CommandExecutionError, SaltInvocationError
 from thin.utils.pki import der, libcrypto, oids, openssl, pem
@@ -26,13 +26,13 @@ _HASHES = {
 
 
 def check_digest(digest):
-    """Raises CommandExecutionError for one that Salt does not take."""
+    """Raise CommandExecutionError for a digest that Salt does not accept."""
     if digest.lower() not in DIGESTS:
         raise CommandExecutionError("Invalid value '%s' for digest. Valid: %s" % (digest, ", ".join(DIGESTS)))
 
 
 def algorithm(key, digest):
-    """The DER that names the signature of a key with this digest. Raises CommandExecutionError."""
+    """The DER of the signature algorithm for a key and this digest. Raises CommandExecutionError."""
     kind = key.type
     digest = None if kind.startswith("ed") else digest.lower().replace("_", "-")
     number = oids.SIGNING.get((kind, digest))
@@ -42,7 +42,7 @@ def algorithm(key, digest):
 
 
 def sign(key, data, digest):
-    """The signature (bytes) by a PrivateKey."""
+    """The signature (bytes) of a PrivateKey."""
     with openssl.Files() as files:
         path = files.add("data", data)
         secret = pem.armor("PRIVATE KEY", key.pkcs8)
@@ -60,12 +60,12 @@ def sign(key, data, digest):
 
 
 def signed(key, tbs, digest):
-    """The signed structure with its signature as DER: a certificate, a request or a list."""
+    """The DER of the signed structure: a certificate, a request or a list."""
     return der.sequence(tbs, algorithm(key, digest), der.bits(sign(key, tbs, digest)))
 
 
 def digest_of(item):
-    """(name, hash or None) of an algorithm's Item."""
+    """(name, digest or None) of an algorithm's Item."""
     number = item.items()[0].oid()
     name, _, digest = oids.SIGNATURES.get(number, (number, None, None))
     if number == oids.RSA_PSS:
@@ -82,7 +82,7 @@ def _pss_digest(item):
 
 
 def verify(public, item, signature, data):
-    """Whether a PublicKey's owner signed the data; ``item``: the algorithm's. Raises SaltInvocationError."""
+    """Whether the private key of a PublicKey signed the data; ``item``: the algorithm's. Raises SaltInvocationError."""
     if public.type not in ("rsa", "ec", "ed25519", "ed448"):
         raise SaltInvocationError("Invalid public key type, can only process rsa, ec, ed25519, ed448")
     number = item.items()[0].oid()

@@ -1,7 +1,7 @@
-"""Keys and certificates of OpenSSH: read in Python; generated, signed and verified by ssh-keygen(1).
+"""Keys and certificates of OpenSSH: parsed in Python; generated, signed and verified by ssh-keygen(1).
 
-Passphrases go to its stdin, in a session of its own, where it finds no terminal to ask at. Keys that it works on lie in
-a directory that only we can enter, in memory where there is such a place.
+Passphrases are passed on its stdin; it runs in a session of its own, so that it has no terminal to prompt on. Its keys
+are files in a private directory, in memory if possible.
 """
 
 import os
@@ -15,7 +15,7 @@ MISSING = "The program ssh-keygen is not installed here, and is needed for this:
 _MEMORY = "/dev/shm"
 _TYPES = {"ssh-rsa": "rsa", "ssh-dss": "dsa", "ssh-ed25519": "ed25519"}
 _CURVES = {"nistp256": 256, "nistp384": 384, "nistp521": 521}
-#: how many parts of its own a certificate of each type has before what all have
+#: The number of fields that a certificate of each type has before the common ones.
 _PARTS = {
     "ssh-rsa": 2,
     "ssh-dss": 4,
@@ -43,7 +43,7 @@ class SuperfluousPassword(given.SuperfluousPassword):
 
 
 class Wire(object):
-    """Reads SSH's wire format. Raises ValueError for truncated data."""
+    """A reader of SSH's wire format. Raises ValueError for truncated data."""
 
     def __init__(self, data):
         self.data, self.at = data, 0
@@ -143,7 +143,7 @@ class Certificate(object):
 
 
 def _options(data):
-    """{name: value} of options; one without a value has ""."""
+    """{name: value} of options; "" for one without a value."""
     found, wire = {}, Wire(data)
     while wire.rest():
         name, value = wire.text(), wire.string()
@@ -152,7 +152,7 @@ def _options(data):
 
 
 class Folder(object):
-    """A directory for keys, removed after the block."""
+    """A private directory for keys, removed at the end of ``with``."""
 
     def __enter__(self):
         self.path = osutil.mkdtemp(_MEMORY if os.path.isdir(_MEMORY) and os.access(_MEMORY, os.W_OK) else None)
@@ -174,7 +174,8 @@ class Folder(object):
 
 
 def keygen(argv, passphrases=()):
-    """The Result of ssh-keygen, which reads these passphrases in turn. Raises CommandExecutionError without it."""
+    """The Result of ssh-keygen, which reads these passphrases in turn. Raises CommandExecutionError if it is
+    missing."""
     env = {key: value for key, value in os.environ.items() if key not in ("DISPLAY", "SSH_ASKPASS")}
     env.update(LC_ALL="C", TZ="UTC", SSH_ASKPASS_REQUIRE="never")
     if not process.which("ssh-keygen"):
@@ -185,7 +186,7 @@ def keygen(argv, passphrases=()):
 
 
 def checked(done, what):
-    """Raises CommandExecutionError where ssh-keygen failed to do this."""
+    """Raise CommandExecutionError if ssh-keygen failed; ``what`` says what it was to do."""
     if done.retcode:
         said = (done.stderr or done.stdout).decode("utf-8", "replace").strip()
         raise CommandExecutionError("ssh-keygen could not %s: %s" % (what, said))
@@ -206,7 +207,7 @@ def load(value):
 
 
 def load_private(value, passphrase=None):
-    """The Private. Raises SaltInvocationError for its passphrase, CommandExecutionError for an invalid key."""
+    """The Private key. Raises SaltInvocationError for a wrong passphrase, CommandExecutionError for an invalid key."""
     if isinstance(value, Private):
         return value
     data = load(value)
@@ -237,7 +238,7 @@ def load_private(value, passphrase=None):
 
 
 def _from_line(data):
-    """The blob of ``type base64 comment``. Raises ValueError."""
+    """The blob in a line ``type base64 comment``. Raises ValueError."""
     import base64
 
     words = data.split(None, 2)
@@ -250,7 +251,7 @@ def _from_line(data):
 
 
 def load_public(value):
-    """The Public, of a certificate its own key. Raises CommandExecutionError."""
+    """The Public key, for a certificate its own key. Raises CommandExecutionError."""
     if isinstance(value, Public):
         return value
     try:
@@ -261,7 +262,7 @@ def load_public(value):
 
 
 def load_certificate(value, verify=True):
-    """The Certificate. Raises CommandExecutionError, also for a bad signature unless ``verify`` is False."""
+    """The Certificate. Raises CommandExecutionError, unless ``verify`` is False also for an invalid signature."""
     if isinstance(value, Certificate):
         return value
     try:
@@ -280,13 +281,13 @@ def load_certificate(value, verify=True):
 
 
 def is_signed(certificate):
-    """Whether its signature is that of the key it names: ssh-keygen shows no other certificates."""
+    """Whether the certificate has a valid signature of its signing key: ssh-keygen only shows such certificates."""
     with Folder() as folder:
         return keygen(["-L", "-f", folder.add("cert", certificate.text.encode("ascii") + b"\n")]).retcode == 0
 
 
 def public_key(value, passphrase=None):
-    """The Public of a public key, a certificate or a private key. Raises CommandExecutionError."""
+    """The Public key of a public key, a certificate or a private key. Raises CommandExecutionError."""
     if isinstance(value, Private):
         return value.public
     if isinstance(value, Certificate):
@@ -306,7 +307,7 @@ def public_key(value, passphrase=None):
 
 
 def generate(algo="rsa", size=None, passphrase=None):
-    """A new Private. Raises SaltInvocationError."""
+    """A new Private key. Raises SaltInvocationError."""
     if algo not in _SIZES:
         raise SaltInvocationError(
             "Invalid algorithm specified for generating private key: %s. Valid: rsa, ec, ed25519" % algo
@@ -327,7 +328,7 @@ def generate(algo="rsa", size=None, passphrase=None):
 
 
 def encrypted(key, passphrase):
-    """The same key with another passphrase, None for none."""
+    """The same key with another passphrase; None: without one."""
     if passphrase == key.passphrase:
         return key
     with Folder() as folder:

@@ -1,4 +1,4 @@
-"""Certificates of OpenSSH to be: drafts of Salt's arguments, limited by signing policies. Salt: ``utils/sshpki.py``."""
+"""Builds drafts of OpenSSH certificates from Salt's arguments, with signing policies. Salt: ``utils/sshpki.py``."""
 
 import os
 
@@ -9,14 +9,14 @@ TIME = extensions.TIME
 
 
 class Draft(object):
-    """A certificate to be: ``type``, ``public``, ``signing_key``, ``serial``, ``key_id`` (None: not said),
+    """A certificate that is not signed yet: ``type``, ``public``, ``signing_key``, ``serial``, ``key_id`` (or None),
     ``principals`` ([]: all), ``valid_after`` and ``valid_before`` (seconds), ``critical_options``, ``extensions``."""
 
     def __init__(self, **values):
         self.__dict__.update(values)
 
     def sign(self):
-        """The Certificate."""
+        """The signed Certificate."""
         argv = ["-q", "-I", self.key_id or "", "-z", str(self.serial), "-O", "clear", "-V", self._validity()]
         argv += ["-h"] if self.type == "host" else []
         argv += ["-n", ",".join(self.principals)] if self.principals else []
@@ -38,7 +38,7 @@ class Draft(object):
         )
 
     def changes(self, current, serial, signing_key):
-        """What differs from the Certificate that is there, as the state shows it."""
+        """The differences from the present Certificate, in the shape of the state's changes."""
         found = {}
         if serial is not None and self.serial != current.serial:
             found["serial_number"] = serial
@@ -94,7 +94,7 @@ def draft(
     signed_elsewhere=False,
     **unknown,
 ):
-    """The Draft of ``ssh_pki.create_certificate``'s arguments. Raises SaltInvocationError."""
+    """The Draft for the arguments of ``ssh_pki.create_certificate``. Raises SaltInvocationError."""
     import time
 
     unknown = sorted(set(unknown) - {"minions", "copypath"})
@@ -138,12 +138,12 @@ def _word(value):
 
 
 def _wanted(options):
-    """{name: value}: True means an option without a value; false values are omitted."""
+    """{name: value} of options: True is an option without a value; false values are left out."""
     return {name: "" if value is True else str(value) for name, value in (options or {}).items() if value}
 
 
 def serial(value=None):
-    """A number of 64 bits. Raises CommandExecutionError."""
+    """A serial number of 64 bits from a number or text, or a random one. Raises CommandExecutionError."""
     if value is None:
         return int.from_bytes(os.urandom(8), "big") >> 1
     if isinstance(value, int) and not isinstance(value, bool):
@@ -155,14 +155,14 @@ def serial(value=None):
 
 
 def seconds(text):
-    """Seconds since 1970 of ``YYYY-mm-dd HH:MM:SS`` (UTC). Raises SaltInvocationError."""
+    """Seconds since 1970 from ``YYYY-mm-dd HH:MM:SS`` (UTC). Raises SaltInvocationError."""
     import calendar
 
     return calendar.timegm(build.moment(text).timetuple())
 
 
 def duration(value):
-    """Seconds of a number or of text like 30m, 1.5h, 7d; None for None. Raises SaltInvocationError."""
+    """Seconds from a number or a text such as 30m, 1.5h, 7d; None from None. Raises SaltInvocationError."""
     import re
 
     if value is None or isinstance(value, (int, float)):
@@ -174,10 +174,10 @@ def duration(value):
 
 
 def with_policy(policy, kwargs):
-    """The arguments of a certificate under a signing policy, a new dict.
+    """The arguments of a certificate under a signing policy, as a new dict.
 
-    Options and extensions of the policy hold, those asked for are taken if ``allowed_…`` has them, ``default_…`` fill
-    up; principals are limited to those allowed, the lifetime to ``max_ttl``.
+    Options and extensions of the policy override; requested ones are accepted if ``allowed_…`` lists them, and
+    ``default_…`` apply to those that are not requested. Principals and lifetime are limited by the policy.
     """
     import time
 

@@ -1,8 +1,9 @@
-"""Shared code of the states for Apache's sites, modules and configurations."""
+"""The common part of the states for Apache's sites, modules and configurations."""
 
 
 def switched(salt, opts, kind, title, name, wanted):
-    """The return of a state after which the thing is on, or off. ``kind``: site, mod or conf; ``title``: its name."""
+    """The return of a state that enables (``wanted``) or disables something. ``kind``: site, mod or conf; ``title``:
+    its name in comments."""
     ret = {"name": name, "result": True, "comment": "", "changes": {}}
     word = "enable" if wanted else "disable"
     if salt["apache.check_%s_enabled" % kind](name) is wanted:

@@ -1,4 +1,4 @@
-"""Runs apt and dpkg so that they never ask, speak English, and wait for each other's locks."""
+"""Runs apt and dpkg without prompts, in English, and waits for locks of other processes."""
 
 from thin.utils.outputs import aptout
 from thin.utils.programs import pkgrun
@@ -11,7 +11,7 @@ ENVIRONMENT = {
     "UCF_FORCE_CONFFOLD": "1",
 }
 
-#: what maintainer scripts complain about comes on stderr, not mixed into the progress on a terminal of apt's own
+#: Without a terminal of apt's own, errors of maintainer scripts are on stderr, not among the progress on stdout.
 OWN_STDERR = ["-o", "Dpkg::Use-Pty=0"]
 
 
@@ -21,12 +21,13 @@ def lock_option(opts):
 
 
 def apt_get(opts):
-    """apt-get with the options that all changes have."""
+    """The command line of apt-get with the options of all changes."""
     return ["apt-get", "-q", "-y"] + OWN_STDERR + lock_option(opts)
 
 
 def install_command(opts, options, fromrepo, skip_verify, downloadonly):
-    """The same for installing and upgrading; ``options`` are the arguments of pkg.install."""
+    """The command line of apt-get for installing and upgrading; ``options`` and the others are arguments of
+    pkg.install."""
     command = apt_get(opts)
     if options.get("force_conf_new"):
         command += ["-o", "DPkg::Options::=--force-confnew"]
@@ -48,10 +49,11 @@ def install_command(opts, options, fromrepo, skip_verify, downloadonly):
 
 
 def run(run_all, opts, command, env=None, **options):
-    """What ``run_all`` (cmd.run_all) returns, run again while another process holds a lock, up to the limit.
+    """The return of ``run_all`` (cmd.run_all); runs the command again while another process holds a lock, up to the
+    limit.
 
-    ``env``: more variables, as a dict or a list of dicts. Older apts, dpkg, and every apt about its lists, do not wait
-    for a lock themselves.
+    ``env``: additional variables, a dict or a list of dicts. It is needed because older apts and dpkg do not wait for a
+    lock themselves, and no apt does for its lists.
     """
     return pkgrun.run(run_all, opts, command, _busy, env, ENVIRONMENT, **options)
 

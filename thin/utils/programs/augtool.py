@@ -1,4 +1,4 @@
-"""Running augtool(1), and parsing its output."""
+"""Runs augtool(1), and parses its output."""
 
 import re
 
@@ -10,7 +10,7 @@ _LINE = re.compile(r"^(/.*?)(?: = (.*))?$", re.DOTALL)
 
 
 def run(commands, lens=None, load_path=None, context=None, autosave=False):
-    """(return code, text) of augtool with these commands (text, one a line). Raises CommandExecutionError."""
+    """(return code, text) of augtool with a list of commands. Raises CommandExecutionError."""
     import os
 
     if not process.which("augtool"):
@@ -42,12 +42,12 @@ def _folders(load_path):
 
 
 def quoted(value):
-    """A value as augtool reads it back."""
+    """A value, quoted for augtool."""
     return '"%s"' % str(value).replace("\\", "\\\\").replace('"', '\\"')
 
 
 def printed(text):
-    """[(path, value or None)] of what ``print`` or ``match`` shows."""
+    """[(path, value or None)] from the output of ``print`` or ``match``."""
     found = []
     for line in text.splitlines():
         match = _LINE.match(line)

@@ -1,4 +1,4 @@
-"""The arguments of ``cmd``'s functions: words, working directory, environment and umask of a command, and success."""
+"""Converts arguments of ``cmd``'s functions: argv, working directory, environment, umask, and conditions of success."""
 
 import os
 
@@ -22,14 +22,15 @@ _LOCALE = (
     "IDENTIFICATION",
 )
 
-#: The login's shell when it is of Bourne's family: commands in states are written for that.
+#: The login shell if it is compatible with the Bourne shell, for which commands in states are written.
 DEFAULT_SHELL = os.environ.get("SHELL", "")
 if os.path.basename(DEFAULT_SHELL) not in ("sh", "bash", "dash", "ash", "ksh", "mksh", "zsh"):
     DEFAULT_SHELL = "/bin/sh"
 
 
 class OpenFolder(int):
-    """An open folder as ``cwd`` of a command, who could be led elsewhere by its path. ``path`` is for people."""
+    """An open folder as ``cwd`` of a command, because its path could be redirected by another user. ``path`` is for
+    messages."""
 
     def __new__(cls, descriptor, path):
         self = super(OpenFolder, cls).__new__(cls, descriptor)
@@ -41,7 +42,7 @@ class OpenFolder(int):
 
 
 def arguments(given):
-    """The arguments of a public function, from its ``locals()``, for the next one to take."""
+    """The arguments of a public function, from its ``locals()``, to pass them on to another one."""
     given = dict(given)
     given.update(given.pop("kwargs", {}))
     for name in ("hide_output", "redirect_stderr", "raise_err"):
@@ -50,13 +51,13 @@ def arguments(given):
 
 
 def word(cmd):
-    """The program's name: arguments may hold secrets, and do not go into logs."""
+    """The program's name, for logs: arguments may contain secrets."""
     words = cmd if isinstance(cmd, (list, tuple)) else str(cmd).split()
     return str(words[0]).strip() if words else ""
 
 
 def argv_of(cmd, shell, python_shell):
-    """The words of the process that runs ``cmd``, a text or a list. Raises CommandExecutionError for none."""
+    """The argv of the process that runs ``cmd``, a text or a list. Raises CommandExecutionError if it is empty."""
     if python_shell:
         words = [str(word) for word in cmd] if isinstance(cmd, (list, tuple)) else [str(cmd)]
         return [shell or "/bin/sh", "-c"] + words
@@ -67,7 +68,7 @@ def argv_of(cmd, shell, python_shell):
 
 
 def split(text):
-    """The words of a text, as a POSIX shell finds them. Raises SaltInvocationError for an open quote."""
+    """The words of a text, split as a POSIX shell does. Raises SaltInvocationError for an unterminated quote."""
     from thin.utils import words
 
     try:
@@ -77,8 +78,8 @@ def split(text):
 
 
 def su(kernel, user, shell, command):
-    """The words that run a command, for a POSIX shell, as the user after logging in. Only Linux's su takes a shell:
-    elsewhere ``-s`` means something else, or nothing, and the user's own may be csh."""
+    """The argv that runs a command, written for a POSIX shell, as the user after a login. Only Linux's su has an option
+    for the shell: elsewhere ``-s`` has another meaning or none, and the user's own shell may be csh."""
     if kernel == "Linux":
         return ["su"] + (["-s", shell] if shell else []) + ["-", user, "-c", command]
     from thin.utils import words
@@ -87,7 +88,7 @@ def su(kernel, user, shell, command):
 
 
 def umask_of(umask):
-    """The number that octal text means, None for None. Raises CommandExecutionError."""
+    """A umask as integer from octal text, None from None. Raises CommandExecutionError."""
     if umask is None:
         return None
     digits = str(umask).lstrip("0")
@@ -100,7 +101,7 @@ def umask_of(umask):
 
 
 def success(retcodes, stdout, stderr):
-    """(exit codes, parts of stdout, parts of stderr) that mean success, each a list. Raises SaltInvocationError."""
+    """The lists (exit codes, parts of stdout, parts of stderr) that mean success. Raises SaltInvocationError."""
 
     def listed(value):
         if value is None:
@@ -117,7 +118,7 @@ def success(retcodes, stdout, stderr):
 
 
 def nobody(runas, group):
-    """The words for a user or group that does not exist."""
+    """The error text for a user or group that does not exist."""
     import pwd
 
     if runas:
@@ -137,7 +138,7 @@ def directory(cwd, runas):
 
 
 def variables(env):
-    """``env``, a dict or a list of them, as one dict of texts; a variable without a value is empty."""
+    """``env``, a dict or a list of dicts, as one dict of strings; a variable without a value is empty."""
     if isinstance(env, list):
         merged = {}
         for item in env:
@@ -152,7 +153,8 @@ def variables(env):
 
 
 def environment(env, plain_locale, clean, prepend_path):
-    """All variables of the program: ``env``, the locale C if it sets none, and the own environment unless ``clean``."""
+    """The environment of a program: ``env``, the locale C if ``plain_locale`` and ``env`` sets none, and our own
+    environment unless ``clean``."""
     if plain_locale:
         for name in ["LC_" + part for part in _LOCALE] + ["LANGUAGE"]:
             env.setdefault(name, "C")
@@ -165,7 +167,7 @@ def environment(env, plain_locale, clean, prepend_path):
 
 
 def answer(result, encoding, rstrip, good):
-    """``pid``, ``retcode`` (0 if ``good`` accepts it), ``stdout`` and ``stderr`` of a finished program."""
+    """``pid``, ``retcode`` (0 if ``good`` accepts it), ``stdout`` and ``stderr`` of a program's Result."""
     ret = {"pid": result.pid, "retcode": result.retcode, "stdout": "", "stderr": ""}
     for name in ("stdout", "stderr"):
         text = getattr(result, name).decode(encoding, "replace")
@@ -180,8 +182,8 @@ def answer(result, encoding, rstrip, good):
     return ret
 
 
-def known_shells():
-    """The shells of /etc/shells, None without such a file."""
+def valid_shells():
+    """The shells in /etc/shells, None if there is no such file."""
     try:
         with open("/etc/shells", "rb") as handle:
             lines = handle.read().decode("utf-8", "replace").split("\n")

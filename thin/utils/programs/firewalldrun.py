@@ -1,11 +1,11 @@
-"""How firewall-cmd is run, and how its options name a zone."""
+"""Runs firewall-cmd, and builds its option for a zone."""
 
 from thin import process
 from thin.exceptions import CommandExecutionError
 
 
 def run(salt, words, permanent=False):
-    """What firewall-cmd prints. ``salt``: the execution functions. Raises CommandExecutionError with its words."""
+    """The output of firewall-cmd. ``salt``: the execution functions. Raises CommandExecutionError with its error."""
     program = process.which("firewall-cmd")
     done = salt["cmd.run_all"](
         [program] + words + (["--permanent"] if permanent else []), python_shell=False, env={"LC_ALL": "C"}
@@ -16,5 +16,5 @@ def run(salt, words, permanent=False):
 
 
 def zone_option(zone):
-    """The option for a zone as a list; [] for the default one."""
+    """The option for a zone as a list; [] for the default zone."""
     return ["--zone=%s" % zone] if zone else []

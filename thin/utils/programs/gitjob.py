@@ -1,4 +1,4 @@
-"""A checkout that a state of git makes or keeps: what git.latest, git.cloned and git.detached share."""
+"""A checkout that a git state makes or updates: the common part of git.latest, git.cloned and git.detached."""
 
 import os
 
@@ -17,7 +17,7 @@ class Job(object):
         self.https = {"https_user": self.https_user, "https_pass": self.https_pass}
 
     def done(self):
-        """The state's return, however the job ends."""
+        """Run the steps of the state. Returns its return."""
         try:
             self.check()
             self.run()
@@ -28,7 +28,7 @@ class Job(object):
         return self.ret
 
     def check(self):
-        """Look at the arguments. Raises Done for those that make no sense."""
+        """Check the arguments. Raises Done if they are invalid."""
         unknown = sorted(key for key in self.kwargs if not key.startswith("__"))
         if unknown:
             raise Done(False, "The following keyword arguments are not valid: %s" % ", ".join(unknown))
@@ -52,13 +52,13 @@ class Job(object):
         self.salt["git.check_url"](self.name, **self.https)
 
     def git(self, function, *args, **kwargs):
-        """A function of the module git on the target, as the user."""
+        """Call a function of the module git on the target, as the user."""
         return self.salt["git." + function](
             self.target, *args, user=self.user, output_encoding=self.output_encoding, **kwargs
         )
 
     def tried(self, function, *args, **kwargs):
-        """The same, None on failure."""
+        """As ``git``, but None on failure."""
         try:
             return self.git(function, *args, ignore_retcode=True, **kwargs)
         except CommandExecutionError:
@@ -72,7 +72,8 @@ class Job(object):
         self.comments.append(words % values if values else words)
 
     def make_room(self, in_test):
-        """The target is not there, or empty; ``in_test``: changes of a dry run that would empty it."""
+        """Empty the target if ``force_clone`` allows it. Raises Done if it is not empty, or in a dry run that would
+        empty it; ``in_test``: the changes of that."""
         contents = os.listdir(self.target) if os.path.isdir(self.target) else []
         if os.path.isdir(self.target) and self.force_clone:
             if self.test:

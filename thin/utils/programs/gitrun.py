@@ -1,8 +1,7 @@
-"""How git is called: never asking, in English, in a folder that stays the same one, with keys and passwords that no
-other process can see.
+"""Runs git without prompts, in English, in an open folder, with keys and passwords that no other process can see.
 
-A password for https goes to git by the environment and a helper that git asks (GIT_ASKPASS): never in a URL, so neither
-in the list of processes nor in the repository's configuration.
+git reads a password for https from the environment by a helper program (GIT_ASKPASS). It is never in a URL, and so
+neither in the list of processes nor in the repository's configuration.
 """
 
 import os
@@ -13,11 +12,11 @@ from thin.utils.files import safepath
 from thin.utils.programs.commands import OpenFolder
 
 ENVIRONMENT = {"LC_ALL": "C", "GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0"}
-#: What git calls for ssh; %s: the key. It is a program because git before 2.3 knows GIT_SSH alone. OpenSSH before 7.6
-#: does not know `accept-new`: there a host that has a key already has to show that one, and another may bring one.
-#: An option of one letter in the list takes the word after it; where no host is seen, no new key is taken. What the
-#: host is called in known_hosts, and where these are, `ssh -G` says; OpenSSH before 6.8 does not have that, and takes
-#: no new key where a configuration may give the host another name.
+#: The program that git runs in place of ssh; %s: the key. It is a program because git before 2.3 has only GIT_SSH.
+#: OpenSSH before 7.6 has no `accept-new`: with it, a host with a key in known_hosts must have that key, and for another
+#: host a new key is accepted. Options of one letter in the list have an argument. If no host is found among the
+#: arguments, no new key is accepted. `ssh -G` prints the host's name in known_hosts, and the paths of these files.
+#: OpenSSH before 6.8 has no -G; then no new key is accepted if a configuration may give the host another name.
 SSH = """#!/bin/sh
 check=accept-new
 case $(ssh -V 2>&1) in
@@ -63,12 +62,12 @@ _LOGIN = re.compile(r"(\b[a-z+]+://)[^/@\s']+@")
 
 
 def redact(text):
-    """The text with the user and password of each URL in it hidden."""
+    """The text with user and password of each URL in it hidden."""
     return _LOGIN.sub(r"\1<redacted>@", text)
 
 
 def checked_url(url, user, password):
-    """The URL. Raises SaltInvocationError for a user or password with a URL that is not https."""
+    """The URL. Raises SaltInvocationError if a user or password is given and the URL is not https."""
     if (user or password) and not str(url).startswith("https://"):
         raise SaltInvocationError("Basic Auth only supported for HTTPS")
     if password and not user:
@@ -77,9 +76,9 @@ def checked_url(url, user, password):
 
 
 class Keys(object):
-    """Environment variables for git's login; temporary files are removed afterwards.
+    """Environment variables for git's login. A context manager that removes temporary files.
 
-    ``owner``: the user that git runs as, who must be able to read them. ``fetch(url)`` gives a local path.
+    ``owner``: the user that git runs as, who must be able to read them. ``fetch(url)`` returns a local path.
     """
 
     def __init__(self, identity, https_user, https_pass, owner, fetch):
@@ -153,10 +152,10 @@ def run(
     https_pass=None,
     settings=(),
 ):
-    """cmd.run_all's return of git. Several identities are tried one after the other.
+    """The return of cmd.run_all for git. If there are several identities, they are tried in order.
 
     ``salt``: the execution functions; ``settings``: environment variables.
-    Raises CommandExecutionError with git's words, unless ``failhard`` is off and there is no identity.
+    Raises CommandExecutionError with git's error, unless ``failhard`` is False and there is no identity.
     """
     errors = []
     for key in identity if isinstance(identity, list) else [identity]:
@@ -188,7 +187,7 @@ def run(
 
 
 def repository_path(cwd, user):
-    """The path of a repository, with ``~`` as the user's home. Raises SaltInvocationError for a relative one."""
+    """The path of a repository, with ``~`` as the user's home. Raises SaltInvocationError for a relative path."""
     cwd = str(cwd)
     path = os.path.expanduser("~" + user + cwd[1:] if user and (cwd == "~" or cwd.startswith("~/")) else cwd)
     if not os.path.isabs(path):
@@ -197,8 +196,8 @@ def repository_path(cwd, user):
 
 
 class Opened(object):
-    """The working directory of git. For root an open folder, in whose place no user can put a link to another
-    repository.
+    """git's working directory, a context manager. For root it is an open folder, so that no user can replace it by a
+    link to another repository.
     """
 
     def __init__(self, path, user):
@@ -212,7 +211,7 @@ class Opened(object):
                     self.place = OpenFolder(place.enter(), self.path)
             except safepath.Refused:
                 raise
-            except OSError as exc:  # it was there a moment ago
+            except OSError as exc:  # it existed when it was checked
                 raise CommandExecutionError("Cannot enter the repository '%s': %s" % (self.path, exc.strerror))
         return self.place
 
@@ -222,12 +221,13 @@ class Opened(object):
 
 
 def command_words(git_opts, command, opts=""):
-    """The words of a git command, with git's own options before it and the command's options after it."""
+    """The argv of a git command, with git's own options before it and the command's options after it."""
     return options(git_opts) + [command] + options(opts)
 
 
 def taken(kwargs, *names):
-    """The arguments whose names Python has for itself. Raises SaltInvocationError for others."""
+    """The arguments with these names, which are keywords or built-ins of Python. Raises SaltInvocationError for
+    others."""
     found = [kwargs.pop(name, None) for name in names]
     left = sorted(key for key in kwargs if not key.startswith("__"))
     if left:
@@ -236,12 +236,12 @@ def taken(kwargs, *names):
 
 
 def several(given):
-    """A list, or words with commas between them, as a list of texts."""
+    """A list of strings from a list or a comma-separated string."""
     return [str(one).strip() for one in (given if isinstance(given, (list, tuple)) else str(given).split(","))]
 
 
 def options(given):
-    """Options as a list of words; a ``--`` at the end is left out."""
+    """Options as a list of words, without a ``--`` at the end."""
     from thin.utils import words
 
     if isinstance(given, (list, tuple)):
@@ -251,14 +251,15 @@ def options(given):
     return found[:-1] if found and found[-1] == "--" else found
 
 
-#: a line of git fetch about a reference that was updated
+#: A line of git fetch about an updated reference.
 _UPDATED = re.compile(
     r"[\s*]*(?:([0-9a-f]+)\.\.([0-9a-f]+)|\[(?:new (tag|branch)|tag update)\])\s+(.+)->", re.IGNORECASE
 )
 
 
 def fetched(output):
-    """``{"new tags", "new branches", "updated tags": [names], "updated branches": {name: {"old", "new"}}}``."""
+    """``{"new tags", "new branches", "updated tags": [names], "updated branches": {name: {"old", "new"}}}`` from the
+    output of git fetch."""
     found = {}
     for line in output.split("\n"):
         match = _UPDATED.match(line)

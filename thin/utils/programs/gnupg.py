@@ -1,4 +1,4 @@
-"""Running gpg(1), and parsing its output: keys and status lines."""
+"""Runs gpg(1), and parses its output: keys and status lines."""
 
 import os
 
@@ -17,16 +17,16 @@ TRUST = {
     "d": "Disabled",
     "-": "Unknown",
 }
-#: A home has keys where one of these is.
+#: A home that contains one of these has keys.
 _KEYRINGS = ("pubring.kbx", "pubring.gpg", "secring.gpg", "public-keys.d")
 
 
 class Gpg(object):
     """gpg of a user, with a home and a keyring.
 
-    ``user`` is who runs it (salt: root, with Salt's own home); without one, the user of this process. ``reads``: no key
-    comes or goes, so that a home without keys is left as it is, where gpg would fill it with empty files. Raises
-    SaltInvocationError for what cannot be: a user who is not there, several keyrings.
+    ``user``: who runs it, by default the user of this process (salt: root, with Salt's own home). ``reads``: keys are
+    not added or removed; then gpg does not use a home without keys, because it would create empty files there. Raises
+    SaltInvocationError for a user that does not exist, and for several keyrings.
     """
 
     def __init__(self, user=None, gnupghome=None, keyring=None, reads=False):
@@ -47,7 +47,7 @@ class Gpg(object):
         if gnupghome and not self._apart:
             self._options += ["--homedir", gnupghome]
             self._make(gnupghome)
-        if self._apart:  # what else is in the home counts all the same
+        if self._apart:  # the other files of the home are used in any case
             if keyring and "/" not in keyring:
                 keyring = os.path.join(home, keyring)
             if os.path.exists(os.path.join(home, "gpg.conf")):
@@ -56,9 +56,9 @@ class Gpg(object):
             self._options += ["--no-default-keyring", "--keyring", keyring]
 
     def run(self, argv, stdin=None, passphrase=None, status="1"):
-        """The Result of gpg. Its status lines are on stdout, with ``status="2"`` on stderr among its words for people.
+        """The Result of gpg. Status lines are on stdout; with ``status="2"`` on stderr, among its messages.
 
-        ``passphrase``: the key's; it goes to stdin, before the data.
+        ``passphrase``: of the key; it is written to stdin, before the data.
         """
         options = [status if word == "1" else word for word in self._options]
         data = stdin or b""
@@ -80,7 +80,7 @@ class Gpg(object):
                 osutil.rmtree(empty, ignore_errors=True)
 
     def keys(self, argv, stdin=None):
-        """The keys that a command lists, as Salt shows them."""
+        """The keys that a command lists, in Salt's shape."""
         options = ["--with-colons", "--fixed-list-mode", "--with-fingerprint", "--with-fingerprint"]
         return shown(text(self.run(options + argv, stdin).stdout))
 
@@ -100,19 +100,19 @@ def text(data):
 
 
 def status(done, *words):
-    """The arguments of each status line with one of these words, in order."""
+    """The arguments of each status line with one of these keywords, in order."""
     lines = [line.split(" ") for line in text(done.stdout + b"\n" + done.stderr).split("\n")]
     return [line[2:] for line in lines if line[0] == "[GNUPG:]" and len(line) > 1 and line[1] in words]
 
 
 def said(done):
-    """gpg's words for people."""
+    """gpg's messages for people."""
     lines = text(done.stderr).strip().split("\n")
     return "\n".join(line for line in lines if not line.startswith("[GNUPG:]"))
 
 
 def plain(data):
-    """Text, where the bytes are one."""
+    """The bytes as text if they are UTF-8, else unchanged."""
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError:
@@ -120,8 +120,8 @@ def plain(data):
 
 
 def shown(colons):
-    """Keys of a listing with colons: ``[{"keyid", "fingerprint", "uids", "created", "expires", "expired",
-    "keyLength", "trust", "ownerTrust", "subkeys"}]``; what is not said is not there."""
+    """Keys from a listing with colons: ``[{"keyid", "fingerprint", "uids", "created", "expires", "expired",
+    "keyLength", "trust", "ownerTrust", "subkeys"}]``, without the properties that it does not have."""
     found, current = [], None
     for line in colons.split("\n"):
         fields = line.split(":")

@@ -2,23 +2,23 @@
 
 
 def run(run_all, command, quiet=False):
-    """What cmd.run_all returns of a command; ``quiet``: its failure is not logged."""
+    """The return of cmd.run_all for a command; ``quiet``: do not log a failure."""
     return run_all(command, python_shell=False, ignore_retcode=quiet)
 
 
 def said(done, well):
-    """``well``, or the words of a command that failed."""
+    """``well``, or the error of a failed command."""
     return done["stderr"].strip() if done["retcode"] else well
 
 
 def yes(force):
-    """The option that confirms prompts, or suppresses output."""
+    """The option that confirms prompts (``force``), or the one that suppresses output."""
     return "--yes" if force else "-qq"
 
 
 def rows(run_all, command, name, fields, quiet):
-    """A dict for each line of a ``...display -c``; none on failure."""
+    """A dict for each line of a ``...display -c``; [] on failure."""
     done = run(run_all, [command, "-c"] + ([name] if name else []), quiet)
     found = [line.strip().split(":") for line in done["stdout"].splitlines()] if not done["retcode"] else ()
-    # a device that nobody uses yet is a sentence, not a row
+    # an unused device is printed as a sentence, which has too few columns
     return [dict(zip(fields, row)) for row in found if len(row) >= len(fields)]

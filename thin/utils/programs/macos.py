@@ -1,4 +1,4 @@
-"""Shared code of the modules for macOS: running its tools, and parsing their output. Salt: salt.utils.mac_utils"""
+"""The common part of the modules for macOS: runs its tools, and parses their output. Salt: salt.utils.mac_utils"""
 
 from thin.exceptions import CommandExecutionError, SaltInvocationError
 
@@ -17,7 +17,7 @@ def ask(salt, command, **options):
 
 
 def value(text):
-    """What comes after the name in ``Time Zone: Europe/Paris``."""
+    """The text after the name in ``Time Zone: Europe/Paris``."""
     for sign in (": ", ":\n"):
         if sign in text:
             return text.split(sign)[1]
@@ -25,7 +25,7 @@ def value(text):
 
 
 def on_off(given):
-    """``on`` or ``off`` of what an SLS may say. Raises SaltInvocationError for other words."""
+    """``on`` or ``off`` from a value in an SLS. Raises SaltInvocationError for other values."""
     if not isinstance(given, str):
         return "on" if given else "off"
     if given.lower() not in ("on", "off", "yes", "no"):

@@ -1,8 +1,8 @@
 """Runs SQL with MySQL's or MariaDB's command-line client: SQL on stdin, results as XML.
 
-The password is in the client's environment. No option file is read but the one that is asked for, and that one here:
-which groups count, and what outweighs what, differs between clients and libraries. What a failed statement said is
-kept in ``context[ERROR]`` until somebody takes it, in Salt's words: ``MySQL Error 1045: Access denied …``.
+The password is in the client's environment. Only the requested option file is read, and it is parsed here, because
+clients and libraries differ in which groups they use and which value takes precedence. The error of a failed statement
+is stored in ``context[ERROR]`` in Salt's format until it is taken: ``MySQL Error 1045: Access denied …``.
 """
 
 import os
@@ -14,16 +14,16 @@ from thin.utils.formats.sqlwords import text
 
 log = getLogger(__name__)
 
-#: where the last failure's words are kept
+#: The key of the last error in ``__context__``.
 ERROR = "mysql.error"
 
-#: errors of the way to the server, not of a statement
+#: Errors of connecting to the server, not of a statement.
 _NO_WAY = {1040, 1044, 1045, 1049, 1129, 1130, 1203, 1226, 1698}
 
 _GROUPS = ("client", "client-server", "client-mariadb")
 _MAX_INCLUDES = 10
 
-#: names in option files -> ours
+#: Names in option files -> our names.
 _OPTIONS = {
     "host": "host",
     "user": "user",
@@ -39,26 +39,26 @@ _OPTIONS = {
     "ssl-cipher": "ssl-cipher",
 }
 
-#: names after ``connection_``; use_unicode and conv are for Salt's Python driver, and mean nothing to the client
+#: Names after ``connection_``. use_unicode and conv are for Salt's Python driver; the client does not need them.
 _CONNECTION = ("host", "user", "pass", "port", "db", "unix_socket", "default_file", "default_group", "ssl", "charset")
 _CONNECTION += ("use_unicode", "conv")
 
-#: flags of a connection that mean something to the client; the others it has anyway
+#: Flags of a connection that the client has options for; it implies the others.
 _FLAGS = {"compress": "--compress", "local_files": "--local-infile=1", "ssl": "--ssl"}
 
 
 def client():
-    """Full path of the client, or None."""
+    """The full path of the client, or None."""
     return process.which("mariadb") or process.which("mysql")
 
 
 def pop_error(context):
-    """The last error, which is then cleared; None without one."""
+    """The last error, or None; it is cleared."""
     return context.pop(ERROR, None)
 
 
 class Failure(Exception):
-    """A statement that failed. ``connected``: the server was reached, and let us in."""
+    """A statement failed. ``connected``: whether the login succeeded."""
 
     def __init__(self, words, connected):
         super(Failure, self).__init__(words)
@@ -66,9 +66,9 @@ class Failure(Exception):
 
 
 class Server(object):
-    """The connection to a server: ``connection_*`` of a call's arguments, otherwise the options ``mysql.*``.
+    """The connection to a server: ``connection_*`` of a call's arguments, by default the options ``mysql.*``.
 
-    With ``connection_default_file`` in the call nothing comes from the options.
+    If the call has ``connection_default_file``, no options are used.
     """
 
     def __init__(self, salt, context, given):
@@ -81,24 +81,24 @@ class Server(object):
                 value = salt["config.option"]("mysql." + name)
             if value:
                 found[name] = value
-        known = _from_file(found["default_file"], found.get("default_group")) if "default_file" in found else {}
+        options = _from_file(found["default_file"], found.get("default_group")) if "default_file" in found else {}
         ssl = found.pop("ssl", None)
         if isinstance(ssl, dict):
-            known.update(("ssl-%s" % str(key).replace("_", "-"), value) for key, value in ssl.items())
-        known.update(found)
-        self._password = known.get("pass")
+            options.update(("ssl-%s" % str(key).replace("_", "-"), value) for key, value in ssl.items())
+        options.update(found)
+        self._password = options.get("pass")
         words = [("host", "host"), ("user", "user"), ("port", "port"), ("unix_socket", "socket"), ("db", "database")]
         words.append(("charset", "default-character-set"))
-        words += [(key, key) for key in sorted(known) if key.startswith("ssl-")]
-        self.argv = ["--%s=%s" % (word, known[key]) for key, word in words if known.get(key)]
+        words += [(key, key) for key in sorted(options) if key.startswith("ssl-")]
+        self.argv = ["--%s=%s" % (word, options[key]) for key, word in words if options.get(key)]
         for flag in given.get("client_flags") or ():
             if str(flag).lower() in _FLAGS:
                 self.argv.append(_FLAGS[str(flag).lower()])
 
     def results(self, sql, hide=()):
-        """``[(columns, rows)]`` of all statements that have rows; raises Failure. Rows are tuples of text and None.
+        """``[(columns, rows)]`` of all statements that have rows. Raises Failure. Rows are tuples of text and None.
 
-        ``hide``: secrets in the statements, which must not show in what is said about them.
+        ``hide``: secrets in the statements, to remove from error texts.
         """
         self._context.pop(ERROR, None)
         env = {"LC_ALL": "C"}
@@ -112,7 +112,7 @@ class Server(object):
             "--binary-mode",
             "--default-character-set=utf8mb4",
         ] + self.argv
-        # quiet: rows may be secret
+        # without logging: rows may be secret
         done = self._salt["cmd.run_all"](
             argv, python_shell=False, env=env, stdin=sql, stdin_raw_newlines=True, output_loglevel="quiet", rstrip=False
         )
@@ -126,7 +126,7 @@ class Server(object):
         return _parsed(done["stdout"])
 
     def rows(self, sql, hide=()):
-        """The rows of one query; None when it failed."""
+        """The rows of one query; None on failure."""
         try:
             found = self.results(sql.rstrip(";") + ";\n", hide)
         except Failure:
@@ -134,7 +134,7 @@ class Server(object):
         return found[-1][1] if found else ()
 
     def dicts(self, sql):
-        """The rows as ``[{column: text}]``; None when it failed."""
+        """The rows as ``[{column: text}]``; None on failure."""
         try:
             found = self.results(sql.rstrip(";") + ";\n")
         except Failure:
@@ -142,17 +142,17 @@ class Server(object):
         return [dict(zip(columns, row)) for columns, rows in found for row in rows]
 
     def execute(self, sql, hide=()):
-        """Whether a statement that has no rows went well."""
+        """Whether a statement without rows succeeded."""
         return self.rows(sql, hide) is not None
 
 
 def _brief(said):
-    """(error in Salt's words, whether the login worked) from the output of the client."""
+    """(error in Salt's format, whether the login succeeded) from the output of the client."""
     found = re.search(r"ERROR (\d+) \([0-9A-Z]+\)(?: at line \d+)?(?: in file: '[^']*')?: (.*)", said, re.S)
     if not found:
         return "MySQL Error: %s" % " ".join(said.split()), False
     number = int(found.group(1))
-    # 2000 and more are the client's own
+    # errors from 2000 on are the client's own
     return "MySQL Error %d: %s" % (number, found.group(2).strip()), number not in _NO_WAY and number < 2000
 
 
@@ -165,7 +165,7 @@ def _plain(value):
 
 
 def _parsed(xml):
-    """``[(columns, rows)]`` of the client's output with ``--xml``, which escapes ``<`` and ``&`` in all values."""
+    """``[(columns, rows)]`` from the client's output with ``--xml``, which escapes ``<`` and ``&`` in all values."""
     found = []
     for result in re.split(r"<resultset\b[^>]*>", xml)[1:]:
         columns, rows = (), []
@@ -178,18 +178,18 @@ def _parsed(xml):
 
 
 def _from_file(path, group):
-    """What an option file says, by our names: its groups for all clients, then ``group``."""
+    """The options in an option file, by our names: of the groups for all clients, then of ``group``."""
     groups = _read_options(str(path), {}, 0)
-    known = {}
+    options = {}
     for name in _GROUPS + ((group,) if group else ()):
         for key, value in groups.get(name, ()):
             if key in _OPTIONS:
-                known[_OPTIONS[key]] = value
-    return known
+                options[_OPTIONS[key]] = value
+    return options
 
 
 def _read_options(path, groups, depth):
-    """{group: [(name, value)]} of an option file and those that it includes."""
+    """{group: [(name, value)]} of an option file and of those that it includes."""
     try:
         with open(os.path.expanduser(path), "rb") as handle:
             lines = handle.read().decode("utf-8", "replace").splitlines()
@@ -231,7 +231,7 @@ def _value(value):
 
 
 def statements(script):
-    """The statements of a script as the client takes them: by ``;`` outside of texts, or what DELIMITER says."""
+    """The statements of a script, separated as the client does: by ``;`` outside of strings, or by the DELIMITER."""
     found, current, at, end, mark = [], [], 0, len(script), ";"
     word = re.compile(
         r"(?:'(?:[^'\\]|\\.|'')*'|\"(?:[^\"\\]|\\.|\"\")*\"|`(?:[^`]|``)*`|/\*.*?\*/"

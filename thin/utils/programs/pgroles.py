@@ -1,10 +1,10 @@
-"""What states of PostgreSQL's users and groups share: both are roles."""
+"""The common part of the states of PostgreSQL's users and groups; both are roles."""
 
 from thin.exceptions import CommandExecutionError
 from thin.utils.formats import pgpass
 from thin.utils.programs.psql import last_error
 
-#: argument -> what ``postgres.role_get`` calls it
+#: Argument -> its name in the result of ``postgres.role_get``.
 _ATTRIBUTES = {
     "createdb": "can create databases",
     "inherit": "inherits privileges",
@@ -16,8 +16,8 @@ _ATTRIBUTES = {
 
 
 def present(salt, opts, context, kind, name, wanted, connection, refresh_password=None, default_password=None):
-    """The return of a state after which the role is there as ``wanted``: arguments of ``postgres.user_create``, whose
-    ``rolepassword`` is as the user wrote it. ``kind`` is user or group.
+    """The return of a state that makes a role as ``wanted``: arguments of ``postgres.user_create``, whose
+    ``rolepassword`` is in the form that the user gave. ``kind`` is user or group.
     """
     title = kind.capitalize()
     ret = {"name": name, "changes": {}, "result": True, "comment": "%s %s is already present" % (title, name)}
@@ -54,7 +54,7 @@ def present(salt, opts, context, kind, name, wanted, connection, refresh_passwor
 
 
 def _differing(salt, found, wanted, connection):
-    """{argument: value} to change; True means a password."""
+    """{argument: value} of the differences; True for a password."""
     update = {
         key: wanted[key] for key in _ATTRIBUTES if wanted[key] is not None and found[_ATTRIBUTES[key]] != wanted[key]
     }
@@ -73,7 +73,8 @@ def _differing(salt, found, wanted, connection):
 
 
 def _moment(salt, until, connection):
-    """The time that the server takes this text for; None for infinity. Raises CommandExecutionError for none."""
+    """The time that the server understands by this text; None for infinity. Raises CommandExecutionError for an invalid
+    one."""
     import datetime
 
     query = "SELECT '%s'::timestamp(0) AS dt" % str(until).replace("'", "''")
@@ -87,7 +88,7 @@ def _moment(salt, until, connection):
 
 
 def absent(salt, opts, context, kind, name, connection):
-    """The return of a state after which there is no such role."""
+    """The return of a state that removes a role."""
     title = kind.capitalize()
     ret = {"name": name, "changes": {}, "result": True, "comment": ""}
     if not salt["postgres.user_exists"](name, **connection):

@@ -1,12 +1,13 @@
-"""Downloaded package files: their paths and data."""
+"""Paths and data of downloaded package files."""
 
 import os
 
 
 def downloaded(folder, about, ending=".rpm"):
-    """``{name: {version: {"path", "size", "creation_date_time", "creation_date_time_t"}}}`` of all files below.
+    """``{name: {version: {"path", "size", "creation_date_time", "creation_date_time_t"}}}`` of all files below a
+    folder.
 
-    ``about(path)`` gives a file's ``{"name", "version"}``, or None where it is no package.
+    ``about(path)`` returns a file's ``{"name", "version"}``, or None if it is no package.
     """
     import datetime
 

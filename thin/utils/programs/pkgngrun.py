@@ -7,14 +7,14 @@ _ENVIRONMENT = {"ASSUME_ALWAYS_YES": "YES"}
 
 
 def refused(grains):
-    """Why this system is not one of them, "" when it is."""
+    """The reason if the system is not FreeBSD or the like, so that pkg is not its package manager; else ""."""
     if grains.get("kernel") == "DragonFly" or grains.get("os") == "FreeBSD":
         return ""
     return "The pkgng execution module cannot be loaded: only available on FreeBSD and DragonFly."
 
 
 def place(jail=None, chroot=None, root=None):
-    """pkg's own words for where to work: the first that is given."""
+    """pkg's options for the place to work in, from the first argument that is given."""
     for option, value in (("-j", jail), ("-c", chroot), ("-r", root)):
         if value:
             return [option, str(value)]
@@ -22,5 +22,5 @@ def place(jail=None, chroot=None, root=None):
 
 
 def run(salt, opts, where, args, env=None):
-    """What cmd.run_all returns of ``pkg ARGS``."""
+    """The return of cmd.run_all for ``pkg ARGS``."""
     return pkgrun.run(salt["cmd.run_all"], opts, ["pkg"] + where + args, _BUSY, env, _ENVIRONMENT)

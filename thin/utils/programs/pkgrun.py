@@ -1,6 +1,6 @@
-"""Runs package managers so that they never ask, speak English, and wait for each other's locks up to a limit.
+"""Runs package managers without prompts and in English, and waits for their locks up to a limit.
 
-Also keeps what they said of the installed packages for as long as their database is the same file.
+Also caches their output about installed packages as long as their database file does not change.
 """
 
 from thin.utils.files import safepath
@@ -15,9 +15,11 @@ def lock_timeout(opts):
 
 
 def run(run_all, opts, command, busy, env=None, environment=None, **options):
-    """What ``run_all`` (cmd.run_all) returns; run again while ``busy(done)``: another process holds the lock.
+    """The return of ``run_all`` (cmd.run_all); runs the command again while ``busy(done)``: another process has the
+    lock.
 
-    ``env``: more variables, as a dict or a list of dicts; ``environment``: what is set beside LC_ALL in any case.
+    ``env``: additional variables, a dict or a list of dicts; ``environment``: variables that are set in addition to
+    LC_ALL.
     """
     import time
 
@@ -36,7 +38,7 @@ def run(run_all, opts, command, busy, env=None, environment=None, **options):
 
 
 def says(*parts):
-    """A ``busy``: whether a failed command's output has one of these texts."""
+    """A function ``busy(done)``: whether the output of a failed command contains one of these texts."""
 
     def busy(done):
         text = "%s\n%s" % (done["stderr"], done["stdout"])
@@ -46,12 +48,12 @@ def says(*parts):
 
 
 def remembered(context, key, paths, read):
-    """What ``read()`` gives, read again only when one of the files is another one than at the last look."""
+    """The value of ``read()``, stored in ``context``; it is called again only if one of the files has changed."""
     stamp = [_stamp(path) for path in paths]
-    known = context.get(key)
-    if not (isinstance(known, dict) and known.get("stamp") == stamp) or not any(stamp):
-        known = context[key] = {"stamp": stamp, "value": read()}
-    return known["value"]
+    cached = context.get(key)
+    if not (isinstance(cached, dict) and cached.get("stamp") == stamp) or not any(stamp):
+        cached = context[key] = {"stamp": stamp, "value": read()}
+    return cached["value"]
 
 
 def _stamp(path):
@@ -65,7 +67,8 @@ def _stamp(path):
 
 
 def refreshed(context, opts):
-    """The lists are refreshed: clear the mark of states.pkg, and the file that Salt's own code checks."""
+    """Record that the package lists were refreshed: clear the flag of states.pkg, and the file that Salt's code
+    checks."""
     import os
 
     context.pop("pkg.refresh", None)
@@ -76,12 +79,12 @@ def refreshed(context, opts):
 
 
 def words(done):
-    """The error of a failed command: its error lines, otherwise its output."""
+    """The error of a failed command: its error lines, else its output."""
     return (done["stderr"] or "").strip() or (done["stdout"] or "").strip()
 
 
 def listed(value):
-    """A list from a list, a comma-separated text or None."""
+    """A list from a list, a comma-separated string or None."""
     if value is None or value == "":
         return []
     if isinstance(value, (list, tuple)):
@@ -90,9 +93,10 @@ def listed(value):
 
 
 def upgraded(before, done, after):
-    """``{name: {"old", "new"}}`` of an upgrade: ``done`` is its cmd.run_all, the others are ``{name: version}``.
+    """``{name: {"old", "new"}}`` of an upgrade. ``done``: its return of cmd.run_all; the others are ``{name:
+    version}``.
 
-    Raises CommandExecutionError, whose ``info`` has the ``changes`` and the ``result``, when it failed.
+    Raises CommandExecutionError if it failed; ``info`` has the ``changes`` and the ``result``.
     """
     from thin.exceptions import CommandExecutionError
     from thin.utils.packages import pkgspec
@@ -104,10 +108,10 @@ def upgraded(before, done, after):
 
 
 def changed(look, act, problem):
-    """``{name: {"old", "new"}}`` of what differs in ``look()`` (``{name: version}``) before and after ``act()``.
+    """``{name: {"old", "new"}}`` of the differences of ``look()`` (``{name: version}``) before and after ``act()``.
 
-    ``act()`` gives the complaints. With any of them: raises CommandExecutionError ``problem``, whose ``info`` has these
-    ``errors`` and the ``changes``.
+    ``act()`` returns a list of errors. If it is not empty, raises CommandExecutionError ``problem``, whose ``info`` has
+    these ``errors`` and the ``changes``.
     """
     from thin.exceptions import CommandExecutionError
     from thin.utils.packages import pkgspec

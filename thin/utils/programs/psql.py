@@ -1,7 +1,7 @@
-"""Runs SQL with ``psql``: without prompts, with CSV output, and without secrets in argument lists.
+"""Runs SQL with ``psql``: without prompts, with CSV output, and without secrets in arguments.
 
-Modules make a ``Server`` per call. What a failed command said is kept in ``context[ERROR]`` until somebody takes it:
-Salt's functions return only False, and a state's comment shall say why.
+Modules make a ``Server`` for each call. The error of a failed command is stored in ``context[ERROR]`` until it is
+taken: Salt's functions only return False, and the state's comment needs the reason.
 """
 
 import os
@@ -11,48 +11,48 @@ from thin.log import getLogger
 
 log = getLogger(__name__)
 
-#: where the last failure's words are kept
+#: The key of the last error in ``__context__``.
 ERROR = "postgres.error"
 
-#: nothing for people in the output: no tags of commands, errors in one line and without the text of the statement
+#: Output without command tags; errors in one line and without the text of the statement.
 _TERSE = ["--quiet", "--set", "VERBOSITY=terse", "--set", "ON_ERROR_STOP=1"]
 
 
 def binary(salt, name):
-    """Full path of one of PostgreSQL's programs, in ``postgres.bins_dir`` first; None without it."""
+    """The full path of a PostgreSQL program, searched in ``postgres.bins_dir`` first; None if it is missing."""
     folder = salt["config.option"]("postgres.bins_dir")
     return (process.which(os.path.join(folder, name)) if folder else None) or process.which(name)
 
 
 def system_user(grains):
-    """The account that servers run as, which is their superuser too."""
+    """The account that servers run as; its role is their superuser."""
     return "_postgresql" if grains.get("os_family") == "OpenBSD" else "postgres"
 
 
 def ident(name):
-    """A name of an object as SQL wants it."""
+    """A quoted identifier."""
     return '"%s"' % str(name).replace('"', '""')
 
 
 def text(value):
-    """A value as SQL wants it."""
+    """A quoted string."""
     return "'%s'" % str(value).replace("'", "''")
 
 
 def role(name):
-    """A role's name for GRANT and REVOKE; ``public`` means all roles."""
+    """A role for GRANT and REVOKE, quoted; ``public`` means all roles and is not."""
     return "PUBLIC" if str(name).lower() == "public" else ident(name)
 
 
 def last_error(context):
-    """ ": " and the error of psql, once; empty text without one."""
+    """ ": " and the last error of psql, which is cleared; "" if there is none."""
     said = context.pop(ERROR, "")
     return ": " + said if said else ""
 
 
 class Server(object):
-    """How to reach a server: ``user``, ``host``, ``port``, ``database`` and ``password`` default to the options
-    ``postgres.user`` and so on; ``runas`` is the account to run psql as, the server's own for a local socket.
+    """The connection to a server. ``user``, ``host``, ``port``, ``database`` and ``password`` default to the options
+    ``postgres.user`` and so on; ``runas``: the account to run psql as, by default the server's for a local socket.
     """
 
     def __init__(
@@ -81,7 +81,7 @@ class Server(object):
             self._env["PATH"] = os.environ.get("PATH", os.defpath)
 
     def rows(self, query, write=False):
-        """``[{column: text}]`` of a query; None when it failed. ``write``: it changes something, too."""
+        """``[{column: text}]`` of a query; None on failure. ``write``: it changes data, too."""
         import csv
         import io
 
@@ -89,7 +89,7 @@ class Server(object):
         if write:
             sql = "START TRANSACTION READ WRITE;\n%s\nCOMMIT TRANSACTION;" % sql
         sql = "SET datestyle TO 'ISO, MDY';\n" + sql
-        # what comes by stdin may have commands of psql's own, which begin with a backslash and can do anything
+        # On stdin, psql would execute a backslash as the beginning of one of its own commands.
         done = self._psql(_TERSE + ["-c", sql]) if "\\" in query else self._psql(_TERSE, sql)
         if done["retcode"] != 0:
             return None
@@ -98,15 +98,16 @@ class Server(object):
         return [dict(zip(header, line)) for line in lines if line]
 
     def execute(self, sql):
-        """The cmd.run_all return of statements, executed one by one, or together if one call has several."""
+        """The return of cmd.run_all for SQL statements. Each is a transaction of its own, unless one argument has
+        several."""
         return self._psql(["-c", sql])
 
     def secretly(self, sql):
-        """The same in one transaction, for statements with a secret, which are passed on stdin."""
+        """As ``execute``, in one transaction, for statements with a secret: they are passed on stdin."""
         return self._psql(_TERSE + ["--single-transaction"], sql + ";\n")
 
     def script(self, sql):
-        """The same for many statements, which see to their transaction themselves."""
+        """As ``secretly``, for many statements that contain their own transactions."""
         return self._psql(_TERSE, sql)
 
     def _psql(self, arguments, stdin=None):

@@ -1,4 +1,4 @@
-"""Running rabbitmqctl, its account, and its output."""
+"""Runs rabbitmqctl, and parses its output."""
 
 import os
 
@@ -8,12 +8,12 @@ from thin.utils.files import serial
 
 OWNER = "rabbitmq"
 
-#: that it is UTF-8 is what Erlang asks of a locale; it warns about others
+#: Erlang expects a UTF-8 locale, and warns about others.
 ENVIRONMENT = {"LC_ALL": "C.UTF-8"}
 
 
 def account(runas):
-    """The account to run programs as: ``runas``, else the broker's where we are root and there is one, else None."""
+    """The account to run programs as: ``runas``, else as root the broker's account if it exists, else None."""
     if runas is not None or os.geteuid() != 0:
         return runas
     import pwd
@@ -25,7 +25,7 @@ def account(runas):
 
 
 def ctl(salt, argv, runas, stdin=None, quiet=False):
-    """The cmd.run_all return of rabbitmqctl; ``salt``: the execution functions, ``quiet``: do not log."""
+    """The return of cmd.run_all for rabbitmqctl; ``salt``: the execution functions, ``quiet``: do not log."""
     argv = [process.which("rabbitmqctl") or "rabbitmqctl"] + [str(word) for word in argv]
     level = "quiet" if stdin is not None or quiet else "debug"
     return salt["cmd.run_all"](
@@ -46,7 +46,7 @@ def good(done):
 
 
 def checked(done):
-    """The output of a program. Raises CommandExecutionError with it on failure."""
+    """The output of a program. Raises CommandExecutionError with it if the program failed."""
     if not good(done):
         said = done["stderr"].strip() or done["stdout"].strip()
         raise CommandExecutionError("RabbitMQ command failed: %s" % said)
@@ -54,12 +54,12 @@ def checked(done):
 
 
 def answer(done, word):
-    """``{word: output of the program}``, as Salt returns it. Raises CommandExecutionError."""
+    """``{word: output of the program}``, Salt's return. Raises CommandExecutionError."""
     return {word: checked(done)}
 
 
 def listed(salt, argv, runas):
-    """The rows of one of rabbitmqctl's lists, as dicts. Raises CommandExecutionError."""
+    """The rows of one of rabbitmqctl's lists as dicts. Raises CommandExecutionError."""
     return serial.loads(checked(ctl(salt, [argv[0], "-q", "--formatter=json"] + argv[1:], runas, quiet=True)) or "[]")
 
 

@@ -1,8 +1,8 @@
-"""Redis' own protocol (RESP 2) over a socket: a call is an array of texts, an answer has a type and is short.
+"""A client for Redis' protocol (RESP 2): a request is an array of strings, an answer is a value with a type.
 
-``*2`` and then twice a length and a text asks; ``+OK``, ``-ERR why``, ``:1``, ``$3`` and a text, ``*2`` and two answers
-are what comes back; ``$-1`` and ``*-1`` are nothing. So no client need be there, and a password is no argument of a
-program. The errors have the names that Python's library for Redis gives them.
+``*2`` and two strings with their lengths are a request; ``+OK``, ``-ERR reason``, ``:1``, ``$3`` and a string, ``*2``
+and two answers are answers; ``$-1`` and ``*-1`` are null. So no client program is needed, and a password is no argument
+of one. The exceptions have the names of those in Python's library for Redis.
 """
 
 import socket
@@ -20,14 +20,14 @@ class ResponseError(CommandExecutionError):
 
 
 class ConnectionError(CommandExecutionError):
-    """There is no connection, or no longer."""
+    """The connection cannot be made, or was lost."""
 
 
 class Client(object):
-    """A connection to ``host`` (a path: a Unix socket), for ``with``. Raises ConnectionError and ResponseError.
+    """A connection to ``host`` (a path: a Unix socket), a context manager. Raises ConnectionError and ResponseError.
 
-    ``user`` is one of the server's accounts, ``timeout`` seconds for each wait, ``max_size`` bytes of a text that it
-    answers (None: any), ``tls`` an ssl.SSLContext.
+    ``user``: one of the server's accounts; ``timeout``: seconds of each wait; ``max_size``: bytes of a string in an
+    answer (None: no limit); ``tls``: an ssl.SSLContext.
     """
 
     def __init__(self, host, port, db=None, password=None, user=None, timeout=TIMEOUT, max_size=None, tls=None):
@@ -65,7 +65,7 @@ class Client(object):
         self._socket.close()
 
     def __call__(self, *words):
-        """The answer: text, int, None, or a list of such."""
+        """Send a command. Returns the answer: text, int, None, or a list of these."""
         parts = [str(word).encode("utf-8", "surrogateescape") for word in words]
         data = b"*%d\r\n" % len(parts) + b"".join(b"$%d\r\n%s\r\n" % (len(part), part) for part in parts)
         try:
@@ -101,7 +101,7 @@ class Client(object):
 
 
 def configured(option, host=None, port=None, db=None, password=None):
-    """A client with the given arguments, otherwise the options ``redis.host`` and so on; ``option``: config.option."""
+    """A client with the given arguments, by default the options ``redis.host`` and so on; ``option``: config.option."""
     return Client(
         host or option("redis.host"),
         port or option("redis.port"),
@@ -111,17 +111,17 @@ def configured(option, host=None, port=None, db=None, password=None):
 
 
 def named(options):
-    """The connection out of keyword arguments, which it takes away."""
+    """(host, port, db, password), removed from the keyword arguments."""
     return tuple(options.pop(name, None) for name in ("host", "port", "db", "password"))
 
 
 def pairs(answer):
-    """An answer of names and values by turns as a dict."""
+    """A dict from an answer with names and values in turn."""
     return dict(zip(answer[::2], answer[1::2]))
 
 
 def information(text):
-    """``{name: value}`` of what INFO says: numbers, text, lists, and dicts such as ``keys=1,expires=0``."""
+    """``{name: value}`` from the output of INFO: numbers, text, lists, and dicts such as ``keys=1,expires=0``."""
     found = {}
     for line in text.splitlines():
         name, colon, value = line.partition(":")

@@ -1,9 +1,9 @@
-"""Runs dnf, dnf5, tdnf or yum, whichever is there, so that they never ask and wait for locks up to a limit."""
+"""Runs the first of dnf5, dnf, tdnf and yum that is installed, without prompts, and waits for locks up to a limit."""
 
 from thin import process
 from thin.utils.programs import pkgrun
 
-#: systems with yum whose family is not RedHat
+#: Systems with yum whose os_family is not RedHat.
 OTHERS = (
     "amazon",
     "xcp",
@@ -28,7 +28,7 @@ _EXIT_ON_LOCK = ["--setopt=exit_on_lock=1"]
 
 
 def refused(grains, opts):
-    """Why this system is not one of them, "" when it is."""
+    """The reason if the system does not use yum or dnf, else ""."""
     system, family = (grains.get("os") or "").lower(), grains.get("os_family")
     if family != "RedHat" and system not in OTHERS:
         return "Module yumpkg: no yum based system detected"
@@ -38,7 +38,7 @@ def refused(grains, opts):
 
 
 def program():
-    """The first of dnf5, dnf, tdnf and yum that is there, or None."""
+    """The first of dnf5, dnf, tdnf and yum that is installed, or None."""
     return next((name for name in ("dnf5", "dnf", "tdnf", "yum") if process.which(name)), None)
 
 
@@ -47,22 +47,22 @@ def is_dnf():
 
 
 def run(run_all, opts, args, **options):
-    """What cmd.run_all returns of ``dnf ARGS``."""
+    """The return of cmd.run_all for ``dnf ARGS``."""
     name = program()
-    # they would wait for ever themselves
+    # without this option they would wait for a lock without limit
     early = _EXIT_ON_LOCK if name in ("dnf", "yum") else []
     return pkgrun.run(run_all, opts, [name] + early + list(args), _busy, **options)
 
 
 def _busy(done):
-    if done["retcode"] == 200:  # what yum and dnf exit with for a lock
+    if done["retcode"] == 200:  # the exit status of yum and dnf for a lock
         return True
     return pkgrun.says(*_LOCKED)(done)
 
 
 def options(kwargs, extra=False):
-    """The words that all commands take, of ``fromrepo`` (or ``repo``), ``enablerepo``, ``disablerepo``,
-    ``disableexcludes``, ``branch`` and ``setopt``; ``extra``: and of every other text or True as ``--key[=value]``."""
+    """The command-line options for ``fromrepo`` (or ``repo``), ``enablerepo``, ``disablerepo``, ``disableexcludes``,
+    ``branch`` and ``setopt``; ``extra``: also for every other string or True, as ``--key[=value]``."""
     kwargs = dict(kwargs)
     fromrepo = kwargs.pop("fromrepo", None) or kwargs.get("repo")
     given = {key: kwargs.pop(key, None) for key in _OPTIONS}
@@ -87,5 +87,5 @@ def options(kwargs, extra=False):
 
 
 _OPTIONS = ("repo", "disablerepo", "enablerepo", "disableexcludes", "branch", "setopt")
-#: what the state system hands on, which no program knows
+#: Arguments of the state system, which are no options of the program.
 _NOT_OPTIONS = ("saltenv", "allow_updates", "split_arch", "dist_upgrade", "resolve_capabilities")

@@ -1,7 +1,7 @@
 """Runs zypper without prompts, waiting for locks up to a limit, and parses its XML. Salt: modules/zypperpkg.py
 
-zypper's XML is elements with quoted attributes, one after the other: it is read here without Python's xml package,
-which small systems lack.
+zypper's XML consists of elements with quoted attributes. It is parsed here without Python's xml package, which small
+systems lack.
 """
 
 import re
@@ -9,9 +9,9 @@ import re
 from thin.exceptions import CommandExecutionError
 from thin.utils.programs import pkgrun
 
-#: exit codes that are no errors: patches are there (100, 101), a reboot or a restart of zypper is needed (102, 103)
+#: Exit codes without an error: there are patches (100, 101), a reboot or a restart of zypper is needed (102, 103).
 SUCCESS = (0, 100, 101, 102, 103)
-#: no repositories, a repository left out, a package's own script failed
+#: No repositories, a repository was skipped, a package's script failed.
 WARNINGS = (6, 106, 107)
 LOCKED = 7
 
@@ -22,10 +22,10 @@ _LOCK_WORDS = pkgrun.says("waiting for transaction lock", "can't create transact
 
 
 def run(run_all, opts, args, root=None, xml=False, refresh=False, read=False, check=True):
-    """What cmd.run_all returns of ``zypper ARGS``.
+    """The return of cmd.run_all for ``zypper ARGS``.
 
-    ``refresh``: it may update the lists; ``read``: it changes nothing, and need not wait for a lock; ``check``: raises
-    CommandExecutionError for a failure, in zypper's words.
+    ``refresh``: it may update the lists; ``read``: it changes nothing and need not wait for a lock; ``check``: raise
+    CommandExecutionError with zypper's error for a failure.
     """
     command = ["zypper", "--non-interactive"]
     command += ["--xmlout"] if xml else []
@@ -43,7 +43,7 @@ def _busy(done):
 
 
 def complaint(done):
-    """Why zypper failed, in its words."""
+    """zypper's error text."""
     told = [text for kind, text in messages(done["stdout"]) if kind == "error"]
     if not told and "<?xml" not in done["stdout"]:
         lines = done["stderr"].splitlines() + done["stdout"].splitlines()
@@ -52,7 +52,7 @@ def complaint(done):
 
 
 def messages(text):
-    """``[(type, words)]`` of the messages in XML."""
+    """``[(type, text)]`` of the messages in XML."""
     found = []
     for attributes, inner in re.findall(r"<message(\s[^>]*)?>(.*?)</message>", text, re.DOTALL):
         found.append((_attributes(attributes).get("type"), unescaped(inner).strip()))
@@ -73,7 +73,7 @@ def blocks(text, name):
 
 
 def inside(text, name):
-    """The words inside the first element of this name, "" without one."""
+    """The text in the first element with this name, "" if there is none."""
     return next((unescaped(re.sub(r"<[^>]*>", "", body)) for _, body in blocks(text, name)), "")
 
 
@@ -85,7 +85,7 @@ def _attributes(text):
 
 
 def unescaped(text):
-    """The text without XML's entities."""
+    """The text with XML's entities replaced."""
 
     def plain(match):
         word = match.group(1)
@@ -97,7 +97,7 @@ def unescaped(text):
 
 
 def information(text):
-    """``{name: {field: value}}`` of ``zypper info``; fields are in lower case, ``installed`` is True or False."""
+    """``{name: {field: value}}`` from ``zypper info``; fields are in lower case, ``installed`` is True or False."""
     found = {}
     for section in re.split(r"(?m)^Information for \w+ ", text)[1:]:
         data = {}
@@ -114,7 +114,7 @@ def information(text):
 
 
 def refreshed(text):
-    """``{repository: True when it was fetched, False when it was up to date}`` of ``zypper refresh``."""
+    """``{repository: True if it was fetched, False if it was current}`` from ``zypper refresh``."""
     found = {}
     for line in text.splitlines():
         name = line.split("'")[1].strip() if line.count("'") > 1 else None
@@ -126,7 +126,7 @@ def refreshed(text):
 
 
 def locks(text):
-    """``{name: {field: value}}`` of the file of locks."""
+    """``{name: {field: value}}`` from the file of locks."""
     found = {}
     for stanza in re.split(r"\n\s*\n", text):
         pairs = [line.partition(":") for line in stanza.splitlines() if ":" in line and not line.startswith("#")]

@@ -1,1 +1,1 @@
-"""Accounts, services, processes, devices and networks of this system, read and changed."""
+"""Reads and changes accounts, services, processes, devices and networks of this system."""

@@ -1,6 +1,6 @@
-"""Changes to /etc/passwd, /etc/group and /etc/shadow themselves, for systems whose tools cannot make them (busybox).
+"""Changes /etc/passwd, /etc/group and /etc/shadow directly, for systems whose tools cannot (busybox).
 
-Each change holds the lock that the C library's ``lckpwdf`` takes, and a file is replaced as a whole or not at all.
+Each change holds the lock of the C library's ``lckpwdf``, and a file is replaced atomically.
 """
 
 from thin.utils.files import safepath, textfile
@@ -10,13 +10,13 @@ PASSWD, SHADOW, GROUP, GSHADOW = "/etc/passwd", "/etc/shadow", "/etc/group", "/e
 
 
 def edit(path, name, fields):
-    """Set fields, ``{number from 0: text}``, of the entry with this name; whether there is one. Raises
-    CommandExecutionError when the file cannot be written."""
+    """Set fields, ``{number from 0: text}``, of the entry with this name. Returns whether there is one. Raises
+    CommandExecutionError if the file cannot be written."""
     return _rewrite(path, lambda row: row[0] == name and [fields.get(at, text) for at, text in enumerate(row)])
 
 
 def replace_member(path, old, new):
-    """Write a user's new name wherever groups list the old one."""
+    """Replace a user's old name by the new one in the member lists of groups."""
     last = 3
 
     def renamed(row):
@@ -29,7 +29,7 @@ def replace_member(path, old, new):
 
 
 def _rewrite(path, change):
-    """Each entry for which ``change(fields)`` gives new fields gets them; whether there was one."""
+    """Replace each entry for which ``change(fields)`` returns new fields. Returns whether there was one."""
     import fcntl
     import os
 

@@ -1,6 +1,6 @@
-"""/etc/passwd, /etc/group and /etc/shadow as values: readers for another root, dates as shadow(5) has them.
+"""Parses /etc/passwd, /etc/group and /etc/shadow, also of another root, and converts dates for shadow(5).
 
-Also numbers of groups, and how the commands that change accounts are run.
+Also numbers of groups, and the commands that change accounts.
 """
 
 import os
@@ -9,7 +9,7 @@ _SHADOW = ("lstchg", "min", "max", "warn", "inact", "expire")
 
 
 def has_busybox_tools(grains):
-    """Whether a Linux has no useradd but an adduser: busybox's, as Alpine and small images have it."""
+    """Whether a Linux has no useradd but an adduser: busybox's, as on Alpine and in small images."""
     from thin.utils.system.initsystem import FOLDERS
 
     def installed(name):
@@ -57,19 +57,19 @@ def group_names(name, gid, entries):
 
 
 def gecos(text):
-    """``{"fullname", "roomnumber", "workphone", "homephone", "other"}`` of a comment field."""
+    """``{"fullname", "roomnumber", "workphone", "homephone", "other"}`` from a comment field."""
     fields = (text.split(",", 4) + [""] * 5)[:5]
     return dict(zip(("fullname", "roomnumber", "workphone", "homephone", "other"), fields))
 
 
 def gecos_text(fields):
-    """The comment field for what ``gecos`` gives."""
+    """The comment field from the dict of ``gecos``."""
     order = ("fullname", "roomnumber", "workphone", "homephone", "other")
     return ",".join(fields.get(key) or "" for key in order).rstrip(",")
 
 
 def days(value):
-    """A date of an SLS as days since 1970: a number, or ``YYYY-MM-DD``; anything else as it is."""
+    """A date of an SLS as days since 1970: from a number, or ``YYYY-MM-DD``; another value is returned unchanged."""
     import datetime
 
     text = str(value).strip()
@@ -83,7 +83,7 @@ def days(value):
 
 
 def gid_of(group):
-    """The number of a group given by name or number; None for a name that is not there."""
+    """The gid of a group given by name or number; None for a name that does not exist."""
     import grp
 
     if isinstance(group, int):
@@ -95,7 +95,7 @@ def gid_of(group):
 
 
 def as_date(value, kernel):
-    """Days since 1970, but on a BSD, whose expire is in seconds; ``kernel`` is the grain."""
+    """Days since 1970 as a date for ``usermod`` and the like; a BSD's are in seconds. ``kernel``: the grain."""
     if "BSD" not in str(kernel):
         return days(value)
     number = days(value)
@@ -103,22 +103,22 @@ def as_date(value, kernel):
 
 
 def root_option(root):
-    """The option for another system's root folder as a list; [] for this one."""
+    """The option for another system's root folder as a list; [] for this system."""
     return ["-R", root] if root else []
 
 
 def change(salt, context, command, name):
-    """Run a command with a user's or group's name as its last word; whether it worked (see ``worked``)."""
+    """Run a command with the name of a user or group as its last word. Returns whether it succeeded, see ``worked``."""
     return worked(context, run(salt, command + ["--", str(name)]))
 
 
 def worked(context, done):
-    """Whether a command worked; its error is stored in ``context["user.complaint"]``."""
+    """Whether a command succeeded; its error is stored in ``context["user.complaint"]``."""
     if done["retcode"] != 0:
         context["user.complaint"] = (done["stderr"] or done["stdout"]).strip()
     return done["retcode"] == 0
 
 
 def run(salt, command):
-    """cmd.run_all's return of a command of accounts, in English; ``salt``: the execution functions."""
+    """The return of cmd.run_all for a command, in English; ``salt``: the execution functions."""
     return salt["cmd.run_all"](command, python_shell=False, ignore_retcode=True, env={"LC_ALL": "C"})

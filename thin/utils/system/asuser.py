@@ -1,4 +1,4 @@
-"""Doing something with the rights of another user, in this process."""
+"""Runs code with the rights of another user, in this process."""
 
 import os
 
@@ -6,8 +6,8 @@ from thin.exceptions import SaltInvocationError
 
 
 class AsUser(object):
-    """Files are read and made as this user meanwhile, whose ``user.info`` is given; None: as we are. Raises
-    SaltInvocationError for one that does not exist."""
+    """A context manager in which files are accessed as the user ``name``; None: as ourselves. ``info``: ``user.info``.
+    Raises SaltInvocationError if the user does not exist."""
 
     def __init__(self, name, info):
         self.ids = None

@@ -1,21 +1,21 @@
-"""The init system, and shared code of its modules.
+"""The init system of this system, and the common part of its modules.
 
-``manager`` decides by what runs now, then by what is installed: a Debian that was booted with OpenRC is OpenRC's.
-Salt decides in the ``__virtual__`` of each module, mostly by lists of systems.
+``manager`` decides by what runs, then by what is installed, so that a Debian booted with OpenRC is OpenRC's. Salt
+decides in the ``__virtual__`` of each module, mostly by lists of systems.
 """
 
 import os
 
-#: systems whose init scripts Salt's debian_service drives
+#: Systems whose init scripts Salt's debian_service manages.
 DEBIANS = ("Debian", "Raspbian", "Devuan", "NILinuxRT")
 FOLDERS = ("/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin")
 
 
 def manager(grains, exists=os.path.exists):
-    """systemd, openrc, runit, debian, chkconfig, scripts, upstart, rc.d, launchd; None for a system without any.
+    """systemd, openrc, runit, debian, chkconfig, scripts, upstart, rc.d, launchd; None if there is none.
 
-    ``exists(path)`` looks at the target. A Linux where systemctl is installed but systemd does not run is systemd's,
-    unless something else is at work: that is a container, or an image that is being built.
+    ``exists(path)`` tests a path on the target. A Linux where systemctl is installed but systemd does not run is
+    systemd's, unless another init system runs: it is a container, or an image that is being built.
     """
     kernel = grains.get("kernel")
     if kernel in ("FreeBSD", "DragonFly"):
@@ -49,14 +49,14 @@ def is_glob(name):
 
 
 def matching(name, names):
-    """The names that match the glob."""
+    """The names that match a glob."""
     from fnmatch import filter as matches
 
     return matches(list(names), name)
 
 
 def did(salt, context, command, **options):
-    """Whether a command worked. Its error is stored for the state's comment, under ``service.complaint``."""
+    """Run a command. Returns whether it succeeded; its error is stored under ``service.complaint``, for the comment."""
     command = [str(word) for word in command]
     options.setdefault("env", {"LC_ALL": "C"})
     done = salt["cmd.run_all"](command, python_shell=False, ignore_retcode=True, **options)
@@ -67,7 +67,7 @@ def did(salt, context, command, **options):
 
 
 def patiently(works, seconds):
-    """Whether ``works()`` is true within so many seconds; it is tried twice a second."""
+    """Whether ``works()`` becomes true within ``seconds``; it is called twice a second."""
     import time
 
     for _ in range(2 * seconds):

@@ -1,6 +1,6 @@
-"""Network interfaces in the shape in which Salt's ``network`` functions give them, and questions about them.
+"""Network interfaces in the shape of Salt's ``network`` functions, and their addresses.
 
-``ipaddress`` takes a while to load; what does without it does not load it.
+``ipaddress`` is slow to import, so that only functions that need it import it.
 """
 
 from thin.utils.system import netlink
@@ -10,7 +10,7 @@ def table():
     """``{name: {"up", "hwaddr", "parent", "inet", "inet6", "secondary"}}`` in the kernel's order.
 
     Only "up" is always there. ``inet`` is a list of ``{"address", "netmask", "broadcast", "label"}``, ``inet6`` of
-    ``{"address", "prefixlen": text, "scope"}``, ``secondary`` of addresses like those with a ``type`` besides.
+    ``{"address", "prefixlen": text, "scope"}``; ``secondary`` is a list of such addresses with an additional ``type``.
     """
     if not netlink.available():
         from thin.grains.probe import Command, which
@@ -38,7 +38,7 @@ def table():
 
 
 def netmask(prefix):
-    """The netmask of a prefix length of 1 to 32, as text; "" for any other."""
+    """The netmask for a prefix length from 1 to 32, as text; "" for another one."""
     if not 1 <= prefix <= 32:
         return ""
     bits = (0xFFFFFFFF << (32 - prefix)) & 0xFFFFFFFF
@@ -46,7 +46,7 @@ def netmask(prefix):
 
 
 def entries(family, found):
-    """The address entries of ``inet`` or ``inet6``, secondary ones after the others of the interface."""
+    """The entries of ``inet`` or ``inet6`` of all interfaces, each followed by its secondary ones."""
     ret = []
     for data in found.values():
         ret += data.get(family, [])
@@ -55,7 +55,7 @@ def entries(family, found):
 
 
 def chosen(names, found):
-    """The interfaces whose name fits one of ``names``: globs, as a list or as text with commas. None: all."""
+    """The interfaces that match one of ``names``: globs, a list or a comma-separated string. None: all."""
     if names is None:
         return found
     from fnmatch import fnmatch
@@ -68,15 +68,15 @@ def addresses(family, names=None, include_loopback=False):
     """The sorted addresses (text) of these interfaces."""
     from ipaddress import ip_address
 
-    here = {ip_address(entry["address"]) for entry in entries(family, chosen(names, table()))}
-    return [str(address) for address in sorted(here) if include_loopback or not address.is_loopback]
+    unique = {ip_address(entry["address"]) for entry in entries(family, chosen(names, table()))}
+    return [str(address) for address in sorted(unique) if include_loopback or not address.is_loopback]
 
 
 def networks(family, found, include_loopback=False):
-    """The set of networks (``ipaddress`` objects) that these interfaces are in."""
+    """The set of networks (``ipaddress`` objects) of these interfaces."""
     from ipaddress import ip_network
 
     size = "netmask" if family == "inet" else "prefixlen"
     pairs = [(entry["address"], entry[size]) for entry in entries(family, found) if entry[size]]
-    here = {ip_network("%s/%s" % pair, strict=False) for pair in pairs}
-    return {network for network in here if include_loopback or not network.is_loopback}
+    unique = {ip_network("%s/%s" % pair, strict=False) for pair in pairs}
+    return {network for network in unique if include_loopback or not network.is_loopback}

@@ -1,4 +1,4 @@
-"""Network interfaces and their addresses as the kernel has them, over rtnetlink: no program runs, root is not needed.
+"""Reads network interfaces and addresses from the kernel by rtnetlink; it runs no program and need not be root.
 
 Layouts are those of linux/netlink.h, linux/rtnetlink.h, linux/if_addr.h, linux/if_link.h.
 """
@@ -7,7 +7,7 @@ import os
 import struct
 
 try:
-    import _socket as socket  # the C half is all that is needed; the rest of ``socket`` takes longer to import
+    import _socket as socket  # the module in C is enough, and faster to import
 except ImportError:
     import socket
 
@@ -22,7 +22,7 @@ _HEADER = struct.Struct("=IHHII")
 _LINK = struct.Struct("=BxHiII")  # family, type, index, flags, change
 _ADDRESS = struct.Struct("=BBBBI")  # family, prefix length, flags, scope, index
 _SCOPES = {0: "global", 200: "site", 253: "link", 254: "host", 255: "nowhere"}
-#: link types whose address is that of a tunnel's end (linux/if_arp.h): IPIP, IP6IP6, SIT, IPGRE, IP6GRE
+#: Link types whose address is that of a tunnel's end (linux/if_arp.h): IPIP, IP6IP6, SIT, IPGRE, IP6GRE.
 _TUNNELS = (768, 769, 776, 778, 823)
 
 
@@ -34,8 +34,8 @@ def available():
 def links():
     """All interfaces in the kernel's order: ``{"index", "name", "up", "address", "parent"}``.
 
-    ``address`` is the hardware's as text, or None. ``parent`` is the name of the interface that this one is on, ``ifN``
-    for one of another network namespace, None for most.
+    ``address`` is the hardware address as text, or None. ``parent`` is the name of the interface that this one is based
+    on, ``ifN`` if that is in another network namespace, else None.
     """
     found, names = [], {}
     for body in _dump(_RTM_GETLINK, _RTM_NEWLINK, _LINK.size):
@@ -64,8 +64,8 @@ def addresses():
     """All addresses in the kernel's order.
 
     ``{"index", "family": "inet" or "inet6", "address", "prefix", "broadcast", "scope", "label", "secondary"}``:
-    ``prefix`` is a number, ``broadcast`` and ``label`` None if there is none. An address with a peer is alone in its
-    network, whatever the prefix of the peer.
+    ``prefix`` is a number; ``broadcast`` and ``label`` are None if there is none. The prefix of an address with a peer
+    is that of a single host, whatever the prefix of the peer.
     """
     found = []
     for body in _dump(_RTM_GETADDR, _RTM_NEWADDR, _ADDRESS.size):
@@ -85,7 +85,7 @@ def addresses():
                 "broadcast": socket.inet_ntop(family, broadcast) if broadcast else None,
                 "scope": _SCOPES.get(scope, str(scope)),
                 "label": _text(attributes[_IFA_LABEL]) if _IFA_LABEL in attributes else None,
-                # of IPv6 addresses the flag means "temporary", which `ip` writes in another word
+                # for IPv6 this flag means "temporary", which `ip` shows by another word
                 "secondary": kind == "inet" and bool(flags & _IFA_F_SECONDARY),
             }
         )
@@ -93,7 +93,7 @@ def addresses():
 
 
 def _dump(request, answer, size):
-    """The bodies of all messages that answer a dump request; none where the kernel refuses."""
+    """The bodies of all messages that answer a dump request; [] if the kernel refuses it."""
     try:
         channel = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 0)
     except (OSError, AttributeError):
@@ -122,7 +122,7 @@ def _dump(request, answer, size):
 
 
 def _attributes(data):
-    """{type: bytes} of a run of rtattr."""
+    """{type: bytes} from a sequence of rtattr."""
     ret, at = {}, 0
     while at + 4 <= len(data):
         length, kind = struct.unpack_from("=HH", data, at)

@@ -1,6 +1,6 @@
-"""What parted is given is checked before it runs: devices, numbers, flags, boundaries.
+"""Checks the arguments of parted before it runs: devices, numbers, flags, boundaries.
 
-What is wrong raises CommandExecutionError.
+The functions raise CommandExecutionError for invalid values.
 """
 
 import os
@@ -9,35 +9,35 @@ import stat
 
 from thin.exceptions import CommandExecutionError
 
-#: units that boundaries may have
+#: The units of boundaries.
 UNITS = frozenset("s B kB MB MiB GB GiB TB TiB % cyl chs compact".split())
 
 
 def exists(device):
-    """Whether there is such a block device."""
+    """Whether the path is a block device."""
     return os.path.exists(device) and stat.S_ISBLK(os.stat(device).st_mode)
 
 
 def check_device(device):
-    """It is a block device."""
+    """The path must be a block device."""
     if not exists(device):
         raise CommandExecutionError("Invalid device passed to partition module.")
 
 
 def check_number(value, what):
-    """It is a whole number; ``what`` names the argument, with its function."""
+    """The value must be an integer; ``what`` names the argument and its function."""
     if not re.match(r"-?\d+$", str(value)):
         raise CommandExecutionError("Invalid %s" % what)
 
 
-def check_choice(known, value, what):
-    """Raise an error unless the value is one of the valid ones."""
-    if value not in known:
+def check_choice(valid, value, what):
+    """The value must be one of the valid ones."""
+    if value not in valid:
         raise CommandExecutionError("Invalid %s" % what)
 
 
 def check_boundary(place):
-    """It is a number, and a unit of parted may follow."""
+    """The value must be a number, which a unit of parted may follow."""
     found = re.match(r"[\d.]+(\D*)$", str(place))
     if not found or (found.group(1) and found.group(1) not in UNITS):
         raise CommandExecutionError('Invalid partition boundary passed: "%s"' % place)

@@ -1,7 +1,7 @@
-"""Processes, processors, memory and counters as Linux shows them in /proc, by the names and units that psutil has.
+"""Processes, processors, memory and counters from Linux's /proc, with the names and units of psutil.
 
-Times are seconds, sizes bytes. What another user's process does not show is None. Salt: what its module ``ps`` asks
-the library psutil, which a target need not have.
+Times are in seconds, sizes in bytes. Values that another user's process does not show are None. Salt's module ``ps``
+uses the library psutil, which a target need not have.
 """
 
 import os
@@ -42,7 +42,7 @@ NET_FIELDS = (
     ("dropin", 3),
     ("dropout", 11),
 )
-#: name -> (column of /proc/diskstats after the device's name, factor)
+#: Name -> (column of /proc/diskstats after the device's name, factor).
 DISK_FIELDS = (
     ("read_count", 0, 1),
     ("write_count", 4, 1),
@@ -57,11 +57,11 @@ DISK_FIELDS = (
 
 
 class Gone(Exception):
-    """There is no such process (any more)."""
+    """There is no such process, or it has ended."""
 
 
 def read(path, default=None):
-    """The text of a file of /proc; ``default`` if it does not exist or is not readable."""
+    """The text of a file of /proc; ``default`` if it does not exist or cannot be read."""
     try:
         with open(path, encoding="utf-8", errors="replace") as handle:
             return handle.read()
@@ -70,12 +70,12 @@ def read(path, default=None):
 
 
 def pids():
-    """The sorted numbers of all processes."""
+    """The sorted ids of all processes."""
     return sorted(int(name) for name in os.listdir("/proc") if name.isdigit())
 
 
 def processes():
-    """A Process for each that runs now."""
+    """A Process for each process that runs now."""
     for pid in pids():
         try:
             yield Process(pid)
@@ -84,12 +84,12 @@ def processes():
 
 
 def ticks():
-    """Clock ticks in a second."""
+    """The number of clock ticks per second."""
     return float(os.sysconf("SC_CLK_TCK"))
 
 
 def boot_time():
-    """When the machine was started, in seconds since 1970."""
+    """The time of the boot, in seconds since 1970."""
     for line in (read("/proc/stat") or "").splitlines():
         if line.startswith("btime "):
             return int(line.split()[1])
@@ -97,7 +97,7 @@ def boot_time():
 
 
 class Process(object):
-    """One process. Its ``stat`` is read once, the rest on demand. Raises Gone."""
+    """One process. Its ``stat`` is read once, other files when they are needed. Raises Gone."""
 
     def __init__(self, pid):
         self.pid = int(pid)
@@ -122,7 +122,7 @@ class Process(object):
         return text[:-1].split("\0") if text.endswith("\0") else text.split("\0" if "\0" in text else " ")
 
     def name(self):
-        """The program's name: the kernel keeps 15 letters, the command line may have the rest."""
+        """The program's name. The kernel stores 15 characters; the rest may be in the command line."""
         if len(self.comm) >= 15:
             words = self.cmdline()
             if words and os.path.basename(words[0]).startswith(self.comm):
@@ -134,7 +134,7 @@ class Process(object):
         return STATUS.get(self.stat[0], "?")
 
     def uids(self):
-        """[real, effective, saved] user numbers."""
+        """[real, effective, saved] user ids."""
         found = self._status().get("Uid")
         if found is None:
             raise Gone("process no longer exists (pid=%d)" % self.pid)
@@ -158,7 +158,7 @@ class Process(object):
         return found
 
     def create_time(self):
-        """When it was started, in seconds since 1970."""
+        """The time of its start, in seconds since 1970."""
         return round(boot_time() + int(self.stat[19]) / ticks(), 2)
 
     def memory_info(self):
@@ -168,20 +168,20 @@ class Process(object):
         return dict(zip(("vms", "rss", "shared", "text", "lib", "data", "dirty"), found))
 
     def as_dict(self, attrs=None):
-        """All properties, or ``attrs``; None for those that only its owner may read. ValueError: no such attribute."""
-        known = {name[4:] for name in dir(self) if name.startswith("_of_")}
-        unknown = [name for name in attrs or () if name not in known]
+        """All properties, or ``attrs``; None for those that only its owner may read. ValueError for an unknown one."""
+        names = {name[4:] for name in dir(self) if name.startswith("_of_")}
+        unknown = [name for name in attrs or () if name not in names]
         if unknown:
             raise ValueError("invalid attr name%s %s" % ("s" if unknown[1:] else "", ", ".join(map(repr, unknown))))
         found = {}
-        for name in attrs or sorted(known):
+        for name in attrs or sorted(names):
             try:
                 found[name] = getattr(self, "_of_" + name)()
             except (OSError, IndexError, KeyError):
                 found[name] = None
         return found
 
-    # each attribute of ``as_dict``
+    # the attributes of ``as_dict``
 
     def _of_pid(self):
         return self.pid
@@ -216,7 +216,7 @@ class Process(object):
         return [found[name] for name in names]
 
     def _of_cpu_percent(self):
-        return 0.0  # of the time since the last question, and this is the first
+        return 0.0  # as of psutil's first call: it is the usage since the call before
 
     def _of_cpu_num(self):
         return int(self.stat[36])
@@ -310,7 +310,7 @@ def _terminals():
 
 
 def cpu_times():
-    """``(all, [each])``: for the processors together, and for each, ``{field: seconds}`` since the start."""
+    """``(all, [each])``: ``{field: seconds}`` since the boot, of all processors together and of each."""
     each = []
     for line in (read("/proc/stat") or "").splitlines():
         if line.startswith("cpu"):
@@ -320,7 +320,7 @@ def cpu_times():
 
 
 def cpu_busy(before, after):
-    """The percentage of the time between two ``cpu_times`` in which the processor worked."""
+    """The percentage of the time between two ``cpu_times`` in which the processor was busy."""
     passed = {name: max(0.0, after[name] - before[name]) for name in after}
     whole = sum(passed.values()) - passed.get("guest", 0) - passed.get("guest_nice", 0)
     idle = passed.get("idle", 0) + passed.get("iowait", 0)
@@ -371,15 +371,15 @@ def swap_memory():
 
 def partitions(everything=False):
     """[{"device", "mountpoint", "fstype", "opts"}] of the mounts: those with a device, or all."""
-    known = {"zfs"}
+    with_device = {"zfs"}
     for line in (read("/proc/filesystems") or "").splitlines():
         if not line.startswith("nodev"):
-            known.add(line.strip())
+            with_device.add(line.strip())
     found = []
     for line in (read("/proc/self/mounts") or "").splitlines():
         device, mountpoint, fstype, opts = [_unescaped(word) for word in line.split()[:4]]
         device = "" if device == "none" else device
-        if everything or (device and fstype in known):
+        if everything or (device and fstype in with_device):
             found.append({"device": device, "mountpoint": mountpoint, "fstype": fstype, "opts": opts})
     return found
 
@@ -391,7 +391,7 @@ def _unescaped(text):
 
 
 def disk_usage(path):
-    """``{"total", "used", "free", "percent"}`` of the file system there. Raises OSError."""
+    """``{"total", "used", "free", "percent"}`` of the file system of a path. Raises OSError."""
     found = os.statvfs(path)
     total, free = found.f_blocks * found.f_frsize, found.f_bavail * found.f_frsize
     used = total - found.f_bfree * found.f_frsize
@@ -419,7 +419,7 @@ def disk_counters():
 
 
 def summed(counters):
-    """One dict of the sums of many."""
+    """One dict with the sums of many."""
     found = {}
     for each in counters:
         for name, value in each.items():
@@ -428,7 +428,7 @@ def summed(counters):
 
 
 def users(paths=("/run/utmp", "/var/run/utmp")):
-    """[{"name", "terminal", "host", "started", "pid"}] of who is logged in, from utmp."""
+    """[{"name", "terminal", "host", "started", "pid"}] of the users that are logged in, from utmp."""
     import struct
 
     form = struct.Struct("=h2xi32s4s32s256shhiii16s20x")

@@ -1,15 +1,15 @@
-"""Services of runit in folders: the one that it watches, and those whose services can be linked there."""
+"""Services of runit in folders: the folder that it watches, and those with services that can be linked there."""
 
 import os
 
 from thin.exceptions import CommandExecutionError
 
-#: where runit may watch
+#: The folders that runit may watch.
 SERVICE_DIRS = ("/service", "/var/service", "/etc/service")
 
 
 def watched(folders):
-    """The first of the folders that is there. Raises CommandExecutionError."""
+    """The first of the folders that exists. Raises CommandExecutionError."""
     for folder in folders:
         if os.path.exists(folder):
             return folder
@@ -22,18 +22,18 @@ def entries(folder):
 
 
 def is_service(path):
-    """Whether it has a program ``run``."""
+    """Whether the folder has a program ``run``."""
     return os.access(os.path.join(path, "run"), os.X_OK)
 
 
 def enabled(folder):
-    """The services of the watched folder, by where their links lead."""
+    """The services in the watched folder, as the paths that their links lead to."""
     paths = [path for path in entries(folder) if is_service(path)]
     return [os.path.join(folder, os.readlink(path)) if os.path.islink(path) else path for path in paths]
 
 
 def services(folder, others):
-    """Sorted paths of the services that are watched, and of those in the other folders."""
+    """The sorted paths of the services in the watched folder and in the others."""
     found = set(enabled(folder))
     for other in others:
         found.update(path for path in entries(other) if is_service(path))
@@ -41,7 +41,7 @@ def services(folder, others):
 
 
 def aliases(folders):
-    """``{service: [paths of its other names]}``: links in these folders."""
+    """``{service: [paths of its aliases]}``: links to services in these folders."""
     found = {}
     for folder in folders:
         for path in entries(folder):

@@ -1,8 +1,8 @@
-"""Which service of systemd a process belongs to."""
+"""The systemd service that a process belongs to."""
 
 
 def service(pid):
-    """The unit's name without ``.service``, or "" for a process of none. Salt: utils/systemd.py pid_to_service"""
+    """The unit's name without ``.service``, or "" if the process is in none. Salt: utils/systemd.py pid_to_service"""
     try:
         with open("/proc/%d/cgroup" % int(pid), encoding="utf-8") as stream:
             lines = stream.read().splitlines()

@@ -1,13 +1,13 @@
-"""Units of systemd: their names, their files and the init scripts on a disk, and how systemctl is run.
+"""systemd units: names, files, init scripts, and calls of systemctl.
 
-A name without a unit type means ``NAME.service``. ``root`` is the folder of another system, None for this one.
+A name without a unit type means ``NAME.service``. ``root`` is the root folder of another system, None for this one.
 """
 
 import os
 
 ENVIRONMENT = {"LC_ALL": "C", "SYSTEMD_PAGER": "", "SYSTEMD_COLORS": "0"}
 
-#: the types that Salt lists; slices and scopes have names that end in their type, too
+#: The types that Salt lists. The names of slices and scopes end in their type, too.
 LISTED_TYPES = ("service", "socket", "device", "mount", "automount", "swap", "target", "path", "timer")
 TYPES = LISTED_TYPES + ("slice", "scope")
 FOLDERS = ("/lib/systemd/system", "/usr/lib/systemd/system", "/etc/systemd/system")
@@ -16,7 +16,7 @@ RUNLEVELS = "/etc/rc[2-5].d"
 
 
 def full(name):
-    """The unit's own name, with its type."""
+    """The full name of a unit, with its type."""
     name = str(name)
     return name if _has_type(name) else name + ".service"
 
@@ -31,7 +31,7 @@ def listed(unit):
 
 
 def shown(unit):
-    """Salt's name of a unit: without ``.service``, with any other type."""
+    """Salt's name of a unit: without ``.service``, but with any other type."""
     return unit[: -len(".service")] if unit.endswith(".service") else unit
 
 
@@ -46,14 +46,14 @@ def on_disk(root):
 
 
 def init_scripts(units, root):
-    """The names of the init scripts that are no units."""
+    """The names of the init scripts that are not among ``units``."""
     folder = under(root, INIT_SCRIPTS)
     names = os.listdir(folder) if os.path.isdir(folder) else []
     return {name for name in names if name not in units and os.access(os.path.join(folder, name), os.X_OK)}
 
 
 def started_scripts(root):
-    """The names of the init scripts that some multi-user runlevel starts."""
+    """The names of the init scripts that are started in a multi-user runlevel."""
     import glob
 
     links = glob.glob(under(root, RUNLEVELS) + "/S[0-9][0-9]*")
@@ -61,18 +61,18 @@ def started_scripts(root):
 
 
 def under(root, path):
-    """Where an absolute path of that system is in this one."""
+    """The path in this system of an absolute path in the other one."""
     return os.path.join(root, path.lstrip("/")) if root else path
 
 
 def every(root):
-    """Salt's names, sorted, of all units with a file, and of init scripts."""
+    """Salt's names, sorted, of all units with a file, and of the init scripts."""
     found = on_disk(root)
     return sorted(found | init_scripts(found, root))
 
 
 def properties(text):
-    """What ``systemctl show`` prints as ``{key: text}``; Before, After and Wants are lists, ExecStart a dict."""
+    """``{key: text}`` from ``systemctl show``; Before, After and Wants are lists, ExecStart is a dict."""
     found = {}
     for line in text.splitlines():
         key, _, value = line.partition("=")
@@ -87,10 +87,10 @@ def properties(text):
 
 
 def systemctl(salt, context, *words, **options):
-    """cmd.run_all's return of systemctl; a second word, or ``name``, is a unit unless it is an option.
+    """The return of cmd.run_all for systemctl. A second word, or ``name``, is a unit unless it is an option.
 
-    ``options``: ``name``, ``no_block``, ``root``. What ``context["service.seen"]`` has is forgotten when it changes
-    something.
+    ``options``: ``name``, ``no_block``, ``root``. If the command can change something, the cached
+    ``context["service.seen"]`` is cleared.
     """
     words, name = list(words), options.get("name")
     if name is None and len(words) == 2 and not words[1].startswith("-"):

@@ -1,4 +1,4 @@
-"""What a job changes is kept, whatever happens meanwhile; notes and copies may be damaged."""
+"""Backups of the files that a job changes: complete after faults; damaged notes and copies are detected."""
 
 from __future__ import annotations
 
@@ -44,12 +44,12 @@ def test_nothing_is_watched_outside(cache: str, top: Path) -> None:
 
 def test_a_state_says_backup_or_the_run_does(cache: str) -> None:
     some = keeping.Keeper(cache, JID)
-    assert isinstance(some.of_state({}, "t"), keeping.Nothing)
-    assert isinstance(some.of_state({"backup": ".bak"}, "t"), keeping.Nothing)
+    assert isinstance(some.of_state({}, "t"), keeping.NoKeeper)
+    assert isinstance(some.of_state({"backup": ".bak"}, "t"), keeping.NoKeeper)
     assert some.of_state({"backup": "minion"}, "t") is some
     usual = keeping.Keeper(cache, JID, usual="minion")
     assert usual.of_state({}, "t") is usual
-    assert isinstance(usual.of_state({"backup": ""}, "t"), keeping.Nothing)
+    assert isinstance(usual.of_state({"backup": ""}, "t"), keeping.NoKeeper)
 
 
 def test_what_is_made_and_gone_again_leaves_nothing(cache: str, top: Path) -> None:
@@ -124,7 +124,7 @@ def test_a_copy_that_is_gone(cache: str, top: Path) -> None:
     for copy in Path(cache, "file_backup").rglob("file_*"):
         copy.unlink()
     (entry,) = (undo.run(cache, JID) or {})["files"]
-    assert entry["action"] == "lost" and "is gone" in entry["why"]
+    assert entry["action"] == "lost" and "no longer exists" in entry["why"]
     assert (top / "file").read_bytes() == b"new\n"
 
 
@@ -143,7 +143,7 @@ def test_what_cannot_be_kept_is_not_changed(cache: str, top: Path, monkeypatch: 
 
 @pytest.mark.parametrize("cut", range(1, 400, 23))
 def test_notes_that_were_cut_off(cache: str, top: Path, cut: int) -> None:
-    """Whatever is left of the notes: no error, and what is put back is what was there."""
+    """With any part of the notes: no error, and restored files have their former content."""
     (top / "file").write_bytes(b"old\n")
     with keeper(cache).of("s"):
         atomic.write(str(top / "file"), b"new\n")
@@ -151,7 +151,7 @@ def test_notes_that_were_cut_off(cache: str, top: Path, cut: int) -> None:
     path.write_bytes(path.read_bytes()[:-cut])
     found = undo.run(cache, JID)
     if found and found["files"]:
-        # what the job left is not known, so it may be somebody else's
+        # the state after the job is not recorded, so the file may belong to somebody else
         assert [(each["action"], each["result"]) for each in found["files"]] == [("write", False)]
         assert undo.run(cache, JID, accept_drift=True) is not None
         assert (top / "file").read_bytes() == b"old\n"

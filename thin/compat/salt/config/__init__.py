@@ -1,4 +1,4 @@
-"""Options: a target has no configuration files of its own, so all of these give those of the session. Salt:
+"""Options. A target has no configuration files, so that all functions return the options of the session. Salt:
 ``salt/config/__init__.py``."""
 
 from thin import compat

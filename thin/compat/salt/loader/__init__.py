@@ -1,4 +1,4 @@
-"""The loaders of this target, however they are asked for. Salt: ``salt/loader/__init__.py``."""
+"""Salt's functions that make loaders; they return those of this target. Salt: ``salt/loader/__init__.py``."""
 
 from thin import compat
 

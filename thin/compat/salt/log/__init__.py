@@ -1,4 +1,4 @@
-"""Salt: ``salt/log``; the standard ``logging`` does it all here."""
+"""Salt: ``salt/log``; the standard ``logging`` is used."""
 
 import logging
 

@@ -1,1 +1,1 @@
-"""Our execution modules, and the users' own, by the name of their file; see thin.compat."""
+"""Our execution modules and the users' own, with the names of their files; see thin.compat."""

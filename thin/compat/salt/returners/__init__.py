@@ -1,10 +1,10 @@
-"""Options of users' own returners, which run on the controller alone. Salt: ``salt/returners/__init__.py``."""
+"""Options of users' own returners, which only run on the controller. Salt: ``salt/returners/__init__.py``."""
 
 
 def get_returner_options(virtualname=None, ret=None, attrs=None, **kwargs):
-    """option -> value, by the names in ``attrs``: of the profile ``ret_config``, of the configuration, or a default.
+    """``{option: value}`` for the names in ``attrs``: from the profile ``ret_config``, the configuration, or a default.
 
-    Options stand in mappings (``NAME: {url: ...}``) or by themselves (``NAME.url: ...``); empty ones are missing.
+    Options are in mappings (``NAME: {url: ...}``) or separate (``NAME.url: ...``); empty ones count as missing.
     """
     config = kwargs.get("__salt__", {}).get("config.option")
     opts = kwargs.get("__opts__") or {}

@@ -4,8 +4,8 @@ from thin.exceptions import SaltDeserializationError, SaltException
 
 
 class DeserializationError(SaltDeserializationError, RuntimeError):
-    """The text is none of this kind."""
+    """The text is invalid."""
 
 
 class SerializationError(SaltException, RuntimeError):
-    """The value has no text of this kind."""
+    """The value cannot be serialized."""

@@ -1,1 +1,1 @@
-"""Our states, and the users' own, by the name of their file; see thin.compat."""
+"""Our state modules and the users' own, with the names of their files; see thin.compat."""

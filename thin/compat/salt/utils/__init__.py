@@ -1,6 +1,6 @@
-"""Salt: ``salt/utils/__init__.py``, where the helpers were before they had modules of their own.
+"""Salt: ``salt/utils/__init__.py``, which once contained helpers that are in separate modules now.
 
-Modules written before 2018 still call them there (``salt.utils.which``); Salt itself has dropped those names.
+Modules written before 2018 still call them by these names (``salt.utils.which``), which Salt has removed.
 """
 
 import sys

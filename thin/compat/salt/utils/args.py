@@ -6,13 +6,13 @@ from thin.exceptions import SaltInvocationError
 from thin.utils import args as signatures
 from thin.utils.words import split
 
-_WORDS = {"yes": True, "on": True, "no": False, "off": False}  # of YAML 1.1
+_WORDS = {"yes": True, "on": True, "no": False, "off": False}  # as in YAML 1.1
 
 ArgSpec = namedtuple("ArgSpec", "args varargs keywords defaults")
 
 
 def clean_kwargs(**kwargs):
-    """The arguments without those of Salt's own (``__pub_fun`` and the like)."""
+    """The arguments without those that Salt adds (``__pub_fun`` and others)."""
     return {key: value for key, value in kwargs.items() if not key.startswith("__")}
 
 
@@ -27,7 +27,7 @@ def invalid_kwargs(invalid_kwargs, raise_exc=True):
 
 
 def get_function_argspec(func, is_class_method=None):
-    """args, varargs, keywords, defaults of a function or method, the last two None where there are none."""
+    """args, varargs, keywords, defaults of a function or method; the last two are None if there are none."""
     if not callable(func):
         raise TypeError("Cannot inspect argument list for '%s'" % (func,))
     if not hasattr(func, "__code__"):
@@ -64,7 +64,7 @@ def shlex_split(s, **kwargs):
 
 
 def split_input(val, mapper=None):
-    """A list of texts, from one or from a text with commas."""
+    """A list of strings, from a list or a comma-separated string."""
     items = val if isinstance(val, list) else str(val).split(",")
     return [
         (mapper or (lambda item: item.strip()))(item) if isinstance(item, str) else (mapper or str)(item)
@@ -73,14 +73,14 @@ def split_input(val, mapper=None):
 
 
 def test_mode(**kwargs):
-    """Whether ``test`` is among the arguments and means yes."""
+    """Whether ``test`` is among the arguments and true."""
     from thin.utils.data import is_true
 
     return any(is_true(value) for key, value in kwargs.items() if key.lower() == "test")
 
 
 def yamlify_arg(arg):
-    """The value that a word of a command line is read as."""
+    """The value that a word of a command line stands for."""
     if not isinstance(arg, str) or not arg.strip():
         return arg
     if "_" in arg and all(char.isdigit() or char == "_" for char in arg):
@@ -102,7 +102,7 @@ def yamlify_arg(arg):
 
 
 def parse_input(args, condition=True, no_parse=None, **kwargs):
-    """Positional arguments and, as the last of them, the keyword arguments marked ``__kwarg__``."""
+    """The positional arguments; as the last item a dict of the keyword arguments, marked with ``__kwarg__``."""
     found, named = [], {}
     for arg in args:
         if isinstance(arg, dict) and arg.pop("__kwarg__", False):
@@ -119,31 +119,31 @@ def parse_input(args, condition=True, no_parse=None, **kwargs):
 
 
 def condition_input(args, kwargs):
-    """One list: the positional arguments, then the named ones marked ``__kwarg__``."""
+    """One list: the positional arguments, then a dict of the named ones, marked with ``__kwarg__``."""
     return list(args or ()) + ([dict(kwargs, __kwarg__=True)] if kwargs else [])
 
 
 def format_call(fun, data, initial_ret=None, expected_extra_kws=(), is_class_method=None):
-    """``{"args": [...], "kwargs": {...}}`` for a call of ``fun`` with what it takes of ``data``.
+    """``{"args": [...], "kwargs": {...}}`` for a call of ``fun`` with those items of ``data`` that it accepts.
 
     Raises SaltInvocationError for a missing argument.
     """
     ret = dict(initial_ret or {})
     aspec = get_function_argspec(fun, is_class_method)
-    known = arg_lookup(fun, aspec)
-    missing = [name for name in known["args"] if name not in data]
+    signature = arg_lookup(fun, aspec)
+    missing = [name for name in signature["args"] if name not in data]
     if missing:
-        wanted = len(known["args"])
+        wanted = len(signature["args"])
         raise SaltInvocationError(
             "%s takes at least %d argument%s (%d given)"
             % (fun.__name__, wanted, "" if wanted == 1 else "s", wanted - len(missing))
         )
-    ret["args"] = [data[name] for name in known["args"]]
-    ret["kwargs"] = {name: data.get(name, known["kwargs"][name]) for name in known["kwargs"]}
+    ret["args"] = [data[name] for name in signature["args"]]
+    ret["kwargs"] = {name: data.get(name, signature["kwargs"][name]) for name in signature["kwargs"]}
     extra = {
         key: value
         for key, value in data.items()
-        if key not in known["args"] and key not in known["kwargs"] and key not in expected_extra_kws
+        if key not in signature["args"] and key not in signature["kwargs"] and key not in expected_extra_kws
     }
     if aspec.keywords:
         ret["kwargs"].update(extra)

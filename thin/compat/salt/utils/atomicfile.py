@@ -8,7 +8,8 @@ from thin.utils.files import safepath
 
 @contextlib.contextmanager
 def atomic_open(filename, mode="w"):
-    """An open file that takes the name when it is closed without an error, and with it the mode of what was there."""
+    """An open temporary file that is renamed to ``filename`` when it is closed without an error, with the old file's
+    mode."""
     fd, path = safepath.temporary(os.path.dirname(os.path.abspath(filename)))
     try:
         with os.fdopen(fd, mode, **({} if "b" in mode else {"encoding": "utf-8"})) as handle:
@@ -22,7 +23,7 @@ def atomic_open(filename, mode="w"):
 
 
 def safe_atomic_write(dst, data, backup_mode=""):
-    """Write text or bytes to a file, whole or not at all."""
+    """Write text or bytes to a file atomically."""
     with atomic_open(dst, "wb" if isinstance(data, bytes) else "w") as handle:
         handle.write(data)
 

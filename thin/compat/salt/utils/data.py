@@ -1,4 +1,4 @@
-"""Structures. Salt: ``salt/utils/data.py``."""
+"""Nested data. Salt: ``salt/utils/data.py``."""
 
 from thin.utils.data import (  # noqa: F401
     compare_dicts,
@@ -15,7 +15,7 @@ from thin.utils.data import repack_dictlist as _repack
 
 
 def repack_dictlist(data, strict=False, recurse=False, key_cb=None, val_cb=None):
-    """A dict of a list of dicts and texts, ``{}`` for what is none."""
+    """A dict from a list of dicts and strings, ``{}`` for other data."""
     found = _repack(data)
     if not isinstance(found, dict):
         return {}
@@ -53,7 +53,7 @@ def decode(
     preserve_tuples=False,
     to_str=False,
 ):
-    """The data with every bytes in it as text; with ``keep`` what cannot be decoded stays bytes."""
+    """The data with all bytes decoded to text; ``keep``: bytes that cannot be decoded stay."""
 
     def leaf(value):
         if not isinstance(value, (bytes, bytearray)):
@@ -69,7 +69,7 @@ def decode(
 
 
 def encode(data, encoding=None, errors="strict", keep=False, preserve_dict_class=False, preserve_tuples=False):
-    """The data with every text in it as bytes."""
+    """The data with all text encoded to bytes."""
 
     def leaf(value):
         if not isinstance(value, str):
@@ -105,7 +105,7 @@ def to_uppercase(data, preserve_dict_class=False):
 
 
 def exactly_n(iterable, amount=1):
-    """Whether exactly so many of them are true."""
+    """Whether exactly ``amount`` items are true."""
     return sum(1 for item in iterable if item) == amount
 
 
@@ -122,7 +122,7 @@ def is_list(value):
 
 
 def is_iter(thing, ignore=(str,)):
-    """Whether it can be iterated and is none of ``ignore``."""
+    """Whether the value is iterable and not of a type in ``ignore``."""
     return not isinstance(thing, ignore) and hasattr(thing, "__iter__")
 
 
@@ -131,7 +131,7 @@ def sorted_ignorecase(to_sort):
 
 
 def mysql_to_dict(data, key):
-    """Rows of a table as ``mysql`` draws it, by the column ``key``."""
+    """The rows of a table that ``mysql`` printed, by the column ``key``."""
     ret, headers = {}, []
     for line in data:
         cells = [cell.strip() for cell in line.split("|")[1:-1]]
@@ -147,7 +147,7 @@ def mysql_to_dict(data, key):
 
 
 def simple_types_filter(data):
-    """The data with everything but numbers, texts, None, lists and dicts as its ``repr``."""
+    """The data with all values except numbers, strings, None, lists and dicts replaced by their ``repr``."""
     if isinstance(data, dict):
         return {
             key if isinstance(key, (str, int, float, bool)) else repr(key): simple_types_filter(value)
@@ -159,12 +159,12 @@ def simple_types_filter(data):
 
 
 def stringify(data):
-    """A list with everything in it as text."""
+    """A list with all items as strings."""
     return [item if isinstance(item, str) else str(item) for item in data]
 
 
 def filter_falsey(data, recurse_depth=None, ignore_types=()):
-    """The data without what is false in it, except for values of ``ignore_types``."""
+    """The data without false values, except for those of ``ignore_types``."""
 
     def kept(value):
         return bool(value) or type(value) in ignore_types
@@ -182,7 +182,7 @@ def filter_falsey(data, recurse_depth=None, ignore_types=()):
 
 
 def flatten(data, levels=None, preserve_nulls=False, _ids=None):
-    """One list of nested ones, ``levels`` deep at most; None is left out unless wanted."""
+    """One list from nested lists, ``levels`` deep at most; None is left out unless ``preserve_nulls``."""
     ret = []
     for item in data:
         if item is None or item == "None":
@@ -195,7 +195,8 @@ def flatten(data, levels=None, preserve_nulls=False, _ids=None):
 
 
 def get_value(obj, path, default=None):
-    """``[{"value": …}]`` of a path like ``a:{id}:c``; a word in braces takes every key and keeps it by that name."""
+    """``[{"value": …}]`` for a path such as ``a:{id}:c``. A name in braces matches every key, and adds the key under
+    this name."""
     found = [{"value": obj}]
     for word in path.split(":") if path else ():
         step = []
@@ -241,7 +242,7 @@ def to_entries(data):
 
 
 def from_entries(entries):
-    """The opposite of ``to_entries``; keys may also be called ``name``."""
+    """The inverse of ``to_entries``; the key may also be called ``name``."""
     ret = {}
     for entry in entries:
         lower = {key.lower(): value for key, value in entry.items()}
@@ -250,7 +251,7 @@ def from_entries(entries):
 
 
 class CaseInsensitiveDict(dict):
-    """A dict whose keys are the same in any case; it remembers how each was written last."""
+    """A dict with case-insensitive keys; it keeps the last spelling of each."""
 
     def __init__(self, init=None, **kwargs):
         super(CaseInsensitiveDict, self).__init__()

@@ -4,7 +4,7 @@ import datetime
 
 
 def date_cast(date):
-    """A datetime of a number of seconds or a text in ISO form; now for nothing. Raises ValueError."""
+    """A datetime from a number of seconds or an ISO text; without an argument the current time. Raises ValueError."""
     if date is None:
         return datetime.datetime.now()
     if isinstance(date, datetime.datetime):

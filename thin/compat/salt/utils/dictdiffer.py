@@ -4,7 +4,7 @@ from thin.utils.data import recursive_diff  # noqa: F401
 
 
 class DictDiffer(object):
-    """Keys of two dicts by what became of them, as sets."""
+    """The differences between the keys of two dicts, as sets."""
 
     def __init__(self, current_dict, past_dict):
         self.current_dict, self.past_dict = current_dict, past_dict
@@ -27,7 +27,7 @@ class DictDiffer(object):
 
 
 def deep_diff(old, new, ignore=None):
-    """``{"old": …, "new": …}`` with what differs, at any depth; empty when nothing does."""
+    """``{"old": …, "new": …}`` with the differences, recursively; empty if there are none."""
     if old == new:
         return {}
     before, after = {}, {}

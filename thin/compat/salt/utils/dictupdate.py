@@ -13,7 +13,7 @@ from thin.utils.dictupdate import (  # noqa: F401
 
 
 def _parent(in_dict, keys, delimiter):
-    """The dict that holds the last key, made where it is missing, and that key."""
+    """(the dict that contains the last key, created if it is missing; the last key)."""
     *path, last = keys.split(delimiter)
     for key in path:
         if not isinstance(in_dict.get(key), dict):
@@ -23,7 +23,7 @@ def _parent(in_dict, keys, delimiter):
 
 
 def ensure_dict_key(in_dict, keys, delimiter=":", ordered_dict=False):
-    """The dict with a dict below each key of the path; it is changed in place."""
+    """Create missing dicts for the keys of a path, in place. Returns the dict."""
     _parent(in_dict, keys + delimiter, delimiter)
     return in_dict
 

@@ -2,5 +2,5 @@
 
 
 def get_module_environment(env=None, function=None):
-    """The environment that the option ``system-environment`` has; there is none here."""
+    """The environment from the option ``system-environment``, which pushsalt does not have: {}."""
     return {}

@@ -1,4 +1,4 @@
-"""Events. There is no bus here: what is fired is kept with the run by ``event.send``, where that is. Salt:
+"""Events. There is no event bus: fired events are sent by ``event.send`` if it exists, and stored with the run. Salt:
 ``salt/utils/event.py``."""
 
 from thin import compat

@@ -16,7 +16,7 @@ HASHES = {"sha512": 128, "sha384": 96, "sha256": 64, "sha224": 56, "sha1": 40, "
 
 
 def guess_archive_type(name):
-    """``tar``, ``zip``, ``rar`` or None, by the name."""
+    """``tar``, ``zip``, ``rar`` or None, from a file name."""
     name = name.lower()
     tars = (".tar", ".tgz", ".tbz", ".txz", ".tbz2", ".tar.gz", ".tar.bz2", ".tar.xz", ".tar.lzma", ".tlz", ".tar.zst")
     if name.endswith(tars):
@@ -25,7 +25,7 @@ def guess_archive_type(name):
 
 
 def mkstemp(*args, **kwargs):
-    """The path of a new, empty file; with ``close_fd=False`` its descriptor before it."""
+    """The path of a new, empty file; with ``close_fd=False`` (descriptor, path)."""
     import tempfile
 
     kwargs.setdefault("prefix", TEMPFILE_PREFIX)
@@ -56,7 +56,7 @@ def _copy(source, dest):
 
 
 def copyfile(source, dest, backup_mode="", cachedir=""):
-    """Put a copy in the place of ``dest``, whole or not at all; owner and mode of what was there stay."""
+    """Replace ``dest`` by a copy atomically; owner and mode of the old file are kept."""
     from thin.utils.files import atomic, backup
 
     if not os.path.isfile(source):
@@ -69,7 +69,7 @@ def copyfile(source, dest, backup_mode="", cachedir=""):
 
 
 def rename(src, dst):
-    """Raises MinionError when it cannot be."""
+    """Rename a file. Raises MinionError."""
     try:
         safepath.rename(src, dst)
     except OSError as exc:
@@ -77,7 +77,7 @@ def rename(src, dst):
 
 
 def process_read_exception(exc, path, ignore=None):
-    """Raise a CommandExecutionError that says why a file cannot be read, unless its errno is to be ignored."""
+    """Raise a CommandExecutionError for an error of reading a file, unless its errno is in ``ignore``."""
     ignored = {ignore} if isinstance(ignore, int) else set(ignore or ())
     if exc.errno in ignored:
         return
@@ -117,7 +117,7 @@ def get_umask():
 
 @contextlib.contextmanager
 def set_umask(mask):
-    """Another umask while it lasts; None changes nothing."""
+    """Set the umask for a ``with`` block; None changes nothing."""
     if mask is None:
         yield
         return
@@ -129,7 +129,7 @@ def set_umask(mask):
 
 
 def fopen(*args, **kwargs):
-    """``open``, in UTF-8 for text; descriptors and empty names are refused, and links that root does not follow."""
+    """``open``, with UTF-8 for text. Refuses descriptors, empty names, and links that root must not follow."""
     if args[0] in (0, 1, 2) and not isinstance(args[0], bool):
         raise TypeError("%s is not a permitted file descriptor" % (args[0],))
     mode = args[1] if len(args) > 1 else kwargs.get("mode", "r")
@@ -144,7 +144,7 @@ def fopen(*args, **kwargs):
 
 @contextlib.contextmanager
 def flopen(*args, **kwargs):
-    """An open file, locked (flock) while it is."""
+    """An open file that is locked (flock) until the end of ``with``."""
     import fcntl
 
     with fopen(*args, **kwargs) as handle:
@@ -157,7 +157,7 @@ def flopen(*args, **kwargs):
 
 @contextlib.contextmanager
 def fpopen(*args, **kwargs):
-    """An open file, with owner and permissions set when they were given as ``uid``, ``gid``, ``mode``."""
+    """An open file; sets owner and mode if ``uid``, ``gid``, ``mode`` are given."""
     uid, gid, bits = kwargs.pop("uid", -1), kwargs.pop("gid", -1), kwargs.pop("mode", None)
     with fopen(*args, **kwargs) as handle:
         found = os.stat(args[0])
@@ -195,7 +195,7 @@ def rm_rf(path):
 
 
 def remove(path):
-    """Remove a file that need not be there. Raises OSError for other reasons."""
+    """Remove a file. Raises OSError, unless it does not exist."""
     try:
         safepath.unlink(path)
     except FileNotFoundError:
@@ -203,7 +203,7 @@ def remove(path):
 
 
 def is_empty(filename):
-    """Whether a file has no content; False for one that cannot be read."""
+    """Whether a file is empty; False if it cannot be read."""
     with contextlib.suppress(OSError):
         return not os.path.getsize(filename)
     return False
@@ -214,7 +214,7 @@ def is_fcntl_available(check_sunos=False):
 
 
 def safe_filename_leaf(file_basename):
-    """The name with what no file name should have percent-encoded."""
+    """The name with characters that are unusual in file names percent-encoded."""
     return "".join("%%%02X" % ord(char) if char in '\\:/*?"<>|\0' else char for char in file_basename)
 
 
@@ -224,7 +224,7 @@ def safe_filepath(file_path_name, dir_sep=None):
 
 
 def is_text(fp_, blocksize=512):
-    """Whether the first bytes of a file (open, or by name) look like text."""
+    """Whether the beginning of a file (open, or a path) looks like text."""
     from thin.utils.files import diff
 
     if hasattr(fp_, "read"):
@@ -238,12 +238,12 @@ def is_text(fp_, blocksize=512):
 
 
 def is_binary(path):
-    """Whether a file holds no text; False for one that cannot be read."""
+    """Whether a file contains no text; False if it cannot be read."""
     return os.path.isfile(path) and os.access(path, os.R_OK) and not is_text(path, 2048)
 
 
 def list_files(directory):
-    """All paths of a folder, itself among them."""
+    """All paths in a folder, including itself."""
     found = {directory}
     for folder, folders, names in safe_walk(directory):
         found.update(os.path.join(folder, name) for name in folders + names)
@@ -251,17 +251,17 @@ def list_files(directory):
 
 
 def st_mode_to_octal(mode):
-    """The last four octal digits of a mode; an empty text for a value that is not a whole number."""
+    """The last four octal digits of a mode; "" for a value that is no integer."""
     return oct(mode)[-4:] if isinstance(mode, int) else ""
 
 
 def normalize_mode(mode):
-    """A mode as text of four digits at least; None stays."""
+    """A mode as text with at least four digits; None from None."""
     return None if mode is None else str(mode).replace("0o", "0").strip("\"'").lstrip("0").zfill(4)
 
 
 def human_size_to_bytes(human_size):
-    """Bytes of ``10M``. Raises ValueError for an invalid size."""
+    """The bytes of ``10M``. Raises ValueError for an invalid size."""
     import re
 
     match = re.match(r"([0-9]+)([a-zA-Z]?)", str(human_size))
@@ -271,7 +271,7 @@ def human_size_to_bytes(human_size):
 
 
 def backup_minion(path, bkroot):
-    """Keep a copy of a file below ``bkroot``, named by the time."""
+    """Store a copy of a file below ``bkroot``; its name contains the time."""
     import time
 
     folder, name = os.path.split(os.path.abspath(path))
@@ -285,7 +285,7 @@ def case_insensitive_filesystem(path=None):
 
 
 def get_encoding(path):
-    """``utf-8``, ``ascii``, ``bom`` … of a text file. Raises CommandExecutionError for what is none."""
+    """``utf-8``, ``ascii``, ``bom`` … of a text file. Raises CommandExecutionError if it is no text."""
     with open(path, "rb") as handle:
         data = handle.read()
     for mark, name in (

@@ -4,7 +4,7 @@ import types
 
 
 def namespaced_function(function, global_dict):
-    """The function with the names of another module."""
+    """A copy of the function with the globals of another module."""
     new = types.FunctionType(
         function.__code__,
         global_dict,
@@ -18,7 +18,7 @@ def namespaced_function(function, global_dict):
 
 
 def alias_function(fun, name, doc=None):
-    """The function under another name."""
+    """A copy of the function with another name."""
     new = namespaced_function(fun, fun.__globals__)
     new.__name__ = name
     new.__doc__ = (
@@ -30,9 +30,9 @@ def alias_function(fun, name, doc=None):
 
 
 def call_function(salt_function, *args, **kwargs):
-    """Call a function with positional arguments, and of the named ones with those that it takes."""
+    """Call a function with the positional arguments, and those of the named ones that it accepts."""
     from thin.utils import args as signatures
 
     shape = signatures.spec(salt_function)
-    known = kwargs if shape.keywords else {key: kwargs[key] for key in kwargs if key in shape.args}
-    return salt_function(*args, **known)
+    accepted = kwargs if shape.keywords else {key: kwargs[key] for key in kwargs if key in shape.args}
+    return salt_function(*args, **accepted)

@@ -46,7 +46,7 @@ def sha512_digest(instr):
 
 
 def hmac_signature(string, shared_secret, challenge_hmac):
-    """Whether a base64 HMAC-SHA256 is that of the text."""
+    """Whether a base64 HMAC-SHA256 belongs to the text."""
     import hmac
 
     return hmac.compare_digest(_bytes(challenge_hmac), base64.b64encode(_mac(string, shared_secret).digest()))

@@ -1,4 +1,4 @@
-"""Requests over HTTP with what Python has. Salt: ``salt/utils/http.py``."""
+"""HTTP requests with Python's standard library. Salt: ``salt/utils/http.py``."""
 
 from thin.log import getLogger
 
@@ -32,7 +32,7 @@ def query(
     stream=False,
     **kwargs,
 ):
-    """What Salt's gives: a dict with ``body`` or ``dict``, ``status``, ``headers``, ``text`` as asked, or ``error``."""
+    """Salt's result: a dict with ``body`` or ``dict``, ``status``, ``headers``, ``text`` as requested, or ``error``."""
     import ssl
     import urllib.error
     import urllib.parse

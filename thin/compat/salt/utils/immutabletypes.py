@@ -6,7 +6,7 @@ ImmutableList, ImmutableSet = tuple, frozenset
 
 
 def freeze(obj):
-    """The value with dicts, lists and sets in it that cannot be changed."""
+    """The value with immutable dicts, lists and sets."""
     if isinstance(obj, dict):
         return ImmutableDict({key: freeze(value) for key, value in obj.items()})
     if isinstance(obj, list):

@@ -2,12 +2,12 @@
 
 
 def split(orig, sep=None):
-    """The parts of a text, one after the other."""
+    """Yield the parts of a text, separated by ``sep``."""
     return iter(orig.split(sep))
 
 
 def read_file(fh_, chunk_size=1048576):
-    """The pieces of an open file, which is closed then."""
+    """Yield the pieces of an open file, and close it."""
     try:
         for piece in iter(lambda: fh_.read(chunk_size), type(fh_.read(0))()):
             yield piece
@@ -16,7 +16,7 @@ def read_file(fh_, chunk_size=1048576):
 
 
 def fnmatch_multiple(candidates, pattern):
-    """The first of these that fits a glob, or None."""
+    """The first candidate that matches the glob, or None."""
     import fnmatch
 
     return next((one for one in candidates if fnmatch.fnmatch(one, pattern)), None)

@@ -4,7 +4,7 @@ from datetime import datetime
 
 
 def gen_jid(opts=None):
-    """The time in digits."""
+    """A JID: the current time in digits."""
     return datetime.now().strftime("%Y%m%d%H%M%S%f")
 
 

@@ -1,11 +1,11 @@
-"""JSON, whose texts may be bytes. Salt: ``salt/utils/json.py``."""
+"""JSON; also accepts bytes. Salt: ``salt/utils/json.py``."""
 
 from thin.utils.files import serial
 from thin.wire import _plain
 
 
 def loads(s, **kwargs):
-    """Raises ValueError for an invalid JSON."""
+    """Parse JSON. Raises ValueError if it is invalid."""
     kwargs.pop("encoding", None)
     kwargs.pop("_json_module", None)
     return serial.loads(s.decode("utf-8") if isinstance(s, (bytes, bytearray)) else s, **kwargs)
@@ -16,7 +16,7 @@ def load(fp, **kwargs):
 
 
 def dumps(obj, **kwargs):
-    """As ``json.dumps``, with characters as they are and objects as what they are nearest to."""
+    """As ``json.dumps``, but without escapes for characters, and with other objects as the most similar JSON type."""
     kwargs.pop("_json_module", None)
     kwargs.pop("encoding", None)
     kwargs.setdefault("ensure_ascii", False)
@@ -29,7 +29,7 @@ def dump(obj, fp, **kwargs):
 
 
 def find_json(s):
-    """The first JSON value in a text that has other lines around it. Raises ValueError if there is none."""
+    """The first JSON value in a text with other lines around it. Raises ValueError if there is none."""
     import json
 
     decoder = json.JSONDecoder()

@@ -27,7 +27,7 @@ def is_ipv6(ip_addr):
 
 
 def is_loopback(ip_addr):
-    """Raises ValueError for an invalid address."""
+    """Whether an address is a loopback address. Raises ValueError for an invalid one."""
     return ipaddress.ip_address(ip_addr).is_loopback
 
 
@@ -51,7 +51,7 @@ def is_ipv6_subnet(cidr):
 
 
 def sanitize_host(host):
-    """The host with only what a name may have."""
+    """The host without characters that a host name cannot have."""
     return "".join(char for char in host[:255] if char.isalnum() or char in "._-")
 
 
@@ -60,7 +60,7 @@ def get_fqhostname():
 
 
 def host_to_ips(host):
-    """The addresses of a name, or None."""
+    """The addresses of a host name, or None."""
     try:
         return list(dict.fromkeys(str(entry[4][0]) for entry in socket.getaddrinfo(host, None))) or None
     except OSError:
@@ -79,7 +79,7 @@ def is_reachable_host(entity_name):
 
 
 def isportopen(host, port):
-    """0 when something listens, else the errno; False for no port number."""
+    """0 if the port is open, else the errno; False for an invalid port."""
     if not 1 <= int(port) <= 65535:
         return False
     with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as sock:
@@ -88,7 +88,7 @@ def isportopen(host, port):
 
 
 def interfaces():
-    """``{interface: {up, hwaddr, inet, inet6}}``, as ``network.interfaces`` has it."""
+    """``{interface: {up, hwaddr, inet, inet6}}``, as ``network.interfaces``."""
     return _interfaces.table()
 
 
@@ -101,14 +101,14 @@ def ip_addrs6(interface=None, include_loopback=False, interface_data=None):
 
 
 def in_subnet(cidr, addr=None):
-    """Whether one of the addresses (this machine's, unless given) is in a network."""
+    """Whether one of the addresses (by default this machine's) is in a network."""
     network = ipaddress.ip_network(cidr)
     addrs = [addr] if isinstance(addr, str) else (addr if addr is not None else ip_addrs() + ["127.0.0.1"])
     return any(ipaddress.ip_address(one) in network for one in addrs)
 
 
 def cidr_to_ipv4_netmask(cidr_bits):
-    """The netmask of a prefix length; empty for what is none."""
+    """The netmask of a prefix length; "" for an invalid one."""
     try:
         return str(ipaddress.IPv4Network("0.0.0.0/%d" % int(cidr_bits)).netmask) if int(cidr_bits) else ""
     except ValueError:
@@ -120,7 +120,7 @@ def calc_net(ipaddr, netmask=None):
 
 
 def parse_host_port(host_port):
-    """Host and port (or None) of ``host:port``, ``[v6]:port`` or a bare host. Raises ValueError."""
+    """(host, port or None) from ``host:port``, ``[v6]:port`` or a bare host. Raises ValueError."""
     text, port = host_port.strip(), None
     if text.startswith("["):
         host, _, rest = text[1:].partition("]")
@@ -141,7 +141,7 @@ def gen_mac(prefix="AC:DE:48"):
 
 
 def dns_check(addr, port=80, safe=False, ipv6=None):
-    """The first address of a name. Raises SaltSystemExit's nearest, SaltException, unless ``safe``."""
+    """The first address of a name. Raises SaltException (Salt: SaltSystemExit), unless ``safe``."""
     found = [one for one in host_to_ips(addr) or () if ipv6 is None or (":" in one) == bool(ipv6)]
     if found:
         return found[0]

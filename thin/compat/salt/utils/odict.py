@@ -4,7 +4,7 @@ from collections import OrderedDict
 
 
 class DefaultOrderedDict(OrderedDict):
-    """An OrderedDict that makes what is missing."""
+    """An OrderedDict that creates missing values, as a defaultdict."""
 
     def __init__(self, default_factory=None, *args, **kwargs):
         if default_factory is not None and not callable(default_factory):

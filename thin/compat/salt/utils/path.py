@@ -9,7 +9,7 @@ def islink(path):
 
 
 def readlink(path):
-    """Where a link points. Raises OSError for what is none."""
+    """The target of a link. Raises OSError if the path is no link."""
     return os.readlink(path)
 
 
@@ -32,7 +32,7 @@ def _executable(path):
 
 
 def which_bin(exes):
-    """The path of the first of these programs that there is, or None."""
+    """The path of the first of these programs that exists, or None."""
     if isinstance(exes, str):
         exes = [exes]
     if not hasattr(exes, "__iter__"):
@@ -41,7 +41,7 @@ def which_bin(exes):
 
 
 def check_or_die(command):
-    """Raises CommandNotFoundError if there is no such program."""
+    """Raise CommandNotFoundError if there is no such program."""
     from thin.exceptions import CommandNotFoundError
 
     if command is None:
@@ -51,7 +51,7 @@ def check_or_die(command):
 
 
 def join(*parts, **kwargs):
-    """The parts as one normalized path; a slash at the beginning of a later part does not start anew."""
+    """The parts as one normalized path; a later part that begins with a slash is relative, too."""
     if not parts:
         return ""
     first, rest = parts[0], [part.lstrip("/") for part in parts[1:]]
@@ -59,7 +59,7 @@ def join(*parts, **kwargs):
 
 
 def safe_path(path, allow_path=None):
-    """Whether a path, its links followed, stays within ``allow_path`` (the working folder)."""
+    """Whether a path, with its links resolved, is in ``allow_path`` (by default the working directory)."""
     root = os.path.realpath(allow_path or os.getcwd())
     return os.path.commonpath([root, os.path.realpath(path)]) == root
 
@@ -73,5 +73,5 @@ def os_walk(top, *args, **kwargs):
 
 
 def expand(path):
-    """The path with ``~`` and variables written out."""
+    """The path with ``~`` and variables expanded."""
     return os.path.expandvars(os.path.expanduser(path))

@@ -1,4 +1,4 @@
-"""Salt: ``salt/utils/pkg/__init__.py``: the mark that the package lists are to be refreshed, and version conditions."""
+"""Salt: ``salt/utils/pkg/__init__.py``: the file that requests a refresh of package lists, and version conditions."""
 
 import os
 import re
@@ -9,7 +9,7 @@ from thin.utils.files import safepath
 
 
 def rtag(opts):
-    """The path of the mark."""
+    """The path of the file."""
     return os.path.join(opts["cachedir"], "pkg_refresh")
 
 
@@ -29,18 +29,18 @@ def write_rtag(opts):
 
 
 def check_refresh(opts, refresh=None):
-    """Whether to refresh: as told, else whether the mark is there."""
+    """Whether to refresh: the argument, else whether the file exists."""
     return bool(data.is_true(refresh) or (os.path.isfile(rtag(opts)) and refresh is not False))
 
 
 def split_comparison(version):
-    """Operator (or an empty text) and version of a condition."""
+    """(operator or "", version) of a condition."""
     match = re.match(r"^(<=>|!=|>=|<=|>>|<<|<>|>|<|=)?\s?([^<>=]+)$", version)
     return (match.group(1) or "", match.group(2)) if match else ("", version)
 
 
 def match_version(desired, available, cmp_func=None, ignore_epoch=False):
-    """The first of the available versions that fits a condition, or None."""
+    """The first of the available versions that meets the condition, or None."""
     oper, version = split_comparison(desired)
     return next(
         (

@@ -1,4 +1,4 @@
-"""Which system this is. Salt: ``salt/utils/platform.py``."""
+"""The operating system. Salt: ``salt/utils/platform.py``."""
 
 import os
 import sys
@@ -78,7 +78,7 @@ def is_photonos():
 
 
 def linux_distribution(full_distribution_name=True):
-    """Name, version, code name."""
+    """(name, version, code name)."""
     found = _release()
     return (
         found.get("NAME" if full_distribution_name else "ID", ""),

@@ -1,4 +1,4 @@
-"""Salt: ``salt/utils/process.py``, what modules use of it."""
+"""Salt: ``salt/utils/process.py``, the parts that modules use."""
 
 import multiprocessing
 import os
@@ -10,7 +10,7 @@ Process = MultiprocessingProcess = SignalHandlingProcess = multiprocessing.Proce
 
 
 def os_is_running(pid):
-    """Whether a process with this id is there."""
+    """Whether a process with this id exists."""
     try:
         os.kill(pid, 0)
     except ProcessLookupError:

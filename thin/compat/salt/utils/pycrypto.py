@@ -20,7 +20,7 @@ def secure_password(
     whitespace=False,
     printable=False,
 ):
-    """A random text of these characters."""
+    """A random text of these kinds of characters."""
     chosen = chars or "".join(
         (
             string.ascii_lowercase if lowercase else "",
@@ -38,6 +38,6 @@ def secure_password(
 
 
 def gen_hash(crypt_salt=None, password=None, algorithm=None, force=False):
-    """The crypt(3) hash of a password (a random one without)."""
+    """The crypt(3) hash of a password, by default of a random one."""
     password = secure_password() if password is None else password
     return shacrypt.hash_password(password, crypt_salt or shacrypt.random_salt(), algorithm or "sha512")

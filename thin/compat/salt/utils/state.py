@@ -4,5 +4,5 @@ from thin.utils.state import *  # noqa: F403
 
 
 def get_sls_opts(opts, **kwargs):
-    """A copy of the options with the environments of a call."""
+    """A copy of the options with the saltenvs of a call."""
     return dict(opts, **{key: kwargs[key] for key in ("saltenv", "pillarenv") if kwargs.get(key) is not None})

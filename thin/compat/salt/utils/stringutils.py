@@ -5,7 +5,7 @@ import re
 
 
 def to_bytes(s, encoding=None, errors="strict"):
-    """Bytes of a text. Raises TypeError for what is neither."""
+    """Text encoded to bytes; bytes are returned unchanged. Raises TypeError for other types."""
     if isinstance(s, (bytes, bytearray)):
         return bytes(s)
     if isinstance(s, str):
@@ -14,7 +14,7 @@ def to_bytes(s, encoding=None, errors="strict"):
 
 
 def to_unicode(s, encoding=None, errors="strict", normalize=False):
-    """Text of bytes. Raises TypeError for what is neither."""
+    """Bytes decoded to text; text is returned unchanged. Raises TypeError for other types."""
     if isinstance(s, (bytes, bytearray)):
         s = bytes(s).decode(encoding or "utf-8", errors)
     elif not isinstance(s, str):
@@ -30,7 +30,7 @@ to_str = to_unicode
 
 
 def to_num(text):
-    """The number that a text is, or the text."""
+    """The number in a text, or the text."""
     for kind in (int, float):
         try:
             return kind(text)
@@ -45,7 +45,7 @@ def to_none(text):
 
 
 def is_quoted(value):
-    """The quote that a text begins and ends with, or an empty text."""
+    """The quote at the beginning and the end of a text, or ""."""
     if isinstance(value, str) and len(value) > 1 and value[0] == value[-1] and value[0] in "'\"":
         return value[0]
     return ""
@@ -65,7 +65,7 @@ def is_hex(value):
 
 
 def is_binary(data):
-    """Whether data look like no text."""
+    """Whether data do not look like text."""
     from thin.utils.files import diff
 
     if not data:
@@ -74,7 +74,7 @@ def is_binary(data):
 
 
 def random(size=32):
-    """So many random characters, as base64 has them."""
+    """Random characters, as in base64."""
     import base64
     import os
 
@@ -86,8 +86,8 @@ def contains_whitespace(text):
 
 
 def human_to_bytes(size, default_unit="B", handle_metric=False):
-    """Bytes of ``10M``, ``1.5 GiB``, ``2GB``; 0 for what cannot be read. Units are of 1024, unless metric ones are
-    told apart."""
+    """The bytes of ``10M``, ``1.5 GiB``, ``2GB``; 0 for an invalid size. Units are powers of 1024; with
+    ``handle_metric``, those in the form ``MB`` are powers of 1000."""
     match = re.match(r"\s*([\d.]+)\s*([A-Za-z]*)\s*$", str(size))
     if not match:
         return 0
@@ -103,13 +103,13 @@ def human_to_bytes(size, default_unit="B", handle_metric=False):
 
 
 def build_whitespace_split_regex(text):
-    """A pattern that finds the text with any white space where it has some."""
+    """A regular expression for the text with any white space in place of its white space."""
     lines = ("".join(r"(?:[\s]+)?%s" % re.escape(word) for word in line.split()) for line in text.splitlines())
     return r"(?m)^%s(?:[\s]+)?$" % r"(?:[\s]+)?".join(lines)
 
 
 def expr_match(line, expr):
-    """Whether a line is the expression, or fits it as a glob or as a regular expression, whole."""
+    """Whether a line equals the expression, or matches it as a glob or as a whole as a regular expression."""
     if line == expr or fnmatch.fnmatch(line, expr):
         return True
     try:
@@ -119,7 +119,7 @@ def expr_match(line, expr):
 
 
 def check_whitelist_blacklist(value, whitelist=None, blacklist=None):
-    """Whether a value is allowed: on the whitelist if there is one, and not on the blacklist."""
+    """Whether a value is allowed: on the whitelist, if there is one, and not on the blacklist."""
 
     def listed(patterns):
         if isinstance(patterns, str):
@@ -134,7 +134,7 @@ def check_whitelist_blacklist(value, whitelist=None, blacklist=None):
 
 
 def check_include_exclude(path_str, include_pat=None, exclude_pat=None):
-    """Whether a path is taken: patterns are globs, or regular expressions after ``E@``."""
+    """Whether a path is selected; patterns are globs, or regular expressions after ``E@``."""
     from thin.utils.files import walk
 
     return walk.check_include_exclude(path_str, include_pat, exclude_pat)
@@ -145,7 +145,7 @@ def print_cli(msg, retries=10, step=0.01):
 
 
 def get_context(template, line, num_lines=5, marker=None):
-    """The lines around one of a template, the line marked."""
+    """The lines around a line of a template, with that line marked."""
     lines = template.splitlines()
     if line > len(lines):
         return template
@@ -172,7 +172,7 @@ def get_diff(a, b, *args, **kwargs):
 
 
 def camel_to_snake_case(camel_input):
-    """``SomeVMName`` is ``some_vm_name``."""
+    """``some_vm_name`` from ``SomeVMName``."""
     out = ""
     for at, char in enumerate(camel_input):
         before, after = camel_input[at - 1 : at], camel_input[at + 1 : at + 2]
@@ -183,6 +183,6 @@ def camel_to_snake_case(camel_input):
 
 
 def snake_to_camel_case(snake_input, uppercamel=False):
-    """``some_name`` is ``someName``, or ``SomeName``."""
+    """``someName``, or ``SomeName``, from ``some_name``."""
     first, *words = snake_input.split("_")
     return (first.capitalize() if uppercamel else first) + "".join(word.capitalize() for word in words)

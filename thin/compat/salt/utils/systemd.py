@@ -6,7 +6,7 @@ import subprocess
 
 
 def booted(context=None):
-    """Whether systemd is what started this machine."""
+    """Whether systemd started this machine."""
     return os.path.isdir("/run/systemd/system")
 
 

@@ -1,6 +1,6 @@
 """Templates, rendered on the controller with this target's grains and pillar. Salt: ``salt/utils/templates.py``.
 
-Only Jinja: a text that a target makes up cannot reach another renderer there.
+Only Jinja: a text that a target provides cannot be rendered by another renderer on the controller.
 """
 
 from salt.exceptions import SaltRenderError

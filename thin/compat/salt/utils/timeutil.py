@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 
 
 def get_timestamp_at(time_in=None, time_at=None):
-    """Seconds since 1970 of a time that is so many hours (or ``1h30m``) ahead, or of a clock time."""
+    """Seconds since 1970 of a time in a number of hours (or ``1h30m``), or of a time of day."""
     if time_in:
         hours, minutes = time_in, 0
         if isinstance(time_in, str):

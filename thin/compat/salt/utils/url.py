@@ -4,7 +4,7 @@ import re
 
 
 def parse(url):
-    """Path and saltenv (or None)."""
+    """(path, saltenv or None) of a URL."""
     if not url.startswith("salt://"):
         return url, None
     path, _, saltenv = url[len("salt://") :].partition("?saltenv=")
@@ -40,7 +40,7 @@ def split_env(url):
 
 
 def validate(url, protos):
-    """Whether the scheme is one of these."""
+    """Whether the scheme of a URL is one of ``protos``."""
     return (url.partition("://")[0] if "://" in url else "") in protos
 
 
@@ -49,7 +49,7 @@ def strip_proto(url):
 
 
 def add_http_basic_auth(url, user=None, password=None, https_only=False):
-    """The URL with a login in it. Raises ValueError when it is not https and has to be."""
+    """The URL with user and password. Raises ValueError if ``https_only`` and it is not https."""
     if user is None and password is None:
         return url
     scheme, _, rest = url.partition("://")
@@ -59,5 +59,5 @@ def add_http_basic_auth(url, user=None, password=None, https_only=False):
 
 
 def redact_http_basic_auth(output):
-    """The text with the logins of all URLs in it replaced."""
+    """The text with user and password of all URLs in it replaced."""
     return re.sub(r"(https?://)[^/\s@]+@", r"\1<redacted>@", output)

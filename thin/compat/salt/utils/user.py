@@ -63,7 +63,7 @@ def get_gid_list(user, include_default=True):
 
 
 def chugid(runas, group=None):
-    """Make this process that user's, with its groups. Raises CommandExecutionError."""
+    """Change this process to a user and the user's groups. Raises CommandExecutionError."""
     from salt.exceptions import CommandExecutionError
 
     try:
@@ -79,7 +79,7 @@ def chugid(runas, group=None):
 
 
 def chugid_and_umask(runas, umask, group=None):
-    """chugid and the umask, each where it is given."""
+    """``chugid`` if ``runas`` is given, and set the umask if one is given."""
     if runas is not None and get_user() != runas:
         chugid(runas, group)
     if umask is not None:

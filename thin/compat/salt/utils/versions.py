@@ -7,7 +7,7 @@ from salt.version import SaltStackVersion, __saltstack_version__
 
 
 class LooseVersion(object):
-    """Numbers and words of a version, compared one by one; a word is less than a number."""
+    """A version whose numbers and words are compared one by one; a word is less than a number."""
 
     def __init__(self, vstring=None):
         self.parse(vstring or "")
@@ -54,7 +54,7 @@ class LooseVersion(object):
 
 
 class StrictVersion(LooseVersion):
-    """Two or three numbers, and maybe ``a1`` or ``b2``, which comes before. Raises ValueError for others."""
+    """Two or three numbers, and optionally ``a1`` or ``b2``, which is older. Raises ValueError for other texts."""
 
     def parse(self, vstring):
         match = re.match(r"^(\d+)\.(\d+)(?:\.(\d+))?(?:([ab])(\d+))?$", str(vstring))
@@ -78,7 +78,7 @@ parse = Version
 
 
 def version_cmp(pkg1, pkg2, ignore_epoch=False):
-    """-1, 0 or 1; None for what cannot be compared."""
+    """-1, 0 or 1; None if they cannot be compared."""
     texts = [str(one).split(":", 1)[-1] if ignore_epoch else str(one) for one in (pkg1, pkg2)]
     return LooseVersion(texts[0])._cmp(texts[1])
 
@@ -95,7 +95,7 @@ def compare(ver1="", oper="==", ver2="", cmp_func=None, ignore_epoch=False):
 
 
 def warn_until(version, message, category=DeprecationWarning, stacklevel=None, **kwargs):
-    """Warn that a feature ends with a version of Salt. pushsalt removes nothing."""
+    """Warn that a feature ends with a version of Salt; pushsalt keeps it."""
     warnings.warn(message.format(version=version), category, stacklevel=(stacklevel or 2) + 1)
 
 
@@ -104,7 +104,7 @@ def warn_until_date(date, message, category=DeprecationWarning, stacklevel=None,
 
 
 def kwargs_warn_until(kwargs, version, category=DeprecationWarning, stacklevel=None, **more):
-    """Warn of arguments that a function does not take."""
+    """Warn of arguments that a function does not have."""
     extra = sorted(key for key in kwargs if not key.startswith("__"))
     if extra:
         text = "The following parameter(s) have been deprecated and will be removed in '%s': %s." % (

@@ -6,7 +6,7 @@ def _name(tag):
 
 
 def to_dict(xmltree, attr=False):
-    """An element's children as a dict; several of one name are a list. With ``attr`` the attributes are among them."""
+    """The children of an element as a dict; those of the same name are a list. ``attr``: include the attributes."""
     if not len(xmltree):
         if attr and xmltree.attrib:
             found = {_name(key): value for key, value in xmltree.attrib.items()}

@@ -1,4 +1,4 @@
-"""YAML by PyYAML where the target has it, else by the controller. Salt: ``salt/utils/yaml.py``."""
+"""YAML with PyYAML if the target has it, else by the controller. Salt: ``salt/utils/yaml.py``."""
 
 from thin.exceptions import SaltException
 from thin.utils.files import serial
@@ -13,7 +13,7 @@ except ImportError:
     _yaml = None
 
     class YAMLError(Exception):
-        """A text that is no YAML."""
+        """The text is no valid YAML."""
 
     class ScannerError(YAMLError):
         pass
@@ -26,7 +26,7 @@ except ImportError:
 
 
 def safe_load(stream, Loader=None):
-    """The value of a text or open file. Raises YAMLError for what is no YAML."""
+    """The value of a text or open file. Raises YAMLError for invalid YAML."""
     if _yaml is not None:
         return _yaml.safe_load(stream)
     text = stream.read() if hasattr(stream, "read") else stream
@@ -40,7 +40,7 @@ load = safe_load
 
 
 def safe_dump(data, stream=None, **kwargs):
-    """The YAML of a value, what holds no others in one line; written to ``stream`` if there is one."""
+    """The YAML of a value, with flow style for flat lists and mappings; written to ``stream`` if one is given."""
     kwargs.setdefault("default_flow_style", None)
     kwargs.pop("Dumper", None)
     if _yaml is not None:

@@ -1,6 +1,6 @@
 """Packages of a dummy."""
 
-#: what templates cannot call in a dry run
+#: Functions that templates cannot call in a dry run.
 __changes__ = ("install", "remove", "upgrade")
 __reads__ = ("list_pkgs", "version")
 
@@ -11,22 +11,22 @@ def list_pkgs():
 
 
 def version(name):
-    """The version of a package; empty when it is not installed"""
+    """Return the version of a package, or "" if it is not installed"""
     return list_pkgs().get(name, "")
 
 
 def install(name, version="1.0"):
-    """Install a package; ``{name: {"old": ..., "new": ...}}`` of what changed"""
+    """Install a package; returns the changes as ``{name: {"old": ..., "new": ...}}``"""
     return _changes(lambda: __resource_funcs__["dummy.package_install"](name, version=version))
 
 
 def remove(name):
-    """Remove a package; ``{name: {"old": ..., "new": ...}}`` of what changed"""
+    """Remove a package; returns the changes as ``{name: {"old": ..., "new": ...}}``"""
     return _changes(lambda: __resource_funcs__["dummy.package_remove"](name))
 
 
 def upgrade():
-    """Give each package the next version; ``{name: {"old": ..., "new": ...}}`` of what changed"""
+    """Give each package the next version; returns the changes as ``{name: {"old": ..., "new": ...}}``"""
     return _changes(__resource_funcs__["dummy.upgrade"])
 
 

@@ -1,12 +1,12 @@
 """Services of a dummy."""
 
-#: what templates cannot call in a dry run
+#: Functions that templates cannot call in a dry run.
 __changes__ = ("start", "stop", "restart")
 __reads__ = ("get_all", "available", "missing", "status")
 
 
 def get_all():
-    """The names of its services"""
+    """Return the names of its services"""
     return __resource_funcs__["dummy.service_list"]()
 
 

@@ -1,8 +1,8 @@
-"""Packages of a dummy are installed, or not."""
+"""Installs and removes packages of a dummy."""
 
 
 def installed(name, version=None):
-    """The package is installed, in this version if one is given."""
+    """Ensure that the package is installed, in this version if one is given."""
     have = __salt__["pkg.version"](name)
     if have and version in (None, have):
         return _ret(name, True, {}, "The package %s is installed already" % name)
@@ -13,7 +13,7 @@ def installed(name, version=None):
 
 
 def removed(name):
-    """The package is not installed."""
+    """Ensure that the package is not installed."""
     have = __salt__["pkg.version"](name)
     if not have:
         return _ret(name, True, {}, "The package %s is not installed" % name)

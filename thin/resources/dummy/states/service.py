@@ -1,13 +1,13 @@
-"""Services of a dummy run, or do not."""
+"""Starts and stops services of a dummy."""
 
 
 def running(name):
-    """The service runs."""
+    """Ensure that the service runs."""
     return _ensure(name, True)
 
 
 def dead(name):
-    """The service does not run."""
+    """Ensure that the service does not run."""
     return _ensure(name, False)
 
 

@@ -1,6 +1,6 @@
 """Requests to an endpoint. Paths are relative to the declared URL; requests and responses are JSON."""
 
-#: what templates cannot call in a dry run
+#: Functions that templates cannot call in a dry run.
 __changes__ = ("post", "put", "patch", "delete", "query")
 __reads__ = ("get", "find")
 

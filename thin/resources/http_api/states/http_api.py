@@ -1,4 +1,4 @@
-"""Objects of an endpoint: JSON that is read by GET at a path, written by PUT and deleted by DELETE."""
+"""Objects of an endpoint: JSON that is read by GET from a path, written by PUT and removed by DELETE."""
 
 from thin.exceptions import CommandExecutionError
 
@@ -7,16 +7,16 @@ HIDDEN = "**********"
 
 def present(name, data, replace=False, show_changes=True):
     """
-    There is an object at this path, with these values
+    Ensure that there is an object with these values at the path
 
     name
         The path below the endpoint's URL.
     data
-        The values that it has; others that it has besides are left alone.
+        The values of the object. Other values of it are not changed.
     replace
-        It has no others.
+        Remove other values.
     show_changes
-        Whether values are shown in the changes, or their names alone.
+        Whether the changes show values, or only their names.
 
     .. code-block:: yaml
 

@@ -1,4 +1,4 @@
-"""What modules written for both Pythons import; Python 3 alone is left of it."""
+"""The parts of six that modules for Python 2 and 3 import, for Python 3 only."""
 
 import builtins
 import functools

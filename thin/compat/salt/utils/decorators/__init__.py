@@ -6,9 +6,9 @@ from thin.exceptions import CommandExecutionError, SaltInvocationError
 
 
 class depends(object):
-    """Takes a function out of its module when something is missing: a name of the module, or what ``True`` says.
+    """Removes a function from its module if a dependency is missing: a name in the module, or a false condition.
 
-    With ``fallback_function`` that one is there instead. Salt also has this as ``Depends``.
+    ``fallback_function`` replaces the function. Salt also has this as ``Depends``.
     """
 
     def __init__(self, *dependencies, **kwargs):
@@ -22,7 +22,7 @@ class depends(object):
         return function
 
     def met(self, space):
-        """Whether all of it is there. ``space`` is the module's namespace."""
+        """Whether all dependencies are there. ``space`` is the module's namespace."""
         for one in self.dependencies:
             named = not isinstance(one, str) or one in space or _program(one, self.params)
             if one is False or one is None or not named:
@@ -31,7 +31,7 @@ class depends(object):
 
     @classmethod
     def enforce(cls, space):
-        """Take out of a module what cannot work; called when its file has been executed."""
+        """Remove functions with missing dependencies from a module; called after its file has been executed."""
         for name, one in space.pop("__depends__", ()):
             if not one.met(space):
                 if one.fallback is None:
@@ -44,7 +44,7 @@ Depends = depends
 
 
 def _program(name, params):
-    """Whether a dependency is a command line that works: Salt takes it for one where a ``retcode`` is given."""
+    """Whether a dependency is a command line that succeeds: as in Salt, it is one if ``retcode`` is given."""
     if params.get("retcode", params.get("nonzero_retcode")) is None:
         return False
     import subprocess
@@ -54,7 +54,7 @@ def _program(name, params):
 
 
 def memoize(func):
-    """Remember what it returned for the same arguments."""
+    """Cache the results of a function by its arguments."""
     cache = {}
 
     @functools.wraps(func)
@@ -68,7 +68,7 @@ def memoize(func):
 
 
 def timing(function):
-    """Log how long it took."""
+    """Log the duration of a function."""
     import logging
     import time
 
@@ -85,7 +85,7 @@ def timing(function):
 
 
 def ensure_unicode_args(function):
-    """Texts among the arguments that are bytes arrive as text."""
+    """Decode bytes among the arguments."""
     from thin.utils.data import decode
 
     @functools.wraps(function)
@@ -96,7 +96,7 @@ def ensure_unicode_args(function):
 
 
 def allow_one_of(*options):
-    """At most one of these arguments may be given. Raises SaltInvocationError."""
+    """Raise SaltInvocationError if more than one of these arguments is given."""
 
     def decorator(func):
         @functools.wraps(func)
@@ -112,7 +112,7 @@ def allow_one_of(*options):
 
 
 def require_one_of(*options):
-    """At least one of these arguments has to be given. Raises SaltInvocationError."""
+    """Raise SaltInvocationError if none of these arguments is given."""
 
     def decorator(func):
         @functools.wraps(func)
@@ -127,7 +127,7 @@ def require_one_of(*options):
 
 
 def is_deprecated(globals=None, version=None, with_successor=None):
-    """The function, or its successor; a log line says that it is deprecated."""
+    """Call the function, or its successor, and log that it is deprecated."""
 
     def decorator(func):
         @functools.wraps(func)
@@ -146,7 +146,7 @@ def is_deprecated(globals=None, version=None, with_successor=None):
 
 
 def with_deprecated(globals=None, version=None, with_name=None, policy=None):
-    """The function; its deprecated predecessor is not used."""
+    """Call the function; the deprecated predecessor is not used."""
     return lambda func: func
 
 

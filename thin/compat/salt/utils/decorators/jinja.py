@@ -1,4 +1,5 @@
-"""Marks for functions that templates use, which render on the controller. Salt: ``salt/utils/decorators/jinja.py``."""
+"""Decorators for functions of templates. Templates are rendered on the controller, so that they have no effect here.
+Salt: ``salt/utils/decorators/jinja.py``."""
 
 
 class _Mark(object):

@@ -8,12 +8,12 @@ from thin.exceptions import CommandNotFoundError
 
 
 def which(exe):
-    """Refuses calls if there is no such program."""
+    """Raise CommandNotFoundError on a call if there is no such program."""
     return _needs(lambda: path.which(exe), "The '%s' binary was not found in $PATH." % exe)
 
 
 def which_bin(exes):
-    """Refuses calls if there is none of these programs."""
+    """Raise CommandNotFoundError on a call if there is none of these programs."""
     return _needs(lambda: path.which_bin(exes), "None of provided binaries(%s) was found in $PATH." % list(exes))
 
 

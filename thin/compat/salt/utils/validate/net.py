@@ -5,7 +5,7 @@ import re
 
 
 def mac(addr):
-    """Whether it is a MAC address, all zeros and broadcast aside."""
+    """Whether the text is a MAC address other than all zeros and broadcast."""
     return re.match(r"^([0-9a-f]{2}:){5}[0-9a-f]{2}$", str(addr).lower()) is not None
 
 
@@ -17,7 +17,7 @@ def _ip(addr, kind):
 
 
 def ipv4_addr(addr):
-    """Whether it is an IPv4 address, with a prefix or without."""
+    """Whether the text is an IPv4 address, with or without a prefix length."""
     return _ip(addr, 4)
 
 
@@ -30,7 +30,7 @@ def ip_addr(addr):
 
 
 def netmask(mask):
-    """Whether it is an IPv4 netmask."""
+    """Whether the text is an IPv4 netmask."""
     try:
         return isinstance(mask, str) and ipaddress.ip_network("0.0.0.0/" + mask).version == 4
     except ValueError:

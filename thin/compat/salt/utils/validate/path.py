@@ -4,7 +4,7 @@ import os
 
 
 def is_writeable(path, check_parent=False):
-    """Whether it can be written; or, when it is not there, its folder."""
+    """Whether a path is writable, or with ``check_parent`` its folder if it does not exist."""
     if os.access(path, os.F_OK):
         return os.access(path, os.W_OK)
     return check_parent and os.access(os.path.dirname(path) or os.getcwd(), os.W_OK)

@@ -1,4 +1,4 @@
-"""Names that Python 3 moved."""
+"""Names that have other modules in Python 3."""
 
 import builtins
 import configparser

@@ -1,0 +1,125 @@
+"""Events of the journal as server-sent events, as they come. Salt: ``/events``.
+
+The number of an event in the journal is its ``id`` there: a client that connects again sends the last one that it has
+got (``Last-Event-ID``, as browsers do), and misses none that the journal still has.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import re
+import sqlite3
+import time
+from collections.abc import AsyncIterator, Callable
+from typing import TYPE_CHECKING, Final
+
+from pushsalt.serve.answers import Refused
+
+if TYPE_CHECKING:
+    from pushsalt.journal.store import Event, Journal
+
+log = logging.getLogger(__name__)
+
+#: Seconds between two looks at the journal, and between two comments that keep the connection.
+_LOOK: Final = 0.2
+_ALIVE: Final = 15.0
+#: Number of events that are read at once.
+_MANY: Final = 200
+#: The first line: milliseconds after which a client connects again. Salt: the same.
+BEGIN: Final = "retry: 400\n"
+_JID: Final = re.compile(r"salt/(?:job|run)/([0-9]{20})/")
+_CONTROL: Final = re.compile(r"[\x00-\x1f\x7f\u2028\u2029]")
+
+
+class Feed:
+    """The streams of one journal."""
+
+    def __init__(self, journal: Journal, most: int) -> None:
+        """``most``: streams at a time."""
+        self._journal = journal
+        self._most = most
+        self._streams = 0
+        self._stop = asyncio.Event()
+        self._last = 0
+        self._looked = 0.0
+        self._looking = asyncio.Lock()
+
+    @property
+    def count(self) -> int:
+        """Streams that are open."""
+        return self._streams
+
+    def stop(self) -> None:
+        """End all streams."""
+        self._stop.set()
+
+    def begin(self, after: int | None) -> int:
+        """The number before the first event of a new stream: ``after``, or that of the newest one. Raises Refused."""
+        if self._streams >= self._most:
+            raise Refused(503, f"{self._most} clients follow the events", {"Retry-After": "10"})
+        try:
+            last = self._journal.last()
+        except (OSError, sqlite3.Error) as exc:
+            raise Refused(503, f"the journal of events cannot be read: {exc}") from None
+        return last if after is None or after > last else after
+
+    async def stream(
+        self, number: int, may_see: Callable[[Event], bool], is_valid: Callable[[], bool]
+    ) -> AsyncIterator[str]:
+        """The text of a stream, from the event after ``number`` on, until ``is_valid`` says that the login ended."""
+        self._streams += 1
+        try:
+            yield BEGIN + "\n"
+            said = time.monotonic()
+            while not self._stop.is_set() and is_valid():
+                events = await self._after(number)
+                if events:
+                    number = events[-1].number
+                    text = "".join(text_of(event) for event in events if may_see(event))
+                    if text:
+                        said = time.monotonic()
+                        yield text
+                elif time.monotonic() - said > _ALIVE:
+                    said = time.monotonic()
+                    yield ": nothing new\n\n"
+                else:
+                    await self._pause()
+        finally:
+            self._streams -= 1
+
+    async def _after(self, number: int) -> list[Event]:
+        """The next events; all streams together look for new ones a few times a second."""
+        try:
+            async with self._looking:
+                if time.monotonic() - self._looked >= _LOOK:
+                    self._last = await asyncio.to_thread(self._journal.last)
+                    self._looked = time.monotonic()
+            return await asyncio.to_thread(self._journal.after, number, _MANY) if self._last > number else []
+        except (OSError, sqlite3.Error) as exc:
+            log.error("%s: %s", self._journal.path, exc)
+            return []
+
+    async def _pause(self) -> None:
+        try:
+            await asyncio.wait_for(self._stop.wait(), _LOOK)
+        except asyncio.TimeoutError:
+            return
+
+
+def jid_of(event: Event) -> str:
+    """The JID of the job that an event is about; empty for other events."""
+    found = _JID.match(event.tag)
+    return found[1] if found else ""
+
+
+def text_of(event: Event) -> str:
+    """An event in the format of a stream. Salt: ``tag`` and ``data``, with ``_stamp`` in its data."""
+    data = {"tag": event.tag, "id": event.id, "data": {**event.data, "_stamp": event.time}}
+    return f"id: {event.number}\ntag: {_CONTROL.sub('?', event.tag)}\ndata: {json.dumps(data)}\n\n"
+
+
+def last_seen(header: str | None) -> int | None:
+    """The number in a ``Last-Event-ID`` header; None without one."""
+    return int(header) if header and header.isascii() and header.isdigit() and len(header) < 19 else None

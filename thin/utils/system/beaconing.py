@@ -1,0 +1,190 @@
+"""Evaluates the configured beacons of a session: which are due, and the events that they return.
+
+Salt: ``salt.beacons.Beacon.process``, which a minion calls each second. Other than there, a mistake in the
+configuration is logged once and not each second, and so is an error, which is an event, too, with its text as
+``error``; a beacon that fails does not keep others from being evaluated.
+"""
+
+import copy
+import os
+from time import monotonic
+
+from thin import waiting
+from thin.log import getLogger
+from thin.utils import beacons as words
+
+log = getLogger(__name__)
+
+#: Seconds between two looks. Salt: ``loop_interval``.
+PACE = 1.0
+#: Maximum number of events of one beacon at a time, of characters of the data of one, and of its levels.
+MOST, LARGEST, DEEPEST = 1000, 256 * 1024, 30
+#: Options that are not passed to a beacon. Salt removes the same ones.
+_TAKEN = ("interval", "disable_during_state_run", "enabled")
+
+
+class Beacons(object):
+    """The beacons of a session. ``modules``: their loader; ``id``: that of the target."""
+
+    def __init__(self, modules, config, id):
+        self._modules = modules
+        self._id = id
+        self._next = 0.0
+        self.active = []
+        if isinstance(config, dict) and config.get("enabled", True):
+            made = [self._made(name, given) for name, given in config.items() if name != "enabled"]
+            self.active = [beacon for beacon in made if beacon is not None]
+
+    def _made(self, name, given):
+        """The beacon of this name; None if it is disabled, or if its configuration is wrong, which is logged."""
+        settings = given if isinstance(given, dict) else None
+        if isinstance(given, list) and all(isinstance(entry, dict) for entry in given):
+            settings = words.list_to_dict(given)
+        if settings is not None and not settings.get("enabled", True):
+            return None
+        module = settings.get("beacon_module") or name if settings is not None else name
+        try:
+            function = self._modules[module + ".beacon"]
+            valid, comment = self._validated(module, given)
+            if valid:
+                return Active(name, given, settings, function, self._modules.get(module + ".close"))
+        except (Exception, SystemExit) as exc:  # a user's file may raise anything
+            comment = str(exc) or type(exc).__name__
+        log.error("Beacon %s configuration invalid, not running.\n%s", name, comment)
+        return None
+
+    def _validated(self, module, given):
+        validate = self._modules.get(module + ".validate")
+        if not isinstance(given, list) and validate is None:
+            return False, "Configuration for beacon must be a list."
+        if isinstance(given, list) and not all(isinstance(entry, dict) for entry in given):
+            return False, "Configuration for beacon must be a list of dictionaries."
+        return validate(copy.deepcopy(given)) if validate is not None else (True, "")
+
+    def poll(self, seconds, lock):
+        """The events, as soon as there are some; none after so many seconds. ``lock``: see ``is_locked``."""
+        end, found = monotonic() + seconds, []
+        while not found:
+            now = monotonic()
+            if now < self._next:
+                if self._next > end:
+                    waiting.sleep(max(0.0, end - now))
+                    return found
+                waiting.sleep(self._next - now)
+            self._next = monotonic() + PACE
+            for beacon in list(self.active):
+                found += self._look(beacon, lock)
+            if monotonic() >= end:
+                break
+        return found
+
+    def close(self):
+        """End what beacons have started."""
+        for beacon in self.active:
+            beacon.end()
+        self.active = []
+
+    def _look(self, beacon, lock):
+        if not beacon.is_due():
+            return []
+        if beacon.is_off_during_runs and lock and is_locked(lock):
+            beacon.end()
+            return []
+        try:
+            events = [self._event(beacon.name, data) for data in list(beacon.evaluate() or ())]
+        except (Exception, SystemExit) as exc:
+            return self._failed(beacon, "%s: %s" % (type(exc).__name__, exc))
+        beacon.error = ""
+        if beacon.runs_once:
+            self.active.remove(beacon)
+            beacon.end()
+        if len(events) > MOST:
+            log.warning("the beacon %s: %d of its events are left out", beacon.name, len(events) - MOST)
+        return events[:MOST]
+
+    def _failed(self, beacon, text):
+        if beacon.error == text:
+            return []
+        beacon.error = text
+        log.error("Unable to start %s beacon, %s", beacon.name, text)
+        return [{"name": beacon.name, "tag": "", "data": {"error": text[:LARGEST], "id": self._id}}]
+
+    def _event(self, name, data):
+        """An event: ``name`` of the beacon, ``tag`` behind the one of the beacon, ``data``. Raises ValueError."""
+        if not isinstance(data, dict):
+            raise ValueError("an event is a dict, not %s" % type(data).__name__)
+        data = Plain().of(data)
+        tag = str(data.pop("tag", ""))
+        data.setdefault("id", self._id)
+        return {"name": name, "tag": tag, "data": data}
+
+
+class Plain(object):
+    """Copies data, with texts in place of values that a message cannot have. Raises ValueError if it is too large."""
+
+    def __init__(self):
+        self._left = LARGEST
+
+    def of(self, value, level=0):
+        if isinstance(value, dict) and level < DEEPEST:
+            return {key if isinstance(key, int) else str(key): self.of(value[key], level + 1) for key in value}
+        if isinstance(value, (list, tuple, set, frozenset)) and level < DEEPEST:
+            return [self.of(each, level + 1) for each in value]
+        if isinstance(value, bytes):
+            value = value.decode("utf-8", "replace")
+        elif value is not None and not isinstance(value, (str, int, float)):
+            value = repr(value)
+        self._left -= len(value) if isinstance(value, str) else 8
+        if self._left < 0:
+            raise ValueError("an event of more than %d characters" % LARGEST)
+        return value
+
+
+class Active(object):
+    """A beacon that is evaluated. ``given``: its configuration; ``settings``: the same as a dict."""
+
+    def __init__(self, name, given, settings, function, close):
+        self.name = name
+        self._function = function
+        self._close = close
+        self.error = ""
+        self.runs_once = bool(settings.get("run_once"))
+        self.is_off_during_runs = bool(settings.get("disable_during_state_run"))
+        self._interval = float(settings.get("interval") or 0)
+        self._due = monotonic() + self._interval
+        kept = [{key: entry[key] for key in entry if key not in _TAKEN} for entry in given]
+        self._config = [entry for entry in kept if entry] + [{"_beacon_name": name}]
+
+    def is_due(self):
+        """Whether its interval is over; then the next one begins."""
+        now = monotonic()
+        if now < self._due:
+            return False
+        self._due = max(self._due + self._interval, now)
+        return True
+
+    def evaluate(self):
+        """What the beacon returns."""
+        return self._function(copy.deepcopy(self._config))
+
+    def end(self):
+        """End what it has started; it begins anew when it is evaluated next."""
+        if self._close is not None:
+            try:
+                self._close(copy.deepcopy(self._config))
+            except Exception as exc:
+                log.debug("the beacon %s: %s", self.name, exc)
+
+
+def is_locked(path):
+    """Whether a process has locked this file, as runs of states do; False on systems other than Linux.
+
+    The kernel's table is read: a lock of our own, for however short a time, would be in the way of a run.
+    """
+    try:
+        inode = os.stat(path).st_ino
+        with open("/proc/locks", encoding="ascii", errors="replace") as table:
+            rows = [line.split() for line in table]
+    except OSError:
+        return False
+    return any(row[1:2] == ["FLOCK"] and row[5].rpartition(":")[2] == str(inode) for row in rows if len(row) > 5)
