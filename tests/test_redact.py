@@ -332,7 +332,7 @@ def test_base64_and_url_quoted_wherever_it_stands(secret):
 
 
 @pytest.mark.parametrize("before", ["\\n", "\\t", "%3D", "%20", "\\u00e9", "\\xe9", "\x1b[31m", "\x1b[0m"])
-def test_an_escape_sequence_is_no_letter_beside_a_short_secret(before):
+def test_an_escape_sequence_is_no_letter_next_to_a_short_secret(before):
     assert redactor("web4pp").text(f"{before}web4pp") == before + MASK
     assert redactor("\nweb4pp").text(f"x{before}web4pp!") == f"x{before}{MASK}!"
 

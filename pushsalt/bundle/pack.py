@@ -2,7 +2,7 @@
 
 Every target gets the first: the code that runs modules, and the modules that most runs need (marked ``__usual__ =
 True``), with their imports. The other has the rest; a target asks for it when it first needs one of its files, and
-keeps it like the first.
+stores it like the first.
 
 Plain ustar: files only, in a fixed order, without owners or times. The first member is
 ``thin/store.py``: the first stage reads it from its fixed place to access the others. ``thin/_index.py`` is made here;
@@ -22,28 +22,30 @@ from pathlib import Path
 
 from thin import runtime
 
-#: The folder of the ``thin`` package that travels.
+#: The folder of the ``thin`` package that is sent.
 THIN = Path(runtime.__file__).resolve().parent
 FIRST = "thin/store.py"
 #: Sent as the program of the first stage, not as a part of the archive.
 _APART = {"thin/boot.py", "thin/coldstart.py"}
 _EXTRA = ("COPYING",)
-#: Folders of which a part is in the other archive.
+#: Folders whose files are divided between the two archives.
 APART = ("modules", "states", "beacons", "utils", "resources")
-#: Kinds that the loader executes, and that may say which systems they are for.
+#: Kinds of modules that the loader executes, and that may declare their systems (``__fits__``).
 LOADED = ("modules", "states")
 _IMPORT = re.compile(r"^ *from (thin[\w.]*) import +(\([^)]*\)|[^\n#]+)|^ *import (thin[\w.]+)", re.MULTILINE)
 _USUAL = re.compile(r"^__usual__ = True$", re.MULTILINE)
 
 
 def members(root: Path = THIN) -> list[tuple[str, Path]]:
-    """(name in the archive, path) of each file that travels, in the archive's order."""
+    """(name in the archive, path) of each file that is sent, in the archive's order."""
     found = ((name, Path(entry.path)) for name, entry in _travelling(str(root), "thin/") if name not in _APART)
     return sorted(found, key=lambda item: (item[0] != FIRST, item[0]))
 
 
 def fingerprint(root: Path = THIN) -> str:
-    """Changes whenever a file that travels, or the program that starts it, may have changed. Costs one stat a file."""
+    """A text that changes whenever a file that is sent, or the program that starts it, may have changed. Needs one
+    ``stat`` per file.
+    """
     lines = [str(root)]
     for name, entry in sorted(_travelling(str(root), "thin/"), key=itemgetter(0)):
         found = entry.stat()
@@ -52,7 +54,7 @@ def fingerprint(root: Path = THIN) -> str:
 
 
 def _travelling(folder: str, prefix: str) -> Iterator[tuple[str, os.DirEntry[str]]]:
-    """(name, entry) of the files below a folder that are code or must go with it."""
+    """(name, entry) of the files below a folder that are code or that code needs."""
     with os.scandir(folder) as entries:
         for entry in entries:
             stem, dot, kind = entry.name.partition(".")
@@ -68,8 +70,8 @@ def _travelling(folder: str, prefix: str) -> Iterator[tuple[str, os.DirEntry[str
 
 
 def build(root: Path = THIN) -> tuple[bytes, bytes]:
-    """The bytes of both archives. Their names are their SHA-256; the first one contains that of the other."""
-    from pushsalt.bundle.shorten import shortened  # this is done once per version of the runtime
+    """The bytes of both archives. Their names are their SHA-256; the first archive contains the name of the other."""
+    from pushsalt.bundle.shorten import shortened  # imported late: needed once per version of the runtime
 
     contents = {name: path.read_bytes() for name, path in members(root)}
     first = usual(contents)
@@ -111,7 +113,7 @@ def usual(contents: Mapping[str, bytes]) -> set[str]:
 
 
 def imports(text: str) -> Iterator[str]:
-    """Names of files that a source text may import, anywhere in it."""
+    """Names of files that a source text may import, also inside functions."""
     for package, words, module in _IMPORT.findall(text):
         base = (package or module).replace(".", "/")
         yield f"{base}.py"
@@ -123,12 +125,12 @@ def _dotted(name: str) -> str:
 
 
 def archive(files: Iterable[tuple[str, bytes]]) -> bytes:
-    """An archive of these files (name, content), in their order. Raises ValueError for a name that has no place."""
-    import tarfile  # needed once per version of the runtime, or of users' modules
+    """An archive of these files (name, content), in their order. Raises ValueError for a name that is too long."""
+    import tarfile  # imported late: needed once per version of the runtime, or of users' modules
 
     pieces = []
     for name, data in files:
-        if len(name) > tarfile.LENGTH_NAME:  # the target knows no name in two parts
+        if len(name) > tarfile.LENGTH_NAME:  # the target does not support ustar's prefix field
             raise ValueError(f"{name}: the name is too long for the archive")
         member = tarfile.TarInfo(name)
         member.size = len(data)
@@ -140,7 +142,7 @@ def _index(contents: Mapping[str, bytes], first: set[str]) -> bytes:
     kinds: dict[str, list[tuple[str, str]]] = {}
     for name in contents:
         path = name.split("/")[1:]
-        depth = 3 if path[0] == "resources" and len(path) > 3 else 1  # resources/TYPE/modules are a kind of its own
+        depth = 3 if path[0] == "resources" and len(path) > 3 else 1  # resources/TYPE/modules is a separate kind
         module = [part.removesuffix(".py") for part in path[depth:] if part != "__init__.py"]
         if len(module) == 1 and (path[-1] == "__init__.py" or len(path) == depth + 1):
             kinds.setdefault(".".join(path[:depth]), []).append((module[0], contents[name].decode()))

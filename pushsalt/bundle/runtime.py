@@ -39,7 +39,7 @@ class Runtime:
     ) -> None:
         self.sha = sha
         self.size = size
-        #: the digest of the other archive, as it travels
+        #: the digest of the other archive, as it is sent
         self.more_digest = more
         self.programs = programs
         self._secret = secret
@@ -52,22 +52,22 @@ class Runtime:
         """The runtime of this installation. Without a usable cache it is packed each time, and images are not used."""
         bank = _trusted(cache_dir)
         mark = pack.fingerprint(root)
-        known = bank.get(f"packed {mark}") if bank else None
-        if not isinstance(known, dict) or "more" not in known:
+        entry = bank.get(f"packed {mark}") if bank else None
+        if not isinstance(entry, dict) or "more" not in entry:
             archive, more = pack.build(root)
             sha = hashlib.sha256(archive).hexdigest()
             programs = [shim.strip(root / name) for name in ("boot.py", "coldstart.py")]
             digest = hashlib.sha256(more).hexdigest()
-            known = {"sha": sha, "size": len(archive), "programs": programs, "more": digest}
+            entry = {"sha": sha, "size": len(archive), "programs": programs, "more": digest}
             if bank:
                 bank.put(f"archive {digest}", more)
                 bank.put(f"archive {sha}", zlib.compress(archive, 9))
-                bank.put(f"packed {mark}", known)
-        return cls(known["sha"], known["size"], known["more"], tuple(known["programs"]), _secret(bank), bank, root)
+                bank.put(f"packed {mark}", entry)
+        return cls(entry["sha"], entry["size"], entry["more"], tuple(entry["programs"]), _secret(bank), bank, root)
 
     @cached_property
     def archive(self) -> bytes:
-        """The archive as it travels, zlib-compressed."""
+        """The archive as it is sent, zlib-compressed."""
         kept = self._bank.get(f"archive {self.sha}") if self._bank else None
         return kept if isinstance(kept, bytes) else zlib.compress(pack.build(self._root)[0], 9)
 
@@ -79,11 +79,11 @@ class Runtime:
         return Blob(self.more_digest, len(data), data=data)
 
     def key(self, target_id: str) -> bytes:
-        """The key that authenticates compiled code on that target; it is sent there, never written there."""
+        """The key that authenticates compiled code on that target. It is sent to the target, and never stored there."""
         return hmac.digest(self._secret, f"{target_id}\0{self.sha}".encode("utf-8", "surrogateescape"), "sha256")
 
     def met(self, target: Target, user: str | None) -> Met | None:
-        """What was recorded of the target at the last connection; None if it had another runtime then."""
+        """The record of the target's last session; None if it had another runtime then."""
         place = _place(target, user)
         if place not in self._memory:
             self._memory[place] = self._recall(place)
@@ -96,7 +96,7 @@ class Runtime:
         return Met(self.sha, str(kept.get("python", "")), str(kept.get("exe", "")))
 
     def remember(self, target: Target, user: str | None, met: Met | None) -> None:
-        """Store the record of a target, or with None remove it; an unchanged record is not written."""
+        """Store the record of a target, or remove it if ``met`` is None. An unchanged record is not written."""
         if self._bank and met != self.met(target, user):
             place = _place(target, user)
             self._memory[place] = met
@@ -107,7 +107,7 @@ class Runtime:
 
 
 def _place(target: Target, user: str | None) -> str:
-    """The key of a runtime's place: each user on a target has an own private directory."""
+    """The key of a record: each user on a target has a separate private directory."""
     where = (target.place, target.transport, target.host, target.port)
     parts = (*where, target.user, user, target.thin_dir, target.python)
     return f"met {parts!r}"

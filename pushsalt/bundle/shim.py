@@ -1,13 +1,13 @@
 """The first stage: the command that starts Python on a target, and the program that it reads from stdin.
 
 The command is one line that any login shell (sh, bash, zsh, fish, csh) passes unchanged to /bin/sh. There a loop finds
-a Python and starts it with a tiny loader, which reads the real program, ``thin/boot.py`` with this session's
-parameters, from stdin: so argv is short and contains no secrets, and only one interpreter is started.
+a Python and starts it with a short loader, which reads the program, ``thin/boot.py`` with this session's parameters,
+from stdin. So argv is short and contains no secrets, and only one interpreter is started.
 
 Possible output before the first frame of that program:
 
-- the nonce, ``G`` and four zero bytes, if requested: Python runs and reads stdin. Before that, only passwords for
-  prompts of sudo and the like were written there (``bundle.become``);
+- the nonce, ``G`` and four zero bytes, if requested: Python runs and reads stdin. Before that, the controller only
+writes passwords for prompts of sudo and similar programs to stdin (``bundle.become``);
 - a line ``pushsalt NONCE8 no_python|too_old OS_ID FOUND`` (the first half of the nonce) from /bin/sh or an old Python.
 """
 
@@ -84,7 +84,9 @@ def command(target: Target, nonce: str, size: int, *, go: bool = False, become: 
 
 
 def as_user(target: Target, words: list[str], become: Become | None) -> list[str]:
-    """The words of a command that runs these as another user, if there is one to become. Raises TargetError."""
+    """The words of a command that runs these as another user; without ``become`` the words themselves. Raises
+    TargetError.
+    """
     if become is None:
         return words
     _plain(target, "sudo_user", become.user)
@@ -110,21 +112,22 @@ def _quoted(word: str) -> str:
     if _BARE.fullmatch(word):
         return word
     if _UNQUOTABLE.search(word):
-        raise ValueError(f"no quoting of {word!r} holds in every shell")
+        raise ValueError(f"{word!r} cannot be quoted for every shell")
     return f"'{word}'"
 
 
-def program(boot: str, cold: str, parameters: Mapping[str, object]) -> bytes:
-    """The program for stdin: the text of ``thin/boot.py`` and the call that starts it; ``cold`` is compiled if needed.
+def program(boot: str, coldstart: str, parameters: Mapping[str, object]) -> bytes:
+    """The program for stdin: the text of ``thin/boot.py`` and the call that starts it.
 
-    Both texts are as ``strip`` leaves them.
+    Both texts are results of ``strip``. ``coldstart``: the text of ``thin/coldstart.py``, which the target compiles if
+    it needs it.
     """
     # ascii() of plain values is a Python literal that any version reads the same.
-    return f"{boot}\nboot({dict(parameters)!a}, {cold!a})\n".encode("ascii")
+    return f"{boot}\nboot({dict(parameters)!a}, {coldstart!a})\n".encode("ascii")
 
 
 def strip(path: Path) -> str:
-    """The program text of a module without comments and docstrings: it is compiled on each start."""
+    """The source text of a module without comments and docstrings, since targets compile it at each start."""
     tree = ast.parse(path.read_text("utf-8"))
     for node in ast.walk(tree):
         if isinstance(node, (ast.Module, ast.FunctionDef, ast.ClassDef)) and ast.get_docstring(node) is not None:

@@ -22,7 +22,7 @@ _HEAD_END: Final = re.compile(r":\s*(?:#.*)?$")
 
 
 def shortened(name: str, text: str) -> str:
-    """The file of that name in the archive (``thin/modules/file.py``) as targets get it."""
+    """The text of a file as it is sent to targets. ``name``: its name in the archive (``thin/modules/file.py``)."""
     declares = name.split("/")[1] in DECLARING
     if declares and "\n__" in text:
         text = _DECLARED.sub(lambda found: "\n" * found.group().count("\n"), text)
@@ -30,7 +30,7 @@ def shortened(name: str, text: str) -> str:
 
 
 def _without_docs(lines: list[str], public_stay: bool) -> Iterator[str]:
-    """Each docstring becomes an empty one, since a body cannot be without any statement."""
+    """The lines with empty docstrings: the statement stays, since a body must not be empty."""
     at = 0
     while at < len(lines):
         head = _HEAD.match(lines[at])

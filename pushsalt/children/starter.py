@@ -26,7 +26,7 @@ def main(descriptor: int) -> None:
     _end_with_parent()
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     control = socket.socket(fileno=descriptor)
-    gc.disable()  # nothing that is loaded goes away
+    gc.disable()  # loaded modules are never freed
     load()
     while True:
         words, descriptors, _, _ = socket.recv_fds(control, 1, 3)
@@ -105,7 +105,8 @@ def _end_with_parent() -> None:
 
 
 def _lead(life: int) -> None:
-    """Lead a process group of its own, which the kernel kills when the other end of the pipe ``life`` is closed.
+    """Create a process group, led by this process, which the kernel kills when the other end of the pipe ``life`` is
+    closed.
 
     The command holds that end and never writes. O_ASYNC raises the signal also in programs that the group started,
     however the command ended, and while a template waits for one.

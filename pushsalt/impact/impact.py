@@ -145,7 +145,7 @@ def between(old: Side, new: Side, project: Project, ids: Collection[str] | None)
         found.total += 1
     found.rendered = len({id_of(each) for each in kept})
     for side in (old, new):
-        project.redactor.add_secrets(*side.project.redactor.known())
+        project.redactor.add_secrets(*side.project.redactor.secrets())
     return found
 
 

@@ -133,7 +133,7 @@ def test_in_top_files_and_templates(make):
     assert project.json("run", "db1", "match.nodegroup", "data").data == {"db1": True}
 
 
-def test_those_of_a_large_inventory_are_known_from_its_image(make):
+def test_groups_of_a_large_inventory_come_from_its_image(make):
     hosts = "".join(f"  h{n}: {{transport: offline}}\n" for n in range(2100))
     project = make(f"hosts:\n{hosts}groups:\n  some: {{hosts: ['h1*']}}\n  few: {{hosts: [h7, h8]}}\n")
     for _ in range(2):

@@ -26,7 +26,7 @@ def discovered(project):
     return project
 
 
-def test_before_anything_is_known(tmp_path):
+def test_without_cached_resources(tmp_path):
     empty = Project(tmp_path, {"host1": {"transport": "local"}})
     assert "pushsalt resource refresh TARGET" in empty.run("resource", "list").out
     assert empty.run("resource", "list", "--out", "json").data == {}
@@ -47,7 +47,7 @@ def test_list(discovered):
     [row] = [row for key, row in discovered.run("resource", "list", "--out", "json").data.items() if key == "dummy:d2"]
     assert {key: row[key] for key in ("type", "id", "manager")} == {"type": "dummy", "id": "d2", "manager": "host1"}
     wrong = discovered.run("resource", "list", "machine")
-    assert wrong.code == 1 and "types that are known: dummy" in wrong.err
+    assert wrong.code == 1 and "types with cached resources: dummy" in wrong.err
 
 
 @pytest.mark.parametrize("word", ["list-grains", "list_grains"])

@@ -26,7 +26,7 @@ CLIENT = api.Client
         ("web*", True),
     ],
 )
-def test_explain_takes_an_id_only_beside_an_expression(line, same):
+def test_explain_takes_an_id_only_together_with_an_expression(line, same):
     args = line.split()
     found = explain_alone(args, VALUES)
     assert found == (args if same else [word if word != "--explain" else "--explain=" for word in args])
@@ -71,4 +71,4 @@ def test_a_wildcard_that_the_shell_took_is_recognised(run, tmp_path, monkeypatch
     monkeypatch.chdir(tmp_path)
     done = run("target", "inv.yaml")
     assert done.code == 1
-    assert "inv.yaml is a file here: a wildcard needs quotes" in done.err
+    assert "inv.yaml is a file in this folder: quote wildcards" in done.err

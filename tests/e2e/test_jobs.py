@@ -217,7 +217,7 @@ def test_resume_goes_on_with_the_same_job(project):
     assert (after["jid"], after["state"], after["exit_code"], after["failed"]) == (before["jid"], "done", 0, 0)
     again = project.json("jobs", "resume", "last")
     assert (again.code, sorted(again.data)) == (0, ["here", "there"])
-    assert "nothing to do" in project.run("apply", "--rerun-failed").err
+    assert "nothing to repeat" in project.run("apply", "--rerun-failed").err
 
 
 @pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")

@@ -107,7 +107,7 @@ def test_a_changed_inventory_is_seen(kept, bed):
     assert not {second["t1"], second["t2"]} & set(first.values())
 
 
-def test_a_host_key_that_is_not_known_any_more_is_refused(kept, bed):
+def test_a_host_key_that_was_removed_is_refused(kept, bed):
     project = kept.project
     ports(project)
     path = project.home / ".ssh" / "known_hosts"

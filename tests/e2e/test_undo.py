@@ -118,7 +118,7 @@ def test_what_cannot_be_undone_is_said(project: Project, top: Path) -> None:
     listed = json.loads(project.run("jobs", "list", "--out", "json").out)
     jid = next(job["jid"] for job in listed if job["fun"] == "state.apply")
     shown = project.run("undo", jid, "--test").out
-    assert "it has been changed since the job, so it stays" in shown and "+old" in shown
+    assert "it was changed after the job, so it stays" in shown and "+old" in shown
     done = project.json("undo", jid, "here")  # no terminal to ask on, as in a CI job
     assert done.code == 2, done.out + done.err
     files = {each["path"]: each for each in done.data["here"]["files"]}
@@ -146,7 +146,7 @@ def test_which_jobs_and_targets(project: Project, top: Path) -> None:
     config.write_text(json.dumps({**json.loads(config.read_text()), "backups": True}))
     assert project.json("apply", "here", "s").code == 0
     other = project.run("undo", "last", "there", "--yes")
-    assert (other.code, "was not on these targets" in other.err) == (1, True), other.err
+    assert (other.code, "did not run on these targets" in other.err) == (1, True), other.err
     none = project.run("undo", "1999", "--yes")
     assert none.code == 1 and "1999" in none.err
     assert project.json("undo", "last", "here", "--yes").code == 0

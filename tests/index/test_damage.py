@@ -404,5 +404,5 @@ def test_what_else_may_lie_there(tmp_path):
         index.by_type("a")
     (tmp_path / "open").mkdir(mode=0o777)
     (tmp_path / "open").chmod(0o777)
-    with pytest.raises(PermissionError, match="written to by others"):
+    with pytest.raises(PermissionError, match="others can write to"):
         ResourceIndex(tmp_path / "open")

@@ -347,7 +347,7 @@ def project(tmp_path):
     return project
 
 
-def test_hosts_ini_beside_a_project_is_found(project):
+def test_hosts_ini_next_to_a_project_is_found(project):
     done = project.run("target", "*")
     assert (done.code, done.out) == (0, "web1\n")
     assert done.err.count("encrypted by ansible-vault, and left out: door; set ANSIBLE_VAULT_PASSWORD_FILE to") == 1
@@ -359,7 +359,7 @@ def test_hosts_ini_beside_a_project_is_found(project):
     "victim, count",
     [("group_vars", 1), ("group_vars/web", 2100), ("group_vars/web/in", 1), ("group_vars/web/in/x.yml", 2100)],
 )
-def test_what_lies_beside_an_inventory_that_was_found_must_be_trusted(project, victim, count):
+def test_files_next_to_a_found_inventory_must_be_trusted(project, victim, count):
     hosts = "".join(f"w{n} ansible_connection=local\n" for n in range(count))
     project.write("hosts.ini", f"[web]\n{hosts}")
     (project.folder / "group_vars/web.yml").unlink()
@@ -432,7 +432,7 @@ def test_a_program_that_others_can_change_is_not_asked_for_a_password(tmp_path, 
     program.write_text(f"#!/bin/sh\necho x >> {tmp_path}/ran\necho secret\n")
     program.chmod(0o777)
     env = {"ANSIBLE_VAULT_PASSWORD_FILE": str(program)}
-    with pytest.raises(InventoryError, match="others can change, and is not run") as caught:
+    with pytest.raises(InventoryError, match="is not run, since others can change") as caught:
         vaultpassword.passwords(NO_OPTION, env)
     assert f"PUSHSALT_TRUST={tmp_path}" in caught.value.hint and not (tmp_path / "ran").exists()
     monkeypatch.setenv("PUSHSALT_TRUST", str(tmp_path))

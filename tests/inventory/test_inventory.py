@@ -317,7 +317,7 @@ def test_become_says_by_what_and_so_that(load, defaults, host, want):
     "value, said",
     [("pbrun", "must be one of sudo, su, doas, run0, not 'pbrun'"), ("true", "must be the name of a program"), ("[su]", "must be")],
 )
-def test_become_of_no_known_program(load, value, said):
+def test_become_with_an_unknown_program(load, value, said):
     with pytest.raises(InventoryError, match=said) as caught:
         load(f"hosts:\n  a: {{become: {value}}}\n")
     assert caught.value.where.line == 2

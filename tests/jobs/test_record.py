@@ -231,7 +231,7 @@ def test_a_folder_that_others_can_write_to_is_refused(tmp_path):
     (tmp_path / "jobs").mkdir()
     (tmp_path / "jobs").chmod(0o777)
     [said] = keep(tmp_path, start(), end=ended())
-    assert "written to by others" in said
+    assert "others can write to" in said
 
 
 def test_an_older_version_is_migrated(tmp_path):

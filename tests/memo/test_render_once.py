@@ -287,7 +287,7 @@ def test_each_change_of_what_is_read_counts(tmp_path: Path, changing: bool) -> N
 
 @settings(max_examples=10, deadline=None, suppress_health_check=list(HealthCheck))
 @given(worlds())
-def test_known_and_fresh_are_equal(tmp_path_factory: pytest.TempPathFactory, world: tuple) -> None:
+def test_memoized_and_fresh_results_are_equal(tmp_path_factory: pytest.TempPathFactory, world: tuple) -> None:
     files, steps = world
     warm = World(tmp_path_factory.mktemp("world"))
     for name, text in files.items():

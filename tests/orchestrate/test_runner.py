@@ -47,7 +47,7 @@ def test_runners_of_users(project):
 @pytest.mark.parametrize(
     "words, text",
     [
-        (["nothing"], "is no function"),
+        (["nothing"], "is not a function"),
         (["no.such"], "no.such"),
         (["test.sleep", "1", "2", "3"], "invalid arguments"),
     ],

@@ -286,7 +286,7 @@ def test_a_spool_that_others_may_write_is_not_used(project):
     folder.mkdir(parents=True)
     folder.chmod(0o777)
     done = project.run("run", "here", "test.ping", "--return", "http")
-    assert done.code == 0 and "lost" in done.err and "written to by others" in done.err, done.err
+    assert done.code == 0 and "lost" in done.err and "others can write to" in done.err, done.err
     assert not kept(project, "http")
 
 

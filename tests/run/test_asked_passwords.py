@@ -85,7 +85,7 @@ def test_the_login_password_of_a_roster_answers_sudo(project, tmp_path):
 @pytest.mark.parametrize("flag, setting", [("-k", "passwd_command"), ("--ask-become-pass", "sudo_password_command")])
 def test_without_a_terminal_nobody_is_asked(project, flag, setting):
     done = project.run("run", flag, "a", "test.ping")
-    assert done.code == 1 and "there is no terminal to ask on" in done.err and setting in done.err
+    assert done.code == 1 and "which needs a terminal" in done.err and setting in done.err
     assert not done.out
 
 

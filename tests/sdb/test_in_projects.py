@@ -417,7 +417,7 @@ def test_a_users_driver_wins_over_ours_and_says_what_is_wrong_with_it(tmp_path):
 def test_profiles_come_from_the_configuration_alone(tmp_path):
     hosts = {"web1": offline(pillar={"mine": {"driver": "yaml", "files": ["/etc/passwd"]}})}
     made = project(tmp_path, hosts)
-    assert "in the pillar or the minion_opts" in shown(made, "web1", "salt['sdb.get']('sdb://mine/root')")[0]
+    assert "in pillar or minion_opts" in shown(made, "web1", "salt['sdb.get']('sdb://mine/root')")[0]
 
 
 # where secrets may be -----------------------------------------------------------------------------------------------

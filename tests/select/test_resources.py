@@ -98,7 +98,7 @@ def test_it_is_forgotten_only_by_who_manages_it_now(project):
     assert managed.manager("container:db") == "host2"
 
 
-def test_grains_seen_from_inside_stay_beside_those_seen_from_outside(project):
+def test_grains_from_inside_are_kept_with_those_from_outside(project):
     managed = project.managed
     managed.register("host1", {"machine": {"m1": chroot("m1", os="Debian")}})
     project.remember_grains(managed.target("machine:m1"), {"os": "Debian", "num_cpus": 2})

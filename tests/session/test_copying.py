@@ -228,7 +228,7 @@ def test_no_id_means_a_home() -> None:
         ("x", "", True, ""),
     ],
 )
-def test_paths_here(source: str, target: str, to_target: bool, said: str) -> None:
+def test_local_paths(source: str, target: str, to_target: bool, said: str) -> None:
     """An empty path, perhaps from an empty variable of a shell, does not mean the working folder."""
     found = problem(Copy(source, target, to_target))
     assert found.startswith(said) and bool(found) is bool(said)

@@ -43,7 +43,7 @@ async def trouble(awaitable) -> TargetError:
 # --- starting
 
 
-async def test_cold_then_warm(open_session, kept):
+async def test_first_and_second_session(open_session, kept):
     first = await open_session()
     assert await first.call("test.ping") is True
     assert (first.info["warm"], first.round_trips) == (False, 3)

@@ -323,7 +323,7 @@ async def test_unusable_keys(bed, options, tmp_path, spoil, words):
     assert error.kind == "key_unusable" and words in error.message + error.hint
 
 
-async def test_a_user_certificate_beside_the_key(bed, tmp_path):
+async def test_a_user_certificate_next_to_the_key(bed, tmp_path):
     keygen(tmp_path / "ca")
     keygen(tmp_path / "user")
     sign = ["ssh-keygen", "-q", "-s", str(tmp_path / "ca"), "-I", "id", "-n", getpass.getuser()]
@@ -411,7 +411,7 @@ async def test_a_jump_host_is_connected_to_once(bed):
     [({"port": 1}, "refused"), ({"priv": ("/nowhere",)}, "private key"), ({"host": "no-such.invalid"}, "resolve")],
     ids=["refused", "key", "dns"],
 )
-async def test_a_jump_host_that_fails_fails_those_behind_it(bed, changes, words):
+async def test_a_jump_host_that_fails_fails_the_hosts_that_use_it(bed, changes, words):
     options = jumping(bed, **changes)
     error = await refused(target(bed, jump=("bastion",)), options)
     assert error.kind == "jump_failed" and "t2" in error.message and words in error.message
@@ -522,7 +522,7 @@ async def test_new_keys_are_remembered_where_ssh_config_forgets_them(bed, tmp_pa
         "@cert-authority * {key}",
     ],
 )
-async def test_beside_a_line_that_cannot_be_read_or_a_ca_no_key_is_new(bed, tmp_path, line):
+async def test_with_an_unreadable_line_or_a_ca_no_key_is_accepted_as_new(bed, tmp_path, line):
     keygen(tmp_path / "other")
     key = " ".join((tmp_path / "other.pub").read_text().split()[:2])
     hosts = tmp_path / "known_hosts"

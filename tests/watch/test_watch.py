@@ -102,7 +102,7 @@ def test_secrets_are_not_in_what_is_said(project, tmp_path):
         (["--every", "1h"], "no target"),
         ([], "no `schedule`"),
         (["nobody", "--every", "1h"], "nobody"),
-        (["web*", "--every", "1h", "--metrics", "/no/such/folder/x"], "no address and no file"),
+        (["web*", "--every", "1h", "--metrics", "/no/such/folder/x"], "neither an address nor a file"),
     ],
 )
 def test_what_is_wrong_is_said(project, words, text):
