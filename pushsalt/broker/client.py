@@ -33,6 +33,8 @@ OTHERS = frozenset(
 ASKING = ("--ask", "--rerun-failed", "--confirm", "--askpass")
 #: Values of --session with which a command runs by itself.
 OFF = (["0"], ["off"], ["no"], ["false"], ["none"], [""])
+#: Seconds to wait for a broker: one that listens answers at once.
+PATIENCE = 5
 PASSED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
@@ -99,7 +101,7 @@ def connected(path: str) -> socket | None:
 
     sock = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
     try:
-        sock.settimeout(5)
+        sock.settimeout(PATIENCE)
         sock.connect(path)
         if peer_uid(sock) == os.geteuid():
             sock.settimeout(None)
@@ -129,16 +131,13 @@ def _run_by(sock: socket) -> int | None:
         cwd = os.open(".", os.O_RDONLY | os.O_DIRECTORY)
     except OSError:
         return None
+    sock.settimeout(PATIENCE)
     try:
-        if not _send(sock, cwd):
+        if not _is_taken(sock) or not _send(sock, cwd):
             return None
     finally:
         os.close(cwd)
-    try:
-        begun = sock.recv(1)
-    except OSError:
-        begun = b""
-    if begun != b"+":
+    if not _begun(sock):
         return None
     _pass_signals(sock)
     said = b""
@@ -153,6 +152,30 @@ def _run_by(sock: socket) -> int | None:
     for number in (*PASSED, signal.SIGTSTP):
         signal.signal(number, signal.SIG_IGN)
     return said[1] if said[:1] == b"x" else _ended_by(said[1])
+
+
+def _is_taken(sock: socket) -> bool:
+    try:
+        return sock.recv(1) == b"!"
+    except OSError:
+        return False
+
+
+def _begun(sock: socket) -> bool:
+    """Whether the broker has started the command. If it does not answer in time, it cannot start the command later."""
+    import _socket
+
+    try:
+        begun = sock.recv(1)
+    except OSError:
+        begun = b""
+        try:
+            sock.shutdown(_socket.SHUT_RD)  # from now on its answer fails; one that has come is read
+            begun = sock.recv(1)
+        except OSError:
+            pass
+    sock.settimeout(None)
+    return begun == b"+"
 
 
 def _send(sock: socket, cwd: int) -> bool:

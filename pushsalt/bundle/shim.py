@@ -1,8 +1,9 @@
 """The first stage: the command that starts Python on a target, and the program that it reads from stdin.
 
 The command is one line that any login shell (sh, bash, zsh, fish, csh) passes unchanged to /bin/sh. There a loop finds
-a Python and starts it with a short loader, which reads the program, ``thin/boot.py`` with this session's parameters,
-from stdin. So argv is short and contains no secrets, and only one interpreter is started.
+a Python and starts it with a tiny loader, which reads the real program, ``thin/warmstart.py`` with this session's
+parameters, from stdin: so argv is short and contains no secrets, and only one interpreter is started. Where the
+interpreter is known from an earlier session, it is started without /bin/sh (``direct``).
 
 Possible output before the first frame of that program:
 
@@ -33,6 +34,8 @@ CANDIDATES = (
     "/usr/pkg/bin/python3",
 )
 NO_PYTHON = 81
+#: The texts of the first stage, as ``program`` takes them.
+PROGRAMS = ("warmstart.py", "boot.py", "coldstart.py")
 
 # Neither text has single quotes, backslashes or exclamation marks: some login shell would change them. Nor are there
 # two spaces in a row: a forced command that ends in an unquoted `eval $SSH_ORIGINAL_COMMAND` would make one of them.
@@ -83,6 +86,15 @@ def command(target: Target, nonce: str, size: int, *, go: bool = False, become: 
     return as_user(target, [*target.enter, *words], become)
 
 
+def direct(exe: str, nonce: str, size: int) -> list[str] | None:
+    """The words that start the first stage by this interpreter, whose path the target has reported; None for a path
+    that is not a plain absolute one. Where it has vanished the command fails, and ``command`` finds another.
+    """
+    if not exe.startswith("/") or not _BARE.fullmatch(exe):
+        return None
+    return [exe, "-I", "-S", "-c", _ONE_LINE, nonce, str(size)]
+
+
 def as_user(target: Target, words: list[str], become: Become | None) -> list[str]:
     """The words of a command that runs these as another user; without ``become`` the words themselves. Raises
     TargetError.
@@ -116,14 +128,14 @@ def _quoted(word: str) -> str:
     return f"'{word}'"
 
 
-def program(boot: str, coldstart: str, parameters: Mapping[str, object]) -> bytes:
-    """The program for stdin: the text of ``thin/boot.py`` and the call that starts it.
+def program(texts: Sequence[str], parameters: Mapping[str, object]) -> bytes:
+    """The program for stdin: the text of ``thin/warmstart.py`` and the call that starts it.
 
-    Both texts are results of ``strip``. ``coldstart``: the text of ``thin/coldstart.py``, which the target compiles if
-    it needs it.
+    ``texts`` are those of PROGRAMS as ``strip`` leaves them; the others are compiled if needed.
     """
+    warm, boot, cold = texts
     # ascii() of plain values is a Python literal that any version reads the same.
-    return f"{boot}\nboot({dict(parameters)!a}, {coldstart!a})\n".encode("ascii")
+    return f"{warm}\nbegin({dict(parameters)!a}, {boot!a}, {cold!a})\n".encode("ascii")
 
 
 def strip(path: Path) -> str:

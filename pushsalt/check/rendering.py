@@ -113,7 +113,7 @@ def _compiled(project: Project, subject: Subject, system: System, sls: list[str]
         minion.check_pillar()
         result = minion.plain_compiler.sls(sls)
         paths = result.sources.paths
-        for problem in (*result.problems, *result.later, *result.cautions):
+        for problem in (*result.problems, *result.left_out, *result.cautions):
             found.extend(_of_problem(problem, subject))
         found.extend(findings(result, minion, subject, system.pillar))
     except StateError as exc:
@@ -136,7 +136,7 @@ def _top(project: Project, system: System) -> Iterator[Finding]:
     except StateError:
         return  # reported for each SLS
     root = project.config.project or Path()
-    for problem in (*result.problems, *result.later):
+    for problem in (*result.problems, *result.left_out):
         yield from _plain(problem, str(root / "top.sls"))
     for saltenv, names in result.matches.items():
         for name in names:

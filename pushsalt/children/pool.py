@@ -1,8 +1,9 @@
 """The render processes of a project on the side of the command: sends works, receives results and questions.
 
 A new Python process, the starter, is started first; it loads the modules for rendering while the command reads its
-inventory and connects. Children are forked from it on demand, up to the number of cores. If a child dies, or does not
-end an overdue work, its other works are done again, each in a child of its own.
+inventory and connects. In a kept session it is forked from one that waits (``children.kept``). Children are forked from
+it on demand, up to the number of cores. If a child dies, or does not end an overdue work, its other works are done
+again, each in a child of its own.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from collections.abc import AsyncIterator, Callable, Coroutine
 from pathlib import Path
 from typing import Any, BinaryIO, Final, cast
 
+from pushsalt.children import kept
 from pushsalt.children.process import Answer, Child, Request
 from pushsalt.children.starter import BOOT
 from pushsalt.errors import PushsaltError, StateError
@@ -85,14 +87,7 @@ class Pool:
             return
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
         with theirs:
-            process = subprocess.Popen(
-                [sys.executable, "-I", "-S", "-X", "utf8", "-c", BOOT, str(theirs.fileno()), *_path()],
-                pass_fds=(theirs.fileno(),),
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                env=_environment(),
-                start_new_session=True,
-            )
+            process = None if kept.asked(theirs, ours, path_of_starter(), environment()) else _started(theirs)
         ours.setblocking(False)
         self._control = ours
         self._sockets.add(ours)
@@ -437,7 +432,7 @@ def _impossible(text: str, place: str = "") -> StateError:
     )
 
 
-def _path() -> list[str]:
+def path_of_starter() -> list[str]:
     """Python's path for the starter: that of this process."""
     own = str(Path(__file__).resolve().parents[2])
     return list(dict.fromkeys([*(place for place in sys.path if place), own]))
@@ -447,15 +442,28 @@ def _path() -> list[str]:
 _VARIABLES: Final = ("PATH", "HOME", "USER", "LOGNAME", "LANG", "LANGUAGE", "TZ", "TMPDIR", "XDG_CACHE_HOME")
 
 
-def _environment() -> dict[str, str]:
+def environment() -> dict[str, str]:
     return {name: value for name, value in os.environ.items() if name in _VARIABLES or name.startswith("LC_")}
 
 
-def _ended(process: subprocess.Popen[bytes], sockets: set[socket.socket | BinaryIO]) -> None:
+def _started(theirs: socket.socket) -> subprocess.Popen[bytes]:
+    """A new starter that serves this socket. Raises OSError."""
+    return subprocess.Popen(
+        [sys.executable, "-I", "-S", "-X", "utf8", "-c", BOOT, str(theirs.fileno()), *path_of_starter()],
+        pass_fds=(theirs.fileno(),),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        env=environment(),
+        start_new_session=True,
+    )
+
+
+def _ended(process: subprocess.Popen[bytes] | None, sockets: set[socket.socket | BinaryIO]) -> None:
     for each in sorted(
         sockets, key=lambda each: isinstance(each, socket.socket)
     ):  # the pipes first, so that running programs end
         each.close()
     sockets.clear()
-    process.kill()
-    process.wait()
+    if process is not None:  # one of a broker ends with its socket
+        process.kill()
+        process.wait()

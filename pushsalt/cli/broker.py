@@ -2,7 +2,8 @@
 
 It is a process without threads and event loop, which has imported the modules that commands need. A fork of it runs
 each command line, so data of a command does not remain in the broker. The connections are in another process, the
-keeper (``pushsalt.transport.keeper``), which ends with the broker.
+keeper (``pushsalt.transport.keeper``). A third process waits to be the starter of commands' render processes
+(``pushsalt.children.kept``). Both end with the broker.
 
 ==================================  ==========================================================
 what happens                        what it does
@@ -10,7 +11,7 @@ what happens                        what it does
 a client sends a signal's number    sends that signal to the command
 a client disconnects                stops the command as by Ctrl-C
 a command ends                      sends its exit code to the client
-this process is killed              the kernel kills commands and keeper
+this process is killed              the kernel kills commands, keeper and starter
 the keeper has been idle, or ended  ends, once no command runs
 ==================================  ==========================================================
 """
@@ -27,10 +28,13 @@ import sys
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from pushsalt import __version__
 from pushsalt.broker import client, request
+
+if TYPE_CHECKING:
+    from pushsalt.children.kept import Waiting
 
 #: Maximum number of clients that wait to be accepted.
 BACKLOG: Final = 128
@@ -117,6 +121,7 @@ def main() -> None:
     }
     _write(Path(folder) / f"{key}.json", said)
     os.close(ready)
+    broker.start_starter()
     broker.serve()
 
 
@@ -182,6 +187,7 @@ class Broker:
         self._commands: list[Command] = []
         self._keeper = 0
         self._keeper_life = -1
+        self._starter: Waiting | None = None
 
     def start_keeper(self, listener: socket.socket, seconds: float, ready: int) -> None:
         read, write = os.pipe()
@@ -202,6 +208,14 @@ class Broker:
             code = 0
         finally:
             os._exit(code)
+
+    def start_starter(self) -> None:
+        from pushsalt.children import kept, pool
+
+        try:
+            self._starter = kept.Waiting(pool.path_of_starter(), pool.environment())
+        except OSError:  # commands start their own
+            self._starter = None
 
     def serve(self) -> None:
         wake, woken = socket.socketpair()
@@ -257,6 +271,11 @@ class Broker:
             sock.close()
             return
         sock.setblocking(False)
+        try:
+            sock.send(request.READY)
+        except OSError:
+            sock.close()
+            return
         self._commands.append(Command(sock))
 
     def _read(self, command: Command) -> None:
@@ -317,7 +336,13 @@ class Broker:
         from pushsalt.cli import brokered
 
         read, command.life = os.pipe()
-        command.pid = os.fork()
+        try:
+            command.pid = os.fork()
+        except OSError:  # the client runs it
+            os.close(read)
+            self._commands.remove(command)
+            command.close()
+            return
         if command.pid:
             os.close(read)
             for number in command.descriptors:
@@ -325,8 +350,10 @@ class Broker:
             command.descriptors = []
             try:
                 command.sock.send(request.BEGUN)
-            except OSError:
-                pass  # the end of the client is read next
+                os.write(command.life, request.BEGUN)
+            except OSError:  # the client did not wait, and runs it: this process has done nothing yet, and ends
+                os.close(command.life)
+                command.life = -1
             return
         code = 70
         try:
@@ -340,6 +367,8 @@ class Broker:
                     other.close()
             os.close(command.life)
             command.sock.close()
+            if self._starter is not None:
+                self._starter.use()
             code = brokered.run(asked, command.descriptors, read)
         except BaseException:
             code = 70

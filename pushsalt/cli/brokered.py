@@ -23,8 +23,11 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 def run(asked: Request, descriptors: Sequence[int], life: int) -> int:
-    """Run the command line; returns its exit code. ``life``: a pipe that ends with the broker."""
+    """Run the command line; returns its exit code. ``life``: a pipe that ends with the broker, and on which a byte says
+    that the client knows of this process."""
     os.setsid()
+    if not os.read(life, 1):
+        return 70
     _tie(life)
     _take(descriptors)
     _become(asked)

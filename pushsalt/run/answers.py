@@ -14,6 +14,7 @@ from collections.abc import Awaitable, Callable, Iterable
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from pushsalt import plugins
+from pushsalt.bundle.docs import docs
 from pushsalt.errors import FunctionError, PushsaltError, RenderError, StateError
 from pushsalt.fileserver.tree import tree
 from pushsalt.minion import mine
@@ -153,6 +154,8 @@ class Answers:
         name = str(question.get("fun"))
         if name == "mine.store":
             return {"ret": _told(minion, *question.get("args") or ())}
+        if name == "sys.docs":
+            return {"ret": docs(*question.get("args") or ((),))}
         own = function_named(name) if has_trait(name, FOR_TARGETS) else None
         if own is None:
             return {"error": f"'{name}' is not available.", "exception": "CommandExecutionError"}

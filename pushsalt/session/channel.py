@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -14,6 +15,8 @@ from pushsalt.session import handshake
 from pushsalt.session.intake import Intake, excess
 from pushsalt.transport import Connection, Stream
 from thin import boot, wire
+
+log = logging.getLogger(__name__)
 
 Message = dict[str, Any]
 
@@ -45,6 +48,9 @@ class Channel:
 
     ``info`` describes the target: python, exe, uid, pid (of the supervisor), dir (its private directory, "" for none),
     warm. ``sent_runtime``: whether the runtime had to be sent. ``warn`` is called with warnings, ``fail`` with errors.
+
+    A target that is known is started by the interpreter of its last session. If that does not start, the target is
+    begun anew, as one that is not known: nobody notices but a log line.
     """
 
     stream: Stream
@@ -66,6 +72,8 @@ class Channel:
         self._frames = wire.Frames(self.opening.nonce.encode(), wire.UP_LIMIT, wire.SMALL_LIMIT)
         self.intake = Intake(target)
         self._has_read = True
+        self._unheard = bytearray()  # written before the hello, for another start
+        self._is_anew = self._is_ending = False
         loop = asyncio.get_running_loop()
         self._hello: asyncio.Future[None] = loop.create_future()
         self._go: asyncio.Future[None] = loop.create_future()
@@ -74,9 +82,26 @@ class Channel:
 
     async def start(self, connection: Connection, parameters: Mapping[str, object]) -> None:
         """Start the first stage on the target. Raises TargetError."""
-        self._program = self.opening.program(self._runtime, dict(parameters))
-        words = self.opening.command(len(self._program))
-        self.stream = await connection.open(words, pty=self.opening.tty, on_stderr=self._heard)
+        self._begun = connection, dict(parameters)
+        met = self._runtime.met(self._target, self.opening.user)
+        wanted = self._runtime.wanted(self._target, self.opening.user)
+        self._program = self.opening.program(self._runtime, {**wanted, **parameters})
+        words = self.opening.command(len(self._program), met.exe if met is not None else "")
+        try:
+            self.stream = await connection.open(words, pty=self.opening.tty, on_stderr=self._heard)
+        except TargetError as exc:
+            if not self.opening.is_direct or exc.kind != "no_shell":
+                raise
+            await self._start_anew()
+
+    async def _start_anew(self) -> None:
+        """Start the first stage as on a target that is not known. Raises TargetError."""
+        log.debug("%s: the interpreter of its last session does not start, another is looked for", self._target.id)
+        connection, parameters = self._begun
+        self.remember(None)
+        self.opening = handshake.Opening(self._target, connection.user)
+        self._frames = wire.Frames(self.opening.nonce.encode(), wire.UP_LIMIT, wire.SMALL_LIMIT)
+        await self.start(connection, parameters)
 
     async def greeted(self) -> bytes:
         """Wait for the handshake; returns the bytes to write before the first message.
@@ -129,11 +154,17 @@ class Channel:
         self.info.update({key: fields.get(key, "") for key in ("python", "exe", "uid", "pid", "dir")})
         self.info["warm"] = fields.get("warm") == "1"
         self._warn(fields.get("warnings", ""))
+        sha = fields.get("sha", "")
+        if sha not in self._runtime.sizes:
+            raise ValueError("the runtime that it chose does not exist")
         if fields.get("have") != "1":
-            self.write(wire.frame(b"A", self._runtime.archive))
+            self.write(wire.frame(b"A", self._runtime.archive(sha)))
             self.sent_runtime = True
-        self.remember(Met(self._runtime.sha, self.info["python"], self.info["exe"]) if self.info["dir"] else None)
+        self.remember(Met(sha, self.info["python"], self.info["exe"]) if self.info["dir"] else None)
         _resolve(self._hello)
+        if self._is_anew:
+            self.write(bytes(self._unheard))
+        self._unheard.clear()
 
     def remember(self, met: Met | None) -> None:
         """Record which runtime the target has; None for none."""
@@ -141,6 +172,7 @@ class Channel:
 
     def give_up(self, trouble: TargetError) -> None:
         """Make ``greeted`` raise this error: the start has failed."""
+        self._is_ending = True
         for future in (self._go, self._hello):
             if not future.done():
                 future.set_exception(trouble)
@@ -174,6 +206,11 @@ class Channel:
     # --- bytes
 
     def write(self, data: bytes) -> None:
+        if self.opening.is_direct and not self._hello.done():
+            self._unheard += data
+        elif self._is_anew and not self._hello.done():
+            self._unheard += data
+            return
         if data:
             self.traffic.round_trips += self._has_read
             self._has_read = False
@@ -188,7 +225,16 @@ class Channel:
         """
         data = await self.stream.read()
         if not data:
-            return None
+            if not self.opening.is_direct or self._hello.done() or self._is_ending:
+                return None
+            size = len(self._program)
+            self.stream.abort()
+            await self._start_anew()
+            if self._unheard:  # else `greeted` has not begun yet, and will write
+                self._is_anew = True
+                del self._unheard[:size]
+                self.stream.write(self._program)
+            return iter(())
         self._has_read = True
         self.traffic.bytes_received += len(data)
         self.intake.received(len(data))
@@ -205,6 +251,11 @@ class Channel:
         return not self._frames.rest()
 
     # --- the end
+
+    def end(self) -> Stream:
+        """Its stream, which may be closed now: it is not started another time."""
+        self._is_ending = True
+        return self.stream
 
     def ending(self) -> TargetError:
         """The error of a first stage that ended before its hello."""

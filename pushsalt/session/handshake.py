@@ -43,6 +43,8 @@ class Opening:
         self.tty = target.tty or (self.become is not None and self.become.tty)
         #: whether to wait until the first stage reports that it reads stdin: sudo and the like may read it before
         self.waits = self.become is not None and self.become.is_heard
+        #: whether the command starts an interpreter that is known from an earlier session, without /bin/sh
+        self.is_direct = False
         self.prompts = 0
         self._login = login or ""
         self._questions: dict[str, Questions] = {}
@@ -52,17 +54,22 @@ class Opening:
     def program(self, runtime: Runtime, parameters: dict[str, object]) -> bytes:
         given = {
             "nonce": self.nonce.encode(),
-            "sha": runtime.sha,
-            "size": runtime.size,
             "key": runtime.key(self.target.place),
             "dir": self.target.thin_dir or "",
             **parameters,
         }
-        return shim.program(*runtime.programs, given)
+        return shim.program(runtime.programs, given)
 
-    def command(self, size: int) -> list[str]:
-        """The command line that starts the first stage of ``size`` bytes. Raises TargetError."""
+    def command(self, size: int, exe: str = "") -> list[str]:
+        """The command line that starts the first stage of ``size`` bytes; by the interpreter ``exe`` if it is known and
+        the login itself may start it. Raises TargetError.
+        """
         self._check_terminal()
+        if exe and self.become is None and not self.target.enter and not self.waits:
+            words = shim.direct(exe, self.nonce, size)
+            if words is not None:
+                self.is_direct = True
+                return words
         return shim.command(self.target, self.nonce, size, go=self.waits, become=self.become)
 
     def as_user(self, words: list[str]) -> list[str]:

@@ -104,7 +104,7 @@ class Session:
         start = start or Start()
         session._deep = bool(start.opts.get("grains_deep_merge"))
         ours = Ours(lambda: session._channel, session._use, session._warn, session._fail, on_event)
-        session._survival = Survival(target, runtime, start, reconnect if channels is None else None, ours)
+        session._survival = Survival(target, runtime, start, reconnect, ours)
         try:
             await session._open(connection, runtime, start, first)
         except BaseException:
@@ -113,8 +113,8 @@ class Session:
         return session
 
     def _use(self, channel: Channel) -> None:
-        """Use this channel from now on."""
-        self._channel = channel
+        """Use this channel from now on; no other session follows on it."""
+        self._channel, self._channels = channel, None
 
     # --- for callers
 
@@ -477,7 +477,7 @@ class Session:
         left_out = self._channel.intake.left_out
         if left_out:
             log.warning("%s: %d of its log lines are left out: they came too fast", self.target.id, left_out)
-        stream = self._channel.stream
+        stream = self._channel.end()
         if self._is_sound and self._channels is not None:
             self._channels.keep(self._channel)
             return

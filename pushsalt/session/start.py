@@ -94,7 +94,7 @@ def channels_of(
     """The store of channels that the session shares with others; None if its channel must not be shared."""
     if target.place != target.key:
         return cast("Channels", connection)
-    if keeper is None or not hasattr(connection, "park") or start.job:
+    if keeper is None or not hasattr(connection, "park"):
         return None
     from pushsalt.session.keptchannels import KeptChannels
 

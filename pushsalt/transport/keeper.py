@@ -147,6 +147,7 @@ class Keeper:
             found = await lease.read(reader)
         with contextlib.suppress(ConnectionError, ValueError, KeyError):
             if found is not None and found[0] == b"l":
+                writer.write(lease.frame(b"w"))
                 await Lease(self, reader, writer).run(found[2])
             elif found is not None and found[0] in b"?q":
                 await self._control(found, writer)

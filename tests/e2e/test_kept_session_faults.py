@@ -167,6 +167,7 @@ def test_words_that_are_no_request_are_not_answered(start):
         with socket.socket(socket.AF_UNIX) as sock:
             sock.settimeout(20)
             sock.connect(str(path))
+            assert sock.recv(1) == b"!"
             sock.sendall(data)
             assert sock.recv(10) == b""
     assert kept.project.json("run", "t1", "test.ping").data == {"t1": True}

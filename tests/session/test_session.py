@@ -84,7 +84,7 @@ async def test_a_damaged_file_is_repaired(open_session, kept, which, how):
     session = await open_session()
     assert await session.call("test.ping") is True
     await session.close()
-    assert kept()["tar"].stat().st_size == open_session.runtime.size
+    assert kept()["tar"].stat().st_size in open_session.runtime.sizes.values()
     again = await open_session()
     assert again.info["warm"] and await again.call("test.ping") is True
 
@@ -145,7 +145,7 @@ async def test_old_runtimes_are_pruned(open_session, kept, home):
 
 
 async def test_images_of_other_controllers_do_not_pile_up(open_session, home):
-    for word in ("thin", "more"):
+    for word in ("thin", "pack"):
         sessions = [await open_session(Target(f"here{number}", transport="local")) for number in range(10)]
         for session in sessions:
             await session.call("test.ping" if word == "thin" else "sysfs.interfaces", [] if word == "thin" else ["x"])

@@ -7,8 +7,6 @@ from thin.exceptions import CommandExecutionError
 from thin.utils.formats.gitwords import Done, equal, failed, is_digest, joined, reason, short
 from thin.utils.programs.gitjob import Job
 
-__usual__ = True
-
 
 def __virtual__():
     return True if "git.version" in __salt__ else (False, "git module could not be loaded")

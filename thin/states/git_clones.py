@@ -7,7 +7,6 @@ from thin.utils.formats.gitwords import Done, failed, is_digest, joined
 from thin.utils.programs.gitjob import Job
 
 __virtualname__ = "git"
-__usual__ = True
 
 
 def __virtual__():
