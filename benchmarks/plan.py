@@ -90,7 +90,8 @@ def applied(given: argparse.Namespace, place: Path) -> None:
     folder.mkdir()
     work.mkdir()
     with fleet_of(given, work) as fleet:
-        top = place / "top" if given.sshd else Path(contenders.PLACE)
+        # servers on loopback have one file system
+        top = (place / "top" if given.sshd else Path(contenders.PLACE)) / "{{ grains.id }}"
         project(folder, top, given.states)
         (folder / "inventory.yaml").write_text(fleet.native.read_text())
         data = json.loads((folder / "salt/s.sls").read_text())

@@ -10,7 +10,7 @@ from pushsalt.display.forecast import parts
 from pushsalt.jobs.jobs import KeptJob
 from pushsalt.model import TargetReturn
 from pushsalt.reports.cases import shown
-from pushsalt.reports.html import OUTCOMES, about, item_of
+from pushsalt.reports.html import about, heading, item_of
 from pushsalt.reports.page import Item, Page, Row
 
 #: Outcomes of the files of a check, by their worst finding.
@@ -59,7 +59,8 @@ def check_page(findings: Sequence[Finding], folder: str) -> Page:
             for each in found
         ]
         worst = next(level for level in ("error", "warning", "info") if any(each.level == level for each in found))
-        page.items.append(Item(_from(path, folder), _BY_LEVEL[worst], f"{len(found)} findings", rows))
+        words = f"{len(found)} finding{'s' * (len(found) > 1)}"
+        page.items.append(Item(_from(path, folder), _BY_LEVEL[worst], words, rows))
     return page
 
 
@@ -74,7 +75,8 @@ def impact_page(data: Mapping[str, Any], total: int) -> Page:
     for id, found in data["ids"].items():
         rows = list(_differences(found))
         is_certain = any(row.outcome != "unknown" for row in rows)
-        page.items.append(Item(id, "changed" if is_certain else "unknown", f"{len(rows)} differences", rows))
+        words = f"{len(rows)} difference{'s' * (len(rows) > 1)}"
+        page.items.append(Item(id, "changed" if is_certain else "unknown", words, rows))
     return page
 
 
@@ -95,6 +97,6 @@ def _differences(found: Mapping[str, Any]) -> list[Row]:
 def job_page(job: KeptJob, returns: Mapping[str, TargetReturn]) -> Page:
     """The page of a job of the record with these returns."""
     left = [Item(id, "no answer", "no return", []) for id in job.ids if id not in returns]
-    words = " ".join(["pushsalt", job.fun, *map(str, job.arg)])
+    title, outcomes = heading(job.fun, job.arg, job.detail.get("options") or {})
     items = [item_of(ret, job.fun) for ret in returns.values()]
-    return Page(words, about(job.jid, job.tgt, job.start, job.end, job.exit_code), OUTCOMES, [*items, *left])
+    return Page(title, about(job.jid, job.tgt, job.start, job.end, job.exit_code), outcomes, [*items, *left])

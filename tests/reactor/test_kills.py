@@ -9,6 +9,8 @@ import signal
 import time
 from collections import Counter
 
+import pytest
+
 from pushsalt.journal.store import Journal
 from tests.beds.project import Project
 
@@ -17,6 +19,7 @@ KILLS = int(os.environ.get("PUSHSALT_KILLS") or 5)
 EVENTS = 3 * KILLS
 
 
+@pytest.mark.timeout(300 + 20 * KILLS)
 def test_kills_at_many_moments(tmp_path):
     """Reactions on two targets, each of which appends a line; further events are written between the kills."""
     hosts = {"web1": {"transport": "local"}, "web2": {"transport": "local"}}
