@@ -315,7 +315,11 @@ def test_become_says_by_what_and_so_that(load, defaults, host, want):
 
 @pytest.mark.parametrize(
     "value, said",
-    [("pbrun", "must be one of sudo, su, doas, run0, not 'pbrun'"), ("true", "names the program"), ("[su]", "must be")],
+    [
+        ("pbrun", "must be one of sudo, su, doas, run0, not 'pbrun'"),
+        ("true", "the name of a program"),
+        ("[su]", "must be"),
+    ],
 )
 def test_become_with_an_unknown_program(load, value, said):
     with pytest.raises(InventoryError, match=said) as caught:
